@@ -1,0 +1,127 @@
+/** The process environment, read once in a main file and checked as a whole: every fault is told at once. */
+import { resolve } from "node:path";
+import ipaddr from "ipaddr.js";
+
+export interface Config {
+  readonly host: string;
+  readonly ports: { readonly ingest: number; readonly api: number; readonly panel: number };
+  readonly dataDir: string;
+  /** Null = the embedded Redis under `dataDir`. */
+  readonly redisUrl: string | null;
+  /** Null = the embedded ClickHouse under `dataDir`. */
+  readonly clickhouseUrl: string | null;
+  /** Null = the demo setup. */
+  readonly setupFile: string | null;
+  /** Null = generated and kept under `dataDir`. */
+  readonly jwtSecret: string | null;
+  readonly panelToken: string | null;
+  readonly encryptionKey: string | null;
+  readonly publicUrl: string | null;
+  readonly webhookAllowedCidrs: readonly Cidr[];
+  readonly webhookCaFile: string | null;
+  readonly testClock: boolean;
+  readonly logLevel: string;
+  /** Sizes the memory of eventIds; see `core/redis/seen.ts`. */
+  readonly eventsPerDay: number;
+  /** Entries a log may hold before ingest answers 503. */
+  readonly logHighWater: number;
+}
+
+export type Cidr = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+export class ConfigFaults extends Error {
+  constructor(readonly faults: readonly string[]) {
+    super(`The configuration has ${faults.length} fault(s):\n  ${faults.join("\n  ")}`);
+  }
+}
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
+const SECRET_MIN_LENGTH = 16;
+
+/** @throws {ConfigFaults} with every fault of the environment. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const faults: string[] = [];
+  const given = (name: string) => (env[name] === "" ? undefined : env[name]);
+
+  function integer(name: string, fallback: number, min: number, max: number): number {
+    const text = given(name);
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    faults.push(`${name}: a whole number from ${min} to ${max}, not "${text}".`);
+    return fallback;
+  }
+
+  function url(name: string, protocols: readonly string[]): string | null {
+    const text = given(name);
+    if (text === undefined) return null;
+    if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
+    faults.push(`${name}: a URL starting with ${protocols.map((p) => `${p}//`).join(" or ")}.`);
+    return null;
+  }
+
+  function secret(name: string): string | null {
+    const text = given(name);
+    if (text === undefined) return null;
+    if (text.length >= SECRET_MIN_LENGTH) return text;
+    faults.push(`${name}: at least ${SECRET_MIN_LENGTH} characters.`);
+    return null;
+  }
+
+  function cidrs(name: string): Cidr[] {
+    return (given(name)?.split(",") ?? []).flatMap((part) => {
+      const text = part.trim();
+      if (text === "") return [];
+      const cidr = parseCidr(text);
+      if (cidr) return [cidr];
+      faults.push(`${name}: "${text}" is no network such as 10.0.0.0/8 or fd00::/8.`);
+      return [];
+    });
+  }
+
+  const logLevel = given("LOG_LEVEL") ?? "info";
+  if (!LOG_LEVELS.includes(logLevel)) {
+    faults.push(`LOG_LEVEL: one of ${LOG_LEVELS.join(", ")}, not "${logLevel}".`);
+  }
+  const testClockText = given("TEST_CLOCK") ?? "0";
+  if (!["0", "1"].includes(testClockText)) faults.push(`TEST_CLOCK: 0 or 1.`);
+  if (testClockText === "1" && env["NODE_ENV"] === "production") {
+    faults.push("TEST_CLOCK: refused when NODE_ENV=production.");
+  }
+
+  const config: Config = {
+    host: given("HOST") ?? "127.0.0.1",
+    ports: {
+      ingest: integer("INGEST_PORT", 8081, 0, 65_535),
+      api: integer("API_PORT", 8080, 0, 65_535),
+      panel: integer("PANEL_PORT", 8082, 0, 65_535),
+    },
+    dataDir: resolve(given("DATA_DIR") ?? ".data"),
+    redisUrl: url("REDIS_URL", ["redis:", "rediss:"]),
+    clickhouseUrl: url("CLICKHOUSE_URL", ["http:", "https:"]),
+    setupFile: given("SETUP_FILE") ?? null,
+    jwtSecret: secret("JWT_SECRET"),
+    panelToken: secret("PANEL_TOKEN"),
+    encryptionKey: secret("ENCRYPTION_KEY"),
+    publicUrl: url("PUBLIC_URL", ["http:", "https:"]),
+    webhookAllowedCidrs: cidrs("WEBHOOK_ALLOWED_CIDRS"),
+    webhookCaFile: given("WEBHOOK_CA_FILE") ?? null,
+    testClock: testClockText === "1",
+    logLevel,
+    eventsPerDay: integer("EVENTS_PER_DAY", 200_000, 1_000, 1_000_000_000),
+    logHighWater: integer("LOG_HIGH_WATER", 1_000_000, 1_000, 1_000_000_000),
+  };
+  if (faults.length > 0) throw new ConfigFaults(faults);
+  return config;
+}
+
+/** Reads `10.0.0.0/8`, `::1/128` or a single address; null when it is none. */
+export function parseCidr(text: string): Cidr | null {
+  try {
+    if (text.includes("/")) return ipaddr.parseCIDR(text);
+    const address = ipaddr.parse(text);
+    return [address, address.kind() === "ipv4" ? 32 : 128];
+  } catch {
+    return null;
+  }
+}

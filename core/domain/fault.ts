@@ -1,0 +1,106 @@
+/** What is wrong with a body, told by path and stable code; and the text formats that our schemas use. */
+import { FormatRegistry, type TSchema } from "@sinclair/typebox";
+import { type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
+import { isCalendarDate, isOffsetDateTime } from "./rome-time.ts";
+
+/** Faults listed at once; the rest of a hopeless body is not worth reading. */
+const FAULTS_LISTED = 20;
+
+/** Stable codes of `errors[]` items (document 2) and `violations` (document 1). */
+export type FaultCode =
+  | "REQUIRED"
+  | "UNKNOWN_FIELD"
+  | "WRONG_TYPE"
+  | "TOO_SHORT"
+  | "TOO_LONG"
+  | "TOO_FEW"
+  | "TOO_MANY"
+  | "OUT_OF_RANGE"
+  | "NOT_ALLOWED"
+  | "BAD_FORMAT";
+
+export interface Fault {
+  /** Where, as dotted path: `delivery.podUrl`, `events[3]`; empty for the whole. */
+  readonly path: string;
+  readonly code: FaultCode;
+  readonly message: string;
+}
+
+/** One fault per path, in the order of the schema. */
+export function listFaults(errors: Iterable<ValueError>, limit = FAULTS_LISTED): Fault[] {
+  const byPath = new Map<string, Fault>();
+  for (const error of errors) {
+    const path = dotted(error.path);
+    if (!byPath.has(path)) byPath.set(path, { path, ...describe(error) });
+    if (byPath.size >= limit) break;
+  }
+  return [...byPath.values()];
+}
+
+/** `/events/3/status/code` -> `events[3].status.code` */
+function dotted(pointer: string): string {
+  let path = "";
+  for (const raw of pointer.split("/").slice(1)) {
+    const key = raw.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (/^\d+$/.test(key)) path += `[${key}]`;
+    else path += path === "" ? key : `.${key}`;
+  }
+  return path;
+}
+
+function describe(error: ValueError): Pick<Fault, "code" | "message"> {
+  const schema: TSchema = error.schema;
+  switch (error.type) {
+    case ValueErrorType.ObjectRequiredProperty:
+      return { code: "REQUIRED", message: "The field is required." };
+    case ValueErrorType.ObjectAdditionalProperties:
+      return { code: "UNKNOWN_FIELD", message: "The field is not known." };
+    case ValueErrorType.StringMinLength:
+      return { code: "TOO_SHORT", message: "The text must not be empty." };
+    case ValueErrorType.StringMaxLength:
+      return { code: "TOO_LONG", message: `At most ${schema["maxLength"]} characters.` };
+    case ValueErrorType.ArrayMinItems:
+      return { code: "TOO_FEW", message: `At least ${schema["minItems"]} item(s).` };
+    case ValueErrorType.ArrayMaxItems:
+      return { code: "TOO_MANY", message: `At most ${schema["maxItems"]} items.` };
+    case ValueErrorType.ObjectMaxProperties:
+      return { code: "TOO_MANY", message: `At most ${schema["maxProperties"]} keys.` };
+    case ValueErrorType.IntegerMinimum:
+    case ValueErrorType.NumberMinimum:
+      return { code: "OUT_OF_RANGE", message: `At least ${schema["minimum"]}.` };
+    case ValueErrorType.NumberExclusiveMinimum:
+      return { code: "OUT_OF_RANGE", message: `More than ${schema["exclusiveMinimum"]}.` };
+    case ValueErrorType.IntegerMaximum:
+    case ValueErrorType.NumberMaximum:
+      return { code: "OUT_OF_RANGE", message: `At most ${schema["maximum"]}.` };
+    case ValueErrorType.StringPattern:
+      return { code: "BAD_FORMAT", message: `The text must match ${schema["pattern"]}.` };
+    case ValueErrorType.StringFormat:
+      return { code: "BAD_FORMAT", message: FORMAT_MESSAGES[schema["format"]] ?? "Bad format." };
+    case ValueErrorType.Union:
+    case ValueErrorType.Literal:
+      return { code: "NOT_ALLOWED", message: `One of ${allowedValues(schema)}.` };
+    default:
+      return { code: "WRONG_TYPE", message: error.message };
+  }
+}
+
+function allowedValues(schema: TSchema): string {
+  const options: TSchema[] = schema["anyOf"] ?? [schema];
+  return options.map((option) => JSON.stringify(option["const"] ?? option["type"])).join(", ");
+}
+
+const FORMAT_MESSAGES: Record<string, string> = {
+  "offset-date-time":
+    "An ISO 8601 date and time with an explicit offset, such as 2026-11-20T10:00:00+01:00.",
+  "calendar-date": "A real date as YYYY-MM-DD.",
+  "http-uri": "An absolute http or https URI.",
+};
+
+function isHttpUri(value: string): boolean {
+  return /^https?:\/\//i.test(value) && !/[\s<>"{}|\\^`]/.test(value) && URL.canParse(value);
+}
+
+FormatRegistry.Set("offset-date-time", isOffsetDateTime);
+FormatRegistry.Set("calendar-date", isCalendarDate);
+FormatRegistry.Set("http-uri", isHttpUri);

@@ -1,0 +1,213 @@
+/**
+ * The current state of a shipment is a fold over its facts: the same facts in any order and any multiplicity give
+ * the same state (invariant 3). Pure; the store keeps the state and compares versions.
+ */
+import { compareFacts, type Fact, type FactOrder, orderOf } from "./fact.ts";
+import { type Status, type StatusPair, samePair } from "./status.ts";
+
+/** A value together with the fact that said it, so that a later fact replaces it and an earlier one does not. */
+interface Said<T> {
+  readonly by: FactOrder;
+  readonly value: T;
+}
+
+export interface Estimate {
+  readonly date: string | null;
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+export interface Proof {
+  readonly deliveredTo: string | null;
+  readonly signedBy: string | null;
+  readonly podUrl: string | null;
+}
+
+export interface PickupPoint {
+  readonly id: string | null;
+  readonly name: string | null;
+  readonly address: string | null;
+  readonly postalCode: string | null;
+  readonly countryCode: string | null;
+  readonly availableUntil: string | null;
+}
+
+export interface ShipmentState {
+  /** The status and detail the shipment is in. Before the first mapped fact: WAITING_TO_COMPUTE or PENDING. */
+  readonly pair: StatusPair;
+  /** The latest fact of all: `statusDate` and `statusPlace` come from it. */
+  readonly last: Said<{ readonly place: string | null }> | null;
+  /** The latest mapped fact: the pair comes from it. */
+  readonly mapped: Said<StatusPair> | null;
+  /** Keys of every fact folded in. */
+  readonly keys: readonly string[];
+  /** Pairs of every mapped fact as `STATUS:detail`, sorted: what `first_occurrence` asks. */
+  readonly pairs: readonly string[];
+  /** Document 2, data rule 3: the estimate on the most recent event that carries `delivery`. */
+  readonly estimate: Said<Estimate> | null;
+  readonly proof: Said<Proof> | null;
+  readonly pickupPoint: Said<PickupPoint> | null;
+  readonly actionUrl: Said<string> | null;
+  /** Tracking numbers the shipment is also known by, sorted (data rule 1). */
+  readonly aliases: readonly string[];
+  /** Highest `attemptNumber` said; `failedAttempts` counts facts where the courier numbers none. */
+  readonly attemptNumber: number;
+  readonly failedAttempts: number;
+  readonly exceptions: number;
+  readonly unmapped: number;
+  readonly isReturn: boolean;
+  /** UTC milliseconds of the first DEPARTED fact: transit runs from it. */
+  readonly departedAtMs: number | null;
+  /** Per-parcel pair, by `parcel.trackingNumber`. */
+  readonly parcels: Readonly<Record<string, Said<StatusPair>>>;
+}
+
+export function initialState(
+  status: Extract<Status, "WAITING_TO_COMPUTE" | "PENDING">,
+): ShipmentState {
+  return {
+    pair: { status, detail: 0 },
+    last: null,
+    mapped: null,
+    keys: [],
+    pairs: [],
+    estimate: null,
+    proof: null,
+    pickupPoint: null,
+    actionUrl: null,
+    aliases: [],
+    attemptNumber: 0,
+    failedAttempts: 0,
+    exceptions: 0,
+    unmapped: 0,
+    isReturn: false,
+    departedAtMs: null,
+    parcels: {},
+  };
+}
+
+/** What one fact did to the shipment; input of every webhook decision. */
+export interface StateChange {
+  readonly fact: Fact;
+  readonly before: StatusPair;
+  readonly after: StatusPair;
+  /** The current pair changed by this fact. */
+  readonly changed: boolean;
+  /** No fact had shown the fact's own pair before. */
+  readonly firstOccurrence: boolean;
+}
+
+export interface Folded {
+  readonly state: ShipmentState;
+  readonly change: StateChange;
+}
+
+/** Folds one fact in, or returns null when the shipment knows it already. */
+export function fold(state: ShipmentState, fact: Fact): Folded | null {
+  if (state.keys.includes(fact.key)) return null;
+  const by = orderOf(fact);
+  const { event, mapping } = fact;
+  const pairKey = mapping && `${mapping.status}:${mapping.detail}`;
+  const mapped = mapping
+    ? later(state.mapped, { by, value: { status: mapping.status, detail: mapping.detail } })
+    : state.mapped;
+  const pair = mapped?.value ?? state.pair;
+  const proof = proofOf(event.delivery);
+  const departedAtMs =
+    mapping?.status === "DEPARTED"
+      ? Math.min(state.departedAtMs ?? fact.occurredAtMs, fact.occurredAtMs)
+      : state.departedAtMs;
+  const next: ShipmentState = {
+    pair,
+    last: later(state.last, { by, value: { place: event.location?.name ?? null } }),
+    mapped,
+    keys: [...state.keys, fact.key].sort(),
+    pairs:
+      pairKey && !state.pairs.includes(pairKey) ? [...state.pairs, pairKey].sort() : state.pairs,
+    estimate: event.delivery
+      ? later(state.estimate, { by, value: estimateOf(event.delivery) })
+      : state.estimate,
+    proof: proof ? later(state.proof, { by, value: proof }) : state.proof,
+    pickupPoint: event.pickupPoint
+      ? later(state.pickupPoint, { by, value: pickupPointOf(event.pickupPoint) })
+      : state.pickupPoint,
+    actionUrl: event.recipientActionUrl
+      ? later(state.actionUrl, { by, value: event.recipientActionUrl })
+      : state.actionUrl,
+    aliases: withAlias(state.aliases, event.trackingNumberChange?.newTrackingNumber),
+    attemptNumber: Math.max(state.attemptNumber, event.delivery?.attemptNumber ?? 0),
+    failedAttempts: state.failedAttempts + Number(mapping?.status === "FAILED_ATTEMPT"),
+    exceptions: state.exceptions + Number(mapping?.status === "EXCEPTION"),
+    unmapped: state.unmapped + Number(mapping === null),
+    isReturn: state.isReturn || event.isReturn === true,
+    departedAtMs,
+    parcels: withParcel(state.parcels, fact, by),
+  };
+  return {
+    state: next,
+    change: {
+      fact,
+      before: state.pair,
+      after: pair,
+      changed: !samePair(state.pair, pair),
+      firstOccurrence: pairKey !== null && !state.pairs.includes(pairKey),
+    },
+  };
+}
+
+/** Attempts made so far: the courier's own number where it gives one, else the failed attempts seen. */
+export function attemptsOf(state: ShipmentState): number {
+  return Math.max(state.attemptNumber, state.failedAttempts);
+}
+
+function later<T>(known: Said<T> | null, said: Said<T>): Said<T> {
+  return known && compareFacts(known.by, said.by) >= 0 ? known : said;
+}
+
+function withAlias(aliases: readonly string[], added: string | undefined): readonly string[] {
+  return added === undefined || aliases.includes(added) ? aliases : [...aliases, added].sort();
+}
+
+function withParcel(
+  parcels: ShipmentState["parcels"],
+  fact: Fact,
+  by: FactOrder,
+): ShipmentState["parcels"] {
+  const number = fact.event.parcel?.trackingNumber;
+  if (number === undefined || !fact.mapping) return parcels;
+  const { status, detail } = fact.mapping;
+  return {
+    ...parcels,
+    [number]: later(parcels[number] ?? null, { by, value: { status, detail } }),
+  };
+}
+
+type Delivery = NonNullable<Fact["event"]["delivery"]>;
+
+function estimateOf(delivery: Delivery): Estimate {
+  return {
+    date: delivery.estimatedDeliveryDate ?? null,
+    from: delivery.estimatedDeliveryWindow?.from ?? null,
+    to: delivery.estimatedDeliveryWindow?.to ?? null,
+  };
+}
+
+function proofOf(delivery: Delivery | undefined): Proof | null {
+  if (!delivery || !(delivery.deliveredTo ?? delivery.signedBy ?? delivery.podUrl)) return null;
+  return {
+    deliveredTo: delivery.deliveredTo ?? null,
+    signedBy: delivery.signedBy ?? null,
+    podUrl: delivery.podUrl ?? null,
+  };
+}
+
+function pickupPointOf(point: NonNullable<Fact["event"]["pickupPoint"]>): PickupPoint {
+  return {
+    id: point.id ?? null,
+    name: point.name ?? null,
+    address: point.address ?? null,
+    postalCode: point.postalCode ?? null,
+    countryCode: point.countryCode ?? null,
+    availableUntil: point.availableUntil ?? null,
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * Europe/Rome local time, the zone of every tracking timestamp without offset (document 1).
+ * Instants are UTC milliseconds everywhere else; this is the one place that writes or reads local text.
+ */
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+/** Hours whose offset is remembered; a year of hours, so that a full clear is rare. */
+const OFFSET_CACHE_LIMIT = 8_784;
+
+const romeClock = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "Europe/Rome",
+  hourCycle: "h23",
+  year: "numeric",
+  month: "2-digit",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
+
+const offsetByHour = new Map<number, number>();
+
+/** Offset of Europe/Rome from UTC at an instant, in milliseconds. The zone changes only at whole UTC hours. */
+function romeOffsetMs(instantMs: number): number {
+  const hour = Math.floor(instantMs / HOUR_MS);
+  const known = offsetByHour.get(hour);
+  if (known !== undefined) return known;
+  const start = hour * HOUR_MS;
+  const part: Record<string, number> = {};
+  for (const { type, value } of romeClock.formatToParts(start)) part[type] = Number(value);
+  const { year = 0, month = 1, day = 1, hour: h = 0, minute = 0, second = 0 } = part;
+  const offset = Date.UTC(year, month - 1, day, h, minute, second) - start;
+  if (offsetByHour.size >= OFFSET_CACHE_LIMIT) offsetByHour.clear();
+  offsetByHour.set(hour, offset);
+  return offset;
+}
+
+/** `YYYY-MM-DD HH:MM:SS` in Europe/Rome, without offset (document 1, "Resources and their fields"). */
+export function romeDateTime(instantMs: number): string {
+  const local = new Date(instantMs + romeOffsetMs(instantMs)).toISOString();
+  return `${local.slice(0, 10)} ${local.slice(11, 19)}`;
+}
+
+/** `YYYY-MM-DD` of the day it is in Europe/Rome. */
+export function romeDate(instantMs: number): string {
+  return new Date(instantMs + romeOffsetMs(instantMs)).toISOString().slice(0, 10);
+}
+
+/** ISO 8601 with the Rome offset, for example `2026-11-20T10:00:00.000+01:00`. */
+export function romeIso(instantMs: number): string {
+  const offsetMs = romeOffsetMs(instantMs);
+  const local = new Date(instantMs + offsetMs).toISOString().slice(0, 23);
+  const minutes = offsetMs / MINUTE_MS;
+  const hh = String(Math.floor(minutes / 60)).padStart(2, "0");
+  const mm = String(minutes % 60).padStart(2, "0");
+  return `${local}+${hh}:${mm}`;
+}
+
+const LOCAL_FORM = /^(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2})$/;
+
+/**
+ * The instant of a Rome local text `YYYY-MM-DD HH:MM:SS`, or null when the text is not a real date and time.
+ * A time that exists twice is read as the earlier instant, so that a catch-up never skips; a time the clock
+ * jumps over is read with the offset before the jump.
+ */
+export function parseRomeDateTime(text: string): number | null {
+  const match = LOCAL_FORM.exec(text);
+  if (!match) return null;
+  const asUtc = Date.parse(`${text.slice(0, 10)}T${text.slice(11)}Z`);
+  if (Number.isNaN(asUtc)) return null;
+  if (new Date(asUtc).toISOString().slice(0, 19) !== text.replace(" ", "T")) return null;
+  const earlier = asUtc - romeOffsetMs(asUtc - 3 * HOUR_MS);
+  if (earlier + romeOffsetMs(earlier) === asUtc) return earlier;
+  const later = asUtc - romeOffsetMs(asUtc + 3 * HOUR_MS);
+  return later + romeOffsetMs(later) === asUtc ? later : earlier;
+}
+
+/** Days from `from` to `to`, both `YYYY-MM-DD`. */
+export function daysBetween(from: string, to: string): number {
+  return Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000);
+}
+
+/** True for a `YYYY-MM-DD` that is a real day. */
+export function isCalendarDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
+  const parsed = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(parsed) && new Date(parsed).toISOString().slice(0, 10) === text;
+}
+
+const OFFSET_DATE_TIME =
+  /^\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):[0-5]\d(:([0-5]\d|60)([.,]\d{1,9})?)?([Zz]|[+-]([01]\d|2[0-3]):?[0-5]\d)$/;
+
+/** True for an ISO 8601 date-time with an explicit offset that names a real instant (document 2, `occurredAt`). */
+export function isOffsetDateTime(text: string): boolean {
+  return OFFSET_DATE_TIME.test(text) && isCalendarDate(text.slice(0, 10));
+}
+
+/** UTC milliseconds of a text that `isOffsetDateTime` accepts. */
+export function instantOf(text: string): number {
+  const normal = text
+    .toUpperCase()
+    .replace(",", ".")
+    .replace(/:60(?=[.Z+-])/, ":59")
+    .replace(/([+-]\d{2})(\d{2})$/, "$1:$2");
+  return Date.parse(normal);
+}

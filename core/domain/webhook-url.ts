@@ -1,0 +1,14 @@
+/** What an endpoint's address must look like before any name is resolved (document 3, "Endpoint configuration"). */
+
+/** Document 3, "Limits". */
+export const WEBHOOK_URL_LENGTH = 2_048;
+
+/** Why the text cannot be an endpoint's url, or null when it can. */
+export function faultOfWebhookUrl(text: string): string | null {
+  if (text.length > WEBHOOK_URL_LENGTH) return `At most ${WEBHOOK_URL_LENGTH} characters.`;
+  if (!URL.canParse(text)) return "Not an absolute URL.";
+  const url = new URL(text);
+  if (url.protocol !== "https:") return "Only https:// is accepted.";
+  if (url.username !== "" || url.password !== "") return "No credentials in the URL.";
+  return null;
+}

@@ -1,0 +1,58 @@
+/** An answer that tells the caller what is wrong. Thrown; every room's app turns it into its own error body. */
+
+export interface ProblemOptions {
+  /** Extra members of the problem document, such as `violations`. */
+  readonly members?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export class Problem extends Error {
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  /**
+   * @param status HTTP status
+   * @param code stable, upper snake case, listed in the reference
+   * @param detail one sentence for the caller; never a secret or personal data
+   */
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly detail: string,
+    options: ProblemOptions = {},
+  ) {
+    super(detail);
+    this.members = options.members ?? {};
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** RFC 7807 problem document with a stable `code`. */
+export function problemResponse(
+  { status, code, detail, members, headers }: Problem,
+  extraHeaders: Readonly<Record<string, string>> = {},
+): Response {
+  const body = { type: "about:blank", title: TITLES[status] ?? "Error", status, code, detail };
+  return new Response(JSON.stringify({ ...body, ...members }), {
+    status,
+    headers: { "content-type": "application/problem+json", ...extraHeaders, ...headers },
+  });
+}
+
+export const TITLES: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  406: "Not Acceptable",
+  409: "Conflict",
+  413: "Payload Too Large",
+  415: "Unsupported Media Type",
+  422: "Unprocessable Content",
+  423: "Locked",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+};

@@ -1,0 +1,43 @@
+/** The change log: what happened to shipments, read by webhooks, benchmarks and whoever comes next. */
+import type { LaneRow } from "#core/domain/lane.ts";
+import type { ShipmentMeta } from "#core/domain/shipment.ts";
+import type { Status } from "#core/domain/status.ts";
+
+/** The frozen fact a webhook carries as `data.event` (document 3), and what a trigger needs to know of it. */
+export interface ChangeFact {
+  readonly key: string;
+  readonly occurredAtMs: number;
+  readonly receivedAtMs: number;
+  /** The sender's `status.description`. */
+  readonly courierStatus: string;
+  readonly place: string | null;
+  /** Mapped; null while the code is not. */
+  readonly status: Status | null;
+  readonly detail: number;
+}
+
+export interface Change {
+  readonly companyId: number;
+  readonly channelId: number;
+  readonly fact: ChangeFact;
+  readonly changed: boolean;
+  readonly firstOccurrence: boolean;
+  readonly lane: LaneRow | null;
+}
+
+export type ChangeEntry =
+  | { readonly type: "created"; readonly shipmentId: number; readonly meta: ShipmentMeta }
+  | { readonly type: "changed"; readonly shipmentId: number; readonly change: Change };
+
+export function encodeChange(change: Change): string {
+  return JSON.stringify(change);
+}
+
+/** @throws when the entry is not one of ours. */
+export function decodeChangeEntry(fields: Readonly<Record<string, string>>): ChangeEntry {
+  const { s, created, change } = fields;
+  const shipmentId = Number(s);
+  if (created !== undefined) return { type: "created", shipmentId, meta: JSON.parse(created) };
+  if (change !== undefined) return { type: "changed", shipmentId, change: JSON.parse(change) };
+  throw new Error("a change log entry is neither a creation nor a change");
+}

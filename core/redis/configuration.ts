@@ -1,0 +1,213 @@
+/** The configuration in force: a read-only snapshot of all entities, indexed the way the rooms ask for it. */
+import { type Cidr, parseCidr } from "#core/config.ts";
+import type { Catalogue, CatalogueEntry } from "#core/domain/map-status.ts";
+import type { Scope, SetupChannel, SetupStatusDetail } from "#core/domain/setup.ts";
+import type { Language } from "#core/domain/shipment.ts";
+import type { Status } from "#core/domain/status.ts";
+import type { Trigger } from "#core/domain/trigger.ts";
+import type { Redis } from "./client.ts";
+import {
+  type ApiKeyEntity,
+  allEntities,
+  type BoxEntity,
+  type ChannelEntity,
+  type CourierEntity,
+  type EndpointEntity,
+} from "./entities.ts";
+import { SYSTEM_KEY } from "./keys.ts";
+
+export interface Courier {
+  /** Number of the courier, from 1: `courierId` of document 1. */
+  readonly number: number;
+  readonly code: string;
+  readonly name: string;
+  readonly environment: string;
+  readonly acceptingEvents: boolean;
+  readonly tokenHashes: readonly string[];
+  /** Sealed; the vault opens them. */
+  readonly signingSecrets: readonly string[];
+  readonly signatureRequired: boolean;
+  /** Empty = any address. */
+  readonly allowedIps: readonly Cidr[];
+  readonly perSecond: number;
+  readonly burst: number;
+  readonly catalogue: Catalogue;
+}
+
+export interface ChannelCourier {
+  readonly code: string;
+  readonly transcodings: readonly string[];
+  readonly senderAccounts: readonly string[];
+  readonly shippingEnabled: boolean;
+}
+
+export interface Company {
+  readonly id: number;
+  readonly code: string;
+  readonly name: string;
+  readonly language: Language;
+  readonly seatPostcode: string | null;
+  readonly products: readonly string[];
+  readonly boxes: ReadonlyMap<string, BoxEntity>;
+  readonly channelIds: readonly number[];
+}
+
+export interface Channel {
+  readonly id: number;
+  readonly companyId: number;
+  readonly code: string;
+  readonly name: string;
+  readonly active: boolean;
+  readonly language: Language;
+  readonly bucketSize: number;
+  readonly refillRate: number;
+  readonly couriers: ReadonlyMap<string, ChannelCourier>;
+  readonly sender: NonNullable<SetupChannel["sender"]> | null;
+  readonly endpoints: readonly Endpoint[];
+}
+
+export interface ApiKey {
+  readonly id: number;
+  readonly channelId: number;
+  readonly code: string;
+  readonly active: boolean;
+  readonly companyWideRead: boolean;
+  readonly scopes: readonly Scope[];
+}
+
+export interface Endpoint {
+  readonly id: string;
+  readonly channelId: number;
+  readonly code: string;
+  readonly url: string;
+  readonly trigger: Trigger;
+  readonly statuses: readonly Status[];
+  readonly include: readonly "consignee"[];
+  readonly alertEmail: string;
+  readonly active: boolean;
+  /** Sealed. */
+  readonly secret: string;
+  readonly previousSecret: string | null;
+  readonly previousUntilMs: number;
+}
+
+export interface Configuration {
+  readonly version: number;
+  readonly couriers: ReadonlyMap<string, Courier>;
+  readonly courierByToken: ReadonlyMap<string, Courier>;
+  readonly companies: ReadonlyMap<number, Company>;
+  readonly channels: ReadonlyMap<number, Channel>;
+  readonly channelByCode: ReadonlyMap<string, Channel>;
+  /** By the hash of the key. */
+  readonly apiKeys: ReadonlyMap<string, ApiKey>;
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly platforms: ReadonlySet<string>;
+  readonly statusDetails: ReadonlyMap<number, SetupStatusDetail>;
+}
+
+/** The version is read first: a change in between is seen as a newer version and loads everything again. */
+export async function loadConfiguration(redis: Redis): Promise<Configuration> {
+  const version = Number((await redis.hGet(SYSTEM_KEY, "version")) ?? 0);
+  const [couriers, companies, boxes, channels, apiKeys, endpoints, [registry]] = await Promise.all([
+    allEntities(redis, "courier"),
+    allEntities(redis, "company"),
+    allEntities(redis, "box"),
+    allEntities(redis, "channel"),
+    allEntities(redis, "apiKey"),
+    allEntities(redis, "endpoint"),
+    allEntities(redis, "registry"),
+  ]);
+  const allCouriers = couriers.map(readCourier);
+  const allEndpoints = endpoints.map(readEndpoint);
+  const endpointsOf = Map.groupBy(allEndpoints, ({ channelId }) => channelId);
+  const allChannels = channels.map((channel) =>
+    readChannel(channel, endpointsOf.get(channel.id) ?? []),
+  );
+  const channelsOf = Map.groupBy(allChannels, ({ companyId }) => companyId);
+  const boxesOf = Map.groupBy(boxes, ({ companyId }) => companyId);
+  const allCompanies = companies.map((company): Company => {
+    return {
+      id: company.id,
+      code: company.code,
+      name: company.name,
+      language: company.language as Language,
+      seatPostcode: company.seatPostcode || null,
+      products: JSON.parse(company.products),
+      boxes: new Map((boxesOf.get(company.id) ?? []).map((box) => [box.code, box])),
+      channelIds: (channelsOf.get(company.id) ?? []).map(({ id }) => id),
+    };
+  });
+  const statusDetails: SetupStatusDetail[] = registry ? JSON.parse(registry.statusDetails) : [];
+  return {
+    version,
+    couriers: new Map(allCouriers.map((courier) => [courier.code, courier])),
+    courierByToken: new Map(
+      allCouriers.flatMap((courier) => courier.tokenHashes.map((hash) => [hash, courier] as const)),
+    ),
+    companies: new Map(allCompanies.map((company) => [company.id, company])),
+    channels: new Map(allChannels.map((channel) => [channel.id, channel])),
+    channelByCode: new Map(allChannels.map((channel) => [channel.code, channel])),
+    apiKeys: new Map(apiKeys.map((key) => [key.hash, readApiKey(key)])),
+    endpoints: new Map(allEndpoints.map((endpoint) => [endpoint.id, endpoint])),
+    platforms: new Set(registry ? (JSON.parse(registry.platforms) as string[]) : []),
+    statusDetails: new Map(statusDetails.map((detail) => [detail.id, detail])),
+  };
+}
+
+function readCourier(entity: CourierEntity): Courier {
+  const catalogue: CatalogueEntry[] = JSON.parse(entity.catalogue);
+  const allowedIps: string[] = JSON.parse(entity.allowedIps);
+  return {
+    number: entity.number,
+    code: entity.code,
+    name: entity.name,
+    environment: entity.environment,
+    acceptingEvents: entity.acceptingEvents,
+    tokenHashes: JSON.parse(entity.tokenHashes),
+    signingSecrets: JSON.parse(entity.signingSecrets),
+    signatureRequired: entity.signatureRequired,
+    allowedIps: allowedIps.map(parseCidr).filter((cidr) => cidr !== null),
+    perSecond: entity.perSecond,
+    burst: entity.burst,
+    catalogue: new Map(catalogue.map((entry) => [entry.code, entry])),
+  };
+}
+
+function readChannel(entity: ChannelEntity, endpoints: readonly Endpoint[]): Channel {
+  const couriers: ChannelCourier[] = JSON.parse(entity.couriers);
+  return {
+    id: entity.id,
+    companyId: entity.companyId,
+    code: entity.code,
+    name: entity.name,
+    active: entity.active,
+    language: entity.language as Language,
+    bucketSize: entity.bucketSize,
+    refillRate: entity.refillRate,
+    couriers: new Map(couriers.map((courier) => [courier.code, courier])),
+    sender: entity.sender ? JSON.parse(entity.sender) : null,
+    endpoints,
+  };
+}
+
+function readApiKey(entity: ApiKeyEntity): ApiKey {
+  const { id, channelId, code, active, companyWideRead } = entity;
+  return { id, channelId, code, active, companyWideRead, scopes: JSON.parse(entity.scopes) };
+}
+
+function readEndpoint(entity: EndpointEntity): Endpoint {
+  return {
+    id: entity.id,
+    channelId: entity.channelId,
+    code: entity.code,
+    url: entity.url,
+    trigger: entity.trigger as Trigger,
+    statuses: JSON.parse(entity.statuses),
+    include: JSON.parse(entity.include),
+    alertEmail: entity.alertEmail,
+    active: entity.active,
+    secret: entity.secret,
+    previousSecret: entity.previousSecret || null,
+    previousUntilMs: entity.previousUntilMs,
+  };
+}

@@ -1,0 +1,252 @@
+/**
+ * A consumer of one log: reads batches over all partitions, hands them to its handler, acknowledges what was done.
+ *
+ * | what happens                        | what follows                                                            |
+ * |-------------------------------------|-------------------------------------------------------------------------|
+ * | entry done                          | acknowledged, deleted once every group has                               |
+ * | entry fails (its own fault)         | tried again after 1, 2, 4, 8 s; the fifth failure parks it as dead letter |
+ * | the store below is away             | the whole batch waits and is tried again for ever; nothing is counted    |
+ * | this process dies                   | another process takes its entries over once its sign of life has expired |
+ * | the log or group is gone            | created again                                                           |
+ */
+import { randomUUID } from "node:crypto";
+import type { Log } from "#core/log.ts";
+import { deadLetters } from "#core/metrics.ts";
+import type { Redis } from "./client.ts";
+import {
+  ensureGroups,
+  type GroupName,
+  isReplyError,
+  LOGS,
+  type LogName,
+  trimLog,
+} from "./streams.ts";
+
+export interface Entry {
+  /** Key of the log it stands in. */
+  readonly key: string;
+  readonly id: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** An entry that failed by its own fault; entries not named are done. */
+export interface Failure {
+  readonly entry: Entry;
+  readonly reason: string;
+}
+
+/** Thrown by a handler when what it writes to is away: the batch is kept and nothing is counted. */
+export class Unavailable extends Error {}
+
+export type Handler = (entries: readonly Entry[]) => Promise<readonly Failure[]>;
+
+export interface ConsumerOptions {
+  readonly redis: Redis;
+  readonly log: Log;
+  readonly source: LogName;
+  readonly group: GroupName;
+  readonly handler: Handler;
+  /** Entries read per partition at once. */
+  readonly batch: number;
+}
+
+export interface Consumer {
+  /** Finishes what is in hand, acknowledges it and ends. */
+  readonly stop: () => Promise<void>;
+}
+
+export const MAX_TRIES = 5;
+const FIRST_RETRY_MS = 1_000;
+const IDLE_WAIT_MS = 15;
+const TROUBLE_WAIT_MS = 500;
+const SIGN_OF_LIFE_MS = 3_000;
+const HOUSEKEEPING_MS = 1_000;
+
+export function startConsumer(options: ConsumerOptions): Consumer {
+  const { redis, log, source, group, handler, batch } = options;
+  const { keys } = LOGS[source];
+  const name = randomUUID();
+  const alive = (consumer: string) => `alive:${group}:${consumer}`;
+  /** Own failures waiting for their next try, by `key id`. */
+  const retries = new Map<string, { key: string; id: string; dueMs: number }>();
+  let stopping = false;
+  let housekeepingAt = 0;
+
+  async function loop(): Promise<void> {
+    while (!stopping) {
+      try {
+        await keepHouse();
+        const entries = await read();
+        if (entries.length === 0) await Bun.sleep(IDLE_WAIT_MS);
+        else await process(entries);
+      } catch (error) {
+        if (isReplyError(error, "NOGROUP")) await ensureGroups(redis).catch(() => {});
+        else log.warn({ group, reason: (error as Error).message }, "consumer waits");
+        await Bun.sleep(TROUBLE_WAIT_MS);
+      }
+    }
+    await redis.del(alive(name)).catch(() => {});
+  }
+
+  async function read(): Promise<Entry[]> {
+    const replies = await Promise.all(
+      keys.map((key) => redis.xReadGroup(group, name, { key, id: ">" }, { COUNT: batch })),
+    );
+    return entriesOf(replies as StreamReply[]);
+  }
+
+  async function process(entries: readonly Entry[]): Promise<void> {
+    const failures = await handleInSteps(entries);
+    const failed = new Set(failures.map(({ entry }) => `${entry.key} ${entry.id}`));
+    await acknowledge(entries.filter(({ key, id }) => !failed.has(`${key} ${id}`)));
+    for (const failure of failures) await postpone(failure);
+  }
+
+  /** A handler that throws is tried entry by entry, so that one poisonous entry does not hold up the others. */
+  async function handleInSteps(entries: readonly Entry[]): Promise<readonly Failure[]> {
+    try {
+      return await handleUntilAvailable(entries);
+    } catch (error) {
+      if (error instanceof Unavailable || !redis.isReady) throw error;
+      const [only] = entries;
+      if (entries.length === 1 && only) return [{ entry: only, reason: String(error) }];
+      const failures: Failure[] = [];
+      for (const entry of entries) failures.push(...(await handleInSteps([entry])));
+      return failures;
+    }
+  }
+
+  async function handleUntilAvailable(entries: readonly Entry[]): Promise<readonly Failure[]> {
+    for (;;) {
+      try {
+        return await handler(entries);
+      } catch (error) {
+        if (!(error instanceof Unavailable) && redis.isReady) throw error;
+        if (stopping) throw error;
+        log.warn({ group, reason: (error as Error).message }, "batch waits for its store");
+        await Bun.sleep(TROUBLE_WAIT_MS);
+        await giveSignOfLife().catch(() => {});
+      }
+    }
+  }
+
+  async function acknowledge(entries: readonly Entry[]): Promise<void> {
+    const byKey = Map.groupBy(entries, ({ key }) => key);
+    await Promise.all(
+      [...byKey].map(([key, own]) =>
+        redis.xAck(
+          key,
+          group,
+          own.map(({ id }) => id),
+        ),
+      ),
+    );
+    for (const { key, id } of entries) retries.delete(`${key} ${id}`);
+  }
+
+  async function postpone({ entry, reason }: Failure): Promise<void> {
+    const { key, id } = entry;
+    const [pending] = await redis.xPendingRange(key, group, id, id, 1);
+    const tries = pending?.deliveriesCounter ?? 1;
+    if (tries < MAX_TRIES) {
+      const dueMs = Date.now() + FIRST_RETRY_MS * 2 ** (tries - 1);
+      retries.set(`${key} ${id}`, { key, id, dueMs });
+      log.warn({ group, entry: id, tries, reason }, "entry failed and is tried again");
+      return;
+    }
+    await park(entry, reason);
+  }
+
+  /** The dead letter keeps the whole entry, so that it can be driven again. */
+  async function park(entry: Entry, reason: string): Promise<void> {
+    const fields = { log: entry.key, group, id: entry.id, reason: reason.slice(0, 1_000) };
+    await redis
+      .multi()
+      .xAdd(deadLetterKey(entry.key), "*", { ...fields, entry: JSON.stringify(entry.fields) })
+      .xAck(entry.key, group, entry.id)
+      .exec();
+    retries.delete(`${entry.key} ${entry.id}`);
+    deadLetters.inc({ group });
+    log.error({ group, entry: entry.id, reason }, "entry parked as dead letter");
+  }
+
+  async function keepHouse(): Promise<void> {
+    if (Date.now() < housekeepingAt) return;
+    housekeepingAt = Date.now() + HOUSEKEEPING_MS;
+    await giveSignOfLife();
+    await process(await takeDueRetries());
+    for (const key of keys) {
+      await process(await takeOver(key));
+      await trimLog(redis, key);
+    }
+  }
+
+  async function giveSignOfLife(): Promise<void> {
+    await redis.set(alive(name), "1", { PX: SIGN_OF_LIFE_MS });
+  }
+
+  async function takeDueRetries(): Promise<Entry[]> {
+    const due = [...retries.values()].filter(({ dueMs }) => dueMs <= Date.now());
+    const taken: Entry[] = [];
+    for (const { key, id } of due) taken.push(...(await claim(key, [id])));
+    return taken;
+  }
+
+  /** Entries held by consumers whose sign of life has expired. Their names go once they hold nothing. */
+  async function takeOver(key: string): Promise<Entry[]> {
+    const consumers = await redis.xInfoConsumers(key, group);
+    const taken: Entry[] = [];
+    for (const consumer of consumers) {
+      const other = String(consumer.name);
+      if (other === name || (await redis.exists(alive(other))) === 1) continue;
+      if (consumer.pending === 0) {
+        await redis.xGroupDelConsumer(key, group, other);
+        continue;
+      }
+      const held = await redis.xPendingRange(key, group, "-", "+", batch, { consumer: other });
+      taken.push(
+        ...(await claim(
+          key,
+          held.map(({ id }) => String(id)),
+        )),
+      );
+    }
+    return taken;
+  }
+
+  async function claim(key: string, ids: string[]): Promise<Entry[]> {
+    if (ids.length === 0) return [];
+    const claimed = await redis.xClaim(key, group, name, 0, ids);
+    return claimed.flatMap((message) =>
+      message ? [{ key, id: String(message.id), fields: message.message as Entry["fields"] }] : [],
+    );
+  }
+
+  const running = giveSignOfLife()
+    .catch(() => {})
+    .then(loop);
+  return {
+    async stop() {
+      stopping = true;
+      await running;
+    },
+  };
+}
+
+/** Dead letters stand in the same partition as their log. */
+export function deadLetterKey(logKey: string): string {
+  return `${logKey}:dead`;
+}
+
+type StreamReply = Array<{
+  name: string;
+  messages: Array<{ id: string; message: Record<string, string> }>;
+}> | null;
+
+function entriesOf(replies: readonly StreamReply[]): Entry[] {
+  return replies.flatMap((reply) =>
+    (reply ?? []).flatMap(({ name: key, messages }) =>
+      messages.map(({ id, message }) => ({ key, id, fields: message })),
+    ),
+  );
+}

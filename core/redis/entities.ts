@@ -1,0 +1,251 @@
+/**
+ * Configuration entities, mapped by redis-om as hashes. A save replaces the whole entity, so they are written only under
+ * the setup lock or by one panel call at a time. Lists and records are kept as JSON text: redis-om joins string lists by
+ * `|` and would split values that contain one.
+ */
+import { EntityId, Repository, Schema } from "redis-om";
+import type { Redis } from "./client.ts";
+import { SYSTEM_KEY } from "./keys.ts";
+
+interface Kind {
+  readonly name: string;
+  readonly schema: Schema;
+}
+
+type FieldType = "string" | "number" | "boolean";
+
+function kind(name: string, fields: Record<string, FieldType>): Kind {
+  const definition = Object.fromEntries(
+    Object.entries(fields).map(([field, type]) => [field, { type }]),
+  );
+  return { name, schema: new Schema(`config:${name}`, definition, { dataStructure: "HASH" }) };
+}
+
+export interface CourierEntity {
+  readonly number: number;
+  readonly code: string;
+  readonly name: string;
+  readonly environment: string;
+  readonly acceptingEvents: boolean;
+  readonly tokenHashes: string;
+  readonly signingSecrets: string;
+  readonly signatureRequired: boolean;
+  readonly allowedIps: string;
+  readonly perSecond: number;
+  readonly burst: number;
+  readonly stockRelease: string;
+  readonly stockReleaseNeedsDate: boolean;
+  readonly catalogue: string;
+}
+
+export interface CompanyEntity {
+  readonly id: number;
+  readonly code: string;
+  readonly name: string;
+  readonly language: string;
+  readonly seatPostcode: string;
+  readonly products: string;
+}
+
+export interface BoxEntity {
+  readonly companyId: number;
+  readonly code: string;
+  readonly length: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface ChannelEntity {
+  readonly id: number;
+  readonly companyId: number;
+  readonly code: string;
+  readonly name: string;
+  readonly active: boolean;
+  readonly language: string;
+  readonly bucketSize: number;
+  readonly refillRate: number;
+  readonly trackingPage: boolean;
+  readonly addressCheck: boolean;
+  readonly couriers: string;
+  readonly sender: string;
+  readonly emails: string;
+  readonly webhookV1: string;
+}
+
+export interface ApiKeyEntity {
+  readonly id: number;
+  readonly channelId: number;
+  readonly code: string;
+  readonly hash: string;
+  readonly active: boolean;
+  readonly companyWideRead: boolean;
+  readonly scopes: string;
+}
+
+export interface EndpointEntity {
+  readonly id: string;
+  readonly channelId: number;
+  readonly code: string;
+  readonly url: string;
+  readonly trigger: string;
+  readonly statuses: string;
+  readonly include: string;
+  readonly alertEmail: string;
+  readonly active: boolean;
+  readonly secret: string;
+  /** The secret before the last rotation, which signs until `previousUntilMs`; empty when none. */
+  readonly previousSecret: string;
+  readonly previousUntilMs: number;
+  readonly createdAtMs: number;
+}
+
+export interface TemplateEntity {
+  readonly channelId: number;
+  readonly event: string;
+  readonly language: string;
+  readonly subject: string;
+  readonly body: string;
+}
+
+/** The registries that are no list of entities: platforms and status details. One record, `all`. */
+export interface RegistryEntity {
+  readonly platforms: string;
+  readonly statusDetails: string;
+}
+
+interface Entities {
+  courier: CourierEntity;
+  company: CompanyEntity;
+  box: BoxEntity;
+  channel: ChannelEntity;
+  apiKey: ApiKeyEntity;
+  endpoint: EndpointEntity;
+  template: TemplateEntity;
+  registry: RegistryEntity;
+}
+export type EntityKind = keyof Entities;
+
+const KINDS: { readonly [K in EntityKind]: Kind } = {
+  courier: kind("courier", {
+    number: "number",
+    code: "string",
+    name: "string",
+    environment: "string",
+    acceptingEvents: "boolean",
+    tokenHashes: "string",
+    signingSecrets: "string",
+    signatureRequired: "boolean",
+    allowedIps: "string",
+    perSecond: "number",
+    burst: "number",
+    stockRelease: "string",
+    stockReleaseNeedsDate: "boolean",
+    catalogue: "string",
+  }),
+  company: kind("company", {
+    id: "number",
+    code: "string",
+    name: "string",
+    language: "string",
+    seatPostcode: "string",
+    products: "string",
+  }),
+  box: kind("box", {
+    companyId: "number",
+    code: "string",
+    length: "number",
+    width: "number",
+    height: "number",
+  }),
+  channel: kind("channel", {
+    id: "number",
+    companyId: "number",
+    code: "string",
+    name: "string",
+    active: "boolean",
+    language: "string",
+    bucketSize: "number",
+    refillRate: "number",
+    trackingPage: "boolean",
+    addressCheck: "boolean",
+    couriers: "string",
+    sender: "string",
+    emails: "string",
+    webhookV1: "string",
+  }),
+  apiKey: kind("apiKey", {
+    id: "number",
+    channelId: "number",
+    code: "string",
+    hash: "string",
+    active: "boolean",
+    companyWideRead: "boolean",
+    scopes: "string",
+  }),
+  endpoint: kind("endpoint", {
+    id: "string",
+    channelId: "number",
+    code: "string",
+    url: "string",
+    trigger: "string",
+    statuses: "string",
+    include: "string",
+    alertEmail: "string",
+    active: "boolean",
+    secret: "string",
+    previousSecret: "string",
+    previousUntilMs: "number",
+    createdAtMs: "number",
+  }),
+  template: kind("template", {
+    channelId: "number",
+    event: "string",
+    language: "string",
+    subject: "string",
+    body: "string",
+  }),
+  registry: kind("registry", { platforms: "string", statusDetails: "string" }),
+};
+
+const idsKey = (name: EntityKind) => `config:ids:${name}`;
+
+function repository(redis: Redis, name: EntityKind) {
+  // redis-om 0.4 types an older client; hashes need only the commands that have not changed.
+  return new Repository(KINDS[name].schema, redis as never);
+}
+
+export async function allEntities<K extends EntityKind>(
+  redis: Redis,
+  name: K,
+): Promise<Entities[K][]> {
+  const ids = await redis.sMembers(idsKey(name));
+  if (ids.length === 0) return [];
+  const found = await repository(redis, name).fetch(ids.sort());
+  return found.map((entity) => entity as unknown as Entities[K]);
+}
+
+/** Replaces the whole entity. Processes see it once `bumpVersion` has been called. */
+export async function saveEntity<K extends EntityKind>(
+  redis: Redis,
+  name: K,
+  id: string,
+  entity: Entities[K],
+): Promise<void> {
+  await repository(redis, name).save(id, { ...entity, [EntityId]: id } as never);
+  await redis.sAdd(idsKey(name), id);
+}
+
+export async function removeEntity(redis: Redis, name: EntityKind, id: string): Promise<void> {
+  await redis.sRem(idsKey(name), id);
+  await repository(redis, name).remove(id);
+}
+
+/** A new number for an entity of this kind, from 1. */
+export function nextId(redis: Redis, name: EntityKind): Promise<number> {
+  return redis.incr(`config:next:${name}`);
+}
+
+/** Tells every process that the configuration has changed. */
+export async function bumpVersion(redis: Redis): Promise<void> {
+  await redis.hIncrBy(SYSTEM_KEY, "version", 1);
+}

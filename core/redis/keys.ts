@@ -1,0 +1,96 @@
+/**
+ * Every key name, in one place. Three families of hash tags, each with a fixed number of partitions; all keys of one
+ * atomic step share a tag, so the same code serves one Redis and a cluster.
+ *
+ * | tag    | partition by                  | holds                                                        |
+ * |--------|-------------------------------|--------------------------------------------------------------|
+ * | {e<n>} | courier + eventId             | memory of seen eventIds, event log                           |
+ * | {t<n>} | courier + reference           | reference -> shipment, parked events                         |
+ * | {k<n>} | company                       | shipments, histories, indices, change log, webhook deliveries |
+ */
+import { createHash } from "node:crypto";
+import type { Status } from "#core/domain/status.ts";
+
+/** Fixed for the life of an installation: changing it would move every key. */
+export const PARTITIONS = 16;
+
+const numbers = Array.from({ length: PARTITIONS }, (_, n) => n);
+
+/** What all processes read with every request: configuration version and the shared test clock. */
+export const SYSTEM_KEY = "waybill:system";
+export const SETUP_LOCK_KEY = "waybill:setup-lock";
+
+export const EVENT_LOGS = numbers.map((n) => `{e${n}}:log`);
+export const CHANGE_LOGS = numbers.map((n) => `{k${n}}:changes`);
+
+export const eventKeys = (n: number) => ({
+  log: `{e${n}}:log`,
+  ledger: `{e${n}}:ledger`,
+  /** Bucket number follows the prefix. */
+  seenPrefix: (generation: number) => `{e${n}}:seen:${generation}:`,
+});
+
+export interface Reference {
+  readonly partition: number;
+  readonly key: string;
+  readonly parkedKey: string;
+}
+
+/** A reference is a tracking number of a courier, or an externalId under a sender account of a courier. */
+function reference(parts: readonly string[]): Reference {
+  const digest = createHash("sha256").update(parts.join("\0")).digest();
+  const partition = digest.readUInt8(0) % PARTITIONS;
+  const name = digest.toString("base64url", 1, 16);
+  return { partition, key: `{t${partition}}:r:${name}`, parkedKey: `{t${partition}}:p:${name}` };
+}
+
+export function trackingReference(courier: string, trackingNumber: string): Reference {
+  return reference(["number", courier, trackingNumber]);
+}
+
+export function externalReference(
+  courier: string,
+  senderAccount: string,
+  externalId: string,
+): Reference {
+  return reference(["external", courier, senderAccount, externalId]);
+}
+
+/** All data of a company lives in one partition. */
+export function companyPartition(companyId: number): number {
+  return companyId % PARTITIONS;
+}
+
+/** Shipment ids are dealt so that the id alone tells the partition. */
+export function shipmentPartition(shipmentId: number): number {
+  return shipmentId % PARTITIONS;
+}
+
+export const companyTag = (n: number) => `{k${n}}`;
+
+export const companyKeys = (n: number) => {
+  const tag = companyTag(n);
+  return {
+    changes: `${tag}:changes`,
+    ledger: `${tag}:ledger`,
+    shipmentIds: `${tag}:ids`,
+    shipment: (id: number) => `${tag}:s:${id}`,
+    history: (id: number) => `${tag}:h:${id}`,
+    /** Courier code -> shipment id, for one tracking number of a channel: uniqueness and exact search. */
+    numbers: (channelId: number, trackingNumber: string) =>
+      `${tag}:n:${channelId}:${trackingNumber}`,
+    /** Set of shipment ids with one exact value. */
+    exact: (channelId: number, field: ExactField, value: string) =>
+      `${tag}:x:${channelId}:${field}:${value}`,
+    index: (channelId: number, order: IndexOrder, status?: Status) =>
+      status === undefined
+        ? `${tag}:i:${channelId}:${order}`
+        : `${tag}:i:${channelId}:${status}:${order}`,
+    orders: (channelId: number) => `${tag}:orders:${channelId}`,
+    sandbox: (channelId: number) => `${tag}:sandbox:${channelId}`,
+  };
+};
+
+/** Sorted sets: by id, by ship date (days since 1970), by statusUpdatedAt (seconds since 1970). */
+export type IndexOrder = "id" | "ship" | "upd";
+export type ExactField = "orderReference" | "custom1" | "custom2" | "custom3";

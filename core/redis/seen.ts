@@ -1,0 +1,87 @@
+/**
+ * Memory of eventIds: exact, at least 183 days, 9 bytes an id while buckets stay integer sets.
+ *
+ * A 128-bit hash of (courier, eventId) chooses partition and bucket; 64 bits of it are the member. Generations of 92
+ * days follow each other; the current one and the two before it are looked at, so an id is known for 184 days at least
+ * (calendar quarters would give 181). Buckets are as many as keep them under `set-max-intset-entries` (512 as shipped).
+ */
+import type { Redis } from "./client.ts";
+import { eventKeys, PARTITIONS, SYSTEM_KEY } from "./keys.ts";
+
+const DAY_MS = 86_400_000;
+export const GENERATION_DAYS = 92;
+/** Mean fill of a bucket; Poisson spread keeps practically all buckets under 512. */
+const BUCKET_FILL = 350;
+/** A generation is looked at until the end of the second one after it; a day of grace for clocks. */
+const GENERATION_TTL_DAYS = 3 * GENERATION_DAYS + 1;
+
+export interface SeenPlace {
+  readonly partition: number;
+  readonly bucketBits: number;
+  /** Signed 64-bit integer in decimal: what keeps the set an intset. */
+  readonly member: string;
+  /** Short text of the same 64 bits: the fact's identity within its shipment. */
+  readonly factKey: string;
+}
+
+export function seenPlace(courier: string, eventId: string): SeenPlace {
+  const digest = Buffer.from(Bun.SHA256.hash(`${courier}\0${eventId}`).buffer);
+  return {
+    partition: digest.readUInt8(0) % PARTITIONS,
+    bucketBits: digest.readUInt32BE(1),
+    member: digest.readBigInt64BE(8).toString(),
+    factKey: digest.toString("base64url", 8, 16),
+  };
+}
+
+export interface Generation {
+  readonly number: number;
+  /** Buckets per partition, fixed when the generation begins. */
+  readonly buckets: number;
+}
+
+/** The current generation first, then those before it that have ever been begun. */
+export interface SeenLayout {
+  readonly generations: readonly Generation[];
+}
+
+export function generationOf(nowMs: number): number {
+  return Math.floor(nowMs / (GENERATION_DAYS * DAY_MS));
+}
+
+const layouts = new WeakMap<Redis, Map<number, SeenLayout>>();
+
+/** The layout in force at `nowMs`; the first process to need a generation fixes its number of buckets. */
+export async function seenLayout(
+  redis: Redis,
+  nowMs: number,
+  eventsPerDay: number,
+): Promise<SeenLayout> {
+  const current = generationOf(nowMs);
+  const known = layouts.get(redis) ?? new Map<number, SeenLayout>();
+  layouts.set(redis, known);
+  const cached = known.get(current);
+  if (cached) return cached;
+  const expected = (eventsPerDay * GENERATION_DAYS) / PARTITIONS / BUCKET_FILL;
+  const field = (generation: number) => `seen:${generation}`;
+  await redis.hSetNX(SYSTEM_KEY, field(current), String(Math.max(1, Math.ceil(expected))));
+  const looked = [current, current - 1, current - 2];
+  const buckets = await redis.hmGet(SYSTEM_KEY, looked.map(field));
+  const generations = looked.flatMap((number, at) => {
+    const count = Number(buckets[at] ?? 0);
+    return count > 0 ? [{ number, buckets: count }] : [];
+  });
+  const layout = { generations };
+  known.set(current, layout);
+  return layout;
+}
+
+/** Bucket keys of a place, current generation first. */
+export function bucketKeys(layout: SeenLayout, { partition, bucketBits }: SeenPlace): string[] {
+  const keys = eventKeys(partition);
+  return layout.generations.map(
+    ({ number, buckets }) => `${keys.seenPrefix(number)}${bucketBits % buckets}`,
+  );
+}
+
+export const SEEN_TTL_SECONDS = GENERATION_TTL_DAYS * 86_400;

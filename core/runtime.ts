@@ -1,0 +1,148 @@
+/** What every role starts from, and the life of a process: start, serve, stop on a signal. */
+import { readFile } from "node:fs/promises";
+import { type Config, ConfigFaults, readConfig } from "./config.ts";
+import { createLog, type Log } from "./log.ts";
+import { applySetup, SetupFaults } from "./redis/apply-setup.ts";
+import { connectRedis, type Redis } from "./redis/client.ts";
+import { startEmbeddedRedis } from "./redis/embedded.ts";
+import { createLive, type Live } from "./redis/live.ts";
+import { ensureGroups } from "./redis/streams.ts";
+import { loadSecrets, type Secrets } from "./secrets.ts";
+
+export interface Runtime {
+  readonly config: Config;
+  readonly log: Log;
+  readonly redis: Redis;
+  readonly live: Live;
+  readonly secrets: Secrets;
+  readonly close: () => Promise<void>;
+}
+
+/** A started role. */
+export interface Running {
+  readonly name: string;
+  /** Null for a role without a port. */
+  readonly url: string | null;
+  /** Stops accepting, finishes what is in flight, acknowledges. */
+  readonly stop: () => Promise<void>;
+}
+
+export type StartRole = (runtime: Runtime) => Promise<Running>;
+
+/** SIGTERM to exit 0 takes less than 10 s; what hangs longer is left to its redelivery. */
+const STOP_LIMIT_MS = 9_000;
+
+/** Connects, loads secrets, applies the setup file if one is configured. */
+export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
+  const secrets = await loadSecrets(config);
+  const embedded = config.redisUrl === null ? await startEmbeddedRedis(config.dataDir) : null;
+  const redis = await connectRedis(config.redisUrl ?? embedded?.address ?? "", log);
+  if (!embedded) await warnAboutDurability(redis, log);
+  await ensureGroups(redis);
+  if (secrets.newPanelToken !== null) announceSecret("operator", secrets.newPanelToken);
+  if (config.webhookAllowedCidrs.length > 0) {
+    log.warn("WEBHOOK_ALLOWED_CIDRS lets webhooks reach private networks");
+  }
+  const runtime: Runtime = {
+    config,
+    log,
+    redis,
+    secrets,
+    live: await createLive(redis, config.testClock),
+    async close() {
+      await redis.close();
+      await embedded?.stop();
+    },
+  };
+  if (config.setupFile !== null) await applySetupFile(runtime, await readSetup(config.setupFile));
+  return runtime;
+}
+
+async function readSetup(path: string): Promise<unknown> {
+  const text = await readFile(path, "utf8").catch((error: Error) => {
+    throw new ConfigFaults([`SETUP_FILE: cannot be read: ${error.message}`]);
+  });
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ConfigFaults([`SETUP_FILE: ${path} is not JSON: ${(error as Error).message}`]);
+  }
+}
+
+/** @throws {SetupFaults} */
+export async function applySetupFile(runtime: Runtime, file: unknown): Promise<void> {
+  const { redis, secrets, live, log } = runtime;
+  const { written, generated } = await applySetup(redis, secrets.vault, file, live.now());
+  for (const { owner, secret } of generated) announceSecret(owner, secret);
+  await live.refresh();
+  log.info({ written }, "setup applied");
+}
+
+/** Generated secrets are shown this once, on standard error, and in no log line. */
+function announceSecret(owner: string, secret: string): void {
+  process.stderr.write(`generated secret for ${owner}, shown only now: ${secret}\n`);
+}
+
+/** Durable before 200: warns when the server that was given promises less than the embedded one. */
+async function warnAboutDurability(redis: Redis, log: Log): Promise<void> {
+  try {
+    const read = async (name: string) => (await redis.configGet(name))[name];
+    const found = {
+      appendonly: await read("appendonly"),
+      appendfsync: await read("appendfsync"),
+      maxmemoryPolicy: await read("maxmemory-policy"),
+    };
+    const durable = found.appendonly === "yes" && found.appendfsync === "always";
+    if (!durable || found.maxmemoryPolicy !== "noeviction") {
+      log.warn(found, "this Redis may lose events that were answered ACCEPTED");
+    }
+  } catch {
+    log.warn("this Redis does not tell its persistence; check appendonly, appendfsync, noeviction");
+  }
+}
+
+/** Runs roles until SIGTERM or SIGINT, then stops them in order and ends the process with status 0. */
+export async function runRoles(
+  env: Readonly<Record<string, string | undefined>>,
+  roles: readonly StartRole[],
+): Promise<void> {
+  await guarded(async () => {
+    const config = readConfig(env);
+    const log = createLog(config.logLevel);
+    const runtime = await openRuntime(config, log);
+    const running: Running[] = [];
+    for (const start of roles) running.push(await start(runtime));
+    stopOnSignal(log, running, runtime.close);
+  });
+}
+
+/** Faults of configuration and setup are told without a stack; the process ends with status 1. */
+export async function guarded(start: () => Promise<void>): Promise<void> {
+  try {
+    await start();
+  } catch (error) {
+    const told = error instanceof ConfigFaults || error instanceof SetupFaults;
+    const text = error instanceof Error ? (told ? error.message : error.stack) : String(error);
+    process.stderr.write(`${text}\n`);
+    process.exit(1);
+  }
+}
+
+export function stopOnSignal(
+  log: Log,
+  running: readonly Running[],
+  close: () => Promise<void>,
+): void {
+  let stopping = false;
+  const stop = async () => {
+    if (stopping) return;
+    stopping = true;
+    log.info("stopping");
+    setTimeout(() => process.exit(0), STOP_LIMIT_MS).unref();
+    for (const role of running) await role.stop();
+    await close();
+    log.info("stopped");
+    process.exit(0);
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop());
+}

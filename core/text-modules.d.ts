@@ -1,0 +1,9 @@
+declare module "*.lua" {
+  const source: string;
+  export default source;
+}
+
+declare module "*.sql" {
+  const source: string;
+  export default source;
+}

@@ -1,0 +1,50 @@
+/** A runtime on a Redis of its own, for tests that start rooms in this process. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readConfig } from "#core/config.ts";
+import type { SetupFile } from "#core/domain/setup.ts";
+import { createLog } from "#core/log.ts";
+import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
+import { startTestRedis } from "./servers.ts";
+
+export interface TestRuntime extends Runtime {
+  /** Closes the runtime, ends its Redis and deletes its folder. */
+  readonly end: () => Promise<void>;
+}
+
+/** Ports are free ones; the test clock is on; webhooks may reach the loopback network. */
+export async function openTestRuntime(
+  setup: SetupFile,
+  env: Readonly<Record<string, string>> = {},
+): Promise<TestRuntime> {
+  const server = await startTestRedis();
+  const dataDir = await mkdtemp(join(tmpdir(), "waybill-data-"));
+  const config = readConfig({
+    REDIS_URL: server.address.startsWith("/") ? undefined : server.address,
+    DATA_DIR: dataDir,
+    INGEST_PORT: "0",
+    API_PORT: "0",
+    PANEL_PORT: "0",
+    TEST_CLOCK: "1",
+    LOG_LEVEL: "error",
+    PANEL_TOKEN: "panel-token-of-the-tests",
+    JWT_SECRET: "jwt-secret-of-the-tests-0123456789",
+    ENCRYPTION_KEY: "encryption-key-of-the-tests",
+    WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8,::1/128",
+    ...env,
+  });
+  const runtime = await openRuntime(
+    { ...config, redisUrl: server.address },
+    createLog(config.logLevel),
+  );
+  await applySetupFile(runtime, setup);
+  return {
+    ...runtime,
+    async end() {
+      await runtime.close();
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * Real servers for tests: containers when a Docker engine answers, else a private `redis-server` and the embedded
+ * ClickHouse.
+ */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { GenericContainer, Wait } from "testcontainers";
+import { eventually } from "./eventually.ts";
+
+const DOCKER_SOCKET = "/var/run/docker.sock";
+
+export interface TestServer {
+  /** What `connectRedis` or `CLICKHOUSE_URL` takes; null = the embedded ClickHouse. */
+  readonly address: string | null;
+  readonly stop: () => Promise<void>;
+}
+
+export function dockerAnswers(): boolean {
+  return existsSync(DOCKER_SOCKET);
+}
+
+/** A Redis of its own, append-only with `appendfsync always`, as the product runs it. */
+export async function startTestRedis(): Promise<TestServer & { readonly address: string }> {
+  return dockerAnswers() ? startRedisContainer() : startLocalRedis();
+}
+
+async function startRedisContainer() {
+  const container = await new GenericContainer("redis:7.0-alpine")
+    .withCommand(["redis-server", "--appendonly", "yes", "--appendfsync", "always"])
+    .withExposedPorts(6379)
+    .withWaitStrategy(Wait.forLogMessage("Ready to accept connections"))
+    .start();
+  const address = `redis://${container.getHost()}:${container.getMappedPort(6379)}`;
+  return { address, stop: async () => void (await container.stop()) };
+}
+
+async function startLocalRedis() {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-test-"));
+  const address = join(folder, "redis.sock");
+  const child = spawn(
+    "redis-server",
+    ["--port", "0", "--unixsocket", address, "--dir", folder, "--save", ""].concat(
+      ["--appendonly", "yes", "--appendfsync", "always"],
+      ["--logfile", join(folder, "redis.log")],
+    ),
+    { stdio: "ignore" },
+  );
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  await eventually(() => existsSync(address), "the test redis-server listens");
+  return {
+    address,
+    async stop() {
+      child.kill("SIGTERM");
+      await ended;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A ClickHouse server in a container, or null for the embedded engine. */
+export async function startTestClickhouse(): Promise<TestServer> {
+  if (!dockerAnswers()) return { address: null, stop: async () => {} };
+  const container = await new GenericContainer("clickhouse/clickhouse-server:25.8")
+    .withEnvironment({ CLICKHOUSE_USER: "waybill", CLICKHOUSE_PASSWORD: "waybill" })
+    .withExposedPorts(8123)
+    .withWaitStrategy(Wait.forHttp("/ping", 8123))
+    .start();
+  const address = `http://waybill:waybill@${container.getHost()}:${container.getMappedPort(8123)}/default`;
+  return { address, stop: async () => void (await container.stop()) };
+}
