@@ -61,7 +61,12 @@ export const SetupStatusDetail = Type.Object(
     id: Type.Integer({ minimum: 1 }),
     status: optional(StatusSchema),
     heldInDepot: optional(Type.Boolean()),
-    description: Type.Record(language, Type.String({ maxLength: 255 })),
+    /** By language. */
+    description: Type.Record(
+      Type.String({ pattern: `^(${LANGUAGES.join("|")})$` }),
+      Type.String({ maxLength: 255 }),
+      strict,
+    ),
   },
   strict,
 );

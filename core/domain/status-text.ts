@@ -48,5 +48,5 @@ export function statusDetailText(
   detail: SetupStatusDetail | undefined,
   language: Language,
 ): string | null {
-  return detail?.description[language] ?? detail?.description.en ?? null;
+  return detail?.description[language] ?? detail?.description["en"] ?? null;
 }
