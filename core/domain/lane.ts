@@ -1,4 +1,5 @@
 /** Lanes of the courier benchmarks (document 1, "Couriers"): areas, weight bands, lead and transit days. */
+import { attemptsOf, type ShipmentState } from "./fold.ts";
 import { daysBetween, romeDate } from "./rome-time.ts";
 
 export type OriginArea = "NORD" | "CENTRO" | "SUD";
@@ -54,6 +55,13 @@ export type Grain = (typeof GRAINS)[number];
 /** Cells with a smaller sample are suppressed (document 1, "Limits"). */
 export const MIN_SAMPLE = 20;
 
+/** First day that counts (document 1, "Limits": last 12 months): the same day a year before, or the last of its month. */
+export function windowStart(nowMs: number): string {
+  const today = romeDate(nowMs);
+  const year = String(Number(today.slice(0, 4)) - 1);
+  return today.endsWith("-02-29") ? `${year}-02-28` : `${year}${today.slice(4)}`;
+}
+
 /** What a shipment brings to its lane from its creation. */
 export interface LaneFacts {
   readonly courier: string;
@@ -93,4 +101,37 @@ export interface LaneRow {
   /** Version of the shipment's state: the highest one counts. */
   readonly version: number;
   readonly removed: boolean;
+}
+
+/**
+ * The benchmark row of a shipment after a commit: its delivery, the withdrawal of an earlier one, or null when it
+ * never was delivered or its destination is in no lane.
+ */
+export function laneRow(
+  lane: LaneFacts,
+  before: ShipmentState,
+  after: ShipmentState,
+  version: number,
+): LaneRow | null {
+  const delivered = deliveredAtMs(after) ?? deliveredAtMs(before);
+  if (delivered === null || lane.destCap === null) return null;
+  return {
+    courier: lane.courier,
+    destCap: lane.destCap,
+    originCap: lane.originCap,
+    weightKg: lane.weightKg,
+    shipDate: lane.shipDate,
+    deliveredOn: romeDate(delivered),
+    leadDays: leadDays(lane.shipDate, delivered),
+    transitDays: transitDays(after.departedAtMs, delivered),
+    attempts: attemptsOf(after),
+    exceptions: after.exceptions,
+    isReturn: after.isReturn,
+    version,
+    removed: deliveredAtMs(after) === null,
+  };
+}
+
+function deliveredAtMs({ mapped }: ShipmentState): number | null {
+  return mapped?.value.status === "DELIVERED" ? mapped.by.occurredAtMs : null;
 }

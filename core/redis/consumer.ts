@@ -48,6 +48,8 @@ export interface ConsumerOptions {
   readonly handler: Handler;
   /** Entries read per partition at once. */
   readonly batch: number;
+  /** Waits this long after a read that was not full, so that the next batch is larger; default 0. */
+  readonly lingerMs?: number;
 }
 
 export interface Consumer {
@@ -63,7 +65,7 @@ const SIGN_OF_LIFE_MS = 3_000;
 const HOUSEKEEPING_MS = 1_000;
 
 export function startConsumer(options: ConsumerOptions): Consumer {
-  const { redis, log, source, group, handler, batch } = options;
+  const { redis, log, source, group, handler, batch, lingerMs = 0 } = options;
   const { keys } = LOGS[source];
   const name = randomUUID();
   const alive = (consumer: string) => `alive:${group}:${consumer}`;
@@ -79,6 +81,8 @@ export function startConsumer(options: ConsumerOptions): Consumer {
         const entries = await read();
         if (entries.length === 0) await Bun.sleep(IDLE_WAIT_MS);
         else await process(entries);
+        const quiet = entries.length > 0 && entries.length < batch;
+        if (quiet && lingerMs > 0 && !stopping) await Bun.sleep(lingerMs);
       } catch (error) {
         if (isReplyError(error, "NOGROUP")) await ensureGroups(redis).catch(() => {});
         else log.warn({ group, reason: (error as Error).message }, "consumer waits");

@@ -47,17 +47,37 @@ const OUTCOMES: readonly ClaimOutcome[] = ["known", "claimed", "not_known"];
  * Claims eventIds and appends their entries, one script call a touched partition (and 100 events); outcomes in the
  * order given. Claims of one id are judged in that order too.
  */
-export async function claimEvents(
+export function claimEvents(
   redis: Redis,
   layout: SeenLayout,
   highWater: number,
   claims: readonly Claim[],
 ): Promise<ClaimOutcome[]> {
+  const perLog = Math.ceil(highWater / PARTITIONS);
+  return callClaim(redis, layout, claims, [String(perLog), "1"]);
+}
+
+/** Which eventIds are known: "known" or "not_known" each, in the order given. */
+export function lookUpEvents(
+  redis: Redis,
+  layout: SeenLayout,
+  places: readonly SeenPlace[],
+): Promise<ClaimOutcome[]> {
+  const looks = places.map((seen) => ({ seen, entry: null }));
+  return callClaim(redis, layout, looks, [String(Number.MAX_SAFE_INTEGER), "0"]);
+}
+
+async function callClaim(
+  redis: Redis,
+  layout: SeenLayout,
+  claims: readonly Claim[],
+  [highWater, keepsLedger]: readonly [string, string],
+): Promise<ClaimOutcome[]> {
   const outcomes: ClaimOutcome[] = new Array(claims.length);
   const indexed = claims.map((claim, at) => ({ ...claim, at }));
   const groups = Map.groupBy(indexed, ({ seen }) => seen.partition);
-  const perLog = String(Math.ceil(highWater / PARTITIONS));
-  const head = [perLog, String(SEEN_TTL_SECONDS), String(layout.generations.length)];
+  const generations = String(layout.generations.length);
+  const head = [highWater, String(SEEN_TTL_SECONDS), generations, keepsLedger];
   await perPartition(groups, async (partition, group) => {
     const { log, ledger } = eventKeys(partition);
     for (let from = 0; from < group.length; from += CLAIMS_PER_CALL) {

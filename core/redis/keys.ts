@@ -91,6 +91,46 @@ export const companyKeys = (n: number) => {
   };
 };
 
+/** Webhook deliveries of a company partition. The scripts build the keys of single endpoints and deliveries from the tag. */
+export const webhookKeys = (n: number) => {
+  const tag = companyTag(n);
+  return {
+    /** Hash. */
+    delivery: (deliveryId: string) => `${tag}:d:${deliveryId}`,
+    /** Hash: event id -> what was decided for each endpoint. */
+    verdicts: (shipmentId: number) => `${tag}:dv:${shipmentId}`,
+    /** Sorted set of an endpoint's deliveries by creation (UTC milliseconds): its delivery log. */
+    log: (endpointId: string) => `${tag}:dl:${endpointId}`,
+    /** List: an endpoint's first attempts. */
+    queue: (endpointId: string) => `${tag}:dq:${endpointId}`,
+    /** Sorted set: an endpoint's retries by due time (UTC milliseconds). */
+    retries: (endpointId: string) => `${tag}:dr:${endpointId}`,
+    /** Sorted set: endpoints with first attempts, by turn. */
+    firstRing: `${tag}:dring:first`,
+    /** Sorted set: endpoints with retries, by the earliest due time. */
+    retryRing: `${tag}:dring:retry`,
+    /** Sorted set: `endpoint delivery` under way, by the end of its lease (Redis clock, milliseconds). */
+    leases: `${tag}:dleases`,
+    /** Hash: endpoint -> deliveries under way. */
+    inFlight: `${tag}:dflight`,
+    /** Counter of turns and leases. */
+    turns: `${tag}:dturns`,
+    /** Sorted set: endpoints without success since their first failure (service clock, milliseconds). */
+    failing: `${tag}:dfailing`,
+    /** Set: failing endpoints whose first alert has gone out. */
+    warned: `${tag}:dwarned`,
+    /** Stream: alerts for the mailer. */
+    alerts: `${tag}:alerts`,
+    /** List: test events asked for. */
+    tests: `${tag}:dtests`,
+    /** String: what came of a test event. */
+    testResult: (testId: string) => `${tag}:dtest:${testId}`,
+    ledger: `${tag}:ledger`,
+  };
+};
+
 /** Sorted sets: by id, by ship date (days since 1970), by statusUpdatedAt (seconds since 1970). */
 export type IndexOrder = "id" | "ship" | "upd";
 export type ExactField = "orderReference" | "custom1" | "custom2" | "custom3";
+
+export const courierRateKey = (subject: string) => `rate:courier:${subject}`;

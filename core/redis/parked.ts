@@ -59,6 +59,15 @@ export async function readParked(
   );
 }
 
-export async function dropParked(redis: Redis, references: readonly Reference[]): Promise<void> {
-  await Promise.all(references.map(({ parkedKey }) => redis.unlink(parkedKey)));
+/** Forgets applied events; what else is parked under the references stays. */
+export async function dropParked(
+  redis: Redis,
+  groups: ReadonlyArray<{ references: readonly Reference[]; events: readonly ParkedEvent[] }>,
+): Promise<void> {
+  await Promise.all(
+    groups.flatMap(({ references, events }) => {
+      const fields = events.map(({ factKey }) => factKey);
+      return references.map(({ parkedKey }) => redis.hDel(parkedKey, fields));
+    }),
+  );
 }

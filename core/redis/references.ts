@@ -1,4 +1,5 @@
 /** References: which shipments a courier's tracking number or externalId may mean. */
+import type { Candidate } from "#core/domain/match-reference.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import { externalReference, type Reference, trackingReference } from "./keys.ts";
 import registerSource from "./scripts/register.lua" with { type: "text" };
@@ -7,15 +8,6 @@ const registerScript = script(registerSource);
 
 /** Candidates one reference holds; two are ambiguous already. */
 const CANDIDATES_LIMIT = 50;
-
-/** One shipment a reference may mean. */
-export interface Candidate {
-  readonly shipmentId: number;
-  readonly channelId: number;
-  /** The number is a placeholder (`isRealTrackingNumber` false): an externalId may find it under another number. */
-  readonly isPlaceholder: boolean;
-  readonly orderReference: string | null;
-}
 
 export interface Registration extends Candidate {
   readonly reference: Reference;

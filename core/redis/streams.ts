@@ -35,23 +35,49 @@ export interface Lag {
   readonly group: GroupName;
   /** Entries not yet acknowledged, over all partitions. */
   readonly entries: number;
+  /** Age of the oldest of them in seconds; 0 when there is none. */
+  readonly seconds: number;
+}
+
+interface Position {
+  readonly group: string;
+  readonly entries: number;
+  /** The oldest entry that the group still needs; the next one to come when it is up to date. */
+  readonly firstNeeded: string;
 }
 
 /** How far every group is behind its log. */
 export async function readLags(redis: Redis): Promise<Lag[]> {
-  const names = Object.keys(LOGS) as LogName[];
-  const perLog = await Promise.all(
-    names.map(async (log) => {
-      const { keys, groups } = LOGS[log];
-      const infos = await Promise.all(keys.map((key) => redis.xInfoGroups(key)));
-      return groups.map((group): Lag => {
-        const own = infos.flat().filter(({ name }) => String(name) === group);
-        const entries = own.reduce((sum, info) => sum + info.pending + Number(info.lag ?? 0), 0);
-        return { log, group, entries };
+  const lags: Lag[] = [];
+  for (const log of Object.keys(LOGS) as LogName[]) {
+    const { keys, groups } = LOGS[log];
+    const positions = (await Promise.all(keys.map((key) => readPositions(redis, key)))).flat();
+    for (const group of groups) {
+      const behind = positions.filter((one) => one.group === group && one.entries > 0);
+      const oldestMs = Math.min(
+        ...behind.map(({ firstNeeded }) => Number.parseInt(firstNeeded, 10)),
+      );
+      lags.push({
+        log,
+        group,
+        entries: behind.reduce((sum, { entries }) => sum + entries, 0),
+        seconds: behind.length === 0 ? 0 : Math.max(0, (Date.now() - oldestMs) / 1000),
       });
+    }
+  }
+  return lags;
+}
+
+async function readPositions(redis: Redis, key: string): Promise<Position[]> {
+  const groups = await redis.xInfoGroups(key);
+  return Promise.all(
+    groups.map(async ({ name, pending, lag, "last-delivered-id": last }) => {
+      const group = String(name);
+      const entries = pending + Number(lag ?? 0);
+      const firstPending = pending === 0 ? null : (await redis.xPending(key, group)).firstId;
+      return { group, entries, firstNeeded: String(firstPending ?? following(String(last))) };
     }),
   );
-  return perLog.flat();
 }
 
 /**
@@ -59,15 +85,8 @@ export async function readLags(redis: Redis): Promise<Lag[]> {
  * or not yet delivered to it.
  */
 export async function trimLog(redis: Redis, key: string): Promise<void> {
-  const groups = await redis.xInfoGroups(key);
-  const firstNeeded = await Promise.all(
-    groups.map(async ({ name, pending, "last-delivered-id": last }) => {
-      if (pending === 0) return following(String(last));
-      const { firstId } = await redis.xPending(key, String(name));
-      return firstId === null ? following(String(last)) : String(firstId);
-    }),
-  );
-  const oldest = firstNeeded.sort(compareIds)[0];
+  const positions = await readPositions(redis, key);
+  const oldest = positions.map(({ firstNeeded }) => firstNeeded).sort(compareIds)[0];
   if (oldest !== undefined) await redis.xTrim(key, "MINID", oldest as never);
 }
 

@@ -6,16 +6,17 @@
 -- ARGV[1]  high-water mark of the log, entries
 -- ARGV[2]  seconds a bucket of the current generation lives
 -- ARGV[3]  g, the number of generations
--- ARGV[4…] for each event: the id as a 64-bit integer, and its log entry, or '' to look without claiming
+-- ARGV[4]  '1' to keep the ledger, '0' for a mere question
+-- ARGV[5…] for each event: the id as a 64-bit integer, and its log entry, or '' to look without claiming
 --
 -- Reply: for each event 1 = claimed and appended, 0 = the id is known, 2 = not known (only looked at);
 -- an empty list, and nothing done, when the log is over its mark.
 local log, ledger = KEYS[1], KEYS[2]
 if redis.call('XLEN', log) >= tonumber(ARGV[1]) then return {} end
-local ttl, generations = ARGV[2], tonumber(ARGV[3])
+local ttl, generations, counts = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local reply, claimed, known = {}, 0, 0
 local key = 3
-for at = 4, #ARGV, 2 do
+for at = 5, #ARGV, 2 do
   local id, entry = ARGV[at], ARGV[at + 1]
   local current = KEYS[key]
   local seen = 0
@@ -40,6 +41,6 @@ for at = 4, #ARGV, 2 do
   end
   key = key + generations
 end
-if claimed > 0 then redis.call('HINCRBY', ledger, 'accepted', claimed) end
-if known > 0 then redis.call('HINCRBY', ledger, 'duplicate', known) end
+if counts and claimed > 0 then redis.call('HINCRBY', ledger, 'accepted', claimed) end
+if counts and known > 0 then redis.call('HINCRBY', ledger, 'duplicate', known) end
 return reply

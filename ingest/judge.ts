@@ -1,0 +1,241 @@
+/**
+ * Judges the events of a message in send order: schema (INVALID), known id (DUPLICATE), reference (UNKNOWN_TRACKING),
+ * else ACCEPTED. Two round trips whatever the number of events: one resolves every reference, one claims the ids and
+ * appends to the event log. A third only where events are set aside.
+ */
+import { type CourierEvent, checkEvent } from "#core/domain/event.ts";
+import { minimalEvent } from "#core/domain/fact.ts";
+import type { Fault } from "#core/domain/fault.ts";
+import { type Candidate, type Match, matchReference } from "#core/domain/match-reference.ts";
+import { Problem } from "#core/problem.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Configuration, Courier } from "#core/redis/configuration.ts";
+import {
+  type ClaimOutcome,
+  claimEvents,
+  encodeLoggedEvent,
+  lookUpEvents,
+} from "#core/redis/event-log.ts";
+import { externalReference, type Reference, trackingReference } from "#core/redis/keys.ts";
+import { parkEvents } from "#core/redis/parked.ts";
+import { registerReferences, resolveReferences } from "#core/redis/references.ts";
+import { type SeenLayout, type SeenPlace, seenPlace } from "#core/redis/seen.ts";
+
+export type Outcome = "ACCEPTED" | "DUPLICATE" | "UNKNOWN_TRACKING" | "INVALID";
+
+export interface Judgement {
+  readonly eventId: string | null;
+  readonly outcome: Outcome;
+  /** Of an INVALID event. */
+  readonly errors?: readonly Fault[];
+}
+
+export interface JudgeDeps {
+  readonly redis: Redis;
+  readonly configuration: Configuration;
+  readonly layout: SeenLayout;
+  readonly logHighWater: number;
+  /** Counts UNKNOWN_TRACKING that is a mismatch or a choice between shipments. */
+  readonly onAmbiguous: (count: number) => void;
+}
+
+/** A valid event on its way to a judgement. */
+interface Candidacy {
+  readonly place: number;
+  readonly event: CourierEvent;
+  readonly seen: SeenPlace;
+  readonly references: readonly Reference[];
+}
+
+const RETRY_AFTER_SECONDS = "5";
+/** Passes over events whose shipment was registered while they were being set aside. */
+const PASSES = 3;
+
+/**
+ * @returns one judgement per event, in send order
+ * @throws {Problem} 503 when the event log is over its mark; what was claimed until then is a DUPLICATE on retry
+ */
+export async function judge(
+  deps: JudgeDeps,
+  courier: Courier,
+  events: readonly unknown[],
+  receivedAtMs: number,
+): Promise<Judgement[]> {
+  const { judgements, open: valid } = checkAll(courier, events);
+  let open = valid;
+  for (let pass = 1; open.length > 0; pass += 1) {
+    const matches = await match(deps, courier, open);
+    const outcomes = await claim(deps, courier, open, matches, receivedAtMs);
+    const strangers = open.filter((one, at) => {
+      judgements[one.place] = judgement(one, outcomes[at]);
+      return outcomes[at] === "not_known" && matches[at]?.kind === "none";
+    });
+    deps.onAmbiguous(matches.filter(({ kind }) => kind === "ambiguous").length);
+    open = pass < PASSES ? await setAside(deps.redis, strangers, receivedAtMs) : [];
+  }
+  return judgements;
+}
+
+/**
+ * The judgement of `POST /v1/events/validate`: stores nothing and needs no known parcels, so the outcomes are ACCEPTED,
+ * DUPLICATE and INVALID.
+ */
+export async function validate(
+  { redis, layout }: Pick<JudgeDeps, "redis" | "layout">,
+  courier: Courier,
+  events: readonly unknown[],
+): Promise<Judgement[]> {
+  const { judgements, open } = checkAll(courier, events);
+  const places = open.map(({ seen }) => seen);
+  const outcomes = await lookUpEvents(redis, layout, places);
+  const taken = new Set<string>();
+  open.forEach(({ place, event: { eventId } }, at) => {
+    const isKnown = outcomes[at] === "known" || taken.has(eventId);
+    taken.add(eventId);
+    judgements[place] = { eventId, outcome: isKnown ? "DUPLICATE" : "ACCEPTED" };
+  });
+  return judgements;
+}
+
+function checkAll(
+  courier: Courier,
+  events: readonly unknown[],
+): { judgements: Judgement[]; open: Candidacy[] } {
+  const judgements: Judgement[] = new Array(events.length);
+  const open: Candidacy[] = [];
+  events.forEach((event, place) => {
+    const errors = checkEvent(event);
+    if (errors.length === 0) open.push(candidacy(courier.code, event as CourierEvent, place));
+    else judgements[place] = { eventId: eventIdOf(event), outcome: "INVALID", errors };
+  });
+  return { judgements, open };
+}
+
+function judgement(
+  { event: { eventId } }: Candidacy,
+  outcome: ClaimOutcome | undefined,
+): Judgement {
+  switch (outcome) {
+    case "claimed":
+      return { eventId, outcome: "ACCEPTED" };
+    case "known":
+      return { eventId, outcome: "DUPLICATE" };
+    case "not_known":
+      return { eventId, outcome: "UNKNOWN_TRACKING" };
+    default:
+      throw new Problem(503, "LOG_FULL", "The event log is full; retry later.", {
+        headers: { "retry-after": RETRY_AFTER_SECONDS },
+      });
+  }
+}
+
+function eventIdOf(event: unknown): string | null {
+  const id = (event as { eventId?: unknown } | null)?.eventId;
+  return typeof id === "string" ? id : null;
+}
+
+function candidacy(courier: string, event: CourierEvent, place: number): Candidacy {
+  const { trackingNumber, externalId, senderAccount } = event;
+  const references: Reference[] = [];
+  if (trackingNumber !== undefined) references.push(trackingReference(courier, trackingNumber));
+  if (externalId !== undefined && senderAccount !== undefined) {
+    references.push(externalReference(courier, senderAccount, externalId));
+  }
+  return { place, event, seen: seenPlace(courier, event.eventId), references };
+}
+
+/**
+ * Resolves every reference of the message in one round trip. A tracking number change counts at once: the new number is
+ * registered before the message is answered and is known to the other events of the message (data rule 1).
+ */
+async function match(
+  { redis, configuration }: JudgeDeps,
+  courier: Courier,
+  open: readonly Candidacy[],
+): Promise<Match[]> {
+  const candidates = await resolveReferences(
+    redis,
+    open.flatMap(({ references }) => references),
+  );
+  const accountsOf = (channelId: number) =>
+    configuration.channels.get(channelId)?.couriers.get(courier.code)?.senderAccounts ?? [];
+  const matchAll = () => open.map((one) => matchOne(one, candidates, courier.code, accountsOf));
+  let matches = matchAll();
+  const aliases = new Map<string, { reference: Reference; candidate: Candidate }>();
+  for (let known = -1; known < aliases.size; matches = matchAll()) {
+    known = aliases.size;
+    open.forEach(({ event }, at) => {
+      const found = matches[at];
+      const number = event.trackingNumberChange?.newTrackingNumber;
+      if (number === undefined || found?.kind !== "found") return;
+      const reference = trackingReference(courier.code, number);
+      const { candidate } = found;
+      const others = candidates.get(reference.key) ?? [];
+      if (others.some(({ shipmentId }) => shipmentId === candidate.shipmentId)) return;
+      candidates.set(reference.key, [...others, candidate]);
+      aliases.set(`${candidate.shipmentId} ${reference.key}`, { reference, candidate });
+    });
+  }
+  const registrations = [...aliases.values()];
+  await registerReferences(
+    redis,
+    registrations.map(({ reference, candidate }) => ({ reference, ...candidate })),
+  );
+  return matches;
+}
+
+function matchOne(
+  { event }: Candidacy,
+  candidates: ReadonlyMap<string, Candidate[]>,
+  courier: string,
+  accountsOf: (channelId: number) => readonly string[],
+): Match {
+  const { trackingNumber, externalId, senderAccount } = event;
+  const of = (reference: Reference) => candidates.get(reference.key) ?? [];
+  const byNumber =
+    trackingNumber === undefined ? [] : of(trackingReference(courier, trackingNumber));
+  const byExternal =
+    externalId === undefined || senderAccount === undefined
+      ? []
+      : of(externalReference(courier, senderAccount, externalId));
+  return matchReference(event, byNumber, byExternal, accountsOf);
+}
+
+/** Claims the ids of matched events and appends them; of the others it only asks whether the id is known. */
+function claim(
+  { redis, layout, logHighWater }: JudgeDeps,
+  courier: Courier,
+  open: readonly Candidacy[],
+  matches: readonly Match[],
+  receivedAtMs: number,
+): Promise<ClaimOutcome[]> {
+  const claims = open.map(({ event, place, seen }, at) => {
+    const found = matches[at];
+    if (found?.kind !== "found") return { seen, entry: null };
+    const { shipmentId } = found.candidate;
+    const { factKey } = seen;
+    const logged = { shipmentId, courier: courier.code, factKey, receivedAtMs, place, event };
+    return { seen, entry: encodeLoggedEvent(logged) };
+  });
+  return claimEvents(redis, layout, logHighWater, claims);
+}
+
+/** @returns the events whose reference has been registered meanwhile: they are judged again. */
+async function setAside(
+  redis: Redis,
+  strangers: readonly Candidacy[],
+  receivedAtMs: number,
+): Promise<Candidacy[]> {
+  const items = strangers.flatMap(({ references: [reference], event, seen, place }) =>
+    reference
+      ? [
+          {
+            reference,
+            parked: { factKey: seen.factKey, event: minimalEvent(event), receivedAtMs, place },
+          },
+        ]
+      : [],
+  );
+  const outcomes = await parkEvents(redis, items);
+  return strangers.filter((_, at) => outcomes[at] === "known_now");
+}

@@ -1,0 +1,97 @@
+/** Reads a message: bytes as transmitted, inflated under the limit, signature checked, parsed (document 2). */
+import { gunzipSync } from "node:zlib";
+import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
+import { verifySignature } from "#core/domain/signature.ts";
+import { Problem } from "#core/problem.ts";
+import type { Courier } from "#core/redis/configuration.ts";
+import type { Vault } from "#core/secrets.ts";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+const SIGNATURE_HEADER = "x-service-signature";
+
+/** @throws {Problem} 415 wrong type or encoding, 413 too large */
+export async function readBody(request: Request): Promise<Uint8Array> {
+  const type = request.headers.get("content-type") ?? "";
+  if (!/^application\/json *(; *charset="?utf-8"?)? *$/i.test(type)) {
+    throw new Problem(415, "WRONG_CONTENT_TYPE", "Content-Type must be application/json, UTF-8.");
+  }
+  if (!["gzip", "identity"].includes(encodingOf(request))) {
+    throw new Problem(415, "WRONG_CONTENT_ENCODING", "Content-Encoding must be gzip or absent.");
+  }
+  if (Number(request.headers.get("content-length") ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
+  return request.headers.has("content-length")
+    ? new Uint8Array(await request.arrayBuffer())
+    : readBounded(request);
+}
+
+function encodingOf(request: Request): string {
+  return (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+}
+
+/** A body of unknown length is counted while it arrives. */
+async function readBounded(request: Request): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = request.body?.getReader();
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.byteLength;
+    if (size > BODY_LIMIT_BYTES) {
+      await reader.cancel();
+      throw tooLarge();
+    }
+    chunks.push(value);
+  }
+  return Buffer.concat(chunks);
+}
+
+/**
+ * Document 2, "Authentication" 2 and 3: verified over the bytes as transmitted when present, required when the courier's
+ * signing is mandatory.
+ * @throws {Problem} 403
+ */
+export function checkSignature(
+  request: Request,
+  body: Uint8Array,
+  courier: Courier,
+  vault: Vault,
+  nowMs: number,
+): void {
+  const header = request.headers.get(SIGNATURE_HEADER);
+  if (header === null) {
+    if (!courier.signatureRequired) return;
+    throw new Problem(403, "SIGNATURE_REQUIRED", "This courier's messages must be signed.");
+  }
+  const secrets = courier.signingSecrets.map(vault.open);
+  const verdict = verifySignature(header, secrets, body, nowMs);
+  if (verdict !== "valid") {
+    throw new Problem(403, "BAD_SIGNATURE", `The signature is not accepted: ${verdict}.`);
+  }
+}
+
+/** @throws {Problem} 413 over the limit once inflated, 400 no gzip, no UTF-8 or no JSON */
+export function parseBody(request: Request, body: Uint8Array): unknown {
+  const plain = encodingOf(request) === "gzip" ? inflate(body) : body;
+  try {
+    return JSON.parse(utf8.decode(plain));
+  } catch (error) {
+    const what = error instanceof TypeError ? "UTF-8" : "JSON";
+    throw new Problem(400, "MALFORMED_BODY", `The body is not valid ${what}.`);
+  }
+}
+
+/** Stops at the limit: what a bomb would become never reaches memory. */
+function inflate(body: Uint8Array): Uint8Array {
+  try {
+    return gunzipSync(body, { maxOutputLength: BODY_LIMIT_BYTES });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge();
+    throw new Problem(400, "MALFORMED_BODY", "The body is not valid gzip.");
+  }
+}
+
+function tooLarge(): Problem {
+  const detail = `At most ${BODY_LIMIT_BYTES} bytes uncompressed; split the message.`;
+  return new Problem(413, "BODY_TOO_LARGE", detail);
+}

@@ -1,0 +1,80 @@
+/** A courier that pushes events over HTTP, as document 2 describes its sender. */
+import { gzipSync } from "node:zlib";
+import type { CourierEvent } from "#core/domain/event.ts";
+import { sign } from "#core/domain/signature.ts";
+
+export interface PushResult {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever the server answered
+  readonly body: any;
+}
+
+export interface PushOptions {
+  readonly path?: string;
+  readonly token?: string | null;
+  readonly courier?: string;
+  readonly gzip?: boolean;
+  /** Secrets to sign with; none = unsigned. */
+  readonly secrets?: readonly string[];
+  readonly nowMs?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly envelope?: Readonly<Record<string, unknown>>;
+}
+
+let counter = 0;
+
+/** A valid event; members given replace its own. */
+export function event(members: Partial<CourierEvent> = {}): CourierEvent {
+  counter += 1;
+  return {
+    eventId: `event-${counter}-${crypto.randomUUID()}`,
+    trackingNumber: "TN1",
+    occurredAt: "2026-11-10T10:00:00+01:00",
+    status: { code: "TRN", description: "In transito" },
+    location: { name: "Hub Milano", countryCode: "IT", postalCode: "20121" },
+    ...members,
+  };
+}
+
+/** Sends events in one message. */
+export async function push(
+  url: string,
+  events: readonly unknown[],
+  options: PushOptions = {},
+): Promise<PushResult> {
+  counter += 1;
+  const envelope = {
+    schemaVersion: "1.0",
+    messageId: `message-${counter}`,
+    sentAt: "2026-11-20T10:00:00+01:00",
+    courier: options.courier ?? "GLS_ITA",
+    events,
+    ...options.envelope,
+  };
+  return pushBytes(url, Buffer.from(JSON.stringify(envelope)), options);
+}
+
+/** Sends any bytes as the body of a message. */
+export async function pushBytes(
+  url: string,
+  plain: Uint8Array,
+  options: PushOptions = {},
+): Promise<PushResult> {
+  const body = options.gzip ? gzipSync(plain) : plain;
+  const token = options.token === undefined ? "tok_gls_1" : options.token;
+  const response = await fetch(`${url}${options.path ?? "/v1/events"}`, {
+    method: "POST",
+    body,
+    headers: {
+      "content-type": "application/json",
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+      ...(options.gzip && { "content-encoding": "gzip" }),
+      ...(options.secrets && {
+        "x-service-signature": sign(options.secrets, body, options.nowMs ?? Date.now()),
+      }),
+      ...options.headers,
+    },
+  });
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}

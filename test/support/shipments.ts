@@ -1,0 +1,69 @@
+/** Shipments put into the store directly, for tests that are not about the merchant API. */
+import type { Redis } from "#core/redis/client.ts";
+import type { Live } from "#core/redis/live.ts";
+import { referencesOf, registerReferences } from "#core/redis/references.ts";
+import { createShipments } from "#core/redis/shipments.ts";
+
+export interface ShipmentOptions {
+  readonly channel?: string;
+  readonly courier?: string;
+  readonly orderReference?: string;
+  readonly isPlaceholder?: boolean;
+  readonly shipDate?: string;
+  readonly destCap?: string;
+}
+
+/** @returns the id of a shipment that carrier events find */
+export async function addShipment(
+  { redis, live }: { readonly redis: Redis; readonly live: Live },
+  trackingNumber: string,
+  options: ShipmentOptions = {},
+): Promise<number> {
+  const configuration = live.configuration();
+  const channel = configuration.channelByCode.get(options.channel ?? "acme-it");
+  if (!channel) throw new Error("no such channel");
+  const courier = options.courier ?? "GLS_ITA";
+  const shipDate = options.shipDate ?? "2026-11-09";
+  const orderReference = options.orderReference ?? null;
+  const isPlaceholder = options.isPlaceholder ?? false;
+  const ids = { companyId: channel.companyId, channelId: channel.id };
+  const [id] = await createShipments(redis, channel.companyId, [
+    {
+      record: {
+        ...ids,
+        courier,
+        trackingNumber,
+        shipDate,
+        language: "it",
+        planning: { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null },
+        createdAtMs: live.now(),
+        ...(orderReference !== null && { orderReference }),
+      },
+      meta: {
+        ...ids,
+        courier,
+        trackingNumber,
+        shipDate,
+        isPlaceholder,
+        orderReference,
+        destCap: options.destCap ?? "00118",
+        originCap: "20121",
+        weightKg: 1,
+      },
+    },
+  ]);
+  if (!id) throw new Error(`${trackingNumber} exists already`);
+  const accounts = channel.couriers.get(courier)?.senderAccounts ?? [];
+  const references = referencesOf(courier, [trackingNumber], accounts, orderReference);
+  await registerReferences(
+    redis,
+    references.map((reference) => ({
+      reference,
+      shipmentId: id,
+      channelId: channel.id,
+      isPlaceholder,
+      orderReference,
+    })),
+  );
+  return id;
+}
