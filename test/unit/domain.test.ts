@@ -1,0 +1,231 @@
+/** The small pure rules, each with the section it comes from. */
+import { describe, expect, test } from "bun:test";
+import { areaOfCap, isItalianCap, leadDays, transitDays, weightBand } from "#core/domain/lane.ts";
+import { parseRetryAfter, retryWaitMs } from "#core/domain/retry-schedule.ts";
+import {
+  instantOf,
+  isOffsetDateTime,
+  parseRomeDateTime,
+  romeDateTime,
+  romeIso,
+} from "#core/domain/rome-time.ts";
+import { planningOf } from "#core/domain/shipment.ts";
+import { sign, verifySignature } from "#core/domain/signature.ts";
+import { decide } from "#core/domain/trigger.ts";
+import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhook-url.ts";
+
+describe("Europe/Rome time (document 1, What the service does)", () => {
+  test("is written without offset on both sides of both clock changes", () => {
+    const pairs = [
+      ["2026-03-29T00:59:59Z", "2026-03-29 01:59:59"],
+      ["2026-03-29T01:00:00Z", "2026-03-29 03:00:00"],
+      ["2026-10-25T00:59:59Z", "2026-10-25 02:59:59"],
+      ["2026-10-25T01:00:00Z", "2026-10-25 02:00:00"],
+    ] as const;
+    for (const [utc, rome] of pairs) expect(romeDateTime(Date.parse(utc))).toBe(rome);
+  });
+
+  test("a local time that exists twice is read as the earlier instant", () => {
+    expect(parseRomeDateTime("2026-10-25 02:30:00")).toBe(Date.parse("2026-10-25T00:30:00Z"));
+  });
+
+  test("a local time the clock jumps over is read with the offset before the jump", () => {
+    expect(parseRomeDateTime("2026-03-29 02:30:00")).toBe(Date.parse("2026-03-29T01:30:00Z"));
+  });
+
+  test("what is written is read back, every half hour of two years", () => {
+    for (
+      let ms = Date.parse("2026-01-01T00:00:00Z");
+      ms < Date.parse("2028-01-01");
+      ms += 1_800_000
+    ) {
+      const read = parseRomeDateTime(romeDateTime(ms));
+      expect(read === ms || read === ms - 3_600_000).toBe(true);
+    }
+  });
+
+  test("text that is no real date and time is null", () => {
+    for (const text of ["2026-02-30 10:00:00", "2026-11-20T10:00:00", "2026-11-20 25:00:00", ""]) {
+      expect(parseRomeDateTime(text)).toBeNull();
+    }
+  });
+
+  test("with offset it is ISO 8601", () => {
+    expect(romeIso(Date.parse("2026-07-01T10:00:00Z"))).toBe("2026-07-01T12:00:00.000+02:00");
+    expect(romeIso(Date.parse("2026-12-01T10:00:00Z"))).toBe("2026-12-01T11:00:00.000+01:00");
+  });
+
+  test("planning members come back as the day it is in Rome (document 1, Shipments)", () => {
+    expect(
+      planningOf({ deliveryDate: "2026-11-20", latestShipDate: "2026-11-20T23:30:00Z" }),
+    ).toEqual({
+      deliveryDate: "2026-11-20",
+      latestShipDate: "2026-11-21",
+      latestDeliveryDate: null,
+    });
+  });
+});
+
+describe("occurredAt (document 2, Event)", () => {
+  test("needs an explicit offset and a real instant", () => {
+    const good = [
+      "2026-11-20T10:00:00+01:00",
+      "2026-11-20T10:00:00Z",
+      "2026-11-20T10:00:00.123-0500",
+    ];
+    const bad = [
+      "2026-11-20T10:00:00",
+      "2026-11-20",
+      "2026-11-31T10:00:00Z",
+      "2026-11-20T24:00:00Z",
+    ];
+    expect(good.map(isOffsetDateTime)).toEqual([true, true, true]);
+    expect(bad.map(isOffsetDateTime)).toEqual([false, false, false, false]);
+    expect(instantOf("2026-11-20T10:00:00.123-0500")).toBe(Date.parse("2026-11-20T15:00:00.123Z"));
+  });
+});
+
+describe("signature (documents 2 and 3)", () => {
+  const body = new TextEncoder().encode('{"a":1}');
+  const now = 1_800_000_000_000;
+
+  test("is t and one v1 a secret, newest first, and verifies with either", () => {
+    const header = sign(["new", "old"], body, now);
+    expect(header).toMatch(/^t=1800000000,v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/);
+    for (const secret of ["new", "old"]) {
+      expect(verifySignature(header, [secret], body, now)).toBe("valid");
+    }
+    expect(verifySignature(header, ["other"], body, now)).toBe("mismatch");
+  });
+
+  test("is refused more than 5 minutes from the clock, both ways, and when malformed", () => {
+    const header = sign(["s"], body, now);
+    for (const [offset, verdict] of [
+      [300_000, "valid"],
+      [-300_000, "valid"],
+      [301_000, "expired"],
+      [-301_000, "expired"],
+    ] as const) {
+      expect(verifySignature(header, ["s"], body, now + offset)).toBe(verdict);
+    }
+    for (const text of ["", "t=1", "v1=00", `t=x,v1=${"0".repeat(64)}`]) {
+      expect(verifySignature(text, ["s"], body, now)).toBe("malformed");
+    }
+  });
+});
+
+describe("retry schedule (document 3, Limits)", () => {
+  test("waits are the table's with plus or minus 20 percent, and none follows attempt 8", () => {
+    const minutes = [1, 5, 15, 60, 180, 360, 720];
+    minutes.forEach((minute, at) => {
+      expect(retryWaitMs(at + 1, 0, null)).toBe(minute * 48_000);
+      expect(retryWaitMs(at + 1, 0.5, null)).toBe(minute * 60_000);
+      expect(retryWaitMs(at + 1, 0.9999999999, null)).toBe(minute * 72_000);
+    });
+    expect(retryWaitMs(8, 0.5, null)).toBeNull();
+  });
+
+  test("Retry-After only lengthens, up to 12 hours, and adds no attempt", () => {
+    expect(retryWaitMs(1, 0.5, 10_000)).toBe(60_000);
+    expect(retryWaitMs(1, 0.5, 90_000)).toBe(90_000);
+    expect(retryWaitMs(1, 0.5, 99 * 3_600_000)).toBe(12 * 3_600_000);
+    expect(retryWaitMs(8, 0.5, 90_000)).toBeNull();
+  });
+
+  test("Retry-After is read as seconds and as HTTP date", () => {
+    const now = Date.parse("2026-11-20T10:00:00Z");
+    expect(parseRetryAfter("120", now)).toBe(120_000);
+    expect(parseRetryAfter("Fri, 20 Nov 2026 10:05:00 GMT", now)).toBe(300_000);
+    for (const text of [undefined, "", "soon", "-5", "Fri, 20 Nov 2026 09:00:00 GMT"]) {
+      expect(parseRetryAfter(text, now)).toBeNull();
+    }
+  });
+});
+
+describe("triggers (document 3, Trigger semantics)", () => {
+  const base = { statuses: [], active: true } as const;
+  const change = { status: "IN_TRANSIT", changed: false, firstOccurrence: false } as const;
+
+  test("status_change fires when the pair changes, first_occurrence on a new pair, every_event always", () => {
+    const table = [
+      [false, false, "trigger_not_met", "trigger_not_met", "send"],
+      [true, false, "send", "trigger_not_met", "send"],
+      [true, true, "send", "send", "send"],
+      [false, true, "trigger_not_met", "trigger_not_met", "send"],
+    ] as const;
+    for (const [changed, firstOccurrence, ...verdicts] of table) {
+      const triggers = ["status_change", "first_occurrence", "every_event"] as const;
+      triggers.forEach((trigger, at) => {
+        const input = { ...change, changed, firstOccurrence };
+        expect(decide({ ...base, trigger }, input)).toBe(verdicts[at] ?? "send");
+      });
+    }
+  });
+
+  test("the filter comes after the trigger; disabled and unmapped send nothing", () => {
+    const subscription = { ...base, trigger: "every_event", statuses: ["DELIVERED"] } as const;
+    expect(decide(subscription, change)).toBe("filtered");
+    expect(decide(subscription, { ...change, status: "DELIVERED" })).toBe("send");
+    expect(decide(subscription, { ...change, status: null })).toBe("unmapped");
+    expect(decide({ ...subscription, active: false }, change)).toBe("disabled");
+  });
+});
+
+describe("endpoint url (document 3, Endpoint configuration)", () => {
+  test("is https, without credentials, of at most 2048 characters", () => {
+    const long = (length: number) => `https://a.example/${"x".repeat(length - 18)}`;
+    expect(faultOfWebhookUrl("https://merchant.example/hook")).toBeNull();
+    expect(faultOfWebhookUrl(long(WEBHOOK_URL_LENGTH))).toBeNull();
+    for (const url of [
+      "http://merchant.example/hook",
+      "https://user:secret@merchant.example/",
+      "https://user@merchant.example/",
+      "merchant.example",
+      long(WEBHOOK_URL_LENGTH + 1),
+    ]) {
+      expect(faultOfWebhookUrl(url)).toBeString();
+    }
+  });
+});
+
+describe("lanes (document 1, Couriers)", () => {
+  test("areas by CAP prefix, islands included", () => {
+    const areas = { "20121": "NORD", "40121": "NORD", "00118": "CENTRO", "50121": "CENTRO" };
+    const south = {
+      "60121": "CENTRO",
+      "65121": "SUD",
+      "80121": "SUD",
+      "90121": "SUD",
+      "09121": "SUD",
+    };
+    for (const [cap, area] of Object.entries({ ...areas, ...south })) {
+      expect(areaOfCap(cap)).toBe(area as never);
+    }
+    expect(["2012", "201211", "ABCDE", "00000"].map(isItalianCap)).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  test("a weight on a bound belongs to the lower band", () => {
+    expect([0.1, 1, 1.01, 5, 30, 50, 50.1].map(weightBand)).toEqual([
+      "0-1",
+      "0-1",
+      "1-3",
+      "3-5",
+      "20-30",
+      "30-50",
+      "50+",
+    ]);
+  });
+
+  test("lead and transit are calendar days of Rome", () => {
+    const delivered = Date.parse("2026-11-12T23:30:00Z");
+    expect(leadDays("2026-11-10", delivered)).toBe(3);
+    expect(transitDays(Date.parse("2026-11-10T22:30:00Z"), delivered)).toBe(3);
+    expect(transitDays(null, delivered)).toBeNull();
+    expect(transitDays(delivered + 1, delivered)).toBeNull();
+  });
+});

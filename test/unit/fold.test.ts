@@ -1,0 +1,163 @@
+/** Invariant 3: the same facts in any order and any multiplicity give the same state. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { Fact } from "#core/domain/fact.ts";
+import { attemptsOf, fold, initialState, type ShipmentState } from "#core/domain/fold.ts";
+import { STATUSES } from "#core/domain/status.ts";
+
+const CASES = 3_000;
+
+const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+
+const factArbitrary = (key: string): fc.Arbitrary<Fact> =>
+  fc
+    .record({
+      occurredAtMs: fc.integer({ min: 0, max: 5 }),
+      receivedAtMs: fc.integer({ min: 0, max: 3 }),
+      place: fc.integer({ min: 0, max: 2 }),
+      mapping: fc.option(
+        fc.record({
+          status: fc.constantFrom(...STATUSES),
+          detail: fc.integer({ min: 0, max: 2 }),
+          terminal: fc.boolean(),
+        }),
+      ),
+      name: optional(fc.constantFrom("Milano", "Roma")),
+      delivery: optional(
+        fc.record(
+          {
+            estimatedDeliveryDate: fc.constantFrom("2026-11-10", "2026-11-11"),
+            attemptNumber: fc.integer({ min: 1, max: 3 }),
+            signedBy: fc.constantFrom("A", "B"),
+          },
+          { requiredKeys: [] },
+        ),
+      ),
+      newNumber: optional(fc.constantFrom("N1", "N2")),
+      parcel: optional(fc.constantFrom("P1", "P2")),
+      isReturn: optional(fc.boolean()),
+    })
+    .map(({ name, delivery, newNumber, parcel, isReturn, ...rest }) => ({
+      key,
+      ...rest,
+      event: {
+        eventId: key,
+        trackingNumber: "T",
+        occurredAt: "2026-11-10T10:00:00Z",
+        status: { code: "C", description: "D" },
+        ...(name && { location: { name } }),
+        ...(delivery && { delivery }),
+        ...(newNumber && { trackingNumberChange: { newTrackingNumber: newNumber } }),
+        ...(parcel && { parcel: { trackingNumber: parcel } }),
+        ...(isReturn !== undefined && { isReturn }),
+      },
+    }));
+
+const factsArbitrary = fc
+  .integer({ min: 1, max: 8 })
+  .chain((count) => fc.tuple(...Array.from({ length: count }, (_, at) => factArbitrary(`k${at}`))));
+
+function foldAll(facts: readonly Fact[]): ShipmentState {
+  return facts.reduce((state, fact) => fold(state, fact)?.state ?? state, initialState("PENDING"));
+}
+
+describe("fold (invariant 3)", () => {
+  test("any order and any multiplicity of the same facts give the same state", () => {
+    fc.assert(
+      fc.property(
+        factsArbitrary.chain((facts) =>
+          fc.tuple(
+            fc.constant(facts),
+            fc.shuffledSubarray(facts, { minLength: facts.length }),
+            fc.array(fc.constantFrom(...facts)),
+          ),
+        ),
+        ([facts, shuffled, repeats]) => {
+          expect(foldAll([...shuffled, ...repeats])).toEqual(foldAll(facts));
+        },
+      ),
+      { numRuns: CASES },
+    );
+  });
+
+  const at = (occurredAtMs: number, members: Partial<Fact> = {}): Fact => ({
+    key: `${occurredAtMs}-${JSON.stringify(members.mapping ?? null)}`,
+    occurredAtMs,
+    receivedAtMs: 0,
+    place: 0,
+    mapping: { status: "IN_TRANSIT", detail: 0, terminal: false },
+    event: {
+      eventId: "e",
+      trackingNumber: "T",
+      occurredAt: "2026-11-10T10:00:00Z",
+      status: { code: "C", description: "D" },
+    },
+    ...members,
+  });
+  const delivered = { status: "DELIVERED", detail: 0, terminal: true } as const;
+
+  test("a terminal status beats a non-terminal one at the same occurredAt, whenever received", () => {
+    const terminal = at(1, { mapping: delivered, receivedAtMs: 1 });
+    const other = at(1, { receivedAtMs: 9 });
+    expect(foldAll([terminal, other]).pair.status).toBe("DELIVERED");
+    expect(foldAll([other, terminal]).pair.status).toBe("DELIVERED");
+  });
+
+  test("at the same occurredAt the later received wins, then the later in its message", () => {
+    const pair = (detail: number) => ({ status: "EXCEPTION", detail, terminal: false }) as const;
+    const early = at(1, { mapping: pair(1), receivedAtMs: 5, place: 9 });
+    const late = at(1, { mapping: pair(2), receivedAtMs: 6, place: 0 });
+    const last = at(1, { mapping: pair(3), receivedAtMs: 6, place: 1 });
+    expect(foldAll([last, late, early]).pair.detail).toBe(3);
+    expect(foldAll([late, early]).pair.detail).toBe(2);
+  });
+
+  test("an unmapped fact moves statusDate and place but neither status nor its pairs", () => {
+    const unmapped = at(2, { mapping: null });
+    const state = foldAll([at(1), unmapped]);
+    expect(state.pair.status).toBe("IN_TRANSIT");
+    expect(state.last?.by.occurredAtMs).toBe(2);
+    expect(state.unmapped).toBe(1);
+  });
+
+  test("document 2, data rule 3: the estimate of the latest event that carries delivery stands", () => {
+    const carrying = (ms: number, date: string) =>
+      at(ms, {
+        key: `d${ms}`,
+        event: { ...at(ms).event, delivery: { estimatedDeliveryDate: date } },
+      });
+    const facts = [carrying(3, "2026-11-13"), carrying(1, "2026-11-11"), at(4)];
+    expect(foldAll(facts).estimate?.value.date).toBe("2026-11-13");
+  });
+
+  test("attempts are the courier's number where it gives one, else the failed attempts seen", () => {
+    const failed = { status: "FAILED_ATTEMPT", detail: 0, terminal: false } as const;
+    const two = [at(1, { mapping: failed }), at(2, { mapping: failed })];
+    expect(attemptsOf(foldAll(two))).toBe(2);
+    const numbered = at(3, { key: "n", event: { ...at(3).event, delivery: { attemptNumber: 5 } } });
+    expect(attemptsOf(foldAll([...two, numbered]))).toBe(5);
+  });
+
+  test("a change says whether the pair changed and whether the fact's pair was seen before", () => {
+    const exception = { status: "EXCEPTION", detail: 4, terminal: false } as const;
+    let state = initialState("PENDING");
+    const told = [
+      at(1),
+      at(2),
+      at(3, { mapping: exception }),
+      at(4),
+      at(0, { mapping: delivered }),
+    ].map((fact) => {
+      const next = fold(state, fact);
+      state = next?.state ?? state;
+      return [next?.change.changed, next?.change.firstOccurrence];
+    });
+    expect(told).toEqual([
+      [true, true],
+      [false, false],
+      [true, true],
+      [true, false],
+      [false, true],
+    ]);
+  });
+});
