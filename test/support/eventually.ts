@@ -1,6 +1,8 @@
 /** Tests wait for conditions and never for a length of time. */
 const POLL_MS = 10;
 
+type Truthy<T> = Exclude<T, null | undefined | false | 0 | "">;
+
 /**
  * Waits until `condition` gives a truthy value and returns it.
  * @throws naming `what` when it has not come true within `limitMs`
@@ -9,11 +11,11 @@ export async function eventually<T>(
   condition: () => T | Promise<T>,
   what: string,
   limitMs = 15_000,
-): Promise<NonNullable<T>> {
+): Promise<Truthy<T>> {
   const deadline = performance.now() + limitMs;
   for (;;) {
     const value = await condition();
-    if (value) return value as NonNullable<T>;
+    if (value) return value as Truthy<T>;
     if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`);
     await Bun.sleep(POLL_MS);
   }

@@ -1,0 +1,370 @@
+/** Delivery times (document 1, "Couriers" and "Limits") on the real engine, against a recomputation from the raw rows. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Benchmarks, type CourierTimes, openBenchmarks } from "#analytics/benchmarks.ts";
+import { benchmarkHandler } from "#analytics/write-batches.ts";
+import { areaOfCap, GRAINS, type Grain, weightBand } from "#core/domain/lane.ts";
+import { Problem } from "#core/problem.ts";
+import type { Entry, Handler } from "#core/redis/consumer.ts";
+import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
+import {
+  type Delivery,
+  deliveries,
+  delivery,
+  laneEntry,
+  seededRandom,
+} from "#test/support/lanes.ts";
+
+const NOW_MS = Date.parse("2026-11-20T12:00:00+01:00");
+
+let store: TestClickhouse;
+let benchmarks: Benchmarks;
+let handle: Handler;
+
+beforeAll(async () => {
+  store = await openTestClickhouse();
+  benchmarks = await openBenchmarks(store.config);
+  handle = benchmarkHandler({
+    clickhouse: async () => store.writer,
+    forget: async () => {},
+    mac: (text) => text.padEnd(16, ".").slice(0, 16),
+  });
+});
+
+afterAll(async () => {
+  await benchmarks.close();
+  await store.end();
+});
+
+async function write(rows: readonly Delivery[]): Promise<readonly Entry[]> {
+  const entries = rows.map(laneEntry);
+  expect(await handle(entries)).toEqual([]);
+  return entries;
+}
+
+interface Asked {
+  readonly destCap: string;
+  readonly originCap?: string | null;
+  readonly weightKg?: number | null;
+  readonly couriers?: readonly string[];
+  readonly nowMs?: number;
+}
+
+function ask({ destCap, originCap, weightKg, couriers, nowMs }: Asked): Promise<CourierTimes[]> {
+  return benchmarks.deliveryTimes({
+    destCap,
+    originCap: originCap ?? null,
+    weightKg: weightKg ?? null,
+    couriers: couriers ?? ["GLS_ITA"],
+    nowMs: nowMs ?? NOW_MS,
+  });
+}
+
+/** The rules once more, the slow way, over sorted lists of every single delivery. */
+function recompute(rows: readonly Delivery[], asked: Required<Asked>): CourierTimes[] {
+  const latest = new Map<number, Delivery>();
+  for (const row of rows) {
+    const known = latest.get(row.shipmentId);
+    if (!known || known.version < row.version) latest.set(row.shipmentId, row);
+  }
+  const counted = [...latest.values()].filter(
+    (row) =>
+      row.destCap === asked.destCap &&
+      row.deliveredOn >= "2025-11-20" &&
+      !row.isReturn &&
+      !row.removed,
+  );
+  const answers = asked.couriers.map((code): CourierTimes => {
+    const own = counted.filter(({ courier }) => courier === code);
+    for (const grain of GRAINS) {
+      const sample = own.filter((row) => inGrain(row, grain, asked));
+      if (sample.length >= 20) return answerOf(code, grain, sample, asked);
+    }
+    return {
+      ...empty(code),
+      sampleSize: own.length,
+      transitSampleSize: own.filter(({ transitDays }) => transitDays !== null).length,
+    };
+  });
+  return answers.sort(compareAnswers);
+}
+
+function inGrain(row: Delivery, grain: Grain, { originCap, weightKg }: Required<Asked>): boolean {
+  const sameOrigin = originCap !== null && row.originCap === originCap;
+  const area = originCap === null ? null : areaOfCap(originCap);
+  const sameArea = area !== null && row.originCap !== null && areaOfCap(row.originCap) === area;
+  const sameBand =
+    weightKg !== null && row.weightKg !== null && weightBand(row.weightKg) === weightBand(weightKg);
+  switch (grain) {
+    case "origin_cap_dest_weight":
+      return sameOrigin && sameBand;
+    case "origin_cap_dest":
+      return sameOrigin;
+    case "area_cap_weight":
+      return sameArea && sameBand;
+    case "cap_weight":
+      return sameBand;
+    case "area_cap":
+      return sameArea;
+    case "cap":
+      return true;
+  }
+}
+
+function answerOf(
+  code: string,
+  grain: Grain,
+  sample: readonly Delivery[],
+  { weightKg }: Required<Asked>,
+): CourierTimes {
+  const leads = sample.map(({ leadDays }) => leadDays);
+  const transits = sample.flatMap(({ transitDays }) => (transitDays === null ? [] : [transitDays]));
+  return {
+    courierCode: code,
+    status: "ok",
+    level: grain,
+    weightBand: grain.endsWith("_weight") && weightKg !== null ? weightBand(weightKg) : null,
+    sampleSize: sample.length,
+    transitSampleSize: transits.length,
+    leadMedian: nearestRank(leads, 0.5),
+    leadMean: mean(leads),
+    leadP90: nearestRank(leads, 0.9),
+    transitMedian: nearestRank(transits, 0.5),
+    transitMean: mean(transits),
+    transitP90: nearestRank(transits, 0.9),
+  };
+}
+
+function nearestRank(values: readonly number[], share: number): number | null {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.ceil(share * values.length) - 1] ?? null;
+}
+
+function mean(values: readonly number[]): number | null {
+  if (values.length === 0) return null;
+  const total = values.reduce((sum, value) => sum + value, 0);
+  return Math.round((total / values.length) * 10) / 10;
+}
+
+function empty(courierCode: string): CourierTimes {
+  return {
+    courierCode,
+    status: "insufficient_data",
+    level: null,
+    weightBand: null,
+    sampleSize: 0,
+    transitSampleSize: 0,
+    leadMedian: null,
+    leadMean: null,
+    leadP90: null,
+    transitMedian: null,
+    transitMean: null,
+    transitP90: null,
+  };
+}
+
+function compareAnswers(one: CourierTimes, other: CourierTimes): number {
+  const key = ({ status, leadMedian, leadMean, leadP90 }: CourierTimes) => [
+    status === "ok" ? 0 : 1,
+    leadMedian ?? 0,
+    leadMean ?? 0,
+    leadP90 ?? 0,
+  ];
+  const [left, right] = [key(one), key(other)];
+  const at = left.findIndex((value, index) => value !== right[index]);
+  if (at !== -1) return (left[at] ?? 0) - (right[at] ?? 0);
+  return one.courierCode.localeCompare(other.courierCode);
+}
+
+const COURIERS = ["BRT_ITA", "GLS_ITA", "POSTE_ITA", "SDA_ITA", "TNT_ITA"];
+const ORIGINS = ["20121", "20122", "00184", "80121", null];
+
+/** Sparse enough that questions fall back to every grain. */
+function randomDeliveries(seed: number, destCap: string, count: number): Delivery[] {
+  const random = seededRandom(seed);
+  const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T;
+  return deliveries(count, (at) => {
+    const leadDays = Math.floor(random() ** 2 * 9);
+    const day = new Date(NOW_MS - Math.floor(random() * 400) * 86_400_000);
+    return {
+      shipmentId: seed * 1_000_000 + Math.floor(random() * count),
+      courier: COURIERS[Math.floor(random() ** 2 * COURIERS.length)] ?? "GLS_ITA",
+      destCap,
+      originCap: pick(ORIGINS),
+      weightKg: random() < 0.1 ? null : random() ** 3 * 60,
+      deliveredOn: day.toISOString().slice(0, 10),
+      leadDays,
+      transitDays: random() < 0.2 ? null : Math.max(0, leadDays - 1),
+      isReturn: random() < 0.05,
+      version: at + 1,
+      removed: random() < 0.05,
+    };
+  }).map((row, _, all) => {
+    // A shipment keeps its courier: the key of its row never changes.
+    const first = all.find(({ shipmentId }) => shipmentId === row.shipmentId);
+    return { ...row, courier: first?.courier ?? row.courier };
+  });
+}
+
+describe("delivery times agree with a recomputation from the raw rows", () => {
+  const seen = new Set<Grain | null>();
+
+  for (const seed of [1, 2, 3, 4]) {
+    test(`on random data, seed ${seed}`, async () => {
+      const destCap = `4012${seed}`;
+      const rows = randomDeliveries(seed, destCap, 300 * seed ** 2);
+      await write(rows);
+      for (const originCap of [null, "20121", "00184", "20900", "99999"]) {
+        for (const weightKg of [null, 0.5, 1, 4, 25, 55]) {
+          const asked = { destCap, originCap, weightKg, couriers: COURIERS, nowMs: NOW_MS };
+          const answer = await ask(asked);
+          expect(answer).toEqual(recompute(rows, asked));
+          for (const { level } of answer) seen.add(level);
+        }
+      }
+    });
+  }
+
+  test("and the random data reached every grain and the lack of data", () => {
+    expect([...seen].map(String).sort()).toEqual(["null", ...GRAINS].map(String).sort());
+  });
+});
+
+describe("redelivery, correction and removal", () => {
+  test("every batch sent twice and out of order changes no figure", async () => {
+    const destCap = "50121";
+    const rows = randomDeliveries(9, destCap, 900);
+    const batches = [rows.slice(0, 300), rows.slice(300, 600), rows.slice(600)];
+    const entries = batches.map((batch) => batch.map(laneEntry));
+    for (const batch of entries) await handle(batch);
+    const asked = { destCap, originCap: "20121", weightKg: 2, couriers: COURIERS, nowMs: NOW_MS };
+    const before = await ask(asked);
+    expect(before).toEqual(recompute(rows, asked));
+    for (const batch of [...entries].reverse()) await handle(batch);
+    for (const batch of [...entries].reverse()) await handle(batch.toReversed());
+    const all = entries.flat();
+    await handle(all.filter((_, at) => at % 2 === 0));
+    await handle(all.filter((_, at) => at % 3 === 0).reverse());
+    expect(await ask(asked)).toEqual(before);
+  });
+
+  test("a corrected delivery counts with its last version only, whichever comes first", async () => {
+    const destCap = "50122";
+    const first = deliveries(20, (at) => ({ shipmentId: 500 + at, destCap, leadDays: 2 }));
+    const corrected = first.map((row) => ({ ...row, leadDays: 5, version: 2 }));
+    await write(corrected);
+    await write(first);
+    expect((await ask({ destCap }))[0]).toMatchObject({ leadMedian: 5, sampleSize: 20 });
+  });
+
+  test("a removed delivery does not count, and counts again when it is delivered again", async () => {
+    const destCap = "50123";
+    const rows = deliveries(20, (at) => ({ shipmentId: 600 + at, destCap }));
+    const [one] = rows;
+    if (!one) throw new Error("no rows");
+    await write(rows);
+    await write([{ ...one, version: 2, removed: true }]);
+    await write([one]);
+    expect((await ask({ destCap }))[0]).toMatchObject({
+      status: "insufficient_data",
+      sampleSize: 19,
+    });
+    await write([{ ...one, version: 3 }]);
+    expect((await ask({ destCap }))[0]).toMatchObject({ status: "ok", sampleSize: 20 });
+  });
+
+  test("merges of the parts in the background change no figure", async () => {
+    const asked = { destCap: "50121", originCap: null, weightKg: null, couriers: COURIERS };
+    const before = await ask(asked);
+    await store.writer.command({ query: "OPTIMIZE TABLE deliveries FINAL" });
+    expect(await ask(asked)).toEqual(before);
+  });
+});
+
+describe("document 1, Limits: cells with a sample under 20 are suppressed, window of 12 months", () => {
+  test("19 deliveries are insufficient data, 20 are a benchmark", async () => {
+    const destCap = "50124";
+    await write(deliveries(19, (at) => ({ shipmentId: 700 + at, destCap })));
+    expect(await ask({ destCap })).toEqual([{ ...empty("GLS_ITA"), sampleSize: 19 }]);
+    await write([delivery({ shipmentId: 719, destCap })]);
+    expect((await ask({ destCap }))[0]).toMatchObject({
+      status: "ok",
+      level: "cap",
+      leadMedian: 2,
+    });
+  });
+
+  test("the same day a year ago counts and the day before it does not, by the day in Rome", async () => {
+    const destCap = "50125";
+    const old = { shipDate: "2025-11-17", destCap };
+    await write(
+      deliveries(20, (at) => ({ ...old, deliveredOn: "2025-11-20", shipmentId: 800 + at })),
+    );
+    await write(
+      deliveries(20, (at) => ({ ...old, deliveredOn: "2025-11-19", shipmentId: 820 + at })),
+    );
+    const size = async (now: string) =>
+      (await ask({ destCap, nowMs: Date.parse(now) }))[0]?.sampleSize;
+    expect(await size("2026-11-19T22:59:59Z")).toBe(40);
+    expect(await size("2026-11-19T23:00:00Z")).toBe(20);
+    expect(await size("2026-11-20T23:00:00Z")).toBe(0);
+  });
+
+  test("couriers without data follow in the order of their codes, each asked courier once", async () => {
+    const answer = await ask({
+      destCap: "50124",
+      couriers: ["ZZZ", "AAA", "GLS_ITA", "GLS_ITA", "o'quote;"],
+    });
+    expect(answer.map(({ courierCode }) => courierCode)).toEqual([
+      "GLS_ITA",
+      "AAA",
+      "ZZZ",
+      "o'quote;",
+    ]);
+  });
+
+  test("equal medians are ordered by mean, then p90, then code", async () => {
+    const destCap = "50126";
+    const lead = (code: string, base: number, days: readonly number[]) =>
+      deliveries(20, (at) => ({
+        shipmentId: base + at,
+        courier: code,
+        destCap,
+        leadDays: days[at] ?? 3,
+      }));
+    await write(lead("C_SAME", 900, []));
+    await write(lead("B_SAME", 920, []));
+    await write(lead("A_SLOW_MEAN", 940, [3, 3, 3, 9]));
+    await write(lead("D_P90", 960, [0, 0, 6, 6]));
+    const couriers = ["A_SLOW_MEAN", "B_SAME", "C_SAME", "D_P90"];
+    const codes = (await ask({ destCap, couriers })).map(({ courierCode }) => courierCode);
+    expect(codes).toEqual(["B_SAME", "C_SAME", "D_P90", "A_SLOW_MEAN"]);
+  });
+});
+
+test("before the tables exist there is no data and no error", async () => {
+  await store.writer.command({ query: "RENAME TABLE deliveries TO deliveries_away" });
+  try {
+    expect(await ask({ destCap: "50124" })).toEqual([empty("GLS_ITA")]);
+  } finally {
+    await store.writer.command({ query: "RENAME TABLE deliveries_away TO deliveries" });
+  }
+});
+
+describe("ClickHouse away", () => {
+  test("a server that does not answer is 503 BENCHMARKS_UNAVAILABLE, and opening does not fail", async () => {
+    const away = await openBenchmarks({ ...store.config, clickhouseUrl: "http://127.0.0.1:1" });
+    expect(await away.ready()).toBe(false);
+    const refused = await away
+      .deliveryTimes({
+        destCap: "20121",
+        originCap: null,
+        weightKg: null,
+        couriers: ["GLS_ITA"],
+        nowMs: NOW_MS,
+      })
+      .catch((error) => error);
+    expect(refused).toBeInstanceOf(Problem);
+    expect(refused).toMatchObject({ status: 503, code: "BENCHMARKS_UNAVAILABLE" });
+    await away.close();
+  });
+});

@@ -1,0 +1,36 @@
+/**
+ * A ClickHouse of its own for one test file. The embedded engine takes one folder per process at a time: a file ends
+ * its store before the next file of the same `bun test` opens another.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ClickHouseClient } from "@clickhouse/client";
+import { applySchema } from "#analytics/apply-schema.ts";
+import { openClickhouse } from "#analytics/clickhouse.ts";
+import { type Config, readConfig } from "#core/config.ts";
+import { startTestClickhouse } from "./servers.ts";
+
+export interface TestClickhouse {
+  readonly config: Config;
+  /** With the schema applied. */
+  readonly writer: ClickHouseClient;
+  readonly end: () => Promise<void>;
+}
+
+export async function openTestClickhouse(): Promise<TestClickhouse> {
+  const server = await startTestClickhouse();
+  const dataDir = await mkdtemp(join(tmpdir(), "waybill-clickhouse-"));
+  const config = readConfig({ DATA_DIR: dataDir, CLICKHOUSE_URL: server.address ?? "" });
+  const writer = await openClickhouse(config, "write");
+  await applySchema(writer);
+  return {
+    config,
+    writer,
+    async end() {
+      await writer.close();
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/** Change log entries that carry lane rows, and random deliveries for the benchmark tests. */
+
+import type { LaneRow } from "#core/domain/lane.ts";
+import { daysBetween } from "#core/domain/rome-time.ts";
+import { encodeChange } from "#core/redis/change-log.ts";
+import type { Entry } from "#core/redis/consumer.ts";
+
+export interface Delivery extends LaneRow {
+  readonly shipmentId: number;
+}
+
+export function delivery(values: Partial<Delivery>): Delivery {
+  const row = {
+    shipmentId: 1,
+    courier: "GLS_ITA",
+    destCap: "20121",
+    originCap: null,
+    weightKg: null,
+    shipDate: "2026-09-01",
+    deliveredOn: "2026-09-03",
+    transitDays: null,
+    attempts: 1,
+    exceptions: 0,
+    isReturn: false,
+    version: 1,
+    removed: false,
+    ...values,
+  };
+  return { leadDays: daysBetween(row.shipDate, row.deliveredOn), ...row };
+}
+
+export function deliveries(count: number, values: (at: number) => Partial<Delivery>): Delivery[] {
+  return Array.from({ length: count }, (_, at) => delivery({ shipmentId: at + 1, ...values(at) }));
+}
+
+let nextId = 1;
+
+/** A change log entry with a new stream id. */
+export function laneEntry({ shipmentId, ...lane }: Delivery): Entry {
+  nextId += 1;
+  return { key: "{k1}:changes", id: `${nextId}-0`, fields: laneFields({ shipmentId, ...lane }) };
+}
+
+export function laneFields({ shipmentId, ...lane }: Delivery): Record<string, string> {
+  const change = encodeChange({
+    companyId: 1,
+    channelId: 7,
+    fact: {
+      key: `fact-${shipmentId}`,
+      occurredAtMs: 0,
+      receivedAtMs: 0,
+      courierStatus: "Consegnata",
+      place: null,
+      status: "DELIVERED",
+      detail: 0,
+    },
+    changed: true,
+    firstOccurrence: true,
+    lane,
+  });
+  return { s: String(shipmentId), change };
+}
+
+/** Repeatable random numbers in [0, 1): mulberry32. */
+export function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,135 @@
+/** The product as a process of its own, started and configured as setup-file.md says outside programs do. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { SetupFile } from "#core/domain/setup.ts";
+import { eventually } from "./eventually.ts";
+
+const READY_LIMIT_MS = 60_000;
+export const PANEL_TOKEN = "panel-token-of-the-tests";
+
+export interface Product {
+  readonly ingest: string;
+  readonly api: string;
+  readonly panel: string;
+  /** Starts the process and waits until every port is ready. */
+  readonly start: () => Promise<void>;
+  /** SIGKILL to the process, and to its embedded Redis too when asked; waits until they are gone. */
+  readonly kill: (withRedis: boolean) => Promise<void>;
+  /** SIGTERM. @returns exit status and milliseconds it took */
+  readonly terminate: () => Promise<{ status: number | null; tookMs: number }>;
+  /** What the process has written so far. */
+  readonly output: () => string;
+  /** Ends what is left and deletes the data. */
+  readonly end: () => Promise<void>;
+}
+
+/** @param command the program and its arguments, such as `["npm", "start"]` */
+export async function newProduct(
+  command: readonly [string, ...string[]],
+  setup: SetupFile,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Product> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-product-"));
+  const dataDir = join(folder, "data");
+  const setupFile = join(folder, "setup.json");
+  await writeFile(setupFile, JSON.stringify(setup));
+  const [ingest, api, panel] = await Promise.all([freePort(), freePort(), freePort()]);
+  const url = (port: number) => `http://127.0.0.1:${port}`;
+  let child: ChildProcess | null = null;
+  let output = "";
+
+  async function isReady(): Promise<boolean> {
+    if (child?.exitCode !== null) throw new Error(`the product ended: ${output.slice(-2_000)}`);
+    const answers = await Promise.all(
+      [ingest, api, panel].map((port) => fetch(`${url(port)}/readyz`).catch(() => null)),
+    );
+    return answers.every((answer) => answer?.status === 200);
+  }
+
+  async function ended(process: ChildProcess): Promise<number | null> {
+    if (process.exitCode !== null || process.signalCode !== null) return process.exitCode;
+    return new Promise((resolve) => process.once("exit", resolve));
+  }
+
+  async function redisPid(): Promise<number | null> {
+    const text = await readFile(join(dataDir, "redis", "redis.pid"), "utf8").catch(() => "");
+    return Number(text) || null;
+  }
+
+  async function kill(withRedis: boolean): Promise<void> {
+    const pid = withRedis ? await redisPid() : null;
+    const dying = child;
+    if (dying && dying.exitCode === null) {
+      dying.kill("SIGKILL");
+      await ended(dying);
+    }
+    if (pid !== null && signal(pid, "SIGKILL")) {
+      await eventually(() => !signal(pid, 0), "the embedded Redis is gone");
+    }
+  }
+
+  return {
+    ingest: url(ingest),
+    api: url(api),
+    panel: url(panel),
+    async start() {
+      const [program, ...args] = command;
+      child = spawn(program, args, {
+        stdio: ["ignore", "pipe", "pipe"],
+        env: {
+          ...process.env,
+          DATA_DIR: dataDir,
+          SETUP_FILE: setupFile,
+          INGEST_PORT: String(ingest),
+          API_PORT: String(api),
+          PANEL_PORT: String(panel),
+          PANEL_TOKEN,
+          TEST_CLOCK: "1",
+          LOG_LEVEL: "warn",
+          ...env,
+        },
+      });
+      const keep = (chunk: Buffer) => {
+        output += String(chunk);
+      };
+      child.stdout?.on("data", keep);
+      child.stderr?.on("data", keep);
+      await eventually(isReady, "every port is ready", READY_LIMIT_MS);
+    },
+    kill,
+    async terminate() {
+      const stopping = child;
+      if (!stopping) throw new Error("the product was never started");
+      const from = performance.now();
+      stopping.kill("SIGTERM");
+      return { status: await ended(stopping), tookMs: performance.now() - from };
+    },
+    output: () => output,
+    async end() {
+      await kill(true);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      const port = typeof address === "object" ? (address?.port ?? 0) : 0;
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,38 @@
+/** Exact statistics of days (document 1, "Couriers": median, mean with 1 decimal, p90). */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { meanDays, percentileDays, sampleSize, sumCounts } from "#core/domain/day-counts.ts";
+import { windowStart } from "#core/domain/lane.ts";
+
+const samples = fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 200 });
+
+function countsOf(values: readonly number[]) {
+  return sumCounts(values.map((value) => [[value, 1]] as const));
+}
+
+test("a percentile is the value at place ceil(q * n) of the sorted sample", () => {
+  fc.assert(
+    fc.property(samples, fc.integer({ min: 1, max: 100 }), (values, percent) => {
+      const sorted = values.toSorted((one, other) => one - other);
+      const place = Math.ceil((percent * values.length) / 100);
+      expect(percentileDays(countsOf(values), percent)).toBe(sorted[place - 1] ?? null);
+    }),
+  );
+});
+
+test("the median of an even sample is a value of the sample: the lower of the two in the middle", () => {
+  expect(percentileDays(countsOf([1, 2, 3, 4]), 50)).toBe(2);
+});
+
+test("a mean has one decimal and a sample of nothing has none", () => {
+  expect(meanDays(countsOf([1, 1, 2]))).toBe(1.3);
+  expect(meanDays([])).toBeNull();
+  expect(percentileDays([], 50)).toBeNull();
+  expect(sampleSize([])).toBe(0);
+});
+
+test("the window begins on the same day a year ago in Rome, on 28 February after a leap day", () => {
+  expect(windowStart(Date.parse("2026-11-20T22:59:59Z"))).toBe("2025-11-20");
+  expect(windowStart(Date.parse("2026-11-20T23:00:00Z"))).toBe("2025-11-21");
+  expect(windowStart(Date.parse("2028-02-29T12:00:00Z"))).toBe("2027-02-28");
+});
