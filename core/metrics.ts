@@ -41,9 +41,36 @@ export const deliveryAttempts = new Counter({
   registers,
 });
 
+export const webhookDecisions = new Counter({
+  name: "waybill_webhook_decisions_total",
+  help: "Webhook decisions by verdict, one for every change and endpoint.",
+  labelNames: ["verdict"],
+  registers,
+});
+
+export const attemptSeconds = new Histogram({
+  name: "waybill_webhook_attempt_seconds",
+  help: "Time a webhook request took.",
+  buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  registers,
+});
+
+export const webhookAlerts = new Counter({
+  name: "waybill_webhook_alerts_total",
+  help: "Alerts about failing endpoints put into the outbox.",
+  registers,
+});
+
 export const groupLag = new Gauge({
   name: "waybill_group_lag_entries",
   help: "Entries of a log that a consumer group has not acknowledged.",
+  labelNames: ["log", "group"],
+  registers,
+});
+
+export const groupLagSeconds = new Gauge({
+  name: "waybill_group_lag_seconds",
+  help: "Age of the oldest entry that a consumer group has not acknowledged.",
   labelNames: ["log", "group"],
   registers,
 });
@@ -58,5 +85,12 @@ export const deadLetters = new Counter({
 export const benchmarkRows = new Counter({
   name: "waybill_benchmark_rows_total",
   help: "Rows written to ClickHouse.",
+  registers,
+});
+
+export const benchmarkFailures = new Counter({
+  name: "waybill_benchmark_failures_total",
+  help: "Benchmark questions that ClickHouse did not answer, by its kind of error.",
+  labelNames: ["reason"],
   registers,
 });

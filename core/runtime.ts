@@ -27,38 +27,45 @@ export interface Running {
   readonly stop: () => Promise<void>;
 }
 
-export type StartRole = (runtime: Runtime) => Promise<Running>;
+/** @param started what runs already, in the order of starting */
+export type StartRole = (runtime: Runtime, started: readonly Running[]) => Promise<Running>;
 
 /** SIGTERM to exit 0 takes less than 10 s; what hangs longer is left to its redelivery. */
 const STOP_LIMIT_MS = 9_000;
+/** What is left of it belongs to the embedded Redis, which must not outlive us. */
+const ROLES_STOP_LIMIT_MS = 6_000;
 
-/** Connects, loads secrets, applies the setup file if one is configured. */
+/**
+ * Connects, loads secrets, applies the setup file if one is configured.
+ * @throws {ConfigFaults} {SetupFaults} after closing what it had opened
+ */
 export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
   const secrets = await loadSecrets(config);
   const embedded = config.redisUrl === null ? await startEmbeddedRedis(config.dataDir) : null;
   const redis = await connectRedis(config.redisUrl ?? embedded?.address ?? "", log);
-  if (!embedded) await warnAboutDurability(redis, log);
-  await ensureGroups(redis);
-  if (secrets.newPanelToken !== null) announceSecret("operator", secrets.newPanelToken);
-  if (config.webhookAllowedCidrs.length > 0) {
-    log.warn("WEBHOOK_ALLOWED_CIDRS lets webhooks reach private networks");
-  }
-  const runtime: Runtime = {
-    config,
-    log,
-    redis,
-    secrets,
-    live: await createLive(redis, config.testClock),
-    async close() {
-      await redis.close();
-      await embedded?.stop();
-    },
+  const close = async () => {
+    await redis.close();
+    await embedded?.stop();
   };
-  if (config.setupFile !== null) await applySetupFile(runtime, await readSetup(config.setupFile));
-  return runtime;
+  try {
+    if (!embedded) await warnAboutDurability(redis, log);
+    await ensureGroups(redis);
+    if (secrets.newPanelToken !== null) announceSecret("operator", secrets.newPanelToken);
+    if (config.webhookAllowedCidrs.length > 0) {
+      log.warn("WEBHOOK_ALLOWED_CIDRS lets webhooks reach private networks");
+    }
+    const live = await createLive(redis, config.testClock);
+    const runtime: Runtime = { config, log, redis, secrets, live, close };
+    if (config.setupFile !== null) await applySetupFile(runtime, await readSetup(config.setupFile));
+    return runtime;
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
-async function readSetup(path: string): Promise<unknown> {
+/** @throws {ConfigFaults} when there is no such file or it is not JSON */
+export async function readSetup(path: string): Promise<unknown> {
   const text = await readFile(path, "utf8").catch((error: Error) => {
     throw new ConfigFaults([`SETUP_FILE: cannot be read: ${error.message}`]);
   });
@@ -69,13 +76,17 @@ async function readSetup(path: string): Promise<unknown> {
   }
 }
 
-/** @throws {SetupFaults} */
-export async function applySetupFile(runtime: Runtime, file: unknown): Promise<void> {
+/**
+ * @returns how many entities were written; 0 when the file changes nothing
+ * @throws {SetupFaults}
+ */
+export async function applySetupFile(runtime: Runtime, file: unknown): Promise<number> {
   const { redis, secrets, live, log } = runtime;
   const { written, generated } = await applySetup(redis, secrets.vault, file, live.now());
   for (const { owner, secret } of generated) announceSecret(owner, secret);
   await live.refresh();
   log.info({ written }, "setup applied");
+  return written;
 }
 
 /** Generated secrets are shown this once, on standard error, and in no log line. */
@@ -109,38 +120,79 @@ export async function runRoles(
   await guarded(async () => {
     const config = readConfig(env);
     const log = createLog(config.logLevel);
-    const runtime = await openRuntime(config, log);
-    const running: Running[] = [];
-    for (const start of roles) running.push(await start(runtime));
-    stopOnSignal(log, running, runtime.close);
+    await serve(log, openRuntime(config, log), roles);
   });
 }
 
-/** Faults of configuration and setup are told without a stack; the process ends with status 1. */
+/**
+ * Starts roles one after the other. A signal, also one that comes while they start, stops them in the opposite order:
+ * what takes work in is started last and stopped first.
+ * @throws what a start throws, after stopping what had started
+ */
+export async function serve(
+  log: Log,
+  opening: Promise<Runtime>,
+  roles: readonly StartRole[],
+): Promise<void> {
+  const running: Running[] = [];
+  let stopping = false;
+  const stop = async () => {
+    stopping = true;
+    await Promise.race([stopRoles(log, running.toReversed()), Bun.sleep(ROLES_STOP_LIMIT_MS)]);
+    await opening.then(
+      (runtime) => runtime.close(),
+      () => {},
+    );
+  };
+  stopOnSignal(log, stop);
+  try {
+    const runtime = await opening;
+    for (const start of roles) if (!stopping) running.push(await start(runtime, running));
+  } catch (error) {
+    // What was stopped in the middle of its start may well fail; the signal ends the process.
+    if (stopping) return;
+    await stop();
+    throw error;
+  }
+  const urls = Object.fromEntries(running.flatMap(({ name, url }) => (url ? [[name, url]] : [])));
+  if (!stopping) log.info(urls, "ready");
+}
+
+async function stopRoles(log: Log, roles: readonly Running[]): Promise<void> {
+  for (const { name, stop } of roles) {
+    await stop().catch((error: Error) => log.error({ role: name, reason: error.message }, "stop"));
+  }
+}
+
+/** A start refused for a reason that its message tells whole, such as a wrong argument. */
+export class Refused extends Error {}
+
+/** What its message explains is told without a stack: faults of configuration and setup, a port in use. */
+function explainsItself(error: unknown): boolean {
+  if ([ConfigFaults, SetupFaults, Refused].some((kind) => error instanceof kind)) return true;
+  return (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+}
+
+/** A start that fails ends the process with status 1. */
 export async function guarded(start: () => Promise<void>): Promise<void> {
   try {
     await start();
   } catch (error) {
-    const told = error instanceof ConfigFaults || error instanceof SetupFaults;
+    const told = explainsItself(error);
     const text = error instanceof Error ? (told ? error.message : error.stack) : String(error);
     process.stderr.write(`${text}\n`);
     process.exit(1);
   }
 }
 
-export function stopOnSignal(
-  log: Log,
-  running: readonly Running[],
-  close: () => Promise<void>,
-): void {
+function stopOnSignal(log: Log, stopAll: () => Promise<void>): void {
   let stopping = false;
   const stop = async () => {
     if (stopping) return;
     stopping = true;
     log.info("stopping");
     setTimeout(() => process.exit(0), STOP_LIMIT_MS).unref();
-    for (const role of running) await role.stop();
-    await close();
+    await stopAll();
     log.info("stopped");
     process.exit(0);
   };

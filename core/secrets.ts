@@ -1,5 +1,5 @@
 /** Secrets at rest: keys and tokens only as hashes; what must be read back to sign is encrypted. */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "./config.ts";
@@ -22,10 +22,13 @@ export interface Vault {
   seal(secret: string): string;
   /** @throws when the text was not sealed with this key. */
   open(sealed: string): string;
+  /** Keyed hash of 64 bits in hex, for what must be told apart but not known. */
+  mac(text: string): string;
 }
 
 export function createVault(key: string): Vault {
   const keyBytes = createHash("sha256").update(`waybill vault ${key}`).digest();
+  const macKey = createHash("sha256").update(`waybill mac ${key}`).digest();
   return {
     seal(secret) {
       const iv = randomBytes(IV_BYTES);
@@ -40,6 +43,7 @@ export function createVault(key: string): Vault {
       const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
       return Buffer.concat([text, decipher.final()]).toString("utf8");
     },
+    mac: (text) => createHmac("sha256", macKey).update(text).digest("hex").slice(0, 16),
   };
 }
 

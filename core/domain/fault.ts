@@ -94,6 +94,7 @@ const FORMAT_MESSAGES: Record<string, string> = {
   "offset-date-time":
     "An ISO 8601 date and time with an explicit offset, such as 2026-11-20T10:00:00+01:00.",
   "calendar-date": "A real date as YYYY-MM-DD.",
+  "date-or-date-time": "A real date as YYYY-MM-DD, or an ISO 8601 date and time with an offset.",
   "http-uri": "An absolute http or https URI.",
 };
 
@@ -103,4 +104,5 @@ function isHttpUri(value: string): boolean {
 
 FormatRegistry.Set("offset-date-time", isOffsetDateTime);
 FormatRegistry.Set("calendar-date", isCalendarDate);
+FormatRegistry.Set("date-or-date-time", (text) => isCalendarDate(text) || isOffsetDateTime(text));
 FormatRegistry.Set("http-uri", isHttpUri);

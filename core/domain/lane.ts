@@ -124,7 +124,8 @@ export function laneRow(
     deliveredOn: romeDate(delivered),
     leadDays: leadDays(lane.shipDate, delivered),
     transitDays: transitDays(after.departedAtMs, delivered),
-    attempts: attemptsOf(after),
+    // The delivery is an attempt too, also of a courier that numbers none.
+    attempts: Math.max(attemptsOf(after), after.failedAttempts + 1),
     exceptions: after.exceptions,
     isReturn: after.isReturn,
     version,

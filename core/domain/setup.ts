@@ -7,6 +7,9 @@ import { StatusSchema } from "./status.ts";
 import { TriggerSchema } from "./trigger.ts";
 import { faultOfWebhookUrl } from "./webhook-url.ts";
 
+/** Document 3, "Limits"; disabled ones count. */
+export const ENDPOINTS_PER_CHANNEL = 5;
+
 const strict = { additionalProperties: false } as const;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const code = Type.String({ minLength: 1, maxLength: 50, pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]*$" });
@@ -221,7 +224,7 @@ export const SetupChannel = Type.Object(
         strict,
       ),
     ),
-    webhooks: optional(Type.Array(SetupWebhook, { maxItems: 5 })),
+    webhooks: optional(Type.Array(SetupWebhook, { maxItems: ENDPOINTS_PER_CHANNEL })),
     webhookV1: optional(
       Type.Object({ url: Type.String({ minLength: 1 }), acknowledgement: Type.String() }, strict),
     ),

@@ -15,7 +15,7 @@ const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const short = Type.String({ maxLength: SHORT });
 const long = Type.String({ maxLength: LONG });
 const date = Type.String({ format: "calendar-date" });
-const dateOrDateTime = Type.Union([date, Type.String({ format: "offset-date-time" })]);
+const dateOrDateTime = Type.String({ format: "date-or-date-time" });
 const amount = Type.Number({ minimum: 0 });
 const country = Type.String({ pattern: "^[A-Z]{2}$" });
 

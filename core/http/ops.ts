@@ -1,21 +1,40 @@
 /** `GET /healthz`, `/readyz` and `/metrics`, the same on every port. */
 import { Elysia } from "elysia";
-import { registry } from "#core/metrics.ts";
+import { groupLag, groupLagSeconds, registry } from "#core/metrics.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { readLags } from "#core/redis/streams.ts";
 
-/** Null when the role can serve, else one sentence why it cannot. */
-export type Readiness = () => Promise<string | null>;
-
-export function ops(readiness: Readiness) {
+export function ops(redis: Redis) {
   return new Elysia({ name: "ops" })
     .get("/healthz", () => ({ status: "ok" }))
     .get("/readyz", async ({ set }) => {
-      const reason = await readiness();
+      const reason = await reasonNotReady(redis);
       if (reason === null) return { status: "ready" };
       set.status = 503;
       return { status: "not ready", reason };
     })
     .get("/metrics", async () => {
+      await measureLags(redis);
       const body = await registry.metrics();
       return new Response(body, { headers: { "content-type": registry.contentType } });
     });
+}
+
+/** Null when the role can serve. Without ClickHouse only benchmarks are away, and their answers say so. */
+async function reasonNotReady(redis: Redis): Promise<string | null> {
+  try {
+    await redis.ping();
+    return null;
+  } catch {
+    return "Redis is away";
+  }
+}
+
+/** While Redis is away the last figures stand, and the process' own metrics are still told. */
+async function measureLags(redis: Redis): Promise<void> {
+  const lags = await readLags(redis).catch(() => []);
+  for (const { log, group, entries, seconds } of lags) {
+    groupLag.set({ log, group }, entries);
+    groupLagSeconds.set({ log, group }, seconds);
+  }
 }

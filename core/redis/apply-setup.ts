@@ -4,6 +4,7 @@ import type { Fault } from "#core/domain/fault.ts";
 import type { CatalogueEntry } from "#core/domain/map-status.ts";
 import {
   checkSetup,
+  ENDPOINTS_PER_CHANNEL,
   SCOPES,
   type SetupApiKey,
   type SetupChannel,
@@ -190,6 +191,7 @@ function checkReferences(file: SetupFile, stored: Stored): Fault[] {
       const foreign = owner && stored.companies.get(company.code)?.id !== owner.companyId;
       return [
         ...(foreign ? [notAllowed(`${path}.code`, "The channel is another company's.")] : []),
+        ...checkEndpointCount(channel, owner?.id, stored.endpoints, path),
         ...(channel.couriers ?? []).flatMap(({ code }, index) =>
           couriers.has(code)
             ? []
@@ -205,6 +207,20 @@ function checkReferences(file: SetupFile, stored: Stored): Fault[] {
     }),
   );
   return [...inCouriers, ...inChannels];
+}
+
+/** Document 3, "Limits": endpoints per channel, those the file does not name included. */
+function checkEndpointCount(
+  { webhooks = [] }: SetupChannel,
+  channelId: number | undefined,
+  stored: Stored["endpoints"],
+  path: string,
+): Fault[] {
+  const own = [...stored.values()].filter((endpoint) => endpoint.channelId === channelId);
+  const codes = new Set([...own, ...webhooks].map(({ code }) => code));
+  return codes.size <= ENDPOINTS_PER_CHANNEL
+    ? []
+    : [{ path: `${path}.webhooks`, code: "TOO_MANY", message: "At most 5 endpoints a channel." }];
 }
 
 function notAllowed(path: string, message: string): Fault {

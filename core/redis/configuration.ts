@@ -100,6 +100,7 @@ export interface Configuration {
   readonly channelByCode: ReadonlyMap<string, Channel>;
   /** By the hash of the key. */
   readonly apiKeys: ReadonlyMap<string, ApiKey>;
+  readonly apiKeyById: ReadonlyMap<number, ApiKey>;
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly platforms: ReadonlySet<string>;
   readonly statusDetails: ReadonlyMap<number, SetupStatusDetail>;
@@ -148,6 +149,7 @@ export async function loadConfiguration(redis: Redis): Promise<Configuration> {
     channels: new Map(allChannels.map((channel) => [channel.id, channel])),
     channelByCode: new Map(allChannels.map((channel) => [channel.code, channel])),
     apiKeys: new Map(apiKeys.map((key) => [key.hash, readApiKey(key)])),
+    apiKeyById: new Map(apiKeys.map((key) => [key.id, readApiKey(key)])),
     endpoints: new Map(allEndpoints.map((endpoint) => [endpoint.id, endpoint])),
     platforms: new Set(registry ? (JSON.parse(registry.platforms) as string[]) : []),
     statusDetails: new Map(statusDetails.map((detail) => [detail.id, detail])),

@@ -91,6 +91,13 @@ export const companyKeys = (n: number) => {
   };
 };
 
+/** Counter that moves when deliveries have been queued: what idle senders look at instead of every partition. */
+export const WEBHOOK_BELL_KEY = "waybill:webhook-bell";
+/** List: test events asked for by the panel, on their way to whoever sends. */
+export const WEBHOOK_TESTS_KEY = "waybill:webhook-tests";
+/** List of one element: what came of a test event. */
+export const webhookTestKey = (testId: string) => `waybill:webhook-test:${testId}`;
+
 /** Webhook deliveries of a company partition. The scripts build the keys of single endpoints and deliveries from the tag. */
 export const webhookKeys = (n: number) => {
   const tag = companyTag(n);
@@ -121,10 +128,6 @@ export const webhookKeys = (n: number) => {
     warned: `${tag}:dwarned`,
     /** Stream: alerts for the mailer. */
     alerts: `${tag}:alerts`,
-    /** List: test events asked for. */
-    tests: `${tag}:dtests`,
-    /** String: what came of a test event. */
-    testResult: (testId: string) => `${tag}:dtest:${testId}`,
     ledger: `${tag}:ledger`,
   };
 };
@@ -132,5 +135,26 @@ export const webhookKeys = (n: number) => {
 /** Sorted sets: by id, by ship date (days since 1970), by statusUpdatedAt (seconds since 1970). */
 export type IndexOrder = "id" | "ship" | "upd";
 export type ExactField = "orderReference" | "custom1" | "custom2" | "custom3";
+
+/** Member of a shipment in the sorted sets: of fixed width, so that equal scores stand in the order of ids. */
+export function indexMember(shipmentId: number): string {
+  return String(shipmentId).padStart(12, "0");
+}
+
+/** What admits a merchant's request, in the company's partition: the channel's bucket, the API key's standing. */
+export const admissionKeys = (companyId: number, channelId: number, apiKeyId: number) => {
+  const tag = companyTag(companyPartition(companyId));
+  return {
+    /** Hash. */
+    bucket: `${tag}:rate:${channelId}`,
+    /** List: when the key was answered 429, service clock, milliseconds. */
+    rejections: `${tag}:rejected:${apiKeyId}`,
+    /** String: until when the key is suspended, service clock, milliseconds. */
+    suspension: `${tag}:suspended:${apiKeyId}`,
+  };
+};
+
+/** Hash of an API key -> the context it was verified for. */
+export const verifiedKeyKey = (apiKeyHash: string) => `verified:${apiKeyHash}`;
 
 export const courierRateKey = (subject: string) => `rate:courier:${subject}`;

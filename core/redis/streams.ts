@@ -95,7 +95,8 @@ function following(id: string): string {
   return `${time}-${BigInt(sequence) + 1n}`;
 }
 
-function compareIds(one: string, other: string): number {
+/** Order of two entry ids of one stream. */
+export function compareIds(one: string, other: string): number {
   const [time = "0", sequence = "0"] = one.split("-");
   const [otherTime = "0", otherSequence = "0"] = other.split("-");
   return Number(time) - Number(otherTime) || Number(BigInt(sequence) - BigInt(otherSequence));

@@ -11,6 +11,7 @@
 --
 -- statusUpdatedAt never goes backwards within a company and no more than ARGV[3] shipments share one second, so that the
 -- reconciliation procedure of document 1 always gets past a full page; in a burst it runs ahead of the clock.
+-- Index members are ids of twelve digits, as in create.lua.
 --
 -- Reply: for each shipment its statusUpdatedAt, 0 when it was not stamped, -1 when its version has moved on
 -- (nothing done for it).
@@ -38,20 +39,23 @@ while at <= #ARGV do
   if redis.call('HGET', key, 'v') ~= version then
     reply[#reply + 1] = -1
   else
-    local index = tag .. ':i:' .. channel .. ':'
+    local index, member = tag .. ':i:' .. channel .. ':', string.format('%012d', id)
     local updated = stamped and stamp(company) or 0
     redis.call('HSET', key, 'v', tonumber(version) + 1, 'st', ARGV[at + 8])
     if stamped then
       redis.call('HSET', key, 'u', updated)
-      redis.call('ZADD', index .. 'upd', updated, id)
-      redis.call('ZADD', index .. new .. ':upd', updated, id)
+      redis.call('ZADD', index .. 'upd', updated, member)
     end
     if old ~= new then
-      redis.call('ZREM', index .. old .. ':id', id)
-      redis.call('ZREM', index .. old .. ':ship', id)
-      redis.call('ZREM', index .. old .. ':upd', id)
-      redis.call('ZADD', index .. new .. ':id', id, id)
-      redis.call('ZADD', index .. new .. ':ship', ship, id)
+      redis.call('ZREM', index .. old .. ':id', member)
+      redis.call('ZREM', index .. old .. ':ship', member)
+      redis.call('ZREM', index .. old .. ':upd', member)
+      redis.call('ZADD', index .. new .. ':id', id, member)
+      redis.call('ZADD', index .. new .. ':ship', ship, member)
+    end
+    if stamped or old ~= new then
+      local since = stamped and updated or redis.call('HGET', key, 'u') or 0
+      redis.call('ZADD', index .. new .. ':upd', since, member)
     end
     for fact = at + 11, at + 10 + facts do
       redis.call('RPUSH', tag .. ':h:' .. id, ARGV[fact])

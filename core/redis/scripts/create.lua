@@ -8,6 +8,9 @@
 --   channel id, courier, tracking number, ship date (days), state, meta, record (all JSON),
 --   status, exact values (JSON: field -> value)
 --
+-- Index members are ids of twelve digits, so that equal scores stand in the order of ids. A shipment whose status no
+-- carrier event has changed stands in the indices by statusUpdatedAt with 0.
+--
 -- Reply: for each shipment its new id, or 0 when it exists already.
 local tag, partition, partitions = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local reply = {}
@@ -22,11 +25,13 @@ for at = 4, #ARGV, 9 do
     local name = string.format('%d', id)
     redis.call('HSET', numbers, courier, name)
     redis.call('HSET', tag .. ':s:' .. name, 'v', '1', 'st', state, 'm', meta, 'c', record)
-    local index = tag .. ':i:' .. channel .. ':'
-    redis.call('ZADD', index .. 'id', id, name)
-    redis.call('ZADD', index .. 'ship', ship, name)
-    redis.call('ZADD', index .. status .. ':id', id, name)
-    redis.call('ZADD', index .. status .. ':ship', ship, name)
+    local index, member = tag .. ':i:' .. channel .. ':', string.format('%012d', id)
+    redis.call('ZADD', index .. 'id', id, member)
+    redis.call('ZADD', index .. 'ship', ship, member)
+    redis.call('ZADD', index .. 'upd', 0, member)
+    redis.call('ZADD', index .. status .. ':id', id, member)
+    redis.call('ZADD', index .. status .. ':ship', ship, member)
+    redis.call('ZADD', index .. status .. ':upd', 0, member)
     for field, value in pairs(cjson.decode(ARGV[at + 8])) do
       redis.call('SADD', tag .. ':x:' .. channel .. ':' .. field .. ':' .. value, name)
     end

@@ -1,0 +1,100 @@
+/** Creates the items of one request, each on its own (document 1, `POST /v2/shipments`). */
+import {
+  type CreationContext,
+  capOf,
+  type ItemError,
+  type Preparation,
+  prepareShipment,
+} from "#core/domain/new-shipment.ts";
+import type { ShipmentInput } from "#core/domain/shipment.ts";
+import type { Log } from "#core/log.ts";
+import type { Redis } from "./client.ts";
+import type { Channel, Configuration } from "./configuration.ts";
+import { registerShipments } from "./register-shipments.ts";
+import { createShipments } from "./shipments.ts";
+
+export interface CreateItemsDeps {
+  readonly redis: Redis;
+  readonly log: Log;
+  readonly configuration: Configuration;
+}
+
+export type ItemOutcome =
+  | { readonly kind: "created"; readonly id: number }
+  | { readonly kind: "rejected"; readonly errors: readonly ItemError[] };
+
+const DUPLICATE: ItemError = {
+  code: "DUPLICATE_SHIPMENT",
+  field: "trackingNumber",
+  message: "The channel has a shipment with this courier and tracking number.",
+};
+
+const INTERNAL: ItemError = {
+  code: "INTERNAL_ERROR",
+  field: "",
+  message: "The item could not be created because of an error on our side.",
+};
+
+/** Outcomes in the order of the items, which have passed their schema. */
+export async function createItems(
+  { redis, log, configuration }: CreateItemsDeps,
+  channel: Channel,
+  items: readonly ShipmentInput[],
+  nowMs: number,
+): Promise<ItemOutcome[]> {
+  const context = creationContext(configuration, channel);
+  const prepared = items.map((item) => prepareSafely(item, context, nowMs, log));
+  const ready = prepared.filter((one) => one.kind === "ready");
+  const ids = await createShipments(redis, channel.companyId, ready);
+  await register(
+    { redis, log, configuration },
+    ids.filter((id) => id !== null),
+  );
+  let at = 0;
+  return prepared.map((one) => {
+    if (one.kind === "rejected") return one;
+    const id = ids[at++] ?? null;
+    return id === null ? { kind: "rejected", errors: [DUPLICATE] } : { kind: "created", id };
+  });
+}
+
+export function creationContext(configuration: Configuration, channel: Channel): CreationContext {
+  const company = configuration.companies.get(channel.companyId);
+  const seat = company?.seatPostcode ? { postcode: company.seatPostcode } : null;
+  return {
+    companyId: channel.companyId,
+    channelId: channel.id,
+    couriers: configuration.couriers,
+    variants: channel.couriers,
+    platforms: configuration.platforms,
+    boxes: company?.boxes ?? new Map(),
+    originCap: capOf(channel.sender?.postcode === undefined ? seat : channel.sender),
+  };
+}
+
+/** A bug that one item brings to light does not take the others with it. */
+function prepareSafely(
+  item: ShipmentInput,
+  context: CreationContext,
+  nowMs: number,
+  log: Log,
+): Preparation {
+  try {
+    return prepareShipment(item, context, nowMs);
+  } catch (error) {
+    log.error({ err: error }, "an item could not be prepared");
+    return { kind: "rejected", errors: [INTERNAL] };
+  }
+}
+
+/** The shipments exist already: what fails here is repeated from the change log. */
+async function register(
+  { redis, log, configuration }: CreateItemsDeps,
+  ids: readonly number[],
+): Promise<void> {
+  try {
+    await registerShipments(redis, configuration, ids);
+  } catch (error) {
+    log.warn({ reason: (error as Error).message }, "registration is left to the change log");
+  }
+}

@@ -1,0 +1,443 @@
+/**
+ * Webhook decisions and deliveries, in the company's partition (document 3, "Delivery").
+ *
+ * A delivery belongs to one endpoint and one event id; a replay makes its next generation. Each endpoint has two lanes:
+ * first attempts in the order of their creation and retries by due time. A lease hands a delivery to one process for
+ * a while; if that process dies the lease ends and the delivery is sent again. Deliveries and decisions live 30 days.
+ */
+import { createHash } from "node:crypto";
+import type { Trigger, Verdict } from "#core/domain/trigger.ts";
+import type { ChangeFact } from "./change-log.ts";
+import { perPartition, type Redis, run, script } from "./client.ts";
+import {
+  companyPartition,
+  companyTag,
+  PARTITIONS,
+  shipmentPartition,
+  WEBHOOK_BELL_KEY,
+  webhookKeys,
+} from "./keys.ts";
+import decideSource from "./scripts/decide.lua" with { type: "text" };
+import drainSource from "./scripts/drain.lua" with { type: "text" };
+import finishSource from "./scripts/finish.lua" with { type: "text" };
+import leaseSource from "./scripts/lease.lua" with { type: "text" };
+import replaySource from "./scripts/replay.lua" with { type: "text" };
+import { compareIds } from "./streams.ts";
+
+const decideScript = script(decideSource);
+const drainScript = script(drainSource);
+const finishScript = script(finishSource);
+const leaseScript = script(leaseSource);
+const replayScript = script(replaySource);
+
+/** Document 3, "Limits": replay window; deliveries and decisions go by themselves after it. */
+export const DELIVERY_LIFE_MS = 30 * 86_400_000;
+/** Decisions kept per shipment; further changes are sent like any other, without a trace. */
+const DECISIONS_PER_SHIPMENT = 1_000;
+/** Deliveries waiting in the lanes of one endpoint; further ones fail at once and stay replayable. */
+const LANE_LIMIT = 1_000_000;
+/** Attempts kept of one delivery, newest last: five generations. */
+const ATTEMPTS_KEPT = 40;
+/** Changes, results or ids one script call takes: keeps a call under some 5 ms of Redis. */
+const ITEMS_PER_CALL = 100;
+const DRAINED_PER_CALL = 500;
+
+export type DeliveryState = "queued" | "waiting" | "delivered" | "failed";
+
+/** What never changes after the decision. */
+export interface FrozenDelivery {
+  readonly endpointId: string;
+  readonly eventId: string;
+  readonly shipmentId: number;
+  readonly channelId: number;
+  readonly trigger: Trigger;
+  readonly fact: ChangeFact;
+  readonly createdAtMs: number;
+}
+
+export interface Attempt {
+  readonly generation: number;
+  /** From 1 in each generation. */
+  readonly attempt: number;
+  readonly atMs: number;
+  /** Null when no answer came. */
+  readonly httpStatus: number | null;
+  readonly durationMs: number;
+  readonly error: string | null;
+  readonly responseSnippet: string | null;
+}
+
+export interface Delivery extends FrozenDelivery {
+  readonly deliveryId: string;
+  readonly generation: number;
+  readonly state: DeliveryState;
+  /** Attempts made in this generation. */
+  readonly attemptsMade: number;
+  readonly attempts: readonly Attempt[];
+  readonly nextAttemptAtMs: number | null;
+  /** Why it failed; null otherwise. */
+  readonly reason: string | null;
+}
+
+/** One id for all endpoints of the channel and for every repetition: the place of the change in its log. */
+export function eventIdOf(logKey: string, entryId: string): string {
+  return `evt_${digestOf(logKey, entryId)}`;
+}
+
+/** Tells the partition, so that the id alone finds the delivery. */
+export function deliveryIdOf(partition: number, endpointId: string, eventId: string): string {
+  return `dlv_${partition.toString(16).padStart(2, "0")}${digestOf(endpointId, eventId)}`;
+}
+
+function digestOf(...parts: readonly string[]): string {
+  return createHash("sha256").update(parts.join("\0")).digest("hex").slice(0, 32);
+}
+
+/** Null when the text is no delivery id. */
+export function deliveryPartition(deliveryId: string): number | null {
+  const digits = /^dlv_([0-9a-f]{2})[0-9a-f]{32}$/.exec(deliveryId)?.[1];
+  const partition = Number.parseInt(digits ?? "ff", 16);
+  return partition < PARTITIONS ? partition : null;
+}
+
+/** What was decided about one change, for every endpoint of its channel. */
+export interface Decision {
+  readonly shipmentId: number;
+  readonly channelId: number;
+  readonly eventId: string;
+  /** Id of the change in its log. */
+  readonly entryId: string;
+  readonly fact: ChangeFact;
+  readonly verdicts: ReadonlyArray<{
+    readonly endpointId: string;
+    readonly trigger: Trigger;
+    readonly verdict: Verdict;
+  }>;
+}
+
+/**
+ * Records decisions and queues their deliveries: one script call a partition (and 100 changes).
+ * @returns those that had not been made before
+ */
+export async function recordDecisions(
+  redis: Redis,
+  decisions: readonly Decision[],
+  nowMs: number,
+): Promise<Decision[]> {
+  const made: Decision[] = [];
+  let queued = 0;
+  const groups = Map.groupBy(decisions, ({ shipmentId }) => shipmentPartition(shipmentId));
+  await perPartition(groups, async (partition, group) => {
+    const { firstRing, turns, ledger } = webhookKeys(partition);
+    const limits = [DELIVERY_LIFE_MS, DECISIONS_PER_SHIPMENT, LANE_LIMIT].map(String);
+    const head = [companyTag(partition), String(nowMs), ...limits, "lane full"];
+    for (const part of chunks(group, ITEMS_PER_CALL)) {
+      const args = part.flatMap((decision) => decisionArguments(partition, decision, nowMs));
+      const keys = [firstRing, turns, ledger];
+      const reply = await run<number[]>(redis, decideScript, keys, [...head, ...args]);
+      made.push(...part.filter((_, at) => reply[at] !== -1));
+      queued += reply.filter((deliveries) => deliveries > 0).length;
+    }
+  });
+  if (queued > 0) await ringBell(redis);
+  return made;
+}
+
+function decisionArguments(partition: number, decision: Decision, nowMs: number): string[] {
+  const { shipmentId, channelId, eventId, entryId, fact, verdicts } = decision;
+  const sent = verdicts.filter(({ verdict }) => verdict === "send");
+  const deliveries = sent.flatMap(({ endpointId, trigger }) => {
+    const frozen: FrozenDelivery = {
+      ...{ endpointId, eventId, shipmentId, channelId, trigger, fact },
+      createdAtMs: nowMs,
+    };
+    return [deliveryIdOf(partition, endpointId, eventId), endpointId, JSON.stringify(frozen)];
+  });
+  const pairs = verdicts.map(({ endpointId, verdict }) => [endpointId, verdict]);
+  const kept = [entryId, nowMs, fact.key, pairs];
+  return [
+    String(shipmentId),
+    eventId,
+    JSON.stringify(kept),
+    String(verdicts.length),
+    String(sent.length),
+    ...verdicts.map(({ verdict }) => verdict),
+    ...deliveries,
+  ];
+}
+
+export interface KeptDecision {
+  readonly eventId: string;
+  readonly atMs: number;
+  /** Key of the fact in the shipment's history. */
+  readonly factKey: string;
+  readonly verdicts: ReadonlyArray<readonly [endpointId: string, verdict: Verdict]>;
+}
+
+/** Every decision about a shipment of the last 30 days, in the order of its changes. */
+export async function readDecisions(redis: Redis, shipmentId: number): Promise<KeptDecision[]> {
+  const keys = webhookKeys(shipmentPartition(shipmentId));
+  const rows = Object.entries(await redis.hGetAll(keys.verdicts(shipmentId)));
+  const kept = rows.map(([eventId, text]) => {
+    const [entryId, atMs, factKey, verdicts] = JSON.parse(text);
+    return { entryId, decision: { eventId, atMs, factKey, verdicts } };
+  });
+  kept.sort((one, other) => compareIds(one.entryId, other.entryId));
+  return kept.map(({ decision }) => decision);
+}
+
+/** A delivery handed out for one attempt. */
+export interface Leased extends FrozenDelivery {
+  readonly partition: number;
+  readonly deliveryId: string;
+  readonly lease: string;
+  readonly generation: number;
+  readonly attemptsMade: number;
+  readonly attempts: readonly Attempt[];
+  /** The endpoint has not succeeded since its first failure. */
+  readonly failing: boolean;
+}
+
+export interface LeaseTerms {
+  readonly leaseMs: number;
+  readonly perEndpoint: number;
+  readonly perFailingEndpoint: number;
+  /** Retries may be handed out too. */
+  readonly retries: boolean;
+}
+
+/** How many deliveries a partition may hand out, and how many of them to failing endpoints. */
+export interface Share {
+  readonly partition: number;
+  readonly wanted: number;
+  readonly wantedFailing: number;
+}
+
+export interface Handout {
+  readonly leased: readonly Leased[];
+  /** Partitions that had more first attempts to give. */
+  readonly more: ReadonlySet<number>;
+}
+
+/** Asks every partition for its share, all in one pipeline. */
+export async function leaseDeliveries(
+  redis: Redis,
+  shares: readonly Share[],
+  terms: LeaseTerms,
+  nowMs: number,
+): Promise<Handout> {
+  const more = new Set<number>();
+  const perShare = await Promise.all(
+    shares.map(async ({ partition, wanted, wantedFailing }) => {
+      const keys = webhookKeys(partition);
+      const { firstRing, retryRing, leases, inFlight, turns, failing } = keys;
+      const numbers = [terms.leaseMs, wanted, wantedFailing, terms.perEndpoint];
+      const [left, ...rows] = await run<[string, ...string[][]]>(
+        redis,
+        leaseScript,
+        [firstRing, retryRing, leases, inFlight, turns, failing],
+        [
+          companyTag(partition),
+          ...[nowMs, ...numbers, terms.perFailingEndpoint].map(String),
+          terms.retries ? "1" : "0",
+        ],
+      );
+      if (left === "1") more.add(partition);
+      return rows.map((row) => readLeased(partition, row));
+    }),
+  );
+  return { leased: perShare.flat(), more };
+}
+
+function readLeased(partition: number, row: readonly string[]): Leased {
+  const [deliveryId = "", lease = "", frozen = "{}", generation, made, attempts = "[]", failing] =
+    row;
+  return {
+    ...(JSON.parse(frozen) as FrozenDelivery),
+    partition,
+    deliveryId,
+    lease,
+    generation: Number(generation),
+    attemptsMade: Number(made),
+    attempts: JSON.parse(attempts),
+    failing: failing === "1",
+  };
+}
+
+/** What came of a leased delivery. `attempt` is null when nothing was sent. */
+export interface Finished {
+  readonly of: Leased;
+  readonly attempt: Attempt | null;
+  readonly state: Exclude<DeliveryState, "queued">;
+  readonly nextAttemptAtMs: number | null;
+  readonly reason: string | null;
+  readonly health: "success" | "failure" | "none";
+}
+
+/** Records results, one script call a partition (and 100 results). A lease that has ended records nothing. */
+export async function finishDeliveries(
+  redis: Redis,
+  results: readonly Finished[],
+  nowMs: number,
+): Promise<void> {
+  const groups = Map.groupBy(results, ({ of }) => of.partition);
+  await perPartition(groups, async (partition, group) => {
+    const keys = webhookKeys(partition);
+    const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = keys;
+    for (const part of chunks(group, ITEMS_PER_CALL)) {
+      await run(
+        redis,
+        finishScript,
+        [firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger],
+        [companyTag(partition), String(nowMs), ...part.flatMap(finishArguments)],
+      );
+    }
+  });
+}
+
+function finishArguments(result: Finished): string[] {
+  const { of, attempt, state, nextAttemptAtMs, reason, health } = result;
+  const attempts = attempt === null ? of.attempts : [...of.attempts, attempt];
+  return [
+    of.deliveryId,
+    of.endpointId,
+    of.lease,
+    state,
+    String(attempt?.attempt ?? of.attemptsMade),
+    JSON.stringify(attempts.slice(-ATTEMPTS_KEPT)),
+    nextAttemptAtMs === null ? "" : String(nextAttemptAtMs),
+    reason ?? "",
+    health,
+  ];
+}
+
+/** Fails everything that waits for these endpoints of one partition. @returns how many deliveries */
+export async function drainLanes(
+  redis: Redis,
+  partition: number,
+  endpointIds: readonly string[],
+  reason: string,
+): Promise<number> {
+  if (endpointIds.length === 0) return 0;
+  const { firstRing, retryRing, ledger } = webhookKeys(partition);
+  const args = [companyTag(partition), String(DRAINED_PER_CALL), reason, ...endpointIds];
+  let total = 0;
+  for (;;) {
+    const failed = await run<number>(redis, drainScript, [firstRing, retryRing, ledger], args);
+    total += failed;
+    if (failed < DRAINED_PER_CALL) return total;
+  }
+}
+
+/** Queues failed deliveries as new: same event id, next generation, attempts from 1. @returns those queued */
+export async function replayDeliveries(
+  redis: Redis,
+  deliveryIds: readonly string[],
+  nowMs: number,
+): Promise<string[]> {
+  const failed = (await readDeliveries(redis, deliveryIds, nowMs)).map(
+    ({ deliveryId }) => deliveryId,
+  );
+  const queued: string[] = [];
+  const groups = Map.groupBy(failed, (id) => deliveryPartition(id) ?? 0);
+  await perPartition(groups, async (partition, group) => {
+    const { firstRing, turns, ledger } = webhookKeys(partition);
+    for (const part of chunks(group, ITEMS_PER_CALL)) {
+      const keys = [firstRing, turns, ledger];
+      const reply = await run<number[]>(redis, replayScript, keys, [
+        companyTag(partition),
+        ...part,
+      ]);
+      queued.push(...part.filter((_, at) => reply[at] === 1));
+    }
+  });
+  if (queued.length > 0) await ringBell(redis);
+  return queued;
+}
+
+/** Only hurries idle senders: they look at every partition now and then without it too. */
+async function ringBell(redis: Redis): Promise<void> {
+  await redis.incr(WEBHOOK_BELL_KEY);
+}
+
+export function readBell(redis: Redis): Promise<string | null> {
+  return redis.get(WEBHOOK_BELL_KEY);
+}
+
+/** Every delivery among the ids that is not older than 30 days, in their order. */
+export async function readDeliveries(
+  redis: Redis,
+  deliveryIds: readonly string[],
+  nowMs: number,
+): Promise<Delivery[]> {
+  const known = deliveryIds.filter((id) => deliveryPartition(id) !== null);
+  const rows = await Promise.all(
+    known.map((id) => redis.hGetAll(webhookKeys(deliveryPartition(id) ?? 0).delivery(id))),
+  );
+  return rows.flatMap((row, at) => {
+    const { i, g, s, n, a, d, r } = row;
+    if (!i || !s) return [];
+    const frozen: FrozenDelivery = JSON.parse(i);
+    if (nowMs - frozen.createdAtMs >= DELIVERY_LIFE_MS) return [];
+    return [
+      {
+        ...frozen,
+        deliveryId: known[at] ?? "",
+        generation: Number(g),
+        state: s as DeliveryState,
+        attemptsMade: Number(n),
+        attempts: JSON.parse(a ?? "[]"),
+        nextAttemptAtMs: d ? Number(d) : null,
+        reason: r || null,
+      },
+    ];
+  });
+}
+
+export interface LogPage {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Where the page before ended; null = the newest. */
+  readonly cursor: LogCursor | null;
+  readonly limit: number;
+}
+
+export interface LogCursor {
+  readonly beforeMs: number;
+  /** Deliveries created in exactly that millisecond that were listed already. */
+  readonly skip: number;
+}
+
+/** One page of an endpoint's delivery log, newest first. The cursor is null on the last page. */
+export async function listDeliveries(
+  redis: Redis,
+  companyId: number,
+  endpointId: string,
+  page: LogPage,
+  nowMs: number,
+): Promise<{ deliveries: Delivery[]; cursor: LogCursor | null }> {
+  const from = Math.max(page.fromMs, nowMs - DELIVERY_LIFE_MS + 1);
+  const to = Math.min(page.toMs, page.cursor?.beforeMs ?? Number.MAX_SAFE_INTEGER);
+  const rows = await redis.zRangeWithScores(
+    webhookKeys(companyPartition(companyId)).log(endpointId),
+    to,
+    from,
+    {
+      BY: "SCORE",
+      REV: true,
+      LIMIT: { offset: page.cursor?.skip ?? 0, count: page.limit },
+    },
+  );
+  const ids = rows.map(({ value }) => String(value));
+  const deliveries = await readDeliveries(redis, ids, nowMs);
+  const last = rows.at(-1);
+  if (!last || rows.length < page.limit) return { deliveries, cursor: null };
+  const same = rows.filter(({ score }) => score === last.score).length;
+  const before = page.cursor?.beforeMs === last.score ? page.cursor.skip : 0;
+  return { deliveries, cursor: { beforeMs: last.score, skip: before + same } };
+}
+
+function chunks<T>(items: readonly T[], size: number): T[][] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
+}
