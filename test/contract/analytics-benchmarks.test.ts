@@ -1,11 +1,13 @@
 /** Delivery times (document 1, "Couriers" and "Limits") on the real engine, against a recomputation from the raw rows. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { type Benchmarks, type CourierTimes, openBenchmarks } from "#analytics/benchmarks.ts";
 import { benchmarkHandler } from "#analytics/write-batches.ts";
 import { areaOfCap, GRAINS, type Grain, weightBand } from "#core/domain/lane.ts";
 import { Problem } from "#core/problem.ts";
 import type { Entry, Handler } from "#core/redis/consumer.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
+import { eventually } from "#test/support/eventually.ts";
 import {
   type Delivery,
   deliveries,
@@ -13,7 +15,10 @@ import {
   laneEntry,
   seededRandom,
 } from "#test/support/lanes.ts";
+import { dockerAnswers } from "#test/support/servers.ts";
 
+/** Agreement with a value shown with one decimal. */
+const SHOWN_DIGITS = 0.9;
 const NOW_MS = Date.parse("2026-11-20T12:00:00+01:00");
 
 let store: TestClickhouse;
@@ -61,18 +66,7 @@ function ask({ destCap, originCap, weightKg, couriers, nowMs }: Asked): Promise<
 
 /** The rules once more, the slow way, over sorted lists of every single delivery. */
 function recompute(rows: readonly Delivery[], asked: Required<Asked>): CourierTimes[] {
-  const latest = new Map<number, Delivery>();
-  for (const row of rows) {
-    const known = latest.get(row.shipmentId);
-    if (!known || known.version < row.version) latest.set(row.shipmentId, row);
-  }
-  const counted = [...latest.values()].filter(
-    (row) =>
-      row.destCap === asked.destCap &&
-      row.deliveredOn >= "2025-11-20" &&
-      !row.isReturn &&
-      !row.removed,
-  );
+  const counted = countedRows(rows, asked);
   const answers = asked.couriers.map((code): CourierTimes => {
     const own = counted.filter(({ courier }) => courier === code);
     for (const grain of GRAINS) {
@@ -86,6 +80,22 @@ function recompute(rows: readonly Delivery[], asked: Required<Asked>): CourierTi
     };
   });
   return answers.sort(compareAnswers);
+}
+
+/** The last version of every delivery that the window and the rules let count. */
+function countedRows(rows: readonly Delivery[], asked: Required<Asked>): Delivery[] {
+  const latest = new Map<number, Delivery>();
+  for (const row of rows) {
+    const known = latest.get(row.shipmentId);
+    if (!known || known.version < row.version) latest.set(row.shipmentId, row);
+  }
+  return [...latest.values()].filter(
+    (row) =>
+      row.destCap === asked.destCap &&
+      row.deliveredOn >= "2025-11-20" &&
+      !row.isReturn &&
+      !row.removed,
+  );
 }
 
 function inGrain(row: Delivery, grain: Grain, { originCap, weightKg }: Required<Asked>): boolean {
@@ -341,6 +351,77 @@ describe("document 1, Limits: cells with a sample under 20 are suppressed, windo
   });
 });
 
+describe("document 1, efficiency index: 0 to 100 on the lane, best first, suppressed couriers appended", () => {
+  test("the answer agrees with a recomputation from the raw rows", async () => {
+    const destCap = "50127";
+    const rows = randomDeliveries(21, destCap, 1_500).map((row, at) => ({
+      ...row,
+      exceptions: at % 7 === 0 ? 1 : 0,
+      attempts: at % 5 === 0 ? 2 : 1,
+    }));
+    await write(rows);
+    const asked = { destCap, originCap: "20121", weightKg: 2, nowMs: NOW_MS };
+    const couriers = [...COURIERS, "NO_DATA"];
+    const answer = await benchmarks.efficiencyIndex({ ...asked, couriers });
+    expect(answer.length).toBe(couriers.length);
+    expect(answer.filter(({ rank }) => rank !== null).map(({ rank }) => rank)).toEqual(
+      answer.flatMap(({ status }, at) => (status === "ok" ? [at + 1] : [])),
+    );
+    const counted = countedRows(rows, { ...asked, couriers });
+    for (const { courierCode, level, scores, sampleSize } of answer) {
+      if (level === null || scores === null) continue;
+      const cell = counted.filter((row) => inGrain(row, level, { ...asked, couriers }));
+      const own = cell.filter(({ courier }) => courier === courierCode);
+      expect(sampleSize).toBe(own.length);
+      expect(scores.reliability).toBeCloseTo(reliability(own, cell), SHOWN_DIGITS);
+      expect(scores.speed).toBeCloseTo(speed(own, cell, scores.basis), SHOWN_DIGITS);
+    }
+    const indices = answer.flatMap(({ scores }) => (scores ? [scores.index] : []));
+    expect(indices.length).toBeGreaterThan(1);
+    expect(indices).toEqual(indices.toSorted((one, other) => other - one));
+    expect(answer.at(-1)).toEqual({
+      courierCode: "NO_DATA",
+      status: "insufficient_data",
+      rank: null,
+      scores: null,
+      level: null,
+      weightBand: null,
+      sampleSize: 0,
+    });
+  });
+
+  test("only the asked couriers are answered, compared with all of the network", async () => {
+    const asked = { destCap: "50127", originCap: null, weightKg: null, nowMs: NOW_MS };
+    const all = await benchmarks.efficiencyIndex({ ...asked, couriers: COURIERS });
+    const [one] = await benchmarks.efficiencyIndex({ ...asked, couriers: ["GLS_ITA"] });
+    const among = all.find(({ courierCode }) => courierCode === "GLS_ITA");
+    if (!one || !among) throw new Error("no answer");
+    expect(one).toEqual({ ...among, rank: 1 });
+  });
+});
+
+function reliability(own: readonly Delivery[], network: readonly Delivery[]): number {
+  const troubled = (rows: readonly Delivery[]) =>
+    rows.filter(({ attempts, exceptions }) => attempts > 1 || exceptions > 0).length;
+  const usual = troubled(network) / network.length;
+  return (100 * usual) / (usual + (troubled(own) + 20 * usual) / (own.length + 20));
+}
+
+function speed(
+  own: readonly Delivery[],
+  network: readonly Delivery[],
+  basis: "transit" | "lead",
+): number {
+  const days = (rows: readonly Delivery[]) =>
+    basis === "lead"
+      ? rows.map(({ leadDays }) => leadDays)
+      : rows.flatMap(({ transitDays }) => (transitDays === null ? [] : [transitDays]));
+  const [mine, all] = [days(own), days(network)];
+  let points = 0;
+  for (const one of mine) for (const two of all) points += one < two ? 1 : one === two ? 0.5 : 0;
+  return (100 * points) / (mine.length * all.length);
+}
+
 test("before the tables exist there is no data and no error", async () => {
   await store.writer.command({ query: "RENAME TABLE deliveries TO deliveries_away" });
   try {
@@ -350,21 +431,71 @@ test("before the tables exist there is no data and no error", async () => {
   }
 });
 
+const QUESTION = {
+  destCap: "50124",
+  originCap: null,
+  weightKg: null,
+  couriers: ["GLS_ITA"],
+  nowMs: NOW_MS,
+};
+
 describe("ClickHouse away", () => {
   test("a server that does not answer is 503 BENCHMARKS_UNAVAILABLE, and opening does not fail", async () => {
     const away = await openBenchmarks({ ...store.config, clickhouseUrl: "http://127.0.0.1:1" });
     expect(await away.ready()).toBe(false);
-    const refused = await away
-      .deliveryTimes({
-        destCap: "20121",
-        originCap: null,
-        weightKg: null,
-        couriers: ["GLS_ITA"],
-        nowMs: NOW_MS,
-      })
-      .catch((error) => error);
+    const refused = await away.deliveryTimes(QUESTION).catch((error) => error);
     expect(refused).toBeInstanceOf(Problem);
     expect(refused).toMatchObject({ status: 503, code: "BENCHMARKS_UNAVAILABLE" });
     await away.close();
   });
+
+  test.skipIf(dockerAnswers())(
+    "an embedded folder that another process holds is 503, and is opened once that process is gone",
+    async () => {
+      const other = await startOtherProcess(store.config.dataDir);
+      expect(await other.ask()).toBe("503 BENCHMARKS_UNAVAILABLE");
+      expect(await other.ask()).toBe("503 BENCHMARKS_UNAVAILABLE");
+      await benchmarks.close();
+      await store.writer.close();
+      expect(
+        await eventually(async () => /^20 /.exec(await other.ask()), "it opens the folder"),
+      ).toBeTruthy();
+      await other.stop();
+    },
+  );
 });
+
+/** Another process with benchmarks over the same folder; it answers each line of its input with one line. */
+async function startOtherProcess(dataDir: string) {
+  const program = `
+    import { openBenchmarks } from "#analytics/benchmarks.ts";
+    import { readConfig } from "#core/config.ts";
+    const benchmarks = await openBenchmarks(readConfig({ DATA_DIR: ${JSON.stringify(dataDir)} }));
+    for await (const line of console) {
+      const text = await benchmarks.deliveryTimes(${JSON.stringify(QUESTION)}).then(
+        ([row]) => row.sampleSize + " deliveries",
+        (error) => error.status + " " + error.code,
+      );
+      process.stdout.write(text + "\\n");
+    }
+    await benchmarks.close();`;
+  const child = Bun.spawn([process.execPath, "-e", program], {
+    cwd: join(import.meta.dir, "..", ".."),
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  return {
+    async ask(): Promise<string> {
+      child.stdin.write("ask\n");
+      child.stdin.flush();
+      const { value } = await lines.read();
+      return value?.trim() ?? "ended";
+    },
+    async stop() {
+      child.stdin.end();
+      await child.exited;
+    },
+  };
+}

@@ -1,0 +1,232 @@
+/**
+ * Courier benchmarks of document 1, "Couriers", over every company's deliveries. One query reads the cells of a lane;
+ * the rules about them are pure.
+ */
+import type { Config } from "#core/config.ts";
+import { meanDays, percentileDays, sampleSize } from "#core/domain/day-counts.ts";
+import { type Efficiency, efficiency, networkOf } from "#core/domain/efficiency-index.ts";
+import { type Grain, type WeightBand, weightBand } from "#core/domain/lane.ts";
+import { benchmarkFailures } from "#core/metrics.ts";
+import { Problem } from "#core/problem.ts";
+import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
+import { type CellsQuery, finestCell, type LaneCell, readCells } from "./lane-cells.ts";
+
+/** Questions throw `Problem` 503 BENCHMARKS_UNAVAILABLE while ClickHouse is away. */
+export interface Benchmarks {
+  /** Rows with data first, fastest first. */
+  deliveryTimes(query: DeliveryTimesQuery): Promise<CourierTimes[]>;
+  /** Ranked rows first, best first. */
+  efficiencyIndex(query: DeliveryTimesQuery): Promise<CourierEfficiency[]>;
+  ready(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface DeliveryTimesQuery {
+  readonly destCap: string;
+  /** Null or not Italian: the grains with an origin are not asked. */
+  readonly originCap: string | null;
+  /** Null: the grains with a weight are not asked. */
+  readonly weightKg: number | null;
+  readonly couriers: readonly string[];
+  readonly nowMs: number;
+}
+
+/** Calendar days; means with one decimal. */
+export interface CourierTimes {
+  readonly courierCode: string;
+  readonly status: "ok" | "insufficient_data";
+  /** The finest grain with a sample of 20; null where none has. */
+  readonly level: Grain | null;
+  /** Of a grain with a weight. */
+  readonly weightBand: WeightBand | null;
+  /** Of the grain taken, else the largest one seen. */
+  readonly sampleSize: number;
+  readonly transitSampleSize: number;
+  readonly leadMedian: number | null;
+  readonly leadMean: number | null;
+  readonly leadP90: number | null;
+  readonly transitMedian: number | null;
+  readonly transitMean: number | null;
+  readonly transitP90: number | null;
+}
+
+export interface CourierEfficiency {
+  readonly courierCode: string;
+  readonly status: "ok" | "insufficient_data";
+  /** 1-based; null without data. */
+  readonly rank: number | null;
+  readonly scores: Efficiency | null;
+  readonly level: Grain | null;
+  readonly weightBand: WeightBand | null;
+  readonly sampleSize: number;
+}
+
+/** Questions waiting for their answer; one more is refused at once. */
+const WAITING_LIMIT = 200;
+
+/** Does not fail while ClickHouse is away: questions are answered 503 until it is there. */
+export async function openBenchmarks(config: Config): Promise<Benchmarks> {
+  const store = keepClickhouse(() => openClickhouse(config, "read"));
+  await store.client().catch(() => {});
+  let waiting = 0;
+
+  async function cells(query: CellsQuery): Promise<LaneCell[]> {
+    if (waiting >= WAITING_LIMIT) throw unavailable("queue full");
+    waiting += 1;
+    try {
+      return await readCells(await store.client(), query);
+    } catch (error) {
+      const type = clickhouseErrorType(error);
+      if (type === "UNKNOWN_TABLE") return [];
+      throw unavailable(type ?? "away");
+    } finally {
+      waiting -= 1;
+    }
+  }
+
+  return {
+    async deliveryTimes(query) {
+      if (query.couriers.length === 0) return [];
+      return deliveryTimes(query, await cells(query));
+    },
+    async efficiencyIndex(query) {
+      return efficiencyIndex(query, await cells({ ...query, couriers: [] }));
+    },
+    async ready() {
+      const ping = await store.client().then(
+        (client) => client.ping({ select: true }),
+        () => null,
+      );
+      return ping?.success ?? false;
+    },
+    close: store.close,
+  };
+}
+
+function unavailable(reason: string): Problem {
+  benchmarkFailures.inc({ reason });
+  return new Problem(503, "BENCHMARKS_UNAVAILABLE", "Benchmarks cannot be computed just now.", {
+    headers: { "retry-after": "5" },
+  });
+}
+
+function deliveryTimes(query: DeliveryTimesQuery, cells: readonly LaneCell[]): CourierTimes[] {
+  const byCourier = Map.groupBy(cells, ({ courier }) => courier);
+  return [...new Set(query.couriers)]
+    .map((code) => courierTimes(code, byCourier.get(code) ?? [], query.weightKg))
+    .sort(fastestFirst);
+}
+
+function courierTimes(
+  courierCode: string,
+  cells: readonly LaneCell[],
+  weightKg: number | null,
+): CourierTimes {
+  const cell = finestCell(cells);
+  if (!cell) return insufficient(courierCode, cells);
+  const { grain, leads, transits } = cell;
+  return {
+    courierCode,
+    status: "ok",
+    level: grain,
+    weightBand: bandOf(grain, weightKg),
+    sampleSize: sampleSize(leads),
+    transitSampleSize: sampleSize(transits),
+    leadMedian: percentileDays(leads, 50),
+    leadMean: meanDays(leads),
+    leadP90: percentileDays(leads, 90),
+    transitMedian: percentileDays(transits, 50),
+    transitMean: meanDays(transits),
+    transitP90: percentileDays(transits, 90),
+  };
+}
+
+function bandOf(grain: Grain, weightKg: number | null): WeightBand | null {
+  return grain.endsWith("_weight") && weightKg !== null ? weightBand(weightKg) : null;
+}
+
+function largestSample(cells: readonly LaneCell[]): number {
+  return Math.max(0, ...cells.map(({ leads }) => sampleSize(leads)));
+}
+
+function insufficient(courierCode: string, cells: readonly LaneCell[]): CourierTimes {
+  return {
+    courierCode,
+    status: "insufficient_data",
+    level: null,
+    weightBand: null,
+    sampleSize: largestSample(cells),
+    transitSampleSize: Math.max(0, ...cells.map(({ transits }) => sampleSize(transits))),
+    leadMedian: null,
+    leadMean: null,
+    leadP90: null,
+    transitMedian: null,
+    transitMean: null,
+    transitP90: null,
+  };
+}
+
+/** Document 1: median lead, then mean, then p90, as they are shown; the code settles what is left. */
+function fastestFirst(one: CourierTimes, other: CourierTimes): number {
+  return (
+    Number(one.status !== "ok") - Number(other.status !== "ok") ||
+    (one.leadMedian ?? 0) - (other.leadMedian ?? 0) ||
+    (one.leadMean ?? 0) - (other.leadMean ?? 0) ||
+    (one.leadP90 ?? 0) - (other.leadP90 ?? 0) ||
+    (one.courierCode < other.courierCode ? -1 : 1)
+  );
+}
+
+/** Each courier is compared with the network in the cell of its own grain. */
+function efficiencyIndex(
+  { couriers, weightKg }: DeliveryTimesQuery,
+  cells: readonly LaneCell[],
+): CourierEfficiency[] {
+  const byCourier = Map.groupBy(cells, ({ courier }) => courier);
+  const byGrain = Map.groupBy(cells, ({ grain }) => grain);
+  const rows = [...new Set(couriers)].map((courierCode): CourierEfficiency => {
+    const own = byCourier.get(courierCode) ?? [];
+    const cell = finestCell(own);
+    if (!cell) return unranked(courierCode, largestSample(own));
+    return {
+      courierCode,
+      status: "ok",
+      rank: null,
+      scores: efficiency(cell, networkOf(byGrain.get(cell.grain) ?? [])),
+      level: cell.grain,
+      weightBand: bandOf(cell.grain, weightKg),
+      sampleSize: sampleSize(cell.leads),
+    };
+  });
+  return rows
+    .sort(bestFirst)
+    .map((row, at) => (row.status === "ok" ? { ...row, rank: at + 1 } : row));
+}
+
+function unranked(courierCode: string, size: number): CourierEfficiency {
+  return {
+    courierCode,
+    status: "insufficient_data",
+    rank: null,
+    scores: null,
+    level: null,
+    weightBand: null,
+    sampleSize: size,
+  };
+}
+
+/** By index, then speed, reliability, consistency, as they are shown; the code settles what is left. */
+function bestFirst(one: CourierEfficiency, other: CourierEfficiency): number {
+  const { scores: left } = one;
+  const { scores: right } = other;
+  const byData = Number(left === null) - Number(right === null);
+  const byCode = one.courierCode < other.courierCode ? -1 : 1;
+  if (!left || !right) return byData || byCode;
+  return (
+    right.index - left.index ||
+    right.speed - left.speed ||
+    right.reliability - left.reliability ||
+    right.consistency - left.consistency ||
+    byCode
+  );
+}

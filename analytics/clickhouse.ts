@@ -1,0 +1,114 @@
+/** The ClickHouse of this installation: a server by URL, or the engine in this process over a folder of its own. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type ClickHouseClient, type ClickHouseSettings, createClient } from "@clickhouse/client";
+import type { Config } from "#core/config.ts";
+
+type Connection = NonNullable<NonNullable<Parameters<typeof createClient>[0]>["connection"]>;
+
+export type Use = "write" | "read";
+
+/** A question that needs more than this is a wrong question; writing is bounded by the size of a batch. */
+const READ_MEMORY_BYTES = 512 * 1024 * 1024;
+const READ_LIMIT_SECONDS = 5;
+const REQUEST_LIMIT_MS = { write: 60_000, read: 6_000 } as const;
+const CONNECTIONS = { write: 1, read: 8 } as const;
+
+const SETTINGS: Readonly<Record<Use, ClickHouseSettings>> = {
+  // What does not fit a column is refused, never bent into it.
+  write: { input_format_null_as_default: 0, input_format_skip_unknown_fields: 0, async_insert: 0 },
+  read: {
+    max_memory_usage: String(READ_MEMORY_BYTES),
+    max_execution_time: READ_LIMIT_SECONDS,
+    output_format_json_quote_64bit_integers: 0,
+  },
+};
+
+/**
+ * One connection is one queue in the embedded engine, so writing and reading have one each.
+ * @throws when the embedded folder cannot be opened; a server is first asked with the first statement
+ */
+export async function openClickhouse(config: Config, use: Use): Promise<ClickHouseClient> {
+  const settings = SETTINGS[use];
+  if (config.clickhouseUrl === null) return openEmbedded(config.dataDir, settings);
+  return createClient({
+    url: config.clickhouseUrl,
+    application: "waybill",
+    request_timeout: REQUEST_LIMIT_MS[use],
+    max_open_connections: CONNECTIONS[use],
+    clickhouse_settings: settings,
+    log: { level: 127 },
+  });
+}
+
+/** The engine is a library of 566 MB: it is loaded only by the process that opens the folder. */
+async function openEmbedded(
+  dataDir: string,
+  settings: ClickHouseSettings,
+): Promise<ClickHouseClient> {
+  const path = join(dataDir, "clickhouse");
+  await mkdir(path, { recursive: true });
+  const { createChdbConnection } = await import("chdb/connection");
+  try {
+    // The engine is typed by its own copy of the same interface, with a private member that sets the two apart.
+    const connection = createChdbConnection({ path }) as unknown as Connection;
+    return createClient({ connection, clickhouse_settings: settings });
+  } catch (error) {
+    throw new Error(
+      `the embedded ClickHouse folder ${path} is open in another process or cannot be written ` +
+        `(only one process may open it; set CLICKHOUSE_URL to share a server): ${(error as Error).message}`,
+    );
+  }
+}
+
+/**
+ * ClickHouse's name of its own error, such as `UNKNOWN_TABLE`; null when it never answered. Asked by shape: the embedded
+ * engine throws the error class of its own copy of the client.
+ */
+export function clickhouseErrorType(error: unknown): string | null {
+  const type = error instanceof Error && "code" in error && "type" in error ? error.type : null;
+  return typeof type === "string" ? type : null;
+}
+
+/** A connection that is made when it is first needed and again after a failure. */
+export interface KeptClickhouse {
+  /** @throws what `open` throws; the next call after a while tries again */
+  readonly client: () => Promise<ClickHouseClient>;
+  /** What `open` prepared is gone: the next call opens again. */
+  readonly forget: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** The embedded engine complains on standard error each time, so a locked folder is not tried more often. */
+const REOPEN_WAIT_MS = 1_000;
+
+export function keepClickhouse(open: () => Promise<ClickHouseClient>): KeptClickhouse {
+  let opened: Promise<ClickHouseClient> | null = null;
+  let closed = false;
+
+  function client(): Promise<ClickHouseClient> {
+    if (closed) return Promise.reject(new Error("the ClickHouse connection is closed"));
+    opened ??= open().catch((error) => {
+      setTimeout(() => {
+        opened = null;
+      }, REOPEN_WAIT_MS).unref();
+      throw error;
+    });
+    return opened;
+  }
+
+  async function forget(): Promise<void> {
+    const known = opened;
+    opened = null;
+    await known?.then((it) => it.close()).catch(() => {});
+  }
+
+  return {
+    client,
+    forget,
+    async close() {
+      closed = true;
+      await forget();
+    },
+  };
+}

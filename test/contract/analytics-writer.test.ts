@@ -1,0 +1,212 @@
+/** The change log's way into ClickHouse: batches, redelivery, refusals, outage. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
+import { startAnalytics } from "#analytics/main.ts";
+import { benchmarkHandler } from "#analytics/write-batches.ts";
+import { type Entry, type Handler, Unavailable } from "#core/redis/consumer.ts";
+import { companyKeys } from "#core/redis/keys.ts";
+import { readLags } from "#core/redis/streams.ts";
+import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { deliveries, delivery, laneEntry, laneFields } from "#test/support/lanes.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const NOW_MS = Date.parse("2026-11-20T12:00:00+01:00");
+const AWAY = "http://127.0.0.1:1";
+
+function question(destCap: string) {
+  return { destCap, originCap: null, weightKg: null, couriers: ["GLS_ITA"], nowMs: NOW_MS };
+}
+
+describe("the handler", () => {
+  let store: TestClickhouse;
+  let handle: Handler;
+
+  beforeAll(async () => {
+    store = await openTestClickhouse();
+    handle = benchmarkHandler({
+      clickhouse: async () => store.writer,
+      forget: async () => {},
+      mac: (text) => Bun.hash(text).toString(16).padStart(16, "0"),
+    });
+  });
+
+  afterAll(() => store.end());
+
+  async function rowsOf(destCap: string): Promise<Record<string, unknown>[]> {
+    const answer = await store.writer.query({
+      query: "SELECT * FROM deliveries WHERE dest_cap = {destCap:String} ORDER BY shipment_id",
+      query_params: { destCap },
+      format: "JSONEachRow",
+    });
+    return answer.json();
+  }
+
+  test("a row says lane, days and trouble, and company and channel only as keyed hashes", async () => {
+    const row = delivery({
+      shipmentId: 42,
+      destCap: "10121",
+      originCap: "80121",
+      weightKg: 2.5,
+      transitDays: 1,
+      attempts: 2,
+      exceptions: 1,
+    });
+    expect(await handle([laneEntry(row)])).toEqual([]);
+    expect(await rowsOf("10121")).toEqual([
+      {
+        shipment_id: 42,
+        company: expect.stringMatching(/^[0-9a-f]{16}$/),
+        channel: expect.stringMatching(/^[0-9a-f]{16}$/),
+        courier: "GLS_ITA",
+        dest_cap: "10121",
+        origin_cap: "80121",
+        origin_area: "SUD",
+        weight_kg: 2.5,
+        weight_band: "1-3",
+        ship_date: "2026-09-01",
+        delivered_on: "2026-09-03",
+        lead_days: 2,
+        transit_days: 1,
+        attempts: 2,
+        exceptions: 1,
+        is_return: false,
+        version: 1,
+        removed: 0,
+      },
+    ]);
+  });
+
+  test("a batch sent again under its name is not written again", async () => {
+    const batch = deliveries(30, (at) => ({ shipmentId: 100 + at, destCap: "10122" })).map(
+      laneEntry,
+    );
+    await handle(batch);
+    await handle(batch);
+    expect(await rowsOf("10122")).toHaveLength(30);
+  });
+
+  test("entries without a lane are done and write nothing", async () => {
+    const created: Entry = { key: "{k1}:changes", id: "1-1", fields: { s: "1", created: "{}" } };
+    expect(await handle([created])).toEqual([]);
+  });
+
+  test("a row that ClickHouse refuses fails alone and all others are written", async () => {
+    const rows = deliveries(50, (at) => ({ shipmentId: 200 + at, destCap: "10123" }));
+    const entries = rows.map(laneEntry);
+    const faulty = [
+      laneEntry(delivery({ shipmentId: 300, destCap: "10123-toolong" })),
+      laneEntry(delivery({ shipmentId: 301, destCap: "10123", deliveredOn: "never", leadDays: 1 })),
+      laneEntry(delivery({ shipmentId: 302, destCap: "10123", leadDays: Number.NaN })),
+      laneEntry(delivery({ shipmentId: 303, destCap: "10123", version: 0 })),
+      { key: "{k1}:changes", id: "9-9", fields: { s: "5", change: "{" } },
+    ];
+    const batch = [...entries.slice(0, 10), ...faulty, ...entries.slice(10)];
+    const failures = await handle(batch);
+    expect(failures.map(({ entry }) => entry).sort(byId)).toEqual(faulty.toSorted(byId));
+    expect(failures.every(({ reason }) => reason.length > 0)).toBe(true);
+    expect(await rowsOf("10123")).toHaveLength(50);
+  });
+
+  test("more rows than one insert takes go in several", async () => {
+    const rows = deliveries(12_000, (at) => ({ shipmentId: 1_000 + at, destCap: "10124" }));
+    expect(await handle(rows.map(laneEntry))).toEqual([]);
+    expect(await rowsOf("10124")).toHaveLength(12_000);
+  });
+
+  test("ClickHouse away is Unavailable, never a failure of an entry", async () => {
+    const away = benchmarkHandler({
+      clickhouse: () => Promise.reject(new Error("connect ECONNREFUSED")),
+      forget: async () => {},
+      mac: (text) => text,
+    });
+    await expect(away([laneEntry(delivery({}))])).rejects.toBeInstanceOf(Unavailable);
+  });
+
+  test("tables that are gone are made again with the next try", async () => {
+    let forgotten = 0;
+    const gone = benchmarkHandler({
+      clickhouse: async () => store.writer,
+      forget: async () => {
+        forgotten += 1;
+      },
+      mac: (text) => text.padEnd(16, ".").slice(0, 16),
+    });
+    await store.writer.command({ query: "RENAME TABLE deliveries TO deliveries_away" });
+    expect(await gone([laneEntry(delivery({}))]).catch((error) => error)).toBeInstanceOf(
+      Unavailable,
+    );
+    expect(forgotten).toBe(1);
+    await store.writer.command({ query: "RENAME TABLE deliveries_away TO deliveries" });
+  });
+});
+
+function byId(one: Entry, other: Entry): number {
+  return one.id.localeCompare(other.id);
+}
+
+describe("the role", () => {
+  let runtime: TestRuntime;
+  let benchmarks: Benchmarks;
+
+  beforeAll(async () => {
+    runtime = await openTestRuntime(testSetup(), { LOG_LEVEL: "silent" });
+  });
+
+  afterAll(async () => {
+    await benchmarks?.close();
+    await runtime.end();
+  });
+
+  const { changes } = companyKeys(1);
+
+  async function unacknowledged(): Promise<number> {
+    const lags = await readLags(runtime.redis);
+    return lags.find(({ log, group }) => log === "change" && group === "analytics")?.entries ?? 0;
+  }
+
+  test("ClickHouse away: the start succeeds and every row waits; once it is there, all of them count", async () => {
+    const rows = deliveries(25, (at) => ({ shipmentId: 1 + at, destCap: "10125" }));
+    for (const row of rows) await runtime.redis.xAdd(changes, "*", laneFields(row));
+    const away = await startAnalytics({
+      ...runtime,
+      config: { ...runtime.config, clickhouseUrl: AWAY },
+    });
+    await eventually(
+      async () => (await runtime.redis.xPending(changes, "analytics")).pending === 25,
+      "the consumer holds the batch",
+    );
+    await away.stop();
+    expect(await unacknowledged()).toBe(25);
+
+    const back = await startAnalytics(runtime);
+    await eventually(async () => (await unacknowledged()) === 0, "the backlog drains", 20_000);
+    benchmarks = await openBenchmarks(runtime.config);
+    const [answer] = await benchmarks.deliveryTimes(question("10125"));
+    expect(answer).toMatchObject({ status: "ok", sampleSize: 25, leadMedian: 2 });
+    await back.stop();
+  });
+
+  test("what was written is there after a restart, and reading goes on while the writer is closed", async () => {
+    const again = await startAnalytics(runtime);
+    await runtime.redis.xAdd(
+      changes,
+      "*",
+      laneFields(delivery({ shipmentId: 99, destCap: "10125" })),
+    );
+    await eventually(
+      async () => (await benchmarks.deliveryTimes(question("10125")))[0]?.sampleSize === 26,
+      "the new delivery counts",
+    );
+    await again.stop();
+    expect((await benchmarks.deliveryTimes(question("10125")))[0]?.sampleSize).toBe(26);
+  });
+
+  test("the embedded folder lies under DATA_DIR", async () => {
+    expect(await Bun.file(join(runtime.config.dataDir, "clickhouse", "status")).exists()).toBe(
+      true,
+    );
+  });
+});
