@@ -5,7 +5,6 @@ import { laneRow } from "#core/domain/lane.ts";
 import { mapStatus } from "#core/domain/map-status.ts";
 import { agrees } from "#core/domain/match-reference.ts";
 import { instantOf } from "#core/domain/rome-time.ts";
-import type { Log } from "#core/log.ts";
 import { factsApplied } from "#core/metrics.ts";
 import type { Change } from "#core/redis/change-log.ts";
 import type { Redis } from "#core/redis/client.ts";
@@ -27,7 +26,6 @@ import {
 export interface TrackDeps {
   readonly redis: Redis;
   readonly live: Live;
-  readonly log: Log;
   readonly eventsPerDay: number;
 }
 

@@ -1,0 +1,37 @@
+/** The processors role: logs in, state and webhooks out. */
+import { startConsumer } from "#core/redis/consumer.ts";
+import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import { referencesHandler } from "#processors/references.ts";
+import { trackHandler } from "#processors/track.ts";
+import { startWebhooks } from "#processors/webhooks/start.ts";
+
+/** Entries read per partition at once: a batch is at most 16 times as many. */
+const BATCH = 100;
+
+export async function startProcessors(runtime: Runtime): Promise<Running> {
+  const { redis, live, log, config } = runtime;
+  const common = { redis, log, batch: BATCH };
+  const track = startConsumer({
+    ...common,
+    source: "event",
+    group: "track",
+    handler: trackHandler({ redis, live, eventsPerDay: config.eventsPerDay }),
+  });
+  const references = startConsumer({
+    ...common,
+    source: "change",
+    group: "references",
+    handler: referencesHandler({ redis, live }),
+  });
+  const webhooks = await startWebhooks(runtime);
+  log.info("processors run");
+  return {
+    name: "processors",
+    url: null,
+    async stop() {
+      await Promise.all([track.stop(), references.stop(), webhooks.stop()]);
+    },
+  };
+}
+
+if (import.meta.main) await runRoles(process.env, [startProcessors]);

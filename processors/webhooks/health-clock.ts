@@ -1,0 +1,100 @@
+/**
+ * The clocks of failing endpoints (document 3, "Endpoint"): timers, so they need no traffic. They stand in Redis, so a
+ * restart stops none; every process may run them, since each step does nothing the second time.
+ *
+ * | since the first failure, without success | what happens                                            |
+ * |------------------------------------------|---------------------------------------------------------|
+ * | 24 hours                                 | first alert                                             |
+ * | 3 days                                   | disabled, second alert, waiting deliveries fail         |
+ */
+import type { Log } from "#core/log.ts";
+import { webhookAlerts } from "#core/metrics.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Configuration } from "#core/redis/configuration.ts";
+import { drainLanes } from "#core/redis/deliveries.ts";
+import {
+  DISABLED_REASON,
+  endpointPartition,
+  type FailingEndpoint,
+  type FailingVerdict,
+  raiseAlerts,
+  readFailing,
+  setActive,
+} from "#core/redis/endpoints.ts";
+import type { Live } from "#core/redis/live.ts";
+
+const HOUR_MS = 3_600_000;
+/** Document 3, "Limits". */
+const WARN_AFTER_MS = 24 * HOUR_MS;
+const DISABLE_AFTER_MS = 3 * 24 * HOUR_MS;
+const TICK_MS = 1_000;
+
+export interface HealthDeps {
+  readonly redis: Redis;
+  readonly live: Live;
+  readonly log: Log;
+}
+
+export interface HealthClock {
+  readonly stop: () => Promise<void>;
+}
+
+export function startHealthClock(deps: HealthDeps): HealthClock {
+  let ticking = Promise.resolve();
+  let idle = true;
+  const timer = setInterval(() => {
+    if (!idle) return;
+    idle = false;
+    ticking = checkHealth(deps)
+      .catch((error: Error) => deps.log.warn({ reason: error.message }, "health clock waits"))
+      .finally(() => {
+        idle = true;
+      });
+  }, TICK_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await ticking;
+    },
+  };
+}
+
+/** One look at every clock; repeating it changes nothing. */
+export async function checkHealth({ redis, live, log }: HealthDeps): Promise<void> {
+  const configuration = await live.refresh();
+  const nowMs = live.now();
+  const failing = await readFailing(redis, nowMs - WARN_AFTER_MS);
+  const verdicts = failing.flatMap((one) => judge(one, configuration, nowMs));
+  for (const { endpointId, kind } of verdicts) {
+    // Before its alert: if this process dies in between, the next tick finds the clock still running and goes on.
+    if (kind === "disabled") await setActive(redis, endpointId, false);
+    if (kind !== "forget") log.warn({ endpoint: endpointId, kind }, "webhook endpoint fails");
+  }
+  if (verdicts.length > 0) webhookAlerts.inc(await raiseAlerts(redis, verdicts, nowMs));
+  await drainDisabled(redis, await live.refresh());
+}
+
+/** An endpoint past both thresholds at once, after a standstill of ours, gets both alerts. */
+function judge(
+  failing: FailingEndpoint,
+  { endpoints }: Configuration,
+  nowMs: number,
+): FailingVerdict[] {
+  const endpoint = endpoints.get(failing.endpointId);
+  const warning: FailingVerdict = { ...failing, kind: "warning" };
+  if (!endpoint) return [{ ...failing, kind: "forget" }];
+  if (failing.sinceMs <= nowMs - DISABLE_AFTER_MS)
+    return [warning, { ...failing, kind: "disabled" }];
+  return endpoint.active ? [warning] : [{ ...failing, kind: "forget" }];
+}
+
+/** Fails what waits for endpoints that are off, whoever switched them and wherever that was interrupted. */
+async function drainDisabled(redis: Redis, configuration: Configuration): Promise<void> {
+  const off = [...configuration.endpoints.values()].filter(({ active }) => !active);
+  const groups = Map.groupBy(off, ({ id }) => endpointPartition(configuration, id));
+  for (const [partition, endpoints] of groups) {
+    if (partition === null) continue;
+    const ids = endpoints.map(({ id }) => id);
+    await drainLanes(redis, partition, ids, DISABLED_REASON);
+  }
+}

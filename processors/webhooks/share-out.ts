@@ -1,0 +1,35 @@
+/** Deals the free places of a deliverer out to the partitions, most to those that had more to give a moment ago. */
+
+import type { Share } from "#core/redis/deliveries.ts";
+import { PARTITIONS } from "#core/redis/keys.ts";
+
+/** A busy partition counts as much as all quiet ones together. */
+const BUSY_WEIGHT = PARTITIONS;
+
+/**
+ * The shares sum up to the free places exactly; a partition without a share is left out of this round.
+ * @param turn moves on with every round, so that the odd places go round
+ */
+export function shareOut(
+  free: number,
+  freeFailing: number,
+  busy: ReadonlySet<number>,
+  turn: number,
+): Share[] {
+  const order = Array.from({ length: PARTITIONS }, (_, n) => (n + turn) % PARTITIONS);
+  order.sort((one, other) => Number(busy.has(other)) - Number(busy.has(one)));
+  const weights = order.map((partition) => (busy.has(partition) ? BUSY_WEIGHT : 1));
+  const wanted = deal(free, weights);
+  const wantedFailing = deal(freeFailing, weights);
+  return order.flatMap((partition, at) => {
+    const own = wanted[at] ?? 0;
+    return own === 0 ? [] : [{ partition, wanted: own, wantedFailing: wantedFailing[at] ?? 0 }];
+  });
+}
+
+function deal(total: number, weights: readonly number[]): number[] {
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  const shares = weights.map((weight) => Math.floor((Math.max(0, total) * weight) / sum));
+  let left = Math.max(0, total) - shares.reduce((all, share) => all + share, 0);
+  return shares.map((share) => (left-- > 0 ? share + 1 : share));
+}

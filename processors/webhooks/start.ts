@@ -1,0 +1,38 @@
+/** The webhook part of the processors: decisions from the change log, deliveries, test events, health clocks. */
+
+import { startConsumer } from "#core/redis/consumer.ts";
+import type { Running, Runtime } from "#core/runtime.ts";
+import { decideHandler } from "./decide.ts";
+import { startDeliverer } from "./deliver.ts";
+import { startHealthClock } from "./health-clock.ts";
+import { startTestSender } from "./test-events.ts";
+import { createTransport, readCa } from "./transport.ts";
+
+/** Changes read per partition at once. */
+const BATCH = 100;
+
+/** @throws when WEBHOOK_CA_FILE cannot be read or holds no certificate. */
+export async function startWebhooks(runtime: Runtime): Promise<Running> {
+  const { redis, log, live, config, secrets } = runtime;
+  const transport = createTransport({
+    allowed: config.webhookAllowedCidrs,
+    ca: await readCa(config.webhookCaFile),
+  });
+  const sending = { redis, log, live, transport, vault: secrets.vault, random: Math.random };
+  const consumer = startConsumer({
+    ...{ redis, log, batch: BATCH },
+    source: "change",
+    group: "webhooks",
+    handler: decideHandler({ redis, live }),
+  });
+  const parts = [startDeliverer(sending), startTestSender(sending), startHealthClock(sending)];
+  return {
+    name: "webhooks",
+    url: null,
+    async stop() {
+      await consumer.stop();
+      await Promise.all(parts.map((part) => part.stop()));
+      transport.close();
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/** Sends the test events that the panel asks for: one attempt, the real secret, a fixed sample (document 3, "Test event"). */
+import { randomBytes } from "node:crypto";
+import { errorOf, meaningOf } from "#core/domain/delivery-outcome.ts";
+import {
+  SAMPLE_FACT,
+  SAMPLE_SHIPMENT,
+  type WebhookEvent,
+  webhookPayload,
+} from "#core/domain/webhook-payload.ts";
+import type { Log } from "#core/log.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Endpoint } from "#core/redis/configuration.ts";
+import { clearFailing } from "#core/redis/endpoints.ts";
+import {
+  answerTestRequest,
+  type TestRequest,
+  type TestResult,
+  takeTestRequests,
+} from "#core/redis/webhook-tests.ts";
+import { postEvent, type SendDeps } from "./send.ts";
+
+const POLL_MS = 100;
+/** Test events sent at once. */
+const AT_ONCE = 10;
+
+export interface TestEventDeps extends SendDeps {
+  readonly redis: Redis;
+  readonly log: Log;
+}
+
+export interface TestSender {
+  readonly stop: () => Promise<void>;
+}
+
+export function startTestSender(deps: TestEventDeps): TestSender {
+  const underWay = new Set<Promise<void>>();
+  let stopping = false;
+
+  async function loop(): Promise<void> {
+    while (!stopping) {
+      const free = AT_ONCE - underWay.size;
+      const requests =
+        free > 0 ? await takeTestRequests(deps.redis, free).catch((): TestRequest[] => []) : [];
+      for (const request of requests) {
+        const work = answer(deps, request)
+          .catch((error: Error) => deps.log.warn({ reason: error.message }, "test event is lost"))
+          .finally(() => underWay.delete(work));
+        underWay.add(work);
+      }
+      await Bun.sleep(POLL_MS);
+    }
+    await Promise.all(underWay);
+  }
+
+  const running = loop();
+  return {
+    async stop() {
+      stopping = true;
+      await running;
+    },
+  };
+}
+
+async function answer(deps: TestEventDeps, request: TestRequest): Promise<void> {
+  const configuration = await deps.live.refresh();
+  const endpoint = configuration.endpoints.get(request.endpointId);
+  const result = endpoint ? await sendTest(deps, endpoint) : GONE;
+  // A success makes the endpoint healthy; a failed test event does not count.
+  if (endpoint && result.delivered) await clearFailing(deps.redis, configuration, endpoint.id);
+  await answerTestRequest(deps.redis, request, result);
+}
+
+const GONE: TestResult = {
+  delivered: false,
+  httpStatus: null,
+  durationMs: 0,
+  error: "endpoint deleted",
+};
+
+async function sendTest(deps: TestEventDeps, endpoint: Endpoint): Promise<TestResult> {
+  const event: WebhookEvent = {
+    id: `evt_test_${randomBytes(16).toString("hex")}`,
+    type: "webhook.test",
+    createdAtMs: deps.live.now(),
+    trigger: endpoint.trigger,
+    fact: SAMPLE_FACT,
+  };
+  const withConsignee = endpoint.include.includes("consignee");
+  const payload = webhookPayload(event, SAMPLE_SHIPMENT, withConsignee);
+  const sent = await postEvent(deps, endpoint, event, payload, 1);
+  return {
+    delivered: meaningOf(sent) === "delivered",
+    httpStatus: sent.kind === "answered" ? sent.httpStatus : null,
+    durationMs: sent.durationMs,
+    error: errorOf(sent),
+  };
+}

@@ -1,0 +1,243 @@
+/**
+ * One POST to a receiver (document 3, "Transport rules"): the host is resolved and judged on every send, the connection
+ * goes to exactly the address that was judged, the certificate is verified for the host's name, redirects are not
+ * followed, and 10 seconds cover everything from the name to the last byte that is read.
+ *
+ * node:https and not fetch: `fetch` keeps at most 64 idle connections and honours proxies from the environment.
+ */
+import { readFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { Agent, type RequestOptions, request } from "node:https";
+import { createSecureContext, rootCertificates } from "node:tls";
+import ipaddr from "ipaddr.js";
+import type { Cidr } from "#core/config.ts";
+import type { Answer } from "#core/domain/delivery-outcome.ts";
+import { isReachable } from "./public-address.ts";
+
+/** Document 3, "Limits": the whole request. */
+const REQUEST_LIMIT_MS = 10_000;
+/** What is read of a response body; the rest is cut off with its connection. */
+const RESPONSE_LIMIT_BYTES = 16 * 1024;
+/** What is kept of it. */
+const SNIPPET_BYTES = 1024;
+/** Idle connections kept per receiver and address, and for how long. */
+const IDLE_CONNECTIONS = 10;
+const IDLE_MS = 30_000;
+
+/** All A and AAAA addresses of a name. @throws when the name cannot be resolved. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+export interface TransportOptions {
+  /** Networks that may be reached although they are not public. */
+  readonly allowed: readonly Cidr[];
+  /** PEM roots trusted beside the usual ones; null = none. */
+  readonly ca: string | null;
+  readonly resolve?: Resolve;
+  readonly limitMs?: number;
+}
+
+export type Sent = Answer & {
+  readonly durationMs: number;
+  readonly responseSnippet: string | null;
+};
+
+export interface Transport {
+  /** Never throws: whatever happens is an answer. */
+  readonly post: (
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+  ) => Promise<Sent>;
+  readonly close: () => void;
+}
+
+export async function readCa(path: string | null): Promise<string | null> {
+  return path === null ? null : readFile(path, "utf8");
+}
+
+export function createTransport(options: TransportOptions): Transport {
+  const { allowed, ca, resolve = resolveName, limitMs = REQUEST_LIMIT_MS } = options;
+  // One context for all connections: parsing the roots again for each would cost more than the handshake.
+  const trust =
+    ca === null ? {} : { secureContext: createSecureContext({ ca: [...rootCertificates, ca] }) };
+  const agent = new Agent({
+    ...trust,
+    keepAlive: true,
+    maxFreeSockets: IDLE_CONNECTIONS,
+    timeout: IDLE_MS,
+  });
+  const freshAgent = new Agent(trust);
+
+  async function vettedAddress(host: string): Promise<string | Answer> {
+    let addresses: readonly string[];
+    try {
+      addresses = ipaddr.isValid(host) ? [host] : await resolve(host);
+    } catch (error) {
+      return { kind: "unreachable", error: `dns: ${codeOf(error)}` };
+    }
+    const [first] = addresses;
+    if (first === undefined) return { kind: "unreachable", error: "dns: no address" };
+    return addresses.every((address) => isReachable(address, allowed))
+      ? first
+      : { kind: "refused", error: "host resolves to a non-public address" };
+  }
+
+  async function answerOf(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    body: Buffer,
+    deadline: Deadline,
+  ): Promise<Reply> {
+    const host = hostOf(url);
+    const address = await vettedAddress(host);
+    if (typeof address !== "string") return { answer: address, snippet: null };
+    if (deadline.passed()) return TIMEOUT;
+    const target = {
+      agent,
+      host: address,
+      port: url.port === "" ? 443 : Number(url.port),
+      // A literal address is verified as an address; names only are sent as SNI.
+      servername: ipaddr.isValid(host) ? "" : host,
+      method: "POST",
+      path: `${url.pathname}${url.search}`,
+      headers: { Host: url.host, ...headers, "Content-Length": String(body.length) },
+    };
+    const reply = await exchange(target, body, deadline);
+    if (!reply.stale || deadline.passed()) return reply;
+    return exchange({ ...target, agent: freshAgent }, body, deadline);
+  }
+
+  return {
+    async post(url, headers, body) {
+      const startMs = performance.now();
+      const deadline = createDeadline(limitMs);
+      const answering = answerOf(new URL(url), headers, Buffer.from(body), deadline);
+      const { answer, snippet } = await Promise.race([answering, deadline.reached]);
+      deadline.clear();
+      const durationMs = Math.round(performance.now() - startMs);
+      return { ...answer, durationMs, responseSnippet: snippet };
+    },
+    close: () => {
+      agent.destroy();
+      freshAgent.destroy();
+    },
+  };
+}
+
+interface Reply {
+  readonly answer: Answer;
+  readonly snippet: string | null;
+  /** The receiver closed an idle connection at the moment it was used again: worth one more try at once. */
+  readonly stale?: boolean;
+}
+
+const TIMEOUT: Reply = { answer: { kind: "unreachable", error: "timeout" }, snippet: null };
+
+interface Deadline {
+  /** Settles with the timeout when the time is over, and never before. */
+  readonly reached: Promise<Reply>;
+  readonly passed: () => boolean;
+  /** What is to be torn down when the time is over. */
+  readonly onPassed: (action: () => void) => void;
+  readonly clear: () => void;
+}
+
+function createDeadline(limitMs: number): Deadline {
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const actions: (() => void)[] = [];
+  let over = false;
+  const timer = setTimeout(() => {
+    over = true;
+    for (const action of actions) action();
+    resolve(TIMEOUT);
+  }, limitMs);
+  return {
+    reached: promise,
+    passed: () => over,
+    onPassed: (action) => void actions.push(action),
+    clear: () => clearTimeout(timer),
+  };
+}
+
+/** One request on one connection; ends with whatever came first. */
+function exchange(target: RequestOptions, body: Buffer, deadline: Deadline): Promise<Reply> {
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const call = request(target);
+  let answered = false;
+  deadline.onPassed(() => call.destroy());
+  call.on("response", (response) => {
+    answered = true;
+    void readReply(response).then(resolve);
+  });
+  call.on("upgrade", (response, socket) => {
+    socket.destroy();
+    resolve({
+      answer: { kind: "answered", httpStatus: response.statusCode ?? 101 },
+      snippet: null,
+    });
+  });
+  call.on("error", (error) => {
+    const stale = !answered && call.reusedSocket && codeOf(error) === "ECONNRESET";
+    resolve({ answer: { kind: "unreachable", error: faultOf(error) }, snippet: null, stale });
+  });
+  call.end(body);
+  return promise;
+}
+
+/** Reads at most 16 KiB; what is longer is cut off together with its connection. */
+function readReply(response: IncomingMessage): Promise<Reply> {
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const settle = (answer: Answer) => resolve({ answer, snippet: snippetOf(chunks) });
+  const complete = () => settle(answeredBy(response));
+  const broken = () => settle({ kind: "unreachable", error: "connection: answer broken off" });
+  response.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= RESPONSE_LIMIT_BYTES) chunks.push(chunk);
+    if (bytes <= RESPONSE_LIMIT_BYTES) return;
+    complete();
+    response.destroy();
+  });
+  response.on("end", complete);
+  response.on("error", broken);
+  response.on("close", broken);
+  return promise;
+}
+
+function answeredBy({ statusCode = 0, headers }: IncomingMessage): Answer {
+  const retryAfter = headers["retry-after"];
+  return {
+    kind: "answered",
+    httpStatus: statusCode,
+    ...(retryAfter !== undefined && { retryAfter }),
+  };
+}
+
+function snippetOf(chunks: readonly Buffer[]): string | null {
+  const bytes = Buffer.concat(chunks).subarray(0, SNIPPET_BYTES);
+  // Decoded as a stream, a character cut in two at the end is left out.
+  return bytes.length === 0 ? null : new TextDecoder().decode(bytes, { stream: true });
+}
+
+/** The name or literal address without the brackets of IPv6 and the dot of a fully qualified name. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+}
+
+/** c-ares: a name server that hangs holds no thread, as the system's resolver would. It knows the hosts file too. */
+async function resolveName(host: string): Promise<string[]> {
+  const answers = await Bun.dns.lookup(host, { backend: "c-ares" });
+  return answers.map(({ address }) => address);
+}
+
+function codeOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" ? code.replace(/^DNS_/, "") : "failed";
+}
+
+/** Codes of the operating system and of HTTP are the connection's; all others come from TLS. */
+function faultOf(error: unknown): string {
+  const code = codeOf(error);
+  return `${/^(E(?!RR_)|HPE_|failed)/.test(code) ? "connection" : "tls"}: ${code}`;
+}

@@ -1,0 +1,125 @@
+/** Design, "A new shipment": registration is repeated from the change log, so a crash cannot leave one unfound. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { deadLetterKey, startConsumer } from "#core/redis/consumer.ts";
+import {
+  CHANGE_LOGS,
+  companyKeys,
+  shipmentPartition,
+  trackingReference,
+} from "#core/redis/keys.ts";
+import { resolveReferences } from "#core/redis/references.ts";
+import { registerShipments } from "#core/redis/register-shipments.ts";
+import { createShipments, readHotShipments } from "#core/redis/shipments.ts";
+import { referencesHandler } from "#processors/references.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { applyEvents } from "#test/support/facts.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+let runtime: TestRuntime;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup());
+});
+afterAll(() => runtime.end());
+
+/** A shipment as a crash between creation and registration leaves it. */
+async function createOnly(trackingNumber: string): Promise<number> {
+  const channel = runtime.live.configuration().channelByCode.get("acme-it");
+  if (!channel) throw new Error("no channel");
+  const common = {
+    companyId: channel.companyId,
+    channelId: channel.id,
+    courier: "GLS_ITA",
+    trackingNumber,
+    shipDate: "2026-11-10",
+  };
+  const planning = { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null };
+  const [id] = await createShipments(runtime.redis, channel.companyId, [
+    {
+      record: { ...common, language: "it", planning, createdAtMs: 0 },
+      meta: {
+        ...common,
+        isPlaceholder: false,
+        orderReference: null,
+        destCap: null,
+        originCap: null,
+        weightKg: null,
+      },
+    },
+  ]);
+  if (!id) throw new Error("not created");
+  return id;
+}
+
+async function statusOf(id: number): Promise<string | undefined> {
+  return (await readHotShipments(runtime.redis, [id])).get(id)?.state.pair.status;
+}
+
+async function foundBy(trackingNumber: string): Promise<number[]> {
+  const reference = trackingReference("GLS_ITA", trackingNumber);
+  const candidates = await resolveReferences(runtime.redis, [reference]);
+  return [...candidates.values()].flat().map(({ shipmentId }) => shipmentId);
+}
+
+test("a shipment that was created and not registered is registered from the change log", async () => {
+  const id = await createOnly("crashed");
+  expect(await statusOf(id)).toBe("WAITING_TO_COMPUTE");
+  const { redis, live, log } = runtime;
+  const consumer = startConsumer({
+    redis,
+    log,
+    source: "change",
+    group: "references",
+    handler: referencesHandler({ redis, live }),
+    batch: 100,
+  });
+  await eventually(async () => (await statusOf(id)) === "PENDING", "the shipment is PENDING");
+  expect(await foundBy("crashed")).toEqual([id]);
+  await consumer.stop();
+});
+
+test("repeating the registration changes nothing", async () => {
+  const id = await createOnly("repeated");
+  const register = () => registerShipments(runtime.redis, runtime.live.configuration(), [id]);
+  await register();
+  const [before] = (await readHotShipments(runtime.redis, [id])).values();
+  await register();
+  const [after] = (await readHotShipments(runtime.redis, [id])).values();
+  expect(after).toEqual(before);
+  expect(await foundBy("repeated")).toEqual([id]);
+});
+
+test("a status that a carrier event has set already stays, and the references are registered", async () => {
+  const id = await createOnly("early");
+  await applyEvents(runtime, [{ shipmentId: id, code: "TRN" }]);
+  await registerShipments(runtime.redis, runtime.live.configuration(), [id]);
+  expect(await statusOf(id)).toBe("IN_TRANSIT");
+  expect(await foundBy("early")).toEqual([id]);
+});
+
+test("concurrent registrations of many shipments leave each PENDING and found once", async () => {
+  const numbers = Array.from({ length: 150 }, (_, at) => `together-${at}`);
+  const ids: number[] = [];
+  for (const number of numbers) ids.push(await createOnly(number));
+  const configuration = runtime.live.configuration();
+  await Promise.all([1, 2, 3].map(() => registerShipments(runtime.redis, configuration, ids)));
+  const hot = await readHotShipments(runtime.redis, ids);
+  expect(new Set([...hot.values()].map(({ state }) => state.pair.status))).toEqual(
+    new Set(["PENDING"]),
+  );
+  for (const [at, number] of numbers.entries())
+    expect(await foundBy(number)).toEqual([ids[at] ?? 0]);
+});
+
+test("an entry that is none of ours fails alone", async () => {
+  const { redis, live } = runtime;
+  const id = await createOnly("beside");
+  const { changes } = companyKeys(shipmentPartition(id));
+  const good = { key: changes, id: "1-1", fields: { s: String(id), created: "{}" } };
+  const bad = { key: changes, id: "1-2", fields: { s: "x" } };
+  const failures = await referencesHandler({ redis, live })([bad, good]);
+  expect(failures.map(({ entry }) => entry)).toEqual([bad]);
+  expect(await statusOf(id)).toBe("PENDING");
+  expect(await redis.exists(CHANGE_LOGS.map(deadLetterKey))).toBe(0);
+});

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { readAlerts, removeAlert } from "#core/redis/alerts.ts";
+import { readDecisions } from "#core/redis/deliveries.ts";
+import { disableEndpoint, enableEndpoint, readFailing } from "#core/redis/endpoints.ts";
+import { requestTestEvent } from "#core/redis/webhook-tests.ts";
+import type { Running } from "#core/runtime.ts";
+import { checkHealth } from "#processors/webhooks/health-clock.ts";
+import { startWebhooks } from "#processors/webhooks/start.ts";
+import { eventually } from "#test/support/eventually.ts";
+import {
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+import type { TestRuntime } from "#test/support/runtime.ts";
+import {
+  applyEvents,
+  deliveriesOf,
+  endpointOf,
+  newShipment,
+  openWebhookRuntime,
+  passTime,
+  STATUS,
+} from "#test/support/webhooks.ts";
+
+const HOUR_S = 3_600;
+
+let authority: TestAuthority;
+let receiver: Receiver;
+let runtime: TestRuntime;
+let webhooks: Running;
+
+beforeAll(async () => {
+  authority = await createAuthority();
+  receiver = await startReceiver(await authority.issue(["localhost"]));
+  const base = await openWebhookRuntime([{ url: receiver.url, include: ["consignee"] }]);
+  runtime = { ...base, config: { ...base.config, webhookCaFile: authority.file } };
+  webhooks = await startWebhooks(runtime);
+});
+
+afterAll(async () => {
+  await webhooks.stop();
+  await runtime.end();
+  await receiver.stop();
+  await authority.end();
+});
+
+const main = () => endpointOf(runtime, "main");
+const kinds = async () => (await readAlerts(runtime.redis, 100)).map(({ kind }) => kind);
+
+beforeEach(async () => {
+  await enableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
+  await runtime.live.refresh();
+  for (const alert of await readAlerts(runtime.redis, 100)) await removeAlert(runtime.redis, alert);
+  receiver.requests.length = 0;
+  receiver.behave(503);
+});
+
+/** A change whose first attempt is made and recorded. */
+async function attemptOnce() {
+  const id = await newShipment(runtime);
+  await applyEvents(runtime, id, [{ status: STATUS.inTransit }]);
+  await eventually(async () => {
+    const [delivery] = await deliveriesOf(runtime, main());
+    return delivery?.shipmentId === id && delivery.attempts.length > 0;
+  }, "the first attempt");
+}
+
+/** A look at the clocks beside those of the timer. */
+const ticks = () => checkHealth(runtime);
+
+describe("document 3, Endpoint", () => {
+  test("24 hours after the first failure without success: one alert; 3 days after it: disabled, second alert", async () => {
+    await attemptOnce();
+    await passTime(runtime, 24 * HOUR_S - 30);
+    await ticks();
+    expect(await kinds()).toEqual([]);
+    await passTime(runtime, 60);
+    await eventually(async () => (await kinds()).length === 1, "the first alert");
+    await ticks();
+    expect(await kinds()).toEqual(["warning"]);
+    const [alert] = await readAlerts(runtime.redis, 1);
+    expect(alert?.endpointId).toBe(main().id);
+    expect(JSON.stringify(alert)).not.toContain("@");
+    expect(main().active).toBe(true);
+
+    await passTime(runtime, 48 * HOUR_S);
+    await eventually(async () => (await kinds()).length === 2, "the second alert");
+    await ticks();
+    expect(await kinds()).toEqual(["warning", "disabled"]);
+    expect(main().active).toBe(false);
+    for (const { state } of await deliveriesOf(runtime, main())) expect(state).toBe("failed");
+  });
+
+  test("no events are generated while disabled; reactivation starts clean", async () => {
+    await disableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
+    const before = (await deliveriesOf(runtime, main())).length;
+    const id = await newShipment(runtime);
+    await applyEvents(runtime, id, [{ status: STATUS.inTransit }]);
+    const [decision] = await eventually(async () => {
+      const found = await readDecisions(runtime.redis, id);
+      return found.length > 0 ? found : null;
+    }, "the decision is recorded");
+    expect(decision?.verdicts).toEqual([[main().id, "disabled"]]);
+    expect(await deliveriesOf(runtime, main())).toHaveLength(before);
+    await enableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
+    receiver.behave(200);
+    await attemptOnce();
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  test("a success in between starts the clock anew", async () => {
+    await attemptOnce();
+    await passTime(runtime, 20 * HOUR_S);
+    receiver.behave(200);
+    await attemptOnce();
+    expect(await readFailing(runtime.redis, Number.MAX_SAFE_INTEGER)).toEqual([]);
+    receiver.behave(400);
+    await attemptOnce();
+    await passTime(runtime, 20 * HOUR_S);
+    await ticks();
+    expect(await kinds()).toEqual([]);
+  });
+
+  test("an endpoint that was switched off by hand raises no alert", async () => {
+    await attemptOnce();
+    await disableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
+    await passTime(runtime, 100 * HOUR_S);
+    await ticks();
+    expect(await kinds()).toEqual([]);
+  });
+
+  test("after a standstill past both thresholds both alerts are there, once", async () => {
+    await attemptOnce();
+    await passTime(runtime, 80 * HOUR_S);
+    await eventually(async () => (await kinds()).length === 2, "both alerts");
+    await ticks();
+    expect(await kinds()).toEqual(["warning", "disabled"]);
+  });
+});
+
+describe("document 3, Test event", () => {
+  test("same envelope and headers, the real secret, a fixed sample, one attempt, no delivery", async () => {
+    receiver.behave(204);
+    const before = (await deliveriesOf(runtime, main())).length;
+    const result = await requestTestEvent(runtime.redis, main().id);
+    expect(result).toMatchObject({ delivered: true, httpStatus: 204, error: null });
+    const [request] = receiver.requests;
+    expect(request?.body).toMatchObject({
+      id: expect.stringMatching(/^evt_test_[0-9a-f]{32}$/),
+      type: "webhook.test",
+      apiVersion: "2",
+      data: { shipment: { orderReference: "TEST-1001", consignee: { country: "IT" } } },
+    });
+    expect(request?.headers["x-service-event-type"]).toBe("webhook.test");
+    expect(request?.headers["x-service-delivery-attempt"]).toBe("1");
+    expect(await deliveriesOf(runtime, main())).toHaveLength(before);
+  });
+
+  test("a failed one counts neither as a failure nor for a retry", async () => {
+    const result = await requestTestEvent(runtime.redis, main().id);
+    expect(result).toMatchObject({ delivered: false, httpStatus: 503, error: "status 503" });
+    expect(receiver.requests).toHaveLength(1);
+    expect(await readFailing(runtime.redis, Number.MAX_SAFE_INTEGER)).toEqual([]);
+  });
+
+  test("a successful one makes the endpoint healthy", async () => {
+    await attemptOnce();
+    expect(await readFailing(runtime.redis, Number.MAX_SAFE_INTEGER)).toHaveLength(1);
+    receiver.behave(200);
+    await requestTestEvent(runtime.redis, main().id);
+    expect(await readFailing(runtime.redis, Number.MAX_SAFE_INTEGER)).toEqual([]);
+  });
+});

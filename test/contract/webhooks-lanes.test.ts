@@ -1,0 +1,330 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { ServerResponse } from "node:http";
+import { run, script } from "#core/redis/client.ts";
+import { finishDeliveries, type Leased, leaseDeliveries } from "#core/redis/deliveries.ts";
+import { disableEndpoint, enableEndpoint, setActive } from "#core/redis/endpoints.ts";
+import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
+import decideSource from "#core/redis/scripts/decide.lua" with { type: "text" };
+import { startDeliverer } from "#processors/webhooks/deliver.ts";
+import { eventually } from "#test/support/eventually.ts";
+import {
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+import type { TestRuntime } from "#test/support/runtime.ts";
+import {
+  applyEvents,
+  deliveriesOf,
+  endpointOf,
+  newShipment,
+  openWebhookRuntime,
+  type Pipeline,
+  passTime,
+  STATUS,
+  sendDeps,
+  startPipeline,
+} from "#test/support/webhooks.ts";
+
+let authority: TestAuthority;
+let receivers: Receiver[];
+let runtime: TestRuntime;
+let stops: (() => Promise<void>)[];
+
+beforeEach(async () => {
+  authority = await createAuthority();
+  const keys = await authority.issue(["localhost"]);
+  receivers = [await startReceiver(keys), await startReceiver(keys)];
+  runtime = await openWebhookRuntime(receivers.map(({ url }) => ({ url, trigger: "every_event" })));
+  stops = [];
+});
+
+afterEach(async () => {
+  for (const receiver of receivers) receiver.behave(200);
+  for (const stop of stops) await stop();
+  await runtime.end();
+  for (const receiver of receivers) await receiver.stop();
+  await authority.end();
+});
+
+function start(limits: Parameters<typeof startPipeline>[2] = {}): Pipeline {
+  const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem), limits);
+  stops.push(pipeline.stop);
+  return pipeline;
+}
+
+/** As many changes of one shipment, decided but not sent. */
+async function queueChanges(count: number): Promise<void> {
+  const id = await newShipment(runtime);
+  const events = Array.from({ length: count }, (_, n) => ({
+    status: STATUS.inTransit,
+    occurredAt: new Date(Date.UTC(2026, 10, 10, 8, n)).toISOString(),
+  }));
+  await applyEvents(runtime, id, events);
+  const before = (await deliveriesOf(runtime, endpointOf(runtime, "main"))).length;
+  const { consumer, deliverer } = startPipeline(runtime, sendDeps(runtime, authority.pem), {
+    inFlight: 0,
+  });
+  await eventually(
+    async () =>
+      (await deliveriesOf(runtime, endpointOf(runtime, "second"))).length >= before + count,
+    "everything is queued",
+  );
+  await consumer.stop();
+  await deliverer.stop();
+}
+
+/** The partition of company acme. */
+function acme(): number {
+  const { channels } = runtime.live.configuration();
+  return companyPartition(channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0);
+}
+
+async function lease(wanted: number, terms: { leaseMs?: number; retries?: boolean } = {}) {
+  const { leased } = await leaseDeliveries(
+    runtime.redis,
+    [{ partition: acme(), wanted, wantedFailing: wanted }],
+    { leaseMs: 30_000, perEndpoint: 10, perFailingEndpoint: 10, retries: true, ...terms },
+    runtime.live.now(),
+  );
+  return leased;
+}
+
+/** Answers that are kept until the test lets them go. */
+function hold(receiver: Receiver) {
+  const held: ServerResponse[] = [];
+  receiver.behave((_, response) => void held.push(response));
+  return {
+    held,
+    release() {
+      receiver.behave(200);
+      for (const response of held.splice(0)) response.end();
+    },
+  };
+}
+
+const main = () => endpointOf(runtime, "main");
+
+describe("crash safety", () => {
+  test("what a dropped process had leased is sent by another once the lease has ended", async () => {
+    await queueChanges(3);
+    const dropped = await lease(100, { leaseMs: 300 });
+    expect(dropped).toHaveLength(6);
+    expect(await lease(100)).toEqual([]);
+    start();
+    for (const receiver of receivers) {
+      await eventually(() => receiver.requests.length === 3, "the others' deliveries arrive");
+      const attempts = receiver.requests.map((one) => one.headers["x-service-delivery-attempt"]);
+      expect(attempts).toEqual(["1", "1", "1"]);
+    }
+    await eventually(
+      async () => (await deliveriesOf(runtime, main())).every(({ state }) => state === "delivered"),
+      "all are recorded",
+    );
+    const { leases, inFlight } = webhookKeys(acme());
+    expect(await runtime.redis.exists([leases, inFlight])).toBe(0);
+  });
+
+  test("a result that comes after the end of its lease changes nothing", async () => {
+    await queueChanges(1);
+    const [late] = await lease(1, { leaseMs: 1 });
+    const finish = (of: Leased) =>
+      finishDeliveries(
+        runtime.redis,
+        [
+          {
+            of,
+            attempt: null,
+            state: "failed",
+            nextAttemptAtMs: null,
+            reason: "late",
+            health: "none",
+          },
+        ],
+        runtime.live.now(),
+      );
+    const again = await eventually(async () => {
+      const found = await lease(2);
+      return found.find(({ deliveryId }) => deliveryId === late?.deliveryId);
+    }, "the lease ends");
+    if (!late) throw new Error("nothing leased");
+    await finish(late);
+    const state = () => runtime.redis.hGet(webhookKeys(acme()).delivery(late.deliveryId), "s");
+    expect(await state()).toBe("queued");
+    await finish(again);
+    expect(await state()).toBe("failed");
+  });
+
+  test("a retry that was under way goes back among the retries", async () => {
+    await queueChanges(1);
+    receivers[0]?.behave(503);
+    const first = start();
+    await eventually(
+      async () => (await deliveriesOf(runtime, main()))[0]?.state === "waiting",
+      "a retry waits",
+    );
+    await first.stop();
+    stops.pop();
+    await passTime(runtime, 100);
+    const [dropped] = await lease(10, { leaseMs: 50 });
+    expect(dropped).toMatchObject({ attemptsMade: 1, endpointId: main().id });
+    receivers[0]?.behave(200);
+    start();
+    await eventually(() => receivers[0]?.requests.length === 2, "the retry arrives");
+    expect(receivers[0]?.requests[1]?.headers["x-service-delivery-attempt"]).toBe("2");
+  });
+});
+
+describe("limits and fairness", () => {
+  test("at most the limit per endpoint is under way, and a slow endpoint does not hold up the other", async () => {
+    await queueChanges(30);
+    const [slow, quick] = receivers;
+    if (!slow || !quick) throw new Error("no receivers");
+    const { held, release } = hold(slow);
+    start({ inFlightPerEndpoint: 4, inFlight: 10 });
+    await eventually(() => quick.requests.length === 30, "the quick endpoint has all its own");
+    await eventually(() => held.length === 4, "the slow one has as many as it may");
+    expect(slow.mostOpen()).toBe(4);
+    release();
+    await eventually(() => slow.requests.length === 30, "the slow one gets the rest");
+    expect(slow.mostOpen()).toBe(4);
+  });
+
+  test("at most the limit in all is under way", async () => {
+    await queueChanges(20);
+    const holds = receivers.map(hold);
+    start({ inFlight: 5 });
+    const open = () => receivers.reduce((sum, receiver) => sum + receiver.open(), 0);
+    await eventually(() => open() === 5, "five are under way");
+    expect(receivers.map(({ requests }) => requests.length).reduce((a, b) => a + b)).toBe(5);
+    for (const { release } of holds) release();
+    await eventually(
+      () => receivers.every(({ requests }) => requests.length === 20),
+      "all arrive in the end",
+    );
+  });
+
+  test("endpoints are served in turn", async () => {
+    await queueChanges(10);
+    const leased = await lease(6);
+    const owners = leased.map(({ endpointId }) => endpointId);
+    const [one, other] = owners;
+    expect(owners).toEqual([one, other, one, other, one, other] as string[]);
+  });
+
+  test("first attempts of any endpoint come before retries", async () => {
+    await queueChanges(2);
+    receivers[0]?.behave(503);
+    const first = start();
+    await eventually(
+      async () =>
+        (await deliveriesOf(runtime, main())).every(({ state }) => state === "waiting") &&
+        receivers[1]?.requests.length === 2,
+      "two retries wait",
+    );
+    await first.stop();
+    stops.pop();
+    await passTime(runtime, 3_600);
+    await queueChanges(2);
+    const leased = await lease(100);
+    expect(leased.map(({ attemptsMade }) => attemptsMade)).toEqual([0, 0, 0, 0, 1, 1]);
+    expect(await lease(100)).toEqual([]);
+  });
+
+  test("a failing endpoint has a smaller part, until it succeeds", async () => {
+    await queueChanges(20);
+    const [failing] = receivers;
+    if (!failing) throw new Error("no receiver");
+    await runtime.redis.zAdd(webhookKeys(acme()).failing, [{ value: main().id, score: 1 }]);
+    const { held, release } = hold(failing);
+    start({ inFlightPerFailingEndpoint: 1 });
+    await eventually(() => receivers[1]?.requests.length === 20, "the healthy one is served");
+    expect(held).toHaveLength(1);
+    release();
+    await eventually(() => failing.requests.length === 20, "the failing one recovers");
+    expect(await runtime.redis.zScore(webhookKeys(acme()).failing, main().id)).toBeNull();
+  });
+});
+
+describe("document 3, Endpoint: switched off", () => {
+  test("waiting deliveries fail, stay replayable, and nothing more is sent", async () => {
+    receivers[0]?.behave(503);
+    await queueChanges(2);
+    start();
+    await eventually(
+      async () => (await deliveriesOf(runtime, main())).every(({ state }) => state === "waiting"),
+      "two retries wait",
+    );
+    await disableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
+    expect(await deliveriesOf(runtime, main())).toMatchObject([
+      { state: "failed", reason: "endpoint disabled", nextAttemptAtMs: null },
+      { state: "failed", reason: "endpoint disabled", nextAttemptAtMs: null },
+    ]);
+    const sent = receivers[0]?.requests.length;
+    await passTime(runtime, 86_400);
+    await queueChanges(1);
+    await eventually(() => receivers[1]?.requests.length === 3, "the other endpoint is served");
+    expect(receivers[0]?.requests).toHaveLength(sent ?? -1);
+    expect(await deliveriesOf(runtime, main())).toHaveLength(2);
+  });
+
+  test("a delivery that is leased after the switch fails and is not sent", async () => {
+    await queueChanges(2);
+    await setActive(runtime.redis, main().id, false);
+    start();
+    await eventually(
+      async () => (await deliveriesOf(runtime, main())).every(({ state }) => state === "failed"),
+      "both fail",
+    );
+    const [delivery] = await deliveriesOf(runtime, main());
+    expect(delivery).toMatchObject({ reason: "endpoint disabled", attempts: [], attemptsMade: 0 });
+    expect(receivers[0]?.requests).toEqual([]);
+  });
+
+  test("reactivation is clean: nothing old is sent", async () => {
+    await queueChanges(2);
+    const configuration = runtime.live.configuration();
+    await disableEndpoint(runtime.redis, configuration, main().id);
+    await enableEndpoint(runtime.redis, configuration, main().id);
+    await runtime.live.refresh();
+    start();
+    await queueChanges(1);
+    await eventually(() => receivers[0]?.requests.length === 1, "the new one arrives");
+    const states = (await deliveriesOf(runtime, main())).map(({ state }) => state);
+    expect(states.sort()).toEqual(["delivered", "failed", "failed"]);
+  });
+});
+
+test("a full lane makes further deliveries fail at once, replayable", async () => {
+  const { firstRing, turns, ledger, delivery } = webhookKeys(acme());
+  const tag = `{k${acme()}}`;
+  const frozen = JSON.stringify({ createdAtMs: 1 });
+  const change = (n: number) => ["1", `evt_${n}`, "[]", "1", "1", "send", `d${n}`, "ep", frozen];
+  const reply = await run<number[]>(
+    runtime.redis,
+    script(decideSource),
+    [firstRing, turns, ledger],
+    [tag, "1", "60000", "1000", "2", "lane full", ...[1, 2, 3].flatMap(change)],
+  );
+  expect(reply).toEqual([1, 1, 1]);
+  const read = (n: number) => runtime.redis.hmGet(delivery(`d${n}`), ["s", "r"]);
+  expect(await read(2)).toEqual(["queued", ""]);
+  expect(await read(3)).toEqual(["failed", "lane full"]);
+  expect(await runtime.redis.hGet(ledger, "webhook:failed")).toBe("1");
+});
+
+test("a stopped deliverer leaves nothing under way", async () => {
+  await queueChanges(20);
+  const [receiver] = receivers;
+  if (!receiver) throw new Error("no receiver");
+  const { held, release } = hold(receiver);
+  const deps = sendDeps(runtime, authority.pem);
+  const deliverer = startDeliverer({ redis: runtime.redis, log: runtime.log, ...deps });
+  await eventually(() => held.length > 0, "some are under way");
+  const stopped = deliverer.stop();
+  release();
+  await stopped;
+  expect(await runtime.redis.exists(webhookKeys(acme()).leases)).toBe(0);
+  deps.transport.close();
+});

@@ -1,0 +1,332 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createSocket } from "node:dgram";
+import { Resolver } from "node:dns/promises";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { parseCidr } from "#core/config.ts";
+import {
+  createTransport,
+  type Transport,
+  type TransportOptions,
+} from "#processors/webhooks/transport.ts";
+import {
+  certificate,
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+
+const LIMIT_MS = 400;
+const allowed = ["127.0.0.0/8"].map(parseCidr).filter((cidr) => cidr !== null);
+
+let authority: TestAuthority;
+let receiver: Receiver;
+const opened: Transport[] = [];
+
+function transport(options: Partial<TransportOptions> = {}): Transport {
+  const made = createTransport({ allowed, ca: authority.pem, limitMs: LIMIT_MS, ...options });
+  opened.push(made);
+  return made;
+}
+
+const post = (url: string, options: Partial<TransportOptions> = {}) =>
+  transport(options).post(url, { "Content-Type": "application/json" }, "{}");
+
+beforeAll(async () => {
+  authority = await createAuthority();
+  receiver = await startReceiver(await authority.issue(["a.localhost", "b.localhost"]), {
+    name: "a.localhost",
+  });
+});
+
+beforeEach(() => {
+  receiver.requests.length = 0;
+  receiver.behave(200);
+});
+
+afterAll(async () => {
+  for (const one of opened) one.close();
+  await receiver.stop();
+  await authority.end();
+});
+
+describe("document 3, Transport rules: the certificate is verified for the host's name", () => {
+  test("a certificate of a trusted authority is accepted", async () => {
+    expect(await post(receiver.url)).toMatchObject({ kind: "answered", httpStatus: 200 });
+  });
+
+  test("another host's certificate is a connection error", async () => {
+    const sent = await post(receiver.url.replace("a.localhost", "c.localhost"));
+    expect(sent).toMatchObject({ kind: "unreachable" });
+    expect(sent).toHaveProperty("error", "tls: ERR_TLS_CERT_ALTNAME_INVALID");
+    expect(receiver.requests).toEqual([]);
+  });
+
+  test.each([
+    ["expired", () => authority.issue(["a.localhost"], Date.now() - 1_000)],
+    ["self-signed", () => certificate(["a.localhost"])],
+  ])("an %s certificate is a connection error", async (_, keys) => {
+    const other = await startReceiver(await keys(), { name: "a.localhost" });
+    const sent = await post(other.url);
+    expect(sent).toMatchObject({ kind: "unreachable" });
+    expect(sent).toHaveProperty("error", expect.stringMatching(/^tls: /));
+    expect(other.requests).toEqual([]);
+    await other.stop();
+  });
+
+  test("without the extra authority its certificates are refused", async () => {
+    expect(await post(receiver.url, { ca: null })).toMatchObject({ kind: "unreachable" });
+  });
+
+  test("a literal address is verified as an address", async () => {
+    const sent = await post(receiver.url.replace("a.localhost", "127.0.0.1"));
+    expect(sent).toHaveProperty("error", "tls: ERR_TLS_CERT_ALTNAME_INVALID");
+  });
+});
+
+describe("keep-alive", () => {
+  test("a connection is used again", async () => {
+    const kept = transport();
+    const before = receiver.connections();
+    for (let n = 0; n < 20; n += 1) await kept.post(receiver.url, {}, "{}");
+    expect(receiver.connections() - before).toBe(1);
+  });
+
+  test("connections of different names are never mixed, though address and port are the same", async () => {
+    const kept = transport();
+    const names = ["a.localhost", "b.localhost", "a.localhost", "b.localhost"];
+    const before = receiver.connections();
+    for (const name of names) {
+      await kept.post(receiver.url.replace("a.localhost", name), {}, "{}");
+    }
+    expect(receiver.connections() - before).toBe(2);
+    expect(receiver.requests.map(({ serverName }) => serverName)).toEqual(names);
+    const hosts = receiver.requests.map(({ headers }) => headers.host?.split(":")[0]);
+    expect(hosts).toEqual(names);
+    const wrong = await kept.post(receiver.url.replace("a.localhost", "c.localhost"), {}, "{}");
+    expect(wrong).toMatchObject({ kind: "unreachable" });
+  });
+
+  test("a connection that the receiver closed while idle is replaced within the same attempt", async () => {
+    const kept = transport();
+    receiver.behave((_, response) => {
+      response.end();
+      // Closed without a word, as a restarted receiver or a middlebox does.
+      response.once("close", () => response.socket?.destroy());
+    });
+    for (let n = 0; n < 5; n += 1) {
+      expect(await kept.post(receiver.url, {}, "{}")).toMatchObject({ httpStatus: 200 });
+    }
+    expect(receiver.requests).toHaveLength(5);
+  });
+});
+
+describe("document 3: non-public addresses are refused on every send", () => {
+  test.each([
+    "https://127.0.0.1/",
+    "https://127.1/",
+    "https://2130706433/",
+    "https://0x7f.0.0.1/",
+    "https://0177.0.0.1/",
+    "https://[::1]/",
+    "https://[::ffff:127.0.0.1]/",
+    "https://[64:ff9b::7f00:1]/",
+    "https://169.254.169.254/latest/meta-data/",
+    "https://10.0.0.1/",
+    "https://localhost/",
+  ])("%s", async (url) => {
+    expect(await post(url, { allowed: [] })).toMatchObject({
+      kind: "refused",
+      error: "host resolves to a non-public address",
+      responseSnippet: null,
+    });
+  });
+
+  test("one non-public address among public ones is enough to refuse", async () => {
+    const resolve = async () => ["93.184.216.34", "10.0.0.1"];
+    expect(await post("https://mixed.test/", { resolve })).toMatchObject({ kind: "refused" });
+  });
+});
+
+describe("name servers", () => {
+  test("the connection goes to the address that was judged, whatever the name server says next", async () => {
+    const names = await startNameServer(["127.0.0.1", "10.0.0.1", "127.0.0.1"]);
+    const kept = transport({ resolve: names.resolve });
+    const url = receiver.url.replace("a.localhost", "b.localhost");
+    expect(await kept.post(url, {}, "{}")).toMatchObject({ kind: "answered" });
+    expect(await kept.post(url, {}, "{}")).toMatchObject({ kind: "refused" });
+    expect(await kept.post(url, {}, "{}")).toMatchObject({ kind: "answered" });
+    expect(names.questions()).toBe(3);
+    expect(receiver.requests).toHaveLength(2);
+    names.stop();
+  });
+
+  test("a name that does not exist is a connection error", async () => {
+    const sent = await post("https://nowhere.invalid/", { limitMs: 5_000 });
+    expect(sent).toMatchObject({ kind: "unreachable" });
+    expect(sent).toHaveProperty("error", expect.stringMatching(/^dns: /));
+  });
+
+  test("a name server that does not answer is a timeout", async () => {
+    const names = await startNameServer([]);
+    expectTimeout(await post("https://hanging.test/", { resolve: names.resolve }));
+    names.stop();
+  });
+});
+
+describe("document 3, Limits: the time is for the whole request", () => {
+  const servers: Server[] = [];
+  const sockets = new Set<Socket>();
+
+  async function rawServer(onConnection: (socket: Socket) => void): Promise<string> {
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      onConnection(socket);
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return `https://a.localhost:${(server.address() as AddressInfo).port}/`;
+  }
+
+  afterAll(() => {
+    for (const socket of sockets) socket.destroy();
+    for (const server of servers) server.close();
+  });
+
+  test("a receiver that never answers", async () => {
+    receiver.behave(() => {});
+    expectTimeout(await post(receiver.url));
+  });
+
+  test("the time is 10 seconds", async () => {
+    receiver.behave(() => {});
+    const kept = createTransport({ allowed, ca: authority.pem });
+    opened.push(kept);
+    const sent = await kept.post(receiver.url, {}, "{}");
+    expect(sent).toMatchObject({ kind: "unreachable", error: "timeout" });
+    expect(Math.abs(sent.durationMs - 10_000)).toBeLessThan(500);
+  }, 15_000);
+
+  test("a TLS handshake that hangs", async () => {
+    expectTimeout(await post(await rawServer(() => {})));
+  });
+
+  test("a TCP connection that hangs", async () => {
+    // TEST-NET-1 is routed nowhere; where the network answers all the same it is a connection error, not a hang.
+    const resolve = async () => ["192.0.2.1"];
+    const networks = ["192.0.2.0/24"].map(parseCidr).filter((cidr) => cidr !== null);
+    const sent = await post("https://a.localhost/", { resolve, allowed: networks });
+    expect(sent).toMatchObject({ kind: "unreachable" });
+    expect(sent.durationMs).toBeLessThan(LIMIT_MS + 300);
+  });
+
+  test("headers that drip", async () => {
+    receiver.behave((_, response) => drip(response.socket, "HTTP/1.1 200 OK\r\n", "x-more: 1\r\n"));
+    expectTimeout(await post(receiver.url));
+  });
+
+  test("a body that drips", async () => {
+    receiver.behave((_, response) => {
+      response.writeHead(200);
+      drip(response, "{", " ");
+    });
+    expectTimeout(await post(receiver.url));
+  });
+});
+
+describe("answers that are none", () => {
+  test.each([
+    ["garbage", "hello there\r\n\r\n"],
+    ["headers without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(200_000)}\r\n\r\n`],
+  ])("%s is a connection error", async (_, text) => {
+    receiver.behave((__, response) => void response.socket?.write(text));
+    expect(await post(receiver.url)).toMatchObject({ kind: "unreachable" });
+  });
+
+  test("an answer that breaks off is a connection error", async () => {
+    receiver.behave((_, response) => {
+      response.writeHead(200, { "content-length": "100" });
+      response.write("some", () => response.socket?.destroy());
+    });
+    expect(await post(receiver.url)).toMatchObject({ kind: "unreachable" });
+  });
+
+  test("a protocol switch is no answer", async () => {
+    receiver.behave((_, response) => {
+      const head = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
+      response.socket?.write(head);
+    });
+    expect(await post(receiver.url)).toMatchObject({ kind: "answered", httpStatus: 101 });
+  });
+
+  test("a refused connection is a connection error", async () => {
+    const gone = await startReceiver(await authority.issue(["a.localhost"]));
+    await gone.stop();
+    const sent = await post(`https://a.localhost:${gone.port}/`);
+    expect(sent).toHaveProperty("error", "connection: ECONNREFUSED");
+  });
+});
+
+test("an endless body is cut off at 16 KiB and judged by its status", async () => {
+  let written = 0;
+  receiver.behave((_, response) => {
+    response.writeHead(500);
+    const pump = () => {
+      written += 8_192;
+      if (response.writable) response.write("x".repeat(8_192), () => setImmediate(pump));
+    };
+    pump();
+  });
+  const sent = await post(receiver.url, { limitMs: 5_000 });
+  expect(sent).toMatchObject({ kind: "answered", httpStatus: 500 });
+  expect(sent.responseSnippet).toBe("x".repeat(1_024));
+  expect(sent.durationMs).toBeLessThan(2_000);
+  expect(written).toBeLessThan(64 * 1024 * 1024);
+});
+
+function expectTimeout(sent: Awaited<ReturnType<Transport["post"]>>): void {
+  expect(sent).toMatchObject({ kind: "unreachable", error: "timeout" });
+  expect(sent.durationMs).toBeGreaterThanOrEqual(LIMIT_MS - 5);
+  expect(sent.durationMs).toBeLessThan(LIMIT_MS + 300);
+}
+
+/** Writes something every 50 ms for ever: never silent, never done. */
+function drip(
+  to: { write: (text: string) => unknown; destroyed: boolean } | null,
+  first: string,
+  next: string,
+): void {
+  to?.write(first);
+  const timer = setInterval(() => {
+    if (!to || to.destroyed) clearInterval(timer);
+    else to.write(next);
+  }, 50);
+}
+
+/** A name server that gives one A record after the other, and no answer when it has none left. */
+async function startNameServer(answers: string[]) {
+  const socket = createSocket("udp4");
+  let asked = 0;
+  socket.on("message", (question, from) => {
+    const address = answers[asked];
+    if (address === undefined) return;
+    asked += 1;
+    const end = question.indexOf(0, 12) + 5;
+    const head = Buffer.from(question.subarray(0, end));
+    head.writeUInt16BE(0x8180, 2);
+    head.writeUInt16BE(1, 6);
+    head.writeUInt32BE(0, 8);
+    const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
+    const bytes = Buffer.from(address.split(".").map(Number));
+    socket.send(Buffer.concat([head, record, bytes]), from.port, from.address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  const resolver = new Resolver();
+  resolver.setServers([`127.0.0.1:${socket.address().port}`]);
+  return {
+    resolve: (host: string) => resolver.resolve4(host),
+    questions: () => asked,
+    stop: () => socket.close(),
+  };
+}

@@ -1,0 +1,154 @@
+/** A merchant's receiver: a real HTTPS server whose certificate a test authority has signed, with answers as wanted. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TLSSocket } from "node:tls";
+import { generate } from "selfsigned";
+
+const DAY_MS = 86_400_000;
+
+interface KeyPair {
+  readonly private: string;
+  readonly cert: string;
+}
+
+/** A certificate authority of its own. `file` is what WEBHOOK_CA_FILE takes. */
+export interface TestAuthority {
+  readonly file: string;
+  readonly pem: string;
+  readonly issue: (names: readonly string[], validUntilMs?: number) => Promise<KeyPair>;
+  readonly end: () => Promise<void>;
+}
+
+export async function createAuthority(): Promise<TestAuthority> {
+  const authority = await generate([{ name: "commonName", value: "Waybill test authority" }], {
+    algorithm: "sha256",
+    keyType: "ec",
+    extensions: [
+      { name: "basicConstraints", cA: true, critical: true },
+      { name: "keyUsage", keyCertSign: true, critical: true },
+    ],
+  });
+  const folder = await mkdtemp(join(tmpdir(), "waybill-ca-"));
+  const file = join(folder, "ca.pem");
+  await writeFile(file, authority.cert);
+  return {
+    file,
+    pem: authority.cert,
+    issue: (names, validUntilMs = Date.now() + DAY_MS) =>
+      certificate(names, validUntilMs, { key: authority.private, cert: authority.cert }),
+    end: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Signed by nobody but itself where no authority is given. */
+export function certificate(
+  names: readonly string[],
+  validUntilMs = Date.now() + DAY_MS,
+  ca?: { readonly key: string; readonly cert: string },
+): Promise<KeyPair> {
+  return generate([{ name: "commonName", value: names[0] ?? "none" }], {
+    algorithm: "sha256",
+    keyType: "ec",
+    notBeforeDate: new Date(validUntilMs - 30 * DAY_MS),
+    notAfterDate: new Date(validUntilMs),
+    extensions: [
+      { name: "subjectAltName", altNames: names.map((value) => ({ type: 2 as const, value })) },
+    ],
+    ...(ca && { ca }),
+  });
+}
+
+export interface ReceivedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  /** Exactly as transmitted. */
+  readonly raw: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was sent
+  readonly body: any;
+  /** The name asked for in the TLS handshake. */
+  readonly serverName: string | false | null;
+  readonly atMs: number;
+}
+
+/** What a receiver does with a request. A number is answered as that status with an empty body. */
+export type Behaviour =
+  | number
+  | ((request: ReceivedRequest, response: ServerResponse) => void | Promise<void>);
+
+export interface Receiver {
+  readonly url: string;
+  readonly port: number;
+  readonly requests: ReceivedRequest[];
+  /** TLS connections opened so far. */
+  readonly connections: () => number;
+  /** Requests being answered at this moment, and the most there ever were. */
+  readonly open: () => number;
+  readonly mostOpen: () => number;
+  readonly behave: (behaviour: Behaviour) => void;
+  readonly stop: () => Promise<void>;
+}
+
+/** Listens on a free loopback port; `localhost` and every name under it lead there. */
+export async function startReceiver(
+  keys: KeyPair,
+  { name = "localhost", path = "/hook" }: { readonly name?: string; readonly path?: string } = {},
+): Promise<Receiver> {
+  const requests: ReceivedRequest[] = [];
+  let behaviour: Behaviour = 200;
+  let connections = 0;
+  let open = 0;
+  let mostOpen = 0;
+  const server = createServer({ key: keys.private, cert: keys.cert }, (message, response) => {
+    open += 1;
+    mostOpen = Math.max(mostOpen, open);
+    response.once("close", () => {
+      open -= 1;
+    });
+    void receive(message).then((request) => {
+      requests.push(request);
+      if (typeof behaviour === "number") response.writeHead(behaviour).end();
+      else void behaviour(request, response);
+    });
+  });
+  server.on("secureConnection", () => {
+    connections += 1;
+  });
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `https://${name}:${port}${path}`,
+    port,
+    requests,
+    connections: () => connections,
+    open: () => open,
+    mostOpen: () => mostOpen,
+    behave(next) {
+      behaviour = next;
+    },
+    stop() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+async function receive(message: IncomingMessage): Promise<ReceivedRequest> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(chunk as Buffer);
+  const raw = Buffer.concat(chunks).toString("utf8");
+  return {
+    method: message.method ?? "",
+    path: message.url ?? "",
+    headers: message.headers,
+    raw,
+    body: raw === "" ? null : JSON.parse(raw),
+    serverName: (message.socket as TLSSocket & { servername?: string }).servername ?? null,
+    atMs: Date.now(),
+  };
+}

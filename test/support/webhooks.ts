@@ -1,0 +1,143 @@
+/** A runtime whose channel sends webhooks to given receivers, and carrier events that move its shipments. */
+import type { CourierEvent } from "#core/domain/event.ts";
+import type { SetupWebhook } from "#core/domain/setup.ts";
+import type { Endpoint } from "#core/redis/configuration.ts";
+import { type Consumer, type Entry, startConsumer } from "#core/redis/consumer.ts";
+import { type Delivery, listDeliveries } from "#core/redis/deliveries.ts";
+import { encodeLoggedEvent } from "#core/redis/event-log.ts";
+import { advanceClock } from "#core/redis/live.ts";
+import { seenPlace } from "#core/redis/seen.ts";
+import { trackHandler } from "#processors/track.ts";
+import { decideHandler } from "#processors/webhooks/decide.ts";
+import {
+  type Deliverer,
+  type DeliverLimits,
+  startDeliverer,
+} from "#processors/webhooks/deliver.ts";
+import type { SendDeps } from "#processors/webhooks/send.ts";
+import { createTransport, type TransportOptions } from "#processors/webhooks/transport.ts";
+import { event } from "./courier.ts";
+import { openTestRuntime, type TestRuntime } from "./runtime.ts";
+import { testSetup, WEBHOOK_SECRET } from "./setup.ts";
+import { addShipment } from "./shipments.ts";
+
+export type WebhookOptions = Partial<SetupWebhook> & { readonly url: string };
+
+/** Endpoints of channel acme-it, by code: `main`, `second`, … unless they name themselves. */
+export async function openWebhookRuntime(
+  webhooks: readonly WebhookOptions[],
+): Promise<TestRuntime> {
+  const setup = testSetup();
+  const channel = setup.companies?.[0]?.channels?.[0];
+  if (!channel) throw new Error("the test setup has no channel");
+  channel.webhooks = webhooks.map((webhook, at) => ({
+    code: ["main", "second", "third", "fourth", "fifth"][at] ?? "more",
+    alertEmail: "ops@acme.test",
+    secret: WEBHOOK_SECRET,
+    ...webhook,
+  }));
+  return openTestRuntime(setup);
+}
+
+export function endpointOf({ live }: TestRuntime, code: string): Endpoint {
+  const found = [...live.configuration().endpoints.values()].find((one) => one.code === code);
+  if (!found) throw new Error(`no endpoint ${code}`);
+  return found;
+}
+
+/** What a deliverer sends with: the jitter is none, so that waits are the nominal ones. */
+export function sendDeps(
+  { live, secrets, config }: TestRuntime,
+  ca: string,
+  transport: Partial<TransportOptions> = {},
+): SendDeps {
+  return {
+    live,
+    vault: secrets.vault,
+    transport: createTransport({ allowed: config.webhookAllowedCidrs, ca, ...transport }),
+    random: () => 0.5,
+  };
+}
+
+export interface Pipeline {
+  readonly consumer: Consumer;
+  readonly deliverer: Deliverer;
+  readonly stop: () => Promise<void>;
+}
+
+/** Decides and delivers, as the product does. */
+export function startPipeline(
+  runtime: TestRuntime,
+  deps: SendDeps,
+  limits: Partial<DeliverLimits> = {},
+): Pipeline {
+  const { redis, log, live } = runtime;
+  const consumer = startConsumer({
+    ...({ redis, log, source: "change", group: "webhooks", batch: 100 } as const),
+    handler: decideHandler({ redis, live }),
+  });
+  const deliverer = startDeliverer({ redis, log, ...deps, limits });
+  return {
+    consumer,
+    deliverer,
+    async stop() {
+      await consumer.stop();
+      await deliverer.stop();
+      deps.transport.close();
+    },
+  };
+}
+
+let shipments = 0;
+
+/** A new shipment of channel acme-it. */
+export function newShipment(runtime: TestRuntime): Promise<number> {
+  shipments += 1;
+  return addShipment(runtime, `WH${shipments}`);
+}
+
+/** Applies carrier events to a shipment: state, history and change log as the product writes them. */
+export async function applyEvents(
+  runtime: TestRuntime,
+  shipmentId: number,
+  events: readonly Partial<CourierEvent>[],
+): Promise<void> {
+  const { redis, live, config } = runtime;
+  const handler = trackHandler({ redis, live, eventsPerDay: config.eventsPerDay });
+  const entries = events.map((members, place): Entry => {
+    const full = event(members);
+    const logged = {
+      ...{ shipmentId, place, event: full, courier: "GLS_ITA", receivedAtMs: live.now() },
+      factKey: seenPlace("GLS_ITA", full.eventId).factKey,
+    };
+    return { key: "{e0}:log", id: `${place}-0`, fields: { e: encodeLoggedEvent(logged) } };
+  });
+  const failures = await handler(entries);
+  if (failures.length > 0) throw new Error(JSON.stringify(failures));
+}
+
+/** The statuses of the test catalogue by their names. */
+export const STATUS = {
+  departed: { code: "DEP", description: "Partita" },
+  inTransit: { code: "TRN", description: "In transito" },
+  outForDelivery: { code: "OUT", description: "In consegna" },
+  heldInDepot: { code: "HLD", description: "In giacenza" },
+  delivered: { code: "DLV", description: "Consegnata" },
+  unmapped: { code: "XYZ", description: "not yet mapped" },
+} as const;
+
+/** The delivery log of an endpoint of acme, newest first. */
+export async function deliveriesOf(
+  { redis, live }: TestRuntime,
+  endpoint: Endpoint,
+): Promise<Delivery[]> {
+  const companyId = live.configuration().channels.get(endpoint.channelId)?.companyId ?? 0;
+  const all = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, cursor: null, limit: 1_000 };
+  return (await listDeliveries(redis, companyId, endpoint.id, all, live.now())).deliveries;
+}
+
+/** Moves the service clock of all processes. */
+export async function passTime({ redis, live }: TestRuntime, seconds: number): Promise<void> {
+  await advanceClock(redis, seconds);
+  await live.refresh();
+}

@@ -1,0 +1,49 @@
+/** setup-file.md, Environment: a bad variable stops the start with every fault listed at once. */
+import { describe, expect, test } from "bun:test";
+import { ConfigFaults, parseCidr, readConfig } from "#core/config.ts";
+
+describe("configuration", () => {
+  test("an empty environment has the documented defaults", () => {
+    const config = readConfig({});
+    expect(config.ports).toEqual({ ingest: 8081, api: 8080, panel: 8082 });
+    expect(config.host).toBe("127.0.0.1");
+    expect(config.dataDir).toEndWith(".data");
+    expect([config.redisUrl, config.clickhouseUrl, config.setupFile]).toEqual([null, null, null]);
+    expect(config.testClock).toBe(false);
+  });
+
+  test("every fault is listed at once", () => {
+    const env = {
+      API_PORT: "eighty",
+      INGEST_PORT: "65536",
+      REDIS_URL: "http://localhost",
+      CLICKHOUSE_URL: "localhost",
+      JWT_SECRET: "short",
+      LOG_LEVEL: "loud",
+      TEST_CLOCK: "yes",
+      WEBHOOK_ALLOWED_CIDRS: "10.0.0.0/8,nonsense",
+    };
+    let faults: readonly string[] = [];
+    try {
+      readConfig(env);
+    } catch (error) {
+      faults = error instanceof ConfigFaults ? error.faults : [];
+    }
+    expect(faults.map((fault) => fault.split(":")[0]).sort()).toEqual(Object.keys(env).sort());
+  });
+
+  test("TEST_CLOCK is refused in production", () => {
+    expect(() => readConfig({ TEST_CLOCK: "1", NODE_ENV: "production" })).toThrow(ConfigFaults);
+  });
+
+  test("ports go from 0 to 65535", () => {
+    expect(readConfig({ API_PORT: "0", INGEST_PORT: "65535" }).ports.ingest).toBe(65_535);
+  });
+
+  test("networks are read in both families, single addresses too", () => {
+    for (const text of ["10.0.0.0/8", "10.1.2.3", "fd00::/8", "::1"]) {
+      expect(parseCidr(text)).not.toBeNull();
+    }
+    for (const text of ["10.0.0.0/33", "ten", ""]) expect(parseCidr(text)).toBeNull();
+  });
+});

@@ -1,0 +1,125 @@
+/** The demo's data: what a newcomer sees first must be plausible and valid. */
+import { describe, expect, test } from "bun:test";
+import { checkEvent } from "#core/domain/event.ts";
+import { instantOf } from "#core/domain/rome-time.ts";
+import { checkSetup } from "#core/domain/setup.ts";
+import { DEMO_COURIERS } from "#start/demo/couriers.ts";
+import { demoSetup } from "#start/demo/demo-setup.ts";
+import { BENCHMARK_PLACES } from "#start/demo/places.ts";
+import { createPlanner } from "#start/demo/planner.ts";
+import { createRoad } from "#start/demo/road.ts";
+import { summaryText } from "#start/demo/summary-line.ts";
+import { linesToTry } from "#start/demo/welcome.ts";
+
+const setup = demoSetup("https://localhost:9443");
+/** A Monday morning after the end of summer time. */
+const NOW_MS = Date.parse("2026-11-02T09:00:00+01:00");
+const now = () => NOW_MS;
+
+/** Numbers from 0 to 1 that are the same in every run. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return state / 2_147_483_648;
+  };
+}
+
+describe("the demo setup", () => {
+  test("is a valid setup file with two companies, three channels and four couriers", () => {
+    expect(checkSetup(setup)).toEqual([]);
+    expect(setup.companies).toHaveLength(2);
+    expect(setup.companies?.flatMap(({ channels }) => channels ?? [])).toHaveLength(3);
+    expect(setup.couriers).toHaveLength(4);
+  });
+
+  test("gives every courier 15 codes or more, one of them unmapped", () => {
+    for (const { catalogue = [] } of setup.couriers ?? []) {
+      expect(catalogue.length).toBeGreaterThanOrEqual(15);
+      expect(catalogue.filter(({ status }) => status === undefined)).toHaveLength(1);
+    }
+  });
+});
+
+describe("the simulated couriers", () => {
+  const planner = createPlanner(seeded(7), now);
+  const consignments = Array.from({ length: 500 }, () => planner.plan({}));
+
+  test("send valid events, 5 to 9 a shipment, all of them past and with an offset", () => {
+    for (const { events } of consignments) {
+      expect(events.length).toBeGreaterThanOrEqual(5);
+      expect(events.length).toBeLessThanOrEqual(9);
+      for (const event of events) {
+        expect(checkEvent(event)).toEqual([]);
+        expect(event.occurredAt).toMatch(/\+0[12]:00$/);
+        expect(instantOf(event.occurredAt)).toBeLessThan(NOW_MS);
+      }
+    }
+  });
+
+  test("plan the events of a shipment in the order in which they happened", () => {
+    for (const { events } of consignments) {
+      const instants = events.map(({ occurredAt }) => instantOf(occurredAt));
+      expect(instants).toEqual(instants.toSorted((one, other) => one - other));
+    }
+  });
+
+  test("show failed attempts, returns, pickup points and an unmapped code", () => {
+    const told = new Set(consignments.flatMap(({ events }) => events.map((e) => e.status.code)));
+    for (const { vocabulary } of DEMO_COURIERS) {
+      for (const step of ["absent", "returned", "atPoint", "measured"] as const) {
+        expect(told).toContain(vocabulary[step][0]);
+      }
+    }
+  });
+
+  test("deliver what the benchmark lanes need", () => {
+    const [destination] = BENCHMARK_PLACES;
+    const [courier] = DEMO_COURIERS;
+    if (!courier) throw new Error("the demo has no courier");
+    for (let count = 0; count < 100; count += 1) {
+      const { events } = planner.plan({ courier, destination, mustArrive: true });
+      expect(events.at(-1)?.status.code).toBe(courier.vocabulary.delivered[0]);
+    }
+  });
+
+  test("tell events twice, out of order and of strangers' parcels", () => {
+    const road = createRoad(planner, seeded(11));
+    road.add(consignments);
+    const own = new Set(consignments.flatMap(({ events }) => events.map((e) => e.eventId)));
+    const told = Array.from({ length: 100 }, () => road.next(20)).flat();
+    const ids = told.map(({ event }) => event.eventId);
+    expect(new Set(ids).size).toBeLessThan(ids.length);
+    expect(ids.some((id) => !own.has(id))).toBe(true);
+    const position = new Map(
+      consignments.flatMap(({ events }) => events.map((e, at) => [e.eventId, at])),
+    );
+    const early = ids.filter((id, at) => {
+      const before = id.replace(/\d+$/, String(position.get(id) ?? 0));
+      return (position.get(id) ?? 0) > 0 && !ids.slice(0, at).includes(before);
+    });
+    expect(early.length).toBeGreaterThan(0);
+  });
+});
+
+test("the live line tells rate, outcomes, webhooks and lag in one row", () => {
+  const text = summaryText(
+    {
+      outcomes: { accepted: 12_345, duplicate: 210, unknownTracking: 98, invalid: 0 },
+      webhooks: { verified: 9_876, unverified: 0 },
+      lags: [
+        { log: "event", group: "track", entries: 5, seconds: 0 },
+        { log: "change", group: "webhooks", entries: 7, seconds: 0 },
+      ],
+    },
+    62.4,
+  );
+  expect(text).toBe(
+    "62 events/s  accepted 12,345  duplicates 210  unknown 98  webhooks 9,876 delivered and verified  lag 12",
+  );
+});
+
+test("the README's lines are those that the demo prints", async () => {
+  const readme = await Bun.file("README.md").text();
+  for (const line of linesToTry("http://127.0.0.1:8080")) expect(readme).toContain(`\n${line}\n`);
+});

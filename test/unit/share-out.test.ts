@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { PARTITIONS } from "#core/redis/keys.ts";
+import { shareOut } from "#processors/webhooks/share-out.ts";
+
+const busy = fc.uniqueArray(fc.integer({ min: 0, max: PARTITIONS - 1 }));
+const places = fc.integer({ min: 0, max: 300 });
+
+test("the shares sum up to the free places, each partition at most once", () => {
+  fc.assert(
+    fc.property(places, places, busy, fc.nat(1_000), (free, freeFailing, hot, turn) => {
+      const shares = shareOut(free, freeFailing, new Set(hot), turn);
+      expect(shares.reduce((sum, { wanted }) => sum + wanted, 0)).toBe(free);
+      expect(new Set(shares.map(({ partition }) => partition)).size).toBe(shares.length);
+      const failing = shares.reduce((sum, { wantedFailing }) => sum + wantedFailing, 0);
+      expect(failing).toBeLessThanOrEqual(freeFailing);
+    }),
+  );
+});
+
+test("every partition has its turn within 16 rounds, however few places are free", () => {
+  const seen = new Set<number>();
+  for (let turn = 0; turn < PARTITIONS; turn += 1) {
+    for (const { partition } of shareOut(1, 1, new Set(), turn)) seen.add(partition);
+  }
+  expect(seen.size).toBe(PARTITIONS);
+});
+
+test("busy partitions come first and get most", () => {
+  const [first, ...others] = shareOut(200, 100, new Set([3]), 0);
+  expect(first?.partition).toBe(3);
+  expect(first?.wanted).toBeGreaterThan(100);
+  expect(others.every(({ wanted }) => wanted >= 1)).toBe(true);
+});
