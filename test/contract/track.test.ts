@@ -1,7 +1,13 @@
 /** From accepted events to shipment state: mapping, set-aside release, aliases, order, repetition, dead letters. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Consumer, deadLetterKey, startConsumer } from "#core/redis/consumer.ts";
-import { CHANGE_LOGS, companyKeys, EVENT_LOGS, shipmentPartition } from "#core/redis/keys.ts";
+import {
+  CHANGE_LOGS,
+  companyKeys,
+  EVENT_LOGS,
+  indexMember,
+  shipmentPartition,
+} from "#core/redis/keys.ts";
 import { readLedger } from "#core/redis/ledger.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { readHistory, readShipments } from "#core/redis/shipments.ts";
@@ -22,7 +28,7 @@ const consumers: Consumer[] = [];
 
 function startTrack(): Consumer {
   const { redis, live, log, config } = runtime;
-  const handler = trackHandler({ redis, live, log, eventsPerDay: config.eventsPerDay });
+  const handler = trackHandler({ redis, live, eventsPerDay: config.eventsPerDay });
   return startConsumer({ redis, log, source: "event", group: "track", handler, batch: 100 });
 }
 
@@ -113,12 +119,12 @@ describe("state", () => {
       const current = (await shipment(id)).state.pair.status;
       for (const order of ["id", "ship", "upd"] as const) {
         const key = keys.index(channelId, order, current);
-        expect(await runtime.redis.zScore(key, String(id))).not.toBeNull();
+        expect(await runtime.redis.zScore(key, indexMember(id))).not.toBeNull();
       }
     }
     const scores = await Promise.all(
       (["IN_TRANSIT", "EXCEPTION"] as const).map((name) =>
-        runtime.redis.zScore(keys.index(channelId, "id", name), String(id)),
+        runtime.redis.zScore(keys.index(channelId, "id", name), indexMember(id)),
       ),
     );
     expect(scores.filter((score) => score !== null).length).toBe(1);

@@ -9,14 +9,16 @@ type Truthy<T> = Exclude<T, null | undefined | false | 0 | "">;
  */
 export async function eventually<T>(
   condition: () => T | Promise<T>,
-  what: string,
+  what: string | (() => string),
   limitMs = 15_000,
 ): Promise<Truthy<T>> {
   const deadline = performance.now() + limitMs;
   for (;;) {
     const value = await condition();
     if (value) return value as Truthy<T>;
-    if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`);
+    if (performance.now() > deadline) break;
     await Bun.sleep(POLL_MS);
   }
+  const told = typeof what === "string" ? what : what();
+  throw new Error(`not within ${limitMs} ms: ${told}`);
 }

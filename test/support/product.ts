@@ -71,6 +71,14 @@ export async function newProduct(
     }
   }
 
+  async function terminate() {
+    const stopping = child;
+    if (!stopping) throw new Error("the product was never started");
+    const from = performance.now();
+    stopping.kill("SIGTERM");
+    return { status: await ended(stopping), tookMs: performance.now() - from };
+  }
+
   return {
     ingest: url(ingest),
     api: url(api),
@@ -100,15 +108,10 @@ export async function newProduct(
       await eventually(isReady, "every port is ready", READY_LIMIT_MS);
     },
     kill,
-    async terminate() {
-      const stopping = child;
-      if (!stopping) throw new Error("the product was never started");
-      const from = performance.now();
-      stopping.kill("SIGTERM");
-      return { status: await ended(stopping), tookMs: performance.now() - from };
-    },
+    terminate,
     output: () => output,
     async end() {
+      if (child?.exitCode === null && child.signalCode === null) await terminate();
       await kill(true);
       await rm(folder, { recursive: true, force: true });
     },

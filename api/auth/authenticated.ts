@@ -1,0 +1,103 @@
+/**
+ * Who calls, at every call (document 1, "Authentication", "Limits"): bearer token, standing of key and channel now,
+ * request budget, scope.
+ */
+import { Elysia } from "elysia";
+import { createTokens, type Tokens } from "#api/auth/tokens.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import type { Scope } from "#core/domain/setup.ts";
+import { Problem } from "#core/problem.ts";
+import type { ApiKey, Channel, Company, Configuration } from "#core/redis/configuration.ts";
+import { type Admission, admitRequest } from "#core/redis/rate-limit.ts";
+
+/** The configuration is the one the caller was checked against. */
+export interface Caller {
+  readonly apiKey: ApiKey;
+  readonly channel: Channel;
+  readonly company: Company;
+  readonly configuration: Configuration;
+}
+
+/** The option `scope` of a route admits its callers and gives `caller`; null = any token of a channel. */
+export function authenticated(deps: ApiDeps) {
+  const tokens = createTokens(deps.secrets.jwtSecret);
+  return new Elysia({ name: "authenticated" }).macro({
+    scope: (scope: Scope | null) => ({
+      resolve: async ({ request, set }) => ({
+        caller: await admit(deps, tokens, request.headers, scope, (headers) => {
+          Object.assign(set.headers, headers);
+        }),
+      }),
+    }),
+  });
+}
+
+/**
+ * @param announce takes the rate headers, for every answer to an authenticated caller
+ * @throws {Problem} 401, 403 or 429
+ */
+async function admit(
+  { redis, live }: ApiDeps,
+  tokens: Tokens,
+  headers: Headers,
+  scope: Scope | null,
+  announce: (headers: Record<string, string>) => void,
+): Promise<Caller> {
+  const configuration = await live.refresh();
+  const token = /^Bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "")?.[1];
+  const nowMs = live.now();
+  const claims = token === undefined ? null : await tokens.verify(token, nowMs);
+  const apiKey = claims && configuration.apiKeyById.get(claims.keyId);
+  if (!claims || !apiKey?.active) throw unauthorized();
+  if (claims.channelId === null) {
+    throw new Problem(403, "NO_CHANNEL_CONTEXT", "The token has no channel context.");
+  }
+  const channel = configuration.channels.get(claims.channelId);
+  const company = channel && configuration.companies.get(channel.companyId);
+  if (!channel?.active || !company || apiKey.channelId !== channel.id) throw unauthorized();
+  const admission = await admitRequest(redis, channel, apiKey, nowMs);
+  announce(rateHeaders(admission));
+  checkAdmission(admission, nowMs);
+  if (scope !== null && !(claims.scopes.includes(scope) && apiKey.scopes.includes(scope))) {
+    throw new Problem(403, "MISSING_SCOPE", `The token lacks the scope ${scope}.`);
+  }
+  return { apiKey, channel, company, configuration };
+}
+
+function unauthorized(): Problem {
+  return new Problem(401, "INVALID_TOKEN", "The access token is missing or not valid.", {
+    headers: { "www-authenticate": "Bearer" },
+  });
+}
+
+function rateHeaders({ limit, remaining, refillAtMs }: Admission): Record<string, string> {
+  return {
+    "x-ratelimit-limit": String(limit),
+    "x-ratelimit-remaining": String(remaining),
+    "x-ratelimit-reset": String(Math.ceil(refillAtMs / 1000)),
+  };
+}
+
+/** @throws {Problem} 429, 403 */
+function checkAdmission(admission: Admission, nowMs: number): void {
+  switch (admission.verdict) {
+    case "admitted":
+      return;
+    case "limited": {
+      const headers = { "retry-after": secondsUntil(admission.refillAtMs, nowMs) };
+      throw new Problem(429, "RATE_LIMITED", "The request budget is used up.", { headers });
+    }
+    case "suspended":
+      throw suspended(admission.suspendedUntilMs, nowMs);
+  }
+}
+
+export function suspended(untilMs: number, nowMs: number): Problem {
+  return new Problem(403, "KEY_SUSPENDED", "The API key is suspended after abuse.", {
+    headers: { "retry-after": secondsUntil(untilMs, nowMs) },
+  });
+}
+
+function secondsUntil(untilMs: number, nowMs: number): string {
+  return String(Math.max(1, Math.ceil((untilMs - nowMs) / 1000)));
+}

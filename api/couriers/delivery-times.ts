@@ -1,0 +1,78 @@
+/** `POST /v2/couriers/delivery-times` (document 1, "Couriers"): anonymous, network-wide delivery times of a lane. */
+import { Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import type { CourierTimes } from "#analytics/benchmarks.ts";
+import { authenticated } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import { readChecked } from "#api/read-json.ts";
+import { LaneRequest, laneQuery, laneView } from "./lane-request.ts";
+
+const DeliveryTimesRequest = Type.Object({
+  ...LaneRequest.properties,
+  detail: Type.Optional(Type.Union([Type.Literal("summary"), Type.Literal("full")])),
+});
+const checker = TypeCompiler.Compile(DeliveryTimesRequest);
+
+export function deliveryTimesRoute(deps: ApiDeps) {
+  const { benchmarks, live } = deps;
+  return new Elysia().use(authenticated(deps)).post(
+    "/v2/couriers/delivery-times",
+    async ({ request, caller }) => {
+      const body = await readChecked(request, checker);
+      const query = laneQuery(body, caller, live.now());
+      const times = await benchmarks.deliveryTimes(query);
+      return {
+        ...laneView(query),
+        ...(body.detail === "full" ? fullView(times) : summaryView(times)),
+      };
+    },
+    { scope: "delivery-times:read", parse: "none" },
+  );
+}
+
+/** Couriers with data only. */
+function summaryView(times: readonly CourierTimes[]) {
+  const ranked = times.filter(({ status }) => status === "ok");
+  const [first] = ranked;
+  return {
+    best: first
+      ? {
+          courierCode: first.courierCode,
+          leadMedian: first.leadMedian,
+          leadMean: first.leadMean,
+          transitMedian: first.transitMedian,
+          transitMean: first.transitMean,
+          sampleSize: first.sampleSize,
+        }
+      : null,
+    ranking: ranked.map(({ courierCode, leadMedian, transitMedian, sampleSize }, at) => ({
+      position: at + 1,
+      courierCode,
+      leadMedian,
+      transitMedian,
+      sampleSize,
+    })),
+  };
+}
+
+/** Couriers without enough data stand at the end and have no position. */
+function fullView(times: readonly CourierTimes[]) {
+  return {
+    ranking: times.map((row, at) => ({
+      position: row.status === "ok" ? at + 1 : null,
+      courierCode: row.courierCode,
+      status: row.status,
+      level: row.level,
+      weightBand: row.weightBand,
+      leadMedian: row.leadMedian,
+      leadMean: row.leadMean,
+      leadP90: row.leadP90,
+      transitMedian: row.transitMedian,
+      transitMean: row.transitMean,
+      transitP90: row.transitP90,
+      sampleSize: row.sampleSize,
+      transitSampleSize: row.transitSampleSize,
+    })),
+  };
+}

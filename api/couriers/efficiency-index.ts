@@ -1,0 +1,41 @@
+/** `POST /v2/couriers/efficiency-index` (document 1, "Couriers"): couriers of a lane by their index, best first. */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import type { CourierEfficiency } from "#analytics/benchmarks.ts";
+import { authenticated } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import { readChecked } from "#api/read-json.ts";
+import { LaneRequest, laneQuery, laneView } from "./lane-request.ts";
+
+const checker = TypeCompiler.Compile(LaneRequest);
+
+export function efficiencyIndexRoute(deps: ApiDeps) {
+  const { benchmarks, live } = deps;
+  return new Elysia().use(authenticated(deps)).post(
+    "/v2/couriers/efficiency-index",
+    async ({ request, caller }) => {
+      const query = laneQuery(await readChecked(request, checker), caller, live.now());
+      const rows = await benchmarks.efficiencyIndex(query);
+      return { ...laneView(query), ranking: rows.map(rowView) };
+    },
+    { scope: "efficiency-index:read", parse: "none" },
+  );
+}
+
+/** The formula is in `core/domain/efficiency-index.ts`. */
+function rowView(row: CourierEfficiency) {
+  const { rank, courierCode, status, scores, level, weightBand, sampleSize } = row;
+  return {
+    rank,
+    courierCode,
+    status,
+    index: scores?.index ?? null,
+    speed: scores?.speed ?? null,
+    consistency: scores?.consistency ?? null,
+    reliability: scores?.reliability ?? null,
+    basis: scores?.basis ?? null,
+    level,
+    weightBand,
+    sampleSize,
+  };
+}

@@ -1,0 +1,7 @@
+/** What the routes of the merchant API work with. */
+import type { Benchmarks } from "#analytics/benchmarks.ts";
+import type { Runtime } from "#core/runtime.ts";
+
+export interface ApiDeps extends Pick<Runtime, "config" | "log" | "redis" | "live" | "secrets"> {
+  readonly benchmarks: Benchmarks;
+}

@@ -1,0 +1,41 @@
+/** `POST /v2/shipments` (document 1, "Shipments"): up to 100 shipments, each created on its own. */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { authenticated } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import { readChecked } from "#api/read-json.ts";
+import { CreateBody, type ShipmentInput } from "#core/domain/shipment.ts";
+import { createItems, type ItemOutcome } from "#core/redis/create-items.ts";
+
+const checker = TypeCompiler.Compile(CreateBody);
+
+export function createRoute(deps: ApiDeps) {
+  const { redis, log, live } = deps;
+  return new Elysia().use(authenticated(deps)).post(
+    "/v2/shipments",
+    async ({ request, caller: { configuration, channel }, set }) => {
+      const { shipments } = await readChecked(request, checker);
+      const creation = { redis, log, configuration };
+      const outcomes = await createItems(creation, channel, shipments, live.now());
+      const created = outcomes.filter(({ kind }) => kind === "created").length;
+      set.status = created === outcomes.length ? 201 : 207;
+      return {
+        summary: {
+          totalRequested: outcomes.length,
+          totalSuccess: created,
+          totalFailed: outcomes.length - created,
+        },
+        items: shipments.map((input, at) => itemView(input, outcomes[at])),
+      };
+    },
+    { scope: "shipments:write", parse: "none" },
+  );
+}
+
+function itemView({ trackingNumber }: ShipmentInput, outcome: ItemOutcome | undefined) {
+  if (outcome?.kind === "created") {
+    return { status: "success", trackingNumber, id: outcome.id, trackingUrl: null };
+  }
+  const errors = outcome?.errors ?? [];
+  return { status: "error", trackingNumber, id: null, trackingUrl: null, errors };
+}

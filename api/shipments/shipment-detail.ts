@@ -1,0 +1,149 @@
+/** What the detail adds to the summary (document 1, "Shipment detail"). */
+import { type Static, Type } from "@sinclair/typebox";
+import { compareFacts, type Fact, orderOf } from "#core/domain/fact.ts";
+import { romeDateTime } from "#core/domain/rome-time.ts";
+import type { SetupStatusDetail } from "#core/domain/setup.ts";
+import type { Language, OrderItem, Parcel, ShipmentRecord } from "#core/domain/shipment.ts";
+import { StatusSchema } from "#core/domain/status.ts";
+import { statusDetailText, statusText } from "#core/domain/status-text.ts";
+import type { SentNotification } from "#core/redis/notifications.ts";
+
+const text = Type.Union([Type.String(), Type.Null()]);
+const number = Type.Union([Type.Number(), Type.Null()]);
+
+export const ParcelView = Type.Object({
+  id: text,
+  trackingNumber: text,
+  weight: Type.Number({ description: "kg" }),
+  length: number,
+  width: number,
+  height: number,
+  boxCode: text,
+  content: text,
+  originCountry: text,
+});
+
+export const OrderItemView = Type.Object({
+  sku: Type.String(),
+  name: Type.String(),
+  quantity: Type.Integer(),
+  price: number,
+  total: number,
+  weight: number,
+  netWeight: number,
+  unitOfMeasurement: text,
+  url: text,
+  imageUrl: text,
+  isReturnable: Type.Boolean(),
+  customsCode: text,
+  originCountry: text,
+  parcelId: text,
+  notes: text,
+  custom1: text,
+  custom2: text,
+  custom3: text,
+  custom4: text,
+  custom5: text,
+});
+
+export const HistoryEntry = Type.Object({
+  date: Type.String(),
+  courierStatus: Type.String(),
+  place: text,
+  status: text,
+  statusCode: Type.Union([StatusSchema, Type.Null()]),
+  statusDetail: text,
+});
+
+export const NotificationEntry = Type.Object({
+  type: Type.String(),
+  result: Type.String(),
+  date: Type.String(),
+  recipient: Type.String(),
+  shipmentStatus: Type.String(),
+  error: text,
+});
+
+export const DetailPart = Type.Object({
+  planning: Type.Object({ deliveryDate: text, latestShipDate: text, latestDeliveryDate: text }),
+  parcels: Type.Array(ParcelView),
+  orderItems: Type.Array(OrderItemView),
+  history: Type.Array(HistoryEntry),
+  notifications: Type.Array(NotificationEntry),
+});
+export type DetailPart = Static<typeof DetailPart>;
+
+/** @param facts in any order; the history is shown most recent first */
+export function detailPart(
+  record: ShipmentRecord,
+  facts: readonly Fact[],
+  notifications: readonly SentNotification[],
+  statusDetails: ReadonlyMap<number, SetupStatusDetail>,
+): DetailPart {
+  const latestFirst = [...facts].sort((one, other) => compareFacts(orderOf(other), orderOf(one)));
+  return {
+    planning: record.planning,
+    parcels: (record.parcels ?? []).map(parcelView),
+    orderItems: (record.orderItems ?? []).map(orderItemView),
+    history: latestFirst.map((fact) => historyEntry(fact, record.language, statusDetails)),
+    notifications: notifications.map(({ sentAtMs, ...rest }) => ({
+      ...rest,
+      date: romeDateTime(sentAtMs),
+    })),
+  };
+}
+
+function parcelView(parcel: Parcel): Static<typeof ParcelView> {
+  return {
+    id: parcel.id ?? null,
+    trackingNumber: parcel.trackingNumber ?? null,
+    weight: parcel.weight,
+    length: parcel.length ?? null,
+    width: parcel.width ?? null,
+    height: parcel.height ?? null,
+    boxCode: parcel.boxCode ?? null,
+    content: parcel.content ?? null,
+    originCountry: parcel.originCountry ?? null,
+  };
+}
+
+function orderItemView(item: OrderItem): Static<typeof OrderItemView> {
+  return {
+    sku: item.sku,
+    name: item.name,
+    quantity: item.quantity ?? 1,
+    price: item.price ?? null,
+    total: item.total ?? null,
+    weight: item.weight ?? null,
+    netWeight: item.netWeight ?? null,
+    unitOfMeasurement: item.unitOfMeasurement ?? null,
+    url: item.url ?? null,
+    imageUrl: item.imageUrl ?? null,
+    isReturnable: item.isReturnable ?? true,
+    customsCode: item.customsCode ?? null,
+    originCountry: item.originCountry ?? null,
+    parcelId: item.parcelId ?? null,
+    notes: item.notes ?? null,
+    custom1: item.custom1 ?? null,
+    custom2: item.custom2 ?? null,
+    custom3: item.custom3 ?? null,
+    custom4: item.custom4 ?? null,
+    custom5: item.custom5 ?? null,
+  };
+}
+
+/** The mapped fields are null while the courier's code is not mapped. */
+function historyEntry(
+  { event, occurredAtMs, mapping }: Fact,
+  language: Language,
+  statusDetails: ReadonlyMap<number, SetupStatusDetail>,
+): Static<typeof HistoryEntry> {
+  return {
+    date: romeDateTime(occurredAtMs),
+    courierStatus: event.status.description,
+    place: event.location?.name ?? null,
+    status: mapping && statusText(mapping.status, language),
+    statusCode: mapping?.status ?? null,
+    statusDetail: mapping && statusDetailText(statusDetails.get(mapping.detail), language),
+  };
+}

@@ -1,0 +1,109 @@
+/** Document 1, "Errors", and the life of the api role: over a real socket. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startApi } from "#api/main.ts";
+import { BODY_LIMIT_BYTES } from "#api/read-json.ts";
+import type { Running } from "#core/runtime.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+let runtime: TestRuntime;
+let api: Running;
+let token: string;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup(), {
+    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+  });
+  api = await startApi(runtime);
+  const answer = await send("POST", "/v2/auth/token", JSON.stringify({ apiKey: "key_acme_main" }));
+  ({ token } = (await answer.json()) as { token: string });
+});
+afterAll(async () => {
+  await api.stop();
+  await runtime.end();
+});
+
+function send(
+  method: string,
+  path: string,
+  body: string | Uint8Array | ReadableStream | null = null,
+): Promise<Response> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return fetch(`${api.url}${path}`, { method, headers, body });
+}
+
+async function expectError(answer: Response, status: number, code: string): Promise<void> {
+  const body = (await answer.json()) as { message: string };
+  expect(answer.status).toBe(status);
+  expect(body).toEqual({ status, code, message: expect.any(String) } as never);
+  expect(answer.headers.get("x-error-message")).toBe(body.message);
+  expect(answer.headers.get("content-type")).toStartWith("application/json");
+}
+
+describe("errors", () => {
+  test("404 for a path that does not exist", async () => {
+    for (const path of ["/", "/v2", "/v1/shipments", "/v2/shipments/1/2", "/v2/nothing"]) {
+      await expectError(await send("GET", path), 404, "NOT_FOUND");
+    }
+  });
+
+  test("405 for another method on a path that exists, with Allow", async () => {
+    const cases = [
+      ["DELETE", "/v2/shipments", "GET, POST"],
+      ["PUT", "/v2/shipments/17", "GET"],
+      ["GET", "/v2/auth/token", "POST"],
+      ["PATCH", "/v2/couriers/delivery-times", "POST"],
+    ] as const;
+    for (const [method, path, allowed] of cases) {
+      const answer = await send(method, path);
+      const allow = answer.headers.get("allow")?.split(", ").sort().join(", ");
+      expect(allow).toBe(allowed);
+      await expectError(answer, 405, "METHOD_NOT_ALLOWED");
+    }
+  });
+
+  test("400 for a body that is not UTF-8", async () => {
+    const latin1 = Uint8Array.from([0x22, 0xe9, 0x22]);
+    await expectError(await send("POST", "/v2/shipments", latin1), 400, "MALFORMED_BODY");
+  });
+
+  test("413 for a body over the limit, announced or counted while it arrives", async () => {
+    const size = BODY_LIMIT_BYTES + 1;
+    const large = new Uint8Array(size).fill(32);
+    await expectError(await send("POST", "/v2/shipments", large), 413, "BODY_TOO_LARGE");
+    const stream = new ReadableStream({
+      start(controller) {
+        controller.enqueue(large);
+        controller.close();
+      },
+    });
+    await expectError(await send("POST", "/v2/shipments", stream), 413, "BODY_TOO_LARGE");
+  });
+
+  test("401 comes before a fault of the body", async () => {
+    const answer = await fetch(`${api.url}/v2/shipments`, { method: "POST", body: "{" });
+    await expectError(answer, 401, "INVALID_TOKEN");
+  });
+
+  test("503 for benchmarks while ClickHouse is away; the rest keeps serving", async () => {
+    const body = JSON.stringify({ destCap: "00118" });
+    const answer = await send("POST", "/v2/couriers/delivery-times", body);
+    await expectError(answer, 503, "BENCHMARKS_UNAVAILABLE");
+    expect((await send("GET", "/readyz")).status).toBe(200);
+    expect((await send("GET", "/v2/shipments")).status).toBe(200);
+  });
+});
+
+describe("operation", () => {
+  test("healthz, readyz and metrics answer on the same port, with the answer times by status class", async () => {
+    expect((await send("GET", "/healthz")).status).toBe(200);
+    await send("GET", "/v2/shipments?page=0");
+    await eventually(async () => {
+      const text = await (await send("GET", "/metrics")).text();
+      return ["2xx", "4xx", "5xx"].every((status) =>
+        text.includes(`waybill_http_request_seconds_count{role="api",status="${status}"}`),
+      );
+    }, "the answers are counted");
+  });
+});

@@ -1,0 +1,282 @@
+/** setup-file.md, The setup file: validation, idempotent application, secrets at rest. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { checkSetup, type SetupFile } from "#core/domain/setup.ts";
+import { applySetup, SetupFaults } from "#core/redis/apply-setup.ts";
+import { allEntities } from "#core/redis/entities.ts";
+import { companyKeys, companyPartition } from "#core/redis/keys.ts";
+import { hashToken } from "#core/secrets.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
+
+let runtime: TestRuntime;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(fullSetup());
+});
+
+afterAll(() => runtime.end());
+
+/** The example of the document with every section filled. */
+function fullSetup(): SetupFile {
+  const setup = testSetup();
+  const [channel] = setup.companies?.[0]?.channels ?? [];
+  setup.statusDetails = [
+    { id: 4, status: "EXCEPTION", heldInDepot: true, description: { it: "In giacenza" } },
+    { id: 90, status: "DELAY", description: { it: "Sciopero", en: "Strike" } },
+  ];
+  Object.assign(channel ?? {}, {
+    trackingPage: true,
+    addressCheck: true,
+    sender: { code: "HQ", businessName: "Acme S.p.A.", postcode: "20121", country: "IT" },
+    emails: {
+      managed: true,
+      from: "noreply@acme.test",
+      templates: [{ event: "review-request", language: "it", subject: "s", body: "{{custom1}}" }],
+      statusNotifications: ["OUT_FOR_DELIVERY", "DELIVERED"],
+    },
+    webhooks: [
+      { code: "given", url: "https://m.example/a", alertEmail: "o@m.test", secret: WEBHOOK_SECRET },
+      { code: "made", url: "https://m.example/b", alertEmail: "o@m.test", include: ["consignee"] },
+    ],
+    webhookV1: { url: "http://m.example/v1", acknowledgement: '{"result":"OK"}' },
+    orders: [{ source: "shopify", reference: "1001", createdAt: "2026-11-01T10:00:00+01:00" }],
+    sandbox: [{ id: 1, stringValue: "a", dateTimeValue: null }],
+  });
+  channel?.apiKeys?.push({ code: "generated" });
+  return setup;
+}
+
+const apply = (file: unknown) =>
+  applySetup(runtime.redis, runtime.secrets.vault, file, runtime.live.now());
+
+async function faultsOf(file: unknown): Promise<string[]> {
+  try {
+    await apply(file);
+    return [];
+  } catch (error) {
+    if (!(error instanceof SetupFaults)) throw error;
+    return error.faults.map(({ path, code }) => `${path} ${code}`);
+  }
+}
+
+describe("application", () => {
+  test("twice changes nothing the second time and generates no secret again", async () => {
+    const version = runtime.live.configuration().version;
+    expect(await apply(fullSetup())).toEqual({ written: 0, generated: [] });
+    expect((await runtime.live.refresh()).version).toBe(version);
+  });
+
+  test("a changed file changes what it names and leaves alone what it does not", async () => {
+    const couriers = [
+      { code: "GLS_ITA", tokens: ["tok_gls_1"], catalogue: [{ ...mapped("XYZ"), terminal: true }] },
+    ];
+    expect((await apply({ couriers })).written).toBe(1);
+    const courier = (await runtime.live.refresh()).couriers.get("GLS_ITA");
+    expect(courier?.name).toBe("GLS Italy");
+    expect(courier?.catalogue.get("XYZ")?.status).toBe("DELAY");
+    expect(courier?.catalogue.get("DLV")?.status).toBe("DELIVERED");
+    const again = await apply({ couriers: [{ ...couriers[0], catalogue: [unmapped("XYZ")] }] });
+    expect(again.written).toBe(1);
+    const kept = (await runtime.live.refresh()).couriers.get("GLS_ITA")?.catalogue.get("XYZ");
+    expect([kept?.status, kept?.terminal]).toEqual(["DELAY", false]);
+  });
+
+  test("files applied by several processes at once do not disturb each other", async () => {
+    const file = { companies: [{ code: "racing", channels: [{ code: "racing-it" }] }] };
+    await Promise.all(Array.from({ length: 5 }, () => apply(file)));
+    const companies = await allEntities(runtime.redis, "company");
+    expect(companies.filter(({ code }) => code === "racing").length).toBe(1);
+  });
+
+  test("orders and sandbox rows are written once, and again when the file changes them", async () => {
+    const channel = runtime.live.configuration().channelByCode.get("acme-it");
+    const key = companyKeys(companyPartition(channel?.companyId ?? 0)).sandbox(channel?.id ?? 0);
+    const row = async () => JSON.parse((await runtime.redis.hGet(key, "1")) ?? "null");
+    expect((await row()).row.stringValue).toBe("a");
+    const sandbox = [{ id: 1, stringValue: "b" }];
+    const file = { companies: [{ code: "acme", channels: [{ code: "acme-it", sandbox }] }] };
+    expect((await apply(file)).written).toBe(1);
+    expect((await row()).row.stringValue).toBe("b");
+  });
+});
+
+const unmapped = (code: string) => ({ code, description: code, terminal: false });
+const mapped = (code: string) => ({ ...unmapped(code), status: "DELAY" });
+
+describe("secrets", () => {
+  test("keys and tokens are stored as hashes, signing and webhook secrets encrypted", async () => {
+    const keys = await allEntities(runtime.redis, "apiKey");
+    expect(keys.map(({ hash }) => hash)).toContain(hashToken("key_acme_main"));
+    const everything = JSON.stringify([
+      keys,
+      await allEntities(runtime.redis, "courier"),
+      await allEntities(runtime.redis, "endpoint"),
+    ]);
+    for (const secret of ["key_acme_main", "tok_gls_1", "sig_gls_1", WEBHOOK_SECRET]) {
+      expect(everything).not.toContain(secret);
+    }
+    const endpoints = await allEntities(runtime.redis, "endpoint");
+    const given = endpoints.find(({ code }) => code === "given");
+    expect(runtime.secrets.vault.open(given?.secret ?? "")).toBe(WEBHOOK_SECRET);
+  });
+
+  test("a secret left out is generated in its documented form, once", async () => {
+    const channels = [
+      {
+        code: "gen-it",
+        apiKeys: [{ code: "k" }],
+        webhooks: [{ code: "w", url: "https://m.example/", alertEmail: "o@m.test" }],
+      },
+    ];
+    const file = { companies: [{ code: "gen", channels }] };
+    const { generated } = await apply(file);
+    expect(generated.map(({ secret }) => secret)).toEqual([
+      expect.stringMatching(/^key_[0-9a-f]{64}$/),
+      expect.stringMatching(/^whsec_[0-9a-f]{64}$/),
+    ]);
+    expect((await apply(file)).generated).toEqual([]);
+  });
+
+  test("another webhook secret in the file is a rotation: the old one signs 24 hours more", async () => {
+    const secret = `whsec_${"f".repeat(64)}`;
+    const webhooks = [
+      { code: "given", url: "https://m.example/a", alertEmail: "o@m.test", secret },
+    ];
+    await apply({ companies: [{ code: "acme", channels: [{ code: "acme-it", webhooks }] }] });
+    const endpoints = [...(await runtime.live.refresh()).endpoints.values()];
+    const rotated = endpoints.find(({ code }) => code === "given");
+    const { vault } = runtime.secrets;
+    expect(vault.open(rotated?.secret ?? "")).toBe(secret);
+    expect(vault.open(rotated?.previousSecret ?? "")).toBe(WEBHOOK_SECRET);
+    const overlapMs = (rotated?.previousUntilMs ?? 0) - runtime.live.now();
+    expect(Math.round(overlapMs / 3_600_000)).toBe(24);
+  });
+});
+
+describe("a faulty file changes nothing and every fault is listed with its path", () => {
+  test("shape, ranges, names and formats", () => {
+    const faults = checkSetup({
+      surprise: 1,
+      couriers: [
+        { code: "A", tokens: [], catalogue: [{ code: "X", terminal: "no" }] },
+        { code: "B" },
+      ],
+      companies: [
+        { code: "c", channels: [{ code: "d", language: "xx", webhooks: [{ code: "w" }] }] },
+      ],
+    }).map(({ path, code }) => `${path} ${code}`);
+    expect(faults).toEqual(
+      expect.arrayContaining([
+        "surprise UNKNOWN_FIELD",
+        "couriers[0].tokens TOO_FEW",
+        "couriers[0].catalogue[0].description REQUIRED",
+        "couriers[0].catalogue[0].terminal WRONG_TYPE",
+        "couriers[1].tokens REQUIRED",
+        "companies[0].channels[0].language NOT_ALLOWED",
+        "companies[0].channels[0].webhooks[0].url REQUIRED",
+        "companies[0].channels[0].webhooks[0].alertEmail REQUIRED",
+      ]),
+    );
+  });
+
+  test("entities named twice, tokens and keys shared, unsafe webhook urls", () => {
+    const webhook = { code: "w", url: "http://m.example/", alertEmail: "o@m.test" };
+    const channel = {
+      code: "ch",
+      apiKeys: [{ code: "k", key: "key_shared" }],
+      webhooks: [webhook],
+    };
+    const faults = checkSetup({
+      platforms: ["a", "a"],
+      couriers: [
+        { code: "A", tokens: ["t"], catalogue: [unmapped("X"), unmapped("X")] },
+        { code: "A", tokens: ["t"] },
+      ],
+      companies: [
+        { code: "c", channels: [channel] },
+        { code: "e", channels: [{ ...channel, webhooks: [] }] },
+      ],
+    }).map(({ path }) => path);
+    expect(faults.sort()).toEqual(
+      [
+        "platforms[1]",
+        "couriers[1]",
+        "couriers[1].tokens[0]",
+        "couriers[0].catalogue[1]",
+        "companies[0].channels[0].webhooks[0].url",
+        "companies[1].channels[0].code",
+        "companies[1].channels[0].apiKeys[0].key",
+      ].sort(),
+    );
+  });
+
+  test("an unknown status name of a webhook is a configuration error (document 3, Trigger semantics)", () => {
+    const webhooks = [
+      { code: "w", url: "https://m.example/", alertEmail: "o@m.test", statuses: ["GONE"] },
+    ];
+    const [fault] = checkSetup({ companies: [{ code: "c", channels: [{ code: "d", webhooks }] }] });
+    expect(fault?.path).toBe("companies[0].channels[0].webhooks[0].statuses[0]");
+  });
+
+  test("six endpoints are one too many (document 3, Limits)", () => {
+    const webhooks = (count: number) =>
+      Array.from({ length: count }, (_, n) => ({
+        code: `w${n}`,
+        url: "https://m.example/",
+        alertEmail: "o@m.test",
+      }));
+    const file = (count: number) => ({
+      companies: [{ code: "c", channels: [{ code: "d", webhooks: webhooks(count) }] }],
+    });
+    expect(checkSetup(file(5))).toEqual([]);
+    expect(checkSetup(file(6)).map(({ code }) => code)).toEqual(["TOO_MANY"]);
+  });
+
+  test("endpoints that the file does not name count too", async () => {
+    const webhooks = ["c", "d", "e", "f"].map((code) => ({
+      code,
+      url: "https://m.example/",
+      alertEmail: "o@m.test",
+    }));
+    const file = { companies: [{ code: "acme", channels: [{ code: "acme-it", webhooks }] }] };
+    expect(await faultsOf(file)).toEqual(["companies[0].channels[0].webhooks TOO_MANY"]);
+  });
+
+  test("what it names must exist, and belong to it", async () => {
+    const before = runtime.live.configuration().version;
+    const faults = await faultsOf({
+      couriers: [
+        {
+          code: "NEW",
+          tokens: ["tok_gls_1"],
+          catalogue: [{ ...mapped("X"), statusDetail: 77 }],
+        },
+      ],
+      companies: [
+        {
+          code: "beta",
+          channels: [
+            { code: "acme-it" },
+            {
+              code: "beta-it",
+              couriers: [{ code: "NOBODY" }],
+              apiKeys: [{ code: "main", key: "key_acme_main" }],
+            },
+          ],
+        },
+      ],
+    });
+    expect(faults.sort()).toEqual(
+      [
+        "couriers[0].tokens[0] NOT_ALLOWED",
+        "couriers[0].catalogue[0].statusDetail NOT_ALLOWED",
+        "companies[0].channels[0].code NOT_ALLOWED",
+        "companies[0].channels[1].couriers[0].code NOT_ALLOWED",
+        "companies[0].channels[1].apiKeys[0].key NOT_ALLOWED",
+      ].sort(),
+    );
+    const after = await runtime.live.refresh();
+    expect(after.couriers.has("NEW")).toBe(false);
+    expect(after.version).toBeGreaterThanOrEqual(before);
+  });
+});

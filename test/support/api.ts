@@ -1,0 +1,102 @@
+/** The merchant API in this process, on a Redis of its own, and a merchant who calls it. */
+import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { createApiApp } from "#api/app.ts";
+import type { SetupFile } from "#core/domain/setup.ts";
+import { advanceClock } from "#core/redis/live.ts";
+import { openRuntime, type Runtime } from "#core/runtime.ts";
+import { openTestRuntime, type TestRuntime } from "./runtime.ts";
+
+/** Nothing listens there: benchmarks answer 503, as in an installation whose ClickHouse is away. */
+const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever the API answered
+  readonly body: any;
+}
+
+export interface CallOptions {
+  readonly token?: string;
+  readonly body?: unknown;
+  /** Sent as it is. */
+  readonly text?: string;
+}
+
+export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>;
+
+export interface TestApi {
+  readonly runtime: TestRuntime;
+  readonly call: Call;
+  /** The API as another process with its own connection to the same store serves it. */
+  readonly another: () => Promise<Call>;
+  /** Exchanges an API key for a token; each key once. */
+  readonly token: (apiKey: string) => Promise<string>;
+  /** Moves the service clock forward. */
+  readonly advance: (seconds: number) => Promise<void>;
+  readonly end: () => Promise<void>;
+}
+
+/** @param clickhouse what the benchmarks read; "embedded" is the engine in this process */
+export async function openTestApi(
+  setup: SetupFile,
+  clickhouse: "away" | "embedded" = "away",
+): Promise<TestApi> {
+  const env = clickhouse === "away" ? { CLICKHOUSE_URL: NO_CLICKHOUSE } : {};
+  const runtime = await openTestRuntime(setup, env);
+  const benchmarks = await openBenchmarks(runtime.config);
+  const call = callerOf(createApiApp({ ...runtime, benchmarks }));
+  const others: Runtime[] = [];
+  const tokens = new Map<string, string>();
+
+  async function token(apiKey: string): Promise<string> {
+    const known = tokens.get(apiKey);
+    if (known !== undefined) return known;
+    const { body } = await call("POST", "/v2/auth/token", { body: { apiKey } });
+    tokens.set(apiKey, body.token);
+    return body.token;
+  }
+
+  return {
+    runtime,
+    call,
+    async another() {
+      const other = await openRuntime(runtime.config, runtime.log);
+      others.push(other);
+      return callerOf(createApiApp({ ...other, benchmarks }));
+    },
+    token,
+    async advance(seconds) {
+      await advanceClock(runtime.redis, seconds);
+      await runtime.live.refresh();
+    },
+    async end() {
+      await benchmarks.close();
+      for (const other of others) await other.close();
+      await runtime.end();
+    },
+  };
+}
+
+function callerOf(app: ReturnType<typeof createApiApp>): Call {
+  return async (method, path, options = {}) => {
+    const { token, body, text = body === undefined ? null : JSON.stringify(body) } = options;
+    const headers = {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(text !== null && { "content-type": "application/json" }),
+    };
+    const request = new Request(`http://localhost${path}`, { method, headers, body: text });
+    const response = await app.handle(request);
+    const answer = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: answer === "" ? null : JSON.parse(answer),
+    };
+  };
+}
+
+/** A valid item of `POST /v2/shipments`; members given replace its own. */
+export function item(trackingNumber: string, members: Readonly<Record<string, unknown>> = {}) {
+  return { trackingNumber, courier: "GLS_ITA", shipDate: "2026-11-10", ...members };
+}

@@ -1,0 +1,62 @@
+/** Carrier events applied to shipments directly, for tests that are not about their way through the logs. */
+import type { Fact, Mapping } from "#core/domain/fact.ts";
+import { fold } from "#core/domain/fold.ts";
+import { mapStatus } from "#core/domain/map-status.ts";
+import { instantOf } from "#core/domain/rome-time.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Live } from "#core/redis/live.ts";
+import { type Commit, commitShipments, readHotShipments } from "#core/redis/shipments.ts";
+
+export interface TestEvent {
+  readonly shipmentId: number;
+  /** A status code of the courier's catalogue. */
+  readonly code: string;
+  readonly description?: string;
+  /** ISO 8601 with offset. */
+  readonly occurredAt?: string;
+  readonly place?: string;
+}
+
+let counter = 0;
+
+/** Applies one event to each of many shipments, in one commit. */
+export async function applyEvents(
+  { redis, live }: { readonly redis: Redis; readonly live: Live },
+  events: readonly TestEvent[],
+): Promise<void> {
+  const hot = await readHotShipments(
+    redis,
+    events.map(({ shipmentId }) => shipmentId),
+  );
+  const commits = events.map((event): Commit => {
+    const from = hot.get(event.shipmentId);
+    if (!from) throw new Error(`no shipment ${event.shipmentId}`);
+    const catalogue = live.configuration().couriers.get(from.meta.courier)?.catalogue;
+    const fact = factOf(event, catalogue ? mapStatus(catalogue, event.code) : null, live.now());
+    const folded = fold(from.state, fact);
+    if (!folded) throw new Error("the fact is known");
+    const { state, change } = folded;
+    return { from, state, facts: [fact], changes: [], stamp: change.changed };
+  });
+  const outcomes = await commitShipments(redis, commits, live.now());
+  if (outcomes.includes("conflict")) throw new Error("another commit got ahead");
+}
+
+function factOf(event: TestEvent, mapping: Mapping | null, nowMs: number): Fact {
+  counter += 1;
+  const { code, description = code, occurredAt = new Date(nowMs).toISOString(), place } = event;
+  return {
+    key: `fact-${counter}`,
+    event: {
+      eventId: `event-${counter}`,
+      trackingNumber: "any",
+      occurredAt,
+      status: { code, description },
+      ...(place !== undefined && { location: { name: place } }),
+    },
+    occurredAtMs: instantOf(occurredAt),
+    receivedAtMs: nowMs,
+    place: 0,
+    mapping,
+  };
+}
