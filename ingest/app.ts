@@ -23,7 +23,7 @@ export function createIngestApp(runtime: Runtime) {
         code === "NOT_FOUND" ? noRoute(request) : toProblem(error, runtime.redis, runtime.log);
       return problemResponse(problem);
     })
-    .use(ops(async () => (runtime.redis.isReady ? null : "Redis is away")))
+    .use(ops(runtime.redis))
     .use(eventRoutes(runtime));
 }
 

@@ -95,19 +95,17 @@ function numbered(sender: number, message: number, at: number): CourierEvent {
 }
 
 async function everythingIsApplied(): Promise<void> {
+  const path = `${product.panel}/panel/api/overview`;
   const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
+  let last: unknown;
   await eventually(
     async () => {
-      const { body } = await request(
-        "GET",
-        `${product.panel}/panel/api/overview`,
-        undefined,
-        headers,
-      );
+      const { body } = await request("GET", path, undefined, headers);
+      last = body;
       const track = body.lag.find(({ group }: { group: string }) => group === "track");
       return track.entries === 0 && body.ledger.accepted === body.ledger.applied;
     },
-    "every accepted event is applied",
+    () => `every accepted event is applied; the overview says ${JSON.stringify(last)}`,
     60_000,
   );
 }

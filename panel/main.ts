@@ -1,0 +1,25 @@
+/** The panel role: the operators' HTTP API. */
+import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import { createPanelApp } from "#panel/app.ts";
+
+export async function startPanel(runtime: Runtime): Promise<Running> {
+  const { config, log } = runtime;
+  const benchmarks = await openBenchmarks(config);
+  const app = createPanelApp(runtime, benchmarks).listen({
+    port: config.ports.panel,
+    hostname: config.host,
+  });
+  const url = `http://${config.host}:${app.server?.port}`;
+  log.info({ url }, "panel listens");
+  return {
+    name: "panel",
+    url,
+    async stop() {
+      await app.stop();
+      await benchmarks.close();
+    },
+  };
+}
+
+if (import.meta.main) await runRoles(process.env, [startPanel]);

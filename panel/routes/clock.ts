@@ -1,0 +1,42 @@
+/** `POST /panel/api/clock`: moves the test clock of all processes forward (`TEST_CLOCK=1`). */
+import { Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { listFaults } from "#core/domain/fault.ts";
+import { Problem } from "#core/problem.ts";
+import { advanceClock } from "#core/redis/live.ts";
+import type { Runtime } from "#core/runtime.ts";
+
+/** Ten years a call: enough for every expiry, and far from the end of dates. */
+const MAX_ADVANCE_SECONDS = 315_360_000;
+
+export const ClockAdvance = Type.Object({
+  advanceSeconds: Type.Integer({ minimum: 0, maximum: MAX_ADVANCE_SECONDS }),
+});
+const checker = TypeCompiler.Compile(ClockAdvance);
+
+export function clockRoute({ redis, live, config }: Runtime) {
+  return new Elysia({ name: "clock" }).post(
+    "/panel/api/clock",
+    async ({ body }) => {
+      if (!config.testClock) {
+        throw new Problem(409, "TEST_CLOCK_OFF", "The clock moves only with TEST_CLOCK=1.");
+      }
+      if (!checker.Check(body)) {
+        const violations = listFaults(checker.Errors(body));
+        throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+      }
+      await advanceClock(redis, body.advanceSeconds);
+      await live.refresh();
+      return { now: new Date(live.now()).toISOString() };
+    },
+    {
+      response: Type.Object({ now: Type.String({ description: "service clock, ISO 8601" }) }),
+      detail: { summary: "Move the test clock forward", requestBody: requestBody() },
+    },
+  );
+}
+
+function requestBody() {
+  return { required: true, content: { "application/json": { schema: ClockAdvance as object } } };
+}

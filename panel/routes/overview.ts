@@ -1,0 +1,105 @@
+/** `GET /panel/api/overview`: rates, lag, queue depths, error counts and freshness at a glance. */
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { Benchmarks } from "#analytics/benchmarks.ts";
+import { type Ledger, readLedger, readQueueDepths } from "#core/redis/ledger.ts";
+import { readLags } from "#core/redis/streams.ts";
+import type { Runtime } from "#core/runtime.ts";
+
+const Lag = Type.Object({
+  log: Type.String(),
+  group: Type.String(),
+  entries: Type.Integer({ description: "entries not yet acknowledged" }),
+  seconds: Type.Number({ description: "age of the oldest of them" }),
+});
+
+export const Overview = Type.Object({
+  at: Type.String({ description: "service clock, ISO 8601" }),
+  rates: Type.Object(
+    {
+      acceptedPerSecond: Type.Number(),
+      appliedPerSecond: Type.Number(),
+      overSeconds: Type.Number(),
+    },
+    { description: "means over the last minute" },
+  ),
+  ledger: Type.Object({
+    accepted: Type.Integer(),
+    duplicate: Type.Integer(),
+    applied: Type.Integer(),
+  }),
+  lag: Type.Array(Lag),
+  queues: Type.Object({
+    eventLog: Type.Integer(),
+    changeLog: Type.Integer(),
+    deadLetters: Type.Integer(),
+  }),
+  stores: Type.Object({
+    redis: Type.Object({ ready: Type.Boolean() }),
+    clickhouse: Type.Object({
+      ready: Type.Boolean(),
+      behindSeconds: Type.Number({ description: "age of the oldest change not yet written" }),
+    }),
+  }),
+});
+type Overview = Static<typeof Overview>;
+
+interface Sample {
+  readonly atMs: number;
+  readonly ledger: Ledger;
+}
+
+const SAMPLE_EVERY_MS = 5_000;
+const SAMPLES_KEPT = 12;
+
+export function overviewRoute({ redis, live }: Runtime, benchmarks: Benchmarks) {
+  const samples: Sample[] = [];
+  let timer: ReturnType<typeof setInterval> | undefined;
+
+  async function takeSample(): Promise<Sample> {
+    const sample = { atMs: Date.now(), ledger: await readLedger(redis) };
+    samples.push(sample);
+    if (samples.length > SAMPLES_KEPT) samples.shift();
+    return sample;
+  }
+
+  async function overview(): Promise<Overview> {
+    const first = samples[0];
+    const [now, lag, queues, clickhouse] = await Promise.all([
+      takeSample(),
+      readLags(redis),
+      readQueueDepths(redis),
+      benchmarks.ready(),
+    ]);
+    const behindSeconds = lag.find(({ group }) => group === "analytics")?.seconds ?? 0;
+    return {
+      at: new Date(live.now()).toISOString(),
+      rates: ratesBetween(first ?? now, now),
+      ledger: now.ledger,
+      lag,
+      queues,
+      stores: { redis: { ready: redis.isReady }, clickhouse: { ready: clickhouse, behindSeconds } },
+    };
+  }
+
+  return new Elysia({ name: "overview" })
+    .onStart(() => {
+      timer = setInterval(() => void takeSample().catch(() => {}), SAMPLE_EVERY_MS);
+    })
+    .onStop(() => clearInterval(timer))
+    .get("/panel/api/overview", overview, {
+      response: Overview,
+      detail: { summary: "Rates, lag, queue depths, error counts, freshness of each store" },
+    });
+}
+
+function ratesBetween(from: Sample, to: Sample): Overview["rates"] {
+  const overSeconds = (to.atMs - from.atMs) / 1000;
+  const perSecond = (count: (ledger: Ledger) => number) =>
+    overSeconds === 0 ? 0 : (count(to.ledger) - count(from.ledger)) / overSeconds;
+  return {
+    acceptedPerSecond: perSecond(({ accepted }) => accepted),
+    appliedPerSecond: perSecond(({ applied }) => applied),
+    overSeconds,
+  };
+}
