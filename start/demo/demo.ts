@@ -1,0 +1,75 @@
+/** The whole product with its demo: setup, simulated couriers, a merchant's receiver and the live line. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Config, parseCidr } from "#core/config.ts";
+import type { Log } from "#core/log.ts";
+import { readLags } from "#core/redis/streams.ts";
+import {
+  applySetupFile,
+  openRuntime,
+  type Running,
+  type Runtime,
+  type StartRole,
+  serve,
+} from "#core/runtime.ts";
+import { demoSetup } from "./demo-setup.ts";
+import { startFleet } from "./fleet.ts";
+import { type Receiver, startReceiver } from "./receiver.ts";
+import { showSummaryLine } from "./summary-line.ts";
+import { welcome } from "./welcome.ts";
+
+/** The receiver listens on the loopback network only. */
+const LOOPBACK = ["127.0.0.0/8", "::1/128"];
+
+export async function runDemo(
+  config: Config,
+  log: Log,
+  roles: readonly StartRole[],
+): Promise<void> {
+  let now = Date.now;
+  const receiver = await startReceiver(() => now());
+  const opening = openRuntime(config, log).then(async (runtime) => {
+    now = runtime.live.now;
+    await applySetupFile(runtime, demoSetup(receiver.url)).catch(async (error) => {
+      await runtime.close();
+      throw error;
+    });
+    return { ...runtime, config: await trusting(config, receiver) };
+  });
+  await serve(log, opening, [...roles, startDemo(receiver)]);
+}
+
+/** Webhooks may reach the receiver, besides what the environment allows. */
+async function trusting(config: Config, receiver: Receiver): Promise<Config> {
+  const folder = join(config.dataDir, "demo");
+  const webhookCaFile = join(folder, "webhook-ca.pem");
+  const own = config.webhookCaFile === null ? "" : await readFile(config.webhookCaFile, "utf8");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(webhookCaFile, `${own}\n${receiver.ca}`);
+  const loopback = LOOPBACK.map(parseCidr).filter((cidr) => cidr !== null);
+  const webhookAllowedCidrs = [...config.webhookAllowedCidrs, ...loopback];
+  return { ...config, webhookCaFile, webhookAllowedCidrs };
+}
+
+function startDemo(receiver: Receiver): StartRole {
+  return async ({ redis, live, log }: Runtime, started: readonly Running[]) => {
+    const urlOf = (role: string) => started.find(({ name }) => name === role)?.url ?? "";
+    const urls = { api: urlOf("api"), ingest: urlOf("ingest"), panel: urlOf("panel") };
+    const fleet = startFleet({ apiUrl: urls.api, ingestUrl: urls.ingest, now: live.now, log });
+    process.stdout.write(welcome(urls));
+    const line = showSummaryLine(async () => ({
+      outcomes: fleet.outcomes,
+      webhooks: receiver.received,
+      lags: await readLags(redis),
+    }));
+    return {
+      name: "demo",
+      url: null,
+      async stop() {
+        line.stop();
+        await fleet.stop();
+        await receiver.stop();
+      },
+    };
+  };
+}

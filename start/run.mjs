@@ -1,0 +1,183 @@
+/**
+ * Installs what is missing on a machine that has only Node.js and npm, then runs the product or its tests with Bun.
+ * Plain Node.js >= 20 without dependencies: `node start/run.mjs start|test [arguments]`.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createConnection } from "node:net";
+import { constants, platform } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const MODULES = join(ROOT, "node_modules");
+const TOOLS = join(MODULES, ".bin");
+const MODES = { start: ["start/main.ts"], test: ["test"] };
+
+const NODE_MAJOR = 20;
+const REDIS_MAJOR = 7;
+const DOCKER_SOCKET = "/var/run/docker.sock";
+const DOCKER_WAIT_MS = 2_000;
+const LINGER_MS = 200;
+
+const REDIS_MISSING =
+  `redis-server ${REDIS_MAJOR} or newer is missing: run "sudo apt-get install redis-server" or "brew install redis", ` +
+  `or start it with "docker run -d -p 6379:6379 redis:7 redis-server --appendonly yes --appendfsync always ` +
+  `--maxmemory-policy noeviction" and set REDIS_URL=redis://127.0.0.1:6379`;
+
+function tell(text) {
+  process.stderr.write(`waybill: ${text}\n`);
+}
+
+function giveUp(text) {
+  tell(text);
+  process.exit(1);
+}
+
+/** Runs a program; its output goes to standard error, which keeps standard output for the product's log. */
+function succeeds(program, args, options = {}) {
+  const stdio = ["ignore", 2, 2];
+  return spawnSync(program, args, { cwd: ROOT, stdio, ...options }).status === 0;
+}
+
+/** Standard output of a program, or null when it is not there or fails. */
+function outputOf(program, args) {
+  const { status, stdout } = spawnSync(program, args, { encoding: "utf8" });
+  return status === 0 ? stdout : null;
+}
+
+function readPackages(path) {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")).packages;
+  } catch {
+    return null;
+  }
+}
+
+/** npm writes what it installed into a lock file of its own; optional packages are those of other platforms. */
+function modulesMatch(mode) {
+  const installed = readPackages(join(MODULES, ".package-lock.json"));
+  const wanted = readPackages(join(ROOT, "package-lock.json"));
+  if (installed === null || wanted === null) return false;
+  return Object.entries(wanted).every(([path, entry]) => {
+    const found = installed[path];
+    if (path === "" || found?.version === entry.version) return true;
+    return !found && (entry.optional || (mode === "start" && entry.dev));
+  });
+}
+
+function installModules() {
+  tell("installing the npm packages; the first start after this takes some 10 s longer");
+  const npm = process.env.npm_execpath ?? "";
+  const done = npm.endsWith("npm-cli.js")
+    ? succeeds(process.execPath, [npm, "ci"])
+    : succeeds("npm", ["ci"], { shell: platform() === "win32" });
+  if (!done) giveUp('"npm ci" failed, see above');
+}
+
+/** npm may have refused to run Bun's install script, which puts the platform's program in its place. */
+function findBun() {
+  const placed = join(TOOLS, "bun");
+  if (outputOf(placed, ["--version"])) return placed;
+  spawnSync(process.execPath, [join(MODULES, "bun", "install.js")], { cwd: join(MODULES, "bun") });
+  if (outputOf(placed, ["--version"])) return placed;
+  const scope = join(MODULES, "@oven");
+  const packed = existsSync(scope) ? readdirSync(scope) : [];
+  const found = packed
+    .map((name) => join(scope, name, "bin", "bun"))
+    .find((program) => outputOf(program, ["--version"]));
+  return (
+    found ?? giveUp('Bun does not run on this machine: see "node node_modules/bun/install.js"')
+  );
+}
+
+/** 0 when there is none. */
+function redisMajor() {
+  return Number(/v=(\d+)/.exec(outputOf("redis-server", ["--version"]) ?? "")?.[1] ?? 0);
+}
+
+function installRedis() {
+  const isRoot = process.getuid?.() === 0;
+  if (outputOf("apt-get", ["--version"]) !== null) {
+    if (isRoot) installRedisByApt([]);
+    else if (outputOf("sudo", ["-n", "true"]) !== null) installRedisByApt(["sudo", "-n"]);
+  } else if (!isRoot && outputOf("brew", ["--version"]) !== null) {
+    tell("installing redis by brew");
+    succeeds("brew", ["install", "redis"]);
+  }
+}
+
+/** The package starts a system service; where it was not there before, it is not left running because of us. */
+function installRedisByApt(prefix) {
+  const isNew = redisMajor() === 0;
+  const asRoot = (...command) => {
+    const [program, ...args] = [...prefix, "env", "DEBIAN_FRONTEND=noninteractive", ...command];
+    return succeeds(program, args);
+  };
+  const install = () =>
+    asRoot("apt-get", "install", "-y", "-qq", "--no-install-recommends", "redis-server");
+  tell("installing redis-server by apt-get");
+  const done = install() || (asRoot("apt-get", "update", "-qq") && install());
+  if (!done || !isNew) return;
+  if (existsSync("/run/systemd/system")) {
+    asRoot("systemctl", "disable", "--now", "redis-server");
+  } else {
+    asRoot("service", "redis-server", "stop");
+  }
+}
+
+/** True when a Docker engine answers a ping on its socket. */
+function dockerAnswers() {
+  return new Promise((resolve) => {
+    const socket = createConnection(DOCKER_SOCKET);
+    const finish = (answer) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(DOCKER_WAIT_MS, () => finish(false));
+    socket.on("error", () => finish(false));
+    socket.on("connect", () => socket.write("GET /_ping HTTP/1.0\r\n\r\n"));
+    socket.on("data", (bytes) => finish(/^HTTP\/1\.[01] 200/.test(bytes.toString())));
+  });
+}
+
+async function ensureRedis(mode) {
+  if (process.env.REDIS_URL || process.env.REDIS_CLUSTER_URLS) return;
+  if (redisMajor() >= REDIS_MAJOR) return;
+  installRedis();
+  if (redisMajor() >= REDIS_MAJOR) return;
+  if (mode === "test" && (await dockerAnswers())) return;
+  giveUp(REDIS_MISSING);
+}
+
+/**
+ * Ctrl-C in a terminal reaches npm, us and the child, and each passes it on: the child may hear it twice, and we stay long
+ * enough for npm's copy to find us alive, since without a listener it would become our exit status.
+ */
+function run(bun, args) {
+  const path = [dirname(bun), TOOLS, process.env.PATH ?? ""].join(delimiter);
+  const env = { ...process.env, PATH: path };
+  const child = spawn(bun, args, { cwd: ROOT, env, stdio: "inherit" });
+  let lingerMs = 0;
+  for (const name of ["SIGINT", "SIGTERM"]) {
+    process.on(name, () => {
+      lingerMs = LINGER_MS;
+      child.kill(name);
+    });
+  }
+  child.on("error", (error) => giveUp(`Bun does not start: ${error.message}`));
+  child.on("exit", (code, signal) => {
+    const status = code ?? 128 + constants.signals[signal];
+    setTimeout(() => process.exit(status), lingerMs);
+  });
+}
+
+const [mode, ...args] = process.argv.slice(2);
+if (!Object.hasOwn(MODES, mode ?? "")) giveUp("usage: node start/run.mjs start|test [arguments]");
+if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR) {
+  giveUp(`Node.js ${NODE_MAJOR} or newer is needed, this is ${process.versions.node}`);
+}
+if (!modulesMatch(mode)) installModules();
+const bun = findBun();
+await ensureRedis(mode);
+run(bun, [...MODES[mode], ...args]);

@@ -1,0 +1,30 @@
+/** `bun run setup FILE` applies a setup file by hand; `bun run setup --schema` prints its JSON Schema. */
+import { readConfig } from "#core/config.ts";
+import { SetupFile } from "#core/domain/setup.ts";
+import { createLog } from "#core/log.ts";
+import { applySetupFile, guarded, openRuntime, Refused, readSetup } from "#core/runtime.ts";
+
+const USAGE = "usage: bun run setup FILE, or bun run setup --schema";
+
+async function apply(path: string): Promise<void> {
+  const file = await readSetup(path);
+  const config = readConfig({ ...process.env, SETUP_FILE: undefined });
+  const runtime = await openRuntime(config, createLog("warn"));
+  try {
+    const written = await applySetupFile(runtime, file);
+    process.stdout.write(`${path}: ${written} written\n`);
+  } finally {
+    await runtime.close();
+  }
+}
+
+await guarded(async () => {
+  const [argument, ...more] = process.argv.slice(2);
+  if (argument === undefined || more.length > 0) throw new Refused(USAGE);
+  if (argument === "--schema") {
+    const schema = { $schema: "https://json-schema.org/draft/2020-12/schema", ...SetupFile };
+    process.stdout.write(`${JSON.stringify(schema, null, 2)}\n`);
+  } else {
+    await apply(argument);
+  }
+});
