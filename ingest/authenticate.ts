@@ -27,6 +27,7 @@ export async function authenticate(
 ): Promise<Caller> {
   const token = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
   const hash = token === undefined ? "" : hashToken(token);
+  await live.followTestClock();
   const expected = live.configuration().courierByToken.get(hash);
   const [configuration, rate] = await Promise.all([
     live.refresh(),

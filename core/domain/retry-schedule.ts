@@ -15,7 +15,6 @@
 const MINUTE_MS = 60_000;
 const WAITS_MS = [1, 5, 15, 60, 180, 360, 720].map((minutes) => minutes * MINUTE_MS);
 
-export const MAX_ATTEMPTS = 8;
 /** Plus or minus 20 percent on each delay. */
 const JITTER = 0.2;
 /** `Retry-After` can lengthen the wait up to 12 hours. */

@@ -11,6 +11,8 @@ export interface Live {
   readonly now: () => number;
   /** One small read; loads the configuration again only when its version has changed. */
   readonly refresh: () => Promise<Configuration>;
+  /** Where the test clock is on: reads it before the time is used. A production process spends no round trip on it. */
+  readonly followTestClock: () => Promise<void>;
 }
 
 /** @param testClock whether the shared offset of `POST /panel/api/clock` counts */
@@ -34,7 +36,14 @@ export async function createLive(redis: Redis, testClock: boolean): Promise<Live
   }
 
   await refresh();
-  return { configuration: () => configuration, now: () => Date.now() + offsetMs, refresh };
+  return {
+    configuration: () => configuration,
+    now: () => Date.now() + offsetMs,
+    refresh,
+    async followTestClock() {
+      if (testClock) await refresh();
+    },
+  };
 }
 
 /** Moves the test clock of all processes forward. @returns the offset from the real clock, milliseconds. */

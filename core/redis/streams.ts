@@ -68,14 +68,21 @@ export async function readLags(redis: Redis): Promise<Lag[]> {
   return lags;
 }
 
+/**
+ * What Redis calls a group's lag is not exact after a restart from the append-only file, so it is used only where the
+ * group has not seen the newest entry, and never above the length of the log.
+ */
 async function readPositions(redis: Redis, key: string): Promise<Position[]> {
-  const groups = await redis.xInfoGroups(key);
+  const [groups, stream] = await Promise.all([redis.xInfoGroups(key), redis.xInfoStream(key)]);
+  const { length, "last-generated-id": newest } = stream;
   return Promise.all(
     groups.map(async ({ name, pending, lag, "last-delivered-id": last }) => {
       const group = String(name);
-      const entries = pending + Number(lag ?? 0);
+      const isUpToDate = compareIds(String(last), String(newest)) >= 0;
+      const unread = isUpToDate ? 0 : Math.min(Number(length), Number(lag ?? length));
       const firstPending = pending === 0 ? null : (await redis.xPending(key, group)).firstId;
-      return { group, entries, firstNeeded: String(firstPending ?? following(String(last))) };
+      const firstNeeded = String(firstPending ?? following(String(last)));
+      return { group, entries: pending + unread, firstNeeded };
     }),
   );
 }
