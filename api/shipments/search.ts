@@ -2,11 +2,11 @@
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { asIndexed } from "#api/shipments/as-indexed.ts";
 import { readSearch, type Search } from "#api/shipments/search-query.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client.ts";
-import type { Hit } from "#core/redis/index-ranges.ts";
 import { searchShipments } from "#core/redis/search.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
 
@@ -68,16 +68,4 @@ async function readMatching(
     const shipments = filters.order.by === "upd" ? asIndexed(found, hits) : found;
     return { total, shipments };
   }
-}
-
-/**
- * A shipment that changed again after the index was read keeps the statusUpdatedAt it was found by: a reader that goes on
- * from the last item's (reconciliation procedure) must not skip what lies in between.
- */
-function asIndexed(shipments: readonly StoredShipment[], hits: readonly Hit[]): StoredShipment[] {
-  const seconds = new Map(hits.map(({ id, score }) => [id, score]));
-  return shipments.map((shipment) => {
-    const second = seconds.get(shipment.record.id) ?? 0;
-    return { ...shipment, statusUpdatedAtMs: second === 0 ? null : second * 1000 };
-  });
 }

@@ -1,6 +1,9 @@
 /** Document 1, `GET /v2/shipments`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { asIndexed } from "#api/shipments/as-indexed.ts";
 import { romeDateTime } from "#core/domain/rome-time.ts";
+import { searchShipments } from "#core/redis/search.ts";
+import { readShipments } from "#core/redis/shipments.ts";
 import { applySetupFile } from "#core/runtime.ts";
 import { type Answer, item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { applyEvents } from "#test/support/facts.ts";
@@ -271,6 +274,7 @@ function testSetupActive() {
 
 describe("the reconciliation procedure as printed", () => {
   const SHIPMENTS = 1_000;
+  const PER_ROUND = 95;
   let changed: number[];
 
   beforeAll(async () => {
@@ -343,37 +347,68 @@ describe("the reconciliation procedure as printed", () => {
     for (const shipmentId of again) expect(seen.get(shipmentId)).toBe("DELIVERED");
   });
 
-  test("misses nothing while two channels change concurrently with the reading", async () => {
+  test("misses nothing while some change once and others again and again during the reading", async () => {
     await api.advance(3_600);
     const start = romeDateTime(api.runtime.live.now());
+    const restless = changed.slice(0, 10);
+    const calm = changed.slice(10);
+    let done = false;
+    // One commit fills more than a second, so that the restless ones at its end stand in a later one.
     const writing = (async () => {
-      for (let from = 0; from < SHIPMENTS; from += 20) {
-        const part = changed.filter((_, at) => at % (SHIPMENTS / 20) === from / 20);
-        await applyEvents(
-          api.runtime,
-          part.map((shipmentId) => ({ shipmentId, code: "HLD" })),
-        );
+      for (let round = 0; round * PER_ROUND < calm.length; round += 1) {
+        const once = calm.slice(round * PER_ROUND, (round + 1) * PER_ROUND);
+        const code = round % 2 === 0 ? "TRN" : "HLD";
+        await applyEvents(api.runtime, [
+          ...once.map((shipmentId) => ({ shipmentId, code: "HLD" })),
+          ...restless.map((shipmentId) => ({ shipmentId, code })),
+        ]);
       }
+      done = true;
     })();
     const seen = new Set<number>();
-    let after = start;
-    let done = false;
-    void writing.then(() => {
-      done = true;
-    });
-    for (;;) {
-      const wasDone = done;
+    for (let after = start, last = false; !last; ) {
+      const settled = done;
       const { body } = await search(
         `scope=company&sortBy=updatedAt_asc&limit=100&updatedAfter=${encodeURIComponent(after)}`,
       );
       for (const row of body.items) seen.add(row.id);
       after = body.items.at(-1)?.statusUpdatedAt ?? after;
-      if (wasDone && body.items.length < 100) break;
+      last = settled && body.items.length < 100;
     }
     await writing;
-    const expected = await search(
-      `scope=company&limit=1&updatedAfter=${encodeURIComponent(start)}`,
+    expect(changed.filter((shipmentId) => !seen.has(shipmentId))).toEqual([]);
+  });
+
+  test("a shipment that changes between the index and its row keeps the time it was found by", async () => {
+    const { redis, live } = api.runtime;
+    const { channelIds, id: companyId } = [...live.configuration().companies.values()][0] ?? {
+      channelIds: [],
+      id: 0,
+    };
+    const { hits } = await searchShipments(redis, {
+      companyId,
+      channelIds,
+      trackingNumber: null,
+      exact: {},
+      shipFrom: null,
+      shipTo: null,
+      statuses: null,
+      updatedFrom: 1,
+      order: { by: "upd", descending: false },
+      offset: 0,
+      limit: 100,
+    });
+    await api.advance(3_600);
+    await applyEvents(
+      api.runtime,
+      hits.slice(-1).map(({ id: shipmentId }) => ({ shipmentId, code: "OUT" })),
     );
-    expect(seen.size).toBe(expected.body.total);
+    const rows = await readShipments(
+      redis,
+      hits.map(({ id: shipmentId }) => shipmentId),
+    );
+    const shown = asIndexed(rows, hits).map(({ statusUpdatedAtMs }) => statusUpdatedAtMs);
+    expect(shown).toEqual(hits.map(({ score }) => score * 1000));
+    expect(rows.at(-1)?.statusUpdatedAtMs).toBeGreaterThan(shown.at(-1) ?? 0);
   });
 });

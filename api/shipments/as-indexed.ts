@@ -1,0 +1,18 @@
+/** Rows of a page sorted by statusUpdatedAt, as the index had them. */
+import type { Hit } from "#core/redis/index-ranges.ts";
+import type { StoredShipment } from "#core/redis/shipments.ts";
+
+/**
+ * A shipment that changed again after the index was read keeps the statusUpdatedAt it was found by: a reader that goes on
+ * from the last item's (reconciliation procedure) must not skip what lies in between.
+ */
+export function asIndexed(
+  shipments: readonly StoredShipment[],
+  hits: readonly Hit[],
+): StoredShipment[] {
+  const seconds = new Map(hits.map(({ id, score }) => [id, score]));
+  return shipments.map((shipment) => {
+    const second = seconds.get(shipment.record.id) ?? 0;
+    return { ...shipment, statusUpdatedAtMs: second === 0 ? null : second * 1000 };
+  });
+}
