@@ -60,7 +60,7 @@ export function startFleet({ apiUrl, ingestUrl, now, log }: FleetInput): Fleet {
     while (!abort.signal.aborted) {
       const startedMs = performance.now();
       await stream.tick();
-      await pause(TICK_MS - (performance.now() - startedMs), abort.signal);
+      await pause(Math.max(0, TICK_MS - (performance.now() - startedMs)), abort.signal);
     }
   }
 

@@ -63,12 +63,13 @@ function eventsPerSecond(samples: Sample[], latest: Sample): number {
 }
 
 export function summaryText({ outcomes, webhooks, lags }: Figures, perSecond: number): string {
-  const number = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+  const number = (value: number) => value.toLocaleString("en-US");
+  const rate = perSecond < 10 ? perSecond.toFixed(1) : Math.round(perSecond);
   const lag = lags.reduce((sum, { entries }) => sum + entries, 0);
   const refused = webhooks.unverified > 0 ? `, ${number(webhooks.unverified)} unverified` : "";
   const invalid = outcomes.invalid > 0 ? `  invalid ${number(outcomes.invalid)}` : "";
   return [
-    `${number(perSecond)} events/s`,
+    `${rate} events/s`,
     `accepted ${number(outcomes.accepted)}`,
     `duplicates ${number(outcomes.duplicate)}`,
     `unknown ${number(outcomes.unknownTracking)}${invalid}`,
