@@ -8,6 +8,10 @@ export interface Config {
   readonly dataDir: string;
   /** Null = the embedded Redis under `dataDir`. */
   readonly redisUrl: string | null;
+  /** Some nodes of a Redis Cluster; null = no cluster. */
+  readonly redisClusterUrls: readonly string[] | null;
+  /** Replicas that must have a write before it is acknowledged; 0 = the master's disk is enough. */
+  readonly redisWaitReplicas: number;
   /** Null = the embedded ClickHouse under `dataDir`. */
   readonly clickhouseUrl: string | null;
   /** Null = the demo setup. */
@@ -16,15 +20,39 @@ export interface Config {
   readonly jwtSecret: string | null;
   readonly panelToken: string | null;
   readonly encryptionKey: string | null;
-  readonly publicUrl: string | null;
+  /** Where tracking pages and label slips are reachable from outside; without a slash at the end. */
+  readonly publicUrl: string;
+  /** Prefix of the national carrier's codes. */
+  readonly nationalCarrier: string;
+  /** Base of its HTTP gateway; null = none. */
+  readonly nationalCarrierUrl: string | null;
+  /** `smtp://` or `smtps://`; null = mails become files under `dataDir`. */
+  readonly smtpUrl: string | null;
+  /** Sender of mail of our own, such as webhook alerts. */
+  readonly mailFrom: string;
+  /** Addresses that outgoing calls leave from; empty = those of this machine. */
+  readonly outboundIps: readonly string[];
+  /** HTTP gateway that text messages are posted to; null = none are sent. */
+  readonly smsGatewayUrl: string | null;
   readonly webhookAllowedCidrs: readonly Cidr[];
   readonly webhookCaFile: string | null;
+  /** Proxies whose `X-Forwarded-For` and client certificate headers ingest believes. */
+  readonly trustedProxies: readonly Cidr[];
+  /** Null = ingest serves plain HTTP, behind whatever ends TLS. */
+  readonly ingestTls: IngestTls | null;
   readonly testClock: boolean;
   readonly logLevel: string;
   /** Sizes the memory of eventIds; see `core/redis/seen.ts`. */
   readonly eventsPerDay: number;
   /** Entries a log may hold before ingest answers 503. */
   readonly logHighWater: number;
+}
+
+export interface IngestTls {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Roots of client certificates; null = none is asked for. */
+  readonly clientCaFile: string | null;
 }
 
 export type Cidr = [ipaddr.IPv4 | ipaddr.IPv6, number];
@@ -60,6 +88,17 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     return null;
   }
 
+  function urls(name: string, protocols: readonly string[]): string[] | null {
+    const texts = given(name)
+      ?.split(",")
+      .map((text) => text.trim());
+    if (texts?.every((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol))) {
+      return texts;
+    }
+    if (texts) faults.push(`${name}: URLs, comma-separated, of ${protocols.join(" or ")}//.`);
+    return null;
+  }
+
   function secret(name: string): string | null {
     const text = given(name);
     if (text === undefined) return null;
@@ -79,33 +118,77 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     });
   }
 
+  function mailFrom(): string {
+    const text = given("MAIL_FROM") ?? "Waybill <noreply@waybill.invalid>";
+    if (!/^[^\r\n]*[^\s@<>]@[^\s@<>]+>?$/.test(text)) {
+      faults.push(`MAIL_FROM: an address such as noreply@example.com, not "${text}".`);
+    }
+    return text;
+  }
+
+  function addresses(name: string): string[] {
+    const parts = (given(name) ?? "").split(",").map((part) => part.trim());
+    const listed = parts.filter((part) => part !== "");
+    for (const part of listed) {
+      if (!ipaddr.isValid(part)) faults.push(`${name}: "${part}" is no address.`);
+    }
+    return listed;
+  }
+
+  function ingestTls(): IngestTls | null {
+    const certFile = given("INGEST_TLS_CERT_FILE");
+    const keyFile = given("INGEST_TLS_KEY_FILE");
+    const clientCaFile = given("INGEST_TLS_CLIENT_CA_FILE") ?? null;
+    if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile, clientCaFile };
+    if (certFile !== undefined || keyFile !== undefined || clientCaFile !== null) {
+      faults.push("INGEST_TLS_CERT_FILE, INGEST_TLS_KEY_FILE: TLS needs both of them.");
+    }
+    return null;
+  }
+
   const logLevel = given("LOG_LEVEL") ?? "info";
   if (!LOG_LEVELS.includes(logLevel)) {
     faults.push(`LOG_LEVEL: one of ${LOG_LEVELS.join(", ")}, not "${logLevel}".`);
   }
   const testClockText = given("TEST_CLOCK") ?? "0";
   if (!["0", "1"].includes(testClockText)) faults.push(`TEST_CLOCK: 0 or 1.`);
+  if (given("REDIS_URL") !== undefined && given("REDIS_CLUSTER_URLS") !== undefined) {
+    faults.push("REDIS_URL, REDIS_CLUSTER_URLS: one of them.");
+  }
   if (testClockText === "1" && env["NODE_ENV"] === "production") {
     faults.push("TEST_CLOCK: refused when NODE_ENV=production.");
   }
 
+  const host = given("HOST") ?? "127.0.0.1";
+  const ports = {
+    ingest: integer("INGEST_PORT", 8081, 0, 65_535),
+    api: integer("API_PORT", 8080, 0, 65_535),
+    panel: integer("PANEL_PORT", 8082, 0, 65_535),
+  };
+  const panelUrl = `http://${host}:${ports.panel}`;
   const config: Config = {
-    host: given("HOST") ?? "127.0.0.1",
-    ports: {
-      ingest: integer("INGEST_PORT", 8081, 0, 65_535),
-      api: integer("API_PORT", 8080, 0, 65_535),
-      panel: integer("PANEL_PORT", 8082, 0, 65_535),
-    },
+    host,
+    ports,
     dataDir: resolve(given("DATA_DIR") ?? ".data"),
     redisUrl: url("REDIS_URL", ["redis:", "rediss:"]),
+    redisClusterUrls: urls("REDIS_CLUSTER_URLS", ["redis:", "rediss:"]),
+    redisWaitReplicas: integer("REDIS_WAIT_REPLICAS", 0, 0, 10),
     clickhouseUrl: url("CLICKHOUSE_URL", ["http:", "https:"]),
     setupFile: given("SETUP_FILE") ?? null,
     jwtSecret: secret("JWT_SECRET"),
     panelToken: secret("PANEL_TOKEN"),
     encryptionKey: secret("ENCRYPTION_KEY"),
-    publicUrl: url("PUBLIC_URL", ["http:", "https:"]),
+    publicUrl: (url("PUBLIC_URL", ["http:", "https:"]) ?? panelUrl).replace(/\/+$/, ""),
+    nationalCarrier: given("NATIONAL_CARRIER") ?? "POSTE",
+    nationalCarrierUrl: url("NATIONAL_CARRIER_URL", ["http:", "https:"]),
+    smtpUrl: url("SMTP_URL", ["smtp:", "smtps:"]),
+    mailFrom: mailFrom(),
+    outboundIps: addresses("OUTBOUND_IPS"),
+    smsGatewayUrl: url("SMS_GATEWAY_URL", ["http:", "https:"]),
     webhookAllowedCidrs: cidrs("WEBHOOK_ALLOWED_CIDRS"),
     webhookCaFile: given("WEBHOOK_CA_FILE") ?? null,
+    trustedProxies: cidrs("TRUSTED_PROXIES"),
+    ingestTls: ingestTls(),
     testClock: testClockText === "1",
     logLevel,
     eventsPerDay: integer("EVENTS_PER_DAY", 200_000, 1_000, 1_000_000_000),

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { type Config, ConfigFaults, readConfig } from "./config.ts";
 import { createLog, type Log } from "./log.ts";
 import { applySetup, SetupFaults } from "./redis/apply-setup.ts";
-import { connectRedis, type Redis } from "./redis/client.ts";
+import { connectCluster, connectRedis, type Redis } from "./redis/client.ts";
 import { startEmbeddedRedis } from "./redis/embedded.ts";
 import { createLive, type Live } from "./redis/live.ts";
 import { ensureGroups } from "./redis/streams.ts";
@@ -41,8 +41,11 @@ const ROLES_STOP_LIMIT_MS = 6_000;
  */
 export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
   const secrets = await loadSecrets(config);
-  const embedded = config.redisUrl === null ? await startEmbeddedRedis(config.dataDir) : null;
-  const redis = await connectRedis(config.redisUrl ?? embedded?.address ?? "", log);
+  const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
+  const embedded = isEmbedded ? await startEmbeddedRedis(config.dataDir) : null;
+  const redis = config.redisClusterUrls
+    ? await connectCluster(config.redisClusterUrls, log, config.redisWaitReplicas)
+    : await connectRedis(config.redisUrl ?? embedded?.address ?? "", log, config.redisWaitReplicas);
   const close = async () => {
     await redis.close();
     await embedded?.stop();
@@ -197,4 +200,6 @@ function stopOnSignal(log: Log, stopAll: () => Promise<void>): void {
     process.exit(0);
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop());
+  // Whoever read the log has gone; unheard, it would end the process and leave the embedded Redis behind.
+  process.stdout.on("error", () => void stop());
 }

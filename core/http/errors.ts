@@ -1,27 +1,18 @@
 /** What a thrown value means to an HTTP caller; the shape of the body is the room's own. */
 import type { Log } from "#core/log.ts";
 import { Problem } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client.ts";
+import { isStoreAway, type Redis } from "#core/redis/client.ts";
 
 const RETRY_AFTER_SECONDS = "1";
 
 /** A `Problem` as it is; Redis away = 503; anything else is a bug: logged, and a 500 that tells nothing. */
 export function toProblem(error: unknown, redis: Redis, log: Log): Problem {
   if (error instanceof Problem) return error;
-  if (!redis.isReady || isConnectionError(error)) {
+  if (!redis.isReady || isStoreAway(error)) {
     return new Problem(503, "STORE_UNAVAILABLE", "The store is away; nothing was acknowledged.", {
       headers: { "retry-after": RETRY_AFTER_SECONDS },
     });
   }
   log.error({ err: error }, "unexpected error");
   return new Problem(500, "INTERNAL_ERROR", "An unexpected error on our side.");
-}
-
-function isConnectionError(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /ClientOffline|SocketClosed|DisconnectsClient|ConnectionTimeout|ECONN|LOADING|MISCONF/.test(
-      `${error.constructor.name} ${error.message}`,
-    )
-  );
 }

@@ -1,22 +1,75 @@
-/** The Redis client of every room, and the way scripts are run through it. */
+/** The Redis client of every room, one server or a cluster, and the way scripts are run through it. */
 import { createHash } from "node:crypto";
-import { createClient } from "redis";
+import { createClient, createCluster } from "redis";
 import type { Log } from "#core/log.ts";
 
 export type Redis = ReturnType<typeof newClient>;
 
 /** `redis://`, `rediss://` or the path of a Unix socket. */
 function newClient(address: string) {
-  // Without the offline queue a command fails at once while Redis is away: callers answer 503 instead of hanging.
-  const common = { disableOfflineQueue: true } as const;
   return address.startsWith("/")
-    ? createClient({ ...common, socket: { path: address, tls: false } })
-    : createClient({ ...common, url: address });
+    ? createClient({ ...COMMON, socket: { path: address, tls: false } })
+    : createClient({ ...COMMON, url: address });
 }
 
+/** Without the offline queue a command fails at once while Redis is away: callers answer 503 instead of hanging. */
+const COMMON = { disableOfflineQueue: true } as const;
+
 /** @throws when the first connection cannot be made; later interruptions heal by themselves. */
-export async function connectRedis(address: string, log: Log): Promise<Redis> {
+export async function connectRedis(address: string, log: Log, waitReplicas = 0): Promise<Redis> {
   const client = newClient(address);
+  logInterruptions(client, log);
+  await client.connect();
+  if (waitReplicas > 0)
+    waits.set(
+      client,
+      waitOn(waitReplicas, (...wait) => client.sendCommand(wait)),
+    );
+  return client;
+}
+
+/**
+ * A cluster takes the same commands, since the keys of every step share one hash tag. It is ready while it is open: one
+ * master that is away fails the commands of its own slots only.
+ * @param urls some of its nodes; the others are found by them
+ */
+export async function connectCluster(
+  urls: readonly string[],
+  log: Log,
+  waitReplicas = 0,
+): Promise<Redis> {
+  const cluster = createCluster({ rootNodes: urls.map((url) => ({ url })), defaults: COMMON });
+  Object.defineProperty(cluster, "isReady", { get: () => cluster.isOpen });
+  const client = cluster as unknown as Redis;
+  logInterruptions(client, log);
+  await client.connect();
+  if (waitReplicas > 0) {
+    const send = (key: string, ...wait: string[]) => cluster.sendCommand(key, false, wait);
+    waits.set(client, (key) => waitOn(waitReplicas, (...wait) => send(key, ...wait))(key));
+  }
+  return client;
+}
+
+/** How long a master may take to hear from its replicas before the write counts as not acknowledged. */
+const REPLICA_WAIT_MS = 2_000;
+
+/** Waits until what was written to the master of a key has reached its replicas. */
+type Wait = (key: string) => Promise<void>;
+
+const waits = new WeakMap<Redis, Wait>();
+
+/**
+ * A failover keeps only what a replica has: where the configuration asks for it, every script is followed by WAIT on the
+ * same connection, and a write that too few replicas have confirmed fails and is repeated by its caller.
+ */
+function waitOn(replicas: number, send: (...wait: string[]) => Promise<unknown>): Wait {
+  return async () => {
+    const confirmed = Number(await send("WAIT", String(replicas), String(REPLICA_WAIT_MS)));
+    if (confirmed < replicas) throw new Error(`NOREPLICAS ${confirmed} of ${replicas} confirmed`);
+  };
+}
+
+function logInterruptions(client: Pick<Redis, "on">, log: Log): void {
   let lost = false;
   client.on("error", (error: Error) => {
     if (!lost) log.error({ reason: error.message }, "redis connection lost");
@@ -26,8 +79,16 @@ export async function connectRedis(address: string, log: Log): Promise<Redis> {
     if (lost) log.info("redis connection is back");
     lost = false;
   });
-  await client.connect();
-  return client;
+}
+
+/** True for what a server says or does while it is down, starting, or handing over: the command may be repeated. */
+export function isStoreAway(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /ClientOffline|ClientClosed|SocketClosed|DisconnectsClient|ConnectionTimeout|SocketTimeout|ECONN|LOADING|MISCONF|CLUSTERDOWN|MASTERDOWN|READONLY|MOVED|TRYAGAIN|NOREPLICAS/.test(
+      `${error.constructor.name} ${error.message}`,
+    )
+  );
 }
 
 export interface Script {
@@ -50,11 +111,16 @@ export async function run<Reply>(
   args: string[],
 ): Promise<Reply> {
   const options = { keys, arguments: args };
+  const wait = waits.get(redis);
+  const durable = async (reply: Promise<unknown>) => {
+    const [value] = await Promise.all([reply, wait?.(keys[0] ?? "")]);
+    return value as Reply;
+  };
   try {
-    return (await redis.evalSha(sha, options)) as Reply;
+    return await durable(redis.evalSha(sha, options));
   } catch (error) {
     if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-    return (await redis.eval(source, options)) as Reply;
+    return durable(redis.eval(source, options));
   }
 }
 

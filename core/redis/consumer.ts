@@ -6,13 +6,14 @@
  * | entry done                          | acknowledged, deleted once every group has                               |
  * | entry fails (its own fault)         | tried again after 1, 2, 4, 8 s; the fifth failure parks it as dead letter |
  * | the store below is away             | the whole batch waits and is tried again for ever; nothing is counted    |
- * | this process dies                   | another process takes its entries over once its sign of life has expired |
+ * | an answer of Redis is lost          | what was delivered to us is asked for again                              |
+| this process dies                   | another process takes its entries over once its sign of life has expired |
  * | the log or group is gone            | created again                                                           |
  */
 import { randomUUID } from "node:crypto";
 import type { Log } from "#core/log.ts";
 import { deadLetters } from "#core/metrics.ts";
-import type { Redis } from "./client.ts";
+import { isStoreAway, type Redis } from "./client.ts";
 import {
   ensureGroups,
   type GroupName,
@@ -71,12 +72,15 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   const alive = (consumer: string) => `alive:${group}:${consumer}`;
   /** Own failures waiting for their next try, by `key id`. */
   const retries = new Map<string, { key: string; id: string; dueMs: number }>();
+  /** After trouble: entries may have been delivered to us without reaching us, or reached us and not been done. */
+  let hasLoose = false;
   let stopping = false;
   let housekeepingAt = 0;
 
   async function loop(): Promise<void> {
     while (!stopping) {
       try {
+        if (hasLoose) await processLoose();
         await keepHouse();
         const entries = await read();
         if (entries.length === 0) await Bun.sleep(IDLE_WAIT_MS);
@@ -84,6 +88,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
         const quiet = entries.length > 0 && entries.length < batch;
         if (quiet && lingerMs > 0 && !stopping) await Bun.sleep(lingerMs);
       } catch (error) {
+        hasLoose = true;
         if (isReplyError(error, "NOGROUP")) await ensureGroups(redis).catch(() => {});
         else log.warn({ group, reason: (error as Error).message }, "consumer waits");
         await Bun.sleep(TROUBLE_WAIT_MS);
@@ -93,13 +98,29 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   }
 
   async function read(): Promise<Entry[]> {
-    const replies = await Promise.all(
-      keys.map((key) => redis.xReadGroup(group, name, { key, id: ">" }, { COUNT: batch })),
-    );
-    return entriesOf(replies as StreamReply[]);
+    const replies = await Promise.all(keys.map((key) => readFrom(key, ">")));
+    return replies.flat();
+  }
+
+  async function readFrom(key: string, id: string): Promise<Entry[]> {
+    const reply = await redis.xReadGroup(group, name, { key, id }, { COUNT: batch });
+    return entriesOf(reply as StreamReply);
+  }
+
+  /** Entries that are ours and wait for no next try. */
+  async function processLoose(): Promise<void> {
+    for (const key of keys) {
+      let entries = await readFrom(key, "0");
+      while (entries.length > 0) {
+        await process(entries.filter(({ id }) => !retries.has(`${key} ${id}`)));
+        entries = await readFrom(key, entries.at(-1)?.id ?? "");
+      }
+    }
+    hasLoose = false;
   }
 
   async function process(entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return;
     const failures = await handleInSteps(entries);
     const failed = new Set(failures.map(({ entry }) => `${entry.key} ${entry.id}`));
     await acknowledge(entries.filter(({ key, id }) => !failed.has(`${key} ${id}`)));
@@ -111,7 +132,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     try {
       return await handleUntilAvailable(entries);
     } catch (error) {
-      if (error instanceof Unavailable || !redis.isReady) throw error;
+      if (isAway(error)) throw error;
       const [only] = entries;
       if (entries.length === 1 && only) return [{ entry: only, reason: String(error) }];
       const failures: Failure[] = [];
@@ -125,13 +146,17 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       try {
         return await handler(entries);
       } catch (error) {
-        if (!(error instanceof Unavailable) && redis.isReady) throw error;
+        if (!isAway(error)) throw error;
         if (stopping) throw error;
         log.warn({ group, reason: (error as Error).message }, "batch waits for its store");
         await Bun.sleep(TROUBLE_WAIT_MS);
         await giveSignOfLife().catch(() => {});
       }
     }
+  }
+
+  function isAway(error: unknown): boolean {
+    return error instanceof Unavailable || isStoreAway(error) || !redis.isReady;
   }
 
   async function acknowledge(entries: readonly Entry[]): Promise<void> {
@@ -247,10 +272,8 @@ type StreamReply = Array<{
   messages: Array<{ id: string; message: Record<string, string> }>;
 }> | null;
 
-function entriesOf(replies: readonly StreamReply[]): Entry[] {
-  return replies.flatMap((reply) =>
-    (reply ?? []).flatMap(({ name: key, messages }) =>
-      messages.map(({ id, message }) => ({ key, id, fields: message })),
-    ),
+function entriesOf(reply: StreamReply): Entry[] {
+  return (reply ?? []).flatMap(({ name: key, messages }) =>
+    messages.map(({ id, message }) => ({ key, id, fields: message })),
   );
 }

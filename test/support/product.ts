@@ -1,11 +1,11 @@
 /** The product as a process of its own, started and configured as setup-file.md says outside programs do. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SetupFile } from "#core/domain/setup.ts";
 import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
 
 const READY_LIMIT_MS = 60_000;
 export const PANEL_TOKEN = "panel-token-of-the-tests";
@@ -124,15 +124,4 @@ function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   } catch {
     return false;
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" ? (address?.port ?? 0) : 0;
-      server.close(() => resolve(port));
-    });
-  });
 }

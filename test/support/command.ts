@@ -1,0 +1,19 @@
+/** Programs run as a user runs them, on free ports, with nothing of this environment but PATH and HOME. */
+
+export function startCommand(command: string[], env: Readonly<Record<string, string>>) {
+  const { PATH = "", HOME = "" } = process.env;
+  return Bun.spawn(command, {
+    env: { PATH, HOME, INGEST_PORT: "0", API_PORT: "0", PANEL_PORT: "0", ...env },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+export async function outcomeOf(process: ReturnType<typeof startCommand>) {
+  const [output, errors, status] = await Promise.all([
+    new Response(process.stdout).text(),
+    new Response(process.stderr).text(),
+    process.exited,
+  ]);
+  return { output, errors, status };
+}
