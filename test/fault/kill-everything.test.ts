@@ -35,5 +35,5 @@ test("20 kills in a stream of events lose nothing that was accepted and double n
   }
   await stream.stop();
   expect(stream.accepted.size).toBeGreaterThan(KILLS * 25);
-  await expectExactlyOnce(product, ids, stream.accepted);
+  await expectExactlyOnce(product, "KILL", ids, stream.accepted);
 }, 420_000);

@@ -41,9 +41,10 @@ export interface TestApi {
 export async function openTestApi(
   setup: SetupFile,
   clickhouse: "away" | "embedded" = "away",
+  env: Readonly<Record<string, string>> = {},
 ): Promise<TestApi> {
-  const env = clickhouse === "away" ? { CLICKHOUSE_URL: NO_CLICKHOUSE } : {};
-  const runtime = await openTestRuntime(setup, env);
+  const benchmarked = clickhouse === "away" ? { CLICKHOUSE_URL: NO_CLICKHOUSE } : {};
+  const runtime = await openTestRuntime(setup, { ...benchmarked, ...env });
   const benchmarks = await openBenchmarks(runtime.config);
   const call = callerOf(createApiApp({ ...runtime, benchmarks }));
   const others: Runtime[] = [];

@@ -23,7 +23,7 @@ export async function openTestClickhouse(): Promise<TestClickhouse> {
   const dataDir = await mkdtemp(join(tmpdir(), "waybill-clickhouse-"));
   const config = readConfig({ DATA_DIR: dataDir, CLICKHOUSE_URL: server.address ?? "" });
   const writer = await openClickhouse(config, "write");
-  await applySchema(writer);
+  await applySchema(writer, config.eventRetentionMonths);
   return {
     config,
     writer,

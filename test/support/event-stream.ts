@@ -4,23 +4,41 @@ import type { CourierEvent } from "#core/domain/event.ts";
 import { event, push } from "./courier.ts";
 import { eventually } from "./eventually.ts";
 import { request, shipmentItem, signIn } from "./merchant.ts";
-import { PANEL_TOKEN, type Product } from "./product.ts";
+import { PANEL_TOKEN } from "./product.ts";
 
 const EVENTS_PER_MESSAGE = 25;
 const SENDERS = 4;
 const RETRY_WAIT_MS = 50;
-const CODES = ["TRN", "OUT", "HLD"] as const;
+/** Codes of the test setup and what its catalogue makes of them. */
+const STATUS_OF: Readonly<Record<string, string>> = {
+  TRN: "IN_TRANSIT",
+  OUT: "OUT_FOR_DELIVERY",
+  HLD: "EXCEPTION",
+  DEP: "DEPARTED",
+};
+const CODES = Object.keys(STATUS_OF);
+/** Steps through a million seconds in an order of its own, so that no two events have one `occurredAt`. */
+const STEP = 7_919;
+const SECONDS = 1_000_000;
+const FIRST_MS = Date.parse("2026-11-01T00:00:00Z");
+
+/** Where the product is reached, whatever it runs as. */
+interface Doors {
+  readonly ingest: string;
+  readonly api: string;
+  readonly panel: string;
+}
 
 export interface EventStream {
-  /** eventIds that were answered ACCEPTED, or DUPLICATE after an answer that never arrived. */
-  readonly accepted: ReadonlySet<string>;
+  /** Events that were answered ACCEPTED, or DUPLICATE after an answer that never arrived, by eventId. */
+  readonly accepted: ReadonlyMap<string, CourierEvent>;
   /** Ends after the messages under way have been answered. */
   readonly stop: () => Promise<void>;
 }
 
 /** @returns ids of shipments `<prefix>-0`, `<prefix>-1`, … */
 export async function createShipments(
-  { api }: Product,
+  { api }: Doors,
   prefix: string,
   count: number,
 ): Promise<number[]> {
@@ -32,20 +50,26 @@ export async function createShipments(
 }
 
 /** Several senders of document 2 that push events of the shipments `<prefix>-n`. */
-export function startEventStream(product: Product, prefix: string, shipments: number): EventStream {
-  const accepted = new Set<string>();
+export function startEventStream(product: Doors, prefix: string, shipments: number): EventStream {
+  const accepted = new Map<string, CourierEvent>();
   let over = false;
+  let sent = 0;
 
   async function sendUntilOver(sender: number): Promise<void> {
     for (let message = 0; !over; message += 1) {
       const events = Array.from({ length: EVENTS_PER_MESSAGE }, (_, n) => {
-        const target = (message * EVENTS_PER_MESSAGE + n * 3 + sender) % shipments;
-        return numbered(`${prefix}-${target}`, message * 7 + n, message + sender);
+        sent += 1;
+        return numbered(
+          `${prefix}-${(message * EVENTS_PER_MESSAGE + n * 3 + sender) % shipments}`,
+          sent,
+        );
       });
-      for (const { eventId, outcome } of await sendUntilAnswered(product, events)) {
+      const results = await sendUntilAnswered(product, events);
+      results.forEach(({ outcome }, at) => {
         expect(["ACCEPTED", "DUPLICATE"]).toContain(outcome);
-        accepted.add(eventId);
-      }
+        const one = events[at];
+        if (one) accepted.set(one.eventId, one);
+      });
     }
   }
 
@@ -60,15 +84,18 @@ export function startEventStream(product: Product, prefix: string, shipments: nu
 }
 
 /** The text of the status carries the eventId, so that the merchant's history tells which events arrived. */
-function numbered(trackingNumber: string, minute: number, hour: number): CourierEvent {
-  const two = (value: number) => String(value).padStart(2, "0");
-  const occurredAt = `2026-11-10T${two(hour % 24)}:${two(minute % 60)}:00+01:00`;
-  const one = event({ trackingNumber, occurredAt });
-  return { ...one, status: { code: CODES[minute % 3] ?? "TRN", description: one.eventId } };
+function numbered(trackingNumber: string, sent: number): CourierEvent {
+  const second = (sent * STEP) % SECONDS;
+  const occurredAt = new Date(FIRST_MS + second * 1_000).toISOString();
+  const one = event({ trackingNumber, occurredAt, location: { name: `Hub ${second % 97}` } });
+  return {
+    ...one,
+    status: { code: CODES[second % CODES.length] ?? "TRN", description: one.eventId },
+  };
 }
 
 async function sendUntilAnswered(
-  { ingest }: Product,
+  { ingest }: Doors,
   events: readonly CourierEvent[],
 ): Promise<Array<{ eventId: string; outcome: string }>> {
   for (;;) {
@@ -78,26 +105,53 @@ async function sendUntilAnswered(
   }
 }
 
-/** Waits until the books balance, then compares the histories with what was accepted: nothing lost, nothing double. */
+/**
+ * Waits until the books balance, then recomputes every shipment from what was accepted and compares all of it: history,
+ * state, and the counts of the search.
+ */
 export async function expectExactlyOnce(
-  product: Product,
+  product: Doors,
+  prefix: string,
   ids: readonly number[],
-  accepted: ReadonlySet<string>,
+  accepted: ReadonlyMap<string, CourierEvent>,
 ): Promise<void> {
   await everythingIsApplied(product);
   const merchant = await signIn(product.api, "key_acme_main");
-  const details = await Promise.all(ids.map((id) => merchant.call("GET", `/v2/shipments/${id}`)));
-  const found: string[] = details.flatMap(({ body }) =>
-    body.history.map(({ courierStatus }: { courierStatus: string }) => courierStatus),
-  );
-  const applied = new Set(found);
-  expect(found.length).toBe(applied.size);
-  const missing = [...accepted].filter((id) => !applied.has(id));
-  expect(missing).toEqual([]);
-  expect(found.length).toBe(accepted.size);
+  const expected = ids.map((_, at) => recompute(`${prefix}-${at}`, accepted));
+  for (const [at, id] of ids.entries()) {
+    const { body } = await merchant.call("GET", `/v2/shipments/${id}`);
+    const { status, statusDate, statusPlace } = body;
+    const texts = body.history.map(({ courierStatus }: { courierStatus: string }) => courierStatus);
+    const found: unknown = { status, statusDate, statusPlace, history: texts };
+    expect(found).toEqual(expected[at]);
+  }
+  const byStatus = Map.groupBy(expected, ({ status }) => status);
+  for (const [status, shipments] of byStatus) {
+    const { body } = await merchant.call("GET", `/v2/shipments?status=${status}&limit=1`);
+    expect([status, body.total]).toEqual([status, shipments.length]);
+  }
 }
 
-async function everythingIsApplied({ panel }: Product): Promise<void> {
+/** An oracle of its own: sorts the accepted events of a shipment and reads the answer off the latest. */
+function recompute(trackingNumber: string, accepted: ReadonlyMap<string, CourierEvent>) {
+  const own = [...accepted.values()].filter((one) => one.trackingNumber === trackingNumber);
+  own.sort((one, other) => Date.parse(other.occurredAt) - Date.parse(one.occurredAt));
+  const [latest] = own;
+  return {
+    status: latest ? (STATUS_OF[latest.status.code] ?? "") : "PENDING",
+    // November: Rome is one hour ahead of UTC.
+    statusDate: latest
+      ? new Date(Date.parse(latest.occurredAt) + 3_600_000)
+          .toISOString()
+          .slice(0, 19)
+          .replace("T", " ")
+      : null,
+    statusPlace: latest?.location?.name ?? null,
+    history: own.map(({ eventId }) => eventId),
+  };
+}
+
+async function everythingIsApplied({ panel }: Doors): Promise<void> {
   const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
   let last: unknown;
   await eventually(

@@ -32,7 +32,8 @@ export async function applyEvents(
     const from = hot.get(event.shipmentId);
     if (!from) throw new Error(`no shipment ${event.shipmentId}`);
     const catalogue = live.configuration().couriers.get(from.meta.courier)?.catalogue;
-    const fact = factOf(event, catalogue ? mapStatus(catalogue, event.code) : null, live.now());
+    const told = { status: { code: event.code, description: event.code } };
+    const fact = factOf(event, catalogue ? mapStatus(catalogue, told) : null, live.now());
     const folded = fold(from.state, fact);
     if (!folded) throw new Error("the fact is known");
     const { state, change } = folded;

@@ -26,6 +26,11 @@ export interface Product {
   readonly end: () => Promise<void>;
 }
 
+/** The environment of this process, the operator's token of the tests and the test clock. */
+export function productEnv(): Record<string, string | undefined> {
+  return { ...process.env, PANEL_TOKEN, TEST_CLOCK: "1" };
+}
+
 /** @param command the program and its arguments, such as `["npm", "start"]` */
 export async function newProduct(
   command: readonly [string, ...string[]],
@@ -88,14 +93,12 @@ export async function newProduct(
       child = spawn(program, args, {
         stdio: ["ignore", "pipe", "pipe"],
         env: {
-          ...process.env,
+          ...productEnv(),
           DATA_DIR: dataDir,
           SETUP_FILE: setupFile,
           INGEST_PORT: String(ingest),
           API_PORT: String(api),
           PANEL_PORT: String(panel),
-          PANEL_TOKEN,
-          TEST_CLOCK: "1",
           LOG_LEVEL: "warn",
           ...env,
         },

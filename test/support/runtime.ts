@@ -6,7 +6,7 @@ import { readConfig } from "#core/config.ts";
 import type { SetupFile } from "#core/domain/setup.ts";
 import { createLog } from "#core/log.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
-import { startTestRedis } from "./servers.ts";
+import { startTestRedis, type TestServer } from "./servers.ts";
 
 export interface TestRuntime extends Runtime {
   /** Closes the runtime, ends its Redis and deletes its folder. */
@@ -17,8 +17,9 @@ export interface TestRuntime extends Runtime {
 export async function openTestRuntime(
   setup: SetupFile,
   env: Readonly<Record<string, string>> = {},
+  given?: TestServer & { readonly address: string },
 ): Promise<TestRuntime> {
-  const server = await startTestRedis();
+  const server = given ?? (await startTestRedis());
   const dataDir = await mkdtemp(join(tmpdir(), "waybill-data-"));
   const config = readConfig({
     REDIS_URL: server.address.startsWith("/") ? undefined : server.address,

@@ -37,8 +37,45 @@ async function startRedisContainer() {
   return { address, stop: async () => void (await container.stop()) };
 }
 
+export interface RestartableRedis extends TestServer {
+  readonly address: string;
+  /** SIGKILL; waits until it is gone. */
+  readonly kill: () => Promise<void>;
+  /** Starts it again on the same folder and address. */
+  readonly restart: () => Promise<void>;
+}
+
+/** A local Redis that a test may kill and start again on the same data. */
+export async function startRestartableRedis(): Promise<RestartableRedis> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-test-"));
+  let server = await launchRedis(folder);
+  return {
+    address: server.address,
+    kill: () => server.end("SIGKILL"),
+    async restart() {
+      await rm(server.address, { force: true });
+      server = await launchRedis(folder);
+    },
+    async stop() {
+      await server.end("SIGTERM");
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
 async function startLocalRedis() {
   const folder = await mkdtemp(join(tmpdir(), "waybill-test-"));
+  const server = await launchRedis(folder);
+  return {
+    address: server.address,
+    async stop() {
+      await server.end("SIGTERM");
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launchRedis(folder: string) {
   const address = join(folder, "redis.sock");
   const child = spawn(
     "redis-server",
@@ -52,10 +89,9 @@ async function startLocalRedis() {
   await eventually(() => existsSync(address), "the test redis-server listens");
   return {
     address,
-    async stop() {
-      child.kill("SIGTERM");
+    async end(signal: "SIGTERM" | "SIGKILL") {
+      child.kill(signal);
       await ended;
-      await rm(folder, { recursive: true, force: true });
     },
   };
 }

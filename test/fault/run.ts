@@ -1,0 +1,11 @@
+/** The fault suite for as long as wanted: `bun run fault --minutes N`. */
+import { spawn } from "node:child_process";
+import { parseArgs } from "node:util";
+import { productEnv } from "#test/support/product.ts";
+
+const { values } = parseArgs({ options: { minutes: { type: "string", default: "0" } } });
+const env = { ...productEnv(), FAULT_MINUTES: String(Number(values.minutes) || 0) };
+const child = spawn("bun", ["test", "test/fault"], { env, stdio: "inherit" });
+child.on("exit", (code) => {
+  process.exitCode = code ?? 1;
+});
