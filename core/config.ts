@@ -1,4 +1,7 @@
 /** The process environment, read once in a main file and checked as a whole: every fault is told at once. */
+import { X509Certificate } from "node:crypto";
+import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 
@@ -26,6 +29,8 @@ export interface Config {
   readonly nationalCarrier: string;
   /** Base of its HTTP gateway; null = none. */
   readonly nationalCarrierUrl: string | null;
+  /** Base of a Nominatim-compatible geocoder; null = the offline Italian gazetteer answers. */
+  readonly geocoderUrl: string | null;
   /** `smtp://` or `smtps://`; null = mails become files under `dataDir`. */
   readonly smtpUrl: string | null;
   /** Sender of mail of our own, such as webhook alerts. */
@@ -46,6 +51,8 @@ export interface Config {
   readonly eventsPerDay: number;
   /** Entries a log may hold before ingest answers 503. */
   readonly logHighWater: number;
+  /** How long the analytics keep raw events. */
+  readonly eventRetentionMonths: number;
 }
 
 export interface IngestTls {
@@ -63,6 +70,7 @@ export class ConfigFaults extends Error {
   }
 }
 
+const HOST_NAME = /^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$/;
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 const SECRET_MIN_LENGTH = 16;
 
@@ -159,43 +167,95 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     faults.push("TEST_CLOCK: refused when NODE_ENV=production.");
   }
 
+  function readable(name: string, faultOf: (text: string) => string | null): string | null {
+    const path = given(name);
+    if (path === undefined) return null;
+    try {
+      const fault = faultOf(readFileSync(path, "utf8"));
+      if (fault !== null) faults.push(`${name}: ${path} ${fault}.`);
+    } catch (error) {
+      faults.push(`${name}: cannot be read: ${(error as Error).message}.`);
+    }
+    return path;
+  }
+
+  function folder(name: string, fallback: string): string {
+    const path = resolve(given(name) ?? fallback);
+    try {
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+      accessSync(path, constants.W_OK);
+    } catch (error) {
+      faults.push(`${name}: cannot be written to: ${(error as Error).message}.`);
+    }
+    return path;
+  }
+
   const host = given("HOST") ?? "127.0.0.1";
+  if (isIP(host) === 0 && !HOST_NAME.test(host)) {
+    faults.push(`HOST: an address or a host name, not "${host}".`);
+  }
   const ports = {
     ingest: integer("INGEST_PORT", 8081, 0, 65_535),
     api: integer("API_PORT", 8080, 0, 65_535),
     panel: integer("PANEL_PORT", 8082, 0, 65_535),
   };
+  const fixed = Object.values(ports).filter((port) => port !== 0);
+  if (new Set(fixed).size < fixed.length) {
+    faults.push("INGEST_PORT, API_PORT, PANEL_PORT: each needs a port of its own.");
+  }
   const panelUrl = `http://${host}:${ports.panel}`;
   const config: Config = {
     host,
     ports,
-    dataDir: resolve(given("DATA_DIR") ?? ".data"),
+    dataDir: folder("DATA_DIR", ".data"),
     redisUrl: url("REDIS_URL", ["redis:", "rediss:"]),
     redisClusterUrls: urls("REDIS_CLUSTER_URLS", ["redis:", "rediss:"]),
     redisWaitReplicas: integer("REDIS_WAIT_REPLICAS", 0, 0, 10),
     clickhouseUrl: url("CLICKHOUSE_URL", ["http:", "https:"]),
-    setupFile: given("SETUP_FILE") ?? null,
+    setupFile: readable("SETUP_FILE", faultOfJson),
     jwtSecret: secret("JWT_SECRET"),
     panelToken: secret("PANEL_TOKEN"),
     encryptionKey: secret("ENCRYPTION_KEY"),
     publicUrl: (url("PUBLIC_URL", ["http:", "https:"]) ?? panelUrl).replace(/\/+$/, ""),
     nationalCarrier: given("NATIONAL_CARRIER") ?? "POSTE",
     nationalCarrierUrl: url("NATIONAL_CARRIER_URL", ["http:", "https:"]),
+    geocoderUrl: url("GEOCODER_URL", ["http:", "https:"]),
     smtpUrl: url("SMTP_URL", ["smtp:", "smtps:"]),
     mailFrom: mailFrom(),
     outboundIps: addresses("OUTBOUND_IPS"),
     smsGatewayUrl: url("SMS_GATEWAY_URL", ["http:", "https:"]),
     webhookAllowedCidrs: cidrs("WEBHOOK_ALLOWED_CIDRS"),
-    webhookCaFile: given("WEBHOOK_CA_FILE") ?? null,
+    webhookCaFile: readable("WEBHOOK_CA_FILE", faultOfPem),
     trustedProxies: cidrs("TRUSTED_PROXIES"),
     ingestTls: ingestTls(),
     testClock: testClockText === "1",
     logLevel,
     eventsPerDay: integer("EVENTS_PER_DAY", 200_000, 1_000, 1_000_000_000),
     logHighWater: integer("LOG_HIGH_WATER", 1_000_000, 1_000, 1_000_000_000),
+    eventRetentionMonths: integer("EVENT_RETENTION_MONTHS", 24, 1, 1_200),
   };
   if (faults.length > 0) throw new ConfigFaults(faults);
   return config;
+}
+
+function faultOfJson(text: string): string | null {
+  try {
+    JSON.parse(text);
+    return null;
+  } catch (error) {
+    return `is not JSON: ${(error as Error).message}`;
+  }
+}
+
+function faultOfPem(text: string): string | null {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);
+  if (!blocks) return "holds no PEM certificate";
+  try {
+    for (const block of blocks) new X509Certificate(block);
+    return null;
+  } catch {
+    return "holds a certificate that cannot be read";
+  }
 }
 
 /** Reads `10.0.0.0/8`, `::1/128` or a single address; null when it is none. */

@@ -20,6 +20,13 @@ export const ambiguousEvents = new Counter({
   registers,
 });
 
+export const eventsNotSetAside = new Counter({
+  name: "waybill_events_not_set_aside_total",
+  help: "UNKNOWN_TRACKING events that were not kept because a limit of the set-aside store was reached.",
+  labelNames: ["courier"],
+  registers,
+});
+
 export const requestSeconds = new Histogram({
   name: "waybill_http_request_seconds",
   help: "Answer time by role and status class.",
@@ -61,6 +68,20 @@ export const webhookAlerts = new Counter({
   registers,
 });
 
+export const webhookAlertMails = new Counter({
+  name: "waybill_webhook_alert_mails_total",
+  help: "Mails about failing endpoints by outcome.",
+  labelNames: ["outcome"],
+  registers,
+});
+
+export const recipientMessages = new Counter({
+  name: "waybill_recipient_messages_total",
+  help: "Messages to recipients that have ended, by type (email, sms) and result (OK, KO).",
+  labelNames: ["type", "result"],
+  registers,
+});
+
 export const groupLag = new Gauge({
   name: "waybill_group_lag_entries",
   help: "Entries of a log that a consumer group has not acknowledged.",
@@ -72,6 +93,13 @@ export const groupLagSeconds = new Gauge({
   name: "waybill_group_lag_seconds",
   help: "Age of the oldest entry that a consumer group has not acknowledged.",
   labelNames: ["log", "group"],
+  registers,
+});
+
+export const ledgerEntries = new Gauge({
+  name: "waybill_ledger",
+  help: "The books, over all processes, as their scripts have counted them.",
+  labelNames: ["entry"],
   registers,
 });
 

@@ -4,11 +4,14 @@ export interface ProblemOptions {
   /** Extra members of the problem document, such as `violations`. */
   readonly members?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Told as a problem document where the room has a shorter error body too. */
+  readonly asDocument?: boolean;
 }
 
 export class Problem extends Error {
   readonly members: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
+  readonly asDocument: boolean;
 
   /**
    * @param status HTTP status
@@ -24,6 +27,7 @@ export class Problem extends Error {
     super(detail);
     this.members = options.members ?? {};
     this.headers = options.headers ?? {};
+    this.asDocument = options.asDocument ?? false;
   }
 }
 

@@ -1,9 +1,10 @@
 /** What every role starts from, and the life of a process: start, serve, stop on a signal. */
 import { readFile } from "node:fs/promises";
 import { type Config, ConfigFaults, readConfig } from "./config.ts";
+import { labelCarriers } from "./domain/label-carrier.ts";
 import { createLog, type Log } from "./log.ts";
 import { applySetup, SetupFaults } from "./redis/apply-setup.ts";
-import { connectCluster, connectRedis, type Redis } from "./redis/client.ts";
+import { connectCluster, connectRedis, type Redis, StoreUnreachable } from "./redis/client.ts";
 import { startEmbeddedRedis } from "./redis/embedded.ts";
 import { createLive, type Live } from "./redis/live.ts";
 import { ensureGroups } from "./redis/streams.ts";
@@ -42,7 +43,7 @@ const ROLES_STOP_LIMIT_MS = 6_000;
 export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
   const secrets = await loadSecrets(config);
   const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
-  const embedded = isEmbedded ? await startEmbeddedRedis(config.dataDir) : null;
+  const embedded = isEmbedded ? await startEmbeddedRedis(config.dataDir, log) : null;
   const redis = config.redisClusterUrls
     ? await connectCluster(config.redisClusterUrls, log, config.redisWaitReplicas)
     : await connectRedis(config.redisUrl ?? embedded?.address ?? "", log, config.redisWaitReplicas);
@@ -57,7 +58,7 @@ export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
     if (config.webhookAllowedCidrs.length > 0) {
       log.warn("WEBHOOK_ALLOWED_CIDRS lets webhooks reach private networks");
     }
-    const live = await createLive(redis, config.testClock);
+    const live = await createLive(redis, config.testClock, config.publicUrl);
     const runtime: Runtime = { config, log, redis, secrets, live, close };
     if (config.setupFile !== null) await applySetupFile(runtime, await readSetup(config.setupFile));
     return runtime;
@@ -84,8 +85,11 @@ export async function readSetup(path: string): Promise<unknown> {
  * @throws {SetupFaults}
  */
 export async function applySetupFile(runtime: Runtime, file: unknown): Promise<number> {
-  const { redis, secrets, live, log } = runtime;
-  const { written, generated } = await applySetup(redis, secrets.vault, file, live.now());
+  const { config, redis, secrets, live, log } = runtime;
+  const { written, generated } = await applySetup(redis, secrets.vault, file, live.now(), {
+    isLabelCarrier: labelCarriers(config.nationalCarrier),
+    webhookAllowedCidrs: config.webhookAllowedCidrs,
+  });
   for (const { owner, secret } of generated) announceSecret(owner, secret);
   await live.refresh();
   log.info({ written }, "setup applied");
@@ -172,7 +176,8 @@ export class Refused extends Error {}
 
 /** What its message explains is told without a stack: faults of configuration and setup, a port in use. */
 function explainsItself(error: unknown): boolean {
-  if ([ConfigFaults, SetupFaults, Refused].some((kind) => error instanceof kind)) return true;
+  if ([ConfigFaults, SetupFaults, StoreUnreachable, Refused].some((kind) => error instanceof kind))
+    return true;
   return (error as NodeJS.ErrnoException).code === "EADDRINUSE";
 }
 

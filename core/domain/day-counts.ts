@@ -17,17 +17,62 @@ export function meanDays(counts: DayCounts): number | null {
 
 /** Nearest rank: the value at place ceil(percent / 100 * size) of the sorted sample; null without a sample. */
 export function percentileDays(counts: DayCounts, percent: number): number | null {
-  const rank = Math.ceil((percent * sampleSize(counts)) / 100);
-  let place = 0;
-  for (const [days, deliveries] of counts) {
-    place += deliveries;
-    if (place >= rank) return days;
-  }
-  return null;
+  return valueAt(counts, Math.ceil((percent * sampleSize(counts)) / 100));
 }
 
 export function sumCounts(parts: readonly DayCounts[]): DayCounts {
   const sums = new Map<number, number>();
   for (const [days, deliveries] of parts.flat()) sums.set(days, (sums.get(days) ?? 0) + deliveries);
   return [...sums].sort(([one], [other]) => one - other);
+}
+
+/** Both ends are values of the sample. */
+export interface DayInterval {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Half of what may lie outside a 95 % interval, on either side. */
+const TAIL = 0.025;
+/** Samples up to this size are judged by the exact binomial distribution, larger ones by its normal limit. */
+const EXACT_SIZE_LIMIT = 1_000;
+const NORMAL_QUANTILE = 1.959964;
+
+/**
+ * 95 % confidence interval of the median by order statistics: the values at places k and n + 1 - k of the sorted sample,
+ * k being the largest place with P(Binomial(n, 1/2) < k) <= 2.5 %. It supposes nothing of the distribution. Null under 6
+ * deliveries, where even the whole range covers less.
+ */
+export function medianInterval(counts: DayCounts): DayInterval | null {
+  const size = sampleSize(counts);
+  const place = size > EXACT_SIZE_LIMIT ? normalPlace(size) : exactPlace(size);
+  const low = valueAt(counts, place);
+  const high = valueAt(counts, size + 1 - place);
+  return place === 0 || low === null || high === null ? null : { low, high };
+}
+
+function exactPlace(size: number): number {
+  // 2^-1000 is still a normal number, so the terms are taken as they are.
+  let term = 0.5 ** size;
+  let below = term;
+  let place = 0;
+  while (below <= TAIL) {
+    place += 1;
+    term *= (size - place + 1) / place;
+    below += term;
+  }
+  return place;
+}
+
+function normalPlace(size: number): number {
+  return Math.floor((size + 1 - NORMAL_QUANTILE * Math.sqrt(size)) / 2);
+}
+
+function valueAt(counts: DayCounts, place: number): number | null {
+  let seen = 0;
+  for (const [days, deliveries] of counts) {
+    seen += deliveries;
+    if (place >= 1 && seen >= place) return days;
+  }
+  return null;
 }

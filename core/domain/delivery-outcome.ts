@@ -39,14 +39,15 @@ export type DeliveryOutcome =
  * Where a delivery goes after an attempt.
  * @param attempt from 1
  * @param random a number in [0, 1), the source of the jitter
+ * @param meaning of the answer, where it is not that of v2
  */
 export function outcomeOf(
   answer: Answer,
   attempt: number,
   random: number,
   nowMs: number,
+  meaning: Meaning = meaningOf(answer),
 ): DeliveryOutcome {
-  const meaning = meaningOf(answer);
   if (meaning === "delivered") return { state: "delivered" };
   if (meaning === "failed") return { state: "failed", reason: errorOf(answer) ?? "refused" };
   const header = answer.kind === "answered" ? answer.retryAfter : undefined;

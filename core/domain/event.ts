@@ -5,6 +5,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type Fault, listFaults } from "./fault.ts";
+import { illFormedText } from "./ill-formed-text.ts";
 
 /** Document 2, "Limits". */
 export const EVENTS_PER_MESSAGE = 500;
@@ -24,6 +25,12 @@ const dateTime = Type.String({ maxLength: 40, format: "offset-date-time" });
 const country = Type.String({ pattern: "^[A-Za-z]{2}$" });
 const uri = Type.String({ maxLength: URI_LENGTH, format: "http-uri" });
 const strict = { additionalProperties: false } as const;
+
+export const DeliveredTo = Type.Union(
+  (["RECIPIENT", "NEIGHBOUR", "MAILBOX", "PICKUP_POINT", "SAFE_PLACE", "OTHER"] as const).map(
+    (name) => Type.Literal(name),
+  ),
+);
 
 export const CourierEvent = Type.Object(
   {
@@ -66,20 +73,7 @@ export const CourierEvent = Type.Object(
           estimatedDeliveryWindow: Type.Optional(
             Type.Object({ from: Type.Optional(dateTime), to: Type.Optional(dateTime) }, strict),
           ),
-          deliveredTo: Type.Optional(
-            Type.Union(
-              (
-                [
-                  "RECIPIENT",
-                  "NEIGHBOUR",
-                  "MAILBOX",
-                  "PICKUP_POINT",
-                  "SAFE_PLACE",
-                  "OTHER",
-                ] as const
-              ).map((name) => Type.Literal(name)),
-            ),
-          ),
+          deliveredTo: Type.Optional(DeliveredTo),
           signedBy: Type.Optional(text(NAME_LENGTH)),
           podUrl: Type.Optional(uri),
           attemptNumber: Type.Optional(Type.Integer({ minimum: 1, maximum: COUNT_LIMIT })),
@@ -153,6 +147,19 @@ export function checkEvent(value: unknown): Fault[] {
 /** Every fault of the envelope itself; its events are not looked into. */
 export function checkEnvelope(value: unknown): Fault[] {
   return envelopeChecker.Check(value) ? [] : listFaults(envelopeChecker.Errors(value));
+}
+
+/** The same rules for a body whose texts may hold half a surrogate pair. */
+export function checkEscapedEvent(value: unknown): Fault[] {
+  const faults = checkEvent(value);
+  return faults.length > 0 ? faults : illFormedText(value);
+}
+
+export function checkEscapedEnvelope(value: unknown): Fault[] {
+  const faults = checkEnvelope(value);
+  if (faults.length > 0) return faults;
+  const { messageId, courier } = value as Envelope;
+  return illFormedText({ messageId, courier });
 }
 
 function required(path: string, message: string): Fault {

@@ -17,6 +17,8 @@ export interface Fact {
   readonly receivedAtMs: number;
   readonly place: number;
   readonly mapping: Mapping | null;
+  /** Released from the set-aside store, with the little that was kept; the event in full takes its place. */
+  readonly setAside?: true;
 }
 
 /** A set-aside event keeps identifiers, status, occurredAt and location.name only; it is a valid event still. */

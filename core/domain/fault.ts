@@ -4,20 +4,22 @@ import { type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
 import { isCalendarDate, isOffsetDateTime } from "./rome-time.ts";
 
 /** Faults listed at once; the rest of a hopeless body is not worth reading. */
-const FAULTS_LISTED = 20;
+export const FAULTS_LISTED = 20;
 
-/** Stable codes of `errors[]` items (document 2) and `violations` (document 1). */
-export type FaultCode =
-  | "REQUIRED"
-  | "UNKNOWN_FIELD"
-  | "WRONG_TYPE"
-  | "TOO_SHORT"
-  | "TOO_LONG"
-  | "TOO_FEW"
-  | "TOO_MANY"
-  | "OUT_OF_RANGE"
-  | "NOT_ALLOWED"
-  | "BAD_FORMAT";
+/** Stable codes of `errors[]` items (document 2) and `violations` (document 1), as the reference explains them. */
+export const FAULT_CODES = {
+  REQUIRED: "The field is missing, alone or together with others.",
+  UNKNOWN_FIELD: "The field is none of the documented ones.",
+  WRONG_TYPE: "The value has another JSON type, or a number is not whole.",
+  TOO_SHORT: "The text is shorter than allowed; a required text is not empty.",
+  TOO_LONG: "The text has more characters than allowed.",
+  TOO_FEW: "The list has fewer items than allowed.",
+  TOO_MANY: "The list has more items, or the map more keys, than allowed.",
+  OUT_OF_RANGE: "The number is smaller or larger than allowed.",
+  NOT_ALLOWED: "The value is none of the allowed ones.",
+  BAD_FORMAT: "The text is not in the documented format, or is no Unicode text.",
+} as const;
+export type FaultCode = keyof typeof FAULT_CODES;
 
 export interface Fault {
   /** Where, as dotted path: `delivery.podUrl`, `events[3]`; empty for the whole. */
@@ -92,7 +94,7 @@ function allowedValues(schema: TSchema): string {
 
 const FORMAT_MESSAGES: Record<string, string> = {
   "offset-date-time":
-    "An ISO 8601 date and time with an explicit offset, such as 2026-11-20T10:00:00+01:00.",
+    "An ISO 8601 date and time from 2000 to 2099 with an explicit offset, such as 2026-11-20T10:00:00+01:00.",
   "calendar-date": "A real date as YYYY-MM-DD.",
   "date-or-date-time": "A real date as YYYY-MM-DD, or an ISO 8601 date and time with an offset.",
   "http-uri": "An absolute http or https URI.",

@@ -155,6 +155,23 @@ export function fold(state: ShipmentState, fact: Fact): Folded | null {
   };
 }
 
+/** Folds facts in, each once, in the order they happened. */
+export function foldAll(
+  from: ShipmentState,
+  facts: readonly Fact[],
+): { readonly state: ShipmentState; readonly folded: readonly Folded[] } {
+  let state = from;
+  const folded: Folded[] = [];
+  const inOrder = [...facts].sort((one, other) => compareFacts(orderOf(one), orderOf(other)));
+  for (const fact of inOrder) {
+    const next = fold(state, fact);
+    if (!next) continue;
+    state = next.state;
+    folded.push(next);
+  }
+  return { state, folded };
+}
+
 /** Attempts made so far: the courier's own number where it gives one, else the failed attempts seen. */
 export function attemptsOf(state: ShipmentState): number {
   return Math.max(state.attemptNumber, state.failedAttempts);
@@ -178,7 +195,11 @@ function withParcel(
   const { status, detail } = fact.mapping;
   return {
     ...parcels,
-    [number]: later(parcels[number] ?? null, { by, value: { status, detail } }),
+    // A courier may number a parcel "constructor".
+    [number]: later(Object.hasOwn(parcels, number) ? (parcels[number] ?? null) : null, {
+      by,
+      value: { status, detail },
+    }),
   };
 }
 

@@ -1,25 +1,15 @@
 /** Lanes of the courier benchmarks (document 1, "Couriers"): areas, weight bands, lead and transit days. */
+import { capPrefixOf, type OriginArea } from "./cap-prefix.ts";
 import { attemptsOf, type ShipmentState } from "./fold.ts";
 import { daysBetween, romeDate } from "./rome-time.ts";
 
-export type OriginArea = "NORD" | "CENTRO" | "SUD";
-
 export function isItalianCap(text: string): boolean {
-  return /^\d{5}$/.test(text) && areaOfCap(text) !== null;
+  return capPrefixOf(text) !== null;
 }
 
-/**
- * Area of an Italian postal code by its prefix, after the five ISTAT areas with the two northern ones and the two
- * southern ones joined: Sardinia (07-09), Abruzzo (64-67), the South and Sicily are SUD. Null for no Italian code.
- */
+/** Area of an Italian postal code by its prefix; null for no Italian code. */
 export function areaOfCap(cap: string): OriginArea | null {
-  const prefix = Number(cap.slice(0, 2));
-  if (!/^\d{5}$/.test(cap) || cap === "00000" || prefix === 99) return null;
-  if (prefix <= 6) return "CENTRO";
-  if (prefix <= 9) return "SUD";
-  if (prefix <= 49) return "NORD";
-  if (prefix <= 63) return "CENTRO";
-  return "SUD";
+  return capPrefixOf(cap)?.area ?? null;
 }
 
 /** Upper bounds of the weight bands in kg; a weight on a bound belongs to the lower band. */

@@ -17,6 +17,7 @@ export type ItemErrorCode =
   | "DUPLICATE_SHIPMENT"
   | "INVALID_BOX_CODE"
   | "MISSING_PARCEL_DIMENSIONS"
+  | "VALIDATION_ERROR"
   | "INTERNAL_ERROR";
 
 export interface ItemError {

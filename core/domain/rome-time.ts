@@ -5,6 +5,8 @@
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
+/** Hours that `repeatedHour` looks to either side. */
+const REPEATED_HOUR_REACH = 6;
 /** Hours whose offset is remembered; a year of hours, so that a full clear is rare. */
 const OFFSET_CACHE_LIMIT = 8_784;
 
@@ -76,6 +78,21 @@ export function parseRomeDateTime(text: string): number | null {
   return later + romeOffsetMs(later) === asUtc ? later : earlier;
 }
 
+/**
+ * The hour whose local texts have been used once already, within six hours of an instant: where the autumn clock
+ * change repeats them. Null at all other times of the year.
+ */
+export function repeatedHour(nearMs: number): { fromMs: number; toMs: number } | null {
+  const hour = Math.floor(nearMs / HOUR_MS);
+  for (let at = hour - REPEATED_HOUR_REACH; at <= hour + REPEATED_HOUR_REACH; at += 1) {
+    const fromMs = at * HOUR_MS;
+    if (romeOffsetMs(fromMs) < romeOffsetMs(fromMs - HOUR_MS)) {
+      return { fromMs, toMs: fromMs + HOUR_MS };
+    }
+  }
+  return null;
+}
+
 /** Days from `from` to `to`, both `YYYY-MM-DD`. */
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000);
@@ -89,9 +106,12 @@ export function isCalendarDate(text: string): boolean {
 }
 
 const OFFSET_DATE_TIME =
-  /^\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):[0-5]\d(:([0-5]\d|60)([.,]\d{1,9})?)?([Zz]|[+-]([01]\d|2[0-3]):?[0-5]\d)$/;
+  /^20\d{2}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):[0-5]\d(:([0-5]\d|60)([.,]\d{1,9})?)?([Zz]|[+-]([01]\d|2[0-3]):?[0-5]\d)$/;
 
-/** True for an ISO 8601 date-time with an explicit offset that names a real instant (document 2, `occurredAt`). */
+/**
+ * True for an ISO 8601 date-time with an explicit offset that names a real instant (document 2, `occurredAt`). Of the
+ * years 2000 to 2099: any other is a sender's mistake, and one far ahead would be the latest event for ever.
+ */
 export function isOffsetDateTime(text: string): boolean {
   return OFFSET_DATE_TIME.test(text) && isCalendarDate(text.slice(0, 10));
 }

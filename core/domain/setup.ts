@@ -1,7 +1,9 @@
 /** The setup file: couriers, registries, companies and their channels. One schema validates, types and documents it. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { DeliveredTo } from "./event.ts";
 import { type Fault, listFaults } from "./fault.ts";
+import { naturalKey, OrderInput, withoutNullMembers } from "./order.ts";
 import { LANGUAGES } from "./shipment.ts";
 import { StatusSchema } from "./status.ts";
 import { TriggerSchema } from "./trigger.ts";
@@ -9,6 +11,8 @@ import { faultOfWebhookUrl } from "./webhook-url.ts";
 
 /** Document 3, "Limits"; disabled ones count. */
 export const ENDPOINTS_PER_CHANNEL = 5;
+/** Less than what is read of a receiver's answer. */
+const ACKNOWLEDGEMENT_LENGTH = 4_096;
 
 const strict = { additionalProperties: false } as const;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
@@ -20,16 +24,49 @@ const secret = Type.String({ minLength: 8, maxLength: 255 });
 /** Couriers' tokens come from existing contracts: any non-empty text. */
 const token = Type.String({ minLength: 1, maxLength: 255 });
 
+/** Rules one catalogue entry may hold. */
+export const RULES_PER_CODE = 50;
+/** Document 2, "Status mapping": a code has at most 64 characters. */
+export const STATUS_CODE_LENGTH = 64;
+
+export const SetupMappingRule = Type.Object(
+  {
+    reasonCode: optional(Type.String({ minLength: 1, maxLength: 64 })),
+    isReturn: optional(Type.Boolean({ description: "an event that does not say so is no return" })),
+    deliveredTo: optional(DeliveredTo),
+    status: StatusSchema,
+    statusDetail: optional(Type.Integer({ minimum: 0 })),
+    terminal: optional(Type.Boolean({ description: "absent = as the entry says" })),
+  },
+  { ...strict, description: "met when all of its conditions are; it has one at least" },
+);
+export type SetupMappingRule = Static<typeof SetupMappingRule>;
+
 export const SetupCatalogueEntry = Type.Object(
   {
-    code: Type.String({ minLength: 1, maxLength: 64 }),
+    code: Type.String({ minLength: 1, maxLength: STATUS_CODE_LENGTH }),
     description: Type.String({ maxLength: 500 }),
     terminal: Type.Boolean(),
     status: optional(StatusSchema),
     statusDetail: optional(Type.Integer({ minimum: 0 })),
+    rules: optional(
+      Type.Array(SetupMappingRule, {
+        maxItems: RULES_PER_CODE,
+        description: "narrower mappings: the first one met wins, else the entry's own",
+      }),
+    ),
   },
   strict,
 );
+export type SetupCatalogueEntry = Static<typeof SetupCatalogueEntry>;
+
+/** SHA-256 of a certificate in hex, with or without colons. */
+const fingerprint = Type.String({ pattern: "^([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$" });
+/** A distinguished name such as `CN=push.gls.example,O=GLS,C=IT`; the order of its parts does not count. */
+const subject = Type.String({ minLength: 3, maxLength: 500, pattern: "=" });
+/** More than one during a change of certificates. */
+const oneOrMore = <T extends TSchema>(schema: T) =>
+  Type.Union([schema, Type.Array(schema, { minItems: 1, maxItems: 10 })]);
 
 export const SetupCourier = Type.Object(
   {
@@ -40,12 +77,26 @@ export const SetupCourier = Type.Object(
     tokens: Type.Array(token, { minItems: 1, maxItems: 10 }),
     signingSecrets: optional(Type.Array(token, { maxItems: 10 })),
     signatureRequired: optional(Type.Boolean()),
+    /** OAuth 2.0 client credentials, beside the tokens; null switches them off. */
+    oauth: optional(
+      Type.Union([Type.Object({ clientId: text, clientSecret: secret }, strict), Type.Null()]),
+    ),
+    /** Client certificates one of which every request must come with; null switches it off. */
+    mtls: optional(
+      Type.Union([
+        Type.Object(
+          { subject: optional(oneOrMore(subject)), fingerprint: optional(oneOrMore(fingerprint)) },
+          { ...strict, minProperties: 1 },
+        ),
+        Type.Null(),
+      ]),
+    ),
     allowedIps: optional(Type.Array(text, { maxItems: 1_000 })),
     rateLimit: optional(
       Type.Object(
         {
-          perSecond: Type.Number({ exclusiveMinimum: 0, maximum: 100_000 }),
-          burst: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+          perSecond: optional(Type.Number({ exclusiveMinimum: 0, maximum: 100_000 })),
+          burst: optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
         },
         strict,
       ),
@@ -54,6 +105,13 @@ export const SetupCourier = Type.Object(
       Type.Union([Type.Literal("none"), Type.Literal("sync"), Type.Literal("deferred")]),
     ),
     stockReleaseNeedsDate: optional(Type.Boolean()),
+    stockReleaseUrl: optional(
+      Type.String({
+        pattern: "^(https?://.+)?$",
+        maxLength: 2_048,
+        description: "gateway that stock releases are posted to; empty = none",
+      }),
+    ),
     catalogue: optional(Type.Array(SetupCatalogueEntry, { maxItems: 5_000 })),
   },
   strict,
@@ -74,6 +132,8 @@ export const SetupStatusDetail = Type.Object(
   strict,
 );
 
+export const AlertEmail = Type.String({ maxLength: 255, pattern: "^[^\\s@]+@[^\\s@]+$" });
+
 export const SetupWebhook = Type.Object(
   {
     code,
@@ -81,7 +141,10 @@ export const SetupWebhook = Type.Object(
     trigger: optional(TriggerSchema),
     statuses: optional(Type.Array(StatusSchema)),
     include: optional(Type.Array(Type.Literal("consignee"))),
-    alertEmail: Type.String({ maxLength: 255, pattern: "^[^\\s@]+@[^\\s@]+$" }),
+    alertEmail: AlertEmail,
+    standardWebhooks: optional(
+      Type.Boolean({ description: "send the headers of the Standard Webhooks specification too" }),
+    ),
     secret: optional(Type.String({ pattern: "^whsec_[0-9a-f]{64}$" })),
   },
   strict,
@@ -120,17 +183,7 @@ const Template = Type.Object(
   strict,
 );
 
-/** Orders and sandbox rows belong to their own resources; the setup file carries them in those resources' shapes. */
-const Order = Type.Object({
-  source: Type.String({ minLength: 1, maxLength: 50 }),
-  reference: Type.String({ minLength: 1, maxLength: 50 }),
-  orderId: optional(text),
-  createdAt: optional(Type.String({ format: "offset-date-time" })),
-  consignee: optional(Type.Object({})),
-  parcels: optional(Type.Array(Type.Object({}))),
-  items: optional(Type.Array(Type.Object({}))),
-});
-
+/** Sandbox rows belong to their own resource; the setup file carries them in its shape. */
 const SandboxRow = Type.Object(
   {
     id: Type.Integer({ minimum: 1 }),
@@ -172,8 +225,8 @@ export const SetupChannel = Type.Object(
     rateLimit: optional(
       Type.Object(
         {
-          bucketSize: Type.Integer({ minimum: 1, maximum: 10_000_000 }),
-          refillRate: Type.Integer({ minimum: 1, maximum: 10_000_000 }),
+          bucketSize: optional(Type.Integer({ minimum: 1, maximum: 10_000_000 })),
+          refillRate: optional(Type.Integer({ minimum: 1, maximum: 10_000_000 })),
         },
         strict,
       ),
@@ -226,9 +279,15 @@ export const SetupChannel = Type.Object(
     ),
     webhooks: optional(Type.Array(SetupWebhook, { maxItems: ENDPOINTS_PER_CHANNEL })),
     webhookV1: optional(
-      Type.Object({ url: Type.String({ minLength: 1 }), acknowledgement: Type.String() }, strict),
+      Type.Object(
+        {
+          url: Type.String({ minLength: 1 }),
+          acknowledgement: Type.String({ maxLength: ACKNOWLEDGEMENT_LENGTH }),
+        },
+        strict,
+      ),
     ),
-    orders: optional(Type.Array(Order)),
+    orders: optional(Type.Array(OrderInput)),
     sandbox: optional(Type.Array(SandboxRow)),
   },
   strict,
@@ -272,15 +331,64 @@ const SETUP_FAULTS_LISTED = 200;
 
 const checker = TypeCompiler.Compile(SetupFile);
 
+/** Null members of orders count as absent; whatever has another shape is left to the check. */
+export function withoutOrderNulls(value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  return mapList(value, "companies", (company) =>
+    mapList(company, "channels", (channel) => mapList(channel, "orders", withoutNullMembers)),
+  );
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function isRecord(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function mapList(owner: Members, name: string, change: (item: Members) => Members): Members {
+  const list = owner[name];
+  if (!Array.isArray(list)) return owner;
+  return { ...owner, [name]: list.map((item) => (isRecord(item) ? change(item) : item)) };
+}
+
 /** Every fault of a setup file with its JSON path; empty when it can be applied. */
 export function checkSetup(value: unknown): Fault[] {
-  if (!checker.Check(value)) return listFaults(checker.Errors(value), SETUP_FAULTS_LISTED);
+  const faults = checker.Check(value) ? [] : listFaults(checker.Errors(value), SETUP_FAULTS_LISTED);
+  const file = wellFormedPart(value, faults);
+  return file === null ? faults : [...faults, ...checkNames(file)];
+}
+
+/**
+ * A file without the list items that the faults stand in, so that the rest can be judged too: their places stay as
+ * holes, so that the paths of the others do not move. Null where nothing is left to judge.
+ */
+export function wellFormedPart(value: unknown, faults: readonly Fault[]): SetupFile | null {
+  if (faults.some(({ path }) => path === "")) return null;
+  const file = structuredClone(value) as SetupFile;
+  for (const { path } of faults) cutOut(file, path.match(/[^.[\]]+/g) ?? []);
+  return file;
+}
+
+/** Deletes the innermost list item on a path, or its first member where it passes no list. */
+function cutOut(file: object, path: readonly string[]): void {
+  let at: unknown = file;
+  let item: { in: object; key: string } | null = path[0] ? { in: file, key: path[0] } : null;
+  for (const key of path) {
+    if (typeof at !== "object" || at === null) break;
+    if (Array.isArray(at)) item = { in: at, key };
+    at = (at as Record<string, unknown>)[key];
+  }
+  if (item) delete (item.in as Record<string, unknown>)[item.key];
+}
+
+function checkNames(value: SetupFile): Fault[] {
   return [
     ...repeated("couriers", value.couriers, ({ code: name }) => name),
     ...repeated("platforms", value.platforms, (name) => name),
     ...repeated("statusDetails", value.statusDetails, ({ id }) => String(id)),
     ...repeated("companies", value.companies, ({ code: name }) => name),
     ...repeatedTokens(value.couriers ?? []),
+    ...repeatedClients(value.couriers ?? []),
     ...(value.couriers ?? []).flatMap(checkCatalogue),
     ...(value.companies ?? []).flatMap((company, at) => checkCompany(company, `companies[${at}]`)),
     ...repeatedChannels(value.companies ?? []),
@@ -305,6 +413,17 @@ function clash(path: string, message: string): Fault {
   return { path, code: "NOT_ALLOWED", message };
 }
 
+/** Merchants name couriers by them in any case: one text must mean one courier of the channel. */
+function repeatedTranscodings(channel: SetupChannel, path: string): Fault[] {
+  const all = (channel.couriers ?? []).flatMap(({ transcodings = [] }, at) =>
+    transcodings.map((text, index) => ({
+      value: text.toLowerCase(),
+      path: `${path}.couriers[${at}].transcodings[${index}]`,
+    })),
+  );
+  return sharedTexts(all, "A transcoding means one courier.");
+}
+
 function checkCatalogue(courier: SetupCourier, at: number): Fault[] {
   const path = `couriers[${at}].catalogue`;
   const orphaned = (courier.catalogue ?? []).flatMap((entry, index) =>
@@ -312,17 +431,42 @@ function checkCatalogue(courier: SetupCourier, at: number): Fault[] {
       ? [clash(`${path}[${index}].statusDetail`, "A detail needs a status.")]
       : [],
   );
-  return [...repeated(path, courier.catalogue, ({ code: name }) => name), ...orphaned];
+  const rules = (courier.catalogue ?? []).flatMap((entry, index) =>
+    checkRules(entry.rules ?? [], `${path}[${index}].rules`),
+  );
+  return [...repeated(path, courier.catalogue, ({ code: name }) => name), ...orphaned, ...rules];
+}
+
+/** A rule without a condition, or with those of an earlier one, could never be told from what stands beside it. */
+export function checkRules(rules: readonly SetupMappingRule[], path: string): Fault[] {
+  const seen = new Set<string>();
+  return rules.flatMap(({ reasonCode, isReturn, deliveredTo }, at) => {
+    const conditions = [reasonCode, isReturn, deliveredTo];
+    if (conditions.every((one) => one === undefined)) {
+      return [clash(`${path}[${at}]`, "A rule needs a reasonCode, isReturn or deliveredTo.")];
+    }
+    const text = JSON.stringify(conditions);
+    if (seen.has(text)) return [clash(`${path}[${at}]`, "An earlier rule has these conditions.")];
+    seen.add(text);
+    return [];
+  });
 }
 
 function repeatedTokens(couriers: readonly SetupCourier[]): Fault[] {
   const all = couriers.flatMap(({ tokens }, at) =>
     tokens.map((value, index) => ({ value, path: `couriers[${at}].tokens[${index}]` })),
   );
-  return sharedSecrets(all, "A token identifies one courier.");
+  return sharedTexts(all, "A token identifies one courier.");
 }
 
-function sharedSecrets(all: ReadonlyArray<{ value: string; path: string }>, why: string): Fault[] {
+function repeatedClients(couriers: readonly SetupCourier[]): Fault[] {
+  const all = couriers.flatMap(({ oauth }, at) =>
+    oauth ? [{ value: oauth.clientId, path: `couriers[${at}].oauth.clientId` }] : [],
+  );
+  return sharedTexts(all, "A client id identifies one courier.");
+}
+
+function sharedTexts(all: ReadonlyArray<{ value: string; path: string }>, why: string): Fault[] {
   const seen = new Set<string>();
   return all.flatMap(({ value, path }) => {
     if (seen.has(value)) return [clash(path, `${why} This one stands in the file twice.`)];
@@ -345,9 +489,14 @@ function repeatedChannels(companies: readonly SetupCompany[]): Fault[] {
     ),
   );
   return [
-    ...sharedSecrets(codes, "A channel code is unique across companies."),
-    ...sharedSecrets(keys, "An API key identifies one channel."),
+    ...sharedTexts(codes, "A channel code is unique across companies."),
+    ...sharedTexts(keys, "An API key identifies one channel."),
   ];
+}
+
+function checkWebhookV1({ webhookV1 }: SetupChannel, path: string): Fault[] {
+  const message = webhookV1 ? faultOfWebhookUrl(webhookV1.url, ["https:", "http:"]) : null;
+  return message === null ? [] : [{ path: `${path}.webhookV1.url`, code: "BAD_FORMAT", message }];
 }
 
 function checkCompany(company: SetupCompany, path: string): Fault[] {
@@ -358,12 +507,12 @@ function checkCompany(company: SetupCompany, path: string): Fault[] {
       return [
         ...repeated(`${here}.apiKeys`, channel.apiKeys, ({ code: name }) => name),
         ...repeated(`${here}.couriers`, channel.couriers, ({ code: name }) => name),
+        ...repeatedTranscodings(channel, here),
         ...repeated(`${here}.webhooks`, channel.webhooks, ({ code: name }) => name),
-        ...repeated(
-          `${here}.orders`,
-          channel.orders,
-          (order) => `${order.source}|${order.reference}`,
+        ...repeated(`${here}.orders`, channel.orders, ({ source, reference }) =>
+          naturalKey(source, reference),
         ),
+        ...checkWebhookV1(channel, here),
         ...(channel.webhooks ?? []).flatMap(({ url }, index) => {
           const message = faultOfWebhookUrl(url);
           const at = `${here}.webhooks[${index}].url`;

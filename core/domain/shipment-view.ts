@@ -58,6 +58,8 @@ export type ShipmentSummary = Static<typeof ShipmentSummary>;
 export interface ViewNames {
   readonly courierName: string;
   readonly statusDetail: SetupStatusDetail | undefined;
+  /** Null = the shipment has no tracking page. */
+  readonly trackingUrl?: string | null;
 }
 
 /** @param statusUpdatedAtMs null until a carrier event changes the status */
@@ -73,7 +75,7 @@ export function shipmentSummary(
     id: record.id,
     channelId: record.channelId,
     trackingNumber: record.trackingNumber,
-    trackingUrl: null,
+    trackingUrl: names.trackingUrl ?? null,
     courier: record.courier,
     courierName: names.courierName,
     status,

@@ -5,11 +5,16 @@ import { instantOf, romeDate } from "./rome-time.ts";
 
 /** Document 1, "Limits". */
 export const SHIPMENTS_PER_CREATE = 100;
+export const SHIPMENTS_PER_IMPORT = 5_000;
 export const PARCELS_PER_SHIPMENT = 100;
 export const ORDER_ITEMS_PER_SHIPMENT = 500;
 /** Bounds of fields that document 1 leaves open. */
 const SHORT = 255;
 const LONG = 2_000;
+
+/** Begins and ends with a visible character and holds no control character: carriers could never send it else. */
+const PRINTABLE =
+  "^[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f])?$";
 
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const short = Type.String({ maxLength: SHORT });
@@ -76,7 +81,7 @@ export type OrderItem = Static<typeof OrderItem>;
 
 /** One item of `POST /v2/shipments`; a null member counts as absent. */
 export const ShipmentInput = Type.Object({
-  trackingNumber: Type.String({ minLength: 1, maxLength: 50 }),
+  trackingNumber: Type.String({ minLength: 1, maxLength: 50, pattern: PRINTABLE }),
   courier: Type.String({ minLength: 1, maxLength: SHORT }),
   shipDate: date,
   orderReference: optional(short),
@@ -151,6 +156,8 @@ export interface ShipmentRecord extends Omit<ShipmentInput, "planning" | "langua
   readonly language: Language;
   readonly planning: Planning;
   readonly createdAtMs: number;
+  /** Random part of the tracking page's address; absent where the channel had no tracking page at creation. */
+  readonly trackingToken?: string;
 }
 
 export interface Planning {

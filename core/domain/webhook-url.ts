@@ -3,12 +3,20 @@
 /** Document 3, "Limits". */
 export const WEBHOOK_URL_LENGTH = 2_048;
 
-/** Why the text cannot be an endpoint's url, or null when it can. */
-export function faultOfWebhookUrl(text: string): string | null {
+/**
+ * Why the text cannot be an endpoint's url, or null when it can.
+ * @param protocols webhooks v1 may use `http:` too
+ */
+export function faultOfWebhookUrl(
+  text: string,
+  protocols: readonly string[] = ["https:"],
+): string | null {
   if (text.length > WEBHOOK_URL_LENGTH) return `At most ${WEBHOOK_URL_LENGTH} characters.`;
   if (!URL.canParse(text)) return "Not an absolute URL.";
   const url = new URL(text);
-  if (url.protocol !== "https:") return "Only https:// is accepted.";
+  if (!protocols.includes(url.protocol)) {
+    return `Only ${protocols.map((one) => `${one}//`).join(" or ")} is accepted.`;
+  }
   if (url.username !== "" || url.password !== "") return "No credentials in the URL.";
   return null;
 }

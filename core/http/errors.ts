@@ -13,6 +13,15 @@ export function toProblem(error: unknown, redis: Redis, log: Log): Problem {
       headers: { "retry-after": RETRY_AFTER_SECONDS },
     });
   }
-  log.error({ err: error }, "unexpected error");
+  log.error(toldOf(error), "unexpected error");
   return new Problem(500, "INTERNAL_ERROR", "An unexpected error on our side.");
+}
+
+/** An answer that breaks its own schema is told by the place: the error carries the values, which may be personal data. */
+function toldOf(error: unknown): object {
+  const { code, valueError } = error as {
+    readonly code?: unknown;
+    readonly valueError?: { readonly path?: string };
+  };
+  return code === "VALIDATION" ? { code, path: valueError?.path } : { err: error };
 }

@@ -1,7 +1,8 @@
 /** `GET /healthz`, `/readyz` and `/metrics`, the same on every port. */
 import { Elysia } from "elysia";
-import { groupLag, groupLagSeconds, registry } from "#core/metrics.ts";
+import { groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client.ts";
+import { readLedger } from "#core/redis/ledger.ts";
 import { readLags } from "#core/redis/streams.ts";
 
 export function ops(redis: Redis) {
@@ -14,7 +15,7 @@ export function ops(redis: Redis) {
       return { status: "not ready", reason };
     })
     .get("/metrics", async () => {
-      await measureLags(redis);
+      await Promise.all([measureLags(redis), measureLedger(redis)]);
       const body = await registry.metrics();
       return new Response(body, { headers: { "content-type": registry.contentType } });
     });
@@ -36,5 +37,15 @@ async function measureLags(redis: Redis): Promise<void> {
   for (const { log, group, entries, seconds } of lags) {
     groupLag.set({ log, group }, entries);
     groupLagSeconds.set({ log, group }, seconds);
+  }
+}
+
+async function measureLedger(redis: Redis): Promise<void> {
+  const ledger = await readLedger(redis).catch(() => null);
+  if (!ledger) return;
+  const { couriers: _, notSent, ...entries } = ledger;
+  for (const [entry, count] of Object.entries(entries)) ledgerEntries.set({ entry }, count);
+  for (const [reason, count] of Object.entries(notSent)) {
+    ledgerEntries.set({ entry: `not_sent_${reason}` }, count);
   }
 }

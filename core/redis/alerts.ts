@@ -38,6 +38,32 @@ export async function readAlerts(redis: Redis, limit: number): Promise<Alert[]> 
   );
 }
 
+/** Taken out for good. */
 export async function removeAlert(redis: Redis, { partition, id }: Alert): Promise<void> {
-  await redis.xDel(webhookKeys(partition).alerts, id);
+  const { alerts, alertClaim } = webhookKeys(partition);
+  await redis.multi().xDel(alerts, id).del(alertClaim(id)).exec();
+}
+
+/** @returns false when another process has it or has done it, or when its next try is not due yet */
+export async function claimAlert(
+  redis: Redis,
+  { partition, id }: Alert,
+  claimMs: number,
+): Promise<boolean> {
+  const { alerts, alertClaim } = webhookKeys(partition);
+  const key = alertClaim(id);
+  if ((await redis.set(key, "1", { NX: true, PX: claimMs })) === null) return false;
+  // The claim goes with the alert: one that was mailed since it was read can be claimed, but is not there any more.
+  if ((await redis.xRange(alerts, id, id))?.length) return true;
+  await redis.del(key);
+  return false;
+}
+
+/** Nobody takes the alert before this time has passed. */
+export async function postponeAlert(
+  redis: Redis,
+  { partition, id }: Alert,
+  waitMs: number,
+): Promise<void> {
+  await redis.set(webhookKeys(partition).alertClaim(id), "1", { PX: waitMs });
 }

@@ -1,21 +1,31 @@
 /** Applies a setup file. Twice changes nothing the second time; a faulty file changes nothing at all. */
 import { createHash } from "node:crypto";
+import { type Cidr, parseCidr } from "#core/config.ts";
 import type { Fault } from "#core/domain/fault.ts";
-import type { CatalogueEntry } from "#core/domain/map-status.ts";
+import { isGeneric, type LabelCarriers } from "#core/domain/label-carrier.ts";
+import { type CatalogueEntry, sameMapping } from "#core/domain/map-status.ts";
+import { mergeCatalogue } from "#core/domain/merge-catalogue.ts";
 import {
   checkSetup,
   ENDPOINTS_PER_CHANNEL,
   SCOPES,
   type SetupApiKey,
+  type SetupCatalogueEntry,
   type SetupChannel,
   type SetupCompany,
   type SetupCourier,
   type SetupFile,
   type SetupStatusDetail,
   type SetupWebhook,
+  wellFormedPart,
+  withoutOrderNulls,
 } from "#core/domain/setup.ts";
+import { DEFAULT_STATUS_DETAILS } from "#core/domain/status-details.ts";
 import { hashToken, newToken, type Vault } from "#core/secrets.ts";
+import { isPrivateByItself } from "#core/vetted-address.ts";
 import type { Redis } from "./client.ts";
+import { clientIdOf, courierAccess, listedTokens, textOf } from "./courier-access.ts";
+import { newEndpointId, newWebhookSecret, rotatedSecret } from "./endpoint-entity.ts";
 import {
   type ApiKeyEntity,
   allEntities,
@@ -31,7 +41,10 @@ import {
   saveEntity,
   type TemplateEntity,
 } from "./entities.ts";
-import { companyKeys, companyPartition, SETUP_LOCK_KEY } from "./keys.ts";
+import { companyKeys, companyPartition, DELETED_WEBHOOKS_KEY } from "./keys.ts";
+import { putOrders } from "./orders.ts";
+import { activateRemap, announceRemap, catalogueOf } from "./remaps.ts";
+import { underSetupLock } from "./setup-lock.ts";
 
 export class SetupFaults extends Error {
   constructor(readonly faults: readonly Fault[]) {
@@ -55,64 +68,39 @@ export interface Applied {
   readonly generated: readonly GeneratedSecret[];
 }
 
-/** Document 3, "Limits": the old secret signs for 24 hours more after a rotation. */
-export const SECRET_OVERLAP_MS = 86_400_000;
-const LOCK_MS = 60_000;
-const LOCK_RETRY_MS = 100;
-
-/** The built-in list of status details; a setup file adds to it and replaces by id. Id 0 = none. */
-const DEFAULT_STATUS_DETAILS: readonly SetupStatusDetail[] = [
-  detail(1, "EXCEPTION", "Indirizzo errato o incompleto", "Wrong or incomplete address"),
-  detail(2, "FAILED_ATTEMPT", "Destinatario assente", "Recipient absent"),
-  detail(3, "EXCEPTION", "Rifiutata dal destinatario", "Refused by the recipient"),
-  { ...detail(4, "EXCEPTION", "In giacenza", "Held in depot"), heldInDepot: true },
-  detail(5, "EXCEPTION", "Danneggiata", "Damaged"),
-  detail(6, "EXCEPTION", "Smarrita", "Lost"),
-  detail(7, "DELAY", "Ritardo del corriere", "Carrier delay"),
-  detail(8, "EXCEPTION", "Ferma in dogana", "Held at customs"),
-];
-
-function detail(
-  id: number,
-  status: NonNullable<SetupStatusDetail["status"]>,
-  it: string,
-  en: string,
-): SetupStatusDetail {
-  return { id, status, heldInDepot: false, description: { it, en } };
-}
-
 /**
  * @throws {SetupFaults} with every fault of the file; nothing has been changed then
  */
 export async function applySetup(
   redis: Redis,
   vault: Vault,
-  file: unknown,
+  given: unknown,
   nowMs: number,
+  world: SetupWorld = {},
 ): Promise<Applied> {
+  const file = withoutOrderNulls(given);
   const faults = checkSetup(file);
-  if (faults.length > 0) throw new SetupFaults(faults);
-  const lock = await takeLock(redis);
-  try {
+  const wellFormed = wellFormedPart(file, faults);
+  // Processes that start together apply the same file one after the other.
+  return underSetupLock(redis, async () => {
     const stored = await readStored(redis);
-    const unknown = checkReferences(file as SetupFile, stored);
-    if (unknown.length > 0) throw new SetupFaults(unknown);
+    const unknown = wellFormed ? checkReferences(wellFormed, stored, world) : [];
+    if (faults.length + unknown.length > 0) throw new SetupFaults([...faults, ...unknown]);
     const application = createApplication(redis, vault, stored, nowMs);
     await application.apply(file as SetupFile);
     return application.result();
-  } finally {
-    if ((await redis.get(SETUP_LOCK_KEY)) === lock) await redis.del(SETUP_LOCK_KEY);
-  }
+  });
 }
 
-/** Processes that start together apply the same file one after the other. */
-async function takeLock(redis: Redis): Promise<string> {
-  const owner = newToken("");
-  while ((await redis.set(SETUP_LOCK_KEY, owner, { NX: true, PX: LOCK_MS })) === null) {
-    await Bun.sleep(LOCK_RETRY_MS);
-  }
-  return owner;
+/** What of the installation's own configuration a file must agree with. */
+export interface SetupWorld {
+  /** Default: the generic carrier alone. */
+  readonly isLabelCarrier?: LabelCarriers;
+  /** Private networks that webhooks may reach all the same. */
+  readonly webhookAllowedCidrs?: readonly Cidr[];
 }
+
+const NO_NETWORK = "An address or a network such as 10.0.0.0/8 or fd00::/8.";
 
 interface Stored {
   readonly couriers: ReadonlyMap<string, CourierEntity>;
@@ -123,10 +111,12 @@ interface Stored {
   readonly endpoints: ReadonlyMap<string, EndpointEntity>;
   readonly templates: ReadonlyMap<string, TemplateEntity>;
   readonly registry: RegistryEntity | undefined;
+  /** Endpoints that the panel deleted: fingerprint of the file's entry, which does not bring them back. */
+  readonly deletedWebhooks: ReadonlyMap<string, string>;
 }
 
 async function readStored(redis: Redis): Promise<Stored> {
-  const [couriers, companies, boxes, channels, apiKeys, endpoints, templates, [registry]] =
+  const [couriers, companies, boxes, channels, apiKeys, endpoints, templates, [registry], deleted] =
     await Promise.all([
       allEntities(redis, "courier"),
       allEntities(redis, "company"),
@@ -136,6 +126,7 @@ async function readStored(redis: Redis): Promise<Stored> {
       allEntities(redis, "endpoint"),
       allEntities(redis, "template"),
       allEntities(redis, "registry"),
+      redis.hGetAll(DELETED_WEBHOOKS_KEY),
     ]);
   return {
     couriers: new Map(couriers.map((one) => [one.code, one])),
@@ -146,6 +137,7 @@ async function readStored(redis: Redis): Promise<Stored> {
     endpoints: new Map(endpoints.map((one) => [`${one.channelId}:${one.code}`, one])),
     templates: new Map(templates.map((one) => [templateId(one), one])),
     registry,
+    deletedWebhooks: new Map(Object.entries(deleted)),
   };
 }
 
@@ -154,16 +146,24 @@ function templateId({ channelId, event, language }: TemplateEntity): string {
 }
 
 /** What the file names must exist, in the file or from before. */
-function checkReferences(file: SetupFile, stored: Stored): Fault[] {
+function checkReferences(
+  file: SetupFile,
+  stored: Stored,
+  { isLabelCarrier = isGeneric, webhookAllowedCidrs = [] }: SetupWorld,
+): Fault[] {
   const couriers = new Set([
     ...stored.couriers.keys(),
     ...(file.couriers ?? []).map(({ code }) => code),
   ]);
+  const platforms = new Set(mergedPlatforms(file, stored.registry));
   const details = new Set(mergedDetails(file, stored.registry).map(({ id }) => id));
   const tokens = new Map(
     [...stored.couriers.values()].flatMap((courier) =>
-      parse<string[]>(courier.tokenHashes).map((hash) => [hash, courier.code] as const),
+      listedTokens(courier).map((hash) => [hash, courier.code] as const),
     ),
+  );
+  const clients = new Map(
+    [...stored.couriers.values()].map((courier) => [clientIdOf(courier), courier.code] as const),
   );
   const keys = new Map([...stored.apiKeys].map(([owner, key]) => [key.hash, owner]));
   const inCouriers = (file.couriers ?? []).flatMap((courier, at) => [
@@ -173,15 +173,19 @@ function checkReferences(file: SetupFile, stored: Stored): Fault[] {
         ? []
         : [notAllowed(`couriers[${at}].tokens[${index}]`, "The token is another courier's.")];
     }),
-    ...(courier.catalogue ?? []).flatMap(({ statusDetail = 0 }, index) =>
-      statusDetail === 0 || details.has(statusDetail)
+    ...(courier.allowedIps ?? []).flatMap((text, index): Fault[] =>
+      parseCidr(text)
         ? []
         : [
-            notAllowed(
-              `couriers[${at}].catalogue[${index}].statusDetail`,
-              `No status detail ${statusDetail}.`,
-            ),
+            {
+              ...notAllowed(`couriers[${at}].allowedIps[${index}]`, NO_NETWORK),
+              code: "BAD_FORMAT",
+            },
           ],
+    ),
+    ...clientFaults(courier, clients, `couriers[${at}].oauth.clientId`),
+    ...(courier.catalogue ?? []).flatMap((entry, index) =>
+      detailFaults(entry, details, `couriers[${at}].catalogue[${index}]`),
     ),
   ]);
   const inChannels = (file.companies ?? []).flatMap((company, at) =>
@@ -191,12 +195,25 @@ function checkReferences(file: SetupFile, stored: Stored): Fault[] {
       const foreign = owner && stored.companies.get(company.code)?.id !== owner.companyId;
       return [
         ...(foreign ? [notAllowed(`${path}.code`, "The channel is another company's.")] : []),
-        ...checkEndpointCount(channel, owner?.id, stored.endpoints, path),
+        ...checkEndpointCount(channel, owner?.id, stored, path),
+        ...(channel.webhooks ?? []).flatMap(({ url }, index) =>
+          isPrivateByItself(url, webhookAllowedCidrs)
+            ? [notAllowed(`${path}.webhooks[${index}].url`, "The host is not public.")]
+            : [],
+        ),
         ...(channel.couriers ?? []).flatMap(({ code }, index) =>
-          couriers.has(code)
+          couriers.has(code) || isLabelCarrier(code)
             ? []
             : [notAllowed(`${path}.couriers[${index}].code`, `No courier ${code}.`)],
         ),
+        ...(channel.orders ?? []).flatMap((order, index) => [
+          ...(platforms.has(order.source)
+            ? []
+            : [notAllowed(`${path}.orders[${index}].source`, `No platform ${order.source}.`)]),
+          ...(order.courier === undefined || couriers.has(order.courier)
+            ? []
+            : [notAllowed(`${path}.orders[${index}].courier`, `No courier ${order.courier}.`)]),
+        ]),
         ...(channel.apiKeys ?? []).flatMap(({ code, key }, index) => {
           const known = key === undefined ? undefined : keys.get(hashToken(key));
           return known === undefined || known === `${owner?.id}:${code}`
@@ -209,15 +226,49 @@ function checkReferences(file: SetupFile, stored: Stored): Fault[] {
   return [...inCouriers, ...inChannels];
 }
 
+/** Details that an entry or one of its rules names and the registry does not have. */
+export function detailFaults(
+  entry: Pick<SetupCatalogueEntry, "statusDetail" | "rules">,
+  details: ReadonlySet<number>,
+  path: string,
+): Fault[] {
+  const named = [
+    { statusDetail: entry.statusDetail ?? 0, at: path },
+    ...(entry.rules ?? []).map(({ statusDetail = 0 }, index) => ({
+      statusDetail,
+      at: `${path}.rules[${index}]`,
+    })),
+  ];
+  return named.flatMap(({ statusDetail, at }) =>
+    statusDetail === 0 || details.has(statusDetail)
+      ? []
+      : [notAllowed(`${at}.statusDetail`, `No status detail ${statusDetail}.`)],
+  );
+}
+
+function clientFaults(
+  { code, oauth }: SetupCourier,
+  owners: ReadonlyMap<string | null, string>,
+  path: string,
+): Fault[] {
+  const owner = oauth ? owners.get(oauth.clientId) : undefined;
+  return owner === undefined || owner === code
+    ? []
+    : [notAllowed(path, "The client id is another courier's.")];
+}
+
 /** Document 3, "Limits": endpoints per channel, those the file does not name included. */
 function checkEndpointCount(
   { webhooks = [] }: SetupChannel,
   channelId: number | undefined,
-  stored: Stored["endpoints"],
+  { endpoints, deletedWebhooks }: Stored,
   path: string,
 ): Fault[] {
-  const own = [...stored.values()].filter((endpoint) => endpoint.channelId === channelId);
-  const codes = new Set([...own, ...webhooks].map(({ code }) => code));
+  const own = [...endpoints.values()].filter((endpoint) => endpoint.channelId === channelId);
+  const wanted = webhooks.filter(
+    (webhook) => deletedWebhooks.get(`${channelId}:${webhook.code}`) !== fingerprintOf(webhook),
+  );
+  const codes = new Set([...own, ...wanted].map(({ code }) => code));
   return codes.size <= ENDPOINTS_PER_CHANNEL
     ? []
     : [{ path: `${path}.webhooks`, code: "TOO_MANY", message: "At most 5 endpoints a channel." }];
@@ -225,6 +276,11 @@ function checkEndpointCount(
 
 function notAllowed(path: string, message: string): Fault {
   return { path, code: "NOT_ALLOWED", message };
+}
+
+function mergedPlatforms(file: SetupFile, registry: RegistryEntity | undefined): string[] {
+  const before = registry ? parse<string[]>(registry.platforms) : [];
+  return [...new Set([...before, ...(file.platforms ?? [])])];
 }
 
 function mergedDetails(file: SetupFile, registry: RegistryEntity | undefined): SetupStatusDetail[] {
@@ -241,7 +297,8 @@ function mergeBy<T extends object>(
   key: (item: T) => string,
 ): T[] {
   const merged = new Map(before.map((item) => [key(item), item]));
-  for (const item of after) merged.set(key(item), { ...merged.get(key(item)), ...item });
+  // A faulty item leaves a hole in its list, which is passed over.
+  after.forEach((item) => void merged.set(key(item), { ...merged.get(key(item)), ...item }));
   return [...merged.values()];
 }
 
@@ -251,6 +308,7 @@ function parse<T>(text: string): T {
 
 function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: number) {
   const generated: GeneratedSecret[] = [];
+  const remaps: string[] = [];
   let written = 0;
 
   async function save<T extends object>(
@@ -266,19 +324,16 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
 
   async function applyCourier(courier: SetupCourier): Promise<void> {
     const before = stored.couriers.get(courier.code);
-    const catalogue = mergeBy<CatalogueEntry>(
-      before ? parse(before.catalogue) : [],
-      (courier.catalogue ?? []) as CatalogueEntry[],
-      ({ code }) => code,
-    );
+    const entries = before ? catalogueOf(before) : [];
+    const said = before?.setupCatalogue ? parse<SetupCatalogueEntry[]>(before.setupCatalogue) : [];
+    const catalogue = mergeCatalogue({ entries, said }, courier.catalogue ?? []);
+    if (before) await announceRemapped(courier.code, entries, catalogue.entries);
     await save("courier", courier.code, before, {
       number: before?.number ?? (await nextId(redis, "courier")),
       code: courier.code,
       name: courier.name ?? before?.name ?? courier.code,
       environment: courier.environment ?? before?.environment ?? "production",
-      acceptingEvents: courier.acceptingEvents ?? before?.acceptingEvents ?? true,
-      tokenHashes: JSON.stringify(courier.tokens.map(hashToken)),
-      signingSecrets: sealList(courier.signingSecrets, before?.signingSecrets),
+      ...courierAccess(courier, before, sealList(courier.signingSecrets, before?.signingSecrets)),
       signatureRequired: courier.signatureRequired ?? before?.signatureRequired ?? false,
       allowedIps: listOf(courier.allowedIps, before?.allowedIps),
       perSecond: courier.rateLimit?.perSecond ?? before?.perSecond ?? 20,
@@ -286,8 +341,26 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       stockRelease: courier.stockRelease ?? before?.stockRelease ?? "none",
       stockReleaseNeedsDate:
         courier.stockReleaseNeedsDate ?? before?.stockReleaseNeedsDate ?? false,
-      catalogue: JSON.stringify(catalogue),
+      stockReleaseUrl: courier.stockReleaseUrl ?? before?.stockReleaseUrl ?? "",
+      catalogue: JSON.stringify(catalogue.entries),
+      setupCatalogue: textOf(catalogue.said),
     } satisfies CourierEntity);
+  }
+
+  /** Codes that the file maps otherwise than before: their shipments are folded anew, as after a panel call. */
+  async function announceRemapped(
+    courier: string,
+    before: readonly CatalogueEntry[],
+    after: readonly CatalogueEntry[],
+  ): Promise<void> {
+    const known = new Map(before.map((entry) => [entry.code, entry]));
+    const entries = after.flatMap((entry) => {
+      const old = known.get(entry.code) ?? null;
+      return sameMapping(old, entry) ? [] : [{ code: entry.code, before: old, after: entry }];
+    });
+    if (entries.length === 0) return;
+    const order = { courier, by: "setup file", entries, reverts: null };
+    remaps.push(await announceRemap(redis, order, nowMs));
   }
 
   /** Sealing is never the same twice: secrets that have not changed keep their sealed text. */
@@ -298,9 +371,8 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
   }
 
   async function applyRegistry(file: SetupFile): Promise<void> {
-    const platforms = stored.registry ? parse<string[]>(stored.registry.platforms) : [];
     await save("registry", "all", stored.registry, {
-      platforms: JSON.stringify([...new Set([...platforms, ...(file.platforms ?? [])])]),
+      platforms: JSON.stringify(mergedPlatforms(file, stored.registry)),
       statusDetails: JSON.stringify(mergedDetails(file, stored.registry)),
     } satisfies RegistryEntity);
   }
@@ -337,7 +409,7 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       companyId,
       code: channel.code,
       name: channel.name ?? before?.name ?? channel.code,
-      active: channel.active ?? before?.active ?? true,
+      ...activation(channel.active, before),
       language: channel.language ?? before?.language ?? "it",
       bucketSize: channel.rateLimit?.bucketSize ?? before?.bucketSize ?? 300,
       refillRate: channel.rateLimit?.refillRate ?? before?.refillRate ?? 150,
@@ -358,7 +430,9 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       await save("template", templateKey, stored.templates.get(templateKey), entity);
     }
     const keys = companyKeys(companyPartition(companyId));
-    await applyRows(keys.orders(id), channel.orders, (o) => `${o.source}|${o.reference}`);
+    const owner = { companyId, channelId: id };
+    const orders = await putOrders(redis, owner, channel.orders ?? [], nowMs);
+    written += orders.filter(({ outcome }) => outcome !== "unchanged").length;
     await applyRows(keys.sandbox(id), channel.sandbox, (row) => String(row.id));
   }
 
@@ -373,6 +447,7 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       active: key.active ?? before?.active ?? true,
       companyWideRead: key.companyWideRead ?? before?.companyWideRead ?? false,
       scopes: listOf(key.scopes, before?.scopes ?? JSON.stringify(SCOPES)),
+      revokedHash: before?.revokedHash ?? "",
     } satisfies ApiKeyEntity);
   }
 
@@ -387,8 +462,13 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
     channelId: number,
     channel: string,
   ): Promise<void> {
-    const before = stored.endpoints.get(`${channelId}:${webhook.code}`);
-    const id = before?.id ?? newToken("ep_").slice(0, 19);
+    const place = `${channelId}:${webhook.code}`;
+    const before = stored.endpoints.get(place);
+    const fileEntry = fingerprintOf(webhook);
+    // What the panel has changed or deleted since stays so until the file's entry itself changes.
+    if (before?.fileEntry === fileEntry) return;
+    if (!before && stored.deletedWebhooks.get(place) === fileEntry) return;
+    const id = before?.id ?? newEndpointId();
     await save("endpoint", id, before, {
       id,
       channelId,
@@ -398,34 +478,37 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       statuses: listOf(webhook.statuses, before?.statuses),
       include: listOf(webhook.include, before?.include),
       alertEmail: webhook.alertEmail,
+      standardWebhooks: webhook.standardWebhooks ?? before?.standardWebhooks ?? false,
       active: before?.active ?? true,
       createdAtMs: before?.createdAtMs ?? nowMs,
+      fileEntry,
       ...webhookSecret(webhook, before, channel),
     } satisfies EndpointEntity);
+    await redis.hDel(DELETED_WEBHOOKS_KEY, place);
   }
 
-  /** Another secret in the file is a rotation: the old one signs for 24 hours more. */
+  /** Another secret in the file than the last time is a rotation: the old one signs for 24 hours more. */
   function webhookSecret(
     { code, secret }: SetupWebhook,
     before: EndpointEntity | undefined,
     channel: string,
-  ): Pick<EndpointEntity, "secret" | "previousSecret" | "previousUntilMs"> {
+  ): Pick<EndpointEntity, "secret" | "previousSecret" | "previousUntilMs" | "fileSecretHash"> {
+    const fileSecretHash = secret === undefined ? "" : hashToken(secret);
     if (before) {
-      if (secret === undefined || vault.open(before.secret) === secret) {
-        const { secret: sealed, previousSecret, previousUntilMs } = before;
-        return { secret: sealed, previousSecret: previousSecret ?? "", previousUntilMs };
-      }
-      return {
-        secret: vault.seal(secret),
-        previousSecret: before.secret,
-        previousUntilMs: nowMs + SECRET_OVERLAP_MS,
-      };
+      const { secret: sealed, previousSecret = "", previousUntilMs } = before;
+      const isKnown =
+        secret === undefined ||
+        before.fileSecretHash === fileSecretHash ||
+        vault.open(sealed) === secret;
+      return isKnown
+        ? { secret: sealed, previousSecret, previousUntilMs, fileSecretHash }
+        : { ...rotatedSecret(sealed, vault.seal(secret), nowMs), fileSecretHash };
     }
-    const value = secret ?? newToken("whsec_");
+    const value = secret ?? newWebhookSecret();
     if (secret === undefined) {
       generated.push({ owner: `channel ${channel}, webhook ${code}`, secret: value });
     }
-    return { secret: vault.seal(value), previousSecret: "", previousUntilMs: 0 };
+    return { secret: vault.seal(value), previousSecret: "", previousUntilMs: 0, fileSecretHash };
   }
 
   /** Rows that the API changes afterwards: written when they are new or when the file itself has changed. */
@@ -435,8 +518,7 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
     field: (row: T) => string,
   ): Promise<void> {
     for (const row of rows ?? []) {
-      const text = JSON.stringify(row);
-      const fingerprint = createHash("sha256").update(text).digest("base64url");
+      const fingerprint = fingerprintOf(row as object);
       const before = await redis.hGet(key, field(row));
       if (before && parse<{ fingerprint: string }>(before).fingerprint === fingerprint) continue;
       await redis.hSet(key, field(row), JSON.stringify({ fingerprint, createdAtMs: nowMs, row }));
@@ -449,15 +531,30 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       await applyRegistry(file);
       for (const courier of file.couriers ?? []) await applyCourier(courier);
       for (const company of file.companies ?? []) await applyCompany(company);
-      if (written > 0) await bumpVersion(redis);
+      if (written === 0) return;
+      const version = await bumpVersion(redis);
+      for (const id of remaps) await activateRemap(redis, id, version);
     },
     result: (): Applied => ({ written, generated }),
   };
 }
 
+/** The panel's word stands until a file says something else than the file before it. */
+function activation(given: boolean | undefined, before: ChannelEntity | undefined) {
+  const last = before?.setupActive ?? "";
+  const current = before?.active ?? true;
+  if (given === undefined) return { active: current, setupActive: last };
+  return { active: last === String(given) ? current : given, setupActive: String(given) };
+}
+
 function withCourierDefaults(courier: object): object {
   const defaults = { transcodings: [], senderAccounts: [], shippingEnabled: true };
   return { ...defaults, labelFormat: "PDF", errorLabel: false, ...courier };
+}
+
+/** Tells whether an entry of the file has changed since it was applied. */
+function fingerprintOf(entry: object): string {
+  return createHash("sha256").update(JSON.stringify(entry)).digest("base64url");
 }
 
 function listOf(given: readonly unknown[] | undefined, before: string | undefined): string {

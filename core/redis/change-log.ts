@@ -1,4 +1,6 @@
 /** The change log: what happened to shipments, read by webhooks, benchmarks and whoever comes next. */
+import type { EventRow } from "#core/domain/event-row.ts";
+import type { StateChange } from "#core/domain/fold.ts";
 import type { LaneRow } from "#core/domain/lane.ts";
 import type { ShipmentMeta } from "#core/domain/shipment.ts";
 import type { Status } from "#core/domain/status.ts";
@@ -23,11 +25,41 @@ export interface Change {
   readonly changed: boolean;
   readonly firstOccurrence: boolean;
   readonly lane: LaneRow | null;
+  /** The facts that the commit added or put right, on its last change; absent = none. */
+  readonly events?: readonly EventRow[];
+  /** The pair stands as it was and only the lane row is put right: nobody is told. */
+  readonly isCorrection?: true;
 }
 
 export type ChangeEntry =
   | { readonly type: "created"; readonly shipmentId: number; readonly meta: ShipmentMeta }
-  | { readonly type: "changed"; readonly shipmentId: number; readonly change: Change };
+  | {
+      readonly type: "changed" | "corrected";
+      readonly shipmentId: number;
+      readonly change: Change;
+    };
+
+/** What one fact did to a shipment, as the log tells it. */
+export function describeChange({
+  fact,
+  changed,
+  firstOccurrence,
+}: Omit<StateChange, "before" | "after">) {
+  const { key, event, occurredAtMs, receivedAtMs, mapping } = fact;
+  return {
+    fact: {
+      key,
+      occurredAtMs,
+      receivedAtMs,
+      courierStatus: event.status.description,
+      place: event.location?.name ?? null,
+      status: mapping?.status ?? null,
+      detail: mapping?.detail ?? 0,
+    },
+    changed,
+    firstOccurrence,
+  };
+}
 
 export function encodeChange(change: Change): string {
   return JSON.stringify(change);
@@ -38,6 +70,10 @@ export function decodeChangeEntry(fields: Readonly<Record<string, string>>): Cha
   const { s, created, change } = fields;
   const shipmentId = Number(s);
   if (created !== undefined) return { type: "created", shipmentId, meta: JSON.parse(created) };
-  if (change !== undefined) return { type: "changed", shipmentId, change: JSON.parse(change) };
+  if (change !== undefined) {
+    const decoded: Change = JSON.parse(change);
+    const type = decoded.isCorrection ? "corrected" : "changed";
+    return { type, shipmentId, change: decoded };
+  }
   throw new Error("a change log entry is neither a creation nor a change");
 }

@@ -1,6 +1,6 @@
 /** The Redis client of every room, one server or a cluster, and the way scripts are run through it. */
 import { createHash } from "node:crypto";
-import { createClient, createCluster } from "redis";
+import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/log.ts";
 
 export type Redis = ReturnType<typeof newClient>;
@@ -19,7 +19,7 @@ const COMMON = { disableOfflineQueue: true } as const;
 export async function connectRedis(address: string, log: Log, waitReplicas = 0): Promise<Redis> {
   const client = newClient(address);
   logInterruptions(client, log);
-  await client.connect();
+  await connectInTime(client);
   if (waitReplicas > 0)
     waits.set(
       client,
@@ -42,7 +42,7 @@ export async function connectCluster(
   Object.defineProperty(cluster, "isReady", { get: () => cluster.isOpen });
   const client = cluster as unknown as Redis;
   logInterruptions(client, log);
-  await client.connect();
+  await connectInTime(client);
   if (waitReplicas > 0) {
     const send = (key: string, ...wait: string[]) => cluster.sendCommand(key, false, wait);
     waits.set(client, (key) => waitOn(waitReplicas, (...wait) => send(key, ...wait))(key));
@@ -68,6 +68,27 @@ function waitOn(replicas: number, send: (...wait: string[]) => Promise<unknown>)
     if (confirmed < replicas) throw new Error(`NOREPLICAS ${confirmed} of ${replicas} confirmed`);
   };
 }
+
+/** The client alone would try for ever: whoever runs the process shall learn that the address is wrong. */
+async function connectInTime(client: Redis): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.reject(new StoreUnreachable(`Redis does not answer within ${CONNECT_LIMIT_MS / 1000} s.`));
+  }, CONNECT_LIMIT_MS);
+  try {
+    await Promise.race([client.connect(), late.promise]);
+  } catch (error) {
+    client.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The first connection could not be made: told without a stack, like a fault of the configuration. */
+export class StoreUnreachable extends Error {}
+
+const CONNECT_LIMIT_MS = 15_000;
 
 function logInterruptions(client: Pick<Redis, "on">, log: Log): void {
   let lost = false;
@@ -103,12 +124,14 @@ export function script(source: string): Script {
 /**
  * Runs a script by its digest and loads it where Redis does not know it, so `SCRIPT FLUSH` heals by itself.
  * The keys must share one hash tag. The reply's shape is told by the script's own header.
+ * @param client the same connection with replies of another kind
  */
 export async function run<Reply>(
   redis: Redis,
   { source, sha }: Script,
   keys: string[],
-  args: string[],
+  args: Array<string | Buffer>,
+  client = redis,
 ): Promise<Reply> {
   const options = { keys, arguments: args };
   const wait = waits.get(redis);
@@ -117,11 +140,22 @@ export async function run<Reply>(
     return value as Reply;
   };
   try {
-    return await durable(redis.evalSha(sha, options));
+    return await durable(client.evalSha(sha, options));
   } catch (error) {
     if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-    return durable(redis.eval(source, options));
+    return durable(client.eval(source, options));
   }
+}
+
+const binaries = new WeakMap<Redis, Redis>();
+
+/** The same client, whose replies are bytes instead of text. */
+export function binary(redis: Redis): Redis {
+  const known = binaries.get(redis);
+  if (known) return known;
+  const mapped = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer }) as unknown as Redis;
+  binaries.set(redis, mapped);
+  return mapped;
 }
 
 /** Runs `work` for every group at once: one script call a partition, written to the socket together. */

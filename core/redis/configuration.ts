@@ -7,6 +7,14 @@ import type { Status } from "#core/domain/status.ts";
 import type { Trigger } from "#core/domain/trigger.ts";
 import type { Redis } from "./client.ts";
 import {
+  type ClientCertificates,
+  certificatesOf,
+  type OauthClient,
+  oauthOf,
+  secretsInForce,
+  tokensInForce,
+} from "./courier-access.ts";
+import {
   type ApiKeyEntity,
   allEntities,
   type BoxEntity,
@@ -23,6 +31,7 @@ export interface Courier {
   readonly name: string;
   readonly environment: string;
   readonly acceptingEvents: boolean;
+  /** In force: of the setup file and of the panel, without revoked ones. */
   readonly tokenHashes: readonly string[];
   /** Sealed; the vault opens them. */
   readonly signingSecrets: readonly string[];
@@ -32,6 +41,19 @@ export interface Courier {
   readonly perSecond: number;
   readonly burst: number;
   readonly catalogue: Catalogue;
+  readonly stockRelease: CourierStockRelease;
+  /** Null = this courier has no OAuth client. */
+  readonly oauth: OauthClient | null;
+  /** Null = no client certificate is asked for. */
+  readonly certificates: ClientCertificates | null;
+}
+
+/** How a courier takes stock releases (document 1). */
+export interface CourierStockRelease {
+  readonly mode: "none" | "sync" | "deferred";
+  readonly needsDate: boolean;
+  /** Gateway; null = none of its own. */
+  readonly url: string | null;
 }
 
 export interface ChannelCourier {
@@ -39,6 +61,9 @@ export interface ChannelCourier {
   readonly transcodings: readonly string[];
   readonly senderAccounts: readonly string[];
   readonly shippingEnabled: boolean;
+  readonly labelFormat: "PDF" | "ZPL";
+  /** A refused or failed label comes with a sheet that tells not to ship. */
+  readonly errorLabel: boolean;
 }
 
 export interface Company {
@@ -61,9 +86,31 @@ export interface Channel {
   readonly language: Language;
   readonly bucketSize: number;
   readonly refillRate: number;
+  /** Its shipments have a public tracking page. */
+  readonly trackingPage: boolean;
+  /** The channel may have addresses checked. */
+  readonly addressCheck: boolean;
+  readonly emails: ChannelEmails;
   readonly couriers: ReadonlyMap<string, ChannelCourier>;
   readonly sender: NonNullable<SetupChannel["sender"]> | null;
   readonly endpoints: readonly Endpoint[];
+  /** The older webhook of the channel, silent while it has an endpoint; null when none is configured. */
+  readonly webhookV1: WebhookV1 | null;
+}
+
+export interface ChannelEmails {
+  /** The service sends the channel's transactional messages. */
+  readonly managed: boolean;
+  /** Null = the service's own address. */
+  readonly from: string | null;
+  /** Statuses whose recipients are told by e-mail and SMS. */
+  readonly statusNotifications: readonly Status[];
+}
+
+export interface WebhookV1 {
+  readonly url: string;
+  /** The body a receiver must answer with. */
+  readonly acknowledgement: string;
 }
 
 export interface ApiKey {
@@ -89,12 +136,17 @@ export interface Endpoint {
   readonly secret: string;
   readonly previousSecret: string | null;
   readonly previousUntilMs: number;
+  readonly standardWebhooks: boolean;
+  readonly createdAtMs: number;
 }
 
 export interface Configuration {
   readonly version: number;
+  /** Where tracking pages are reachable; without a slash at the end. */
+  readonly publicUrl: string;
   readonly couriers: ReadonlyMap<string, Courier>;
   readonly courierByToken: ReadonlyMap<string, Courier>;
+  readonly courierByClientId: ReadonlyMap<string, Courier>;
   readonly companies: ReadonlyMap<number, Company>;
   readonly channels: ReadonlyMap<number, Channel>;
   readonly channelByCode: ReadonlyMap<string, Channel>;
@@ -107,7 +159,7 @@ export interface Configuration {
 }
 
 /** The version is read first: a change in between is seen as a newer version and loads everything again. */
-export async function loadConfiguration(redis: Redis): Promise<Configuration> {
+export async function loadConfiguration(redis: Redis, publicUrl = ""): Promise<Configuration> {
   const version = Number((await redis.hGet(SYSTEM_KEY, "version")) ?? 0);
   const [couriers, companies, boxes, channels, apiKeys, endpoints, [registry]] = await Promise.all([
     allEntities(redis, "courier"),
@@ -141,9 +193,15 @@ export async function loadConfiguration(redis: Redis): Promise<Configuration> {
   const statusDetails: SetupStatusDetail[] = registry ? JSON.parse(registry.statusDetails) : [];
   return {
     version,
+    publicUrl,
     couriers: new Map(allCouriers.map((courier) => [courier.code, courier])),
     courierByToken: new Map(
       allCouriers.flatMap((courier) => courier.tokenHashes.map((hash) => [hash, courier] as const)),
+    ),
+    courierByClientId: new Map(
+      allCouriers.flatMap((courier) =>
+        courier.oauth ? [[courier.oauth.clientId, courier] as const] : [],
+      ),
     ),
     companies: new Map(allCompanies.map((company) => [company.id, company])),
     channels: new Map(allChannels.map((channel) => [channel.id, channel])),
@@ -165,13 +223,20 @@ function readCourier(entity: CourierEntity): Courier {
     name: entity.name,
     environment: entity.environment,
     acceptingEvents: entity.acceptingEvents,
-    tokenHashes: JSON.parse(entity.tokenHashes),
-    signingSecrets: JSON.parse(entity.signingSecrets),
+    tokenHashes: tokensInForce(entity),
+    signingSecrets: secretsInForce(entity),
     signatureRequired: entity.signatureRequired,
     allowedIps: allowedIps.map(parseCidr).filter((cidr) => cidr !== null),
     perSecond: entity.perSecond,
     burst: entity.burst,
     catalogue: new Map(catalogue.map((entry) => [entry.code, entry])),
+    stockRelease: {
+      mode: entity.stockRelease as CourierStockRelease["mode"],
+      needsDate: entity.stockReleaseNeedsDate,
+      url: entity.stockReleaseUrl || null,
+    },
+    oauth: oauthOf(entity),
+    certificates: certificatesOf(entity),
   };
 }
 
@@ -186,14 +251,25 @@ function readChannel(entity: ChannelEntity, endpoints: readonly Endpoint[]): Cha
     language: entity.language as Language,
     bucketSize: entity.bucketSize,
     refillRate: entity.refillRate,
+    trackingPage: entity.trackingPage,
+    addressCheck: entity.addressCheck,
+    emails: readEmails(entity.emails),
     couriers: new Map(couriers.map((courier) => [courier.code, courier])),
     sender: entity.sender ? JSON.parse(entity.sender) : null,
     endpoints,
+    webhookV1: entity.webhookV1 ? JSON.parse(entity.webhookV1) : null,
   };
 }
 
+function readEmails(text: string): ChannelEmails {
+  const emails = text ? JSON.parse(text) : {};
+  const { managed = false, from = null, statusNotifications = [] } = emails;
+  return { managed, from, statusNotifications };
+}
+
 function readApiKey(entity: ApiKeyEntity): ApiKey {
-  const { id, channelId, code, active, companyWideRead } = entity;
+  const { id, channelId, code, companyWideRead } = entity;
+  const active = entity.active && entity.hash !== entity.revokedHash;
   return { id, channelId, code, active, companyWideRead, scopes: JSON.parse(entity.scopes) };
 }
 
@@ -211,5 +287,7 @@ function readEndpoint(entity: EndpointEntity): Endpoint {
     secret: entity.secret,
     previousSecret: entity.previousSecret || null,
     previousUntilMs: entity.previousUntilMs,
+    standardWebhooks: entity.standardWebhooks ?? false,
+    createdAtMs: entity.createdAtMs,
   };
 }

@@ -5,6 +5,7 @@
  * |-------------------------------------|-------------------------------------------------------------------------|
  * | entry done                          | acknowledged, deleted once every group has                               |
  * | entry fails (its own fault)         | tried again after 1, 2, 4, 8 s; the fifth failure parks it as dead letter |
+ * | dead letter is driven again         | this group alone tries it once more; a failure parks it again           |
  * | the store below is away             | the whole batch waits and is tried again for ever; nothing is counted    |
  * | an answer of Redis is lost          | what was delivered to us is asked for again                              |
 | this process dies                   | another process takes its entries over once its sign of life has expired |
@@ -14,6 +15,8 @@ import { randomUUID } from "node:crypto";
 import type { Log } from "#core/log.ts";
 import { deadLetters } from "#core/metrics.ts";
 import { isStoreAway, type Redis } from "./client.ts";
+import { readRedriven, settleRedriven } from "./dead-letters.ts";
+import { deadLetterKey } from "./keys.ts";
 import {
   ensureGroups,
   type GroupName,
@@ -64,6 +67,8 @@ const IDLE_WAIT_MS = 15;
 const TROUBLE_WAIT_MS = 500;
 const SIGN_OF_LIFE_MS = 3_000;
 const HOUSEKEEPING_MS = 1_000;
+/** Characters of a failure that its dead letter tells. */
+const REASON_LENGTH = 1_000;
 
 export function startConsumer(options: ConsumerOptions): Consumer {
   const { redis, log, source, group, handler, batch, lingerMs = 0 } = options;
@@ -188,7 +193,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
 
   /** The dead letter keeps the whole entry, so that it can be driven again. */
   async function park(entry: Entry, reason: string): Promise<void> {
-    const fields = { log: entry.key, group, id: entry.id, reason: reason.slice(0, 1_000) };
+    const fields = { log: entry.key, group, id: entry.id, reason: reason.slice(0, REASON_LENGTH) };
     await redis
       .multi()
       .xAdd(deadLetterKey(entry.key), "*", { ...fields, entry: JSON.stringify(entry.fields) })
@@ -204,9 +209,26 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     housekeepingAt = Date.now() + HOUSEKEEPING_MS;
     await giveSignOfLife();
     await process(await takeDueRetries());
+    await processRedriven();
     for (const key of keys) {
       await process(await takeOver(key));
       await trimLog(redis, key);
+    }
+  }
+
+  /**
+   * Dead letters that an operator has driven again: tried once, and parked again when they fail. Two processes may take one
+   * at the same time; handlers bear repetition, and it is settled once.
+   */
+  async function processRedriven(): Promise<void> {
+    const entries = await readRedriven(redis, keys, group, batch);
+    if (entries.length === 0) return;
+    const failures = await handleInSteps(entries);
+    for (const entry of entries) {
+      const failure = failures.find((one) => one.entry === entry);
+      const reason = failure ? failure.reason.slice(0, REASON_LENGTH) || "failed" : null;
+      const settled = await settleRedriven(redis, group, entry, reason);
+      if (settled === "parked") deadLetters.inc({ group });
     }
   }
 
@@ -260,11 +282,6 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       await running;
     },
   };
-}
-
-/** Dead letters stand in the same partition as their log. */
-export function deadLetterKey(logKey: string): string {
-  return `${logKey}:dead`;
 }
 
 type StreamReply = Array<{

@@ -7,6 +7,7 @@ import {
   prepareShipment,
 } from "#core/domain/new-shipment.ts";
 import type { ShipmentInput } from "#core/domain/shipment.ts";
+import { newTrackingToken } from "#core/domain/tracking-link.ts";
 import type { Log } from "#core/log.ts";
 import type { Redis } from "./client.ts";
 import type { Channel, Configuration } from "./configuration.ts";
@@ -20,7 +21,7 @@ export interface CreateItemsDeps {
 }
 
 export type ItemOutcome =
-  | { readonly kind: "created"; readonly id: number }
+  | { readonly kind: "created"; readonly id: number; readonly trackingToken: string | null }
   | { readonly kind: "rejected"; readonly errors: readonly ItemError[] };
 
 const DUPLICATE: ItemError = {
@@ -43,7 +44,9 @@ export async function createItems(
   nowMs: number,
 ): Promise<ItemOutcome[]> {
   const context = creationContext(configuration, channel);
-  const prepared = items.map((item) => prepareSafely(item, context, nowMs, log));
+  const prepared = items.map((item) =>
+    withToken(prepareSafely(item, context, nowMs, log), channel.trackingPage),
+  );
   const ready = prepared.filter((one) => one.kind === "ready");
   const ids = await createShipments(redis, channel.companyId, ready);
   await register(
@@ -54,8 +57,15 @@ export async function createItems(
   return prepared.map((one) => {
     if (one.kind === "rejected") return one;
     const id = ids[at++] ?? null;
-    return id === null ? { kind: "rejected", errors: [DUPLICATE] } : { kind: "created", id };
+    if (id === null) return { kind: "rejected", errors: [DUPLICATE] };
+    return { kind: "created", id, trackingToken: one.record.trackingToken ?? null };
   });
+}
+
+/** Shipments of a channel with a tracking page get its token at creation. */
+function withToken(prepared: Preparation, hasPage: boolean): Preparation {
+  if (prepared.kind === "rejected" || !hasPage) return prepared;
+  return { ...prepared, record: { ...prepared.record, trackingToken: newTrackingToken() } };
 }
 
 export function creationContext(configuration: Configuration, channel: Channel): CreationContext {

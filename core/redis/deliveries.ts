@@ -6,11 +6,11 @@
  * a while; if that process dies the lease ends and the delivery is sent again. Deliveries and decisions live 30 days.
  */
 import { createHash } from "node:crypto";
+import { bucketOf } from "#core/domain/latency-buckets.ts";
 import type { Trigger, Verdict } from "#core/domain/trigger.ts";
 import type { ChangeFact } from "./change-log.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import {
-  companyPartition,
   companyTag,
   PARTITIONS,
   shipmentPartition,
@@ -21,14 +21,14 @@ import decideSource from "./scripts/decide.lua" with { type: "text" };
 import drainSource from "./scripts/drain.lua" with { type: "text" };
 import finishSource from "./scripts/finish.lua" with { type: "text" };
 import leaseSource from "./scripts/lease.lua" with { type: "text" };
-import replaySource from "./scripts/replay.lua" with { type: "text" };
+import renewSource from "./scripts/renew.lua" with { type: "text" };
 import { compareIds } from "./streams.ts";
 
 const decideScript = script(decideSource);
 const drainScript = script(drainSource);
 const finishScript = script(finishSource);
 const leaseScript = script(leaseSource);
-const replayScript = script(replaySource);
+const renewScript = script(renewSource);
 
 /** Document 3, "Limits": replay window; deliveries and decisions go by themselves after it. */
 export const DELIVERY_LIFE_MS = 30 * 86_400_000;
@@ -36,10 +36,11 @@ export const DELIVERY_LIFE_MS = 30 * 86_400_000;
 const DECISIONS_PER_SHIPMENT = 1_000;
 /** Deliveries waiting in the lanes of one endpoint; further ones fail at once and stay replayable. */
 const LANE_LIMIT = 1_000_000;
+const HOUR_MS = 3_600_000;
 /** Attempts kept of one delivery, newest last: five generations. */
 const ATTEMPTS_KEPT = 40;
 /** Changes, results or ids one script call takes: keeps a call under some 5 ms of Redis. */
-const ITEMS_PER_CALL = 100;
+export const ITEMS_PER_CALL = 100;
 const DRAINED_PER_CALL = 500;
 
 export type DeliveryState = "queued" | "waiting" | "delivered" | "failed";
@@ -264,6 +265,22 @@ function readLeased(partition: number, row: readonly string[]): Leased {
   };
 }
 
+/** Lengthens the leases of what is still under way: one script call a partition (and 100 deliveries). */
+export async function renewLeases(
+  redis: Redis,
+  underWay: readonly Leased[],
+  leaseMs: number,
+): Promise<void> {
+  const groups = Map.groupBy(underWay, ({ partition }) => partition);
+  await perPartition(groups, async (partition, group) => {
+    const { leases } = webhookKeys(partition);
+    for (const part of chunks(group, ITEMS_PER_CALL)) {
+      const items = part.flatMap((one) => [one.deliveryId, one.endpointId, one.lease]);
+      await run(redis, renewScript, [leases], [companyTag(partition), String(leaseMs), ...items]);
+    }
+  });
+}
+
 /** What came of a leased delivery. `attempt` is null when nothing was sent. */
 export interface Finished {
   readonly of: Leased;
@@ -289,10 +306,19 @@ export async function finishDeliveries(
         redis,
         finishScript,
         [firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger],
-        [companyTag(partition), String(nowMs), ...part.flatMap(finishArguments)],
+        [
+          companyTag(partition),
+          ...[nowMs, hourOf(nowMs), DELIVERY_LIFE_MS / 1000].map(String),
+          ...part.flatMap(finishArguments),
+        ],
       );
     }
   });
+}
+
+/** Hours since 1970: what attempts are counted by. */
+export function hourOf(atMs: number): number {
+  return Math.floor(atMs / HOUR_MS);
 }
 
 function finishArguments(result: Finished): string[] {
@@ -308,6 +334,7 @@ function finishArguments(result: Finished): string[] {
     nextAttemptAtMs === null ? "" : String(nextAttemptAtMs),
     reason ?? "",
     health,
+    attempt === null ? "" : bucketOf(attempt.durationMs),
   ];
 }
 
@@ -329,34 +356,8 @@ export async function drainLanes(
   }
 }
 
-/** Queues failed deliveries as new: same event id, next generation, attempts from 1. @returns those queued */
-export async function replayDeliveries(
-  redis: Redis,
-  deliveryIds: readonly string[],
-  nowMs: number,
-): Promise<string[]> {
-  const failed = (await readDeliveries(redis, deliveryIds, nowMs)).map(
-    ({ deliveryId }) => deliveryId,
-  );
-  const queued: string[] = [];
-  const groups = Map.groupBy(failed, (id) => deliveryPartition(id) ?? 0);
-  await perPartition(groups, async (partition, group) => {
-    const { firstRing, turns, ledger } = webhookKeys(partition);
-    for (const part of chunks(group, ITEMS_PER_CALL)) {
-      const keys = [firstRing, turns, ledger];
-      const reply = await run<number[]>(redis, replayScript, keys, [
-        companyTag(partition),
-        ...part,
-      ]);
-      queued.push(...part.filter((_, at) => reply[at] === 1));
-    }
-  });
-  if (queued.length > 0) await ringBell(redis);
-  return queued;
-}
-
 /** Only hurries idle senders: they look at every partition now and then without it too. */
-async function ringBell(redis: Redis): Promise<void> {
+export async function ringBell(redis: Redis): Promise<void> {
   await redis.incr(WEBHOOK_BELL_KEY);
 }
 
@@ -394,50 +395,8 @@ export async function readDeliveries(
   });
 }
 
-export interface LogPage {
-  readonly fromMs: number;
-  readonly toMs: number;
-  /** Where the page before ended; null = the newest. */
-  readonly cursor: LogCursor | null;
-  readonly limit: number;
-}
-
-export interface LogCursor {
-  readonly beforeMs: number;
-  /** Deliveries created in exactly that millisecond that were listed already. */
-  readonly skip: number;
-}
-
-/** One page of an endpoint's delivery log, newest first. The cursor is null on the last page. */
-export async function listDeliveries(
-  redis: Redis,
-  companyId: number,
-  endpointId: string,
-  page: LogPage,
-  nowMs: number,
-): Promise<{ deliveries: Delivery[]; cursor: LogCursor | null }> {
-  const from = Math.max(page.fromMs, nowMs - DELIVERY_LIFE_MS + 1);
-  const to = Math.min(page.toMs, page.cursor?.beforeMs ?? Number.MAX_SAFE_INTEGER);
-  const rows = await redis.zRangeWithScores(
-    webhookKeys(companyPartition(companyId)).log(endpointId),
-    to,
-    from,
-    {
-      BY: "SCORE",
-      REV: true,
-      LIMIT: { offset: page.cursor?.skip ?? 0, count: page.limit },
-    },
-  );
-  const ids = rows.map(({ value }) => String(value));
-  const deliveries = await readDeliveries(redis, ids, nowMs);
-  const last = rows.at(-1);
-  if (!last || rows.length < page.limit) return { deliveries, cursor: null };
-  const same = rows.filter(({ score }) => score === last.score).length;
-  const before = page.cursor?.beforeMs === last.score ? page.cursor.skip : 0;
-  return { deliveries, cursor: { beforeMs: last.score, skip: before + same } };
-}
-
-function chunks<T>(items: readonly T[], size: number): T[][] {
+/** Cut into parts of at most `size`. */
+export function chunks<T>(items: readonly T[], size: number): T[][] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }

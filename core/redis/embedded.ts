@@ -1,7 +1,7 @@
 /**
  * The embedded Redis: a private `redis-server` child with append-only persistence under `DATA_DIR`.
  *
- * It listens on a Unix socket only. A process that finds one alive for the same folder joins it; where the process that
+ * It listens on a Unix socket only, and is started again when it dies. A process that finds one alive for the same folder joins it; where the process that
  * started it was killed, the one that joins takes it over and stops it at its own end.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -10,10 +10,13 @@ import { mkdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Log } from "#core/log.ts";
 
 const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 8_000;
 const POLL_MS = 20;
+/** A server that was killed is back within a second. */
+const WATCH_EVERY_MS = 500;
 const LOG_NAME = "redis.log";
 
 export interface EmbeddedRedis {
@@ -23,30 +26,55 @@ export interface EmbeddedRedis {
 }
 
 /** @throws when there is no `redis-server` on the path or it does not start. */
-export async function startEmbeddedRedis(dataDir: string): Promise<EmbeddedRedis> {
+export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<EmbeddedRedis> {
   const folder = join(dataDir, "redis");
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const address = await socketPath(folder);
   const ownerFile = join(folder, "owner.pid");
   const pidFile = join(folder, "redis.pid");
+  let isOwner = false;
+  let watching: Promise<void> | null = null;
 
-  const release = await takeLock(join(folder, "start.lock"));
-  try {
-    if ((await probe(address)) !== "absent") {
-      await waitUntilReady(address, folder, null);
-      const owner = await readPid(ownerFile);
-      if (owner !== null && isAlive(owner)) return { address, stop: async () => {} };
-    } else {
-      await waitUntilReady(address, folder, launch(folder, address, pidFile));
+  /** Joins the server that runs, takes it over where its owner is gone, or starts it. */
+  async function ensureRunning(): Promise<void> {
+    const release = await takeLock(join(folder, "start.lock"));
+    try {
+      if ((await probe(address)) !== "absent") {
+        await waitUntilReady(address, folder, null);
+        const owner = await readPid(ownerFile);
+        if (owner !== null && owner !== process.pid && isAlive(owner)) return;
+      } else {
+        await waitUntilReady(address, folder, launch(folder, address, pidFile));
+      }
+      await writeFile(ownerFile, String(process.pid));
+      isOwner = true;
+    } finally {
+      await release();
     }
-    await writeFile(ownerFile, String(process.pid));
-  } finally {
-    await release();
   }
+
+  async function watch(): Promise<void> {
+    if ((await probe(address)) !== "absent") return;
+    log.error("the embedded Redis is gone and is started again");
+    await ensureRunning();
+  }
+
+  await ensureRunning();
+  const timer = setInterval(() => {
+    watching ??= watch()
+      .catch((error: Error) =>
+        log.error({ reason: error.message }, "the embedded Redis stays away"),
+      )
+      .finally(() => {
+        watching = null;
+      });
+  }, WATCH_EVERY_MS);
   return {
     address,
     async stop() {
-      const pid = await readPid(pidFile);
+      clearInterval(timer);
+      await watching;
+      const pid = isOwner ? await readPid(pidFile) : null;
       if (pid === null || !isAlive(pid)) return;
       process.kill(pid, "SIGTERM");
       const deadline = Date.now() + STOP_LIMIT_MS;

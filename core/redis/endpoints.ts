@@ -1,14 +1,98 @@
-/** Switching webhook endpoints off and on, and the clocks of failing ones (document 3, "Endpoint"). */
+/**
+ * Webhook endpoints: made, changed, switched and deleted, and the clocks of failing ones (document 3, "Endpoint").
+ * Every write reads, changes and saves under the setup lock, so that no two of them undo each other.
+ */
+import { ENDPOINTS_PER_CHANNEL } from "#core/domain/setup.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
 import { drainLanes } from "./deliveries.ts";
-import { allEntities, bumpVersion, saveEntity } from "./entities.ts";
-import { companyPartition, PARTITIONS, webhookKeys } from "./keys.ts";
+import { rotatedSecret } from "./endpoint-entity.ts";
+import {
+  allEntities,
+  bumpVersion,
+  type EndpointEntity,
+  readEntity,
+  removeEntity,
+  saveEntity,
+} from "./entities.ts";
+import { companyPartition, DELETED_WEBHOOKS_KEY, PARTITIONS, webhookKeys } from "./keys.ts";
 import alertSource from "./scripts/alert.lua" with { type: "text" };
+import { underSetupLock } from "./setup-lock.ts";
 
 const alertScript = script(alertSource);
 
 export const DISABLED_REASON = "endpoint disabled";
+export const DELETED_REASON = "endpoint deleted";
+
+/** @returns false when the channel has its five endpoints already, disabled ones included */
+export function createEndpoint(redis: Redis, endpoint: EndpointEntity): Promise<boolean> {
+  return underSetupLock(redis, async () => {
+    const own = (await allEntities(redis, "endpoint")).filter(
+      ({ channelId }) => channelId === endpoint.channelId,
+    );
+    if (own.length >= ENDPOINTS_PER_CHANNEL) return false;
+    await saveEntity(redis, "endpoint", endpoint.id, endpoint);
+    await bumpVersion(redis);
+    return true;
+  });
+}
+
+export type EndpointChange = Partial<Omit<EndpointEntity, "id" | "channelId" | "code">>;
+
+/** Changes what is named. @returns false when there is no such endpoint */
+export function changeEndpoint(
+  redis: Redis,
+  endpointId: string,
+  changeOf: (before: EndpointEntity) => EndpointChange,
+): Promise<boolean> {
+  return underSetupLock(redis, async () => {
+    const before = await readEntity(redis, "endpoint", endpointId);
+    if (!before) return false;
+    // redis-om drops an empty text on the way.
+    const whole = { ...before, previousSecret: before.previousSecret ?? "" };
+    const change = changeOf(whole);
+    const fields = Object.keys(change) as (keyof EndpointChange)[];
+    if (fields.every((field) => whole[field] === change[field])) return true;
+    await saveEntity(redis, "endpoint", endpointId, { ...whole, ...change });
+    await bumpVersion(redis);
+    return true;
+  });
+}
+
+/**
+ * The new secret signs at once; the one before it signs for 24 hours more (document 3, "Signature rules" 5).
+ * @param sealed the new secret
+ */
+export function rotateEndpointSecret(
+  redis: Redis,
+  endpointId: string,
+  sealed: string,
+  nowMs: number,
+): Promise<boolean> {
+  return changeEndpoint(redis, endpointId, ({ secret }) => rotatedSecret(secret, sealed, nowMs));
+}
+
+/** What waits for it fails; the setup file does not bring it back while its entry stays the same. */
+export async function deleteEndpoint(
+  redis: Redis,
+  configuration: Configuration,
+  endpointId: string,
+): Promise<boolean> {
+  const deleted = await underSetupLock(redis, async () => {
+    const before = await readEntity(redis, "endpoint", endpointId);
+    if (!before) return false;
+    const { channelId, code, fileEntry } = before;
+    if (fileEntry) await redis.hSet(DELETED_WEBHOOKS_KEY, `${channelId}:${code}`, fileEntry);
+    await removeEntity(redis, "endpoint", endpointId);
+    await bumpVersion(redis);
+    return true;
+  });
+  if (deleted) {
+    await clearFailing(redis, configuration, endpointId);
+    await failWaiting(redis, configuration, endpointId, DELETED_REASON);
+  }
+  return deleted;
+}
 
 /** The partition of an endpoint's company; null when the endpoint or its channel is gone. */
 export function endpointPartition(configuration: Configuration, endpointId: string): number | null {
@@ -25,7 +109,7 @@ export async function disableEndpoint(
 ): Promise<void> {
   await clearFailing(redis, configuration, endpointId);
   await setActive(redis, endpointId, false);
-  await failWaiting(redis, configuration, endpointId);
+  await failWaiting(redis, configuration, endpointId, DISABLED_REASON);
 }
 
 /** Reactivation: clean, without a flood of old events. */
@@ -34,32 +118,24 @@ export async function enableEndpoint(
   configuration: Configuration,
   endpointId: string,
 ): Promise<void> {
-  await failWaiting(redis, configuration, endpointId);
+  await failWaiting(redis, configuration, endpointId, DISABLED_REASON);
   await clearFailing(redis, configuration, endpointId);
   await setActive(redis, endpointId, true);
 }
 
-/** Replaces the entity and tells every process; repeating it changes nothing. */
+/** Repeating it changes nothing. */
 export async function setActive(redis: Redis, endpointId: string, active: boolean): Promise<void> {
-  const endpoints = await allEntities(redis, "endpoint");
-  const before = endpoints.find(({ id }) => id === endpointId);
-  if (!before || before.active === active) return;
-  const { previousSecret } = before;
-  await saveEntity(redis, "endpoint", endpointId, {
-    ...before,
-    previousSecret: previousSecret ?? "",
-    active,
-  });
-  await bumpVersion(redis);
+  await changeEndpoint(redis, endpointId, () => ({ active }));
 }
 
 async function failWaiting(
   redis: Redis,
   configuration: Configuration,
   endpointId: string,
+  reason: string,
 ): Promise<void> {
   const partition = endpointPartition(configuration, endpointId);
-  if (partition !== null) await drainLanes(redis, partition, [endpointId], DISABLED_REASON);
+  if (partition !== null) await drainLanes(redis, partition, [endpointId], reason);
 }
 
 /** The endpoint counts as healthy: a test event succeeded, or it was switched. */
@@ -79,6 +155,17 @@ export interface FailingEndpoint {
   readonly endpointId: string;
   /** First failure since the last success, UTC milliseconds. */
   readonly sinceMs: number;
+}
+
+/** The first failure since the last success, UTC milliseconds; null when the endpoint is healthy. */
+export async function failingSince(
+  redis: Redis,
+  configuration: Configuration,
+  endpointId: string,
+): Promise<number | null> {
+  const partition = endpointPartition(configuration, endpointId);
+  if (partition === null) return null;
+  return redis.zScore(webhookKeys(partition).failing, endpointId);
 }
 
 /** Endpoints whose first failure was at `untilMs` or before. */

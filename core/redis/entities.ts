@@ -1,6 +1,6 @@
 /**
  * Configuration entities, mapped by redis-om as hashes. A save replaces the whole entity, so they are written only under
- * the setup lock or by one panel call at a time. Lists and records are kept as JSON text: redis-om joins string lists by
+ * the setup lock (`setup-lock.ts`). Lists and records are kept as JSON text: redis-om joins string lists by
  * `|` and would split values that contain one.
  */
 import { EntityId, Repository, Schema } from "redis-om";
@@ -35,7 +35,22 @@ export interface CourierEntity {
   readonly burst: number;
   readonly stockRelease: string;
   readonly stockReleaseNeedsDate: boolean;
+  /** Empty = none. */
+  readonly stockReleaseUrl: string;
   readonly catalogue: string;
+  /** The catalogue as a setup file said it last; empty = never. Only a change of it counts. */
+  readonly setupCatalogue: string;
+  /** `{clientId, secretHash}`; empty = no OAuth. */
+  readonly oauth: string;
+  /** `{subjects, fingerprints}`; empty = no client certificate is asked for. */
+  readonly mtls: string;
+  /** Issued by the panel, apart from those of the setup file, whose list a file replaces; empty = none. */
+  readonly panelTokens: string;
+  readonly panelSigningSecrets: string;
+  /** Token hashes and sealed secrets of the setup file that the panel has revoked; empty = none. */
+  readonly revoked: string;
+  /** `acceptingEvents` as a setup file named it last; empty = never. Only a change of it counts. */
+  readonly setupAccepting: string;
 }
 
 export interface CompanyEntity {
@@ -70,6 +85,8 @@ export interface ChannelEntity {
   readonly sender: string;
   readonly emails: string;
   readonly webhookV1: string;
+  /** `active` as a setup file named it last; empty = never. Only a change of it counts. */
+  readonly setupActive: string;
 }
 
 export interface ApiKeyEntity {
@@ -80,6 +97,8 @@ export interface ApiKeyEntity {
   readonly active: boolean;
   readonly companyWideRead: boolean;
   readonly scopes: string;
+  /** Hash of the key that the panel has revoked, which no setup file brings back; empty = none. */
+  readonly revokedHash: string;
 }
 
 export interface EndpointEntity {
@@ -96,7 +115,13 @@ export interface EndpointEntity {
   /** The secret before the last rotation, which signs until `previousUntilMs`; empty when none. */
   readonly previousSecret: string;
   readonly previousUntilMs: number;
+  /** Sends the headers of the Standard Webhooks specification too. */
+  readonly standardWebhooks: boolean;
   readonly createdAtMs: number;
+  /** Fingerprint of the setup file's entry as last applied; absent when the panel made the endpoint. */
+  readonly fileEntry?: string;
+  /** Hash of the secret that entry gave; empty when it gave none. */
+  readonly fileSecretHash?: string;
 }
 
 export interface TemplateEntity {
@@ -140,7 +165,15 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     burst: "number",
     stockRelease: "string",
     stockReleaseNeedsDate: "boolean",
+    stockReleaseUrl: "string",
     catalogue: "string",
+    setupCatalogue: "string",
+    oauth: "string",
+    mtls: "string",
+    panelTokens: "string",
+    panelSigningSecrets: "string",
+    revoked: "string",
+    setupAccepting: "string",
   }),
   company: kind("company", {
     id: "number",
@@ -172,6 +205,7 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     sender: "string",
     emails: "string",
     webhookV1: "string",
+    setupActive: "string",
   }),
   apiKey: kind("apiKey", {
     id: "number",
@@ -181,6 +215,7 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     active: "boolean",
     companyWideRead: "boolean",
     scopes: "string",
+    revokedHash: "string",
   }),
   endpoint: kind("endpoint", {
     id: "string",
@@ -195,7 +230,10 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     secret: "string",
     previousSecret: "string",
     previousUntilMs: "number",
+    standardWebhooks: "boolean",
     createdAtMs: "number",
+    fileEntry: "string",
+    fileSecretHash: "string",
   }),
   template: kind("template", {
     channelId: "number",
@@ -224,6 +262,16 @@ export async function allEntities<K extends EntityKind>(
   return found.map((entity) => entity as unknown as Entities[K]);
 }
 
+/** One entity, null when there is none. */
+export async function readEntity<K extends EntityKind>(
+  redis: Redis,
+  name: K,
+  id: string,
+): Promise<Entities[K] | null> {
+  if ((await redis.sIsMember(idsKey(name), id)) !== 1) return null;
+  return (await repository(redis, name).fetch(id)) as unknown as Entities[K];
+}
+
 /** Replaces the whole entity. Processes see it once `bumpVersion` has been called. */
 export async function saveEntity<K extends EntityKind>(
   redis: Redis,
@@ -245,7 +293,7 @@ export function nextId(redis: Redis, name: EntityKind): Promise<number> {
   return redis.incr(`config:next:${name}`);
 }
 
-/** Tells every process that the configuration has changed. */
-export async function bumpVersion(redis: Redis): Promise<void> {
-  await redis.hIncrBy(SYSTEM_KEY, "version", 1);
+/** Tells every process that the configuration has changed. @returns its new version */
+export function bumpVersion(redis: Redis): Promise<number> {
+  return redis.hIncrBy(SYSTEM_KEY, "version", 1);
 }

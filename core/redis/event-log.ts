@@ -52,9 +52,10 @@ export function claimEvents(
   layout: SeenLayout,
   highWater: number,
   claims: readonly Claim[],
+  courier: string,
 ): Promise<ClaimOutcome[]> {
   const perLog = Math.ceil(highWater / PARTITIONS);
-  return callClaim(redis, layout, claims, [String(perLog), "1"]);
+  return callClaim(redis, layout, claims, [String(perLog), courier]);
 }
 
 /** Which eventIds are known: "known" or "not_known" each, in the order given. */
@@ -64,20 +65,20 @@ export function lookUpEvents(
   places: readonly SeenPlace[],
 ): Promise<ClaimOutcome[]> {
   const looks = places.map((seen) => ({ seen, entry: null }));
-  return callClaim(redis, layout, looks, [String(Number.MAX_SAFE_INTEGER), "0"]);
+  return callClaim(redis, layout, looks, [String(Number.MAX_SAFE_INTEGER), ""]);
 }
 
 async function callClaim(
   redis: Redis,
   layout: SeenLayout,
   claims: readonly Claim[],
-  [highWater, keepsLedger]: readonly [string, string],
+  [highWater, counted]: readonly [string, string],
 ): Promise<ClaimOutcome[]> {
   const outcomes: ClaimOutcome[] = new Array(claims.length);
   const indexed = claims.map((claim, at) => ({ ...claim, at }));
   const groups = Map.groupBy(indexed, ({ seen }) => seen.partition);
   const generations = String(layout.generations.length);
-  const head = [highWater, String(SEEN_TTL_SECONDS), generations, keepsLedger];
+  const head = [highWater, String(SEEN_TTL_SECONDS), generations, counted];
   await perPartition(groups, async (partition, group) => {
     const { log, ledger } = eventKeys(partition);
     for (let from = 0; from < group.length; from += CLAIMS_PER_CALL) {

@@ -19,9 +19,26 @@ const numbers = Array.from({ length: PARTITIONS }, (_, n) => n);
 /** What all processes read with every request: configuration version and the shared test clock. */
 export const SYSTEM_KEY = "waybill:system";
 export const SETUP_LOCK_KEY = "waybill:setup-lock";
+/** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
+export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";
 
 export const EVENT_LOGS = numbers.map((n) => `{e${n}}:log`);
 export const CHANGE_LOGS = numbers.map((n) => `{k${n}}:changes`);
+
+/** Stream beside a log: entries that a group could not process. */
+export function deadLetterKey(logKey: string): string {
+  return `${logKey}:dead`;
+}
+
+/** List: dead letters on their way back to their own group. */
+export function redriveKey(logKey: string, group: string): string {
+  return `${logKey}:redrive:${group}`;
+}
+
+/** Sorted set: dead letters that were driven again, by time (service clock, milliseconds). */
+export function redrivenKey(logKey: string): string {
+  return `${logKey}:redriven`;
+}
 
 export const eventKeys = (n: number) => ({
   log: `{e${n}}:log`,
@@ -29,6 +46,9 @@ export const eventKeys = (n: number) => ({
   /** Bucket number follows the prefix. */
   seenPrefix: (generation: number) => `{e${n}}:seen:${generation}:`,
 });
+
+/** Hash of a reference partition: day (since 1970) -> events set aside on it and not yet applied. */
+export const parkedCountsKey = (n: number) => `{t${n}}:parked`;
 
 export interface Reference {
   readonly partition: number;
@@ -38,7 +58,9 @@ export interface Reference {
 
 /** A reference is a tracking number of a courier, or an externalId under a sender account of a courier. */
 function reference(parts: readonly string[]): Reference {
-  const digest = createHash("sha256").update(parts.join("\0")).digest();
+  // Lengths keep the parts apart whatever they contain: JSON texts may hold any character, NUL included.
+  const told = parts.map((part) => `${part.length}:${part}`).join("");
+  const digest = createHash("sha256").update(told).digest();
   const partition = digest.readUInt8(0) % PARTITIONS;
   const name = digest.toString("base64url", 1, 16);
   return { partition, key: `{t${partition}}:r:${name}`, parkedKey: `{t${partition}}:p:${name}` };
@@ -66,6 +88,11 @@ export function shipmentPartition(shipmentId: number): number {
   return shipmentId % PARTITIONS;
 }
 
+/** Ids of orders and labels are dealt like those of shipments. */
+export function idPartition(id: number): number {
+  return id % PARTITIONS;
+}
+
 export const companyTag = (n: number) => `{k${n}}`;
 
 export const companyKeys = (n: number) => {
@@ -74,21 +101,119 @@ export const companyKeys = (n: number) => {
     changes: `${tag}:changes`,
     ledger: `${tag}:ledger`,
     shipmentIds: `${tag}:ids`,
+    /** Hash: version `v`, meta and state `st`, record `c`, statusUpdatedAt `u` (seconds), history `h` and `h<n>`. */
     shipment: (id: number) => `${tag}:s:${id}`,
-    history: (id: number) => `${tag}:h:${id}`,
     /** Courier code -> shipment id, for one tracking number of a channel: uniqueness and exact search. */
     numbers: (channelId: number, trackingNumber: string) =>
       `${tag}:n:${channelId}:${trackingNumber}`,
     /** Set of shipment ids with one exact value. */
     exact: (channelId: number, field: ExactField, value: string) =>
       `${tag}:x:${channelId}:${field}:${value}`,
+    /** Bitmap by rank of the same shipments, once they are many. */
+    exactBits: (channelId: number, field: ExactField, value: string) =>
+      `${tag}:xb:${channelId}:${field}:${value}`,
     index: (channelId: number, order: IndexOrder, status?: Status) =>
       status === undefined
         ? `${tag}:i:${channelId}:${order}`
         : `${tag}:i:${channelId}:${status}:${order}`,
-    orders: (channelId: number) => `${tag}:orders:${channelId}`,
+    /** Rows of a channel's shipments that search scans (`columns.ts`). */
+    block: (channelId: number, block: number) => `${tag}:b:${channelId}:${block}`,
+    /** Hash: block -> how often it has changed. */
+    blockVersions: (channelId: number) => `${tag}:bv:${channelId}`,
+    /** String: version of the configuration that facts must have been mapped with at least. */
+    mappingFloor: `${tag}:mapping-floor`,
+    /** Set of `courier:code`. */
+    unmappedCodes: `${tag}:um`,
+    /** Hash: events, description, first and last time seen of an unmapped code. */
+    unmapped: (courier: string, code: string) => `${tag}:um:${unmappedName(courier, code)}`,
+    /** Sorted set by id: shipments with unmapped events of a code. */
+    unmappedShipments: (courier: string, code: string) =>
+      `${tag}:us:${unmappedName(courier, code)}`,
+    /** Counter of orders. */
+    orderIds: `${tag}:oids`,
+    /** Hash: version, record (JSON). */
+    order: (id: number) => `${tag}:o:${id}`,
+    /** Hash: source and reference -> order id. */
+    orderNaturals: (channelId: number) => `${tag}:on:${channelId}`,
+    /** Sorted set by order date (UTC milliseconds), without deleted orders. */
+    orderDates: (channelId: number) => `${tag}:oi:${channelId}`,
+    /** Hash: order parcel's hash -> order id. */
+    orderParcels: (channelId: number) => `${tag}:op:${channelId}`,
+    /** String: a job that has created parcels (JSON). */
+    parcelJob: (jobId: string) => `${tag}:pjob:${jobId}`,
+    /** Counters of labels and of transmissions. */
+    labelIds: `${tag}:lids`,
+    transmissionIds: `${tag}:txids`,
+    /** Hash: a label, from its claim on. */
+    label: (id: number) => `${tag}:lb:${id}`,
+    /** String: the label that (channel, carrier, reference) has claimed. */
+    labelClaim: (channelId: number, digest: string) => `${tag}:lc:${channelId}:${digest}`,
+    /** String: who is confirming labels of a carrier. */
+    confirmLock: (channelId: number, carrier: string) => `${tag}:lock:cf:${channelId}:${carrier}`,
+    /** Hash: a transmission (JSON) and its slip (PDF, base64), by the digest of its secret address. */
+    slip: (digest: string) => `${tag}:slip:${digest}`,
+    /** Hash: `channel:month` -> address checks to be billed. */
+    addressChecks: `${tag}:billing:address-checks`,
     sandbox: (channelId: number) => `${tag}:sandbox:${channelId}`,
+    /** Hash: an import job. */
+    job: (jobId: string) => `${tag}:job:${jobId}`,
+    /** Hash: chunk -> its items (JSON), until they are done. */
+    jobItems: (jobId: string) => `${tag}:jobi:${jobId}`,
+    /** Hash: chunk -> what came of its items (JSON). */
+    jobResults: (jobId: string) => `${tag}:jobr:${jobId}`,
+    /** Set: ids of a channel's unfinished jobs. */
+    openJobs: (channelId: number) => `${tag}:jobs:${channelId}`,
+    /** Counter of stock releases of all shipments of the partition. */
+    releaseIds: `${tag}:releases`,
+    /** Hash: release id -> what was asked of the carrier and what it answered (JSON). */
+    releases: (shipmentId: number) => `${tag}:sr:${shipmentId}`,
+    /** Hash: a message to a recipient on its way: e-mail or SMS. */
+    message: (messageId: string) => `${tag}:msg:${messageId}`,
+    /** Hash: what a shipment's recipient has been told -> when (UTC milliseconds). */
+    told: (shipmentId: number) => `${tag}:told:${shipmentId}`,
+    /** List: notifications sent about a shipment (JSON), newest first. */
+    notifications: (shipmentId: number) => `${tag}:nt:${shipmentId}`,
   };
+};
+
+/** Queues of work under leases; the tag is that of a partition. */
+export type WorkName = "imports" | "messages";
+
+export const workKeys = (tag: string, name: WorkName) => ({
+  /** Sorted set by due time (service clock, milliseconds). */
+  waiting: `${tag}:w:${name}`,
+  /** Sorted set by the end of the lease (clock of Redis, milliseconds). */
+  leases: `${tag}:wl:${name}`,
+  /** Hash: work -> its lease. */
+  holders: `${tag}:wh:${name}`,
+  counter: `${tag}:wc:${name}`,
+});
+
+/** Remaps of all couriers, in one slot so that they are moved together. */
+export const REMAP_KEYS = {
+  /** Counter. */
+  next: "{remaps}:next",
+  /** Hash. */
+  remap: (id: string) => `{remaps}:remap:${id}`,
+  /** List of ids, newest first. */
+  ofCourier: (courier: string) => `{remaps}:of:${courier}`,
+  /** Sorted set: those not done, in the order they were made. */
+  open: "{remaps}:open",
+  /** String: which process works them off. */
+  lease: "{remaps}:lease",
+} as const;
+
+/** Courier codes have no colon, so the first one ends them. */
+export function unmappedName(courier: string, code: string): string {
+  return `${courier}:${code}`;
+}
+
+/** What became of couriers' events, until analytics has taken it over; one tag, since a message adds to it once. */
+export const courierCountKeys = {
+  /** Set of hours since 1970 that have counts. */
+  hours: "{counts}:hours",
+  /** Hash: `courier outcome rule` as JSON -> events. */
+  hour: (hour: number) => `{counts}:${hour}`,
 };
 
 /** Counter that moves when deliveries have been queued: what idle senders look at instead of every partition. */
@@ -108,6 +233,18 @@ export const webhookKeys = (n: number) => {
     verdicts: (shipmentId: number) => `${tag}:dv:${shipmentId}`,
     /** Sorted set of an endpoint's deliveries by creation (UTC milliseconds): its delivery log. */
     log: (endpointId: string) => `${tag}:dl:${endpointId}`,
+    /** Sorted set of an endpoint's failed deliveries by creation (UTC milliseconds): what can be replayed. */
+    failed: (endpointId: string) => `${tag}:df:${endpointId}`,
+    /** Hash: attempts of an endpoint in one hour (since 1970) by result and by latency bucket. */
+    attempts: (endpointId: string, hour: number) => `${tag}:dh:${endpointId}:${hour}`,
+    /** Set of the ids of replays of whole windows that are not done. */
+    replays: `${tag}:replays`,
+    /** JSON: a replay of a window and how far it has come. */
+    replay: (replayId: string) => `${tag}:rp:${replayId}`,
+    /** Set of the shipments that a replay has served, for one delivery a shipment. */
+    replayed: (replayId: string) => `${tag}:rps:${replayId}`,
+    /** String: an alert somebody is mailing, or that waits for its next try. */
+    alertClaim: (alertId: string) => `${tag}:alert:${alertId}`,
     /** List: an endpoint's first attempts. */
     queue: (endpointId: string) => `${tag}:dq:${endpointId}`,
     /** Sorted set: an endpoint's retries by due time (UTC milliseconds). */

@@ -1,31 +1,169 @@
-/** The books (invariant 10), kept by the scripts in the same step as the effect, read as sums over all partitions. */
+/**
+ * The books (invariant 10), kept by the scripts in the same step as the effect, read as sums over all partitions.
+ *
+ * | line                                                  | moved by                                      |
+ * |-------------------------------------------------------|-----------------------------------------------|
+ * | received = accepted + duplicate + unknown + invalid   | `claim.lua`; `countRefused`                   |
+ * | accepted = applied + waiting                          | `commit.lua`; the event log, its dead letters |
+ * | decided = sent + not sent, by reason                  | `decide.lua`                                  |
+ * | sent = delivered + failed + pending                   | `finish.lua`, `drain.lua`, `replay.lua`; lanes |
+ *
+ * What was set aside and applied later is `released`: it was answered UNKNOWN_TRACKING and is no part of accepted.
+ * `difference` tells what does not add up: zero at rest; under way the parts are not read at one instant.
+ */
+import type { Verdict } from "#core/domain/trigger.ts";
 import type { Redis } from "./client.ts";
-import { deadLetterKey } from "./consumer.ts";
-import { CHANGE_LOGS, companyKeys, EVENT_LOGS, eventKeys, PARTITIONS } from "./keys.ts";
+import type { Configuration } from "./configuration.ts";
+import { endpointPartition } from "./endpoints.ts";
+import {
+  CHANGE_LOGS,
+  companyKeys,
+  deadLetterKey,
+  EVENT_LOGS,
+  eventKeys,
+  PARTITIONS,
+  redriveKey,
+  webhookKeys,
+} from "./keys.ts";
+import { readLags } from "./streams.ts";
 
-export interface Ledger {
-  /** Events answered ACCEPTED. */
-  readonly accepted: number;
-  /** Events answered DUPLICATE. */
-  readonly duplicate: number;
-  /** Facts applied to shipments, set-aside ones included. */
-  readonly applied: number;
+const OUTCOMES = ["received", "accepted", "duplicate", "unknown", "invalid"] as const;
+type Outcomes = Readonly<Record<(typeof OUTCOMES)[number], number>>;
+
+export interface CourierLedger extends Outcomes {
+  readonly courier: string;
 }
 
+/** What counters alone tell. */
+export interface Ledger extends Outcomes {
+  /** Accepted events that are part of their shipment. */
+  readonly applied: number;
+  /** Set-aside events that are part of their shipment. */
+  readonly released: number;
+  /** Webhook decisions to send, and others by reason. */
+  readonly sent: number;
+  readonly notSent: Readonly<Partial<Record<Exclude<Verdict, "send">, number>>>;
+  readonly delivered: number;
+  readonly failed: number;
+  readonly couriers: readonly CourierLedger[];
+}
+
+/** The ledger and what is under way, and whether it adds up. */
+export interface Books extends Ledger {
+  /** Accepted events in the event log, or among its dead letters. */
+  readonly waiting: number;
+  /** Deliveries in the lanes of the endpoints, or handed out. */
+  readonly pending: number;
+  readonly difference: {
+    readonly received: number;
+    readonly applied: number;
+    readonly webhooks: number;
+  };
+}
+
+const REASONS = ["disabled", "unmapped", "trigger_not_met", "filtered"] as const;
+
 const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
+
+/** Events that take no id: answered UNKNOWN_TRACKING or INVALID. Nothing is written where there is none. */
+export async function countRefused(
+  redis: Redis,
+  courier: string,
+  unknown: number,
+  invalid: number,
+): Promise<void> {
+  if (unknown + invalid === 0) return;
+  const { ledger } = eventKeys(0);
+  const step = redis.multi().hIncrBy(ledger, `received:${courier}`, unknown + invalid);
+  if (unknown > 0) step.hIncrBy(ledger, `unknown:${courier}`, unknown);
+  if (invalid > 0) step.hIncrBy(ledger, `invalid:${courier}`, invalid);
+  await step.exec();
+}
 
 export async function readLedger(redis: Redis): Promise<Ledger> {
   const [events, companies] = await Promise.all([
     Promise.all(partitions.map((n) => redis.hGetAll(eventKeys(n).ledger))),
     Promise.all(partitions.map((n) => redis.hGetAll(companyKeys(n).ledger))),
   ]);
-  const sum = (hashes: ReadonlyArray<Record<string, string>>, field: string) =>
-    hashes.reduce((total, hash) => total + Number(hash[field] ?? 0), 0);
+  const sum = (field: string) =>
+    companies.reduce((total, hash) => total + Number(hash[field] ?? 0), 0);
+  const couriers = readCouriers(events);
+  const outcome = (name: keyof Outcomes) =>
+    couriers.reduce((total, courier) => total + courier[name], 0);
   return {
-    accepted: sum(events, "accepted"),
-    duplicate: sum(events, "duplicate"),
-    applied: sum(companies, "applied"),
+    received: outcome("received"),
+    accepted: outcome("accepted"),
+    duplicate: outcome("duplicate"),
+    unknown: outcome("unknown"),
+    invalid: outcome("invalid"),
+    applied: sum("applied"),
+    released: sum("released"),
+    sent: sum("webhook:send"),
+    notSent: Object.fromEntries(REASONS.map((reason) => [reason, sum(`webhook:${reason}`)])),
+    delivered: sum("webhook:delivered"),
+    failed: sum("webhook:failed"),
+    couriers,
   };
+}
+
+/** Fields are `<outcome>:<courier>`. */
+function readCouriers(hashes: ReadonlyArray<Readonly<Record<string, string>>>): CourierLedger[] {
+  const couriers = new Map<string, Record<(typeof OUTCOMES)[number], number>>();
+  for (const [field, count] of hashes.flatMap((hash) => Object.entries(hash))) {
+    const at = field.indexOf(":");
+    const name = OUTCOMES.find((one) => one === field.slice(0, at));
+    if (name === undefined) continue;
+    const courier = field.slice(at + 1);
+    const counts = couriers.get(courier) ?? {
+      ...{ received: 0, accepted: 0, duplicate: 0, unknown: 0, invalid: 0 },
+    };
+    counts[name] += Number(count);
+    couriers.set(courier, counts);
+  }
+  return [...couriers]
+    .map(([courier, counts]) => ({ courier, ...counts }))
+    .sort((one, other) => (one.courier < other.courier ? -1 : 1));
+}
+
+export async function readBooks(redis: Redis, configuration: Configuration): Promise<Books> {
+  // What is under way is read before and the counters after it: what moves in between is seen twice rather than missed.
+  const waiting = await readWaiting(redis);
+  const pending = await readPending(redis, configuration);
+  const ledger = await readLedger(redis);
+  const { received, accepted, duplicate, unknown, invalid } = ledger;
+  return {
+    ...ledger,
+    waiting,
+    pending,
+    difference: {
+      received: received - accepted - duplicate - unknown - invalid,
+      applied: accepted - ledger.applied - waiting,
+      webhooks: ledger.sent - ledger.delivered - ledger.failed - pending,
+    },
+  };
+}
+
+async function readWaiting(redis: Redis): Promise<number> {
+  const [lags, dead, redriven] = await Promise.all([
+    readLags(redis),
+    Promise.all(EVENT_LOGS.map((key) => redis.xLen(deadLetterKey(key)))),
+    Promise.all(EVENT_LOGS.map((key) => redis.lLen(redriveKey(key, "track")))),
+  ]);
+  const behind = lags.find(({ group }) => group === "track")?.entries ?? 0;
+  return [...dead, ...redriven].reduce((sum, count) => sum + count, behind);
+}
+
+async function readPending(redis: Redis, configuration: Configuration): Promise<number> {
+  const leased = await Promise.all(partitions.map((n) => redis.zCard(webhookKeys(n).leases)));
+  const lanes = await Promise.all(
+    [...configuration.endpoints.keys()].flatMap((id) => {
+      const partition = endpointPartition(configuration, id);
+      if (partition === null) return [];
+      const { queue, retries } = webhookKeys(partition);
+      return [redis.lLen(queue(id)), redis.zCard(retries(id))];
+    }),
+  );
+  return [...leased, ...lanes].reduce((sum, count) => sum + count, 0);
 }
 
 export interface QueueDepths {

@@ -16,13 +16,13 @@ export interface Live {
 }
 
 /** @param testClock whether the shared offset of `POST /panel/api/clock` counts */
-export async function createLive(redis: Redis, testClock: boolean): Promise<Live> {
-  let configuration = await loadConfiguration(redis);
+export async function createLive(redis: Redis, testClock: boolean, publicUrl = ""): Promise<Live> {
+  let configuration = await loadConfiguration(redis, publicUrl);
   let offsetMs = 0;
   let loading: Promise<Configuration> | null = null;
 
   async function reload(): Promise<Configuration> {
-    loading ??= loadConfiguration(redis).finally(() => {
+    loading ??= loadConfiguration(redis, publicUrl).finally(() => {
       loading = null;
     });
     configuration = await loading;

@@ -1,15 +1,20 @@
 /** Set-aside events of unknown parcels (document 2, "Unknown-tracking set-aside"). */
 import type { CourierEvent } from "#core/domain/event.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
-import type { Reference } from "./keys.ts";
+import { PARTITIONS, parkedCountsKey, type Reference } from "./keys.ts";
 import parkSource from "./scripts/park.lua" with { type: "text" };
+import unparkSource from "./scripts/unpark.lua" with { type: "text" };
 
 const parkScript = script(parkSource);
+const unparkScript = script(unparkSource);
+const DAY_MS = 86_400_000;
 
 /** Document 2, "Limits": set-aside of unknown-tracking events. */
 export const PARKED_MS = 7 * 86_400_000;
 /** Events one reference may hold; further ones are answered the same and not kept. */
 export const PARKED_PER_REFERENCE = 100;
+/** Events held over all partitions, some 500 MB; further ones are answered the same and not kept. */
+export const PARKED_LIMIT = 1_000_000;
 
 export interface ParkedEvent {
   readonly factKey: string;
@@ -21,22 +26,29 @@ export interface ParkedEvent {
 export type ParkOutcome = "parked" | "known_now" | "full";
 const OUTCOMES: readonly ParkOutcome[] = ["known_now", "parked", "full"];
 
-/** Parks every event under its reference; outcomes in the order given. */
+/**
+ * Parks every event under its reference; outcomes in the order given.
+ * @param limit events held over all partitions; each holds its equal share
+ */
 export async function parkEvents(
   redis: Redis,
   items: ReadonlyArray<{ reference: Reference; parked: ParkedEvent }>,
+  nowMs: number,
+  limit = PARKED_LIMIT,
 ): Promise<ParkOutcome[]> {
+  const share = Math.ceil(limit / PARTITIONS);
+  const head = [nowMs, PARKED_MS, PARKED_PER_REFERENCE, share].map(String);
   const outcomes: ParkOutcome[] = [];
   const indexed = items.map((item, at) => ({ ...item, at }));
   const groups = Map.groupBy(indexed, ({ reference }) => reference.partition);
-  await perPartition(groups, async (_, group) => {
-    const keys = group.flatMap(({ reference }) => [reference.key, reference.parkedKey]);
+  await perPartition(groups, async (partition, group) => {
+    const references = group.flatMap(({ reference }) => [reference.key, reference.parkedKey]);
+    const keys = [parkedCountsKey(partition), ...references];
     const fields = group.flatMap(({ parked: { factKey, event, receivedAtMs, place } }) => [
       factKey,
       JSON.stringify([receivedAtMs, place, event]),
     ]);
-    const limits = [String(PARKED_MS), String(PARKED_PER_REFERENCE)];
-    const reply = await run<number[]>(redis, parkScript, keys, [...limits, ...fields]);
+    const reply = await run<number[]>(redis, parkScript, keys, [...head, ...fields]);
     group.forEach(({ at }, position) => {
       outcomes[at] = OUTCOMES[reply[position] ?? 1] ?? "parked";
     });
@@ -64,10 +76,21 @@ export async function dropParked(
   redis: Redis,
   groups: ReadonlyArray<{ references: readonly Reference[]; events: readonly ParkedEvent[] }>,
 ): Promise<void> {
-  await Promise.all(
-    groups.flatMap(({ references, events }) => {
-      const fields = events.map(({ factKey }) => factKey);
-      return references.map(({ parkedKey }) => redis.hDel(parkedKey, fields));
-    }),
+  const places = groups.flatMap(({ references, events }) =>
+    references.flatMap((reference) => events.map((event) => ({ reference, event }))),
+  );
+  await perPartition(
+    Map.groupBy(places, ({ reference }) => reference.partition),
+    (partition, group) => {
+      const keys = [
+        parkedCountsKey(partition),
+        ...group.map(({ reference }) => reference.parkedKey),
+      ];
+      const fields = group.flatMap(({ event: { factKey, receivedAtMs } }) => [
+        factKey,
+        String(Math.floor(receivedAtMs / DAY_MS)),
+      ]);
+      return run(redis, unparkScript, keys, fields);
+    },
   );
 }

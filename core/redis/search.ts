@@ -4,25 +4,19 @@
  * | filters                                              | total           | page                                        |
  * |------------------------------------------------------|-----------------|---------------------------------------------|
  * | status, and a range of the index that sorts          | counts of ranges | head or rank of the ranges                 |
- * | ship dates, sorted by id                             | counts of ranges | each day is a list by id: as above          |
- * | one range of an index that does not sort             | counts of ranges | the sorting index is walked and checked; the |
- * |                                                      |                 | range is read and sorted where that is long |
- * | an exact value, or ranges of two indices             | the smallest set or range is read in chunks and checked        |
+ * | an exact value of few shipments                      | the smallest set is read in chunks and checked                 |
+ * | any other combination                                | the rows of the columns are scanned (`search-columns.ts`)      |
  */
-import type { Status } from "#core/domain/status.ts";
 import type { Redis } from "./client.ts";
+import { MANY_OF_ONE_VALUE } from "./columns.ts";
 import {
   CHUNK,
-  chunksOf,
   compareHits,
-  countRanges,
   type Hit,
   type HitPage,
   type IndexRange,
   pipelined,
-  readAll,
   readPage,
-  type SortOrder,
 } from "./index-ranges.ts";
 import {
   companyKeys,
@@ -31,31 +25,9 @@ import {
   type IndexOrder,
   indexMember,
 } from "./keys.ts";
+import { type ExactMatches, searchColumns } from "./search-columns.ts";
+import type { ShipmentQuery } from "./shipment-query.ts";
 
-export interface ShipmentQuery {
-  readonly companyId: number;
-  readonly channelIds: readonly number[];
-  readonly trackingNumber: string | null;
-  readonly exact: Readonly<Partial<Record<ExactField, string>>>;
-  /** Days since 1970, inclusive. */
-  readonly shipFrom: number | null;
-  readonly shipTo: number | null;
-  /** Null = any; else without repetition. */
-  readonly statuses: readonly Status[] | null;
-  /** Seconds since 1970: statusUpdatedAt at or after it. */
-  readonly updatedFrom: number | null;
-  readonly order: SortOrder;
-  readonly offset: number;
-  /** At most 1,000. */
-  readonly limit: number;
-}
-
-/** Matches up to which a range is read and sorted at once. */
-const SORTED_AT_ONCE = 5_000;
-/** Elements of the sorting index that are walked before the range is read and sorted instead. */
-const WALK_LIMIT = 20_000;
-/** Days (times statuses, times channels) that are merged as lists by id. */
-const DAY_LISTS_LIMIT = 400;
 /** Members of a set read with one command. */
 const SMALL_SET = CHUNK;
 
@@ -63,12 +35,11 @@ export function searchShipments(redis: Redis, query: ShipmentQuery): Promise<Hit
   const { order, offset, limit } = query;
   const ship = query.shipFrom !== null || query.shipTo !== null;
   const updated = query.updatedFrom !== null;
-  if (query.trackingNumber !== null || Object.keys(query.exact).length > 0) {
-    return sorted(readExact(redis, query), query);
+  if (query.trackingNumber !== null) return sorted(readExact(redis, query), query);
+  if (Object.keys(query.exact).length > 0) return searchExact(redis, query);
+  if ((ship && order.by !== "ship") || (updated && order.by !== "upd")) {
+    return searchColumns(redis, query);
   }
-  if (ship && updated) return sorted(readTwoRanges(redis, query), query);
-  if (ship && order.by !== "ship") return searchAcross(redis, query, "ship");
-  if (updated && order.by !== "upd") return searchAcross(redis, query, "upd");
   return readPage(redis, rangesOf(query, order.by), order, offset, limit);
 }
 
@@ -103,95 +74,32 @@ function boundsOf(query: ShipmentQuery, by: IndexOrder): [number | null, number 
   }
 }
 
-/** A range of one index, sorted by another one. */
-async function searchAcross(
-  redis: Redis,
-  query: ShipmentQuery,
-  filter: "ship" | "upd",
-): Promise<HitPage> {
-  const { order, offset, limit } = query;
-  const ranges = rangesOf(query, filter);
-  const counts = await countRanges(redis, ranges);
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  if (offset >= total) return { total, hits: [] };
-  if (total > SORTED_AT_ONCE) {
-    const days = filter === "ship" && order.by === "id" ? await dayLists(redis, ranges) : null;
-    if (days) return readPage(redis, days, order, offset, limit);
-    const walked = await walk(redis, query, filter);
-    if (walked) return { total, hits: walked };
-  }
-  return sorted(rescored(redis, query, await readAll(redis, ranges)), query);
-}
-
-/** Every ship date of the ranges as a list of its own; null where they are too many. */
-async function dayLists(redis: Redis, ranges: readonly IndexRange[]): Promise<IndexRange[] | null> {
-  type Edge = { score: number }[];
-  const edges = (descending: boolean) =>
-    pipelined<IndexRange, Edge>(redis, ranges, (pipeline, { key, from, to }) => {
-      const bounds = [from ?? "-inf", to ?? "+inf"] as const;
-      const [start, stop] = descending ? [bounds[1], bounds[0]] : bounds;
-      const options = { BY: "SCORE", REV: descending, LIMIT: { offset: 0, count: 1 } } as const;
-      return pipeline.zRangeWithScores(key, start, stop, options);
-    });
-  const [firsts, lasts] = await Promise.all([edges(false), edges(true)]);
-  const spans = ranges.flatMap(({ key }, at) => {
-    const first = firsts[at]?.[0]?.score;
-    const last = lasts[at]?.[0]?.score;
-    return first === undefined || last === undefined ? [] : [{ key, first, last }];
+/** Values of few shipments are read from their sets; for values of many the rows are scanned. */
+async function searchExact(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
+  const { companyId, channelIds, exact } = query;
+  const keys = companyKeys(companyPartition(companyId));
+  const fields = Object.entries(exact) as [ExactField, string][];
+  const sets = channelIds.flatMap((id) =>
+    fields.map(([field, value]) => keys.exact(id, field, value)),
+  );
+  const sizes = await pipelined(redis, sets, (pipeline, key) => pipeline.sCard(key));
+  const isMany = channelIds.map((_, at) => {
+    const own = sizes.slice(at * fields.length, (at + 1) * fields.length);
+    return Math.min(...own) >= MANY_OF_ONE_VALUE;
   });
-  const lists = spans.reduce((sum, { first, last }) => sum + last - first + 1, 0);
-  if (lists > DAY_LISTS_LIMIT) return null;
-  return spans.flatMap(({ key, first, last }) =>
-    Array.from({ length: last - first + 1 }, (_, day) => ({
-      key,
-      from: first + day,
-      to: first + day,
-    })),
-  );
-}
-
-/** Walks the one index that sorts and keeps what the filter's index holds; null when the page lies too far. */
-async function walk(
-  redis: Redis,
-  query: ShipmentQuery,
-  filter: "ship" | "upd",
-): Promise<Hit[] | null> {
-  const { order, offset, limit, channelIds } = query;
-  const [range, ...others] = rangesOf(query, order.by);
-  const [channelId] = channelIds;
-  if (!range || channelId === undefined || others.length > 0) return null;
-  const found: Hit[] = [];
-  let walked = 0;
-  for await (const chunk of chunksOf(redis, [range], order.descending)) {
-    const matching = await matchingIds(redis, query, channelId, [filter], chunk);
-    found.push(...chunk.filter(({ id }) => matching.has(id)));
-    walked += chunk.length;
-    if (found.length >= offset + limit) return found.slice(offset, offset + limit);
-    if (walked >= WALK_LIMIT) return null;
-  }
-  return found.slice(offset, offset + limit);
-}
-
-/** Reads the range with fewer elements and keeps what the other one holds too. */
-async function readTwoRanges(redis: Redis, query: ShipmentQuery): Promise<Hit[]> {
-  const sizes = await Promise.all(
-    (["ship", "upd"] as const).map(async (by) => {
-      const counts = await countRanges(redis, rangesOf(query, by));
-      return { by, size: counts.reduce((sum, count) => sum + count, 0) };
-    }),
-  );
-  const [smaller] = sizes.sort((one, other) => one.size - other.size);
-  const by = smaller?.by ?? "ship";
-  const other = by === "ship" ? "upd" : "ship";
-  const found: Hit[] = [];
-  for (const channelId of query.channelIds) {
-    const single = { ...query, channelIds: [channelId] };
-    for await (const chunk of chunksOf(redis, rangesOf(single, by))) {
-      const matching = await matchingIds(redis, query, channelId, [other], chunk);
-      found.push(...chunk.filter(({ id }) => matching.has(id)));
+  if (!isMany.includes(true)) return sorted(readExact(redis, query), query);
+  const matching = new Map<number, ExactMatches>();
+  for (const [at, id] of channelIds.entries()) {
+    if (isMany[at]) {
+      const bitmaps = fields.map(([field, value]) => keys.exactBits(id, field, value));
+      matching.set(id, { kind: "bitmaps", keys: bitmaps });
+    } else {
+      const ids = new Set<number>();
+      for await (const chunk of exactIds(redis, query, id)) for (const one of chunk) ids.add(one);
+      matching.set(id, { kind: "ids", ids });
     }
   }
-  return rescored(redis, query, unique(found));
+  return searchColumns(redis, query, matching);
 }
 
 /** Shipments with all the exact values, then checked against every other filter. */

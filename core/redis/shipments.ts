@@ -1,9 +1,12 @@
 /** Shipments in the company's partition: create, read, commit. The state's rules are in `core/domain/fold.ts`. */
 import type { Fact } from "#core/domain/fact.ts";
 import { initialState, type ShipmentState } from "#core/domain/fold.ts";
+import { unmappedDeltas } from "#core/domain/refold.ts";
+import { repeatedHour } from "#core/domain/rome-time.ts";
 import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
 import { type Change, encodeChange } from "./change-log.ts";
-import { perPartition, type Redis, run, script } from "./client.ts";
+import { binary, perPartition, type Redis, run, script } from "./client.ts";
+import { DAY_SHIFT, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK, STATUS_NAMES } from "./columns.ts";
 import {
   companyKeys,
   companyPartition,
@@ -11,14 +14,27 @@ import {
   type ExactField,
   PARTITIONS,
   shipmentPartition,
+  unmappedName,
 } from "./keys.ts";
 import commitSource from "./scripts/commit.lua" with { type: "text" };
 import createSource from "./scripts/create.lua" with { type: "text" };
 import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
+import readHashesSource from "./scripts/read-hashes.lua" with { type: "text" };
+import {
+  decodeFacts,
+  decodeFactsText,
+  decodeHot,
+  decodeRecord,
+  encodeFacts,
+  encodeHot,
+  encodeRecord,
+  factsText,
+} from "./shipment-codec.ts";
 
 const commitScript = script(commitSource);
 const createScript = script(createSource);
 const readFieldsScript = script(readFieldsSource);
+const readHashesScript = script(readHashesSource);
 
 /** Shipments one script call writes: keeps a call under some 5 ms of Redis. */
 const SHIPMENTS_PER_CALL = 100;
@@ -27,6 +43,8 @@ const SHIPMENTS_PER_CALL = 100;
  * reconciliation procedure of document 1 always finds a later second on a full page.
  */
 const SHARED_SECOND_LIMIT = 99;
+/** Unmapped codes that are told of one partition; events of further ones are flagged in their shipments all the same. */
+const UNMAPPED_CODES_LIMIT = 5_000;
 const DAY_MS = 86_400_000;
 
 export type NewShipment = Omit<ShipmentRecord, "id">;
@@ -49,9 +67,9 @@ export async function createShipments(
         record.courier,
         record.trackingNumber,
         String(shipDay(record.shipDate)),
-        JSON.stringify(state),
+        encodeHot(meta, state),
+        encodeRecord(record, meta),
         JSON.stringify(meta),
-        JSON.stringify(record),
         state.pair.status,
         JSON.stringify(exactValues(record)),
       ]);
@@ -59,11 +77,35 @@ export async function createShipments(
       redis,
       createScript,
       [keys.shipmentIds, keys.changes],
-      [companyTag(partition), String(partition), String(PARTITIONS), ...args],
+      [
+        companyTag(partition),
+        ...[partition, PARTITIONS, ROWS_PER_BLOCK, DAY_SHIFT].map(String),
+        STATUS_NAMES,
+        String(MANY_OF_ONE_VALUE),
+        ...args,
+      ],
     );
     for (const id of reply) ids.push(id === 0 ? null : id);
   }
   return ids;
+}
+
+/**
+ * Makes shipments findable by further tracking numbers of theirs in the search, and nobody else's to create. A number
+ * that another shipment of the channel has stays with that one.
+ */
+export async function takeNumbers(
+  redis: Redis,
+  numbers: ReadonlyArray<
+    Pick<ShipmentMeta, "channelId" | "courier" | "trackingNumber"> & { readonly shipmentId: number }
+  >,
+): Promise<void> {
+  await Promise.all(
+    numbers.map(({ shipmentId, channelId, courier, trackingNumber }) => {
+      const keys = companyKeys(shipmentPartition(shipmentId));
+      return redis.hSetNX(keys.numbers(channelId, trackingNumber), courier, String(shipmentId));
+    }),
+  );
 }
 
 function shipDay(shipDate: string): number {
@@ -87,6 +129,8 @@ export interface HotShipment {
   readonly version: number;
   readonly state: ShipmentState;
   readonly meta: ShipmentMeta;
+  /** The open part of its history, as stored: a commit adds to it. */
+  readonly openPart: Buffer | null;
 }
 
 /** State and meta of every shipment that exists, one call a partition (and 100 shipments). */
@@ -95,10 +139,10 @@ export async function readHotShipments(
   ids: readonly number[],
 ): Promise<Map<number, HotShipment>> {
   const found = new Map<number, HotShipment>();
-  for (const [id, [version, state, meta]] of await readFields(redis, ids, ["v", "st", "m"])) {
-    if (version === null || state === null || meta === null) continue;
-    const hot = { id, version: Number(version), state: JSON.parse(state), meta: JSON.parse(meta) };
-    found.set(id, hot);
+  for (const [id, [version, hot, open]] of await readFields(redis, ids, ["v", "st", OPEN_PART])) {
+    if (version === null || hot === null) continue;
+    const { state, meta } = decodeHot(hot);
+    found.set(id, { id, version: Number(version.toString()), state, meta, openPart: open });
   }
   return found;
 }
@@ -118,34 +162,38 @@ export async function readShipments(
 ): Promise<StoredShipment[]> {
   const rows = await readFields(redis, ids, ["c", "st", "u"]);
   return ids.flatMap((id) => {
-    const [record, state, updated] = rows.get(id) ?? [];
-    if (!record || !state) return [];
+    const [packed, hot, updated] = rows.get(id) ?? [];
+    if (!packed || !hot) return [];
+    const { meta, state } = decodeHot(hot);
     return [
       {
-        record: { id, ...JSON.parse(record) },
-        state: JSON.parse(state),
-        statusUpdatedAtMs: updated ? Number(updated) * 1000 : null,
+        record: { id, ...decodeRecord(packed, meta) },
+        state,
+        statusUpdatedAtMs: updated ? Number(updated.toString()) * 1000 : null,
       },
     ];
   });
 }
 
-async function readFields<Field extends string>(
+type FieldRow = readonly [Buffer | null, Buffer | null, Buffer | null];
+
+async function readFields(
   redis: Redis,
   ids: readonly number[],
-  fields: readonly [Field, Field, Field],
-): Promise<Map<number, readonly [string | null, string | null, string | null]>> {
-  const rows = new Map<number, readonly [string | null, string | null, string | null]>();
+  fields: readonly [string, string, string],
+): Promise<Map<number, FieldRow>> {
+  const rows = new Map<number, FieldRow>();
   await perPartition(Map.groupBy(ids, shipmentPartition), async (partition, group) => {
     const keys = companyKeys(partition);
     for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
       const part = group.slice(from, from + SHIPMENTS_PER_CALL);
       const names = part.map((id) => keys.shipment(id));
-      const reply = await run<[string | null, string | null, string | null][]>(
+      const reply = await run<FieldRow[]>(
         redis,
         readFieldsScript,
         names,
         [...fields],
+        binary(redis),
       );
       part.forEach((id, at) => {
         const row = reply[at];
@@ -158,9 +206,73 @@ async function readFields<Field extends string>(
 
 /** Facts of a shipment, in the order they were applied. */
 export async function readHistory(redis: Redis, id: number): Promise<Fact[]> {
-  const keys = companyKeys(shipmentPartition(id));
-  const texts = await redis.lRange(keys.history(id), 0, -1);
-  return texts.map((text) => JSON.parse(text));
+  return (await readHistories(redis, [id])).get(id) ?? [];
+}
+
+/** The same for many shipments, one call a partition (and 100 shipments). */
+export async function readHistories(
+  redis: Redis,
+  ids: readonly number[],
+): Promise<Map<number, Fact[]>> {
+  const histories = new Map<number, Fact[]>();
+  await perPartition(Map.groupBy(ids, shipmentPartition), async (partition, group) => {
+    const keys = companyKeys(partition);
+    for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
+      const part = group.slice(from, from + SHIPMENTS_PER_CALL);
+      const names = part.map((id) => keys.shipment(id));
+      const reply = await run<Buffer[][]>(redis, readHashesScript, names, [], binary(redis));
+      part.forEach((id, at) => {
+        histories.set(id, historyOf(reply[at] ?? []));
+      });
+    }
+  });
+  return histories;
+}
+
+/**
+ * The history stands in the shipment's own hash, packed in parts: full ones of `PART_FACTS` under `h0`, `h1`, ..., and the
+ * open one, which a commit writes anew, under `h`.
+ */
+const OPEN_PART = "h";
+/** Bounds what a commit of a shipment with very many events writes anew. */
+const PART_FACTS = 32;
+
+/** @param row fields and values in turn */
+function historyOf(row: readonly Buffer[]): Fact[] {
+  const fields = new Map<string, Buffer>();
+  for (let at = 0; at + 1 < row.length; at += 2) {
+    fields.set(String(row[at]), row[at + 1] as Buffer);
+  }
+  const hot = fields.get("st");
+  if (!hot) return [];
+  const { meta } = decodeHot(hot);
+  const parts: Buffer[] = [];
+  for (;;) {
+    const full = fields.get(`${OPEN_PART}${parts.length}`);
+    if (!full) break;
+    parts.push(full);
+  }
+  const open = fields.get(OPEN_PART);
+  return [...parts, ...(open ? [open] : [])].flatMap((part) => decodeFacts(meta, part));
+}
+
+/** Field and value of every part that a commit writes: full parts stay as they are unless the history is replaced. */
+function partsOf({ from, facts, replaced }: Commit): Array<string | Buffer> {
+  if (facts.length === 0) return [];
+  const stored = replaced === undefined ? from.state.keys.length : 0;
+  const full = Math.floor(stored / PART_FACTS);
+  const open = stored % PART_FACTS === 0 ? null : from.openPart;
+  const room = PART_FACTS - (stored % PART_FACTS);
+  const parts: Array<string | Buffer> = [];
+  const first = [open ? decodeFactsText(open) : "", factsText(from.meta, facts.slice(0, room))];
+  let text = first.filter((one) => one !== "").join(",");
+  let at = full;
+  for (let next = room; next <= facts.length; next += PART_FACTS, at += 1) {
+    parts.push(`${OPEN_PART}${at}`, encodeFacts(text));
+    text = factsText(from.meta, facts.slice(next, next + PART_FACTS));
+  }
+  parts.push(OPEN_PART, encodeFacts(text));
+  return parts;
 }
 
 export interface Commit {
@@ -168,43 +280,65 @@ export interface Commit {
   readonly state: ShipmentState;
   /** Facts that the new state has and the old one has not. */
   readonly facts: readonly Fact[];
+  /** The history as it was, where `facts` are the whole of it anew; absent where they are an addition. */
+  readonly replaced?: readonly Fact[];
   readonly changes: readonly Change[];
   /** The pair changed by carrier events: `statusUpdatedAt` moves. */
   readonly stamp: boolean;
+  /** What the ledger counts; absent = every added fact is applied from the log. */
+  readonly counts?: { readonly applied: number; readonly released: number };
 }
 
-export type CommitOutcome = "committed" | "conflict";
+/** "outdated": the facts were mapped with a configuration that has been replaced since. */
+export type CommitOutcome = "committed" | "conflict" | "outdated";
 
-/** Commits new states, one script call a partition (and 100 shipments); outcomes in the order given. */
+/**
+ * Commits new states, one script call a partition (and 100 shipments); outcomes in the order given.
+ * @param mappedWith version of the configuration that mapped the facts; left out where a commit maps nothing
+ */
 export async function commitShipments(
   redis: Redis,
   commits: readonly Commit[],
   nowMs: number,
+  mappedWith = Number.MAX_SAFE_INTEGER,
 ): Promise<CommitOutcome[]> {
   const outcomes: CommitOutcome[] = new Array(commits.length);
   const indexed = commits.map((commit, at) => ({ commit, at }));
   const groups = Map.groupBy(indexed, ({ commit }) => shipmentPartition(commit.from.id));
+  // A stamp whose text exists twice would be read back as the earlier one, and a reconciliation would go in circles.
+  const { fromMs, toMs } = repeatedHour(nowMs) ?? { fromMs: 0, toMs: 0 };
+  const skipped = [String(fromMs / 1000), String(toMs / 1000)];
   await perPartition(groups, async (partition, group) => {
-    const { changes, ledger } = companyKeys(partition);
-    const head = [
-      companyTag(partition),
-      String(Math.floor(nowMs / 1000)),
-      String(SHARED_SECOND_LIMIT),
-    ];
+    const { changes, ledger, mappingFloor, unmappedCodes } = companyKeys(partition);
+    const second = Math.floor(nowMs / 1000);
+    const numbers = [second, SHARED_SECOND_LIMIT, mappedWith, UNMAPPED_CODES_LIMIT].map(String);
+    const head = [companyTag(partition), ...numbers, ...skipped];
+    head.push(String(ROWS_PER_BLOCK), STATUS_NAMES);
     for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
       const part = group.slice(from, from + SHIPMENTS_PER_CALL);
       const args = part.flatMap(({ commit }) => commitArguments(commit));
-      const reply = await run<number[]>(redis, commitScript, [changes, ledger], [...head, ...args]);
+      const keys = [changes, ledger, mappingFloor, unmappedCodes];
+      const reply = await run<number[]>(redis, commitScript, keys, [...head, ...args]);
       part.forEach(({ at }, position) => {
-        outcomes[at] = reply[position] === -1 ? "conflict" : "committed";
+        outcomes[at] = outcomeOf(reply[position]);
       });
     }
   });
   return outcomes;
 }
 
-function commitArguments({ from, state, facts, changes, stamp }: Commit): string[] {
-  const { companyId, channelId, shipDate } = from.meta;
+function outcomeOf(code: number | undefined): CommitOutcome {
+  if (code === undefined) return "outdated";
+  return code === -1 ? "conflict" : "committed";
+}
+
+function commitArguments(commit: Commit): Array<string | Buffer> {
+  const { from, state, facts, replaced, changes, stamp } = commit;
+  const { companyId, channelId, shipDate, courier } = from.meta;
+  const added = replaced === undefined ? facts.length : 0;
+  const { applied, released } = commit.counts ?? { applied: added, released: 0 };
+  const deltas = unmappedDeltas(replaced ?? [], facts);
+  const parts = partsOf(commit);
   return [
     String(from.id),
     String(from.version),
@@ -214,10 +348,21 @@ function commitArguments({ from, state, facts, changes, stamp }: Commit): string
     state.pair.status,
     String(shipDay(shipDate)),
     stamp ? "1" : "0",
-    JSON.stringify(state),
-    String(facts.length),
+    encodeHot(from.meta, state),
+    String(parts.length / 2),
     String(changes.length),
-    ...facts.map((fact) => JSON.stringify(fact)),
+    String(applied),
+    String(released),
+    String(deltas.length),
+    ...parts,
     ...changes.map(encodeChange),
+    ...deltas.flatMap(({ code, description, events, present, firstMs, lastMs }) => [
+      unmappedName(courier, code),
+      description,
+      String(events),
+      present ? "1" : "0",
+      String(firstMs),
+      String(lastMs),
+    ]),
   ];
 }

@@ -4,7 +4,7 @@ import { CHANGE_LOGS, EVENT_LOGS } from "./keys.ts";
 
 export const LOGS = {
   event: { keys: EVENT_LOGS, groups: ["track"] },
-  change: { keys: CHANGE_LOGS, groups: ["references", "webhooks", "analytics"] },
+  change: { keys: CHANGE_LOGS, groups: ["references", "webhooks", "notify", "analytics"] },
 } as const;
 export type LogName = keyof typeof LOGS;
 export type GroupName = (typeof LOGS)[LogName]["groups"][number];

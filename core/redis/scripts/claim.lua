@@ -1,19 +1,20 @@
 -- Claims eventIds and appends their events to the event log, in one step.
 --
 -- KEYS[1]  event log (stream)
--- KEYS[2]  ledger (hash): `accepted` grows by the claims, `duplicate` by the known ids
+-- KEYS[2]  ledger (hash): `accepted:<courier>` grows by the claims, `duplicate:<courier>` by the known ids, and
+--          `received:<courier>` by both
 -- KEYS[3…] for each event, g bucket keys (sets of integers), current generation first
 -- ARGV[1]  high-water mark of the log, entries
 -- ARGV[2]  seconds a bucket of the current generation lives
 -- ARGV[3]  g, the number of generations
--- ARGV[4]  '1' to keep the ledger, '0' for a mere question
+-- ARGV[4]  courier code, '' for a mere question that the ledger does not count
 -- ARGV[5…] for each event: the id as a 64-bit integer, and its log entry, or '' to look without claiming
 --
 -- Reply: for each event 1 = claimed and appended, 0 = the id is known, 2 = not known (only looked at);
 -- an empty list, and nothing done, when the log is over its mark.
 local log, ledger = KEYS[1], KEYS[2]
 if redis.call('XLEN', log) >= tonumber(ARGV[1]) then return {} end
-local ttl, generations, counts = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
+local ttl, generations, courier = ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local reply, claimed, known = {}, 0, 0
 local key = 3
 for at = 5, #ARGV, 2 do
@@ -41,6 +42,9 @@ for at = 5, #ARGV, 2 do
   end
   key = key + generations
 end
-if counts and claimed > 0 then redis.call('HINCRBY', ledger, 'accepted', claimed) end
-if counts and known > 0 then redis.call('HINCRBY', ledger, 'duplicate', known) end
+if courier ~= '' and claimed + known > 0 then
+  redis.call('HINCRBY', ledger, 'received:' .. courier, claimed + known)
+  if claimed > 0 then redis.call('HINCRBY', ledger, 'accepted:' .. courier, claimed) end
+  if known > 0 then redis.call('HINCRBY', ledger, 'duplicate:' .. courier, known) end
+end
 return reply

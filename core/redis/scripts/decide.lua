@@ -25,6 +25,9 @@ end
 
 local function room(endpoint)
   if not held[endpoint] then
+    local oldest = tonumber(now) - tonumber(ttl)
+    redis.call('ZREMRANGEBYSCORE', tag .. ':dl:' .. endpoint, '-inf', oldest)
+    redis.call('ZREMRANGEBYSCORE', tag .. ':df:' .. endpoint, '-inf', oldest)
     held[endpoint] = redis.call('LLEN', tag .. ':dq:' .. endpoint)
       + redis.call('ZCARD', tag .. ':dr:' .. endpoint)
   end
@@ -39,14 +42,15 @@ local function create(delivery, endpoint, frozen)
   redis.call('HSET', key, 'i', frozen, 'e', endpoint, 's', queued and 'queued' or 'failed',
     'g', 1, 'n', 0, 'a', '[]', 'r', queued and '' or full)
   redis.call('PEXPIRE', key, ttl)
-  local log = tag .. ':dl:' .. endpoint
-  redis.call('ZREMRANGEBYSCORE', log, '-inf', tonumber(now) - tonumber(ttl))
+  local log, failed = tag .. ':dl:' .. endpoint, tag .. ':df:' .. endpoint
   redis.call('ZADD', log, now, delivery)
   redis.call('PEXPIRE', log, ttl)
   if queued then
     redis.call('RPUSH', tag .. ':dq:' .. endpoint, delivery)
     redis.call('ZADD', ring, 'NX', redis.call('INCR', turns), endpoint)
   else
+    redis.call('ZADD', failed, now, delivery)
+    redis.call('PEXPIRE', failed, ttl)
     count('failed')
   end
   return 1

@@ -12,10 +12,12 @@ local firstRing, retryRing, ledger = KEYS[1], KEYS[2], KEYS[3]
 local tag, limit, reason = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local failed = 0
 
-local function fail(delivery)
-  local key = tag .. ':d:' .. delivery
+local function fail(endpoint, delivery)
+  local key, log = tag .. ':d:' .. delivery, tag .. ':dl:' .. endpoint
   if redis.call('EXISTS', key) == 1 then
     redis.call('HSET', key, 's', 'failed', 'd', '', 'r', reason)
+    local created = redis.call('ZSCORE', log, delivery)
+    if created then redis.call('ZADD', tag .. ':df:' .. endpoint, created, delivery) end
     failed = failed + 1
   end
 end
@@ -26,8 +28,9 @@ for at = 4, #ARGV do
   while failed < limit do
     local delivery = redis.call('LPOP', queue) or redis.call('ZPOPMIN', retries)[1]
     if not delivery then break end
-    fail(delivery)
+    fail(endpoint, delivery)
   end
+  redis.call('PEXPIRE', tag .. ':df:' .. endpoint, redis.call('PTTL', tag .. ':dl:' .. endpoint))
   if redis.call('EXISTS', queue) == 0 then redis.call('ZREM', firstRing, endpoint) end
   if redis.call('EXISTS', retries) == 0 then redis.call('ZREM', retryRing, endpoint) end
 end

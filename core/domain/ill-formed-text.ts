@@ -1,0 +1,24 @@
+/**
+ * Texts that are no Unicode: half a surrogate pair, which JSON can write as an escape (`"\ud83d"`) and UTF-8 cannot
+ * hold. Typical of a sender that cuts a text in the middle of an emoji.
+ */
+import { FAULTS_LISTED, type Fault } from "./fault.ts";
+
+/** Every text or key in `value` that is no Unicode, at most `FAULTS_LISTED`. */
+export function illFormedText(value: unknown, path = ""): Fault[] {
+  if (typeof value === "string") return value.isWellFormed() ? [] : [fault(path)];
+  if (typeof value !== "object" || value === null) return [];
+  const faults: Fault[] = [];
+  for (const [key, inner] of Object.entries(value)) {
+    const place = Array.isArray(value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
+    if (!key.isWellFormed()) faults.push(fault(place.toWellFormed()));
+    faults.push(...illFormedText(inner, place.toWellFormed()));
+    if (faults.length >= FAULTS_LISTED) break;
+  }
+  return faults.slice(0, FAULTS_LISTED);
+}
+
+function fault(path: string): Fault {
+  const message = "The text holds half a surrogate pair, which is no Unicode character.";
+  return { path, code: "BAD_FORMAT", message };
+}

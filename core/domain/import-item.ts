@@ -1,0 +1,32 @@
+/** One item of `POST /v2/shipments/import`: a statically invalid one fails alone (document 1). */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Value } from "@sinclair/typebox/value";
+import { listFaults } from "./fault.ts";
+import type { ItemError } from "./new-shipment.ts";
+import { ShipmentInput } from "./shipment.ts";
+
+export type ImportItem =
+  | { readonly kind: "valid"; readonly input: ShipmentInput }
+  | { readonly kind: "invalid"; readonly errors: readonly ItemError[] };
+
+const checker = TypeCompiler.Compile(ShipmentInput);
+
+/** @param raw changed: members that no schema knows are left out */
+export function readImportItem(raw: unknown): ImportItem {
+  if (checker.Check(raw)) {
+    return { kind: "valid", input: Value.Clean(ShipmentInput, raw) as ShipmentInput };
+  }
+  const errors = listFaults(checker.Errors(raw)).map(({ path, message }) => ({
+    code: "VALIDATION_ERROR" as const,
+    message,
+    field: path,
+  }));
+  return { kind: "invalid", errors };
+}
+
+/** What the item calls itself, also where it is invalid. */
+export function trackingNumberOf(raw: unknown): string | null {
+  if (typeof raw !== "object" || raw === null) return null;
+  const { trackingNumber } = raw as { readonly trackingNumber?: unknown };
+  return typeof trackingNumber === "string" ? trackingNumber : null;
+}

@@ -1,0 +1,65 @@
+/** The `result` of a finished import job (document 1): the same in the job resource and in the completion call. */
+import { type Static, Type } from "@sinclair/typebox";
+import type { ItemError } from "./new-shipment.ts";
+import { trackingUrl } from "./tracking-link.ts";
+
+const text = Type.Union([Type.String(), Type.Null()]);
+
+export const ImportResult = Type.Object({
+  summary: Type.Object({
+    totalRequested: Type.Integer(),
+    totalSuccess: Type.Integer(),
+    totalFailed: Type.Integer(),
+  }),
+  successes: Type.Array(
+    Type.Object({
+      index: Type.Integer({ description: "position in the request array" }),
+      id: Type.Integer(),
+      trackingNumber: Type.String(),
+      trackingUrl: text,
+    }),
+  ),
+  errors: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      trackingNumber: text,
+      errors: Type.Array(
+        Type.Object({ code: Type.String(), message: Type.String(), field: Type.String() }),
+      ),
+    }),
+  ),
+});
+export type ImportResult = Static<typeof ImportResult>;
+
+interface Success {
+  readonly index: number;
+  readonly id: number;
+  readonly trackingNumber: string;
+  readonly trackingToken: string | null;
+}
+
+interface Failed {
+  readonly index: number;
+  readonly trackingNumber: string | null;
+  readonly errors: readonly ItemError[];
+}
+
+export function importResult(
+  successes: readonly Success[],
+  errors: readonly Failed[],
+  totalRequested: number,
+  publicUrl: string,
+): ImportResult {
+  return {
+    summary: {
+      totalRequested,
+      totalSuccess: successes.length,
+      totalFailed: totalRequested - successes.length,
+    },
+    successes: successes.map(({ index, id, trackingNumber, trackingToken }) => ({
+      ...{ index, id, trackingNumber },
+      trackingUrl: trackingUrl(publicUrl, id, trackingToken),
+    })),
+    errors: errors.map((one) => ({ ...one, errors: [...one.errors] })),
+  };
+}

@@ -1,0 +1,39 @@
+/** The transactional e-mail of a merchant-defined event (document 1, `POST /v2/shipments/{id}/notifications`). */
+import { type Static, Type } from "@sinclair/typebox";
+import { LANGUAGES, type Language } from "./shipment.ts";
+
+/** The fallback template, and the marketplace that mails its customers itself. */
+export const RESERVED_EVENTS: readonly string[] = ["default", "amazon"];
+const FALLBACK_EVENT = "default";
+
+/** The same event on the same shipment is accepted once in this time. */
+export const EVENT_ONCE_PER_MS = 86_400_000;
+
+const variable = Type.Optional(Type.String({ maxLength: 255 }));
+
+export const NotificationBody = Type.Object({
+  event: Type.String({ pattern: "^[a-z0-9][a-z0-9_-]{1,24}$" }),
+  variables: Type.Optional(
+    Type.Object(
+      { custom1: variable, custom2: variable, custom3: variable },
+      { additionalProperties: false },
+    ),
+  ),
+  language: Type.Optional(Type.Union(LANGUAGES.map((name) => Type.Literal(name)))),
+});
+export type NotificationBody = Static<typeof NotificationBody>;
+
+export interface TemplateChoice {
+  readonly event: string;
+  readonly language: Language;
+}
+
+/** (event, language), (event, English), (fallback, language), (fallback, English). */
+export function templateOrder(event: string, language: Language): readonly TemplateChoice[] {
+  return [
+    { event, language },
+    { event, language: "en" },
+    { event: FALLBACK_EVENT, language },
+    { event: FALLBACK_EVENT, language: "en" },
+  ];
+}

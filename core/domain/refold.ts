@@ -1,0 +1,93 @@
+/** Folds a shipment anew from its whole history: after a mapping has changed, or a fact has been told in full. */
+import type { Fact, Mapping } from "./fact.ts";
+import { foldAll, initialState, type ShipmentState, type StateChange } from "./fold.ts";
+import { type Catalogue, mapStatus } from "./map-status.ts";
+import { samePair } from "./status.ts";
+
+/** The history with the facts of these codes mapped as the catalogue says now; null when that changes none. */
+export function remapFacts(
+  history: readonly Fact[],
+  codes: ReadonlySet<string>,
+  catalogue: Catalogue,
+): Fact[] | null {
+  let changed = false;
+  const facts = history.map((fact) => {
+    if (!codes.has(fact.event.status.code)) return fact;
+    const mapping = mapStatus(catalogue, fact.event);
+    if (sameMappings(fact.mapping, mapping)) return fact;
+    changed = true;
+    return { ...fact, mapping };
+  });
+  return changed ? facts : null;
+}
+
+function sameMappings(one: Mapping | null, other: Mapping | null): boolean {
+  if (one === null || other === null) return one === other;
+  return samePair(one, other) && one.terminal === other.terminal;
+}
+
+export interface Refolded {
+  readonly state: ShipmentState;
+  /** The change of the current pair, told by the fact that decides it now; null when the pair stays. */
+  readonly change: StateChange | null;
+  /** The fact that decides the pair now, else the latest one: a correction is told by it. */
+  readonly decisive: Fact | null;
+}
+
+export function refold(before: ShipmentState, facts: readonly Fact[]): Refolded {
+  const { state: folded } = foldAll(initialState("PENDING"), facts);
+  // Without a mapped fact the shipment is where it was before its first one.
+  const isUntouched = before.mapped === null && folded.mapped === null;
+  const state = isUntouched ? { ...folded, pair: before.pair } : folded;
+  const key = (state.mapped ?? state.last)?.by.key;
+  const decisive = facts.find((fact) => fact.key === key) ?? null;
+  if (decisive === null || samePair(before.pair, state.pair)) {
+    return { state, change: null, decisive };
+  }
+  const { status, detail } = state.pair;
+  const firstOccurrence = state.mapped !== null && !before.pairs.includes(`${status}:${detail}`);
+  const change = { fact: decisive, before: before.pair, after: state.pair, changed: true };
+  return { state, change: { ...change, firstOccurrence }, decisive };
+}
+
+/** How the unmapped events of one code have become more or fewer. */
+export interface UnmappedDelta {
+  readonly code: string;
+  /** As the courier told it last. */
+  readonly description: string;
+  readonly events: number;
+  /** Unmapped events of the code are left in the shipment. */
+  readonly present: boolean;
+  /** Our clock, UTC milliseconds. */
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+/** What the facts that stand in the place of others do to the unmapped codes; mapped facts count for nothing. */
+export function unmappedDeltas(replaced: readonly Fact[], facts: readonly Fact[]): UnmappedDelta[] {
+  const before = unmappedByCode(replaced);
+  const after = unmappedByCode(facts);
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((code) => {
+    const old = before.get(code) ?? [];
+    const now = after.get(code) ?? [];
+    if (old.length === now.length) return [];
+    const times = [...old, ...now].map(({ receivedAtMs }) => receivedAtMs);
+    return [
+      {
+        code,
+        description: (now.at(-1) ?? old.at(-1))?.event.status.description ?? "",
+        events: now.length - old.length,
+        present: now.length > 0,
+        firstMs: Math.min(...times),
+        lastMs: Math.max(...times),
+      },
+    ];
+  });
+}
+
+const NONE: ReadonlyMap<string, Fact[]> = new Map();
+
+function unmappedByCode(facts: readonly Fact[]): ReadonlyMap<string, Fact[]> {
+  const unmapped = facts.filter(({ mapping }) => mapping === null);
+  return unmapped.length === 0 ? NONE : Map.groupBy(unmapped, ({ event }) => event.status.code);
+}

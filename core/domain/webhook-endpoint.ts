@@ -1,0 +1,61 @@
+/** What an operator gives to make or change a webhook endpoint (document 3, "Endpoint configuration"). */
+import { type Static, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { type Fault, listFaults } from "./fault.ts";
+import { AlertEmail } from "./setup.ts";
+import { StatusSchema } from "./status.ts";
+import { TriggerSchema } from "./trigger.ts";
+import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "./webhook-url.ts";
+
+const strict = { additionalProperties: false } as const;
+
+const members = {
+  url: Type.String({
+    minLength: 1,
+    description: `https:// only, no credentials, at most ${WEBHOOK_URL_LENGTH} characters; the host must resolve only to public addresses`,
+  }),
+  events: Type.Array(Type.Literal("shipment.updated"), {
+    minItems: 1,
+    maxItems: 1,
+    description: "today only shipment.updated",
+  }),
+  trigger: { ...TriggerSchema, description: "default status_change" },
+  statuses: Type.Array(StatusSchema, { maxItems: 100, description: "empty = all" }),
+  include: Type.Array(Type.Literal("consignee"), { maxItems: 10, description: "default none" }),
+  alertEmail: AlertEmail,
+  standardWebhooks: Type.Boolean({
+    description: "send the headers of the Standard Webhooks specification too; default false",
+  }),
+};
+
+const { url, alertEmail, ...others } = members;
+
+export const EndpointInput = Type.Object(
+  { url, alertEmail, ...Type.Partial(Type.Object(others)).properties },
+  strict,
+);
+export type EndpointInput = Static<typeof EndpointInput>;
+
+/** Members that are absent stay as they are. */
+export const EndpointPatch = Type.Partial(Type.Object(members), strict);
+export type EndpointPatch = Static<typeof EndpointPatch>;
+
+const inputChecker = TypeCompiler.Compile(EndpointInput);
+const patchChecker = TypeCompiler.Compile(EndpointPatch);
+
+/** Every fault of a new endpoint; empty when it can be saved, its host apart. */
+export function faultsOfEndpoint(body: unknown): Fault[] {
+  if (!inputChecker.Check(body)) return listFaults(inputChecker.Errors(body));
+  return faultsOfUrl(body.url);
+}
+
+/** Every fault of a change. */
+export function faultsOfPatch(body: unknown): Fault[] {
+  if (!patchChecker.Check(body)) return listFaults(patchChecker.Errors(body));
+  return body.url === undefined ? [] : faultsOfUrl(body.url);
+}
+
+function faultsOfUrl(text: string): Fault[] {
+  const message = faultOfWebhookUrl(text);
+  return message === null ? [] : [{ path: "url", code: "BAD_FORMAT", message }];
+}

@@ -1,0 +1,86 @@
+/** Outgoing mail: to the server of `SMTP_URL`, else into `.eml` files under `DATA_DIR/outbox`, one for each message id. */
+import { createHash } from "node:crypto";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createTransport } from "nodemailer";
+import type { Config } from "./config.ts";
+
+export interface Mail {
+  /**
+   * Made from what the mail is about, so that one that is sent again after a crash is the same message to whoever receives
+   * it. Without angle brackets.
+   */
+  readonly messageId: string;
+  readonly to: string;
+  /** Absent = the sender of our own mail. */
+  readonly from?: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly html?: string;
+}
+
+export interface Mailer {
+  /** Settles once the server has taken the mail, or the file stands. @throws when it has not */
+  readonly send: (mail: Mail) => Promise<void>;
+  readonly close: () => void;
+}
+
+/** Each of the steps of one mail; together they stay under a minute. */
+const STEP_LIMIT_MS = 15_000;
+/** Connections kept open to the server, and mails sent over one of them. */
+const CONNECTIONS = 3;
+
+export type MailConfig = Pick<Config, "smtpUrl" | "mailFrom" | "dataDir">;
+
+export function createMailer({ smtpUrl, mailFrom, dataDir }: MailConfig): Mailer {
+  return smtpUrl === null
+    ? createFileMailer(join(dataDir, "outbox"), mailFrom)
+    : createSmtpMailer(smtpUrl, mailFrom);
+}
+
+function createSmtpMailer(smtpUrl: string, mailFrom: string): Mailer {
+  const transport = createTransport({
+    url: smtpUrl,
+    pool: true,
+    maxConnections: CONNECTIONS,
+    connectionTimeout: STEP_LIMIT_MS,
+    greetingTimeout: STEP_LIMIT_MS,
+    socketTimeout: STEP_LIMIT_MS,
+    // What a mail says comes from configuration: it names no files and no addresses to read from.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    async send(mail) {
+      await transport.sendMail(envelopeOf(mail, mailFrom));
+    },
+    close: () => transport.close(),
+  };
+}
+
+/** The file appears whole, under a name of its message id: written again it is the same file. */
+function createFileMailer(folder: string, mailFrom: string): Mailer {
+  const transport = createTransport({ streamTransport: true, buffer: true });
+  return {
+    async send(mail) {
+      const { message } = await transport.sendMail(envelopeOf(mail, mailFrom));
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const name = createHash("sha256").update(mail.messageId).digest("hex").slice(0, 32);
+      const draft = join(folder, `.${name}.${process.pid}`);
+      await writeFile(draft, message as Buffer, { mode: 0o600 });
+      await rename(draft, join(folder, `${name}.eml`));
+    },
+    close: () => {},
+  };
+}
+
+function envelopeOf({ messageId, to, from, subject, text, html }: Mail, mailFrom: string) {
+  return {
+    messageId: `<${messageId}>`,
+    from: from ?? mailFrom,
+    to,
+    subject,
+    text,
+    ...(html !== undefined && { html }),
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * Dead letters: log entries that a group could not process. They stand beside their log until somebody drives them again,
+ * and then wait in a list that only their own group reads, so that no other group sees them twice.
+ */
+import { type Redis, run, script } from "./client.ts";
+import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS, redriveKey, redrivenKey } from "./keys.ts";
+import redriveSource from "./scripts/redrive.lua" with { type: "text" };
+import settleSource from "./scripts/settle-redriven.lua" with { type: "text" };
+import { compareIds } from "./streams.ts";
+
+const redriveScript = script(redriveSource);
+const settleScript = script(settleSource);
+
+/** What was driven again is remembered this long, so that a repeated call is answered the same. */
+const REMEMBERED_MS = 30 * 86_400_000;
+
+const ALL_LOGS: ReadonlyArray<readonly [name: string, key: string]> = [
+  ...EVENT_LOGS.map((key, n) => [`e${n}`, key] as const),
+  ...CHANGE_LOGS.map((key, n) => [`k${n}`, key] as const),
+];
+const LOG_KEYS = new Map(ALL_LOGS);
+
+export interface DeadLetter {
+  /** Tells its log: `e3-<stream id>`. */
+  readonly id: string;
+  /** Key of the log it stood in, and its id there. */
+  readonly log: string;
+  readonly entryId: string;
+  readonly group: string;
+  readonly reason: string;
+  readonly fields: Readonly<Record<string, string>>;
+  /** Redis clock, UTC milliseconds. */
+  readonly parkedAtMs: number;
+}
+
+/** One page over all logs, the newest first. @param before the id where the page before ended */
+export async function listDeadLetters(
+  redis: Redis,
+  before: string | null,
+  limit: number,
+): Promise<{ readonly letters: readonly DeadLetter[]; readonly next: string | null }> {
+  const end = before === null ? null : placeOf(before);
+  const perLog = await Promise.all(
+    ALL_LOGS.map(async ([name, key]) => {
+      // Letters of one instant stand in the order of their logs' names: those after the cursor's include it once more.
+      const isAfter = end !== null && name > end.name;
+      const from = end === null ? "+" : isAfter ? end.streamId : `(${end.streamId}`;
+      const rows = await redis.xRevRange(deadLetterKey(key), from, "-", { COUNT: limit });
+      return (rows ?? []).map(({ id, message }) => letterOf(name, String(id), message));
+    }),
+  );
+  const letters = perLog.flat().sort(newestFirst).slice(0, limit);
+  return { letters, next: letters.length < limit ? null : (letters.at(-1)?.id ?? null) };
+}
+
+function newestFirst(one: DeadLetter, other: DeadLetter): number {
+  const [first, second] = [placeOf(one.id), placeOf(other.id)];
+  if (!first || !second) return 0;
+  return compareIds(second.streamId, first.streamId) || (first.name < second.name ? -1 : 1);
+}
+
+function letterOf(
+  name: string,
+  streamId: string,
+  message: Readonly<Record<string, string>>,
+): DeadLetter {
+  const { log = "", group = "", id = "", reason = "", entry = "{}" } = message;
+  return {
+    id: `${name}-${streamId}`,
+    ...{ log, group, reason },
+    entryId: id,
+    fields: JSON.parse(entry),
+    parkedAtMs: Number.parseInt(streamId, 10),
+  };
+}
+
+/** Null when the text is no id of a dead letter. */
+export function placeOf(
+  letterId: string,
+): { readonly name: string; readonly key: string; readonly streamId: string } | null {
+  const [, name = "", streamId = ""] = /^([ek]\d{1,2})-(\d{1,16}-\d{1,16})$/.exec(letterId) ?? [];
+  const key = LOG_KEYS.get(name);
+  return key === undefined ? null : { name, key, streamId };
+}
+
+/** "redriven" also when it was before. */
+export async function redriveDeadLetter(
+  redis: Redis,
+  letterId: string,
+  nowMs: number,
+): Promise<"redriven" | "not_found"> {
+  const place = placeOf(letterId);
+  if (!place) return "not_found";
+  const { key, streamId } = place;
+  const keys = [deadLetterKey(key), redrivenKey(key)];
+  const args = [streamId, redriveKey(key, ""), String(nowMs), String(nowMs - REMEMBERED_MS)];
+  return (await run<number>(redis, redriveScript, keys, args)) === 0 ? "not_found" : "redriven";
+}
+
+/** An entry that waits in the list of its group. */
+export interface Redriven {
+  /** Key of the log it stood in. */
+  readonly key: string;
+  readonly id: string;
+  readonly fields: Readonly<Record<string, string>>;
+  /** The list's own text of it. */
+  readonly text: string;
+}
+
+/** The first entries that wait for a group, of every log. */
+export async function readRedriven(
+  redis: Redis,
+  logKeys: readonly string[],
+  group: string,
+  limit: number,
+): Promise<Redriven[]> {
+  const lists = await Promise.all(
+    logKeys.map((key) => redis.lRange(redriveKey(key, group), 0, limit - 1)),
+  );
+  return lists.flatMap((texts, at) =>
+    texts.map((text) => {
+      const { id, entry } = JSON.parse(text);
+      return { key: logKeys[at] ?? "", id, fields: JSON.parse(entry), text };
+    }),
+  );
+}
+
+/** Takes an entry off its list: done, or back among the dead letters with a new reason. */
+export async function settleRedriven(
+  redis: Redis,
+  group: string,
+  { key, text }: Redriven,
+  reason: string | null,
+): Promise<"done" | "parked" | "settled_before"> {
+  const keys = [redriveKey(key, group), deadLetterKey(key)];
+  const reply = await run<number>(redis, settleScript, keys, [text, key, group, reason ?? ""]);
+  if (reply === 0) return "settled_before";
+  return reason === null ? "done" : "parked";
+}

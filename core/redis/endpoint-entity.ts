@@ -1,0 +1,25 @@
+/** New endpoints and new secrets, the same whether the setup file or the panel makes them. */
+import { newToken } from "#core/secrets.ts";
+import type { EndpointEntity } from "./entities.ts";
+
+/** Document 3, "Limits": the old secret signs for 24 hours more after a rotation. */
+export const SECRET_OVERLAP_MS = 86_400_000;
+
+/** 64 random bits. */
+export function newEndpointId(): string {
+  return newToken("ep_").slice(0, 19);
+}
+
+/** `whsec_` and 64 hex characters. */
+export function newWebhookSecret(): string {
+  return newToken("whsec_");
+}
+
+/** The new secret with the old one beside it. Both are sealed. */
+export function rotatedSecret(
+  before: string,
+  after: string,
+  nowMs: number,
+): Pick<EndpointEntity, "secret" | "previousSecret" | "previousUntilMs"> {
+  return { secret: after, previousSecret: before, previousUntilMs: nowMs + SECRET_OVERLAP_MS };
+}

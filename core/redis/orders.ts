@@ -1,0 +1,261 @@
+/** Orders in the company's partition: one store for the setup file, the panel and the parcels of orders. */
+import {
+  naturalKey,
+  type OrderInput,
+  type OrderRecord,
+  orderFingerprint,
+  orderRecord,
+} from "#core/domain/order.ts";
+import { type Redis, run, script } from "./client.ts";
+import { companyKeys, companyPartition, companyTag, idPartition, PARTITIONS } from "./keys.ts";
+import findSource from "./scripts/find-orders.lua" with { type: "text" };
+import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
+import saveSource from "./scripts/save-orders.lua" with { type: "text" };
+
+const findScript = script(findSource);
+const saveScript = script(saveSource);
+const readFieldsScript = script(readFieldsSource);
+
+/** Orders one script call reads or writes: keeps a call under some 5 ms of Redis. */
+const ORDERS_PER_CALL = 100;
+/** Readings of an order that others change at the same time; every round at least one of them is done. */
+const TRIES = 100;
+/** The more often it was in vain, the longer somebody else is let through. */
+const BACKOFF_MS = 2;
+
+export interface OrderOwner {
+  readonly companyId: number;
+  readonly channelId: number;
+}
+
+export interface StoredOrder {
+  readonly id: number;
+  readonly version: number;
+  readonly record: OrderRecord;
+}
+
+/** The order of each natural key, deleted ones included; null where there is none. */
+async function findOrders(
+  redis: Redis,
+  { companyId, channelId }: OrderOwner,
+  naturals: readonly string[],
+): Promise<(StoredOrder | null)[]> {
+  const partition = companyPartition(companyId);
+  const naturalsKey = companyKeys(partition).orderNaturals(channelId);
+  const args = [companyTag(partition), ...naturals];
+  const reply = await run<([string, string, string] | [])[]>(
+    redis,
+    findScript,
+    [naturalsKey],
+    args,
+  );
+  return reply.map(([id, version, record]) =>
+    record ? { id: Number(id), version: Number(version), record: JSON.parse(record) } : null,
+  );
+}
+
+/** Null when the channel has no such order or has deleted it. */
+export async function findOrder(
+  redis: Redis,
+  owner: OrderOwner,
+  source: string,
+  reference: string,
+): Promise<StoredOrder | null> {
+  const [found] = await findOrders(redis, owner, [naturalKey(source, reference)]);
+  return found && !found.record.input.deleted ? found : null;
+}
+
+interface Saving {
+  readonly before: StoredOrder | null;
+  readonly record: OrderRecord;
+}
+
+/** @returns for each order its id; null when it was changed in between. Natural keys are distinct. */
+async function saveOrders(
+  redis: Redis,
+  { companyId, channelId }: OrderOwner,
+  savings: readonly Saving[],
+): Promise<(number | null)[]> {
+  const partition = companyPartition(companyId);
+  const keys = companyKeys(partition);
+  const names = [
+    keys.orderIds,
+    keys.orderNaturals(channelId),
+    keys.orderDates(channelId),
+    keys.orderParcels(channelId),
+  ];
+  const head = [companyTag(partition), String(partition), String(PARTITIONS)];
+  const args = savings.flatMap(({ before, record }) => [
+    naturalKey(record.input.source, record.input.reference),
+    String(before?.version ?? 0),
+    String(record.createdAtMs),
+    record.input.deleted ? "1" : "0",
+    JSON.stringify(record),
+    JSON.stringify(parcelChange(before, record)),
+  ]);
+  const reply = await run<number[]>(redis, saveScript, names, [...head, ...args]);
+  return reply.map((id) => (id === 0 ? null : id));
+}
+
+/** A deleted order's parcels are found no more. */
+function parcelChange(before: StoredOrder | null, record: OrderRecord) {
+  const old = before?.record.parcels.map(({ hash }) => hash) ?? [];
+  const now = record.input.deleted ? [] : record.parcels.map(({ hash }) => hash);
+  const added = now.filter((hash) => !old.includes(hash) || before?.record.input.deleted);
+  return { added, removed: old.filter((hash) => !now.includes(hash)) };
+}
+
+export interface PutOutcome {
+  readonly outcome: "created" | "updated" | "unchanged" | "deleted";
+  readonly id: number;
+}
+
+/**
+ * Puts orders by their natural keys; the same order twice in one call: the later one counts. What has come in unchanged is
+ * not written, so that a resend neither moves `updatedAt` nor undoes what was done to its parcels since.
+ * @returns in the order given
+ */
+export async function putOrders(
+  redis: Redis,
+  owner: OrderOwner,
+  inputs: readonly OrderInput[],
+  nowMs: number,
+): Promise<PutOutcome[]> {
+  const outcomes: PutOutcome[] = new Array(inputs.length);
+  const rounds = inputs.map((input, at) => ({ input, at, natural: naturalOf(input) }));
+  for (let from = 0; from < rounds.length; from += ORDERS_PER_CALL) {
+    let open = rounds.slice(from, from + ORDERS_PER_CALL);
+    for (let tries = 0; open.length > 0; tries += 1) {
+      if (tries > TRIES + ORDERS_PER_CALL) throw new Error("orders keep changing");
+      // Of lines with one key the first is put alone, then the next.
+      const first = open.filter(
+        ({ natural }, at) => open.findIndex((other) => other.natural === natural) === at,
+      );
+      const done = await putRound(redis, owner, first, nowMs);
+      first.forEach(({ at }, position) => {
+        const outcome = done[position];
+        if (outcome) outcomes[at] = outcome;
+      });
+      open = open.filter(({ at }) => outcomes[at] === undefined);
+    }
+  }
+  return outcomes;
+}
+
+function naturalOf({ source, reference }: OrderInput): string {
+  return naturalKey(source, reference);
+}
+
+async function putRound(
+  redis: Redis,
+  owner: OrderOwner,
+  items: ReadonlyArray<{ readonly input: OrderInput; readonly natural: string }>,
+  nowMs: number,
+): Promise<(PutOutcome | null)[]> {
+  const found = await findOrders(
+    redis,
+    owner,
+    items.map(({ natural }) => natural),
+  );
+  const outcomes: (PutOutcome | null)[] = new Array(items.length).fill(null);
+  const savings: (Saving & { readonly at: number })[] = [];
+  items.forEach(({ input }, at) => {
+    const before = found[at] ?? null;
+    if (before?.record.fingerprint === orderFingerprint(input)) {
+      outcomes[at] = { outcome: "unchanged", id: before.id };
+      return;
+    }
+    const record = orderRecord(owner.channelId, input, before?.record ?? null, nowMs);
+    savings.push({ at, before, record });
+  });
+  if (savings.length === 0) return outcomes;
+  const ids = await saveOrders(redis, owner, savings);
+  savings.forEach(({ at, before, record }, position) => {
+    const id = ids[position] ?? null;
+    const changed = before && !before.record.input.deleted ? "updated" : "created";
+    if (id !== null) outcomes[at] = { id, outcome: record.input.deleted ? "deleted" : changed };
+  });
+  return outcomes;
+}
+
+/** @returns the order's id, or null when the channel has one with this natural key already */
+export async function createOrder(
+  redis: Redis,
+  owner: OrderOwner,
+  record: OrderRecord,
+): Promise<number | null> {
+  const { source, reference } = record.input;
+  const [before] = await findOrders(redis, owner, [naturalKey(source, reference)]);
+  if (before && !before.record.input.deleted) return null;
+  const [id] = await saveOrders(redis, owner, [{ before: before ?? null, record }]);
+  return id ?? null;
+}
+
+/**
+ * Changes an order as it is now, however often others get in between.
+ * @param change the new record; null = nothing to do
+ * @returns the order as it now is; null when `change` found nothing to do or there is no such order
+ */
+export async function changeOrder(
+  redis: Redis,
+  owner: OrderOwner,
+  id: number,
+  change: (record: OrderRecord) => OrderRecord | null,
+): Promise<StoredOrder | null> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const [before] = await readOrders(redis, [id]);
+    if (!before || before.record.channelId !== owner.channelId) return null;
+    const record = before.record.input.deleted ? null : change(before.record);
+    if (record === null) return null;
+    const [saved] = await saveOrders(redis, owner, [{ before, record }]);
+    if (saved) return { id, version: before.version + 1, record };
+    await Bun.sleep(Math.random() * tries * BACKOFF_MS);
+  }
+  throw new Error("the order keeps changing");
+}
+
+/** Every order that exists among the ids of one partition, in their order. */
+export async function readOrders(redis: Redis, ids: readonly number[]): Promise<StoredOrder[]> {
+  const [first] = ids;
+  if (first === undefined) return [];
+  const keys = companyKeys(idPartition(first));
+  const names = ids.map((id) => keys.order(id));
+  const rows = await run<[string | null, string | null][]>(redis, readFieldsScript, names, [
+    "v",
+    "d",
+  ]);
+  return ids.flatMap((id, at) => {
+    const [version, record] = rows[at] ?? [];
+    return record ? [{ id, version: Number(version), record: JSON.parse(record) }] : [];
+  });
+}
+
+/** A page of a channel's orders, newest order date first, ties by the higher id. */
+export async function listOrders(
+  redis: Redis,
+  { companyId, channelId }: OrderOwner,
+  offset: number,
+  limit: number,
+): Promise<{ readonly total: number; readonly orders: readonly StoredOrder[] }> {
+  const dates = companyKeys(companyPartition(companyId)).orderDates(channelId);
+  const [members, total] = await Promise.all([
+    redis.zRange(dates, offset, offset + limit - 1, { REV: true }),
+    redis.zCard(dates),
+  ]);
+  const orders = await readOrders(redis, members.map(Number));
+  // Deleted since the index was read.
+  return { total, orders: orders.filter(({ record }) => !record.input.deleted) };
+}
+
+/** The order of a parcel's hash; null when the channel has no such parcel. */
+export async function orderOfParcel(
+  redis: Redis,
+  { companyId, channelId }: OrderOwner,
+  hash: string,
+): Promise<StoredOrder | null> {
+  const parcels = companyKeys(companyPartition(companyId)).orderParcels(channelId);
+  const id = await redis.hGet(parcels, hash);
+  if (!id) return null;
+  const [found] = await readOrders(redis, [Number(id)]);
+  return found ?? null;
+}

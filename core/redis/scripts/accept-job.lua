@@ -1,0 +1,18 @@
+-- Accepts an import job, once all of its items are stored.
+--
+-- KEYS[1]  job (hash)    KEYS[2]  items (hash)    KEYS[3]  unfinished jobs of the channel (set)    KEYS[4]  waiting jobs
+-- ARGV[1]  job id    ARGV[2]  unfinished jobs a channel may have
+-- ARGV[3]  seconds the job is kept    ARGV[4]  due time, milliseconds
+-- ARGV[5..] fields and values of the job
+--
+-- Reply: 1 = accepted, 0 = the channel has too many unfinished jobs.
+if redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[2]) then
+  redis.call('UNLINK', KEYS[2])
+  return 0
+end
+redis.call('HSET', KEYS[1], unpack(ARGV, 5))
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+redis.call('EXPIRE', KEYS[2], ARGV[3])
+redis.call('SADD', KEYS[3], ARGV[1])
+redis.call('ZADD', KEYS[4], ARGV[4], ARGV[1])
+return 1

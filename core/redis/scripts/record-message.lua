@@ -1,0 +1,10 @@
+-- Records what became of a message, which leaves the store; the first word counts.
+--
+-- KEYS[1]  message (hash)    KEYS[2]  notifications of the shipment (list, newest first)
+-- ARGV[1]  notification (JSON)    ARGV[2]  notifications a shipment keeps
+--
+-- Reply: 1 = recorded, 0 = it was recorded before.
+if redis.call('DEL', KEYS[1]) == 0 then return 0 end
+redis.call('LPUSH', KEYS[2], ARGV[1])
+redis.call('LTRIM', KEYS[2], 0, ARGV[2] - 1)
+return 1

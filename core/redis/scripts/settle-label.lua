@@ -1,0 +1,19 @@
+-- Ends a claim with what came of it, if it is still the claimant's.
+--
+-- KEYS[1]  string: id of the label that has the claim
+-- KEYS[2]  hash of the label
+-- ARGV[1]  who claimed
+-- ARGV[2]  "made" (keep the label), "free" (the carrier was surely not called) or "unsure" (it may have been)
+-- ARGV[3]  record (JSON), ARGV[4] labels (JSON); with "made" only
+--
+-- Reply: 1, or 0 when the claim has gone to somebody else.
+if redis.call('HGET', KEYS[2], 'by') ~= ARGV[1] then return 0 end
+if ARGV[2] == 'made' then
+  redis.call('HSET', KEYS[2], 'd', ARGV[3], 'l', ARGV[4])
+  redis.call('HDEL', KEYS[2], 'by', 'since')
+elseif ARGV[2] == 'free' then
+  redis.call('DEL', KEYS[1], KEYS[2])
+else
+  redis.call('HDEL', KEYS[2], 'by', 'since')
+end
+return 1
