@@ -2,35 +2,78 @@
 import { Elysia } from "elysia";
 import { toProblem } from "#core/http/errors.ts";
 import { ops } from "#core/http/ops.ts";
+import { requestMetrics } from "#core/http/request-metrics.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { type AuthenticateDeps, admit, withHeaders } from "#ingest/authenticate.ts";
+import { accessTokens } from "#ingest/oauth/access-token.ts";
+import { type Peer, peerOf } from "#ingest/peer.ts";
 import { eventRoutes } from "#ingest/routes/events.ts";
+import { referenceRoutes } from "#ingest/routes/reference.ts";
+import { tokenRoute } from "#ingest/routes/token.ts";
 
 /** Methods of the paths that exist; another method on them is 405, any other path 404. */
 const METHODS: Readonly<Record<string, string>> = {
   "/v1/events": "POST",
   "/v1/events/validate": "POST",
   "/v1/ping": "GET",
+  "/v1/oauth/token": "POST",
+  "/v1/openapi.json": "GET",
+  "/v1/docs": "GET",
   "/healthz": "GET",
   "/readyz": "GET",
   "/metrics": "GET",
 };
 
-export function createIngestApp(runtime: Runtime) {
+type Server = Bun.Server<unknown> | null;
+
+/** @param connectionFrom the far end of a connection that TLS was ended for, by its loopback port */
+export function createIngestApp(
+  runtime: Runtime,
+  connectionFrom: (port: number) => Peer | null = () => null,
+) {
+  const { redis, log, config, secrets } = runtime;
+  const deps = { ...runtime, accessTokens: accessTokens(secrets.jwtSecret) };
+
+  function findPeer(request: Request, server: Server): Peer {
+    const end = server?.requestIP(request);
+    const plain = { address: end?.address ?? "", certificate: null };
+    const connection = connectionFrom(end?.port ?? 0) ?? plain;
+    return peerOf(request.headers, connection, config.trustedProxies);
+  }
+
   return new Elysia()
-    .onError(({ code, error, request }) => {
+    .onError(async ({ code, error, request, set, server }) => {
       const problem =
-        code === "NOT_FOUND" ? noRoute(request) : toProblem(error, runtime.redis, runtime.log);
+        code === "NOT_FOUND"
+          ? await noRoute(deps, request, findPeer(request, server))
+          : toProblem(error, redis, log);
+      set.status = problem.status;
       return problemResponse(problem);
     })
-    .use(ops(runtime.redis))
-    .use(eventRoutes(runtime));
+    .use(requestMetrics("ingest"))
+    .use(ops(redis))
+    .use(eventRoutes(deps, findPeer))
+    .use(tokenRoute(deps, findPeer))
+    .use(referenceRoutes());
 }
 
-function noRoute(request: Request): Problem {
-  const allow = METHODS[new URL(request.url).pathname];
-  if (allow === undefined) return new Problem(404, "NOT_FOUND", "There is no such path.");
-  return new Problem(405, "METHOD_NOT_ALLOWED", `Only ${allow} is allowed here.`, {
-    headers: { allow },
-  });
+/** Also a wrong path of the API takes from the caller's rate and tells what is left of it. */
+async function noRoute(deps: AuthenticateDeps, request: Request, peer: Peer): Promise<Problem> {
+  const { pathname } = new URL(request.url);
+  const allow = METHODS[pathname];
+  const problem =
+    allow === undefined
+      ? new Problem(404, "NOT_FOUND", "There is no such path.")
+      : new Problem(405, "METHOD_NOT_ALLOWED", `Only ${allow} is allowed here.`, {
+          headers: { allow },
+        });
+  if (!pathname.startsWith("/v1/")) return problem;
+  try {
+    const { rateHeaders } = await admit(deps, request.headers.get("authorization"), peer);
+    return withHeaders(problem, rateHeaders);
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
 }

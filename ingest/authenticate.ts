@@ -1,76 +1,121 @@
-/** Who sends: bearer token, request rate and source address (document 2, "Authentication" and "Limits"). */
-import ipaddr from "ipaddr.js";
+/**
+ * Who sends: bearer token, request rate, source address and client certificate (document 2, "Authentication" and
+ * "Limits").
+ */
+import { certificateMatches } from "#core/domain/client-certificate.ts";
+import { toProblem } from "#core/http/errors.ts";
 import { Problem } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Courier } from "#core/redis/configuration.ts";
+import type { Configuration, Courier } from "#core/redis/configuration.ts";
 import { type RateVerdict, takeCourierRate } from "#core/redis/courier-rate.ts";
-import type { Live } from "#core/redis/live.ts";
+import type { Runtime } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
+import type { AccessTokens } from "#ingest/oauth/access-token.ts";
+import { isWithin, type Peer } from "#ingest/peer.ts";
 
-/** Callers without a valid token share this rate per address. */
-const UNKNOWN_CALLER_RATE = { perSecond: 20, burst: 100 };
+/** Callers without a valid token, and those who ask for one, share this rate per address. */
+export const UNKNOWN_CALLER_RATE = { perSecond: 20, burst: 100 } as const;
+
+export type RateHeaders = Readonly<Record<"x-ratelimit-limit" | "x-ratelimit-remaining", string>>;
 
 export interface Caller {
   readonly courier: Courier;
   /** `X-RateLimit-*`, for every response. */
-  readonly rateHeaders: Readonly<Record<string, string>>;
+  readonly rateHeaders: RateHeaders;
+}
+
+export interface AuthenticateDeps extends Pick<Runtime, "redis" | "live" | "log"> {
+  readonly accessTokens: AccessTokens;
 }
 
 /**
- * @param address the peer's IP address
- * @throws {Problem} 401 unknown token, 403 address not allowed, 429 rate limited; each with the rate headers
+ * @throws {Problem} 401 unknown token, 403 address or certificate not allowed, 429 rate limited, 503 store away; each
+ * with the rate headers
  */
 export async function authenticate(
-  { redis, live }: { readonly redis: Redis; readonly live: Live },
+  deps: AuthenticateDeps,
   authorization: string | null,
-  address: string,
+  peer: Peer,
 ): Promise<Caller> {
-  const token = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
-  const hash = token === undefined ? "" : hashToken(token);
-  await live.followTestClock();
-  const expected = live.configuration().courierByToken.get(hash);
-  const [configuration, rate] = await Promise.all([
-    live.refresh(),
-    takeCourierRate(
-      redis,
-      expected?.code ?? `ip ${address}`,
-      expected ?? UNKNOWN_CALLER_RATE,
-      live.now(),
-    ),
-  ]);
-  const courier = configuration.courierByToken.get(hash);
-  const rateHeaders = headersOf(rate);
-  if (!rate.allowed) throw tooManyRequests(rate, rateHeaders);
-  if (!courier) {
-    throw new Problem(401, "UNKNOWN_TOKEN", "The bearer token is missing or unknown.", {
-      headers: { ...rateHeaders, "www-authenticate": "Bearer" },
-    });
-  }
-  if (!isAllowed(courier, address)) {
-    throw new Problem(403, "ADDRESS_NOT_ALLOWED", "The source address is not on the allowlist.", {
-      headers: rateHeaders,
-    });
-  }
+  const { courier, rateHeaders } = await admit(deps, authorization, peer);
+  const refusal = courier ? refusalOf(courier, peer) : unknownToken(authorization);
+  if (refusal) throw withHeaders(refusal, rateHeaders);
+  if (!courier) throw new Error("a caller is either refused or known");
   return { courier, rateHeaders };
 }
 
-function headersOf({ limit, remaining }: RateVerdict): Record<string, string> {
-  return { "x-ratelimit-limit": String(limit), "x-ratelimit-remaining": String(remaining) };
+/**
+ * Takes a request from the rate of the courier whose token it bears, else from that of its address.
+ * @throws {Problem} 429, 503
+ */
+export async function admit(
+  { redis, live, log, accessTokens }: AuthenticateDeps,
+  authorization: string | null,
+  { address }: Peer,
+): Promise<{ readonly courier: Courier | undefined; readonly rateHeaders: RateHeaders }> {
+  const token = bearerOf(authorization);
+  const courierOf = (configuration: Configuration) => {
+    if (token === undefined) return undefined;
+    const known = configuration.courierByToken.get(hashToken(token));
+    return known ?? accessTokens.courierOf(token, configuration, live.now());
+  };
+  const expected = courierOf(live.configuration());
+  const limit = expected ?? UNKNOWN_CALLER_RATE;
+  try {
+    await live.followTestClock();
+    const [configuration, rate] = await Promise.all([
+      live.refresh(),
+      takeCourierRate(redis, expected?.code ?? `ip ${address}`, limit, live.now()),
+    ]);
+    const rateHeaders = headersOf(rate);
+    if (!rate.allowed) throw withHeaders(tooManyRequests(rate), rateHeaders);
+    return { courier: courierOf(configuration), rateHeaders };
+  } catch (error) {
+    // The store that counts is away: nothing remains for now.
+    const unknown = headersOf({ limit: limit.burst, remaining: 0 });
+    throw withHeaders(toProblem(error, redis, log), unknown);
+  }
 }
 
-function tooManyRequests(rate: RateVerdict, rateHeaders: Record<string, string>): Problem {
-  const seconds = Math.max(1, Math.ceil(rate.retryAfterMs / 1000));
+function bearerOf(authorization: string | null): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
+}
+
+/** The same problem with these headers; its own go before them. */
+export function withHeaders(
+  { status, code, detail, members, headers: own }: Problem,
+  headers: Readonly<Record<string, string>>,
+): Problem {
+  return new Problem(status, code, detail, { members, headers: { ...headers, ...own } });
+}
+
+export function headersOf({ limit, remaining }: Pick<RateVerdict, "limit" | "remaining">) {
+  return {
+    "x-ratelimit-limit": String(limit),
+    "x-ratelimit-remaining": String(remaining),
+  } satisfies RateHeaders;
+}
+
+export function tooManyRequests({ retryAfterMs }: RateVerdict): Problem {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   return new Problem(429, "RATE_LIMITED", `Too many requests; retry after ${seconds} s.`, {
-    headers: { ...rateHeaders, "retry-after": String(seconds) },
+    headers: { "retry-after": String(seconds) },
   });
 }
 
-/** An empty allowlist allows any address. IPv4 addresses in IPv6 form count as IPv4. */
-function isAllowed({ allowedIps }: Courier, address: string): boolean {
-  if (allowedIps.length === 0) return true;
-  if (!ipaddr.isValid(address)) return false;
-  const peer = ipaddr.process(address);
-  return allowedIps.some(
-    ([network, bits]) => network.kind() === peer.kind() && peer.match(network, bits),
-  );
+function unknownToken(authorization: string | null): Problem {
+  const challenge = bearerOf(authorization) ? 'Bearer error="invalid_token"' : "Bearer";
+  const detail = "The bearer token is missing, unknown or expired.";
+  return new Problem(401, "UNKNOWN_TOKEN", detail, { headers: { "www-authenticate": challenge } });
+}
+
+/** Why a courier may not send from here; null when it may. An empty allowlist allows any address. */
+export function refusalOf({ allowedIps, certificates }: Courier, peer: Peer): Problem | null {
+  if (allowedIps.length > 0 && !isWithin(peer.address, allowedIps)) {
+    return new Problem(403, "ADDRESS_NOT_ALLOWED", "The source address is not on the allowlist.");
+  }
+  if (certificates && !certificateMatches(peer.certificate, certificates)) {
+    const detail = "This courier must connect with the client certificate agreed at onboarding.";
+    return new Problem(403, "CERTIFICATE_NOT_ACCEPTED", detail);
+  }
+  return null;
 }

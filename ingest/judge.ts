@@ -3,7 +3,7 @@
  * else ACCEPTED. Two round trips whatever the number of events: one resolves every reference, one claims the ids and
  * appends to the event log. A third only where events are set aside.
  */
-import { type CourierEvent, checkEvent } from "#core/domain/event.ts";
+import type { CourierEvent } from "#core/domain/event.ts";
 import { minimalEvent } from "#core/domain/fact.ts";
 import type { Fault } from "#core/domain/fault.ts";
 import { type Candidate, type Match, matchReference } from "#core/domain/match-reference.ts";
@@ -37,6 +37,14 @@ export interface JudgeDeps {
   readonly logHighWater: number;
   /** Counts UNKNOWN_TRACKING that is a mismatch or a choice between shipments. */
   readonly onAmbiguous: (count: number) => void;
+  /** Counts UNKNOWN_TRACKING that a limit of the set-aside store kept out. */
+  readonly onNotSetAside: (count: number) => void;
+}
+
+/** The events of a message, and the rule that finds the faults of one. */
+export interface Message {
+  readonly events: readonly unknown[];
+  readonly check: (event: unknown) => readonly Fault[];
 }
 
 /** A valid event on its way to a judgement. */
@@ -58,10 +66,10 @@ const PASSES = 3;
 export async function judge(
   deps: JudgeDeps,
   courier: Courier,
-  events: readonly unknown[],
+  message: Message,
   receivedAtMs: number,
 ): Promise<Judgement[]> {
-  const { judgements, open: valid } = checkAll(courier, events);
+  const { judgements, open: valid } = checkAll(courier, message);
   let open = valid;
   for (let pass = 1; open.length > 0; pass += 1) {
     const matches = await match(deps, courier, open);
@@ -71,7 +79,7 @@ export async function judge(
       return outcomes[at] === "not_known" && matches[at]?.kind === "none";
     });
     deps.onAmbiguous(matches.filter(({ kind }) => kind === "ambiguous").length);
-    open = pass < PASSES ? await setAside(deps.redis, strangers, receivedAtMs) : [];
+    open = pass < PASSES ? await setAside(deps, strangers, receivedAtMs) : [];
   }
   return judgements;
 }
@@ -83,9 +91,9 @@ export async function judge(
 export async function validate(
   { redis, layout }: Pick<JudgeDeps, "redis" | "layout">,
   courier: Courier,
-  events: readonly unknown[],
+  message: Message,
 ): Promise<Judgement[]> {
-  const { judgements, open } = checkAll(courier, events);
+  const { judgements, open } = checkAll(courier, message);
   const places = open.map(({ seen }) => seen);
   const outcomes = await lookUpEvents(redis, layout, places);
   const taken = new Set<string>();
@@ -99,12 +107,12 @@ export async function validate(
 
 function checkAll(
   courier: Courier,
-  events: readonly unknown[],
+  { events, check }: Message,
 ): { judgements: Judgement[]; open: Candidacy[] } {
   const judgements: Judgement[] = new Array(events.length);
   const open: Candidacy[] = [];
   events.forEach((event, place) => {
-    const errors = checkEvent(event);
+    const errors = check(event);
     if (errors.length === 0) open.push(candidacy(courier.code, event as CourierEvent, place));
     else judgements[place] = { eventId: eventIdOf(event), outcome: "INVALID", errors };
   });
@@ -217,12 +225,12 @@ function claim(
     const logged = { shipmentId, courier: courier.code, factKey, receivedAtMs, place, event };
     return { seen, entry: encodeLoggedEvent(logged) };
   });
-  return claimEvents(redis, layout, logHighWater, claims);
+  return claimEvents(redis, layout, logHighWater, claims, courier.code);
 }
 
 /** @returns the events whose reference has been registered meanwhile: they are judged again. */
 async function setAside(
-  redis: Redis,
+  { redis, onNotSetAside }: JudgeDeps,
   strangers: readonly Candidacy[],
   receivedAtMs: number,
 ): Promise<Candidacy[]> {
@@ -236,6 +244,7 @@ async function setAside(
         ]
       : [],
   );
-  const outcomes = await parkEvents(redis, items);
+  const outcomes = await parkEvents(redis, items, receivedAtMs);
+  onNotSetAside(outcomes.filter((outcome) => outcome === "full").length);
   return strangers.filter((_, at) => outcomes[at] === "known_now");
 }

@@ -1,24 +1,41 @@
-/** The ingest role: courier events in. */
+/** The ingest role: courier events in, over plain HTTP or with TLS of its own. */
 import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createIngestApp } from "#ingest/app.ts";
+import { startTlsFront, type TlsFront } from "#ingest/tls-front.ts";
 
 /** Above our own limit, so that a body too large is answered by our problem document and not by the server's. */
 const SERVER_BODY_LIMIT_BYTES = 16 * BODY_LIMIT_BYTES;
 /** Document 2, "Limits": read timeout. */
 const READ_TIMEOUT_SECONDS = 10;
+const LOOPBACK = "127.0.0.1";
 
 export async function startIngest(runtime: Runtime): Promise<Running> {
   const { config, log } = runtime;
-  const app = createIngestApp(runtime).listen({
-    port: config.ports.ingest,
-    hostname: config.host,
+  const tls = config.ingestTls;
+  let front: TlsFront | null = null;
+  const app = createIngestApp(runtime, (port) => front?.connectionFrom(port) ?? null).listen({
+    // Two processes on one port would share it silently.
+    reusePort: false,
+    port: tls ? 0 : config.ports.ingest,
+    hostname: tls ? LOOPBACK : config.host,
     maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
     idleTimeout: READ_TIMEOUT_SECONDS,
   });
-  const url = `http://${config.host}:${app.server?.port}`;
+  const httpPort = app.server?.port ?? 0;
+  if (tls)
+    front = await startTlsFront(tls, { host: config.host, port: config.ports.ingest }, httpPort);
+  const url = front ? `https://${config.host}:${front.port}` : `http://${config.host}:${httpPort}`;
   log.info({ url }, "ingest listens");
-  return { name: "ingest", url, stop: async () => void (await app.stop()) };
+  return {
+    name: "ingest",
+    url,
+    async stop() {
+      front?.close();
+      await app.stop();
+      front?.end();
+    },
+  };
 }
 
 if (import.meta.main) await runRoles(process.env, [startIngest]);

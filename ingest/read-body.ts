@@ -5,8 +5,8 @@ import { verifySignature } from "#core/domain/signature.ts";
 import { Problem } from "#core/problem.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import type { Vault } from "#core/secrets.ts";
+import { JsonFault, type ParsedJson, parseStrictJson } from "#ingest/strict-json.ts";
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
 const SIGNATURE_HEADER = "x-service-signature";
 
 /** @throws {Problem} 415 wrong type or encoding, 413 too large */
@@ -19,17 +19,21 @@ export async function readBody(request: Request): Promise<Uint8Array> {
     throw new Problem(415, "WRONG_CONTENT_ENCODING", "Content-Encoding must be gzip or absent.");
   }
   if (Number(request.headers.get("content-length") ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
-  return request.headers.has("content-length")
-    ? new Uint8Array(await request.arrayBuffer())
-    : readBounded(request);
+  if (request.headers.has("content-length")) return new Uint8Array(await request.arrayBuffer());
+  const body = await readBounded(request, BODY_LIMIT_BYTES);
+  if (body === null) throw tooLarge();
+  return body;
 }
 
 function encodingOf(request: Request): string {
   return (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
 }
 
-/** A body of unknown length is counted while it arrives. */
-async function readBounded(request: Request): Promise<Uint8Array> {
+/** Counts the body while it arrives. @returns null when it is larger than the limit */
+export async function readBounded(
+  request: Request,
+  limitBytes: number,
+): Promise<Uint8Array | null> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   const reader = request.body?.getReader();
@@ -37,9 +41,9 @@ async function readBounded(request: Request): Promise<Uint8Array> {
     const { done, value } = await reader.read();
     if (done) break;
     size += value.byteLength;
-    if (size > BODY_LIMIT_BYTES) {
+    if (size > limitBytes) {
       await reader.cancel();
-      throw tooLarge();
+      return null;
     }
     chunks.push(value);
   }
@@ -70,14 +74,14 @@ export function checkSignature(
   }
 }
 
-/** @throws {Problem} 413 over the limit once inflated, 400 no gzip, no UTF-8 or no JSON */
-export function parseBody(request: Request, body: Uint8Array): unknown {
+/** @throws {Problem} 413 over the limit once inflated, 400 no gzip, no UTF-8, no JSON or JSON with tricks */
+export function parseBody(request: Request, body: Uint8Array): ParsedJson {
   const plain = encodingOf(request) === "gzip" ? inflate(body) : body;
   try {
-    return JSON.parse(utf8.decode(plain));
+    return parseStrictJson(plain);
   } catch (error) {
-    const what = error instanceof TypeError ? "UTF-8" : "JSON";
-    throw new Problem(400, "MALFORMED_BODY", `The body is not valid ${what}.`);
+    if (!(error instanceof JsonFault)) throw error;
+    throw new Problem(400, "MALFORMED_BODY", error.message);
   }
 }
 

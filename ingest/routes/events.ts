@@ -2,18 +2,30 @@
 import { Elysia } from "elysia";
 import {
   checkEnvelope,
+  checkEscapedEnvelope,
+  checkEscapedEvent,
+  checkEvent,
   type Envelope,
   SCHEMA_MAJORS,
   SCHEMA_VERSIONS,
 } from "#core/domain/event.ts";
 import { romeIso } from "#core/domain/rome-time.ts";
-import { ambiguousEvents, eventsReceived } from "#core/metrics.ts";
+import { toProblem } from "#core/http/errors.ts";
+import { ambiguousEvents, eventsNotSetAside, eventsReceived } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
 import type { Courier } from "#core/redis/configuration.ts";
+import { countCourierEvents } from "#core/redis/courier-counts.ts";
+import { countRefused } from "#core/redis/ledger.ts";
 import { seenLayout } from "#core/redis/seen.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { authenticate, type Caller } from "#ingest/authenticate.ts";
-import { type Judgement, judge, type Outcome, validate } from "#ingest/judge.ts";
+import {
+  type AuthenticateDeps,
+  authenticate,
+  type Caller,
+  withHeaders,
+} from "#ingest/authenticate.ts";
+import { type Judgement, judge, type Message, type Outcome, validate } from "#ingest/judge.ts";
+import type { Peer } from "#ingest/peer.ts";
 import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";
 
 interface Received {
@@ -21,20 +33,26 @@ interface Received {
   readonly server: Bun.Server<unknown> | null;
 }
 
-function peer(request: Request, server: Received["server"]): string {
-  return server?.requestIP(request)?.address ?? "";
+/** An envelope that has passed, and the rule for its events. */
+interface ReadMessage {
+  readonly envelope: Envelope;
+  readonly message: Message;
 }
 
-type Judge = (courier: Courier, envelope: Envelope, receivedAtMs: number) => Promise<Judgement[]>;
+type Judge = (courier: Courier, message: Message, receivedAtMs: number) => Promise<Judgement[]>;
 
-export function eventRoutes(deps: Runtime) {
-  const { redis, live, config } = deps;
+/** @param findPeer the far end of a request */
+export function eventRoutes(
+  deps: Runtime & AuthenticateDeps,
+  findPeer: (request: Request, server: Received["server"]) => Peer,
+) {
+  const { redis, live, config, log } = deps;
 
   async function layoutNow(nowMs: number) {
     return seenLayout(redis, nowMs, config.eventsPerDay);
   }
 
-  const judgeMessage: Judge = async (courier, envelope, receivedAtMs) => {
+  const judgeMessage: Judge = async (courier, message, receivedAtMs) => {
     const judgements = await judge(
       {
         redis,
@@ -42,37 +60,42 @@ export function eventRoutes(deps: Runtime) {
         layout: await layoutNow(receivedAtMs),
         logHighWater: config.logHighWater,
         onAmbiguous: (count) => ambiguousEvents.inc({ courier: courier.code }, count),
+        onNotSetAside: (count) => eventsNotSetAside.inc({ courier: courier.code }, count),
       },
       courier,
-      envelope.events,
+      message,
       receivedAtMs,
     );
     const counts = countOutcomes(judgements);
     for (const outcome of OUTCOMES) {
       eventsReceived.inc({ courier: courier.code, outcome }, counts[outcome]);
     }
+    await Promise.all([
+      countRefused(redis, courier.code, counts.UNKNOWN_TRACKING, counts.INVALID),
+      countCourierEvents(redis, courier.code, judgements, receivedAtMs),
+    ]);
     return judgements;
   };
 
-  const validateMessage: Judge = async (courier, { events }, receivedAtMs) =>
-    validate({ redis, layout: await layoutNow(receivedAtMs) }, courier, events);
+  const validateMessage: Judge = async (courier, message, receivedAtMs) =>
+    validate({ redis, layout: await layoutNow(receivedAtMs) }, courier, message);
 
-  async function answer({ request, server }: Received, judgeWith: Judge, mustAccept: boolean) {
-    const caller = await authenticate(
-      deps,
-      request.headers.get("authorization"),
-      peer(request, server),
-    );
+  function callerOf({ request, server }: Received): Promise<Caller> {
+    return authenticate(deps, request.headers.get("authorization"), findPeer(request, server));
+  }
+
+  async function answer(received: Received, judgeWith: Judge, mustAccept: boolean) {
+    const caller = await callerOf(received);
     try {
       if (mustAccept && !caller.courier.acceptingEvents) throw notAccepting();
-      const envelope = await readEnvelope(deps, request, caller);
+      const { envelope, message } = await readMessage(deps, received.request, caller);
       const receivedAtMs = live.now();
-      const judgements = await judgeWith(caller.courier, envelope, receivedAtMs);
+      const judgements = await judgeWith(caller.courier, message, receivedAtMs);
       const body = JSON.stringify(report(envelope.messageId, receivedAtMs, judgements));
       const headers = { "content-type": "application/json", ...caller.rateHeaders };
       return new Response(body, { headers });
     } catch (error) {
-      throw withHeaders(error, caller.rateHeaders);
+      throw withHeaders(toProblem(error, redis, log), caller.rateHeaders);
     }
   }
 
@@ -81,12 +104,8 @@ export function eventRoutes(deps: Runtime) {
     .post("/v1/events/validate", (received) => answer(received, validateMessage, false), {
       parse: "none",
     })
-    .get("/v1/ping", async ({ request, server }) => {
-      const { courier, rateHeaders } = await authenticate(
-        deps,
-        request.headers.get("authorization"),
-        peer(request, server),
-      );
+    .get("/v1/ping", async (received) => {
+      const { courier, rateHeaders } = await callerOf(received);
       const { code, environment } = courier;
       return Response.json(
         { courier: code, environment, schemaVersions: SCHEMA_VERSIONS },
@@ -95,37 +114,31 @@ export function eventRoutes(deps: Runtime) {
     });
 }
 
-/** Rate headers stand on every response, also on errors. */
-function withHeaders(error: unknown, headers: Readonly<Record<string, string>>): unknown {
-  if (!(error instanceof Problem)) return error;
-  const { status, code, detail, members } = error;
-  return new Problem(status, code, detail, { members, headers: { ...headers, ...error.headers } });
-}
-
 /** @throws {Problem} 413, 415, 403 bad signature, 400 bad envelope, 403 other courier, in this order */
-async function readEnvelope(
+async function readMessage(
   { secrets, live }: Runtime,
   request: Request,
   { courier }: Caller,
-): Promise<Envelope> {
+): Promise<ReadMessage> {
   const body = await readBody(request);
   checkSignature(request, body, courier, secrets.vault, live.now());
-  const envelope = parseBody(request, body);
-  const errors = checkEnvelope(envelope);
+  const { value, hasSurrogateEscapes } = parseBody(request, body);
+  const check = hasSurrogateEscapes ? checkEscapedEvent : checkEvent;
+  const errors = hasSurrogateEscapes ? checkEscapedEnvelope(value) : checkEnvelope(value);
   if (errors.length > 0) {
     throw new Problem(400, "INVALID_ENVELOPE", "The envelope is invalid.", { members: { errors } });
   }
-  const message = envelope as Envelope;
-  const major = message.schemaVersion.split(".")[0] ?? "";
+  const envelope = value as Envelope;
+  const major = envelope.schemaVersion.split(".")[0] ?? "";
   if (!(SCHEMA_MAJORS as readonly string[]).includes(major)) {
     const supported = SCHEMA_VERSIONS.join(", ");
-    const detail = `schemaVersion ${message.schemaVersion} is not supported; supported: ${supported}.`;
+    const detail = `schemaVersion ${envelope.schemaVersion} is not supported; supported: ${supported}.`;
     throw new Problem(400, "UNSUPPORTED_SCHEMA_VERSION", detail);
   }
-  if (message.courier !== courier.code) {
+  if (envelope.courier !== courier.code) {
     throw new Problem(403, "COURIER_MISMATCH", "The courier does not match the token.");
   }
-  return message;
+  return { envelope, message: { events: envelope.events, check } };
 }
 
 function notAccepting(): Problem {

@@ -1,0 +1,239 @@
+/**
+ * HTTP ingest beside what limits it (issue 9, rows 1 and 2): `bun bench/ingest.ts [--runs 5] [--everysec] [--json]`.
+ * Ingest runs as a process of its own on an embedded Redis; signatures, validation, persistence and the ledger are on.
+ * The load comes from this process, on the same machine.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { gzipSync } from "node:zlib";
+import { type Figure, machine, median, print } from "#bench/table.ts";
+import { readConfig } from "#core/config.ts";
+import type { CourierEvent } from "#core/domain/event.ts";
+import { sign } from "#core/domain/signature.ts";
+import { createLog } from "#core/log.ts";
+import { claimEvents, encodeLoggedEvent } from "#core/redis/event-log.ts";
+import { EVENT_LOGS, trackingReference } from "#core/redis/keys.ts";
+import { resolveReferences } from "#core/redis/references.ts";
+import { seenLayout, seenPlace } from "#core/redis/seen.ts";
+import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { freePort } from "#test/support/free-port.ts";
+import { testSetup } from "#test/support/setup.ts";
+import { addShipment } from "#test/support/shipments.ts";
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: "string", default: "5" },
+    everysec: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+const RUNS = Number(values.runs);
+
+const SHIPMENTS = 2_000;
+const BATCHES = 60;
+const EVENTS_PER_BATCH = 500;
+const SINGLES = 3_000;
+/** Of 500-event messages, and of messages of one event, whose writes share an fsync only when they come together. */
+const IN_FLIGHT = 8;
+const SINGLES_IN_FLIGHT = 64;
+const HIGH_WATER = 100_000_000;
+const [TOKEN, SECRET] = ["tok_gls_1", "sig_gls_1"];
+
+let counter = 0;
+
+/** About 570 bytes, as issue 9 asks. */
+function benchEvent(): CourierEvent {
+  counter += 1;
+  return {
+    eventId: `bench-${process.pid}-${counter}-IN-TRANSIT`,
+    trackingNumber: `BENCH-${counter % SHIPMENTS}`,
+    occurredAt: "2026-11-10T10:00:00+01:00",
+    status: { code: "TRN", description: "In transito verso la filiale di destinazione" },
+    location: { name: "Hub Milano Sesto San Giovanni", countryCode: "IT", postalCode: "20099" },
+    parcel: { trackingNumber: `BENCH-${counter % SHIPMENTS}-01`, index: 1, total: 1 },
+    reason: { code: "R00", description: "Nessuna anomalia" },
+    delivery: { estimatedDeliveryDate: "2026-11-12", attemptNumber: 1 },
+    attributes: { depot: "MI2", van: "17", route: "Sesto-Monza", scanner: "SC-000123" },
+  };
+}
+
+interface Prepared {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly headers: Record<string, string>;
+  readonly events: readonly CourierEvent[];
+}
+
+/** Built and signed before the clock starts: the sender's work is not ours. */
+function prepare(count: number, size: number, gzip: boolean): Prepared[] {
+  return Array.from({ length: count }, () => {
+    const events = Array.from({ length: size }, benchEvent);
+    const envelope = {
+      ...{ schemaVersion: "1.0", messageId: `m-${counter}`, sentAt: new Date().toISOString() },
+      ...{ courier: "GLS_ITA", events },
+    };
+    const plain = Buffer.from(JSON.stringify(envelope));
+    const body = Uint8Array.from(gzip ? gzipSync(plain) : plain);
+    const headers = {
+      authorization: `Bearer ${TOKEN}`,
+      "content-type": "application/json",
+      ...(gzip && { "content-encoding": "gzip" }),
+      "x-service-signature": sign([SECRET], body, Date.now()),
+    };
+    return { body, headers, events };
+  });
+}
+
+/** @returns items a second */
+async function timed<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+  inFlight = IN_FLIGHT,
+): Promise<number> {
+  let next = 0;
+  const worker = async () => {
+    for (let item = items[next++]; item !== undefined; item = items[next++]) await work(item);
+  };
+  const start = performance.now();
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  return (items.length * 1000) / (performance.now() - start);
+}
+
+async function post(url: string, { body, headers, events }: Prepared): Promise<void> {
+  const response = await fetch(`${url}/v1/events`, { method: "POST", body, headers });
+  const text = await response.text();
+  if (!text.includes(`"accepted":${events.length}`)) throw new Error(text.slice(0, 300));
+}
+
+/** The scripts of the same claim, resolve and append on prepared data, without HTTP, checks or signatures. */
+async function bareLoop({ redis }: Runtime, eventsPerDay: number): Promise<number> {
+  const layout = await seenLayout(redis, Date.now(), eventsPerDay);
+  const messages = prepare(BATCHES, EVENTS_PER_BATCH, false).map(({ events }) => ({
+    references: events.map((one) => trackingReference("GLS_ITA", one.trackingNumber ?? "")),
+    claims: events.map((event, place) => {
+      const seen = seenPlace("GLS_ITA", event.eventId);
+      const logged = { shipmentId: 17, courier: "GLS_ITA", factKey: seen.factKey, place, event };
+      return { seen, entry: encodeLoggedEvent({ ...logged, receivedAtMs: Date.now() }) };
+    }),
+  }));
+  return timed(messages, async ({ references, claims }) => {
+    await resolveReferences(redis, references);
+    await claimEvents(redis, layout, HIGH_WATER, claims, "GLS_ITA");
+  });
+}
+
+/** Ours and the peer take turns, so that a slow moment of the machine meets both. */
+async function compare(
+  runtime: Runtime,
+  ours: () => Promise<number>,
+  peer: () => Promise<number>,
+): Promise<{ ours: number; peer: number }> {
+  const [own, other]: [number[], number[]] = [[], []];
+  for (let run = 0; run < RUNS; run += 1) {
+    own.push(await ours());
+    await emptyLogs(runtime);
+    other.push(await peer());
+    await emptyLogs(runtime);
+  }
+  return { ours: median(own), peer: median(other) };
+}
+
+async function emptyLogs({ redis }: Runtime): Promise<void> {
+  for (const key of EVENT_LOGS) await redis.xTrim(key, "MAXLEN", 0);
+}
+
+async function measure(runtime: Runtime, url: string, bareUrl: string): Promise<Figure[]> {
+  const batches = (gzip: boolean) => prepare(BATCHES, EVENTS_PER_BATCH, gzip);
+  const events = async (perSecond: Promise<number>) => (await perSecond) * EVENTS_PER_BATCH;
+  const send = (to: string, messages: readonly Prepared[], inFlight?: number) =>
+    timed(messages, (one) => post(to, one), inFlight);
+  await send(url, prepare(20, EVENTS_PER_BATCH, false));
+  const { eventsPerDay } = runtime.config;
+  const plain = await compare(
+    runtime,
+    () => events(send(url, batches(false))),
+    () => events(bareLoop(runtime, eventsPerDay)),
+  );
+  const zipped = await compare(
+    runtime,
+    () => events(send(url, batches(true))),
+    () => events(send(bareUrl, batches(true))),
+  );
+  const singles = await compare(
+    runtime,
+    () => send(url, prepare(SINGLES, 1, false), SINGLES_IN_FLIGHT),
+    () => send(bareUrl, prepare(SINGLES, 1, false), SINGLES_IN_FLIGHT),
+  );
+  const route = "a route that only parses";
+  return [
+    {
+      work: "500-event messages, signed",
+      beside: "bare scripts",
+      unit: "events/s",
+      ...plain,
+      goal: { least: 0.6 },
+    },
+    { work: "the same gzipped", beside: route, unit: "events/s", ...zipped, goal: { least: 0.5 } },
+    {
+      work: "1-event messages, signed",
+      beside: route,
+      unit: "requests/s",
+      ...singles,
+      goal: { least: 0.5 },
+    },
+  ];
+}
+
+async function main(dataDir: string): Promise<void> {
+  const env = { DATA_DIR: dataDir, EVENTS_PER_DAY: "1000000", LOG_HIGH_WATER: String(HIGH_WATER) };
+  const runtime = await openRuntime(readConfig({ ...env, LOG_LEVEL: "warn" }), createLog("warn"));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const setup = testSetup();
+  for (const courier of setup.couriers ?? []) {
+    courier.rateLimit = { perSecond: 100_000, burst: 1_000_000 };
+  }
+  await applySetupFile(runtime, setup);
+  if (values.everysec) await runtime.redis.configSet("appendfsync", "everysec");
+  for (let at = 0; at < SHIPMENTS; at += 1) await addShipment(runtime, `BENCH-${at}`);
+  const ingest = Bun.spawn([process.execPath, "ingest/main.ts"], {
+    env: {
+      ...env,
+      INGEST_PORT: String(port),
+      LOG_LEVEL: "warn",
+      PATH: Bun.which("redis-server")?.replace(/\/[^/]+$/, "") ?? "",
+    },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const bare = Bun.spawn([process.execPath, "bench/bare-route.ts"], { stdout: "pipe" });
+  try {
+    const { value } = await bare.stdout.getReader().read();
+    const bareUrl = new TextDecoder().decode(value).trim();
+    await eventually(
+      () =>
+        fetch(`${url}/readyz`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      "ingest",
+    );
+    const figures = await measure(runtime, url, bareUrl);
+    const version = /redis_version:(\S+)/.exec(await runtime.redis.info("server"))?.[1] ?? "?";
+    const fsync = values.everysec ? "everysec" : "always";
+    print(figures, `${machine(version)}, appendfsync ${fsync}, medians of ${RUNS}`, values.json);
+  } finally {
+    bare.kill();
+    ingest.kill();
+    await Promise.all([bare.exited, ingest.exited]);
+    await runtime.close();
+  }
+}
+
+const dataDir = await mkdtemp(join(tmpdir(), "waybill-bench-"));
+try {
+  await main(dataDir);
+} finally {
+  await rm(dataDir, { recursive: true, force: true });
+}

@@ -1,0 +1,91 @@
+/**
+ * Redis memory of a remembered eventId: `bun bench/seen.ts [--ids 5000000] [--peer-ids 1000000] [--json]`. Ours goes
+ * through the store's own code, sized for that many ids a generation; the peer is one `SET NX EX` an id.
+ */
+import { parseArgs } from "node:util";
+import { type Figure, machine, print } from "#bench/table.ts";
+import { createLog } from "#core/log.ts";
+import { connectRedis, type Redis } from "#core/redis/client.ts";
+import { rememberEvents } from "#core/redis/event-log.ts";
+import { GENERATION_DAYS, SEEN_TTL_SECONDS, seenLayout, seenPlace } from "#core/redis/seen.ts";
+import { startTestRedis } from "#test/support/servers.ts";
+
+const IDS_PER_CALL = 5_000;
+/** Document 2 and issue 9: at most 10 bytes an id, and 11 times less than the plain form. */
+const GOAL_BYTES = 10;
+const GOAL_TIMES = 11;
+
+const { values } = parseArgs({
+  options: {
+    ids: { type: "string", default: "5000000" },
+    "peer-ids": { type: "string", default: "1000000" },
+    json: { type: "boolean", default: false },
+  },
+});
+
+const idOf = (at: number) => `GLS-2026-${at.toString(36)}-DELIVERED`;
+
+/** Whole batches only. */
+async function inBatches(count: number, work: (ids: string[]) => Promise<unknown>): Promise<void> {
+  for (let from = 0; from < count; from += IDS_PER_CALL) {
+    const size = Math.min(IDS_PER_CALL, count - from);
+    await work(Array.from({ length: size }, (_, at) => idOf(from + at)));
+  }
+}
+
+/** All of it: the keys' own dictionary is most of what a small key costs. */
+async function usedBytes(redis: Redis): Promise<number> {
+  return Number(/used_memory:(\d+)/.exec(await redis.info("memory"))?.[1]);
+}
+
+/** @returns bytes an id */
+async function measure(redis: Redis, count: number, fill: () => Promise<void>): Promise<number> {
+  await redis.flushAll("SYNC");
+  const before = await usedBytes(redis);
+  await fill();
+  return ((await usedBytes(redis)) - before) / count;
+}
+
+async function fillOurs(redis: Redis, count: number): Promise<void> {
+  const eventsPerDay = Math.ceil(count / GENERATION_DAYS);
+  const layout = await seenLayout(redis, Date.now(), eventsPerDay);
+  await inBatches(count, (ids) => {
+    const places = ids.map((id) => seenPlace("GLS_ITA", id));
+    return rememberEvents(redis, layout, places);
+  });
+}
+
+async function fillPeer(redis: Redis, count: number): Promise<void> {
+  await inBatches(count, (ids) => {
+    const batch = redis.multi();
+    for (const id of ids) {
+      batch.set(`seen:GLS_ITA:${id}`, "1", { NX: true, EX: SEEN_TTL_SECONDS });
+    }
+    return batch.execAsPipeline();
+  });
+}
+
+const server = await startTestRedis();
+const redis = await connectRedis(server.address, createLog("warn"));
+try {
+  await redis.configSet("appendonly", "no");
+  const ids = Number(values.ids);
+  const peerIds = Number(values["peer-ids"]);
+  const ours = await measure(redis, ids, () => fillOurs(redis, ids));
+  const peer = await measure(redis, peerIds, () => fillPeer(redis, peerIds));
+  const figures: Figure[] = [
+    {
+      ...{ work: `a remembered eventId, ${ids.toLocaleString("en")} ids`, ours, unit: "bytes" },
+      ...{ beside: "the goal", peer: GOAL_BYTES, goal: { most: 1 } },
+    },
+    {
+      ...{ work: "the same", ours, unit: "bytes", peer, goal: { most: 1 / GOAL_TIMES } },
+      beside: `SET NX EX, ${peerIds.toLocaleString("en")} ids`,
+    },
+  ];
+  const version = /redis_version:(\S+)/.exec(await redis.info("server"))?.[1] ?? "?";
+  print(figures, machine(version), values.json);
+} finally {
+  await redis.close();
+  await server.stop();
+}

@@ -1,0 +1,45 @@
+/** The fields of a schema as rows of a table: path, whether required, type and bound in words. */
+import type { TSchema } from "@sinclair/typebox";
+
+export interface FieldRow {
+  readonly path: string;
+  readonly required: boolean;
+  readonly rule: string;
+}
+
+export function fieldRows(schema: TSchema, path = ""): FieldRow[] {
+  const properties: Record<string, TSchema> = schema["properties"] ?? {};
+  const required: string[] = schema["required"] ?? [];
+  return Object.entries(properties).flatMap(([name, inner]) => {
+    const place = path === "" ? name : `${path}.${name}`;
+    const row = { path: place, required: required.includes(name), rule: ruleOf(inner) };
+    return [row, ...fieldRows(inner, place)];
+  });
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  "offset-date-time": "ISO 8601 date and time with an offset",
+  "calendar-date": "date, YYYY-MM-DD",
+  "http-uri": "absolute http or https URI",
+};
+
+function ruleOf(schema: TSchema): string {
+  const { type, format, pattern, minLength, maxLength, minimum, maximum } = schema;
+  if (schema["anyOf"]) return schema["anyOf"].map((one: TSchema) => one["const"]).join(", ");
+  if (type === "integer") return `whole number, ${minimum} to ${maximum}`;
+  if (type === "array") return `list of ${schema["minItems"]} to ${schema["maxItems"]}`;
+  if (type === "object" && schema["patternProperties"]) return mapRule(schema);
+  if (type !== "string") return type;
+  if (format)
+    return (FORMATS[format] ?? format) + (maxLength ? `, at most ${maxLength} characters` : "");
+  if (pattern) return `text that matches ${pattern}`;
+  return `text of ${minLength ?? 0} to ${maxLength} characters`;
+}
+
+function mapRule(schema: TSchema): string {
+  const [[keys, value] = ["", {} as TSchema]] = Object.entries<TSchema>(
+    schema["patternProperties"],
+  );
+  const keyLength = /\{1,(\d+)\}/.exec(keys)?.[1];
+  return `flat map of at most ${schema["maxProperties"]} texts: keys of 1 to ${keyLength}, values of at most ${value["maxLength"]} characters`;
+}

@@ -1,0 +1,53 @@
+/** Every limit of `/v1` and what happens at it, for the reference. */
+import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/domain/event.ts";
+import { FAULTS_LISTED } from "#core/domain/fault.ts";
+import { SIGNATURE_TOLERANCE_MS } from "#core/domain/signature.ts";
+import { PARKED_LIMIT, PARKED_MS, PARKED_PER_REFERENCE } from "#core/redis/parked.ts";
+import { NESTING_LIMIT } from "#ingest/strict-json.ts";
+
+export interface Limit {
+  readonly what: string;
+  readonly limit: string;
+  readonly then: string;
+}
+
+const days = (ms: number) => `${ms / 86_400_000} days`;
+const number = (value: number) => value.toLocaleString("en");
+
+export const LIMITS: readonly Limit[] = [
+  row("Events of a message", number(EVENTS_PER_MESSAGE), "400 INVALID_ENVELOPE"),
+  row("Body, transmitted and inflated", `${BODY_LIMIT_BYTES / 1_048_576} MiB`, "413"),
+  row("Nesting of the JSON", String(NESTING_LIMIT), "400 MALFORMED_BODY"),
+  row("Errors listed of one event or envelope", String(FAULTS_LISTED), "the rest is not listed"),
+  row(
+    "Rate of a courier",
+    "20 requests a second, burst 100, unless agreed otherwise",
+    "429 with Retry-After",
+  ),
+  row(
+    "Rate of callers without a valid token",
+    "20 requests a second and address, burst 100",
+    "429 with Retry-After",
+  ),
+  row(
+    "Signature's t, both ways",
+    `${SIGNATURE_TOLERANCE_MS / 60_000} minutes`,
+    "403 BAD_SIGNATURE",
+  ),
+  row("v1 values of a signature header", "the first 8 are read", "others are ignored"),
+  row("Time to transmit a message", "10 seconds without a byte", "the connection is closed"),
+  row("Memory of eventIds", "184 days at least", "a replay after that is judged as new"),
+  row("Set-aside of an event of an unknown parcel", days(PARKED_MS), "nothing is kept"),
+  row(
+    "Events set aside for one reference",
+    number(PARKED_PER_REFERENCE),
+    "UNKNOWN_TRACKING all the same, not kept",
+  ),
+  row("Events set aside in all", number(PARKED_LIMIT), "UNKNOWN_TRACKING all the same, not kept"),
+  row("Life of an OAuth access token", "3,600 seconds", "401"),
+  row("Form of a token request", "8,192 bytes", "400 invalid_request"),
+];
+
+function row(what: string, limit: string, then: string): Limit {
+  return { what, limit, then };
+}

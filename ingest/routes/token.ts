@@ -1,0 +1,156 @@
+/** `POST /v1/oauth/token`: OAuth 2.0 client credentials for couriers that have a client (RFC 6749, 4.4). */
+import { timingSafeEqual } from "node:crypto";
+import { Elysia } from "elysia";
+import type { Courier } from "#core/redis/configuration.ts";
+import { hashToken } from "#core/secrets.ts";
+import { type AuthenticateDeps, admit, refusalOf } from "#ingest/authenticate.ts";
+import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
+import type { Peer } from "#ingest/peer.ts";
+import { readBounded } from "#ingest/read-body.ts";
+
+const FORM_LIMIT_BYTES = 8_192;
+/** The only scope; it may be left out. */
+const SCOPE = "events";
+
+/** RFC 6749, 5.2. */
+export const TOKEN_ERRORS = {
+  invalid_request: "The form is not as RFC 6749 says; error_description tells what.",
+  invalid_client: "The client id or secret is wrong, or the client may not ask from here.",
+  unsupported_grant_type: "grant_type must be client_credentials.",
+  invalid_scope: "The only scope is events.",
+} as const;
+
+interface Refusal {
+  readonly error: keyof typeof TOKEN_ERRORS;
+  readonly description: string;
+}
+
+interface Credentials {
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** @param findPeer the far end of a request */
+export function tokenRoute(
+  deps: AuthenticateDeps,
+  findPeer: (request: Request, server: Bun.Server<unknown> | null) => Peer,
+) {
+  return new Elysia({ name: "token" }).post(
+    "/v1/oauth/token",
+    async ({ request, server }) => {
+      const peer = findPeer(request, server);
+      const { rateHeaders } = await admit(deps, null, peer);
+      const usesBasic = request.headers.has("authorization");
+      const asked = await readRequest(request);
+      if ("error" in asked) return refuse(asked, usesBasic, rateHeaders);
+      const courier = clientOf(deps, asked, peer);
+      if (!courier) {
+        const description = TOKEN_ERRORS.invalid_client;
+        return refuse({ error: "invalid_client", description }, usesBasic, rateHeaders);
+      }
+      const token = {
+        access_token: deps.accessTokens.mint(courier, deps.live.now()),
+        token_type: "Bearer",
+        expires_in: TOKEN_LIFE_SECONDS,
+        scope: SCOPE,
+      };
+      return Response.json(token, { headers: { ...noStore, ...rateHeaders } });
+    },
+    { parse: "none" },
+  );
+}
+
+const noStore = { "cache-control": "no-store", pragma: "no-cache" };
+
+function refuse(
+  { error, description }: Refusal,
+  usesBasic: boolean,
+  rateHeaders: Readonly<Record<string, string>>,
+): Response {
+  const isClient = error === "invalid_client";
+  return Response.json(
+    { error, error_description: description },
+    {
+      status: isClient ? 401 : 400,
+      headers: {
+        ...noStore,
+        ...rateHeaders,
+        ...(isClient && usesBasic && { "www-authenticate": 'Basic realm="courier events"' }),
+      },
+    },
+  );
+}
+
+async function readRequest(request: Request): Promise<Credentials | Refusal> {
+  const type = request.headers.get("content-type") ?? "";
+  if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(type)) {
+    return invalid("Content-Type must be application/x-www-form-urlencoded.");
+  }
+  const body = await readBounded(request, FORM_LIMIT_BYTES);
+  if (body === null) return invalid(`The form has more than ${FORM_LIMIT_BYTES} bytes.`);
+  const form = new URLSearchParams(new TextDecoder().decode(body));
+  const names = [...form.keys()];
+  if (new Set(names).size < names.length) return invalid("A parameter stands there twice.");
+  const grantType = form.get("grant_type");
+  if (!grantType) return invalid("grant_type is missing.");
+  if (grantType !== "client_credentials") {
+    return { error: "unsupported_grant_type", description: TOKEN_ERRORS.unsupported_grant_type };
+  }
+  if (![SCOPE, "", null].includes(form.get("scope"))) {
+    return { error: "invalid_scope", description: TOKEN_ERRORS.invalid_scope };
+  }
+  return credentialsOf(request.headers.get("authorization"), form);
+}
+
+/** HTTP Basic or the form, and not both (RFC 6749, 2.3). */
+function credentialsOf(authorization: string | null, form: URLSearchParams): Credentials | Refusal {
+  const clientId = form.get("client_id");
+  const clientSecret = form.get("client_secret");
+  if (authorization === null) {
+    return clientId && clientSecret
+      ? { clientId, clientSecret }
+      : {
+          error: "invalid_client",
+          description: "Neither HTTP Basic nor client_id and client_secret.",
+        };
+  }
+  if (clientSecret !== null) return invalid("Credentials in the header and in the form.");
+  const basic = readBasic(authorization);
+  if (basic === null) return { error: "invalid_client", description: "No HTTP Basic credentials." };
+  const isOther = clientId !== null && clientId !== basic.clientId;
+  return isOther ? invalid("client_id is not the one of the header.") : basic;
+}
+
+/** Both halves are form-encoded before they are put together (RFC 6749, 2.3.1). */
+function readBasic(authorization: string): Credentials | null {
+  const text = /^Basic +([A-Za-z0-9+/=]+) *$/i.exec(authorization)?.[1];
+  const plain = Buffer.from(text ?? "", "base64").toString();
+  const colon = plain.indexOf(":");
+  if (colon < 1) return null;
+  try {
+    const decode = (part: string) => decodeURIComponent(part.replaceAll("+", " "));
+    return {
+      clientId: decode(plain.slice(0, colon)),
+      clientSecret: decode(plain.slice(colon + 1)),
+    };
+  } catch {
+    return null;
+  }
+}
+
+/** Undefined when id or secret is wrong, or the courier may not send from there. */
+function clientOf(
+  { live }: AuthenticateDeps,
+  { clientId, clientSecret }: Credentials,
+  peer: Peer,
+): Courier | undefined {
+  const courier = live.configuration().courierByClientId.get(clientId);
+  const given = Buffer.from(hashToken(clientSecret));
+  const expected = Buffer.from(courier?.oauth?.secretHash ?? hashToken(""));
+  const same = timingSafeEqual(given, expected);
+  return courier && same && refusalOf(courier, peer) === null ? courier : undefined;
+}
+
+function invalid(description: string): Refusal {
+  return { error: "invalid_request", description };
+}

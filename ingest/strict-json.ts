@@ -1,0 +1,94 @@
+/**
+ * JSON without tricks. `JSON.parse` keeps the last of two equal keys in silence, so that whoever else reads the message
+ * may see another one; it takes any depth; and a key `__proto__` harms code that copies objects. All three are refused.
+ */
+
+/** An envelope of ours is five deep; an unknown envelope field may go further. */
+export const NESTING_LIMIT = 32;
+
+export interface ParsedJson {
+  readonly value: unknown;
+  /** Whether a text may hold half a surrogate pair: only then its texts need a look. */
+  readonly hasSurrogateEscapes: boolean;
+}
+
+/** What is wrong with the text; its message is fit for the caller. */
+export class JsonFault extends Error {}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const LETTER_U = 0x75;
+const LETTER_D = 0x64;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * A byte order mark before the text is ignored, as RFC 8259 (8.1) allows.
+ * @throws {JsonFault}
+ */
+export function parseStrictJson(bytes: Uint8Array): ParsedJson {
+  const { members, hasSurrogateEscapes } = scan(bytes);
+  const value = parse(decode(bytes));
+  if (countMembers(value) !== members) throw new JsonFault("An object has the same key twice.");
+  return { value, hasSurrogateEscapes };
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new JsonFault("The body is not valid UTF-8.");
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new JsonFault("The body is not valid JSON.");
+  }
+}
+
+/** One pass over the bytes: depth, and how many members the text writes. Means nothing unless the text is JSON. */
+function scan(bytes: Uint8Array): { members: number; hasSurrogateEscapes: boolean } {
+  let depth = 0;
+  let members = 0;
+  let hasSurrogateEscapes = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      for (at += 1; at < bytes.length && bytes[at] !== QUOTE; at += 1) {
+        if (bytes[at] !== BACKSLASH) continue;
+        at += 1;
+        const isUnicode = bytes[at] === LETTER_U && ((bytes[at + 1] ?? 0) | 0x20) === LETTER_D;
+        if (isUnicode) hasSurrogateEscapes = true;
+      }
+    } else if (byte === COLON) {
+      members += 1;
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      if (depth > NESTING_LIMIT) {
+        throw new JsonFault(`The body is nested more than ${NESTING_LIMIT} deep.`);
+      }
+    } else if (byte === 0x7d || byte === 0x5d) {
+      depth -= 1;
+    }
+  }
+  return { members, hasSurrogateEscapes };
+}
+
+/** How many members the parsed value has kept. */
+function countMembers(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item);
+    return count;
+  }
+  for (const key in value) {
+    if (key === "__proto__") throw new JsonFault("The key __proto__ is not allowed.");
+    count += 1 + countMembers((value as Record<string, unknown>)[key]);
+  }
+  return count;
+}

@@ -1,0 +1,352 @@
+/** Document 2, "Authentication" 4 and 5: proxies, OAuth 2.0 client credentials, mutual TLS. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkSetup } from "#core/domain/setup.ts";
+import { allEntities } from "#core/redis/entities.ts";
+import { advanceClock } from "#core/redis/live.ts";
+import { applySetupFile, type Running } from "#core/runtime.ts";
+import { startIngest } from "#ingest/main.ts";
+import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
+import { createTestAuthority, type Pem, type TestAuthority } from "#test/support/certificates.ts";
+import { event, push } from "#test/support/courier.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const roomy = { perSecond: 10_000, burst: 10_000 };
+const oauth = { clientId: "gls-client", clientSecret: "secret of gls" };
+
+let authority: TestAuthority;
+let client: Pem;
+let stranger: Pem;
+let fingerprint: string;
+let folder: string;
+let runtime: TestRuntime;
+let proxied: Running;
+let direct: Running;
+let secure: Running;
+
+beforeAll(async () => {
+  authority = await createTestAuthority();
+  client = await authority.issueClient("GLS Italy", "push.gls.test");
+  stranger = await authority.issueClient("Other", "push.other.test");
+  fingerprint = new X509Certificate(client.cert).fingerprint256;
+  folder = await mkdtemp(join(tmpdir(), "waybill-tls-"));
+  const write = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text);
+    return join(folder, name);
+  };
+  const setup = testSetup();
+  setup.couriers?.push(
+    {
+      code: "LISTED",
+      tokens: ["tok_listed"],
+      rateLimit: roomy,
+      allowedIps: ["203.0.113.0/24", "2001:db8::/32"],
+    },
+    { code: "OAUTH", tokens: ["tok_oauth"], rateLimit: roomy, oauth },
+    { code: "FINGER", tokens: ["tok_finger"], rateLimit: roomy, mtls: { fingerprint } },
+    {
+      code: "SUBJECT",
+      tokens: ["tok_subject"],
+      rateLimit: roomy,
+      mtls: { subject: "CN=push.gls.test, O=GLS Italy, C=IT" },
+    },
+  );
+  runtime = await openTestRuntime(setup, { TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8" });
+  proxied = await startIngest(runtime);
+  const { config } = runtime;
+  direct = await startIngest({ ...runtime, config: { ...config, trustedProxies: [] } });
+  const ingestTls = {
+    certFile: await write("server.pem", authority.server.cert),
+    keyFile: await write("server.key", authority.server.key),
+    clientCaFile: await write("ca.pem", authority.ca),
+  };
+  secure = await startIngest({ ...runtime, config: { ...config, trustedProxies: [], ingestTls } });
+});
+
+afterAll(async () => {
+  for (const ingest of [secure, direct, proxied]) await ingest.stop();
+  await runtime.end();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe("4: the source address behind proxies", () => {
+  const listed = { token: "tok_listed", courier: "LISTED" };
+  const statusFrom = async (ingest: Running, forwardedFor: string) => {
+    const headers = { "x-forwarded-for": forwardedFor };
+    return (await push(ingest.url ?? "", [event()], { ...listed, headers })).status;
+  };
+
+  test("X-Forwarded-For of a trusted proxy tells it, IPv4, IPv6 and with a port", async () => {
+    for (const address of ["203.0.113.9", "203.0.113.9:4711", "2001:db8::1", "[2001:db8::1]:80"]) {
+      expect(await statusFrom(proxied, address)).toBe(200);
+    }
+    expect(await statusFrom(proxied, "198.51.100.1")).toBe(403);
+  });
+
+  test("the rightmost untrusted address counts, whatever the caller has put before it", async () => {
+    expect(await statusFrom(proxied, "203.0.113.9, 198.51.100.1, 10.1.2.3")).toBe(403);
+    expect(await statusFrom(proxied, "198.51.100.1, 203.0.113.9, 10.1.2.3, 10.9.9.9")).toBe(200);
+  });
+
+  test("text that is no address is no address", async () => {
+    expect(await statusFrom(proxied, "203.0.113.9, nonsense")).toBe(403);
+  });
+
+  test("from anybody else the header is ignored", async () => {
+    expect(await statusFrom(direct, "203.0.113.9")).toBe(403);
+  });
+});
+
+describe("the setup file", () => {
+  const faultsOf = (couriers: readonly object[]) =>
+    checkSetup({ couriers }).map(({ path, code }) => `${path} ${code}`);
+  const one = { code: "ONE", tokens: ["tok_one"] };
+
+  test("faults of oauth and mtls are told by their path", () => {
+    expect(faultsOf([{ ...one, oauth: { clientId: "x" } }])).toEqual([
+      "couriers[0].oauth NOT_ALLOWED",
+    ]);
+    expect(faultsOf([{ ...one, mtls: {} }])).toEqual(["couriers[0].mtls NOT_ALLOWED"]);
+    expect(faultsOf([{ ...one, mtls: { fingerprint: "AB:CD" } }])).toEqual([
+      "couriers[0].mtls NOT_ALLOWED",
+    ]);
+    const two = { code: "TWO", tokens: ["tok_two"], oauth };
+    expect(faultsOf([{ ...one, oauth }, two])).toEqual(["couriers[1].oauth.clientId NOT_ALLOWED"]);
+  });
+
+  test("a client id of another courier is refused, and the same file changes nothing", async () => {
+    const again = { code: "OAUTH", tokens: ["tok_oauth"], rateLimit: roomy, oauth };
+    expect(await applySetupFile(runtime, { couriers: [again] })).toBe(0);
+    const thief = { couriers: [{ ...one, oauth }] };
+    expect(applySetupFile(runtime, thief)).rejects.toThrow("another courier's");
+  });
+
+  test("the client secret is stored as a hash only", async () => {
+    const stored = JSON.stringify(await allEntities(runtime.redis, "courier"));
+    expect(stored).toContain(oauth.clientId);
+    expect(stored).not.toContain(oauth.clientSecret);
+  });
+});
+
+describe("5: OAuth 2.0 client credentials (RFC 6749)", () => {
+  const askFor = async (
+    form: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>> = {},
+  ) => {
+    const response = await fetch(`${direct.url}/v1/oauth/token`, {
+      method: "POST",
+      body: new URLSearchParams(form),
+      headers,
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever the server answered
+    return { response, status: response.status, body: (await response.json()) as any };
+  };
+  const grant = { grant_type: "client_credentials" };
+  const inForm = { ...grant, client_id: oauth.clientId, client_secret: oauth.clientSecret };
+  const basic = (id: string, secret: string) => ({
+    authorization: `Basic ${btoa(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`)}`,
+  });
+  const pushWith = (token: string, courier = "OAUTH") =>
+    push(direct.url ?? "", [event()], { token, courier });
+
+  test("credentials in the form or by HTTP Basic get a bearer token of limited life", async () => {
+    const answers = [
+      await askFor(inForm),
+      await askFor(grant, basic(oauth.clientId, oauth.clientSecret)),
+    ];
+    for (const { response, status, body } of answers) {
+      expect([status, body.token_type, body.expires_in]).toEqual([200, "Bearer", 3_600]);
+      expect(response.headers.get("cache-control")).toBe("no-store");
+      expect(response.headers.get("x-ratelimit-remaining")).toMatch(/^\d+$/);
+      expect((await pushWith(body.access_token)).status).toBe(200);
+    }
+  });
+
+  test("the courier's own token keeps working beside it", async () => {
+    expect((await pushWith("tok_oauth")).status).toBe(200);
+  });
+
+  test("the token is the courier's: another courier in the body is 403", async () => {
+    const { body } = await askFor(inForm);
+    expect((await pushWith(body.access_token, "GLS_ITA")).body.code).toBe("COURIER_MISMATCH");
+  });
+
+  test("a changed token, and one of another installation's key, are 401", async () => {
+    const { body } = await askFor(inForm);
+    const [header, payload, signature] = body.access_token.split(".");
+    const forged = Buffer.from(
+      JSON.stringify({ aud: "courier-events", sub: "gls-client", key: "x", exp: 9e9 }),
+    );
+    for (const token of [
+      `${header}.${payload}.${signature.slice(0, -2)}AA`,
+      `${header}.${forged.toString("base64url")}.${signature}`,
+      `${header}.${payload}.`,
+    ]) {
+      const answer = await pushWith(token);
+      expect([answer.status, answer.body.code]).toEqual([401, "UNKNOWN_TOKEN"]);
+      expect(answer.headers.get("www-authenticate")).toContain("invalid_token");
+    }
+  });
+
+  const refused: [string, Record<string, string>, Record<string, string>, number, string][] = [
+    ["no grant type", { client_id: "gls-client", client_secret: "x" }, {}, 400, "invalid_request"],
+    ["another grant", { ...inForm, grant_type: "password" }, {}, 400, "unsupported_grant_type"],
+    ["another scope", { ...inForm, scope: "all" }, {}, 400, "invalid_scope"],
+    ["no credentials", grant, {}, 401, "invalid_client"],
+    ["a wrong secret", { ...inForm, client_secret: "wrong" }, {}, 401, "invalid_client"],
+    ["an unknown client", { ...inForm, client_id: "nobody" }, {}, 401, "invalid_client"],
+    ["a wrong secret by Basic", grant, basic("gls-client", "wrong"), 401, "invalid_client"],
+    ["credentials twice", inForm, basic("gls-client", "secret of gls"), 400, "invalid_request"],
+    [
+      "a form of another type",
+      inForm,
+      { "content-type": "application/json" },
+      400,
+      "invalid_request",
+    ],
+    ["a form over 8 KiB", { ...inForm, more: "x".repeat(9_000) }, {}, 400, "invalid_request"],
+  ];
+  test.each(refused)(
+    "%s is refused in the RFC's shape",
+    async (_, form, headers, status, error) => {
+      const answer = await askFor(form, headers);
+      expect([answer.status, answer.body.error]).toEqual([status, error]);
+      expect(answer.body.error_description).toEqual(expect.any(String));
+      const challenge = answer.response.headers.get("www-authenticate");
+      expect(challenge !== null).toBe(status === 401 && "authorization" in headers);
+    },
+  );
+
+  test("a parameter that stands there twice is refused", async () => {
+    const body = `${new URLSearchParams(inForm)}&client_id=gls-client`;
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const response = await fetch(`${direct.url}/v1/oauth/token`, { method: "POST", body, headers });
+    expect(await response.json()).toMatchObject({ error: "invalid_request" });
+  });
+
+  test("a new secret ends the tokens of the old one at once, and null ends OAuth", async () => {
+    const { body } = await askFor(inForm);
+    const courier = { code: "OAUTH", tokens: ["tok_oauth"] };
+    const changed = { ...oauth, clientSecret: "another secret" };
+    await applySetupFile(runtime, { couriers: [{ ...courier, oauth: changed }] });
+    expect((await pushWith(body.access_token)).status).toBe(401);
+    const renewed = await askFor({ ...inForm, client_secret: changed.clientSecret });
+    expect((await pushWith(renewed.body.access_token)).status).toBe(200);
+    await applySetupFile(runtime, { couriers: [{ ...courier, oauth: null }] });
+    expect((await pushWith(renewed.body.access_token)).status).toBe(401);
+    expect((await askFor({ ...inForm, client_secret: changed.clientSecret })).status).toBe(401);
+    await applySetupFile(runtime, { couriers: [{ ...courier, oauth }] });
+  });
+
+  test("a token expires by the service clock", async () => {
+    const { body } = await askFor(inForm);
+    await advanceClock(runtime.redis, TOKEN_LIFE_SECONDS - 5);
+    expect((await pushWith(body.access_token)).status).toBe(200);
+    await advanceClock(runtime.redis, 10);
+    expect((await pushWith(body.access_token)).status).toBe(401);
+  });
+
+  test("asking for tokens is limited by address: 429 with Retry-After", async () => {
+    const answers = await Promise.all(Array.from({ length: 130 }, () => askFor(grant)));
+    const limited = answers.find(({ status }) => status === 429);
+    expect(limited?.body.code).toBe("RATE_LIMITED");
+    expect(limited?.response.headers.get("retry-after")).toMatch(/^\d+$/);
+    await advanceClock(runtime.redis, 60);
+  });
+});
+
+describe("5: mutual TLS, ended by ingest itself", () => {
+  const pushOver = async (code: string, certificate: Pem | null, path = "/v1/events") => {
+    const envelope = {
+      ...{ schemaVersion: "1.0", messageId: "m", sentAt: "2026-11-20T10:00:00+01:00" },
+      ...{ courier: code, events: [event()] },
+    };
+    const response = await fetch(`${secure.url}${path}`, {
+      method: "POST",
+      body: JSON.stringify(envelope),
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer tok_${code.toLowerCase()}`,
+      },
+      keepalive: false,
+      tls: { ca: authority.ca, ...certificate },
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever the server answered
+    return { status: response.status, body: (await response.json()) as any };
+  };
+
+  test("the certificate bound by fingerprint, or by subject in any order, passes", async () => {
+    for (const code of ["FINGER", "SUBJECT"]) {
+      expect((await pushOver(code, client)).status).toBe(200);
+    }
+  });
+
+  test("no certificate, and another one of the same authority, are 403 on every endpoint", async () => {
+    for (const certificate of [null, stranger]) {
+      for (const path of ["/v1/events", "/v1/events/validate"]) {
+        const { status, body } = await pushOver("FINGER", certificate, path);
+        expect([status, body.code]).toEqual([403, "CERTIFICATE_NOT_ACCEPTED"]);
+      }
+    }
+  });
+
+  test("a certificate of the right name that another authority has signed is 403", async () => {
+    const other = await createTestAuthority();
+    const pretended = await other.issueClient("GLS Italy", "push.gls.test");
+    expect((await pushOver("SUBJECT", pretended)).status).toBe(403);
+  });
+
+  test("a courier that is not bound needs none", async () => {
+    const envelope = { courier: "OAUTH" };
+    expect((await pushOver(envelope.courier, null)).status).toBe(200);
+  });
+
+  test("a 500-event message of 5 MiB passes through", async () => {
+    const { status } = await fetch(`${secure.url}/v1/events/validate`, {
+      method: "POST",
+      body: JSON.stringify({
+        ...{ schemaVersion: "1.0", messageId: "m", sentAt: "2026-11-20T10:00:00+01:00" },
+        ...{ courier: "OAUTH", events: Array.from({ length: 500 }, () => event()) },
+        filler: "x".repeat(4_800_000),
+      }),
+      headers: { "content-type": "application/json", authorization: "Bearer tok_oauth" },
+      tls: { ca: authority.ca },
+    });
+    expect(status).toBe(200);
+  });
+});
+
+describe("5: mutual TLS, ended by a proxy", () => {
+  const statusWith = async (ingest: Running, code: string, headers: Record<string, string>) => {
+    const token = `tok_${code.toLowerCase()}`;
+    return (await push(ingest.url ?? "", [event()], { token, courier: code, headers })).status;
+  };
+
+  test("a trusted proxy tells fingerprint or subject", async () => {
+    const lower = fingerprint.replaceAll(":", "").toLowerCase();
+    expect(await statusWith(proxied, "FINGER", { "x-client-cert-fingerprint": lower })).toBe(200);
+    const subject = "C=IT,O=GLS Italy,CN=push.gls.test";
+    expect(await statusWith(proxied, "SUBJECT", { "x-client-cert-subject": subject })).toBe(200);
+    expect(await statusWith(proxied, "FINGER", {})).toBe(403);
+  });
+
+  test("of X-Forwarded-Client-Cert the element of the nearest proxy counts", async () => {
+    const own = `Hash=${fingerprint.replaceAll(":", "")};Subject="CN=a,O=b"`;
+    const xfcc = (value: string) => ({ "x-forwarded-client-cert": value });
+    expect(await statusWith(proxied, "FINGER", xfcc(own))).toBe(200);
+    expect(await statusWith(proxied, "FINGER", xfcc(`By=x;Hash=00,${own}`))).toBe(200);
+    expect(await statusWith(proxied, "FINGER", xfcc(`${own},By=x;Hash=00`))).toBe(403);
+    const subject = 'Subject="CN=push.gls.test,O=GLS Italy,C=IT"';
+    expect(await statusWith(proxied, "SUBJECT", xfcc(subject))).toBe(200);
+  });
+
+  test("from anybody else the headers are ignored", async () => {
+    expect(await statusWith(direct, "FINGER", { "x-client-cert-fingerprint": fingerprint })).toBe(
+      403,
+    );
+  });
+});

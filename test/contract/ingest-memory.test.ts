@@ -1,0 +1,157 @@
+/** What ingest remembers and for how long: eventIds over generations, set-aside events within bounds (document 2, Limits). */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { minimalEvent } from "#core/domain/fact.ts";
+import {
+  PARTITIONS,
+  parkedCountsKey,
+  type Reference,
+  trackingReference,
+} from "#core/redis/keys.ts";
+import { advanceClock } from "#core/redis/live.ts";
+import {
+  dropParked,
+  PARKED_MS,
+  PARKED_PER_REFERENCE,
+  type ParkedEvent,
+  parkEvents,
+  readParked,
+} from "#core/redis/parked.ts";
+import { bucketKeys, GENERATION_DAYS, seenLayout, seenPlace } from "#core/redis/seen.ts";
+import type { Running } from "#core/runtime.ts";
+import { startIngest } from "#ingest/main.ts";
+import { event, push } from "#test/support/courier.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+import { addShipment } from "#test/support/shipments.ts";
+
+const DAY_SECONDS = 86_400;
+const DAY_MS = DAY_SECONDS * 1000;
+
+let runtime: TestRuntime;
+let ingest: Running;
+let url: string;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup());
+  ingest = await startIngest(runtime);
+  url = ingest.url ?? "";
+  await addShipment(runtime, "TN1");
+});
+
+afterAll(async () => {
+  await ingest.stop();
+  await runtime.end();
+});
+
+describe("set-aside events", () => {
+  let counter = 0;
+  const T0 = Date.parse("2026-11-20T10:00:00Z");
+
+  /** A reference of this partition. */
+  function referenceOf(partition: number): Reference {
+    for (;;) {
+      counter += 1;
+      const reference = trackingReference("GLS_ITA", `PARK-${counter}`);
+      if (reference.partition === partition) return reference;
+    }
+  }
+
+  function parked(receivedAtMs: number): ParkedEvent {
+    const { eventId } = event();
+    const { factKey } = seenPlace("GLS_ITA", eventId);
+    return { factKey, event: minimalEvent(event({ eventId })), receivedAtMs, place: 0 };
+  }
+
+  const park = (reference: Reference, event: ParkedEvent, limit?: number) =>
+    parkEvents(runtime.redis, [{ reference, parked: event }], event.receivedAtMs, limit);
+
+  test("of one reference: the limit is kept, one more is answered and not kept", async () => {
+    const reference = referenceOf(1);
+    const items = Array.from({ length: PARKED_PER_REFERENCE + 1 }, () => ({
+      reference,
+      parked: parked(T0),
+    }));
+    const outcomes = await parkEvents(runtime.redis, items, T0);
+    expect(outcomes.slice(0, -1).every((outcome) => outcome === "parked")).toBe(true);
+    expect(outcomes.at(-1)).toBe("full");
+    expect((await readParked(runtime.redis, [reference], T0)).length).toBe(PARKED_PER_REFERENCE);
+  });
+
+  test("of a partition: its share of the limit is kept, one more is answered and not kept", async () => {
+    const limit = 5 * PARTITIONS;
+    const outcomes = [];
+    for (let sent = 0; sent < 6; sent += 1) {
+      outcomes.push(...(await park(referenceOf(2), parked(T0), limit)));
+    }
+    expect(outcomes).toEqual([...Array(5).fill("parked"), "full"]);
+    expect(await park(referenceOf(3), parked(T0), limit)).toEqual(["parked"]);
+  });
+
+  test("a resend takes no further place, an applied one gives its place back", async () => {
+    const limit = 2 * PARTITIONS;
+    const [reference, other] = [referenceOf(4), referenceOf(4)];
+    const [first, second, third] = [parked(T0), parked(T0), parked(T0)];
+    for (let sent = 0; sent < 3; sent += 1) await park(reference, first, limit);
+    expect(await park(other, second, limit)).toEqual(["parked"]);
+    expect(await park(other, third, limit)).toEqual(["full"]);
+    const applied = [{ references: [reference, other], events: [first] }];
+    await dropParked(runtime.redis, applied);
+    await dropParked(runtime.redis, applied);
+    expect(await park(other, third, limit)).toEqual(["parked"]);
+    const counts = await runtime.redis.hGetAll(parkedCountsKey(4));
+    expect(Object.values(counts).map(Number)).toEqual([2]);
+  });
+
+  test("after 7 days an event is gone, also where its reference goes on receiving", async () => {
+    const reference = referenceOf(5);
+    const [old, young] = [parked(T0), parked(T0 + PARKED_MS)];
+    await park(reference, old);
+    await park(reference, young);
+    const held = await runtime.redis.hKeys(reference.parkedKey);
+    expect(held).toEqual([young.factKey]);
+  });
+
+  test("places of days that are over are free again", async () => {
+    const limit = PARTITIONS;
+    await park(referenceOf(6), parked(T0), limit);
+    expect(await park(referenceOf(6), parked(T0 + PARKED_MS), limit)).toEqual(["full"]);
+    const later = T0 + PARKED_MS + DAY_MS;
+    expect(await park(referenceOf(6), parked(later), limit)).toEqual(["parked"]);
+  });
+});
+
+/** Last, because it moves the clock by years. */
+describe("eventIds over generations", () => {
+  const sendAgain = async (sent: unknown) => (await push(url, [sent])).body.results[0].outcome;
+  const advanceDays = (days: number) => advanceClock(runtime.redis, days * DAY_SECONDS);
+
+  test("an id is known for 183 days, wherever in a generation it was taken", async () => {
+    for (const offsetDays of [0, 31, 61]) {
+      await advanceDays(offsetDays);
+      const sent = event();
+      expect(await sendAgain(sent)).toBe("ACCEPTED");
+      await advanceDays(183);
+      expect(await sendAgain(sent)).toBe("DUPLICATE");
+      expect((await push(url, [sent], { path: "/v1/events/validate" })).body.duplicate).toBe(1);
+    }
+  });
+
+  test("three generations later it is forgotten", async () => {
+    const sent = event();
+    expect(await sendAgain(sent)).toBe("ACCEPTED");
+    await advanceDays(3 * GENERATION_DAYS);
+    expect(await sendAgain(sent)).toBe("ACCEPTED");
+  });
+
+  test("each generation has buckets of its own, which expire by themselves", async () => {
+    const sent = event();
+    await sendAgain(sent);
+    await runtime.live.refresh();
+    const layout = await seenLayout(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
+    const keys = bucketKeys(layout, seenPlace("GLS_ITA", sent.eventId));
+    expect(new Set(keys).size).toBe(layout.generations.length);
+    const ttl = await runtime.redis.ttl(keys[0] ?? "");
+    expect(ttl).toBeGreaterThan(3 * GENERATION_DAYS * DAY_SECONDS);
+    expect(ttl).toBeLessThanOrEqual((3 * GENERATION_DAYS + 1) * DAY_SECONDS);
+  });
+});

@@ -1,0 +1,187 @@
+/** What a carrier's engineer reads: OpenAPI, reference page, guide, test vectors, complete lists of codes. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { gunzipSync } from "node:zlib";
+import type { TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { Glob } from "bun";
+import { CourierEvent, checkEnvelope, checkEvent, Envelope } from "#core/domain/event.ts";
+import { FAULT_CODES } from "#core/domain/fault.ts";
+import { sign, verifySignature } from "#core/domain/signature.ts";
+import { registry } from "#core/metrics.ts";
+import type { Running } from "#core/runtime.ts";
+import { startIngest } from "#ingest/main.ts";
+import { Ping, ProblemDocument, Report } from "#ingest/reference/answers.ts";
+import { fieldRows } from "#ingest/reference/field-rows.ts";
+import { PROBLEM_CODES } from "#ingest/reference/problem-codes.ts";
+import { event, push } from "#test/support/courier.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+let runtime: TestRuntime;
+let ingest: Running;
+let url: string;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup());
+  ingest = await startIngest(runtime);
+  url = ingest.url ?? "";
+});
+
+afterAll(async () => {
+  await ingest.stop();
+  await runtime.end();
+});
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const read = (path: string) => readFile(`${ROOT}${path}`);
+
+describe("lists of codes are complete", () => {
+  test("every problem that ingest throws is listed, with its status, and none besides", async () => {
+    const sources = [...new Glob("ingest/**/*.ts").scanSync(ROOT), "core/http/errors.ts"];
+    const texts = await Promise.all(sources.map((path) => read(path)));
+    const thrown = texts.flatMap((text) =>
+      [...String(text).matchAll(/new Problem\(\s*(\d{3}),\s*"([A-Z_]+)"/g)].map(
+        ([, status, code]) => `${status} ${code}`,
+      ),
+    );
+    const listed = PROBLEM_CODES.map(({ status, code }) => `${status} ${code}`);
+    expect(new Set(listed)).toEqual(new Set(thrown));
+    expect(new Set(listed).size).toBe(listed.length);
+  });
+
+  test("every fault code that the source can give is listed, and none besides", async () => {
+    const sources = ["fault", "event", "ill-formed-text"].map((name) => `core/domain/${name}.ts`);
+    const text = (await Promise.all(sources.map((path) => read(path)))).join("\n");
+    const given = [...text.matchAll(/code: "([A-Z_]+)"/g)].map(([, code]) => code);
+    expect(new Set(given)).toEqual(new Set(Object.keys(FAULT_CODES)));
+  });
+});
+
+describe("OpenAPI", () => {
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into a JSON document
+  const description = async (): Promise<any> => (await fetch(`${url}/v1/openapi.json`)).json();
+
+  test("describes every path, every problem code, every fault code and every bound", async () => {
+    const document = await description();
+    expect(document.openapi).toBe("3.1.0");
+    const text = JSON.stringify(document);
+    for (const path of ["/v1/events", "/v1/events/validate", "/v1/ping", "/v1/oauth/token"]) {
+      expect(document.paths[path]).toBeDefined();
+    }
+    for (const { code, meaning } of PROBLEM_CODES) {
+      expect(document.components.schemas.Problem.properties.code.anyOf).toContainEqual(
+        expect.objectContaining({ const: code }),
+      );
+      expect(text).toContain(JSON.stringify(meaning).slice(1, -1));
+    }
+    for (const code of Object.keys(FAULT_CODES)) expect(text).toContain(`| ${code} |`);
+    const { properties } = document.components.schemas.Event;
+    expect(properties.eventId.maxLength).toBe(128);
+    expect(properties.location.properties.name.maxLength).toBe(200);
+    expect(properties.attributes.maxProperties).toBe(20);
+    expect(document.components.schemas.Envelope.properties.events.maxItems).toBe(500);
+  });
+
+  test("every reference in it leads somewhere", async () => {
+    const document = await description();
+    const references = [
+      ...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g),
+    ];
+    expect(references.length).toBeGreaterThan(5);
+    for (const [, name] of references) {
+      expect(document.components.schemas[name ?? ""]).toBeDefined();
+    }
+  });
+
+  const fits = (schema: TSchema, value: unknown) =>
+    expect([...Value.Errors(schema, value)]).toEqual([]);
+
+  test("answers have the described shapes", async () => {
+    const path = "/v1/events/validate";
+    fits(Report, (await push(url, [event(), {}, null], { path })).body);
+    fits(Report, (await push(url, [event()])).body);
+    const headers = { authorization: "Bearer tok_gls_1" };
+    fits(Ping, await (await fetch(`${url}/v1/ping`, { headers })).json());
+    fits(ProblemDocument, (await push(url, [])).body);
+    fits(ProblemDocument, (await push(url, [], { token: null })).body);
+  });
+});
+
+describe("reference page", () => {
+  test("lists every field, problem and fault, asks nobody for anything, and suits light and dark", async () => {
+    const response = await fetch(`${url}/v1/docs`);
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
+    const page = await response.text();
+    const rows = [...fieldRows(Envelope), ...fieldRows(CourierEvent)];
+    expect(rows.length).toBeGreaterThan(40);
+    for (const { path, rule } of rows) {
+      expect(page).toContain(`<td>${path}</td>`);
+      expect(rule).not.toContain("undefined");
+    }
+    for (const { code } of PROBLEM_CODES) expect(page).toContain(`<td>${code}</td>`);
+    for (const code of Object.keys(FAULT_CODES)) expect(page).toContain(`<td>${code}</td>`);
+    expect(page).toContain("color-scheme: light dark");
+    expect(page).not.toMatch(/(src|href)="(https?:)?\/\//);
+    expect(page).not.toContain("<script");
+  });
+});
+
+describe("guide", () => {
+  test("its message is valid, and its vectors verify over the bytes as they stand", async () => {
+    const guide = String(await read("docs/couriers.md"));
+    const message = JSON.parse(/```json\n([\s\S]*?)```/.exec(guide)?.[1] ?? "");
+    expect(checkEnvelope(message)).toEqual([]);
+    for (const one of message.events) expect(checkEvent(one)).toEqual([]);
+    const { t, vectors } = JSON.parse(String(await read("docs/vectors/signature.json")));
+    expect(
+      vectors.map(({ contentEncoding }: { contentEncoding: string }) => contentEncoding),
+    ).toEqual([null, "gzip", null]);
+    for (const { body, secrets, header } of vectors) {
+      const bytes = await read(`docs/vectors/${body}`);
+      expect(sign(secrets, bytes, t * 1000)).toBe(header);
+      for (const secret of secrets) {
+        expect(verifySignature(header, [secret], bytes, t * 1000)).toBe("valid");
+      }
+    }
+    const [plain, zipped] = await Promise.all([
+      read("docs/vectors/identity.body"),
+      read("docs/vectors/gzip.body"),
+    ]);
+    expect(gunzipSync(zipped).equals(plain)).toBe(true);
+  });
+});
+
+describe("HTTP", () => {
+  test("CORS is off: a preflight is no route and no answer allows an origin", async () => {
+    const headers = { origin: "https://a.example", "access-control-request-method": "POST" };
+    const preflight = await fetch(`${url}/v1/events`, { method: "OPTIONS", headers });
+    expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([
+      405,
+      null,
+    ]);
+    const answer = await push(url, [event()], { headers });
+    expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  test("wrong paths and methods of the API carry the rate headers too", async () => {
+    for (const path of ["/v1/nothing", "/v1/events"]) {
+      const { headers } = await fetch(`${url}${path}`);
+      expect(headers.get("x-ratelimit-limit")).toBe("100");
+      expect(headers.get("x-ratelimit-remaining")).toMatch(/^\d+$/);
+    }
+  });
+
+  test("answer times are counted by status class", async () => {
+    await push(url, [event()]);
+    await push(url, [event()], { token: null });
+    await eventually(async () => {
+      const text = await registry.metrics();
+      return ["2xx", "4xx"].every((status) =>
+        text.includes(`waybill_http_request_seconds_count{role="ingest",status="${status}"}`),
+      );
+    }, "both classes are counted");
+  });
+});
