@@ -1,9 +1,12 @@
 /** The processors role: logs in, state and webhooks out. */
 import { startConsumer } from "#core/redis/consumer.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import { startJobs } from "#processors/jobs/start.ts";
+import { startNotify } from "#processors/notify/start.ts";
 import { referencesHandler } from "#processors/references.ts";
+import { startRemaps } from "#processors/remap.ts";
 import { trackHandler } from "#processors/track.ts";
-import { startWebhooks } from "#processors/webhooks/start.ts";
+import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
 /** Entries read per partition at once: a batch is at most 16 times as many. */
 const BATCH = 100;
@@ -24,12 +27,24 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
     handler: referencesHandler({ redis, live }),
   });
   const webhooks = await startWebhooks(runtime);
+  const alerts = await startAlertMails(runtime);
+  const jobs = await startJobs(runtime);
+  const notify = await startNotify(runtime);
+  const remaps = startRemaps({ redis, live, log });
   log.info("processors run");
   return {
     name: "processors",
     url: null,
     async stop() {
-      await Promise.all([track.stop(), references.stop(), webhooks.stop()]);
+      await Promise.all([
+        track.stop(),
+        references.stop(),
+        remaps.stop(),
+        jobs.stop(),
+        notify.stop(),
+        webhooks.stop(),
+        alerts.stop(),
+      ]);
     },
   };
 }

@@ -1,12 +1,10 @@
 /** From the event log to shipment state: map, fold, commit. Correct under any order, repetition and crash. */
-import { compareFacts, type Fact, orderOf } from "#core/domain/fact.ts";
-import { type Folded, fold, type ShipmentState, type StateChange } from "#core/domain/fold.ts";
-import { laneRow } from "#core/domain/lane.ts";
+import type { Fact } from "#core/domain/fact.ts";
+import { foldAll } from "#core/domain/fold.ts";
 import { mapStatus } from "#core/domain/map-status.ts";
 import { agrees } from "#core/domain/match-reference.ts";
 import { instantOf } from "#core/domain/rome-time.ts";
 import { factsApplied } from "#core/metrics.ts";
-import type { Change } from "#core/redis/change-log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
@@ -20,8 +18,11 @@ import {
   type Commit,
   commitShipments,
   type HotShipment,
+  readHistory,
   readHotShipments,
+  takeNumbers,
 } from "#core/redis/shipments.ts";
+import { addFacts, replaceHistory } from "#processors/commits.ts";
 
 export interface TrackDeps {
   readonly redis: Redis;
@@ -51,7 +52,6 @@ const ROUNDS = 10;
 
 export function trackHandler(deps: TrackDeps): Handler {
   return async (entries) => {
-    const configuration = await deps.live.refresh();
     const failures: Failure[] = [];
     const arrivals: Arrival[] = [];
     for (const entry of entries) {
@@ -63,6 +63,7 @@ export function trackHandler(deps: TrackDeps): Handler {
     }
     let open = Map.groupBy(arrivals, ({ logged }) => logged.shipmentId);
     for (let round = 1; open.size > 0 && round <= ROUNDS; round += 1) {
+      const configuration = await deps.live.refresh();
       const shipments = await readHotShipments(deps.redis, [...open.keys()]);
       for (const [id, missing] of open) {
         if (shipments.has(id)) continue;
@@ -95,17 +96,20 @@ async function applyAll(
   );
   const commits = plans.flatMap(({ commit }) => (commit ? [commit] : []));
   await registerAliases(redis, commits);
-  const outcomes = await commitShipments(redis, commits, nowMs);
+  const outcomes = await commitShipments(redis, commits, nowMs, configuration.version);
   const conflicts = new Map<number, Arrival[]>();
-  commits.forEach(({ from, facts }, at) => {
-    if (outcomes[at] === "conflict") conflicts.set(from.id, open.get(from.id) ?? []);
-    else factsApplied.inc(facts.length);
+  commits.forEach(({ from, facts, replaced }, at) => {
+    if (outcomes[at] !== "committed") conflicts.set(from.id, open.get(from.id) ?? []);
+    else factsApplied.inc(facts.length - (replaced?.length ?? 0));
   });
   await finishReleases(deps, plans, conflicts, nowMs);
   return conflicts;
 }
 
-/** What the events make of a shipment. A redelivered event adds nothing, but its set-aside ones are finished. */
+/**
+ * What the events make of a shipment. A redelivered event adds nothing, but its set-aside ones are finished, and one that
+ * was released with the little that had been kept of it is replaced by what was sent in full.
+ */
 async function plan(
   redis: Redis,
   configuration: Configuration,
@@ -113,80 +117,51 @@ async function plan(
   events: readonly LoggedEvent[],
   nowMs: number,
 ): Promise<Plan> {
-  const { state, meta } = shipment;
+  const { id, state, meta } = shipment;
   const catalogue = configuration.couriers.get(meta.courier)?.catalogue ?? new Map();
-  const toFact = (logged: LoggedEvent): Fact => ({
+  const toFact = (logged: Omit<LoggedEvent, "shipmentId" | "courier">): Fact => ({
     key: logged.factKey,
     event: logged.event,
     occurredAtMs: instantOf(logged.event.occurredAt),
     receivedAtMs: logged.receivedAtMs,
     place: logged.place,
-    mapping: mapStatus(catalogue, logged.event.status.code),
+    mapping: mapStatus(catalogue, logged.event),
   });
   const released = await findParked(redis, configuration, shipment, events, nowMs);
-  const parked = (released?.events ?? []).map((one) =>
-    toFact({ ...one, shipmentId: shipment.id, courier: meta.courier }),
-  );
+  const parked = (released?.events ?? []).map((one): Fact => ({ ...toFact(one), setAside: true }));
   // An event that was resent in full replaces its set-aside copy: it is folded first and the copy is known then.
   const arrived = foldAll(state, events.map(toFact));
   const joined = foldAll(arrived.state, parked);
-  if (arrived.folded.length + joined.folded.length === 0) return { commit: null, released };
-  if (joined.folded.length === 0) {
-    return { commit: commitOf(shipment, arrived.state, arrived.folded), released };
-  }
   // Folded once more, all in occurredAt order: the changes then read as they happened.
   const fresh = [...arrived.folded, ...joined.folded].map(({ change }) => change.fact);
-  const ordered = foldAll(state, fresh);
-  return { commit: commitOf(shipment, ordered.state, ordered.folded), released };
-}
-
-function foldAll(
-  from: ShipmentState,
-  facts: readonly Fact[],
-): { state: ShipmentState; folded: Folded[] } {
-  let state = from;
-  const folded: Folded[] = [];
-  const inOrder = [...facts].sort((one, other) => compareFacts(orderOf(one), orderOf(other)));
-  for (const fact of inOrder) {
-    const next = fold(state, fact);
-    if (!next) continue;
-    state = next.state;
-    folded.push(next);
+  const known = events.filter(({ factKey }) => state.keys.includes(factKey)).map(toFact);
+  const history = known.length === 0 ? [] : await readHistory(redis, id);
+  const full = inFull(history, known);
+  if (full.count > 0) {
+    const commit = replaceHistory(shipment, history, full.facts, fresh);
+    const applied = arrived.folded.length + full.count;
+    const counts = { applied, released: joined.folded.length - full.count };
+    return { commit: { ...commit, counts }, released };
   }
-  return { state, folded };
+  if (fresh.length === 0) return { commit: null, released };
+  const ordered = foldAll(state, fresh);
+  const commit = addFacts(shipment, ordered.state, ordered.folded, joined.folded.length);
+  return { commit, released };
 }
 
-function commitOf(from: HotShipment, state: ShipmentState, folded: readonly Folded[]): Commit {
-  const lane = laneRow(from.meta, from.state, state, from.version + 1);
-  const { companyId, channelId } = from.meta;
-  const changes = folded.map(({ change }, at): Change => {
-    const isLast = at === folded.length - 1;
-    return { companyId, channelId, ...describeChange(change), lane: isLast ? lane : null };
+/** The history with released facts replaced by those that came in full after them. */
+function inFull(
+  history: readonly Fact[],
+  known: readonly Fact[],
+): { readonly facts: readonly Fact[]; readonly count: number } {
+  const byKey = new Map(known.map((fact) => [fact.key, fact]));
+  let count = 0;
+  const facts = history.map((fact) => {
+    const whole = fact.setAside ? byKey.get(fact.key) : undefined;
+    if (whole) count += 1;
+    return whole ?? fact;
   });
-  return {
-    from,
-    state,
-    facts: folded.map(({ change }) => change.fact),
-    changes,
-    stamp: changes.some(({ changed }) => changed),
-  };
-}
-
-function describeChange({ fact, changed, firstOccurrence }: StateChange) {
-  const { key, event, occurredAtMs, receivedAtMs, mapping } = fact;
-  return {
-    fact: {
-      key,
-      occurredAtMs,
-      receivedAtMs,
-      courierStatus: event.status.description,
-      place: event.location?.name ?? null,
-      status: mapping?.status ?? null,
-      detail: mapping?.detail ?? 0,
-    },
-    changed,
-    firstOccurrence,
-  };
+  return { facts, count };
 }
 
 /**
@@ -231,7 +206,14 @@ async function registerAliases(redis: Redis, commits: readonly Commit[]): Promis
       orderReference: meta.orderReference,
     }));
   });
-  if (registrations.length > 0) await registerReferences(redis, registrations);
+  if (registrations.length === 0) return;
+  await registerReferences(redis, registrations);
+  await takeNumbers(
+    redis,
+    commits.flatMap(({ from: { id, meta }, state }) =>
+      state.aliases.map((trackingNumber) => ({ ...meta, shipmentId: id, trackingNumber })),
+    ),
+  );
 }
 
 /** Applied set-aside events take their ids, so that a resend is a DUPLICATE, and leave the store. */

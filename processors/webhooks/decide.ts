@@ -1,9 +1,10 @@
 /** From the change log to webhook decisions: one for every change and endpoint, recorded with its deliveries. */
-import { decide } from "#core/domain/trigger.ts";
+import { decide, type Subscription } from "#core/domain/trigger.ts";
+import { v1EndpointId } from "#core/domain/webhook-v1.ts";
 import { webhookDecisions } from "#core/metrics.ts";
 import { type Change, decodeChangeEntry } from "#core/redis/change-log.ts";
 import type { Redis } from "#core/redis/client.ts";
-import type { Endpoint } from "#core/redis/configuration.ts";
+import type { Channel } from "#core/redis/configuration.ts";
 import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
 import { type Decision, eventIdOf, recordDecisions } from "#core/redis/deliveries.ts";
 import type { Live } from "#core/redis/live.ts";
@@ -23,9 +24,9 @@ export function decideHandler({ redis, live }: DecideDeps): Handler {
       const read = readEntry(entry);
       if (typeof read === "string") failures.push({ entry, reason: read });
       else if (read.type === "changed") {
-        const endpoints = channels.get(read.change.channelId)?.endpoints ?? [];
-        if (endpoints.length > 0) {
-          decisions.push(decisionOf(entry, read.shipmentId, read.change, endpoints));
+        const subscribers = subscribersOf(channels.get(read.change.channelId));
+        if (subscribers.length > 0) {
+          decisions.push(decisionOf(entry, read.shipmentId, read.change, subscribers));
         }
       }
     }
@@ -35,6 +36,18 @@ export function decideHandler({ redis, live }: DecideDeps): Handler {
     }
     return failures;
   };
+}
+
+interface Subscriber extends Subscription {
+  readonly id: string;
+}
+
+/** Webhooks v1 hear only while the channel has no endpoint of v2 at all (document 3, "Versioning"). */
+function subscribersOf(channel: Channel | undefined): readonly Subscriber[] {
+  if (!channel) return [];
+  const { id, endpoints, webhookV1 } = channel;
+  if (endpoints.length > 0 || !webhookV1) return endpoints;
+  return [{ id: v1EndpointId(id), trigger: "status_change", statuses: [], active: true }];
 }
 
 function readEntry({ fields }: Entry) {
@@ -49,7 +62,7 @@ function decisionOf(
   { key, id }: Entry,
   shipmentId: number,
   { channelId, fact, changed, firstOccurrence }: Change,
-  endpoints: readonly Endpoint[],
+  subscribers: readonly Subscriber[],
 ): Decision {
   const input = { status: fact.status, changed, firstOccurrence };
   return {
@@ -58,10 +71,10 @@ function decisionOf(
     fact,
     eventId: eventIdOf(key, id),
     entryId: id,
-    verdicts: endpoints.map((endpoint) => ({
-      endpointId: endpoint.id,
-      trigger: endpoint.trigger,
-      verdict: decide(endpoint, input),
+    verdicts: subscribers.map((subscriber) => ({
+      endpointId: subscriber.id,
+      trigger: subscriber.trigger,
+      verdict: decide(subscriber, input),
     })),
   };
 }

@@ -1,10 +1,13 @@
-/** Results on their way to the store: what gathers while one script call is under way goes with the next. */
+/** Results on their way to the store: under load what gathers within a few milliseconds goes with one call a partition. */
 import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { type Finished, finishDeliveries } from "#core/redis/deliveries.ts";
 import type { Live } from "#core/redis/live.ts";
 
 const TROUBLE_WAIT_MS = 200;
+/** After a batch of so many the next one gathers: few large calls cost least, and one fsync each. */
+const LOADED_BATCH = 8;
+const GATHER_MS = 5;
 
 export interface FinishQueue {
   /** Settles once the result is recorded, or given up: its lease ends then and the delivery is sent again. */
@@ -21,8 +24,11 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
 
   async function flush(): Promise<void> {
     flushing = true;
+    let lastBatch = 0;
     while (waiting.length > 0) {
+      if (lastBatch >= LOADED_BATCH) await Bun.sleep(GATHER_MS);
       const batch = waiting;
+      lastBatch = batch.length;
       waiting = [];
       try {
         await finishDeliveries(

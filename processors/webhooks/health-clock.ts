@@ -68,9 +68,12 @@ export async function checkHealth({ redis, live, log }: HealthDeps): Promise<voi
   for (const { endpointId, kind } of verdicts) {
     // Before its alert: if this process dies in between, the next tick finds the clock still running and goes on.
     if (kind === "disabled") await setActive(redis, endpointId, false);
-    if (kind !== "forget") log.warn({ endpoint: endpointId, kind }, "webhook endpoint fails");
   }
-  if (verdicts.length > 0) webhookAlerts.inc(await raiseAlerts(redis, verdicts, nowMs));
+  const alerts = verdicts.length > 0 ? await raiseAlerts(redis, verdicts, nowMs) : 0;
+  webhookAlerts.inc(alerts);
+  // An endpoint stays among the verdicts until it recovers; only what is new is worth a line.
+  const endpoints = verdicts.map(({ endpointId }) => endpointId);
+  if (alerts > 0) log.warn({ endpoints, alerts }, "webhook endpoints fail");
   await drainDisabled(redis, await live.refresh());
 }
 

@@ -1,13 +1,22 @@
 /** One attempt of one delivery: render, sign, post, judge (document 3, "Receiver request sent by the service"). */
-import { errorOf, meaningOf, outcomeOf } from "#core/domain/delivery-outcome.ts";
+import {
+  type DeliveryOutcome,
+  errorOf,
+  type Meaning,
+  meaningOf,
+  outcomeOf,
+} from "#core/domain/delivery-outcome.ts";
 import { shipmentSummary } from "#core/domain/shipment-view.ts";
 import { sign } from "#core/domain/signature.ts";
+import { standardWebhookHeaders } from "#core/domain/standard-webhooks.ts";
 import { type WebhookEvent, webhookPayload } from "#core/domain/webhook-payload.ts";
+import { v1MeaningOf, v1Payload } from "#core/domain/webhook-v1.ts";
 import { attemptSeconds, deliveryAttempts } from "#core/metrics.ts";
-import type { Configuration, Endpoint } from "#core/redis/configuration.ts";
+import type { Configuration, Endpoint, WebhookV1 } from "#core/redis/configuration.ts";
 import type { Attempt, Finished, Leased } from "#core/redis/deliveries.ts";
 import type { Live } from "#core/redis/live.ts";
 import type { StoredShipment } from "#core/redis/shipments.ts";
+import { viewNames } from "#core/redis/view-names.ts";
 import type { Vault } from "#core/secrets.ts";
 import type { Sent, Transport } from "./transport.ts";
 
@@ -39,12 +48,46 @@ export async function sendDelivery(
   const summary = summaryOf(shipment, live.configuration());
   const payload = webhookPayload(event, summary, endpoint.include.includes("consignee"));
   const sent = await postEvent(deps, endpoint, event, payload, attempt);
-  const outcome = outcomeOf(sent, attempt, random(), live.now());
-  deliveryAttempts.inc({ outcome: meaningOf(sent) });
-  attemptSeconds.observe(sent.durationMs / 1000);
+  const meaning = meaningOf(sent);
+  const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
+  return finishedBy(
+    leased,
+    attemptOf(leased, attempt, atMs, sent, errorOf(sent)),
+    meaning,
+    outcome,
+  );
+}
+
+/** Sends a delivery of webhooks v1. */
+export async function sendV1Delivery(
+  { live, random, transport }: SendDeps,
+  leased: Leased,
+  { url, acknowledgement }: WebhookV1,
+  { record }: StoredShipment,
+): Promise<Finished> {
+  const attempt = leased.attemptsMade + 1;
+  const atMs = live.now();
+  const headers = { "Content-Type": "application/json", "User-Agent": "Service-Webhooks/1" };
+  const body = JSON.stringify(v1Payload(record, leased.fact));
+  const sent = await transport.post(url, headers, body, { allowHttp: true });
+  const meaning = v1MeaningOf(sent, sent.responseBody, acknowledgement);
+  const isUnacknowledged = meaning === "retry" && meaningOf(sent) === "delivered";
+  const error = isUnacknowledged ? "not the configured acknowledgement" : errorOf(sent);
+  const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
+  return finishedBy(leased, attemptOf(leased, attempt, atMs, sent, error), meaning, outcome);
+}
+
+function finishedBy(
+  leased: Leased,
+  attempt: Attempt,
+  meaning: Meaning,
+  outcome: DeliveryOutcome,
+): Finished {
+  deliveryAttempts.inc({ outcome: meaning });
+  attemptSeconds.observe(attempt.durationMs / 1000);
   return {
     of: leased,
-    attempt: attemptOf(leased, attempt, atMs, sent),
+    attempt,
     state: outcome.state,
     nextAttemptAtMs: outcome.state === "waiting" ? outcome.dueMs : null,
     reason: outcome.state === "failed" ? outcome.reason : null,
@@ -87,6 +130,7 @@ export function postEvent(
       "X-Service-Event-Type": type,
       "X-Service-Delivery-Attempt": String(attempt),
       "X-Service-Signature": sign(secrets, body, nowMs),
+      ...(endpoint.standardWebhooks && standardWebhookHeaders(id, secrets, body, nowMs)),
     },
     body,
   );
@@ -94,20 +138,23 @@ export function postEvent(
 
 function summaryOf(shipment: StoredShipment, configuration: Configuration) {
   const { record, state, statusUpdatedAtMs } = shipment;
-  return shipmentSummary(record, state, statusUpdatedAtMs, {
-    courierName: configuration.couriers.get(record.courier)?.name ?? record.courier,
-    statusDetail: configuration.statusDetails.get(state.pair.detail),
-  });
+  return shipmentSummary(record, state, statusUpdatedAtMs, viewNames(shipment, configuration));
 }
 
-function attemptOf({ generation }: Leased, attempt: number, atMs: number, sent: Sent): Attempt {
+function attemptOf(
+  { generation }: Leased,
+  attempt: number,
+  atMs: number,
+  sent: Sent,
+  error: string | null,
+): Attempt {
   return {
     generation,
     attempt,
     atMs,
     httpStatus: sent.kind === "answered" ? sent.httpStatus : null,
     durationMs: sent.durationMs,
-    error: errorOf(sent),
+    error,
     responseSnippet: sent.responseSnippet,
   };
 }

@@ -9,15 +9,20 @@ const BUSY_WEIGHT = PARTITIONS;
 /**
  * The shares sum up to the free places exactly; a partition without a share is left out of this round.
  * @param turn moves on with every round, so that the odd places go round
+ * @param most partitions that have a share: few large ones are cheaper than many small ones
  */
 export function shareOut(
   free: number,
   freeFailing: number,
   busy: ReadonlySet<number>,
   turn: number,
+  most: number = PARTITIONS,
 ): Share[] {
-  const order = Array.from({ length: PARTITIONS }, (_, n) => (n + turn) % PARTITIONS);
+  // All have their turn one after the other; where only some have, the next ones follow on them.
+  const offset = most === PARTITIONS ? turn : turn * most;
+  const order = Array.from({ length: PARTITIONS }, (_, n) => (n + offset) % PARTITIONS);
   order.sort((one, other) => Number(busy.has(other)) - Number(busy.has(one)));
+  order.splice(most);
   const weights = order.map((partition) => (busy.has(partition) ? BUSY_WEIGHT : 1));
   const wanted = deal(free, weights);
   const wantedFailing = deal(freeFailing, weights);

@@ -1,10 +1,12 @@
-/** The webhook part of the processors: decisions from the change log, deliveries, test events, health clocks. */
-
+/** The webhook part of the processors: decisions from the change log, deliveries, test events, health clocks, replays, alerts. */
+import { createMailer } from "#core/mail.ts";
 import { startConsumer } from "#core/redis/consumer.ts";
 import type { Running, Runtime } from "#core/runtime.ts";
+import { startAlertMailer } from "./alert-mailer.ts";
 import { decideHandler } from "./decide.ts";
 import { startDeliverer } from "./deliver.ts";
 import { startHealthClock } from "./health-clock.ts";
+import { startReplayJobs } from "./replay-jobs.ts";
 import { startTestSender } from "./test-events.ts";
 import { createTransport, readCa } from "./transport.ts";
 
@@ -25,7 +27,12 @@ export async function startWebhooks(runtime: Runtime): Promise<Running> {
     group: "webhooks",
     handler: decideHandler({ redis, live }),
   });
-  const parts = [startDeliverer(sending), startTestSender(sending), startHealthClock(sending)];
+  const parts = [
+    startDeliverer(sending),
+    startTestSender(sending),
+    startHealthClock(sending),
+    startReplayJobs(sending),
+  ];
   return {
     name: "webhooks",
     url: null,
@@ -33,6 +40,20 @@ export async function startWebhooks(runtime: Runtime): Promise<Running> {
       await consumer.stop();
       await Promise.all(parts.map((part) => part.stop()));
       transport.close();
+    },
+  };
+}
+
+/** Mails the alerts about failing endpoints. */
+export async function startAlertMails({ redis, log, live, config }: Runtime): Promise<Running> {
+  const mailer = createMailer(config);
+  const alerts = startAlertMailer({ redis, log, live, mailer });
+  return {
+    name: "webhook alerts",
+    url: null,
+    async stop() {
+      await alerts.stop();
+      mailer.close();
     },
   };
 }

@@ -10,7 +10,7 @@ import {
 import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Endpoint } from "#core/redis/configuration.ts";
-import { clearFailing } from "#core/redis/endpoints.ts";
+import { clearFailing, DELETED_REASON } from "#core/redis/endpoints.ts";
 import {
   answerTestRequest,
   type TestRequest,
@@ -74,7 +74,7 @@ const GONE: TestResult = {
   delivered: false,
   httpStatus: null,
   durationMs: 0,
-  error: "endpoint deleted",
+  error: DELETED_REASON,
 };
 
 async function sendTest(deps: TestEventDeps, endpoint: Endpoint): Promise<TestResult> {

@@ -6,13 +6,18 @@
  * node:https and not fetch: `fetch` keeps at most 64 idle connections and honours proxies from the environment.
  */
 import { readFile } from "node:fs/promises";
-import type { IncomingMessage } from "node:http";
-import { Agent, type RequestOptions, request } from "node:https";
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from "node:http";
+import { Agent, request } from "node:https";
 import { createSecureContext, rootCertificates } from "node:tls";
 import ipaddr from "ipaddr.js";
 import type { Cidr } from "#core/config.ts";
 import type { Answer } from "#core/domain/delivery-outcome.ts";
-import { isReachable } from "./public-address.ts";
+import { hostOf, type Resolve, vetHost } from "#core/vetted-address.ts";
 
 /** Document 3, "Limits": the whole request. */
 const REQUEST_LIMIT_MS = 10_000;
@@ -23,9 +28,6 @@ const SNIPPET_BYTES = 1024;
 /** Idle connections kept per receiver and address, and for how long. */
 const IDLE_CONNECTIONS = 10;
 const IDLE_MS = 30_000;
-
-/** All A and AAAA addresses of a name. @throws when the name cannot be resolved. */
-export type Resolve = (host: string) => Promise<readonly string[]>;
 
 export interface TransportOptions {
   /** Networks that may be reached although they are not public. */
@@ -39,7 +41,14 @@ export interface TransportOptions {
 export type Sent = Answer & {
   readonly durationMs: number;
   readonly responseSnippet: string | null;
+  /** What was read of the body: at most 16 KiB. Null when nothing came. */
+  readonly responseBody: string | null;
 };
+
+export interface PostOptions {
+  /** Webhooks v1 only; v2 is HTTPS. */
+  readonly allowHttp?: boolean;
+}
 
 export interface Transport {
   /** Never throws: whatever happens is an answer. */
@@ -47,6 +56,7 @@ export interface Transport {
     url: string,
     headers: Readonly<Record<string, string>>,
     body: string,
+    options?: PostOptions,
   ) => Promise<Sent>;
   readonly close: () => void;
 }
@@ -56,31 +66,15 @@ export async function readCa(path: string | null): Promise<string | null> {
 }
 
 export function createTransport(options: TransportOptions): Transport {
-  const { allowed, ca, resolve = resolveName, limitMs = REQUEST_LIMIT_MS } = options;
+  const { allowed, ca, resolve, limitMs = REQUEST_LIMIT_MS } = options;
   // One context for all connections: parsing the roots again for each would cost more than the handshake.
   const trust =
     ca === null ? {} : { secureContext: createSecureContext({ ca: [...rootCertificates, ca] }) };
-  const agent = new Agent({
-    ...trust,
-    keepAlive: true,
-    maxFreeSockets: IDLE_CONNECTIONS,
-    timeout: IDLE_MS,
-  });
-  const freshAgent = new Agent(trust);
-
-  async function vettedAddress(host: string): Promise<string | Answer> {
-    let addresses: readonly string[];
-    try {
-      addresses = ipaddr.isValid(host) ? [host] : await resolve(host);
-    } catch (error) {
-      return { kind: "unreachable", error: `dns: ${codeOf(error)}` };
-    }
-    const [first] = addresses;
-    if (first === undefined) return { kind: "unreachable", error: "dns: no address" };
-    return addresses.every((address) => isReachable(address, allowed))
-      ? first
-      : { kind: "refused", error: "host resolves to a non-public address" };
-  }
+  const kept = { keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS, timeout: IDLE_MS };
+  const agents = {
+    "https:": { kept: new Agent({ ...trust, ...kept }), fresh: new Agent(trust), request },
+    "http:": { kept: new HttpAgent(kept), fresh: new HttpAgent(), request: httpRequest },
+  };
 
   async function answerOf(
     url: URL,
@@ -89,49 +83,71 @@ export function createTransport(options: TransportOptions): Transport {
     deadline: Deadline,
   ): Promise<Reply> {
     const host = hostOf(url);
-    const address = await vettedAddress(host);
-    if (typeof address !== "string") return { answer: address, snippet: null };
+    const vetted = await vetHost(host, allowed, resolve);
+    if (vetted.kind === "refused") return REFUSED_ADDRESS;
+    if (vetted.kind === "unresolved") return replyOf({ kind: "unreachable", error: vetted.error });
     if (deadline.passed()) return TIMEOUT;
+    const { kept: agent, fresh, request: open } = agents[url.protocol as keyof typeof agents];
     const target = {
       agent,
-      host: address,
-      port: url.port === "" ? 443 : Number(url.port),
+      host: vetted.address,
+      port: url.port === "" ? DEFAULT_PORTS[url.protocol] : Number(url.port),
       // A literal address is verified as an address; names only are sent as SNI.
       servername: ipaddr.isValid(host) ? "" : host,
       method: "POST",
       path: `${url.pathname}${url.search}`,
       headers: { Host: url.host, ...headers, "Content-Length": String(body.length) },
     };
-    const reply = await exchange(target, body, deadline);
+    const reply = await exchange(open(target), body, deadline);
     if (!reply.stale || deadline.passed()) return reply;
-    return exchange({ ...target, agent: freshAgent }, body, deadline);
+    return exchange(open({ ...target, agent: fresh }), body, deadline);
   }
 
   return {
-    async post(url, headers, body) {
+    async post(url, headers, body, { allowHttp = false } = {}) {
       const startMs = performance.now();
       const deadline = createDeadline(limitMs);
-      const answering = answerOf(new URL(url), headers, Buffer.from(body), deadline);
-      const { answer, snippet } = await Promise.race([answering, deadline.reached]);
+      const target = new URL(url);
+      const mayGo = target.protocol === "https:" || (allowHttp && target.protocol === "http:");
+      const answering = mayGo
+        ? answerOf(target, headers, Buffer.from(body), deadline)
+        : REFUSED_PROTOCOL;
+      const { answer, bytes } = await Promise.race([answering, deadline.reached]);
       deadline.clear();
       const durationMs = Math.round(performance.now() - startMs);
-      return { ...answer, durationMs, responseSnippet: snippet };
+      const responseSnippet = textOf(bytes.subarray(0, SNIPPET_BYTES));
+      return { ...answer, durationMs, responseSnippet, responseBody: textOf(bytes) };
     },
     close: () => {
-      agent.destroy();
-      freshAgent.destroy();
+      for (const { kept: one, fresh } of Object.values(agents)) {
+        one.destroy();
+        fresh.destroy();
+      }
     },
   };
 }
 
 interface Reply {
   readonly answer: Answer;
-  readonly snippet: string | null;
+  /** What was read of the body. */
+  readonly bytes: Buffer;
   /** The receiver closed an idle connection at the moment it was used again: worth one more try at once. */
   readonly stale?: boolean;
 }
 
-const TIMEOUT: Reply = { answer: { kind: "unreachable", error: "timeout" }, snippet: null };
+const NOTHING = Buffer.alloc(0);
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { "https:": 443, "http:": 80 };
+
+const TIMEOUT = replyOf({ kind: "unreachable", error: "timeout" });
+const REFUSED_PROTOCOL = replyOf({ kind: "refused", error: "only https:// is accepted" });
+const REFUSED_ADDRESS = replyOf({
+  kind: "refused",
+  error: "host resolves to a non-public address",
+});
+
+function replyOf(answer: Answer, bytes: Buffer = NOTHING): Reply {
+  return { answer, bytes };
+}
 
 interface Deadline {
   /** Settles with the timeout when the time is over, and never before. */
@@ -160,9 +176,8 @@ function createDeadline(limitMs: number): Deadline {
 }
 
 /** One request on one connection; ends with whatever came first. */
-function exchange(target: RequestOptions, body: Buffer, deadline: Deadline): Promise<Reply> {
+function exchange(call: ClientRequest, body: Buffer, deadline: Deadline): Promise<Reply> {
   const { promise, resolve } = Promise.withResolvers<Reply>();
-  const call = request(target);
   let answered = false;
   deadline.onPassed(() => call.destroy());
   call.on("response", (response) => {
@@ -171,14 +186,11 @@ function exchange(target: RequestOptions, body: Buffer, deadline: Deadline): Pro
   });
   call.on("upgrade", (response, socket) => {
     socket.destroy();
-    resolve({
-      answer: { kind: "answered", httpStatus: response.statusCode ?? 101 },
-      snippet: null,
-    });
+    resolve(replyOf({ kind: "answered", httpStatus: response.statusCode ?? 101 }));
   });
   call.on("error", (error) => {
     const stale = !answered && call.reusedSocket && codeOf(error) === "ECONNRESET";
-    resolve({ answer: { kind: "unreachable", error: faultOf(error) }, snippet: null, stale });
+    resolve({ ...replyOf({ kind: "unreachable", error: faultOf(error) }), stale });
   });
   call.end(body);
   return promise;
@@ -189,7 +201,7 @@ function readReply(response: IncomingMessage): Promise<Reply> {
   const { promise, resolve } = Promise.withResolvers<Reply>();
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const settle = (answer: Answer) => resolve({ answer, snippet: snippetOf(chunks) });
+  const settle = (answer: Answer) => resolve(replyOf(answer, Buffer.concat(chunks)));
   const complete = () => settle(answeredBy(response));
   const broken = () => settle({ kind: "unreachable", error: "connection: answer broken off" });
   response.on("data", (chunk: Buffer) => {
@@ -214,21 +226,9 @@ function answeredBy({ statusCode = 0, headers }: IncomingMessage): Answer {
   };
 }
 
-function snippetOf(chunks: readonly Buffer[]): string | null {
-  const bytes = Buffer.concat(chunks).subarray(0, SNIPPET_BYTES);
-  // Decoded as a stream, a character cut in two at the end is left out.
+/** Decoded as a stream, a character cut in two at the end is left out. */
+function textOf(bytes: Buffer): string | null {
   return bytes.length === 0 ? null : new TextDecoder().decode(bytes, { stream: true });
-}
-
-/** The name or literal address without the brackets of IPv6 and the dot of a fully qualified name. */
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
-}
-
-/** c-ares: a name server that hangs holds no thread, as the system's resolver would. It knows the hosts file too. */
-async function resolveName(host: string): Promise<string[]> {
-  const answers = await Bun.dns.lookup(host, { backend: "c-ares" });
-  return answers.map(({ address }) => address);
 }
 
 function codeOf(error: unknown): string {

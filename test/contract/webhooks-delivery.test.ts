@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import Stripe from "stripe";
 import { verifySignature } from "#core/domain/signature.ts";
-import { replayDeliveries } from "#core/redis/deliveries.ts";
-import { allEntities, bumpVersion, saveEntity } from "#core/redis/entities.ts";
+import { rotateEndpointSecret } from "#core/redis/endpoints.ts";
+import { replayDeliveries } from "#core/redis/replays.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
   createAuthority,
@@ -277,16 +277,8 @@ describe("document 3, Delivery: replay", () => {
 
 test("during a rotation both secrets sign, the new one first; after 24 hours the new one only", async () => {
   const { redis, secrets, live } = runtime;
-  const [entity] = await allEntities(redis, "endpoint");
-  if (!entity) throw new Error("no endpoint");
   const fresh = `whsec_${"abcdef0123456789".repeat(4)}`;
-  await saveEntity(redis, "endpoint", entity.id, {
-    ...entity,
-    secret: secrets.vault.seal(fresh),
-    previousSecret: entity.secret,
-    previousUntilMs: live.now() + 24 * HOUR_S * 1000,
-  });
-  await bumpVersion(redis);
+  await rotateEndpointSecret(redis, main().id, secrets.vault.seal(fresh), live.now());
   const judge = (request = receiver.requests.at(-1)) => {
     const header = String(request?.headers["x-service-signature"]);
     const raw = Buffer.from(request?.raw ?? "");

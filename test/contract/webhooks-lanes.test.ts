@@ -290,9 +290,10 @@ describe("document 3, Endpoint: switched off", () => {
     await runtime.live.refresh();
     start();
     await queueChanges(1);
-    await eventually(() => receivers[0]?.requests.length === 1, "the new one arrives");
-    const states = (await deliveriesOf(runtime, main())).map(({ state }) => state);
-    expect(states.sort()).toEqual(["delivered", "failed", "failed"]);
+    const states = async () => (await deliveriesOf(runtime, main())).map(({ state }) => state);
+    await eventually(async () => !(await states()).includes("queued"), "the new one is recorded");
+    expect((await states()).sort()).toEqual(["delivered", "failed", "failed"]);
+    expect(receivers[0]?.requests).toHaveLength(1);
   });
 });
 
@@ -327,4 +328,18 @@ test("a stopped deliverer leaves nothing under way", async () => {
   await stopped;
   expect(await runtime.redis.exists(webhookKeys(acme()).leases)).toBe(0);
   deps.transport.close();
+});
+
+test("what is under way for longer than its lease is not sent twice", async () => {
+  await queueChanges(1);
+  const [slow] = receivers;
+  if (!slow) throw new Error("no receiver");
+  const { held, release } = hold(slow);
+  start({ leaseMs: 300 });
+  start({ leaseMs: 300 });
+  await eventually(() => held.length === 1, "it is under way");
+  const fromMs = performance.now();
+  await eventually(() => performance.now() - fromMs > 1_500, "five leases' time passes");
+  expect(slow.requests).toHaveLength(1);
+  release();
 });

@@ -1,0 +1,110 @@
+/** Commits of carrier facts: what is written for a shipment, and what the change log tells of it. */
+import { type EventRow, eventRow } from "#core/domain/event-row.ts";
+import type { Fact } from "#core/domain/fact.ts";
+import { type Folded, foldAll, type ShipmentState, type StateChange } from "#core/domain/fold.ts";
+import { laneRow } from "#core/domain/lane.ts";
+import { refold } from "#core/domain/refold.ts";
+import { type Change, describeChange } from "#core/redis/change-log.ts";
+import type { Commit, HotShipment } from "#core/redis/shipments.ts";
+
+/** Adds facts to a shipment: one change each, in the order they were folded. */
+export function addFacts(
+  from: HotShipment,
+  state: ShipmentState,
+  folded: readonly Folded[],
+  released: number,
+): Commit {
+  const facts = folded.map(({ change }) => change.fact);
+  const before = from.state.last === null ? [] : [from.state.last.by];
+  const rows = eventRows(from, facts, [...before, ...facts]);
+  const changes = withRows(from, state, changesOf(from, folded), rows);
+  return {
+    from,
+    state,
+    facts,
+    changes,
+    stamp: changes.some(({ changed }) => changed),
+    counts: { applied: folded.length - released, released },
+  };
+}
+
+/**
+ * Folds a shipment anew from facts that take the place of its history, then adds others. The change log is told of the
+ * pair where it changes by the replacement, and of every fact that was added.
+ */
+export function replaceHistory(
+  from: HotShipment,
+  history: readonly Fact[],
+  facts: readonly Fact[],
+  added: readonly Fact[] = [],
+): Commit {
+  const base = refold(from.state, facts);
+  const { state, folded } = foldAll(base.state, added);
+  const told = [...(base.change ? [base.change] : []), ...folded.map(({ change }) => change)];
+  const all = [...facts, ...folded.map(({ change }) => change.fact)];
+  const known = new Set(history);
+  const fresh = all.filter((fact) => !known.has(fact));
+  const rows = eventRows(from, fresh, all);
+  const changes =
+    told.length > 0
+      ? withRows(
+          from,
+          state,
+          told.map((change) => changeOf(from, change)),
+          rows,
+        )
+      : correction(from, state, base.decisive, rows);
+  return {
+    from,
+    state,
+    facts: all,
+    replaced: history,
+    changes,
+    stamp: changes.some(({ changed }) => changed),
+  };
+}
+
+function changesOf(from: HotShipment, folded: readonly Folded[]): Change[] {
+  return folded.map(({ change }) => changeOf(from, change));
+}
+
+function changeOf({ meta }: HotShipment, change: Omit<StateChange, "before" | "after">): Change {
+  const { companyId, channelId } = meta;
+  return { companyId, channelId, ...describeChange(change), lane: null };
+}
+
+function eventRows(
+  from: HotShipment,
+  facts: readonly Fact[],
+  known: Parameters<typeof eventRow>[2],
+): EventRow[] {
+  return facts.map((fact) => eventRow(from.meta, fact, known, from.version + 1));
+}
+
+/** The last change carries the lane row as it is after all of them, and the facts of all. */
+function withRows(
+  from: HotShipment,
+  state: ShipmentState,
+  changes: readonly Change[],
+  events: readonly EventRow[],
+): Change[] {
+  const lane = laneRow(from.meta, from.state, state, from.version + 1);
+  const last = changes.length - 1;
+  return changes.map((change, at) => (at === last ? { ...change, lane, events } : change));
+}
+
+/** The pair stays, and what the analytics know may not: it is put right without telling anybody. */
+function correction(
+  from: HotShipment,
+  state: ShipmentState,
+  fact: Fact | null,
+  events: readonly EventRow[],
+): Change[] {
+  const { meta, version } = from;
+  const lane = laneRow(meta, from.state, state, version + 1);
+  const before = laneRow(meta, from.state, from.state, version + 1);
+  const isSame = events.length === 0 && JSON.stringify(lane) === JSON.stringify(before);
+  if (fact === null || isSame) return [];
+  const change = changeOf(from, { fact, changed: false, firstOccurrence: false });
+  return [{ ...change, lane, events, isCorrection: true }];
+}

@@ -1,0 +1,125 @@
+/**
+ * Works off import jobs (document 1, `POST /v2/shipments/import`), some chunks at a time, so that a large job does not hold
+ * up the others. A chunk that was cut short is created again: what exists already is a DUPLICATE_SHIPMENT then.
+ */
+import { readImportItem, trackingNumberOf } from "#core/domain/import-item.ts";
+import { importResult } from "#core/domain/import-result.ts";
+import type { Log } from "#core/log.ts";
+import { isStoreAway, type Redis } from "#core/redis/client.ts";
+import { createItems, type ItemOutcome } from "#core/redis/create-items.ts";
+import {
+  type ChunkResult,
+  finishChunk,
+  finishJob,
+  type ImportJob,
+  ITEMS_PER_CHUNK,
+  openChunks,
+  readChunk,
+  readJob,
+  readJobResult,
+} from "#core/redis/import-jobs.ts";
+import type { Live } from "#core/redis/live.ts";
+import type { Taken } from "#core/redis/work-queue.ts";
+import type { Transport } from "#processors/webhooks/transport.ts";
+import type { WorkVerdict } from "#processors/worker.ts";
+
+export interface ImportDeps {
+  readonly redis: Redis;
+  readonly log: Log;
+  readonly live: Live;
+  readonly transport: Transport;
+}
+
+/** Chunks of one job before the next job's turn. */
+const CHUNKS_AT_ONCE = 4;
+
+const FAULT = "An error on our side ended the import; items without a result were not created.";
+
+export function importWork(deps: ImportDeps): (taken: Taken) => Promise<WorkVerdict> {
+  const { redis, log, live } = deps;
+  return async ({ partition, id }) => {
+    const job = await readJob(redis, partition, id, live.now());
+    if (!job) return null;
+    if (job.status !== "processing") return callBack(deps, partition, job);
+    try {
+      const open = await openChunks(redis, partition, id);
+      for (const chunk of open.slice(0, CHUNKS_AT_ONCE)) {
+        await createChunk(deps, partition, job, chunk);
+      }
+      if (open.length > CHUNKS_AT_ONCE) return live.now();
+      await finish(deps, partition, job, null);
+    } catch (error) {
+      if (isStoreAway(error) || !redis.isReady) throw error;
+      log.error({ job: id, err: error }, "an import job ended by an error");
+      await finish(deps, partition, job, FAULT);
+    }
+    const ended = await readJob(redis, partition, id, live.now());
+    return ended && callBack(deps, partition, ended);
+  };
+}
+
+async function createChunk(
+  { redis, log, live }: ImportDeps,
+  partition: number,
+  { jobId, channelId }: ImportJob,
+  chunk: number,
+): Promise<void> {
+  const raw = await readChunk(redis, partition, jobId, chunk);
+  if (raw === null) return;
+  const configuration = live.configuration();
+  const channel = configuration.channels.get(channelId);
+  if (!channel) throw new Error("the channel is gone");
+  const numbers = raw.map(trackingNumberOf);
+  const items = raw.map(readImportItem);
+  const valid = items.flatMap((item) => (item.kind === "valid" ? [item.input] : []));
+  const outcomes = await createItems({ redis, log, configuration }, channel, valid, live.now());
+  let next = 0;
+  const result: {
+    successes: ChunkResult["successes"][number][];
+    errors: ChunkResult["errors"][number][];
+  } = { successes: [], errors: [] };
+  items.forEach((item, at) => {
+    const index = chunk * ITEMS_PER_CHUNK + at;
+    const outcome: ItemOutcome | undefined =
+      item.kind === "valid" ? outcomes[next++] : { kind: "rejected", errors: item.errors };
+    const trackingNumber = numbers[at] ?? null;
+    if (outcome?.kind === "created") {
+      const { id, trackingToken } = outcome;
+      result.successes.push({ index, id, trackingNumber: trackingNumber ?? "", trackingToken });
+    } else {
+      result.errors.push({ index, trackingNumber, errors: outcome?.errors ?? [] });
+    }
+  });
+  await finishChunk(redis, partition, jobId, chunk, result);
+}
+
+/** Completed when at least one shipment succeeded (document 1, "Job"). */
+async function finish(
+  { redis, live }: ImportDeps,
+  partition: number,
+  job: ImportJob,
+  fault: string | null,
+): Promise<void> {
+  const now = (await readJob(redis, partition, job.jobId, live.now())) ?? job;
+  const allFailed = now.failedItems === now.totalItems;
+  const error = fault ?? (allFailed ? `All ${now.totalItems} shipments failed.` : null);
+  await finishJob(redis, partition, job, error, live.now());
+}
+
+/** Best effort: one try, repeated only where a killed process may have cut it short. Polling is the source of truth. */
+async function callBack(
+  { redis, log, live, transport }: ImportDeps,
+  partition: number,
+  { jobId, status, totalItems, webhookUrl }: ImportJob,
+): Promise<null> {
+  if (webhookUrl === null) return null;
+  const { successes, errors } = await readJobResult(redis, partition, jobId);
+  const { publicUrl } = live.configuration();
+  const result = importResult(successes, errors, totalItems, publicUrl);
+  const headers = { "Content-Type": "application/json", "User-Agent": "Service-Webhooks/2" };
+  const body = JSON.stringify({ jobId, status, result });
+  const sent = await transport.post(webhookUrl, headers, body, { allowHttp: true });
+  const reached = sent.kind === "answered" && sent.httpStatus < 300;
+  if (!reached) log.info({ job: jobId, answer: sent.kind }, "the completion call failed");
+  return null;
+}

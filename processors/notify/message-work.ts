@@ -1,0 +1,96 @@
+/**
+ * Sends messages to recipients and records what became of them.
+ *
+ * | what happens                                | what follows                                                       |
+ * |---------------------------------------------|--------------------------------------------------------------------|
+ * | the server has taken it                     | OK in the shipment's notifications                                 |
+ * | it refuses it for good (SMTP 5xx, HTTP 4xx) | KO in the shipment's notifications                                 |
+ * | it is away or says later                    | again after 10 s, 1, 5, 30 min, 2, 6 h; then KO                     |
+ * | this process dies in between                | sent again under the same Message-ID, recorded once                |
+ */
+import type { Log } from "#core/log.ts";
+import type { Mailer } from "#core/mail.ts";
+import { recipientMessages } from "#core/metrics.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Live } from "#core/redis/live.ts";
+import { countTry, type Message, readMessage, recordMessage } from "#core/redis/messages.ts";
+import { readHotShipments } from "#core/redis/shipments.ts";
+import type { Taken } from "#core/redis/work-queue.ts";
+import type { WorkVerdict } from "#processors/worker.ts";
+import { type SmsGateway, SmsRefused } from "./sms-gateway.ts";
+
+export interface MessageDeps {
+  readonly redis: Redis;
+  readonly log: Log;
+  readonly live: Live;
+  readonly mailer: Mailer;
+  /** Null = none is configured. */
+  readonly sms: SmsGateway | null;
+  /** Right part of our Message-IDs. */
+  readonly host: string;
+}
+
+const MINUTE_MS = 60_000;
+const WAITS_MS = [10_000, ...[1, 5, 30, 120, 360].map((minutes) => minutes * MINUTE_MS)];
+const ERROR_LENGTH = 200;
+
+export function messageWork(deps: MessageDeps): (taken: Taken) => Promise<WorkVerdict> {
+  const { redis, log, live } = deps;
+  return async ({ partition, id }) => {
+    const found = await readMessage(redis, partition, id);
+    if (!found) return null;
+    const { message, tries } = found;
+    const error = await send(deps, message);
+    const waitMs = WAITS_MS[tries];
+    if (error !== null && !isFinal(error) && waitMs !== undefined) {
+      await countTry(redis, partition, id);
+      log.info({ message: id, tries: tries + 1, code: codeOf(error) }, "message is tried again");
+      return live.now() + waitMs;
+    }
+    const { type, to, shipmentId } = message;
+    const shipment = (await readHotShipments(redis, [shipmentId])).get(shipmentId);
+    await recordMessage(redis, message, {
+      type,
+      result: error === null ? "OK" : "KO",
+      sentAtMs: live.now(),
+      recipient: to,
+      shipmentStatus: shipment?.state.pair.status ?? "",
+      error: error?.message.slice(0, ERROR_LENGTH) ?? null,
+    });
+    recipientMessages.inc({ type, result: error === null ? "OK" : "KO" });
+    return null;
+  };
+}
+
+/** Null when the message was taken. */
+async function send({ mailer, sms, host }: MessageDeps, message: Message): Promise<Error | null> {
+  const { messageId, type, to, from, subject, text, html } = message;
+  try {
+    if (type === "email") {
+      await mailer.send({
+        ...{ messageId: `${messageId}@${host}`, to, subject, text },
+        ...(from !== null && { from }),
+        ...(html !== null && { html }),
+      });
+    } else if (sms) {
+      await sms.send({ id: messageId, to, text });
+    } else {
+      return new SmsRefused("no SMS gateway is configured");
+    }
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** 5xx of an SMTP server is its last word, 4xx is not (RFC 5321). */
+function isFinal(error: Error): boolean {
+  const { responseCode } = error as { responseCode?: unknown };
+  return error instanceof SmsRefused || (typeof responseCode === "number" && responseCode >= 500);
+}
+
+/** The text of a server may carry the address; its code does not. */
+function codeOf(error: Error): unknown {
+  const { code, responseCode } = error as { code?: unknown; responseCode?: unknown };
+  return responseCode ?? code ?? "failed";
+}

@@ -1,0 +1,34 @@
+/** The notify part of the processors: messages to recipients, made from changes and sent by e-mail and SMS. */
+import { createMailer } from "#core/mail.ts";
+import { startConsumer } from "#core/redis/consumer.ts";
+import type { Running, Runtime } from "#core/runtime.ts";
+import { startWorker } from "#processors/worker.ts";
+import { messageWork } from "./message-work.ts";
+import { createSmsGateway } from "./sms-gateway.ts";
+import { statusMessagesHandler } from "./status-messages.ts";
+
+/** Changes read per partition at once. */
+const BATCH = 100;
+const MESSAGES_AT_ONCE = 10;
+
+export async function startNotify({ redis, log, live, config }: Runtime): Promise<Running> {
+  const mailer = createMailer(config);
+  const sms = config.smsGatewayUrl === null ? null : createSmsGateway(config.smsGatewayUrl);
+  const consumer = startConsumer({
+    ...{ redis, log, batch: BATCH, source: "change", group: "notify" },
+    handler: statusMessagesHandler({ redis, live, hasSms: sms !== null }),
+  });
+  const host = new URL(config.publicUrl).hostname;
+  const worker = startWorker({
+    ...{ redis, log, live, queue: "messages", atOnce: MESSAGES_AT_ONCE },
+    work: messageWork({ redis, log, live, mailer, sms, host }),
+  });
+  return {
+    name: "notify",
+    url: null,
+    async stop() {
+      await Promise.all([consumer.stop(), worker.stop()]);
+      mailer.close();
+    },
+  };
+}

@@ -1,0 +1,131 @@
+/**
+ * From changes of shipments to messages for their recipients: channels name the statuses that are told, by e-mail and SMS
+ * where the shipment has an address and a phone. News that a later change has overtaken is not told.
+ */
+import { createHash } from "node:crypto";
+import { composeSms, composeStatus, composeTemplate } from "#core/domain/compose-message.ts";
+import { messageValues } from "#core/domain/message-values.ts";
+import { type ShipmentSummary, shipmentSummary } from "#core/domain/shipment-view.ts";
+import { type Change, decodeChangeEntry } from "#core/redis/change-log.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Channel, Configuration } from "#core/redis/configuration.ts";
+import { type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
+import type { Live } from "#core/redis/live.ts";
+import { acceptMessages, type Message, type NewMessage } from "#core/redis/messages.ts";
+import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
+import { findTemplate } from "#core/redis/templates.ts";
+import { viewNames } from "#core/redis/view-names.ts";
+
+export interface StatusMessagesDeps {
+  readonly redis: Redis;
+  readonly live: Live;
+  /** Text messages can be sent. */
+  readonly hasSms: boolean;
+}
+
+interface News {
+  readonly shipmentId: number;
+  readonly change: Change;
+}
+
+/** For the group `notify` of the change log. */
+export function statusMessagesHandler(deps: StatusMessagesDeps): Handler {
+  const { live } = deps;
+  return async (entries) => {
+    const failures: Failure[] = [];
+    const configuration = await live.refresh();
+    const news: News[] = [];
+    for (const entry of entries) {
+      try {
+        const decoded = decodeChangeEntry(entry.fields);
+        if (decoded.type !== "changed" || !isTold(decoded.change, configuration)) continue;
+        news.push({ shipmentId: decoded.shipmentId, change: decoded.change });
+      } catch (error) {
+        failures.push({ entry, reason: (error as Error).message });
+      }
+    }
+    if (news.length > 0) await tell(deps, configuration, news);
+    return failures;
+  };
+}
+
+function isTold({ changed, channelId, fact }: Change, { channels }: Configuration): boolean {
+  const emails = channels.get(channelId)?.emails;
+  if (!changed || !emails?.managed || fact.status === null) return false;
+  return emails.statusNotifications.includes(fact.status);
+}
+
+/** @throws {Unavailable} while the queue is full: the changes wait */
+async function tell(
+  deps: StatusMessagesDeps,
+  configuration: Configuration,
+  news: readonly News[],
+): Promise<void> {
+  const { redis, live } = deps;
+  const ids = [...new Set(news.map(({ shipmentId }) => shipmentId))];
+  const shipments = new Map(
+    (await readShipments(redis, ids)).map((shipment) => [shipment.record.id, shipment]),
+  );
+  const messages: NewMessage[] = [];
+  for (const { shipmentId, change } of news) {
+    const shipment = shipments.get(shipmentId);
+    const channel = configuration.channels.get(change.channelId);
+    if (!shipment || !channel || shipment.state.pair.status !== change.fact.status) continue;
+    messages.push(...(await messagesOf(deps, configuration, channel, shipment, change)));
+  }
+  const outcomes = await acceptMessages(redis, messages, live.now());
+  if (outcomes.includes("full")) throw new Unavailable("the queue of messages is full");
+}
+
+async function messagesOf(
+  { redis, hasSms }: StatusMessagesDeps,
+  configuration: Configuration,
+  channel: Channel,
+  shipment: StoredShipment,
+  { fact }: Change,
+): Promise<NewMessage[]> {
+  const { record, state, statusUpdatedAtMs } = shipment;
+  const { email, phone } = record.consignee ?? {};
+  const names = viewNames(shipment, configuration);
+  const summary = shipmentSummary(record, state, statusUpdatedAtMs, names);
+  const about = (type: Message["type"]) => {
+    const told = `${type}:${fact.status}:${fact.key}`;
+    return { told, oncePerMs: null, ids: { ...idsOf(record.id, told), type } };
+  };
+  const messages: NewMessage[] = [];
+  if (email) {
+    const { ids, ...once } = about("email");
+    const composed = await composeMail(redis, channel, summary, shipment);
+    const message = { ...ids, to: email, from: channel.emails.from, ...composed };
+    messages.push({ message, ...once });
+  }
+  if (phone && hasSms) {
+    const { ids, ...once } = about("sms");
+    const text = composeSms(summary, channel.name);
+    messages.push({
+      message: { ...ids, to: phone, from: null, subject: "", text, html: null },
+      ...once,
+    });
+  }
+  return messages;
+}
+
+/** The same for every repetition. */
+function idsOf(shipmentId: number, told: string) {
+  const digest = createHash("sha256").update(`${shipmentId} ${told}`).digest("hex");
+  return { messageId: digest.slice(0, 32), shipmentId };
+}
+
+/** The template named as the status in small letters, or the fallback; our own words where the channel has neither. */
+async function composeMail(
+  redis: Redis,
+  channel: Channel,
+  summary: ShipmentSummary,
+  { record: { language } }: StoredShipment,
+) {
+  const event = summary.status.toLowerCase();
+  const template = await findTemplate(redis, channel.id, event, language);
+  return template
+    ? composeTemplate(template, messageValues(summary, channel.name, null), language)
+    : composeStatus(summary, channel.name, language);
+}

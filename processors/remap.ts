@@ -1,0 +1,148 @@
+/**
+ * Works remaps off in the background: every shipment with facts of the codes is mapped and folded anew from its history,
+ * in one version-checked commit. Pages are done again after a crash; what is mapped already changes nothing.
+ */
+import type { Log } from "#core/log.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Live } from "#core/redis/live.ts";
+import {
+  type RemapScope,
+  readRemappings,
+  scopeOf,
+  shipmentsToRemap,
+} from "#core/redis/remappings.ts";
+import {
+  applyRemap,
+  finishRemap,
+  giveBackRemapLease,
+  nextRemap,
+  type Remap,
+  type RemapProgress,
+  readRemap,
+  renewRemapLease,
+  saveProgress,
+  takeRemapLease,
+} from "#core/redis/remaps.ts";
+import { underSetupLock } from "#core/redis/setup-lock.ts";
+import { commitShipments } from "#core/redis/shipments.ts";
+import { replaceHistory } from "#processors/commits.ts";
+
+export interface RemapDeps {
+  readonly redis: Redis;
+  readonly live: Live;
+  readonly log: Log;
+}
+
+const IDLE_WAIT_MS = 500;
+const TROUBLE_WAIT_MS = 2_000;
+/** Rounds of reading and committing again when events got ahead; then the page waits for its next turn. */
+const ROUNDS = 20;
+
+type Done = Pick<RemapProgress, "shipments" | "statesChanged" | "events">;
+
+export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<void> } {
+  const { redis, log } = deps;
+  let stopping = false;
+  const wake = Promise.withResolvers<void>();
+
+  async function loop(): Promise<void> {
+    while (!stopping) {
+      const waitMs = await work().catch((error: Error) => {
+        log.warn({ reason: error.message }, "remap waits");
+        return TROUBLE_WAIT_MS;
+      });
+      if (waitMs > 0) await Promise.race([Bun.sleep(waitMs), wake.promise]);
+    }
+  }
+
+  /** @returns how long to wait before the next look */
+  async function work(): Promise<number> {
+    const remap = await nextRemap(redis);
+    if (!remap) return IDLE_WAIT_MS;
+    const lease = await takeRemapLease(redis);
+    if (lease === null) return IDLE_WAIT_MS;
+    try {
+      return await workOff(deps, remap.id, async () => !stopping && renewRemapLease(redis, lease));
+    } finally {
+      await giveBackRemapLease(redis, lease).catch(() => {});
+    }
+  }
+
+  const running = loop();
+  return {
+    async stop() {
+      stopping = true;
+      wake.resolve();
+      await running;
+    },
+  };
+}
+
+/** @param mayGoOn asked before every page */
+async function workOff(
+  deps: RemapDeps,
+  id: string,
+  mayGoOn: () => Promise<boolean>,
+): Promise<number> {
+  const { redis, live, log } = deps;
+  const remap = await started(redis, id);
+  if (!remap) return 0;
+  let { progress } = remap;
+  const scope = scopeOf(remap.courier, remap.entries, progress.isScan);
+  const pages = shipmentsToRemap(redis, await live.refresh(), scope, progress.cursor);
+  for await (const { ids, cursor } of pages) {
+    if (!(await mayGoOn())) return 0;
+    const done = await remapPage(deps, scope, ids);
+    progress = {
+      cursor,
+      isScan: progress.isScan,
+      examined: progress.examined + ids.length,
+      shipments: progress.shipments + done.shipments,
+      statesChanged: progress.statesChanged + done.statesChanged,
+      events: progress.events + done.events,
+    };
+    await saveProgress(redis, id, progress);
+  }
+  await finishRemap(redis, id, live.now());
+  const { shipments, statesChanged } = progress;
+  log.info({ remap: id, courier: remap.courier, shipments, statesChanged }, "remap done");
+  return 0;
+}
+
+/** The remap as it stands now, brought into effect first where whoever announced it has died before. */
+async function started(redis: Redis, id: string): Promise<Remap | null> {
+  const remap = await readRemap(redis, id);
+  if (remap?.state !== "announced") return remap;
+  return underSetupLock(redis, async () => {
+    const latest = await readRemap(redis, id);
+    if (latest?.state === "announced") await applyRemap(redis, id, latest);
+    return readRemap(redis, id);
+  });
+}
+
+async function remapPage(
+  { redis, live }: RemapDeps,
+  scope: RemapScope,
+  ids: readonly number[],
+): Promise<Done> {
+  let open = ids;
+  const done = { shipments: 0, statesChanged: 0, events: 0 };
+  for (let round = 0; open.length > 0 && round < ROUNDS; round += 1) {
+    const { couriers, version } = await live.refresh();
+    const catalogue = couriers.get(scope.courier)?.catalogue ?? new Map();
+    const remappings = await readRemappings(redis, scope, catalogue, open);
+    const commits = remappings.map(({ from, history, facts }) =>
+      replaceHistory(from, history, facts),
+    );
+    const outcomes = await commitShipments(redis, commits, live.now(), version);
+    open = remappings.flatMap(({ from, history, facts }, at) => {
+      if (outcomes[at] !== "committed") return [from.id];
+      done.shipments += 1;
+      done.statesChanged += Number(commits[at]?.stamp ?? false);
+      done.events += facts.filter((fact, place) => fact !== history[place]).length;
+      return [];
+    });
+  }
+  if (open.length > 0) throw new Error("shipments kept changing while they were mapped anew");
+  return done;
+}

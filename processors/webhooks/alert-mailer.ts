@@ -1,0 +1,122 @@
+/**
+ * Takes alerts out of their outbox and mails them. An alert leaves the outbox after the mail server has taken it: a crash
+ * in between sends the same message, under the same Message-ID, once more, and loses none.
+ *
+ * | what happens                        | what follows                                                |
+ * |-------------------------------------|-------------------------------------------------------------|
+ * | the mail server has taken it        | out of the outbox                                           |
+ * | it has not                          | again after 1 minute, an hour at most later, for 7 days     |
+ * | still not after 7 days              | dropped, with an error in the log                           |
+ * | the endpoint is gone                | dropped: nobody is left to be told                          |
+ * | this process dies with it           | another one takes it once its claim has expired             |
+ */
+import { type AlertFacts, alertMail } from "#core/domain/alert-mail.ts";
+import type { Log } from "#core/log.ts";
+import type { Mail, Mailer } from "#core/mail.ts";
+import { webhookAlertMails } from "#core/metrics.ts";
+import {
+  type Alert,
+  claimAlert,
+  postponeAlert,
+  readAlerts,
+  removeAlert,
+} from "#core/redis/alerts.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Configuration } from "#core/redis/configuration.ts";
+import type { Live } from "#core/redis/live.ts";
+
+const TICK_MS = 1_000;
+/** Alerts looked at of each partition: two of each endpoint at most stand there. */
+const AT_ONCE = 1_000;
+/** Longer than any mail takes. */
+const CLAIM_MS = 120_000;
+const FIRST_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 3_600_000;
+const KEPT_MS = 7 * 86_400_000;
+
+export interface AlertMailerDeps {
+  readonly redis: Redis;
+  readonly live: Live;
+  readonly log: Log;
+  readonly mailer: Mailer;
+}
+
+export interface AlertMailer {
+  readonly stop: () => Promise<void>;
+}
+
+export function startAlertMailer(deps: AlertMailerDeps): AlertMailer {
+  let stopping = false;
+
+  async function loop(): Promise<void> {
+    while (!stopping) {
+      await mailAlerts(deps, () => stopping).catch((error: Error) =>
+        deps.log.warn({ reason: error.message }, "alerts wait"),
+      );
+      await Bun.sleep(TICK_MS);
+    }
+  }
+
+  const running = loop();
+  return {
+    async stop() {
+      stopping = true;
+      await running;
+    },
+  };
+}
+
+async function mailAlerts(deps: AlertMailerDeps, isStopping: () => boolean): Promise<void> {
+  const { redis, live } = deps;
+  const alerts = await readAlerts(redis, AT_ONCE);
+  if (alerts.length === 0) return;
+  const configuration = await live.refresh();
+  for (const alert of alerts) {
+    if (isStopping()) return;
+    if (await claimAlert(redis, alert, CLAIM_MS)) await mailAlert(deps, alert, configuration);
+  }
+}
+
+async function mailAlert(
+  { redis, live, log, mailer }: AlertMailerDeps,
+  alert: Alert,
+  configuration: Configuration,
+): Promise<void> {
+  const mail = mailOf(alert, configuration);
+  if (mail === null) return removeAlert(redis, alert);
+  try {
+    await mailer.send(mail);
+  } catch (error) {
+    const ageMs = live.now() - alert.atMs;
+    // Never the server's own words: they may repeat the address.
+    const { code = "failed" } = error as { code?: string };
+    const about = { endpoint: alert.endpointId, kind: alert.kind, reason: code };
+    webhookAlertMails.inc({ outcome: "failed" });
+    if (ageMs > KEPT_MS) {
+      log.error(about, "webhook alert could not be mailed and is dropped");
+      return removeAlert(redis, alert);
+    }
+    log.warn(about, "webhook alert could not be mailed and is tried again");
+    return postponeAlert(redis, alert, waitMs(ageMs));
+  }
+  webhookAlertMails.inc({ outcome: "sent" });
+  await removeAlert(redis, alert);
+}
+
+/** As long again as the alert has waited already. */
+function waitMs(ageMs: number): number {
+  return Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, ageMs));
+}
+
+function mailOf({ partition, id, ...alert }: Alert, configuration: Configuration): Mail | null {
+  const endpoint = configuration.endpoints.get(alert.endpointId);
+  const channel = endpoint && configuration.channels.get(endpoint.channelId);
+  if (!channel) return null;
+  const { kind, sinceMs } = alert;
+  const facts: AlertFacts = { kind, sinceMs, channelName: channel.name, url: endpoint.url };
+  return {
+    messageId: `webhook-alert.${alert.endpointId}.${partition}.${id}@waybill.invalid`,
+    to: endpoint.alertEmail,
+    ...alertMail(facts, channel.language),
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * Moves the replays of whole windows forward, paced: what a merchant missed comes back beside what happens now, not
+ * before it.
+ *
+ * | limit                                    | value | at the limit                                 |
+ * |------------------------------------------|-------|----------------------------------------------|
+ * | deliveries queued by a replay per second | 50    | the rest follows in the next second          |
+ * | first attempts waiting at the endpoint   | 100   | the replay waits until the lane has emptied  |
+ */
+import type { Log } from "#core/log.ts";
+import { readLaneDepths } from "#core/redis/attempt-stats.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { PARTITIONS } from "#core/redis/keys.ts";
+import type { Live } from "#core/redis/live.ts";
+import { type Replay, runningReplays, stepReplay, stopReplay } from "#core/redis/replays.ts";
+
+const PER_STEP = 50;
+const STEP_MS = 1_000;
+const LANE_LIMIT = 100;
+const TICK_MS = 250;
+
+export interface ReplayDeps {
+  readonly redis: Redis;
+  readonly live: Live;
+  readonly log: Log;
+}
+
+export interface ReplayJobs {
+  readonly stop: () => Promise<void>;
+}
+
+export function startReplayJobs(deps: ReplayDeps): ReplayJobs {
+  let stopping = false;
+
+  async function loop(): Promise<void> {
+    while (!stopping) {
+      await stepAll(deps).catch((error: Error) =>
+        deps.log.warn({ reason: error.message }, "replays wait"),
+      );
+      await Bun.sleep(TICK_MS);
+    }
+  }
+
+  const running = loop();
+  return {
+    async stop() {
+      stopping = true;
+      await running;
+    },
+  };
+}
+
+async function stepAll(deps: ReplayDeps): Promise<void> {
+  const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
+  const replays = await Promise.all(partitions.map((n) => runningReplays(deps.redis, n)));
+  for (const replay of replays.flat()) await step(deps, replay);
+}
+
+async function step({ redis, live, log }: ReplayDeps, replay: Replay): Promise<void> {
+  // The pace is one of real time: a moved test clock makes no burst.
+  const realMs = Date.now();
+  if (replay.nextAtMs > realMs) return;
+  const { endpoints } = await live.refresh();
+  const { replayId: id, endpointId, partition } = replay;
+  if (!endpoints.get(endpointId)?.active) {
+    log.info({ replay: id }, "replay stopped: its endpoint is off");
+    return stopReplay(redis, replay);
+  }
+  const { queued } = await readLaneDepths(redis, partition, endpointId);
+  if (queued < LANE_LIMIT) await stepReplay(redis, replay, PER_STEP, realMs + STEP_MS, live.now());
+}

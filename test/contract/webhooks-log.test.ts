@@ -1,0 +1,393 @@
+/** setup-file.md, The panel's HTTP API: delivery log, replays, statistics. Document 3, Delivery, Limits. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { quantileOf } from "#core/domain/latency-buckets.ts";
+import { readReplay, startReplay, stepReplay } from "#core/redis/replays.ts";
+import type { Running } from "#core/runtime.ts";
+import { startWebhooks } from "#processors/webhooks/start.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
+import {
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+import type { TestRuntime } from "#test/support/runtime.ts";
+import { addShipment } from "#test/support/shipments.ts";
+import {
+  applyEvents,
+  endpointOf,
+  openWebhookRuntime,
+  passTime,
+  STATUS,
+} from "#test/support/webhooks.ts";
+
+let authority: TestAuthority;
+let receiver: Receiver;
+let runtime: TestRuntime;
+let panel: TestPanel;
+let webhooks: Running;
+let shipments = 0;
+
+interface Item {
+  readonly deliveryId: string;
+  readonly eventId: string;
+  readonly shipmentId: number;
+  readonly state: string;
+  readonly generation: number;
+  readonly createdAt: string;
+  readonly attempts: readonly Record<string, unknown>[];
+}
+
+beforeAll(async () => {
+  authority = await createAuthority();
+  receiver = await startReceiver(await authority.issue(["localhost"]));
+});
+
+beforeEach(async () => {
+  receiver.requests.length = 0;
+  receiver.behave(200);
+});
+
+afterAll(async () => {
+  await receiver.stop();
+  await authority.end();
+});
+
+/** A runtime of its own for each group, so that logs hold only what the group has made. */
+function useRuntime() {
+  beforeAll(async () => {
+    const base = await openWebhookRuntime([{ url: receiver.url, trigger: "every_event" }]);
+    runtime = { ...base, config: { ...base.config, webhookCaFile: authority.file } };
+    panel = await openTestPanel(runtime);
+    webhooks = await startWebhooks(runtime);
+  });
+  afterAll(async () => {
+    await webhooks.stop();
+    await panel.end();
+    await runtime.end();
+  });
+}
+
+const id = () => endpointOf(runtime, "main").id;
+const get = async (query = "") =>
+  (await panel.call("GET", `/panel/api/webhooks/${id()}/deliveries${query}`)).body;
+const items = async (query = ""): Promise<Item[]> => (await get(query)).items;
+
+/** So many events of a new shipment; settles once each has its first attempt recorded. */
+async function deliver(events: number, orderReference?: string): Promise<string> {
+  shipments += 1;
+  const trackingNumber = `LOG-${shipments}`;
+  const shipmentId = await addShipment(runtime, trackingNumber, {
+    ...(orderReference !== undefined && { orderReference }),
+  });
+  for (let n = 0; n < events; n += 1) {
+    const occurredAt = new Date(Date.UTC(2026, 10, 10, 8, n)).toISOString();
+    await applyEvents(runtime, shipmentId, [{ status: STATUS.inTransit, occurredAt }]);
+  }
+  await eventually(async () => {
+    const own = await items(`?trackingNumber=${trackingNumber}`);
+    return own.length === events && own.every(({ attempts }) => attempts.length > 0);
+  }, "every event has its first attempt");
+  return trackingNumber;
+}
+
+describe("the delivery log", () => {
+  useRuntime();
+  let first: string;
+  let second: string;
+  let secondAt: string;
+
+  beforeAll(async () => {
+    first = await deliver(3, "ORDER-1");
+    await passTime(runtime, 3_600);
+    secondAt = new Date(runtime.live.now()).toISOString();
+    receiver.behave((_, response) => void response.writeHead(400).end("who are you?"));
+    second = await deliver(2, "ORDER-2");
+    receiver.behave(503);
+    await deliver(1);
+  });
+
+  test("an entry tells its attempts with times, answers and snippets", async () => {
+    const [item] = await items(`?trackingNumber=${second}`);
+    const one = await panel.call("GET", `/panel/api/deliveries/${item?.deliveryId}`);
+    expect(one.body).toEqual(item);
+    expect(item).toMatchObject({
+      deliveryId: expect.stringMatching(/^dlv_/),
+      eventId: expect.stringMatching(/^evt_/),
+      endpointId: id(),
+      state: "failed",
+      reason: "status 400",
+      nextAttemptAt: null,
+      generation: 1,
+      attempts: [
+        {
+          attempt: 1,
+          httpStatus: 400,
+          durationMs: expect.any(Number),
+          error: "status 400",
+          responseSnippet: "who are you?",
+          at: expect.stringMatching(/^\d{4}-.*Z$/),
+        },
+      ],
+    });
+  });
+
+  test("by state", async () => {
+    const states = async (state: string) => (await items(`?state=${state}`)).length;
+    expect(await Promise.all(["delivered", "failed", "waiting", "queued"].map(states))).toEqual([
+      3, 2, 1, 0,
+    ]);
+    const [waiting] = await items("?state=waiting");
+    expect(waiting).toHaveProperty("nextAttemptAt", expect.stringMatching(/Z$/));
+  });
+
+  test("by time, newest first; an unescaped plus is understood", async () => {
+    expect(await items(`?from=${secondAt}`)).toHaveLength(3);
+    expect(await items(`?to=${secondAt}`)).toHaveLength(3);
+    const inRome = new Date(Date.parse(secondAt) + 3_600_000).toISOString().replace("Z", "+01:00");
+    expect(await items(`?from=${inRome}`)).toHaveLength(3);
+    const times = (await items()).map(({ createdAt }) => createdAt);
+    expect(times).toEqual([...times].sort().reverse());
+  });
+
+  test("by tracking number, order reference and event id, together with the others", async () => {
+    const [one] = await items(`?trackingNumber=${first}`);
+    expect(await items("?orderReference=ORDER-1")).toHaveLength(3);
+    expect(await items(`?eventId=${one?.eventId}`)).toEqual(one ? [one] : []);
+    expect(await items(`?orderReference=ORDER-2&eventId=${one?.eventId}`)).toEqual([]);
+    expect(await items(`?orderReference=ORDER-1&trackingNumber=${second}`)).toEqual([]);
+    expect(await items(`?trackingNumber=${second}&state=delivered`)).toEqual([]);
+    expect(await items("?trackingNumber=unknown")).toEqual([]);
+  });
+
+  test.each(["", "&state=delivered", "&orderReference=ORDER-1"])(
+    "pages with a cursor show each delivery once%s",
+    async (filter) => {
+      const all = await items(`?limit=200${filter}`);
+      const seen: Item[] = [];
+      let cursor: string | null = "";
+      while (cursor !== null) {
+        const from: string = cursor === "" ? "" : `&cursor=${cursor}`;
+        const page: { items: Item[]; cursor: string | null } = await get(
+          `?limit=1${filter}${from}`,
+        );
+        seen.push(...page.items);
+        cursor = page.cursor;
+      }
+      expect(seen).toEqual(all);
+      expect(seen.length).toBeGreaterThan(2);
+    },
+  );
+
+  test.each(["state=lost", "from=yesterday", "limit=0", "limit=201", "cursor=zzz"])(
+    "422: %s",
+    async (query) => {
+      const { status } = await panel.call("GET", `/panel/api/webhooks/${id()}/deliveries?${query}`);
+      expect(status).toBe(422);
+    },
+  );
+
+  test("counts and latency by hour", async () => {
+    const { body } = await panel.call("GET", `/panel/api/webhooks/${id()}/stats`);
+    expect(body.total).toMatchObject({ attempts: 6, succeeded: 3, failed: 3, successRate: 0.5 });
+    expect(body.hours.map((one: Record<string, unknown>) => one["succeeded"])).toEqual([3, 0]);
+    expect(body.hours.map((one: Record<string, unknown>) => one["failed"])).toEqual([0, 3]);
+    expect(body.total.p50Ms).toBeLessThanOrEqual(body.total.p95Ms);
+    expect(body.now).toEqual({ queued: 0, waiting: 1, inFlight: 0 });
+    const day = "from=2026-11-01&to=2026-11-02";
+    const past = await panel.call("GET", `/panel/api/webhooks/${id()}/stats?${day}`);
+    expect(past.body.total).toMatchObject({ attempts: 0, successRate: null, p50Ms: null });
+  });
+});
+
+test("a quantile is told to within 10 percent", () => {
+  for (const ms of [1, 3, 10, 47, 230, 999, 5_000, 9_999]) {
+    const bucket = `b${1 + Math.floor(Math.log(ms) / Math.log(1.2))}`;
+    expect(Math.abs((quantileOf({ [bucket]: 1 }, 0.5) ?? 0) / ms - 1)).toBeLessThan(0.101);
+  }
+  expect(quantileOf({ b1: 94, b20: 6 }, 0.5)).toBeLessThan(2);
+  expect(quantileOf({ b1: 94, b20: 6 }, 0.95)).toBeGreaterThan(30);
+  expect(quantileOf({ success: 3 }, 0.5)).toBeNull();
+});
+
+describe("document 3, Delivery: replaying one", () => {
+  useRuntime();
+  const replay = (deliveryId: string | undefined) =>
+    panel.call("POST", `/panel/api/deliveries/${deliveryId}/replay`);
+
+  test("a failed delivery is sent as new, a delivered one is refused", async () => {
+    receiver.behave(400);
+    const number = await deliver(1);
+    receiver.behave(200);
+    const [failed] = await items(`?trackingNumber=${number}`);
+    const answer = await replay(failed?.deliveryId);
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { generation: 2, eventId: failed?.eventId },
+    });
+    await eventually(
+      async () => (await items(`?trackingNumber=${number}`))[0]?.state === "delivered",
+      "it is delivered",
+    );
+    expect(receiver.requests.at(-1)?.headers["x-service-delivery-attempt"]).toBe("1");
+    expect(receiver.requests.at(-1)?.body.id).toBe(failed?.eventId);
+    expect(await replay(failed?.deliveryId)).toMatchObject({
+      status: 409,
+      body: { code: "NOT_FAILED" },
+    });
+  });
+
+  test("not to a disabled endpoint, and not without a delivery", async () => {
+    receiver.behave(400);
+    const [failed] = await items(`?trackingNumber=${await deliver(1)}`);
+    await panel.call("POST", `/panel/api/webhooks/${id()}/disable`);
+    expect(await replay(failed?.deliveryId)).toMatchObject({ body: { code: "ENDPOINT_DISABLED" } });
+    await panel.call("POST", `/panel/api/webhooks/${id()}/enable`);
+    for (const none of ["nothing", `dlv_00${"0".repeat(32)}`, `dlv_ff${"0".repeat(32)}`]) {
+      expect(await replay(none)).toMatchObject({
+        status: 404,
+        body: { code: "DELIVERY_NOT_FOUND" },
+      });
+    }
+  });
+
+  test("within 30 days of its creation, and with all attempts even on its last day", async () => {
+    receiver.behave(400);
+    const [early, late] = await items(`?trackingNumber=${await deliver(2)}`);
+    await passTime(runtime, 30 * 86_400 - 60);
+    receiver.behave(503);
+    expect((await replay(early?.deliveryId)).status).toBe(200);
+    const lives = await runtime.redis.keys(`*:d:${early?.deliveryId}`);
+    expect(await runtime.redis.pTTL(lives[0] ?? "")).toBeGreaterThan(23 * 3_600_000);
+    await passTime(runtime, 61);
+    expect(await replay(late?.deliveryId)).toMatchObject({ status: 404 });
+  });
+});
+
+describe("replaying a window", () => {
+  useRuntime();
+  const replay = (body: Record<string, unknown>) =>
+    panel.call("POST", `/panel/api/webhooks/${id()}/replay`, body);
+  const everything = { from: "2026-01-01", to: "2099-01-01" };
+
+  async function ended(replayId: string) {
+    return eventually(async () => {
+      const answer = await panel.call("GET", `/panel/api/webhooks/${id()}/replays/${replayId}`);
+      return answer.body.state === "running" ? null : answer.body;
+    }, "the replay ends");
+  }
+
+  test("as each: every failed delivery of the window, and no other", async () => {
+    receiver.behave(400);
+    await deliver(2);
+    await passTime(runtime, 3_600);
+    const from = new Date(runtime.live.now()).toISOString();
+    const numbers = [await deliver(3), await deliver(1)];
+    const to = new Date(runtime.live.now()).toISOString();
+    await passTime(runtime, 3_600);
+    await deliver(1);
+    receiver.behave(200);
+    const before = receiver.requests.length;
+    const started = await replay({ from, to, mode: "each" });
+    expect(started).toMatchObject({ status: 202, body: { mode: "each", endpointId: id() } });
+    expect(await ended(started.body.replayId)).toMatchObject({ state: "done", queued: 4 });
+    await eventually(() => receiver.requests.length === before + 4, "all four arrive");
+    for (const number of numbers) {
+      for (const item of await items(`?trackingNumber=${number}`)) expect(item.generation).toBe(2);
+    }
+    expect(await items("?state=failed")).toHaveLength(3);
+  });
+
+  test("as latest_per_shipment: one delivery a shipment, its newest, with the shipment as it is", async () => {
+    const older = await items("?state=failed");
+    receiver.behave(400);
+    const number = await deliver(3);
+    receiver.behave(200);
+    receiver.requests.length = 0;
+    const { body } = await replay({ ...everything, mode: "latest_per_shipment" });
+    const shipmentIds = new Set(
+      [...older, ...(await items(`?trackingNumber=${number}`))].map(({ shipmentId }) => shipmentId),
+    );
+    expect(await ended(body.replayId)).toMatchObject({
+      state: "done",
+      queued: shipmentIds.size,
+      passedOver: older.length + 3 - shipmentIds.size,
+    });
+    await eventually(() => receiver.requests.length === shipmentIds.size, "one each");
+    const own = await items(`?trackingNumber=${number}`);
+    expect(own.map(({ generation }) => generation)).toEqual([2, 1, 1]);
+  });
+
+  test("a step that was taken twice, by two processes or after a crash, counts once", async () => {
+    receiver.behave(400);
+    await panel.call("POST", `/panel/api/webhooks/${id()}/disable`);
+    await panel.call("POST", `/panel/api/webhooks/${id()}/enable`);
+    await deliver(5);
+    await webhooks.stop();
+    const { channels } = runtime.live.configuration();
+    const companyId = channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0;
+    const window = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, mode: "each" as const };
+    const replayId = await startReplay(runtime.redis, companyId % 16, {
+      ...window,
+      ...{ endpointId: id(), startedAtMs: runtime.live.now() },
+    });
+    const before = (await items("?state=failed")).length;
+    const job = await readReplay(runtime.redis, replayId ?? "");
+    if (!job) throw new Error("no replay");
+    const step = () => stepReplay(runtime.redis, job, 2, 0, runtime.live.now());
+    const queued = await Promise.all([step(), step(), step()]);
+    expect(queued.sort()).toEqual([0, 0, 2]);
+    expect(await items("?state=failed")).toHaveLength(before - 2);
+    webhooks = await startWebhooks(runtime);
+    expect(await ended(replayId ?? "")).toMatchObject({ state: "done", queued: before });
+  });
+
+  test("a bounded number a second", async () => {
+    receiver.behave(400);
+    const numbers = await Promise.all(Array.from({ length: 6 }, () => deliver(20)));
+    expect(numbers).toHaveLength(6);
+    const failed = (await countFailed()) ?? 0;
+    expect(failed).toBeGreaterThanOrEqual(120);
+    receiver.behave(200);
+    const startMs = performance.now();
+    const { body } = await replay({ ...everything, mode: "each" });
+    expect(await ended(body.replayId)).toMatchObject({ queued: failed });
+    // 50 a second: three steps at least, two whole seconds between them.
+    expect(performance.now() - startMs).toBeGreaterThan(2_000);
+  });
+
+  async function countFailed(): Promise<number> {
+    let count = 0;
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const from: string = cursor === "" ? "" : `&cursor=${cursor}`;
+      const page: { items: Item[]; cursor: string | null } = await get(
+        `?state=failed&limit=200${from}`,
+      );
+      count += page.items.length;
+      cursor = page.cursor;
+    }
+    return count;
+  }
+
+  test("it stops when its endpoint is switched off, and does not start for one that is", async () => {
+    receiver.behave(400);
+    await Promise.all(Array.from({ length: 6 }, () => deliver(20)));
+    const { body } = await replay({ ...everything, mode: "each" });
+    await panel.call("POST", `/panel/api/webhooks/${id()}/disable`);
+    expect((await ended(body.replayId)).state).toBe("stopped");
+    const refused = await replay({ ...everything, mode: "each" });
+    expect(refused).toMatchObject({ status: 409, body: { code: "ENDPOINT_DISABLED" } });
+    await panel.call("POST", `/panel/api/webhooks/${id()}/enable`);
+  });
+
+  test.each([
+    { from: "2026-01-01", to: "2026-01-02" },
+    { from: "2026-01-01", to: "2026-01-02", mode: "all" },
+    { from: "soon", to: "2026-01-02", mode: "each" },
+    { from: "2026-01-03", to: "2026-01-02", mode: "each" },
+  ])("422: %j", async (body) => {
+    expect((await replay(body)).status).toBe(422);
+  });
+});
