@@ -3,7 +3,13 @@
  * the rules about them are pure.
  */
 import type { Config } from "#core/config.ts";
-import { meanDays, percentileDays, sampleSize } from "#core/domain/day-counts.ts";
+import {
+  type DayInterval,
+  meanDays,
+  medianInterval,
+  percentileDays,
+  sampleSize,
+} from "#core/domain/day-counts.ts";
 import { type Efficiency, efficiency, networkOf } from "#core/domain/efficiency-index.ts";
 import { type Grain, type WeightBand, weightBand } from "#core/domain/lane.ts";
 import { benchmarkFailures } from "#core/metrics.ts";
@@ -48,6 +54,9 @@ export interface CourierTimes {
   readonly transitMedian: number | null;
   readonly transitMean: number | null;
   readonly transitP90: number | null;
+  /** 95 % confidence; null under 6 deliveries. */
+  readonly leadMedianInterval: DayInterval | null;
+  readonly transitMedianInterval: DayInterval | null;
 }
 
 export interface CourierEfficiency {
@@ -56,6 +65,8 @@ export interface CourierEfficiency {
   /** 1-based; null without data. */
   readonly rank: number | null;
   readonly scores: Efficiency | null;
+  /** Of the days that speed is about, 95 % confidence. */
+  readonly medianInterval: DayInterval | null;
   readonly level: Grain | null;
   readonly weightBand: WeightBand | null;
   readonly sampleSize: number;
@@ -138,6 +149,8 @@ function courierTimes(
     transitMedian: percentileDays(transits, 50),
     transitMean: meanDays(transits),
     transitP90: percentileDays(transits, 90),
+    leadMedianInterval: medianInterval(leads),
+    transitMedianInterval: medianInterval(transits),
   };
 }
 
@@ -163,6 +176,8 @@ function insufficient(courierCode: string, cells: readonly LaneCell[]): CourierT
     transitMedian: null,
     transitMean: null,
     transitP90: null,
+    leadMedianInterval: null,
+    transitMedianInterval: null,
   };
 }
 
@@ -188,11 +203,13 @@ function efficiencyIndex(
     const own = byCourier.get(courierCode) ?? [];
     const cell = finestCell(own);
     if (!cell) return unranked(courierCode, largestSample(own));
+    const scores = efficiency(cell, networkOf(byGrain.get(cell.grain) ?? []));
     return {
       courierCode,
       status: "ok",
       rank: null,
-      scores: efficiency(cell, networkOf(byGrain.get(cell.grain) ?? [])),
+      scores,
+      medianInterval: medianInterval(scores.basis === "transit" ? cell.transits : cell.leads),
       level: cell.grain,
       weightBand: bandOf(cell.grain, weightKg),
       sampleSize: sampleSize(cell.leads),
@@ -209,6 +226,7 @@ function unranked(courierCode: string, size: number): CourierEfficiency {
     status: "insufficient_data",
     rank: null,
     scores: null,
+    medianInterval: null,
     level: null,
     weightBand: null,
     sampleSize: size,

@@ -6,22 +6,35 @@ import type { Config } from "#core/config.ts";
 
 type Connection = NonNullable<NonNullable<Parameters<typeof createClient>[0]>["connection"]>;
 
-export type Use = "write" | "read";
+/** A survey reads whole tables for an operator, who may wait. */
+export type Use = "write" | "read" | "survey";
 
 /** A question that needs more than this is a wrong question; writing is bounded by the size of a batch. */
 const READ_MEMORY_BYTES = 512 * 1024 * 1024;
 const READ_LIMIT_SECONDS = 5;
-const REQUEST_LIMIT_MS = { write: 60_000, read: 6_000 } as const;
-const CONNECTIONS = { write: 1, read: 8 } as const;
+const SURVEY_LIMIT_SECONDS = 20;
+const REQUEST_LIMIT_MS = { write: 60_000, read: 6_000, survey: 21_000 } as const;
+const CONNECTIONS = { write: 1, read: 8, survey: 4 } as const;
+
+const READ: ClickHouseSettings = {
+  max_memory_usage: String(READ_MEMORY_BYTES),
+  max_execution_time: READ_LIMIT_SECONDS,
+  output_format_json_quote_64bit_integers: 0,
+  // All rows of a shipment lie in one partition; a partition of one part needs no merging then.
+  do_not_merge_across_partitions_select_final: 1,
+};
 
 const SETTINGS: Readonly<Record<Use, ClickHouseSettings>> = {
   // What does not fit a column is refused, never bent into it.
-  write: { input_format_null_as_default: 0, input_format_skip_unknown_fields: 0, async_insert: 0 },
-  read: {
-    max_memory_usage: String(READ_MEMORY_BYTES),
-    max_execution_time: READ_LIMIT_SECONDS,
-    output_format_json_quote_64bit_integers: 0,
+  write: {
+    input_format_null_as_default: 0,
+    input_format_skip_unknown_fields: 0,
+    async_insert: 0,
+    // Rows go to the partition of their ship date, which merchants may set to any day.
+    max_partitions_per_insert_block: "0",
   },
+  read: READ,
+  survey: { ...READ, max_execution_time: SURVEY_LIMIT_SECONDS },
 };
 
 /**
@@ -29,13 +42,22 @@ const SETTINGS: Readonly<Record<Use, ClickHouseSettings>> = {
  * @throws when the embedded folder cannot be opened; a server is first asked with the first statement
  */
 export async function openClickhouse(config: Config, use: Use): Promise<ClickHouseClient> {
-  const settings = SETTINGS[use];
+  return openBare(config, SETTINGS[use], REQUEST_LIMIT_MS[use], CONNECTIONS[use]);
+}
+
+/** A connection of its own with these settings. @throws as `openClickhouse` */
+export async function openBare(
+  config: Config,
+  settings: ClickHouseSettings,
+  requestLimitMs = 60_000,
+  connections = 2,
+): Promise<ClickHouseClient> {
   if (config.clickhouseUrl === null) return openEmbedded(config.dataDir, settings);
   return createClient({
     url: config.clickhouseUrl,
     application: "waybill",
-    request_timeout: REQUEST_LIMIT_MS[use],
-    max_open_connections: CONNECTIONS[use],
+    request_timeout: requestLimitMs,
+    max_open_connections: connections,
     clickhouse_settings: settings,
     log: { level: 127 },
   });

@@ -29,7 +29,7 @@ export interface CellsQuery {
 }
 
 /** Days and deliveries as ClickHouse's `sumMap` gives them: two arrays of one length, by ascending days. */
-type DayMap = readonly [days: readonly number[], deliveries: readonly number[]];
+export type DayMap = readonly [days: readonly number[], deliveries: readonly number[]];
 
 interface CellRow {
   readonly courier: string;
@@ -57,10 +57,14 @@ export async function readCells(
     },
   });
   const rows = await answer.json<CellRow>();
-  return rows.map((row) => ({ ...row, leads: pairs(row.leads), transits: pairs(row.transits) }));
+  return rows.map((row) => ({
+    ...row,
+    leads: dayCounts(row.leads),
+    transits: dayCounts(row.transits),
+  }));
 }
 
-function pairs([days, deliveries]: DayMap): DayCounts {
+export function dayCounts([days, deliveries]: DayMap): DayCounts {
   return days.map((day, at) => [day, deliveries[at] ?? 0] as const);
 }
 

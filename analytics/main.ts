@@ -1,8 +1,9 @@
-/** The analytics role: change log in, rows of delivered shipments in ClickHouse out. */
+/** The analytics role: change log and courier counts in, rows in ClickHouse out. */
 import { startConsumer } from "#core/redis/consumer.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { applySchema } from "./apply-schema.ts";
 import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhouse.ts";
+import { startDraining } from "./drain-counts.ts";
 import { benchmarkHandler } from "./write-batches.ts";
 
 /** Entries read per partition at once: at most 8,000 rows of some 700 bytes in one batch. */
@@ -11,7 +12,7 @@ const BATCH = 500;
 const LINGER_MS = 200;
 
 export async function startAnalytics(runtime: Runtime): Promise<Running> {
-  const { redis, log, secrets } = runtime;
+  const { redis, live, log, secrets } = runtime;
   const store = keepClickhouse(() => openWriter(runtime));
   await firstOpening(runtime, store);
   const consumer = startConsumer({
@@ -27,11 +28,12 @@ export async function startAnalytics(runtime: Runtime): Promise<Running> {
     batch: BATCH,
     lingerMs: LINGER_MS,
   });
+  const stopDraining = startDraining({ redis, live, log, clickhouse: store.client });
   return {
     name: "analytics",
     url: null,
     async stop() {
-      await consumer.stop();
+      await Promise.all([consumer.stop(), stopDraining()]);
       await store.close();
     },
   };
@@ -53,7 +55,7 @@ async function firstOpening({ config, log }: Runtime, store: KeptClickhouse): Pr
 async function openWriter({ config }: Runtime) {
   const client = await openClickhouse(config, "write");
   try {
-    await applySchema(client);
+    await applySchema(client, config.eventRetentionMonths);
     return client;
   } catch (error) {
     await client.close();

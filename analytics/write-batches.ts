@@ -1,47 +1,24 @@
 /**
- * Writes the change log's lane rows to ClickHouse, in batches that are cut once and named by their stream ids.
+ * Writes the change log's facts and deliveries to ClickHouse, in batches that are cut once and named by their stream ids.
  *
  * | what happens                     | what follows                                                                |
  * |----------------------------------|-----------------------------------------------------------------------------|
  * | inserted                         | the entries are acknowledged                                                |
  * | ClickHouse away, busy or full    | `Unavailable`: the same batch under the same name, for ever                 |
  * | inserted, but the answer is lost | the same name again: ClickHouse knows it and inserts nothing                |
- * | redelivered in another cut       | the same rows again: per shipment the highest version counts, in any order  |
+ * | redelivered in another cut       | the same rows again: per shipment and fact the highest version counts       |
  * | a row is refused                 | halves are inserted until the row stands alone; its entry fails by itself   |
  */
 import { createHash } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { areaOfCap, type LaneRow, weightBand } from "#core/domain/lane.ts";
 import { benchmarkRows } from "#core/metrics.ts";
-import { type Change, decodeChangeEntry } from "#core/redis/change-log.ts";
+import { decodeChangeEntry } from "#core/redis/change-log.ts";
 import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
+import { type DeliveryRow, deliveryRow, type EventTableRow, eventTableRow } from "./rows.ts";
 
 /** One insert of 10,000 rows takes some 70 ms and stalls the event loop up to 22 ms; more gains nothing. */
 const ROWS_PER_INSERT = 10_000;
-const TABLE = "deliveries";
-
-/** A row of `schema/deliveries.sql`. */
-export interface DeliveryRow {
-  readonly shipment_id: number;
-  readonly company: string;
-  readonly channel: string;
-  readonly courier: string;
-  readonly dest_cap: string;
-  readonly origin_cap: string;
-  readonly origin_area: string;
-  readonly weight_kg: number | null;
-  readonly weight_band: string;
-  readonly ship_date: string;
-  readonly delivered_on: string;
-  readonly lead_days: number;
-  readonly transit_days: number | null;
-  readonly attempts: number;
-  readonly exceptions: number;
-  readonly is_return: boolean;
-  readonly version: number;
-  readonly removed: 0 | 1;
-}
 
 export interface BenchmarkDeps {
   /** @throws while ClickHouse is away */
@@ -54,89 +31,73 @@ export interface BenchmarkDeps {
 
 interface Pending {
   readonly entry: Entry;
-  readonly row: DeliveryRow;
+  readonly row: DeliveryRow | EventTableRow;
+}
+
+/** What one read of the log brings to each table. */
+interface Batches {
+  readonly deliveries: Pending[];
+  readonly events: Pending[];
 }
 
 export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Handler {
   return async (entries) => {
-    const { pending, failures } = rowsOf(entries, mac);
-    if (pending.length === 0) return failures;
+    const { batches, failures } = rowsOf(entries, mac);
+    if (batches.deliveries.length + batches.events.length === 0) return failures;
     try {
       const client = await clickhouse();
-      for (let from = 0; from < pending.length; from += ROWS_PER_INSERT) {
-        failures.push(...(await insertBatch(client, pending.slice(from, from + ROWS_PER_INSERT))));
+      for (const table of ["deliveries", "events"] as const) {
+        const pending = batches[table];
+        for (let from = 0; from < pending.length; from += ROWS_PER_INSERT) {
+          const batch = pending.slice(from, from + ROWS_PER_INSERT);
+          failures.push(...(await insertBatch(client, table, batch)));
+        }
       }
     } catch (error) {
       if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();
       throw new Unavailable(`ClickHouse: ${(error as Error).message}`);
     }
-    return failures;
+    return oncePerEntry(failures);
   };
 }
 
+/** A delivery whose row is well is written although another row of its entry is not, and again when that is tried again. */
+function oncePerEntry(failures: readonly Failure[]): readonly Failure[] {
+  return [...new Map(failures.map((failure) => [failure.entry, failure])).values()];
+}
+
 function rowsOf(entries: readonly Entry[], mac: BenchmarkDeps["mac"]) {
-  const pending: Pending[] = [];
+  const batches: Batches = { deliveries: [], events: [] };
   const failures: Failure[] = [];
   for (const entry of entries) {
     try {
       const decoded = decodeChangeEntry(entry.fields);
-      if (decoded.type === "created" || !decoded.change.lane) continue;
+      if (decoded.type === "created") continue;
       const { shipmentId, change } = decoded;
-      const row = deliveryRow(shipmentId, change, decoded.change.lane, mac);
-      checkNumbers(row);
-      pending.push({ entry, row });
+      const owner = {
+        shipment_id: shipmentId,
+        company: mac(`company ${change.companyId}`),
+        channel: mac(`channel ${change.channelId}`),
+      };
+      const events = (change.events ?? []).map((event) => eventTableRow(owner, event));
+      const delivery = change.lane && deliveryRow(owner, change.lane);
+      batches.events.push(...events.map((row) => ({ entry, row })));
+      if (delivery) batches.deliveries.push({ entry, row: delivery });
     } catch (error) {
       failures.push({ entry, reason: String(error) });
     }
   }
-  return { pending, failures };
-}
-
-function deliveryRow(
-  shipmentId: number,
-  { companyId, channelId }: Change,
-  lane: LaneRow,
-  mac: BenchmarkDeps["mac"],
-): DeliveryRow {
-  const { originCap, weightKg } = lane;
-  return {
-    shipment_id: shipmentId,
-    company: mac(`company ${companyId}`),
-    channel: mac(`channel ${channelId}`),
-    courier: lane.courier,
-    dest_cap: lane.destCap,
-    origin_cap: originCap ?? "",
-    origin_area: (originCap !== null && areaOfCap(originCap)) || "",
-    weight_kg: weightKg,
-    weight_band: weightKg === null ? "" : weightBand(weightKg),
-    ship_date: lane.shipDate,
-    delivered_on: lane.deliveredOn,
-    lead_days: lane.leadDays,
-    transit_days: lane.transitDays,
-    attempts: lane.attempts,
-    exceptions: lane.exceptions,
-    is_return: lane.isReturn,
-    version: lane.version,
-    removed: lane.removed ? 1 : 0,
-  };
-}
-
-const WHOLE_NUMBERS = ["shipment_id", "lead_days", "attempts", "exceptions", "version"] as const;
-
-/** ClickHouse reads null as 0 and bends a number that does not fit, so these are checked before. */
-function checkNumbers(row: DeliveryRow): void {
-  for (const name of WHOLE_NUMBERS) {
-    if (!Number.isSafeInteger(row[name]) || row[name] < 0) throw new Error(`${name} is no number`);
-  }
+  return { batches, failures };
 }
 
 async function insertBatch(
   client: ClickHouseClient,
+  table: keyof Batches,
   batch: readonly Pending[],
 ): Promise<readonly Failure[]> {
   try {
     await client.insert({
-      table: TABLE,
+      table,
       values: batch.map(({ row }) => row),
       format: "JSONEachRow",
       clickhouse_settings: { insert_deduplication_token: batchName(batch) },
@@ -148,8 +109,8 @@ async function insertBatch(
     const [only] = batch;
     if (batch.length === 1 && only) return [{ entry: only.entry, reason: error.message }];
     const middle = Math.ceil(batch.length / 2);
-    const first = await insertBatch(client, batch.slice(0, middle));
-    return [...first, ...(await insertBatch(client, batch.slice(middle)))];
+    const first = await insertBatch(client, table, batch.slice(0, middle));
+    return [...first, ...(await insertBatch(client, table, batch.slice(middle)))];
   }
 }
 

@@ -1,24 +1,36 @@
 /**
- * Answer time of the courier benchmarks: `bun bench/benchmarks.ts [millions of deliveries, 10] [questions, 2000]`.
- * The deliveries are generated inside ClickHouse: 20 couriers, 4,600 destination CAPs of which the largest has 0.4 %,
- * 13 months, every twentieth a correction. The questions follow the same distribution.
+ * Answer time of the courier benchmarks: `bun bench/benchmarks.ts [--rows 10m] [--questions 2000]`. More than 10 million
+ * rows are set beside 10 million. The deliveries are generated inside ClickHouse in the order of time: 20 couriers, 4,600
+ * destination CAPs of which the largest has 0.4 %, 13 months, every twentieth a correction. Quarters that are over are
+ * merged, as the table does by itself within an hour. The questions follow the same distribution.
+ *
+ * 100m takes some 10 minutes and 10 GB of disk, most of them given back.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { type DeliveryTimesQuery, openBenchmarks } from "#analytics/benchmarks.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
-import { readConfig } from "#core/config.ts";
+import { openInsights } from "#analytics/insights.ts";
+import { type Config, readConfig } from "#core/config.ts";
 
-const ROWS_PER_INSERT = 1_000_000;
+const MILLION = 1_000_000;
+const REFERENCE_ROWS = 10 * MILLION;
+const ROWS_PER_INSERT = 2 * MILLION;
 const CAPS = 4_600;
 const COURIERS = 20;
 const COURIERS_ASKED = 4;
 const WARM_UP = 50;
 /** Density of the destinations: place = CAPS * random ^ SKEW. */
 const SKEW = 1.5;
+const DAYS = 396;
+/** Of disk for a row while parts are merged, measured 35 at rest. */
+const BYTES_PER_ROW = 100;
+const GENERATE_LIMIT_MS = 30 * 60_000;
+const FIGURES = ["delivery times, 4 couriers", "efficiency index, 4 of 20"] as const;
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
@@ -26,14 +38,28 @@ function capOf(place: number): string {
   return String(10_010 + place * 19).padStart(5, "0");
 }
 
+/** @throws when it takes too long */
 async function generate(clickhouse: ClickHouseClient, rows: number): Promise<void> {
+  const deadline = performance.now() + GENERATE_LIMIT_MS;
   for (let from = 0; from < rows; from += ROWS_PER_INSERT) {
-    const count = Math.min(ROWS_PER_INSERT, rows - from);
-    await clickhouse.command({ query: insertRandom(from, count) });
+    if (performance.now() > deadline)
+      throw new Error(`not generated within ${GENERATE_LIMIT_MS} ms`);
+    await clickhouse.command({
+      query: insertRandom(from, Math.min(ROWS_PER_INSERT, rows - from), rows),
+    });
+  }
+  const answer = await clickhouse.query({
+    query: `SELECT DISTINCT partition_id AS id FROM system.parts
+            WHERE table = 'deliveries' AND active ORDER BY id`,
+    format: "JSONEachRow",
+  });
+  const partitions = await answer.json<{ id: string }>();
+  for (const { id } of partitions.slice(0, -1)) {
+    await clickhouse.command({ query: `OPTIMIZE TABLE deliveries PARTITION ID '${id}' FINAL` });
   }
 }
 
-function insertRandom(from: number, count: number): string {
+function insertRandom(from: number, count: number, rows: number): string {
   return `
     INSERT INTO deliveries
     SELECT
@@ -44,11 +70,11 @@ function insertRandom(from: number, count: number): string {
       toString(10010 + 19 * toUInt32(${CAPS} * pow(cityHash64(shipment_id, 'd') % 1000000 / 1000000, ${SKEW}))),
       toString(10010 + 19 * (cityHash64(number % 300) % ${CAPS})) AS origin,
       multiIf(origin < '50', 'NORD', origin < '64', 'CENTRO', 'SUD'),
-      pow(rand(1) / 4294967296, 3) * 60 AS kg,
+      toFloat32(round(pow(rand(1) / 4294967296, 3) * 60, 1)) AS kg,
       multiIf(kg <= 1, '0-1', kg <= 3, '1-3', kg <= 5, '3-5', kg <= 10, '5-10', kg <= 20, '10-20',
               kg <= 30, '20-30', kg <= 50, '30-50', '50+'),
-      delivered_on - lead_days,
-      today() - rand(2) % 396 AS delivered_on,
+      today() - ${DAYS} + intDiv(shipment_id * ${DAYS}, ${rows}) AS ship_date,
+      ship_date + lead_days,
       1 + toUInt32(12 * pow(rand(3) / 4294967296, 4)) AS lead_days,
       if(rand(4) % 10 = 0, NULL, toUInt32(greatest(1, lead_days - 1))),
       1 + (rand(5) % 15 = 0),
@@ -61,6 +87,7 @@ function insertRandom(from: number, count: number): string {
 
 type Ask = (query: DeliveryTimesQuery) => Promise<unknown>;
 
+/** @returns milliseconds, ascending */
 async function askQuestions(ask: Ask, questions: number): Promise<number[]> {
   const times: number[] = [];
   for (let question = 0; question < questions; question += 1) {
@@ -78,10 +105,8 @@ async function askQuestions(ask: Ask, questions: number): Promise<number[]> {
   return times.sort((one, other) => one - other);
 }
 
-function summary(name: string, times: readonly number[]): string {
-  const at = (share: number) => (times[Math.ceil(share * times.length) - 1] ?? 0).toFixed(1);
-  return `${name}: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, slowest ${at(1)} ms`;
-}
+const at = (times: readonly number[], share: number) =>
+  times[Math.ceil(share * times.length) - 1] ?? 0;
 
 async function storage(clickhouse: ClickHouseClient): Promise<string> {
   const answer = await clickhouse.query({
@@ -94,23 +119,69 @@ async function storage(clickhouse: ClickHouseClient): Promise<string> {
   return `${row?.deliveries} rows in ${row?.parts} parts, ${row?.bytes} bytes a delivery on disk`;
 }
 
-const [millions = 10, questions = 2_000] = process.argv.slice(2).map(Number);
-const dataDir = await mkdtemp(join(tmpdir(), "waybill-bench-"));
-const config = readConfig({ DATA_DIR: dataDir });
-const writer = await openClickhouse(config, "write");
-try {
-  await applySchema(writer);
-  const start = performance.now();
-  await generate(writer, millions * 1_000_000);
-  say(`generated in ${((performance.now() - start) / 1000).toFixed(0)} s`);
-  say(await storage(writer));
-  const benchmarks = await openBenchmarks(config);
-  const { deliveryTimes, efficiencyIndex } = benchmarks;
-  await askQuestions(deliveryTimes, WARM_UP);
-  say(summary("delivery times, 4 couriers", await askQuestions(deliveryTimes, questions)));
-  say(summary("efficiency index, 4 of 20", await askQuestions(efficiencyIndex, questions)));
-  await benchmarks.close();
-} finally {
-  await writer.close();
-  await rm(dataDir, { recursive: true, force: true });
+/** Questions of the panel that read the whole table: what a roll-up would be for. */
+async function wholeTable(config: Config): Promise<string> {
+  const insights = openInsights(config);
+  const timed = async (work: Promise<unknown>) => {
+    const start = performance.now();
+    return work.then(
+      () => `${(performance.now() - start).toFixed(0)} ms`,
+      () => "over the limits",
+    );
+  };
+  const provinces = await timed(insights.provinces("", Date.now()));
+  const trend = await timed(insights.trend("", Date.now()));
+  await insights.close();
+  return `whole table: provinces ${provinces}, trend ${trend}`;
 }
+
+/** @returns sorted times of each figure */
+async function measure(rows: number, questions: number): Promise<readonly number[][]> {
+  const dataDir = await mkdtemp(join(tmpdir(), "waybill-bench-"));
+  const { bavail, bsize } = await statfs(dataDir);
+  if (bavail * bsize < rows * BYTES_PER_ROW) {
+    throw new Error(`${dataDir} has no ${(rows * BYTES_PER_ROW) / 1e9} GB free`);
+  }
+  const config = readConfig({ DATA_DIR: dataDir });
+  const writer = await openClickhouse(config, "write");
+  try {
+    await applySchema(writer, config.eventRetentionMonths);
+    const start = performance.now();
+    await generate(writer, rows);
+    say(`\n${rows / MILLION} m generated in ${((performance.now() - start) / 1000).toFixed(0)} s`);
+    say(await storage(writer));
+    const benchmarks = await openBenchmarks(config);
+    const figures: number[][] = [];
+    for (const ask of [benchmarks.deliveryTimes, benchmarks.efficiencyIndex]) {
+      await askQuestions(ask, WARM_UP);
+      figures.push(await askQuestions(ask, questions));
+    }
+    figures.forEach((times, figure) => {
+      const [p50, p99, slowest] = [0.5, 0.99, 1].map((share) => at(times, share).toFixed(1));
+      say(`${FIGURES[figure]}: p50 ${p50} ms, p99 ${p99} ms, slowest ${slowest} ms`);
+    });
+    say(await wholeTable(config));
+    await benchmarks.close();
+    return figures;
+  } finally {
+    await writer.close();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: "string", default: "10m" },
+    questions: { type: "string", default: "2000" },
+  },
+});
+const rows = Number(values.rows.replace(/m$/, "")) * (values.rows.endsWith("m") ? MILLION : 1);
+const questions = Number(values.questions);
+const reference = rows > REFERENCE_ROWS ? await measure(REFERENCE_ROWS, questions) : null;
+const figures = await measure(rows, questions);
+reference?.forEach((before, figure) => {
+  const ratio = (share: number) =>
+    (at(figures[figure] ?? [], share) / at(before, share)).toFixed(2);
+  const beside = `${values.rows} beside ${REFERENCE_ROWS / MILLION}m`;
+  say(`${FIGURES[figure]}, ${beside}: p50 x ${ratio(0.5)}, p99 x ${ratio(0.99)}`);
+});

@@ -141,12 +141,34 @@ function answerOf(
     transitMedian: nearestRank(transits, 0.5),
     transitMean: mean(transits),
     transitP90: nearestRank(transits, 0.9),
+    leadMedianInterval: interval(leads),
+    transitMedianInterval: interval(transits),
   };
 }
 
 function nearestRank(values: readonly number[], share: number): number | null {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.ceil(share * values.length) - 1] ?? null;
+}
+
+/** Order statistics by the binomial table in exact integers. */
+function interval(values: readonly number[]): { low: number; high: number } | null {
+  const place = intervalPlace(values.length);
+  const sorted = values.toSorted((one, other) => one - other);
+  const [low, high] = [sorted[place - 1], sorted[values.length - place]];
+  return low === undefined || high === undefined ? null : { low, high };
+}
+
+function intervalPlace(size: number): number {
+  let ways = 1n;
+  let below = 1n;
+  let place = 0;
+  while (below * 40n <= 1n << BigInt(size)) {
+    place += 1;
+    ways = (ways * BigInt(size - place + 1)) / BigInt(place);
+    below += ways;
+  }
+  return place;
 }
 
 function mean(values: readonly number[]): number | null {
@@ -169,6 +191,8 @@ function empty(courierCode: string): CourierTimes {
     transitMedian: null,
     transitMean: null,
     transitP90: null,
+    leadMedianInterval: null,
+    transitMedianInterval: null,
   };
 }
 
@@ -384,6 +408,7 @@ describe("document 1, efficiency index: 0 to 100 on the lane, best first, suppre
       status: "insufficient_data",
       rank: null,
       scores: null,
+      medianInterval: null,
       level: null,
       weightBand: null,
       sampleSize: 0,

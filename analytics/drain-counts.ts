@@ -1,0 +1,73 @@
+/**
+ * Takes the hourly counts of courier events over into ClickHouse. What is written are sums so far, and the largest sum of
+ * an hour counts: a pass cut short, repeated, or run by two processes at once changes no figure. While ClickHouse is away
+ * the counts grow where they are, some 50 numbers an hour and courier.
+ */
+import type { ClickHouseClient } from "@clickhouse/client";
+import type { Log } from "#core/log.ts";
+import type { Redis } from "#core/redis/client.ts";
+import {
+  type CourierCount,
+  forgetCourierCounts,
+  readCourierCounts,
+} from "#core/redis/courier-counts.ts";
+import type { Live } from "#core/redis/live.ts";
+
+const EVERY_MS = 2_000;
+
+export interface DrainDeps {
+  readonly redis: Redis;
+  readonly live: Live;
+  readonly log: Log;
+  /** @throws while ClickHouse is away */
+  readonly clickhouse: () => Promise<ClickHouseClient>;
+}
+
+/** One pass. @throws while Redis or ClickHouse is away */
+export async function drainCounts({ redis, live, clickhouse }: Omit<DrainDeps, "log">) {
+  const counts = await readCourierCounts(redis);
+  if (counts.length === 0) return;
+  const client = await clickhouse();
+  await client.insert({
+    table: "event_outcomes",
+    values: counts.map(outcomeRow),
+    format: "JSONEachRow",
+  });
+  await forgetCourierCounts(redis, counts, live.now());
+}
+
+function outcomeRow({ hour, ...rest }: CourierCount) {
+  return { hour: hour * 3_600, ...rest };
+}
+
+/** @returns ends the passes */
+export function startDraining(deps: DrainDeps): () => Promise<void> {
+  let stopping = false;
+  let wake = () => {};
+
+  async function pass(): Promise<void> {
+    try {
+      await drainCounts(deps);
+    } catch (error) {
+      deps.log.warn({ reason: (error as Error).message }, "courier counts wait for their store");
+    }
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopping) {
+      await pass();
+      const rest = Promise.withResolvers<void>();
+      const timer = setTimeout(rest.resolve, EVERY_MS);
+      wake = rest.resolve;
+      if (!stopping) await rest.promise;
+      clearTimeout(timer);
+    }
+  }
+
+  const running = loop();
+  return async () => {
+    stopping = true;
+    wake();
+    await running;
+  };
+}

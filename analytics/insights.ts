@@ -1,0 +1,301 @@
+/**
+ * What operators and the data team ask: lanes in full, provinces, trends, carrier quality. Over raw rows; cells too small
+ * for merchants are shown, since these answers do not leave the house.
+ */
+import type { ClickHouseClient } from "@clickhouse/client";
+import type { Config } from "#core/config.ts";
+import { capPrefixOf } from "#core/domain/cap-prefix.ts";
+import {
+  type DayCounts,
+  type DayInterval,
+  meanDays,
+  medianInterval,
+  percentileDays,
+  sampleSize,
+} from "#core/domain/day-counts.ts";
+import { type Grain, MIN_SAMPLE, windowStart } from "#core/domain/lane.ts";
+import { isSilent } from "#core/domain/silence.ts";
+import { Problem } from "#core/problem.ts";
+import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
+import {
+  type CellsQuery,
+  type DayMap,
+  dayCounts,
+  finestCell,
+  type LaneCell,
+  readCells,
+} from "./lane-cells.ts";
+import brokenRulesSql from "./queries/broken-rules.sql" with { type: "text" };
+import carrierQualitySql from "./queries/carrier-quality.sql" with { type: "text" };
+import provincesSql from "./queries/provinces.sql" with { type: "text" };
+import silenceSql from "./queries/silence.sql" with { type: "text" };
+import trendSql from "./queries/trend.sql" with { type: "text" };
+import { openSqlDoor, type SqlDoor } from "./sql-door.ts";
+
+/** Hours that are judged together, and weeks that they are compared with. */
+const SILENCE_HOURS = 3;
+const SILENCE_WEEKS = 8;
+const HOUR_SECONDS = 3_600;
+/** Answers over the whole table are kept for a minute, at most so many. */
+const KEPT_MS = 60_000;
+const KEPT_LIMIT = 200;
+/** Questions waiting for their answer; one more is refused at once. */
+const WAITING_LIMIT = 50;
+
+/** A courier on a lane; days are calendar days. */
+export interface LaneInsight {
+  readonly courier: string;
+  readonly grain: Grain;
+  readonly leads: DayCounts;
+  readonly deliveries: number;
+  /** Shown to merchants. */
+  readonly isPublic: boolean;
+  readonly leadMedian: number | null;
+  readonly leadMedianInterval: DayInterval | null;
+  readonly leadMean: number | null;
+  readonly leadP90: number | null;
+  readonly transitMedian: number | null;
+  readonly troubleShare: number;
+}
+
+export interface ProvinceInsight {
+  /** First two digits of the destination CAP. */
+  readonly prefix: string;
+  readonly provinces: string;
+  readonly deliveries: number;
+  readonly leadMedian: number;
+  readonly leadMean: number;
+  readonly troubleShare: number;
+}
+
+export interface TrendInsight {
+  readonly courier: string;
+  /** First day of the month. */
+  readonly month: string;
+  readonly deliveries: number;
+  readonly leadMedian: number;
+  readonly leadMean: number;
+}
+
+/** Shares are null where there is nothing to have a share of; delays in seconds. */
+export interface CarrierQuality {
+  readonly courier: string;
+  readonly facts: number;
+  readonly delayP50: number | null;
+  readonly delayP95: number | null;
+  readonly outOfOrderShare: number | null;
+  readonly unmappedShare: number | null;
+  readonly received: number;
+  readonly duplicateShare: number | null;
+  readonly invalidShare: number | null;
+  readonly unknownTrackingShare: number | null;
+  readonly brokenRules: readonly { readonly rule: string; readonly events: number }[];
+}
+
+export interface Silence {
+  readonly courier: string;
+  /** Events in the last full hours. */
+  readonly seen: number;
+  /** What the same hours of the week brought on average; 0 in a courier's first week. */
+  readonly expected: number;
+  /** Weeks the average is made of. */
+  readonly weeks: number;
+  readonly silent: boolean;
+  /** UTC milliseconds: the begin of the last hour with events. */
+  readonly lastHourMs: number;
+}
+
+/** Questions throw `Problem` 503 ANALYTICS_UNAVAILABLE while ClickHouse is away. */
+export interface Insights {
+  lane(query: Omit<CellsQuery, "couriers">): Promise<LaneInsight[]>;
+  /** @param courier empty = all */
+  provinces(courier: string, nowMs: number): Promise<ProvinceInsight[]>;
+  /** @param destCap empty = all of Italy */
+  trend(destCap: string, nowMs: number): Promise<TrendInsight[]>;
+  quality(sinceMs: number, untilMs: number): Promise<CarrierQuality[]>;
+  silence(nowMs: number): Promise<Silence[]>;
+  readonly sql: SqlDoor;
+  close(): Promise<void>;
+}
+
+/** Does not fail while ClickHouse is away. */
+export function openInsights(config: Config): Insights {
+  const store = keepClickhouse(() => openClickhouse(config, "survey"));
+  const sql = openSqlDoor(config);
+  const kept = new Map<string, { readonly untilMs: number; readonly rows: readonly unknown[] }>();
+  let waiting = 0;
+
+  async function ask<T>(work: (client: ClickHouseClient) => Promise<T[]>): Promise<T[]> {
+    if (waiting >= WAITING_LIMIT) throw unavailable();
+    waiting += 1;
+    try {
+      return await work(await store.client());
+    } catch (error) {
+      if (clickhouseErrorType(error) === "UNKNOWN_TABLE") return [];
+      throw unavailable();
+    } finally {
+      waiting -= 1;
+    }
+  }
+
+  function rows<T>(query: string, params: Record<string, unknown>): Promise<T[]> {
+    return ask(async (client) => {
+      const answer = await client.query({ query, query_params: params, format: "JSONEachRow" });
+      return answer.json<T>();
+    });
+  }
+
+  async function keptRows<T>(query: string, params: Record<string, unknown>): Promise<T[]> {
+    const name = JSON.stringify([query, params]);
+    const known = kept.get(name);
+    if (known && known.untilMs > performance.now()) return known.rows as T[];
+    const found = await rows<T>(query, params);
+    if (kept.size >= KEPT_LIMIT) kept.clear();
+    kept.set(name, { untilMs: performance.now() + KEPT_MS, rows: found });
+    return found;
+  }
+
+  return {
+    async lane(query) {
+      const cells = await ask((client) => readCells(client, { ...query, couriers: [] }));
+      return [...Map.groupBy(cells, ({ courier }) => courier).values()]
+        .flatMap((own) => laneInsight(own) ?? [])
+        .sort(fastestFirst);
+    },
+    async provinces(courier, nowMs) {
+      const params = { courier, since: windowStart(nowMs) };
+      return (await keptRows<ProvinceRow>(provincesSql, params)).map(provinceInsight);
+    },
+    async trend(destCap, nowMs) {
+      const found = await keptRows<TrendRow>(trendSql, { destCap, since: windowStart(nowMs) });
+      return found.map(({ courier, month, leads }) => ({ courier, month, ...summary(leads) }));
+    },
+    async quality(sinceMs, untilMs) {
+      const params = { since: Math.floor(sinceMs / 1000), until: Math.ceil(untilMs / 1000) };
+      const found = await rows<QualityRow>(carrierQualitySql, params);
+      const broken = await rows<BrokenRule>(brokenRulesSql, params);
+      const byCourier = Map.groupBy(broken, ({ courier }) => courier);
+      return found.map((row) => quality(row, byCourier.get(row.courier) ?? []));
+    },
+    async silence(nowMs) {
+      const until = Math.floor(nowMs / 1000 / HOUR_SECONDS) * HOUR_SECONDS;
+      const params = { until, hours: SILENCE_HOURS, weeks: SILENCE_WEEKS };
+      return (await rows<SilenceRow>(silenceSql, params)).map(
+        ({ lastHour, compared_hours: _, ...row }) => ({
+          ...row,
+          silent: isSilent(row.expected, row.seen),
+          lastHourMs: lastHour * 1000,
+        }),
+      );
+    },
+    sql,
+    async close() {
+      await Promise.all([store.close(), sql.close()]);
+    },
+  };
+}
+
+function unavailable(): Problem {
+  return new Problem(503, "ANALYTICS_UNAVAILABLE", "ClickHouse is away just now.", {
+    headers: { "retry-after": "5" },
+  });
+}
+
+/** The finest grain with a sample of 20, else the coarsest there is. */
+function laneInsight(cells: readonly LaneCell[]): LaneInsight | null {
+  const cell = finestCell(cells) ?? cells.find(({ grain }) => grain === "cap");
+  if (!cell) return null;
+  const { courier, grain, leads, transits, troubles } = cell;
+  const deliveries = sampleSize(leads);
+  return {
+    courier,
+    grain,
+    leads,
+    deliveries,
+    isPublic: deliveries >= MIN_SAMPLE,
+    leadMedian: percentileDays(leads, 50),
+    leadMedianInterval: medianInterval(leads),
+    leadMean: meanDays(leads),
+    leadP90: percentileDays(leads, 90),
+    transitMedian: percentileDays(transits, 50),
+    troubleShare: troubles / deliveries,
+  };
+}
+
+function fastestFirst(one: LaneInsight, other: LaneInsight): number {
+  return (
+    Number(other.isPublic) - Number(one.isPublic) ||
+    (one.leadMedian ?? 0) - (other.leadMedian ?? 0) ||
+    (one.leadMean ?? 0) - (other.leadMean ?? 0) ||
+    (one.courier < other.courier ? -1 : 1)
+  );
+}
+
+interface ProvinceRow {
+  readonly prefix: string;
+  readonly troubles: number;
+  readonly leads: DayMap;
+}
+
+interface TrendRow {
+  readonly courier: string;
+  readonly month: string;
+  readonly leads: DayMap;
+}
+
+function provinceInsight({ prefix, troubles, leads }: ProvinceRow): ProvinceInsight {
+  const provinces = capPrefixOf(`${prefix}999`)?.provinces ?? "not in use";
+  const figures = summary(leads);
+  return { prefix, provinces, ...figures, troubleShare: troubles / figures.deliveries };
+}
+
+function summary(leads: DayMap) {
+  const counts = dayCounts(leads);
+  return {
+    deliveries: sampleSize(counts),
+    leadMedian: percentileDays(counts, 50) ?? 0,
+    leadMean: meanDays(counts) ?? 0,
+  };
+}
+
+interface QualityRow {
+  readonly courier: string;
+  readonly facts: number;
+  readonly delayP50: number;
+  readonly delayP95: number;
+  readonly outOfOrder: number;
+  readonly unmapped: number;
+  readonly received: number;
+  readonly duplicate: number;
+  readonly invalid: number;
+  readonly unknownTracking: number;
+}
+
+interface BrokenRule {
+  readonly courier: string;
+  readonly rule: string;
+  readonly events: number;
+}
+
+interface SilenceRow extends Omit<Silence, "silent" | "lastHourMs"> {
+  readonly lastHour: number;
+  readonly compared_hours: number;
+}
+
+function quality(row: QualityRow, broken: readonly BrokenRule[]): CarrierQuality {
+  const { courier, facts, received } = row;
+  const share = (part: number, whole: number) => (whole === 0 ? null : part / whole);
+  return {
+    courier,
+    facts,
+    delayP50: facts === 0 ? null : row.delayP50,
+    delayP95: facts === 0 ? null : row.delayP95,
+    outOfOrderShare: share(row.outOfOrder, facts),
+    unmappedShare: share(row.unmapped, facts),
+    received,
+    duplicateShare: share(row.duplicate, received),
+    invalidShare: share(row.invalid, received),
+    unknownTrackingShare: share(row.unknownTracking, received),
+    brokenRules: broken.map(({ rule, events }) => ({ rule, events })),
+  };
+}
