@@ -1,38 +1,59 @@
 /** The whole merchant API on one page: document 1 and the operator's probes. */
 import { Elysia } from "elysia";
+import { addressCheckRoute } from "#api/addresses/check.ts";
 import { tokenRoute } from "#api/auth/token.ts";
 import { deliveryTimesRoute } from "#api/couriers/delivery-times.ts";
 import { efficiencyIndexRoute } from "#api/couriers/efficiency-index.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { errorResponse } from "#api/error-response.ts";
+import { jobRoute } from "#api/jobs/job.ts";
+import { confirmLabelsRoute } from "#api/labels/confirm.ts";
+import { createLabelRoute } from "#api/labels/create.ts";
+import { openApiRoute } from "#api/openapi/document.ts";
+import { orderRoute } from "#api/orders/detail.ts";
+import { ordersRoute } from "#api/orders/list.ts";
+import { parcelsRoute } from "#api/parcels/collection.ts";
+import { parcelRoute } from "#api/parcels/parcel.ts";
+import { sandboxRoute } from "#api/sandbox/sandbox.ts";
 import { createRoute } from "#api/shipments/create.ts";
 import { detailRoute } from "#api/shipments/detail.ts";
+import { importRoute } from "#api/shipments/import.ts";
+import { notifyRoute } from "#api/shipments/notify.ts";
 import { searchRoute } from "#api/shipments/search.ts";
+import { stockReleaseRoute } from "#api/shipments/stock-release.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { ops } from "#core/http/ops.ts";
-import { requestSeconds } from "#core/metrics.ts";
+import { requestMetrics } from "#core/http/request-metrics.ts";
 import { Problem } from "#core/problem.ts";
 
 export function createApiApp(deps: ApiDeps) {
   const { redis, log } = deps;
-  const startedAt = new WeakMap<Request, number>();
   const app = new Elysia()
-    .onRequest(({ request }) => void startedAt.set(request, performance.now()))
-    .onError(({ code, error, request }) =>
-      errorResponse(
-        code === "NOT_FOUND" ? noRoute(app.routes, request) : toProblem(error, redis, log),
-      ),
-    )
-    .onAfterResponse(({ request, set }) => {
-      const seconds = (performance.now() - (startedAt.get(request) ?? performance.now())) / 1000;
-      const status = `${String(set.status ?? 200).slice(0, 1)}xx`;
-      requestSeconds.observe({ role: "api", status }, seconds);
+    .onError(({ code, error, request, set }) => {
+      const problem =
+        code === "NOT_FOUND" ? noRoute(app.routes, request) : toProblem(error, redis, log);
+      set.status = problem.status;
+      return errorResponse(problem);
     })
+    .use(requestMetrics("api"))
     .use(ops(redis))
+    .use(openApiRoute())
     .use(tokenRoute(deps))
     .use(createRoute(deps))
     .use(searchRoute(deps))
     .use(detailRoute(deps))
+    .use(importRoute(deps))
+    .use(stockReleaseRoute(deps))
+    .use(notifyRoute(deps))
+    .use(jobRoute(deps))
+    .use(sandboxRoute(deps))
+    .use(ordersRoute(deps))
+    .use(orderRoute(deps))
+    .use(parcelsRoute(deps))
+    .use(parcelRoute(deps))
+    .use(addressCheckRoute(deps))
+    .use(createLabelRoute(deps))
+    .use(confirmLabelsRoute(deps))
     .use(deliveryTimesRoute(deps))
     .use(efficiencyIndexRoute(deps));
   return app;

@@ -2,13 +2,15 @@
 import type { Fault } from "#core/domain/fault.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 
-/** `{status, code, message}` with `X-Error-Message`; validation failures are RFC 7807 problem documents. */
+/** `{status, code, message}`; validation failures and label errors are RFC 7807 problem documents. */
 export function errorResponse(problem: Problem): Response {
-  if (problem.status === 422) return problemResponse(problem);
   const { status, code, detail, members, headers } = problem;
+  if (status === 422 || problem.asDocument) return problemResponse(problem);
+  // Header values are Latin-1 at the most.
+  const told = { "x-error-message": detail.replaceAll(/[^\x20-\x7e]/g, "?") };
   return Response.json(
     { status, code, message: detail, ...members },
-    { status, headers: { "x-error-message": detail, ...headers } },
+    { status, headers: { ...told, ...headers } },
   );
 }
 

@@ -2,16 +2,24 @@
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
 import { BODY_LIMIT_BYTES } from "#api/read-json.ts";
+import type { Config } from "#core/config.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 
 /** Above our own limit, so that a body too large is answered by our error body and not by the server's. */
 const SERVER_BODY_LIMIT_BYTES = 4 * BODY_LIMIT_BYTES;
 const IDLE_SECONDS = 30;
 
-export async function startApi(runtime: Runtime): Promise<Running> {
-  const { config, log } = runtime;
+/** @param started tells the panel's address where its port is one that was free */
+export async function startApi(
+  runtime: Runtime,
+  started: readonly Running[] = [],
+): Promise<Running> {
+  const { log } = runtime;
+  const config = withPanel(runtime.config, started);
   const benchmarks = await openBenchmarks(config);
-  const app = createApiApp({ ...runtime, benchmarks }).listen({
+  const app = createApiApp({ ...runtime, config, benchmarks }).listen({
+    // Two processes on one port would share it silently.
+    reusePort: false,
     port: config.ports.api,
     hostname: config.host,
     maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
@@ -27,6 +35,13 @@ export async function startApi(runtime: Runtime): Promise<Running> {
       await benchmarks.close();
     },
   };
+}
+
+/** Slips are served by the panel; a port 0 in their address would lead nowhere. */
+function withPanel(config: Config, started: readonly Running[]): Config {
+  const panel = started.find(({ name }) => name === "panel")?.url;
+  if (!panel || !config.publicUrl.endsWith(":0")) return config;
+  return { ...config, publicUrl: panel };
 }
 
 if (import.meta.main) await runRoles(process.env, [startApi]);

@@ -1,31 +1,28 @@
 /** `POST /v2/couriers/delivery-times` (document 1, "Couriers"): anonymous, network-wide delivery times of a lane. */
-import { Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import type { CourierTimes } from "#analytics/benchmarks.ts";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
+import { freshness } from "./freshness.ts";
 import { LaneRequest, laneQuery, laneView } from "./lane-request.ts";
 
-const DeliveryTimesRequest = Type.Object({
-  ...LaneRequest.properties,
-  detail: Type.Optional(Type.Union([Type.Literal("summary"), Type.Literal("full")])),
-});
-const checker = TypeCompiler.Compile(DeliveryTimesRequest);
+const checker = TypeCompiler.Compile(LaneRequest);
 
 export function deliveryTimesRoute(deps: ApiDeps) {
   const { benchmarks, live } = deps;
+  const asOf = freshness(deps);
   return new Elysia().use(authenticated(deps)).post(
     "/v2/couriers/delivery-times",
     async ({ request, caller }) => {
       const body = await readChecked(request, checker);
       const query = laneQuery(body, caller, live.now());
+      const isFull = body.detail === "full";
+      const fresh = isFull ? { asOf: await asOf() } : {};
       const times = await benchmarks.deliveryTimes(query);
-      return {
-        ...laneView(query),
-        ...(body.detail === "full" ? fullView(times) : summaryView(times)),
-      };
+      const answer = isFull ? fullView(times) : summaryView(times);
+      return { ...laneView(query), ...fresh, ...answer };
     },
     { scope: "delivery-times:read", parse: "none" },
   );
@@ -73,6 +70,8 @@ function fullView(times: readonly CourierTimes[]) {
       transitP90: row.transitP90,
       sampleSize: row.sampleSize,
       transitSampleSize: row.transitSampleSize,
+      leadMedianInterval: row.leadMedianInterval,
+      transitMedianInterval: row.transitMedianInterval,
     })),
   };
 }

@@ -5,18 +5,23 @@ import type { CourierEfficiency } from "#analytics/benchmarks.ts";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
+import { freshness } from "./freshness.ts";
 import { LaneRequest, laneQuery, laneView } from "./lane-request.ts";
 
 const checker = TypeCompiler.Compile(LaneRequest);
 
 export function efficiencyIndexRoute(deps: ApiDeps) {
   const { benchmarks, live } = deps;
+  const asOf = freshness(deps);
   return new Elysia().use(authenticated(deps)).post(
     "/v2/couriers/efficiency-index",
     async ({ request, caller }) => {
-      const query = laneQuery(await readChecked(request, checker), caller, live.now());
+      const body = await readChecked(request, checker);
+      const query = laneQuery(body, caller, live.now());
+      const isFull = body.detail === "full";
+      const fresh = isFull ? { asOf: await asOf() } : {};
       const rows = await benchmarks.efficiencyIndex(query);
-      return { ...laneView(query), ranking: rows.map(rowView) };
+      return { ...laneView(query), ...fresh, ranking: rows.map(isFull ? fullRowView : rowView) };
     },
     { scope: "efficiency-index:read", parse: "none" },
   );
@@ -38,4 +43,8 @@ function rowView(row: CourierEfficiency) {
     weightBand,
     sampleSize,
   };
+}
+
+function fullRowView(row: CourierEfficiency) {
+  return { ...rowView(row), medianInterval: row.medianInterval };
 }

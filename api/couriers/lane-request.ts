@@ -19,6 +19,7 @@ export const LaneRequest = Type.Object({
   ),
   weightKg: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
   originCap: Type.Optional(cap),
+  detail: Type.Optional(Type.Union([Type.Literal("summary"), Type.Literal("full")])),
 });
 export type LaneRequest = Static<typeof LaneRequest>;
 

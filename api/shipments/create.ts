@@ -5,6 +5,7 @@ import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
 import { CreateBody, type ShipmentInput } from "#core/domain/shipment.ts";
+import { trackingUrl } from "#core/domain/tracking-link.ts";
 import { createItems, type ItemOutcome } from "#core/redis/create-items.ts";
 
 const checker = TypeCompiler.Compile(CreateBody);
@@ -25,16 +26,22 @@ export function createRoute(deps: ApiDeps) {
           totalSuccess: created,
           totalFailed: outcomes.length - created,
         },
-        items: shipments.map((input, at) => itemView(input, outcomes[at])),
+        items: shipments.map((input, at) => itemView(input, outcomes[at], configuration.publicUrl)),
       };
     },
     { scope: "shipments:write", parse: "none" },
   );
 }
 
-function itemView({ trackingNumber }: ShipmentInput, outcome: ItemOutcome | undefined) {
+function itemView(
+  { trackingNumber }: ShipmentInput,
+  outcome: ItemOutcome | undefined,
+  publicUrl: string,
+) {
   if (outcome?.kind === "created") {
-    return { status: "success", trackingNumber, id: outcome.id, trackingUrl: null };
+    const { id, trackingToken } = outcome;
+    const url = trackingUrl(publicUrl, id, trackingToken);
+    return { status: "success", trackingNumber, id, trackingUrl: url };
   }
   const errors = outcome?.errors ?? [];
   return { status: "error", trackingNumber, id: null, trackingUrl: null, errors };

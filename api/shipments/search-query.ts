@@ -5,7 +5,7 @@ import { isCalendarDate, parseRomeDateTime } from "#core/domain/rome-time.ts";
 import { isStatus, STATUSES, type Status } from "#core/domain/status.ts";
 import type { SortOrder } from "#core/redis/index-ranges.ts";
 import type { ExactField } from "#core/redis/keys.ts";
-import type { ShipmentQuery } from "#core/redis/search.ts";
+import type { ShipmentQuery } from "#core/redis/shipment-query.ts";
 
 export interface Search {
   readonly scope: "channel" | "company";

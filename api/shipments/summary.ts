@@ -2,13 +2,9 @@
 import { type ShipmentSummary, shipmentSummary } from "#core/domain/shipment-view.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { StoredShipment } from "#core/redis/shipments.ts";
+import { viewNames } from "#core/redis/view-names.ts";
 
-export function summaryOf(
-  { record, state, statusUpdatedAtMs }: StoredShipment,
-  { couriers, statusDetails }: Configuration,
-): ShipmentSummary {
-  return shipmentSummary(record, state, statusUpdatedAtMs, {
-    courierName: couriers.get(record.courier)?.name ?? record.courier,
-    statusDetail: statusDetails.get(state.pair.detail),
-  });
+export function summaryOf(shipment: StoredShipment, configuration: Configuration): ShipmentSummary {
+  const { record, state, statusUpdatedAtMs } = shipment;
+  return shipmentSummary(record, state, statusUpdatedAtMs, viewNames(shipment, configuration));
 }

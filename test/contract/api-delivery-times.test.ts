@@ -132,6 +132,8 @@ describe("full", () => {
         transitP90: 1,
         sampleSize: 25,
         transitSampleSize: 25,
+        leadMedianInterval: { low: 1, high: 1 },
+        transitMedianInterval: { low: 1, high: 1 },
       },
       expect.objectContaining({ position: 2, courierCode: "BRT_ITA", transitSampleSize: 10 }),
       {
@@ -148,9 +150,20 @@ describe("full", () => {
         transitP90: null,
         sampleSize: expect.any(Number),
         transitSampleSize: expect.any(Number),
+        leadMedianInterval: null,
+        transitMedianInterval: null,
       },
     ]);
   });
+});
+
+test("full answers say as of when they are, with an offset; what came before that moment counts", async () => {
+  const before = api.runtime.live.now();
+  const { body } = await ask({ destCap: "00184", detail: "full" });
+  expect(body.asOf).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+0[12]:00$/);
+  expect(Date.parse(body.asOf)).toBeLessThanOrEqual(api.runtime.live.now());
+  expect(Date.parse(body.asOf)).toBeGreaterThan(before - 2_000);
+  expect((await ask({ destCap: "00184" })).body).not.toHaveProperty("asOf");
 });
 
 describe("422", () => {

@@ -106,6 +106,17 @@ test("couriers are ranked best first and those without data follow with null ran
   });
 });
 
+test("the full answer adds as of when it is and the interval of the median", async () => {
+  const answer = await ask({ destCap: "00184", couriers: ["GLS_ITA", "SDA_ITA"], detail: "full" });
+  expect(await answer.json()).toMatchObject({
+    asOf: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*\+0[12]:00$/),
+    ranking: [
+      { courierCode: "GLS_ITA", medianInterval: { low: 1, high: 1 } },
+      { courierCode: "SDA_ITA", medianInterval: null },
+    ],
+  });
+});
+
 test("without couriers the shipping-enabled ones of the channel are compared", async () => {
   const answer = await ask({ destCap: "00184", weightKg: 2.5 });
   const body = (await answer.json()) as { ranking: { courierCode: string }[] };

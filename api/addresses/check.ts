@@ -1,0 +1,86 @@
+/** `POST /v2/addresses/check` (document 1, "Addresses"): always 200 for what was accepted, and billed once. */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
+import { readChecked } from "#api/read-json.ts";
+import type { Config } from "#core/config.ts";
+import {
+  AddressCheckRequest,
+  type AddressCheckView,
+  type CheckedAddress,
+  type Match,
+} from "#core/domain/address-check.ts";
+import { isNational } from "#core/domain/label-carrier.ts";
+import { Problem } from "#core/problem.ts";
+import { countAddressCheck } from "#core/redis/address-checks.ts";
+import { gazetteer, matchOffline } from "./gazetteer.ts";
+import { matchByNominatim } from "./nominatim.ts";
+import { matchByRegistry } from "./registry-provider.ts";
+
+const checker = TypeCompiler.Compile(AddressCheckRequest);
+
+type Provider = AddressCheckView["provider"];
+
+export function addressCheckRoute(deps: ApiDeps) {
+  const { config, redis, live } = deps;
+  return new Elysia().use(authenticated(deps)).post(
+    "/v2/addresses/check",
+    async ({ request, caller }): Promise<AddressCheckView> => {
+      checkEnabled(caller);
+      const { provider = "geocoder", ...body } = await readChecked(request, checker);
+      const { state = null, postcode = null, country = "IT" } = body;
+      const address = { ...body, state, postcode, country };
+      if (provider === "national-carrier") checkServed(config, caller, address);
+      const answer = await match(config, provider, address);
+      if (answer.kind !== "ok") throw away(answer);
+      // An answer that cannot be counted is not given: accepted and billed are the same requests.
+      const { company, channel } = caller;
+      await countAddressCheck(redis, { companyId: company.id, channelId: channel.id }, live.now());
+      return { provider, ...answer.value };
+    },
+    { scope: null, parse: "none" },
+  );
+}
+
+/** @throws {Problem} 403 */
+function checkEnabled({ company, channel }: Caller): void {
+  if (!company.products.includes("checkAddress")) {
+    const detail = "The company does not own the product checkAddress.";
+    throw new Problem(403, "PRODUCT_NOT_OWNED", detail);
+  }
+  if (!channel.addressCheck) {
+    const detail = "Address check is not enabled on the channel.";
+    throw new Problem(403, "ADDRESS_CHECK_NOT_ENABLED", detail);
+  }
+}
+
+/** The registry knows Italian streets, for channels that ship with its carrier. @throws {Problem} 422 */
+function checkServed(config: Config, { channel }: Caller, { country }: CheckedAddress): void {
+  const ships = [...channel.couriers.values()].some(
+    ({ code, shippingEnabled }) => shippingEnabled && isNational(code, config.nationalCarrier),
+  );
+  const message = !ships
+    ? "The national carrier is not configured on the channel."
+    : "The street registry knows Italian addresses only.";
+  if (ships && country === "IT") return;
+  const violations = [{ path: ships ? "country" : "provider", code: "NOT_ALLOWED", message }];
+  throw new Problem(422, "PROVIDER_CANNOT_SERVE", message, { members: { violations } });
+}
+
+async function match(
+  { geocoderUrl, nationalCarrierUrl }: Config,
+  provider: Provider,
+  address: CheckedAddress,
+): Promise<CarrierAnswer<Match>> {
+  if (provider === "national-carrier") return matchByRegistry(nationalCarrierUrl, address);
+  if (geocoderUrl !== null) return matchByNominatim(geocoderUrl, address);
+  return { kind: "ok", value: matchOffline(address, gazetteer()) };
+}
+
+function away(answer: Exclude<CarrierAnswer<Match>, { readonly kind: "ok" }>): Problem {
+  return answer.kind === "away" && !answer.unreadable
+    ? new Problem(502, "PROVIDER_UNREACHABLE", "The address provider cannot be reached.")
+    : new Problem(502, "PROVIDER_UNREADABLE", "The address provider answered unreadably.");
+}

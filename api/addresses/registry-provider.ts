@@ -1,0 +1,65 @@
+/**
+ * The national carrier's street registry, through its gateway: `POST /addresses` with `{street, city, state, postcode,
+ * country}` -> 2xx `{candidates: [{street, city, state, postcode}], delivery: {deliverable, office, zone} | null}`.
+ */
+import { type Static, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { callGateway } from "#api/gateway.ts";
+import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
+import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/address-check.ts";
+
+const CANDIDATES_LIMIT = 100;
+const text = Type.Optional(Type.Union([Type.String({ maxLength: 255 }), Type.Null()]));
+
+const RegistryAnswer = Type.Object({
+  candidates: Type.Array(Type.Object({ street: text, city: text, state: text, postcode: text }), {
+    maxItems: CANDIDATES_LIMIT,
+  }),
+  delivery: Type.Optional(
+    Type.Union([
+      Type.Object({ deliverable: Type.Boolean(), office: text, zone: text }),
+      Type.Null(),
+    ]),
+  ),
+});
+type RegistryAnswer = Static<typeof RegistryAnswer>;
+const checker = TypeCompiler.Compile(RegistryAnswer);
+
+export async function matchByRegistry(
+  base: string | null,
+  address: CheckedAddress,
+): Promise<CarrierAnswer<Match>> {
+  const call = { method: "POST", path: "/addresses", checker, body: address } as const;
+  const answer = await callGateway(base, call);
+  if (answer.kind === "away") return answer;
+  // What the registry refuses to look up it does not know.
+  if (answer.kind === "refused" || answer.value === null) return { kind: "ok", value: NO_MATCH };
+  return { kind: "ok", value: matchOf(answer.value) };
+}
+
+/** One candidate is the match; several are for the merchant to choose among. */
+function matchOf({ candidates, delivery }: RegistryAnswer): Match {
+  const shown = candidates.map(({ street, city, state, postcode }) => ({
+    street: street ?? null,
+    city: city ?? null,
+    state: state ?? null,
+    postcode: postcode ?? null,
+    country: "IT",
+  }));
+  const [only] = shown;
+  if (!only) return NO_MATCH;
+  const isOne = shown.length === 1;
+  return {
+    match: { status: isOne ? "MATCHED" : "PARTIAL", level: "STREET" },
+    address: isOne ? only : null,
+    coordinates: null,
+    delivery: delivery
+      ? {
+          deliverable: delivery.deliverable,
+          office: delivery.office ?? null,
+          zone: delivery.zone ?? null,
+        }
+      : null,
+    candidates: shown,
+  };
+}

@@ -1,0 +1,35 @@
+/**
+ * `asOf` of the full answers: every event that was answered ACCEPTED before this moment counts in the figures. Looked up
+ * before the figures are read.
+ */
+import type { ApiDeps } from "#api/deps.ts";
+import { romeIso } from "#core/domain/rome-time.ts";
+import { readLags } from "#core/redis/streams.ts";
+
+/** How far the logs are behind is looked up at most once in so long. */
+const KEPT_MS = 1_000;
+/** What an event goes through before it counts. */
+const GROUPS: ReadonlySet<string> = new Set(["track", "analytics"]);
+
+/** @returns ISO 8601 with offset, never later than the truth */
+export function freshness({ redis, live }: Pick<ApiDeps, "redis" | "live">) {
+  let known = { untilMs: 0, asOf: Promise.resolve("") };
+
+  async function look(): Promise<string> {
+    const nowMs = live.now();
+    const lags = (await readLags(redis)).filter(({ group }) => GROUPS.has(group));
+    const behindMs = Math.max(0, ...lags.map(({ seconds }) => seconds * 1000));
+    return romeIso(Math.floor(nowMs - behindMs));
+  }
+
+  return async (): Promise<string> => {
+    if (performance.now() >= known.untilMs) {
+      const asOf = look();
+      known = { untilMs: performance.now() + KEPT_MS, asOf };
+      asOf.catch(() => {
+        known = { untilMs: 0, asOf: Promise.resolve("") };
+      });
+    }
+    return known.asOf;
+  };
+}

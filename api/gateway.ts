@@ -1,0 +1,99 @@
+/**
+ * Calls of carriers and geocoders over HTTP, with what their outcome says about whether they did what they were asked.
+ * 400, 409 and 422 with `{message}` are refusals; other answers mean that the other side is away. Below 500 it has surely
+ * done nothing.
+ */
+import type { Static, TSchema } from "@sinclair/typebox";
+import type { TypeCheck } from "@sinclair/typebox/compiler";
+import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
+
+/** Less than our own callers wait. */
+export const GATEWAY_LIMIT_MS = 10_000;
+/** 99 labels of some 100 KB each. */
+const ANSWER_LIMIT_BYTES = 16 * 1024 * 1024;
+const MESSAGE_LENGTH = 500;
+const REFUSALS = [400, 409, 422];
+/** Codes of connections that never came to be. */
+const NOT_CONNECTED = /ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENOTFOUND|EAI_AGAIN/;
+
+export interface GatewayCall<T extends TSchema> {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly checker: TypeCheck<T>;
+  readonly body?: object;
+  readonly key?: string;
+}
+
+/** @returns `ok` with null for a GET of what does not exist */
+export async function callGateway<T extends TSchema>(
+  base: string | null,
+  call: GatewayCall<T>,
+): Promise<CarrierAnswer<Static<T> | null>> {
+  if (base === null) return { kind: "away", unreadable: false, called: false };
+  const { method, path, body, key, checker } = call;
+  let status: number;
+  let text: string;
+  try {
+    const response = await fetch(`${base.replace(/\/+$/, "")}${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body) }),
+      headers: {
+        accept: "application/json",
+        ...(body && { "content-type": "application/json" }),
+        ...(key !== undefined && { "idempotency-key": key }),
+      },
+      redirect: "manual",
+      signal: AbortSignal.timeout(GATEWAY_LIMIT_MS),
+    });
+    status = response.status;
+    text = await readBounded(response);
+  } catch (error) {
+    return { kind: "away", unreadable: false, called: !isNotConnected(error) };
+  }
+  const answer = parse(text);
+  if (status >= 200 && status < 300) {
+    return checker.Check(answer)
+      ? { kind: "ok", value: answer }
+      : { kind: "away", unreadable: true, called: true };
+  }
+  if (method === "GET" && status === 404) return { kind: "ok", value: null };
+  if (REFUSALS.includes(status)) return { kind: "refused", message: messageOf(answer) };
+  return { kind: "away", unreadable: status < 500, called: status >= 500 };
+}
+
+function isNotConnected(error: unknown): boolean {
+  return error instanceof Error && NOT_CONNECTED.test(String((error as { code?: unknown }).code));
+}
+
+function messageOf(answer: unknown): string {
+  const { message } = (answer ?? {}) as { readonly message?: unknown };
+  return typeof message === "string" && message !== ""
+    ? message.slice(0, MESSAGE_LENGTH)
+    : "The carrier refused without a reason.";
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is longer is no answer of the contract. */
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = response.body?.getReader();
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.byteLength;
+    if (size > ANSWER_LIMIT_BYTES) {
+      await reader.cancel();
+      return "";
+    }
+    chunks.push(value);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,63 @@
+/** `GET /v2/jobs/{jobId}` (document 1, "Jobs"): jobs are private to the channel and kept 30 days. */
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { authenticated } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import { ImportResult, importResult } from "#core/domain/import-result.ts";
+import { Problem } from "#core/problem.ts";
+import { type ImportJob, readJob, readJobResult } from "#core/redis/import-jobs.ts";
+import { companyPartition } from "#core/redis/keys.ts";
+import { readParcelJob } from "#core/redis/parcel-jobs.ts";
+import { parcelJobView } from "./parcel-job-view.ts";
+
+const text = Type.Union([Type.String(), Type.Null()]);
+
+export const JobView = Type.Object({
+  jobId: Type.String(),
+  type: Type.String(),
+  status: Type.Union(
+    ["pending", "processing", "completed", "failed"].map((name) => Type.Literal(name)),
+  ),
+  totalItems: Type.Integer(),
+  processedItems: Type.Integer(),
+  failedItems: Type.Integer(),
+  result: Type.Union([ImportResult, Type.Null()]),
+  error: text,
+  createdAt: Type.String({ description: "ISO 8601" }),
+  completedAt: text,
+});
+type JobView = Static<typeof JobView>;
+
+const ID_FORM = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export function jobRoute(deps: ApiDeps) {
+  const { redis, live } = deps;
+  return new Elysia().use(authenticated(deps)).get(
+    "/v2/jobs/:jobId",
+    async ({ params, caller: { channel, configuration } }) => {
+      const partition = companyPartition(channel.companyId);
+      const jobId = ID_FORM.test(params.jobId) ? params.jobId : "none";
+      const job = await readJob(redis, partition, jobId, live.now());
+      if (job?.channelId !== channel.id) {
+        const parcels = await readParcelJob(redis, channel.companyId, jobId);
+        if (parcels?.channelId === channel.id) return parcelJobView(parcels);
+        throw new Problem(404, "JOB_NOT_FOUND", "There is no such job.");
+      }
+      if (job.status === "processing") return jobView(job, null);
+      const { successes, errors } = await readJobResult(redis, partition, jobId);
+      const { publicUrl } = configuration;
+      return jobView(job, importResult(successes, errors, job.totalItems, publicUrl));
+    },
+    { scope: "jobs:read" },
+  );
+}
+
+function jobView(job: ImportJob, result: ImportResult | null): JobView {
+  const { jobId, status, totalItems, processedItems, failedItems, error } = job;
+  return {
+    ...{ jobId, type: "shipments_import", status, totalItems, processedItems, failedItems },
+    ...{ result, error },
+    createdAt: new Date(job.createdAtMs).toISOString(),
+    completedAt: job.completedAtMs === null ? null : new Date(job.completedAtMs).toISOString(),
+  };
+}

@@ -1,0 +1,44 @@
+/** A creation of parcels as a job (document 1, "Job"): it is done as soon as it is stored. */
+import { type Static, Type } from "@sinclair/typebox";
+import { romeIso } from "#core/domain/rome-time.ts";
+import type { ParcelJob } from "#core/redis/parcel-jobs.ts";
+
+export const ParcelJobView = Type.Object({
+  jobId: Type.String(),
+  type: Type.Literal("parcels_create"),
+  status: Type.Literal("completed"),
+  totalItems: Type.Integer(),
+  processedItems: Type.Integer(),
+  failedItems: Type.Integer(),
+  result: Type.Object({
+    summary: Type.Object({
+      totalRequested: Type.Integer(),
+      totalSuccess: Type.Integer(),
+      totalFailed: Type.Integer(),
+    }),
+    hashes: Type.Array(Type.String(), { description: "of the parcels, in the order given" }),
+  }),
+  error: Type.Null(),
+  createdAt: Type.String({ description: "ISO 8601" }),
+  completedAt: Type.String({ description: "ISO 8601" }),
+});
+
+export function parcelJobView(job: ParcelJob): Static<typeof ParcelJobView> {
+  const { jobId, hashes, createdAtMs } = job;
+  const count = hashes.length;
+  return {
+    jobId,
+    type: "parcels_create",
+    status: "completed",
+    totalItems: count,
+    processedItems: count,
+    failedItems: 0,
+    result: {
+      summary: { totalRequested: count, totalSuccess: count, totalFailed: 0 },
+      hashes: [...hashes],
+    },
+    error: null,
+    createdAt: romeIso(createdAtMs),
+    completedAt: romeIso(createdAtMs),
+  };
+}

@@ -1,0 +1,22 @@
+/** Carriers that labels can be asked of. */
+import type { Caller } from "#api/auth/authenticated.ts";
+import type { Config } from "#core/config.ts";
+import { isGeneric, isNational } from "#core/domain/label-carrier.ts";
+import type { ChannelCourier } from "#core/redis/configuration.ts";
+import { genericCarrier } from "./generic-carrier.ts";
+import type { LabelCarrier } from "./label-carrier.ts";
+import { nationalCarrier } from "./national-carrier.ts";
+
+/** Null: no carrier makes labels under this code, or the channel does not ship with it. */
+export function findCarrier(
+  config: Config,
+  { channel }: Pick<Caller, "channel">,
+  code: string,
+): { readonly carrier: LabelCarrier; readonly courier: ChannelCourier } | null {
+  const courier = channel.couriers.get(code);
+  if (!courier?.shippingEnabled) return null;
+  if (isGeneric(code)) return { carrier: genericCarrier, courier };
+  if (isNational(code, config.nationalCarrier))
+    return { carrier: nationalCarrier(config), courier };
+  return null;
+}

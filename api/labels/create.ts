@@ -1,0 +1,89 @@
+/** `POST /v2/labels` (document 1, "Labels"). */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import { validationFailed } from "#api/error-response.ts";
+import { readChecked } from "#api/read-json.ts";
+import { LabelRequest, type LabelView, labelFaults } from "#core/domain/label.ts";
+import type { Problem } from "#core/problem.ts";
+import type { ChannelCourier } from "#core/redis/configuration.ts";
+import { findCarrier } from "./carriers.ts";
+import { errorLabel } from "./error-label.ts";
+import type { LabelOrder } from "./label-carrier.ts";
+import { asLabelProblem, type Failed, labelProblem, unknownCarrier } from "./label-problem.ts";
+import { type Obtained, obtainLabel, withBoxes } from "./obtain-label.ts";
+
+const checker = TypeCompiler.Compile(LabelRequest);
+const BUSY_RETRY_SECONDS = "5";
+
+export function createLabelRoute(deps: ApiDeps) {
+  const { redis, live } = deps;
+  return new Elysia().use(authenticated(deps)).post(
+    "/v2/labels",
+    async ({ request, caller, set }): Promise<LabelView> => {
+      const body = await readChecked(request, checker).catch((error) => {
+        throw asLabelProblem(error);
+      });
+      const found = findCarrier(deps.config, caller, body.courier);
+      if (!found) throw unknownCarrier();
+      const { carrier, courier } = found;
+      const { boxes } = caller.company;
+      const faults = labelFaults(body, { needsWeight: carrier.needsWeight, boxes });
+      if (faults.length > 0) throw validationFailed(faults);
+      const order = orderOf(withBoxes(body, boxes), caller, courier);
+      const owner = { companyId: caller.company.id, channelId: caller.channel.id };
+      const nowMs = live.now();
+      const obtained = await obtainLabel(redis, { owner, carrier, order, nowMs });
+      if (obtained.kind !== "label") throw await problemOf(obtained, order, courier, nowMs);
+      set.status = obtained.isExisting ? 200 : 201;
+      return labelView(obtained);
+    },
+    { scope: null, parse: "none" },
+  );
+}
+
+function orderOf(
+  request: LabelRequest,
+  { channel, company }: Caller,
+  { labelFormat }: ChannelCourier,
+): Omit<LabelOrder, "id"> {
+  return {
+    request,
+    sender: request.sender ?? channel.sender ?? { businessName: company.name },
+    format: labelFormat,
+    language: company.language,
+  };
+}
+
+async function problemOf(
+  obtained: Exclude<Obtained, { readonly kind: "label" }>,
+  order: Omit<LabelOrder, "id">,
+  courier: ChannelCourier,
+  nowMs: number,
+): Promise<Problem> {
+  if (obtained.kind === "busy") {
+    const detail = "The label is being made by another request.";
+    const headers = { "retry-after": BUSY_RETRY_SECONDS };
+    return labelProblem(423, "LABEL_IN_PROGRESS", detail, {}, headers);
+  }
+  const { status, code, message }: Failed = obtained.failure;
+  if (!courier.errorLabel) return labelProblem(status, code, message);
+  const { request, language, format } = order;
+  const sheet = await errorLabel({ request, message, language, format, nowMs });
+  return labelProblem(status, code, message, { errorLabel: sheet });
+}
+
+function labelView(obtained: Extract<Obtained, { readonly kind: "label" }>): LabelView {
+  const { id, record, labels, isExisting } = obtained;
+  return {
+    id,
+    trackingNumbers: [...record.trackingNumbers],
+    courier: record.courier,
+    reference: record.reference,
+    labels: [...labels],
+    labelFormat: record.labelFormat,
+    extShipmentId: record.extShipmentId,
+    isExisting,
+  };
+}

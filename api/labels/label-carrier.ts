@@ -1,0 +1,42 @@
+/** What every carrier of labels does, whoever it is. */
+import type { LabelFormat, LabelRequest, LabelSender, MadeLabel } from "#core/domain/label.ts";
+import type { Language } from "#core/domain/shipment.ts";
+import type { StoredLabel } from "#core/redis/labels.ts";
+
+export interface LabelOrder {
+  readonly id: number;
+  /** Dimensions of known boxes are filled in. */
+  readonly request: LabelRequest;
+  readonly sender: LabelSender;
+  readonly format: LabelFormat;
+  readonly language: Language;
+}
+
+export type CarrierAnswer<T> =
+  | { readonly kind: "ok"; readonly value: T }
+  | { readonly kind: "refused"; readonly message: string }
+  /** Unreachable or unreadable. `called`: the carrier may have done what it was asked. */
+  | { readonly kind: "away"; readonly unreadable: boolean; readonly called: boolean };
+
+export interface Refusal {
+  readonly labelId: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface Confirmation {
+  readonly courier: string;
+  readonly labels: readonly StoredLabel[];
+  readonly pickupDate: string | null;
+  readonly pickupTime: string | null;
+}
+
+export interface LabelCarrier {
+  /** The national carrier needs parcels or weight. */
+  readonly needsWeight: boolean;
+  make(order: LabelOrder): Promise<CarrierAnswer<MadeLabel>>;
+  /** What an earlier call that nobody heard the end of has made; null = nothing. */
+  recover(order: LabelOrder): Promise<CarrierAnswer<MadeLabel | null>>;
+  /** Confirming a label again is no fault. @returns the labels it refuses */
+  confirm(confirmation: Confirmation): Promise<CarrierAnswer<readonly Refusal[]>>;
+}

@@ -1,0 +1,58 @@
+/** PDF documents with an embedded font that shows Latin, Greek and Cyrillic. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import PDFDocument from "pdfkit";
+
+export type Pdf = InstanceType<typeof PDFDocument>;
+
+/** Millimetres to points. */
+export const mm = (millimetres: number) => (millimetres * 72) / 25.4;
+
+/** 10x15 cm. */
+export const LABEL_SIZE: [number, number] = [mm(100), mm(150)];
+
+const REGULAR = import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans.ttf");
+const BOLD = import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf");
+
+let fonts: { readonly regular: Buffer; readonly bold: Buffer } | undefined;
+
+const read = (url: string) => readFileSync(fileURLToPath(url));
+
+/** @param draw has the fonts `regular` and `bold`; what it draws stands on the pages it adds */
+export async function renderPdf(title: string, draw: (pdf: Pdf) => void): Promise<Uint8Array> {
+  fonts ??= { regular: read(REGULAR), bold: read(BOLD) };
+  const pdf = new PDFDocument({ autoFirstPage: false, info: { Title: title, Creator: "Waybill" } });
+  const chunks: Uint8Array[] = [];
+  const ended = new Promise((resolve, reject) => {
+    pdf.on("end", resolve);
+    pdf.on("error", reject);
+  });
+  pdf.on("data", (chunk: Uint8Array) => chunks.push(chunk));
+  pdf.registerFont("regular", fonts.regular);
+  pdf.registerFont("bold", fonts.bold);
+  draw(pdf);
+  pdf.end();
+  await ended;
+  return Buffer.concat(chunks);
+}
+
+interface Place {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Writes lines into a place in the largest size that fits; what is too long even then ends with an ellipsis. */
+export function writeFitting(
+  pdf: Pdf,
+  font: "regular" | "bold",
+  sizes: readonly number[],
+  lines: readonly string[],
+  { x, y, width, height }: Place,
+): void {
+  const text = lines.join("\n");
+  const heightAt = (size: number) => pdf.font(font).fontSize(size).heightOfString(text, { width });
+  const size = sizes.find((one) => heightAt(one) <= height) ?? sizes.at(-1) ?? 6;
+  pdf.font(font).fontSize(size).text(text, x, y, { width, height, ellipsis: true });
+}

@@ -1,0 +1,176 @@
+/** The courier benchmarks in the interface description. */
+import { Type } from "@sinclair/typebox";
+import { LaneRequest } from "#api/couriers/lane-request.ts";
+import { GRAINS, WEIGHT_BANDS } from "#core/domain/lane.ts";
+import { nullableInteger, nullableNumber, nullableText, type Operation } from "./operation.ts";
+
+const lane = {
+  destCap: Type.String(),
+  originArea: Type.Union([Type.String(), Type.Null()], { description: "NORD, CENTRO or SUD" }),
+  originCap: nullableText,
+  requestedWeightBand: Type.Union([Type.String(), Type.Null()], {
+    description: `null without weightKg; else one of ${WEIGHT_BANDS.join(", ")}`,
+  }),
+};
+const asOf = Type.Optional(
+  Type.String({
+    description: "ISO 8601; with detail=full: events accepted before it count in the figures",
+  }),
+);
+const interval = Type.Optional(
+  Type.Union([Type.Object({ low: Type.Integer(), high: Type.Integer() }), Type.Null()], {
+    description: "95 % confidence; with detail=full",
+  }),
+);
+const level = Type.Union([Type.String(), Type.Null()], {
+  description: `grain of the data, finest first: ${GRAINS.join(", ")}`,
+});
+const status = Type.Union([Type.Literal("ok"), Type.Literal("insufficient_data")]);
+
+const DeliveryTimes = Type.Object({
+  ...lane,
+  asOf,
+  best: Type.Optional(
+    Type.Union([
+      Type.Object({
+        courierCode: Type.String(),
+        leadMedian: nullableInteger,
+        leadMean: nullableNumber,
+        transitMedian: nullableInteger,
+        transitMean: nullableNumber,
+        sampleSize: Type.Integer(),
+      }),
+      Type.Null(),
+    ]),
+  ),
+  ranking: Type.Array(
+    Type.Object({
+      position: nullableInteger,
+      courierCode: Type.String(),
+      status: Type.Optional(status),
+      level: Type.Optional(level),
+      weightBand: Type.Optional(nullableText),
+      leadMedian: nullableInteger,
+      leadMean: Type.Optional(nullableNumber),
+      leadP90: Type.Optional(nullableInteger),
+      transitMedian: nullableInteger,
+      transitMean: Type.Optional(nullableNumber),
+      transitP90: Type.Optional(nullableInteger),
+      sampleSize: Type.Integer(),
+      transitSampleSize: Type.Optional(Type.Integer()),
+      leadMedianInterval: interval,
+      transitMedianInterval: interval,
+    }),
+  ),
+});
+
+const score = Type.Union([Type.Number(), Type.Null()], { description: "0 to 100" });
+
+const EfficiencyIndex = Type.Object({
+  ...lane,
+  asOf,
+  ranking: Type.Array(
+    Type.Object({
+      rank: nullableInteger,
+      courierCode: Type.String(),
+      status,
+      index: score,
+      speed: score,
+      consistency: score,
+      reliability: score,
+      basis: Type.Union([Type.Literal("transit"), Type.Literal("lead"), Type.Null()]),
+      level,
+      weightBand: nullableText,
+      sampleSize: Type.Integer(),
+      medianInterval: interval,
+    }),
+  ),
+});
+
+const request = { destCap: "00184", couriers: ["GLS_ITA", "BRT_ITA"], weightKg: 2.5 };
+const head = {
+  destCap: "00184",
+  originArea: "NORD",
+  originCap: "20121",
+  requestedWeightBand: "1-3",
+};
+
+export const COURIER_OPERATIONS: readonly Operation[] = [
+  {
+    id: "readDeliveryTimes",
+    method: "post",
+    path: "/v2/couriers/delivery-times",
+    tag: "Couriers",
+    summary: "Delivery times of couriers on a lane",
+    description: "Anonymous, over the whole network, calendar days of the last 12 months.",
+    scope: "delivery-times:read",
+    body: { name: "LaneRequest", schema: LaneRequest, example: request },
+    answers: {
+      200: {
+        description: "Couriers with data, fastest first.",
+        content: {
+          name: "DeliveryTimes",
+          schema: DeliveryTimes,
+          example: {
+            ...head,
+            best: {
+              courierCode: "GLS_ITA",
+              leadMedian: 2,
+              leadMean: 2.3,
+              transitMedian: 1,
+              transitMean: 1.2,
+              sampleSize: 140,
+            },
+            ranking: [
+              {
+                position: 1,
+                courierCode: "GLS_ITA",
+                leadMedian: 2,
+                transitMedian: 1,
+                sampleSize: 140,
+              },
+            ],
+          },
+        },
+      },
+    },
+    errors: [400, 422, 503],
+  },
+  {
+    id: "readEfficiencyIndex",
+    method: "post",
+    path: "/v2/couriers/efficiency-index",
+    tag: "Couriers",
+    summary: "Couriers of a lane by their efficiency index",
+    scope: "efficiency-index:read",
+    body: { name: "LaneRequest", schema: LaneRequest, example: request },
+    answers: {
+      200: {
+        description: "Ranked couriers best first, then those without enough data.",
+        content: {
+          name: "EfficiencyIndex",
+          schema: EfficiencyIndex,
+          example: {
+            ...head,
+            ranking: [
+              {
+                rank: 1,
+                courierCode: "GLS_ITA",
+                status: "ok",
+                index: 71.5,
+                speed: 80,
+                consistency: 55,
+                reliability: 71.3,
+                basis: "transit",
+                level: "cap",
+                weightBand: null,
+                sampleSize: 140,
+              },
+            ],
+          },
+        },
+      },
+    },
+    errors: [400, 422, 503],
+  },
+];

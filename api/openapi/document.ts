@@ -1,0 +1,144 @@
+/** `GET /v2/openapi.json`: the merchant API as OpenAPI 3.1, from the schemas that validate and type it. */
+import type { TSchema } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { ACCESS_OPERATIONS } from "./access.ts";
+import { COURIER_OPERATIONS } from "./couriers.ts";
+import { ErrorBody, errorResponseName, errorResponses, ProblemDocument } from "./errors.ts";
+import { LABEL_OPERATIONS } from "./labels.ts";
+import type { Answer, Content, ErrorStatus, Operation, Parameter } from "./operation.ts";
+import { ORDER_OPERATIONS } from "./orders.ts";
+import { SHIPMENT_OPERATIONS } from "./shipments.ts";
+
+export const OPERATIONS: readonly Operation[] = [
+  ...ACCESS_OPERATIONS.filter(({ scope }) => scope === "public"),
+  ...SHIPMENT_OPERATIONS,
+  ...ORDER_OPERATIONS,
+  ...LABEL_OPERATIONS,
+  ...COURIER_OPERATIONS,
+  ...ACCESS_OPERATIONS.filter(({ scope }) => scope !== "public"),
+];
+
+const TAGS: Readonly<Record<string, string>> = {
+  Authentication: "API keys are exchanged for access tokens.",
+  Shipments: "Shipments of the channel: create, search, read, release, notify.",
+  Orders: "Orders of the channel, read only.",
+  "Order parcels": "Parcels of orders, by hash. The company must own the product api-parcels.",
+  Labels: "Carrier labels and their confirmation.",
+  Addresses: "Postal addresses, checked against a geocoder or the national carrier's registry.",
+  Couriers: "Anonymous benchmarks of couriers on a lane.",
+  Jobs: "Background jobs.",
+  Sandbox: "An entity for integration tests.",
+};
+
+/** Every call with a token can be refused so. */
+const TOKEN_ERRORS: readonly ErrorStatus[] = [401, 403, 429];
+
+export function openApiRoute() {
+  const document = JSON.stringify(openApiDocument());
+  return new Elysia().get(
+    "/v2/openapi.json",
+    () => new Response(document, { headers: { "content-type": "application/json" } }),
+  );
+}
+
+export function openApiDocument() {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Waybill merchant API",
+      version: "2.0.0",
+      description:
+        "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent.",
+      license: { name: "Proprietary", identifier: "LicenseRef-Proprietary" },
+    },
+    servers: [{ url: "/", description: "The address that serves this document." }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths: paths(),
+    components: {
+      securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
+      schemas: schemas(),
+      responses: errorResponses(),
+    },
+  };
+}
+
+function paths(): Record<string, Record<string, object>> {
+  const found: Record<string, Record<string, object>> = {};
+  for (const operation of OPERATIONS) {
+    const path = found[operation.path] ?? {};
+    path[operation.method] = operationObject(operation);
+    found[operation.path] = path;
+  }
+  return found;
+}
+
+function operationObject(operation: Operation): object {
+  const { id, tag, summary, description, scope, parameters, body, answers, errors } = operation;
+  const told = scope === "public" ? [] : TOKEN_ERRORS;
+  const statuses = [...new Set([...errors, ...told])].sort((one, other) => one - other);
+  const shared = statuses.map((status) => [
+    status,
+    { $ref: `#/components/responses/${errorResponseName(status)}` },
+  ]);
+  const own = Object.entries(answers).map(([status, answer]) => [status, answerObject(answer)]);
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...describe(description, scope),
+    security: scope === "public" ? [] : [{ accessToken: [] }],
+    ...(parameters && { parameters: parameters.map(parameterObject) }),
+    ...(body && { requestBody: { required: true, content: contentObject(body) } }),
+    responses: Object.fromEntries([...own, ...shared]),
+  };
+}
+
+function describe(description: string | undefined, scope: Operation["scope"]) {
+  const needs = scope === null || scope === "public" ? [] : [`Needs the scope \`${scope}\`.`];
+  const parts = [...(description === undefined ? [] : [description]), ...needs];
+  return parts.length === 0 ? {} : { description: parts.join(" ") };
+}
+
+function parameterObject({ schema, ...parameter }: Parameter): object {
+  return { ...parameter, schema: jsonSchema(schema) };
+}
+
+function answerObject({ description, content, headers, mediaType }: Answer): object {
+  const described = Object.entries(headers ?? {}).map(([name, text]) => [
+    name,
+    { description: text, schema: { type: "string" } },
+  ]);
+  return {
+    description,
+    ...(headers && { headers: Object.fromEntries(described) }),
+    ...(content && { content: contentObject(content, mediaType) }),
+  };
+}
+
+function contentObject({ name, example }: Content, mediaType = "application/json"): object {
+  return { [mediaType]: { schema: { $ref: `#/components/schemas/${name}` }, example } };
+}
+
+function schemas(): Record<string, object> {
+  const contents = OPERATIONS.flatMap(({ body, answers }) => [
+    ...(body ? [body] : []),
+    ...Object.values(answers).flatMap(({ content }) => (content ? [content] : [])),
+  ]);
+  const named = contents.map(({ name, schema }) => [name, jsonSchema(schema)] as const);
+  const shared = { ErrorBody: jsonSchema(ErrorBody), ProblemDocument: jsonSchema(ProblemDocument) };
+  return { ...shared, ...Object.fromEntries(named) };
+}
+
+/** Our own formats under the names that JSON Schema has for them. */
+const FORMATS: Readonly<Record<string, string>> = {
+  "calendar-date": "date",
+  "offset-date-time": "date-time",
+  "http-uri": "uri",
+};
+
+function jsonSchema(schema: TSchema): object {
+  return JSON.parse(JSON.stringify(schema), (key, value: unknown) => {
+    if (key !== "format" || typeof value !== "string") return value;
+    return FORMATS[value];
+  });
+}

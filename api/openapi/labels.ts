@@ -1,0 +1,185 @@
+/** Labels and address checks in the interface description. */
+import { ConfirmView } from "#api/labels/confirm.ts";
+import { AddressCheckRequest, AddressCheckView } from "#core/domain/address-check.ts";
+import { ConfirmRequest, LabelRequest, LabelView } from "#core/domain/label.ts";
+import { LabelProblem } from "./errors.ts";
+import type { Answer, Operation } from "./operation.ts";
+
+const consignee = {
+  name: "Mario Rossi",
+  street: "Via Roma 1",
+  city: "Roma",
+  state: "RM",
+  postcode: "00184",
+  country: "IT",
+};
+
+const label = {
+  id: 81,
+  trackingNumbers: [{ number: "GEN000000000081", description: "parcel 1 of 1" }],
+  courier: "GENERIC",
+  reference: "1001",
+  labels: ["JVBERi0xLjMK"],
+  labelFormat: "PDF",
+  extShipmentId: null,
+  isExisting: false,
+};
+const labelContent = (isExisting: boolean) => ({
+  name: "Label",
+  schema: LabelView,
+  example: { ...label, isExisting },
+});
+
+const confirmation = {
+  transmissionId: 17,
+  transmissionNumber: "T000000017",
+  courier: "GENERIC",
+  confirmedIds: [81],
+  alreadyConfirmedIds: [65],
+  notFoundIds: [],
+  errors: [],
+  pickupDate: "2026-11-21",
+  pickupTime: null,
+  createdAt: "2026-11-20T18:00:00.000+01:00",
+};
+const unconfirmed = {
+  ...confirmation,
+  transmissionId: null,
+  transmissionNumber: null,
+  confirmedIds: [],
+  createdAt: null,
+};
+
+function labelError(description: string, code: string, detail: string, status: number): Answer {
+  return {
+    description,
+    mediaType: "application/problem+json",
+    content: {
+      name: "LabelProblem",
+      schema: LabelProblem,
+      example: { type: "about:blank", title: "Error", status, code, detail },
+    },
+  };
+}
+
+const LABEL_ERRORS = {
+  400: labelError(
+    "The body is no JSON, or the carrier code is unknown or not available on the channel.",
+    "UNKNOWN_CARRIER",
+    "The carrier code is not known or not available on this channel.",
+    400,
+  ),
+  422: labelError(
+    "The body is invalid (`violations`), or the carrier refuses (`errorLabel` where the channel has it switched on).",
+    "CARRIER_REFUSED",
+    "CAP non servito",
+    422,
+  ),
+  423: labelError(
+    "Another request has been at the same label, or at this carrier's confirmation, for more than 15 seconds.",
+    "LABEL_IN_PROGRESS",
+    "The label is being made by another request.",
+    423,
+  ),
+  502: labelError(
+    "The carrier cannot be reached or answers unreadably (`errorLabel` where the channel has it switched on).",
+    "CARRIER_UNREACHABLE",
+    "The carrier cannot be reached.",
+    502,
+  ),
+} as const;
+
+export const LABEL_OPERATIONS: readonly Operation[] = [
+  {
+    id: "createLabel",
+    method: "post",
+    path: "/v2/labels",
+    tag: "Labels",
+    summary: "Make the labels of a shipment",
+    description:
+      "Idempotent by (channel, carrier, reference): the carrier is called once. After a call whose outcome nobody knows, the carrier is asked for it before it is called again. Labels are kept for 400 days.",
+    scope: null,
+    body: {
+      name: "LabelRequest",
+      schema: LabelRequest,
+      example: {
+        courier: "GENERIC",
+        reference: "1001",
+        source: "shopify",
+        consignee,
+        parcels: [{ weight: 1.2, length: 30, width: 20, height: 10 }],
+      },
+    },
+    answers: {
+      200: { description: "The label exists.", content: labelContent(true) },
+      201: { description: "The label has been made.", content: labelContent(false) },
+      ...LABEL_ERRORS,
+    },
+    errors: [413],
+  },
+  {
+    id: "confirmLabels",
+    method: "post",
+    path: "/v2/labels/confirm",
+    tag: "Labels",
+    summary: "Close the day: confirm labels to the carrier",
+    scope: null,
+    body: {
+      name: "ConfirmRequest",
+      schema: ConfirmRequest,
+      example: { courier: "GENERIC", labelIds: [81, 65], pickupDate: "2026-11-21" },
+    },
+    answers: {
+      200: {
+        description: "No new transmission: all labels were confirmed before or are not found.",
+        content: { name: "Confirmation", schema: ConfirmView, example: unconfirmed },
+      },
+      201: {
+        description: "A transmission with at least one label.",
+        headers: { Location: "Address of the transmission slip (PDF)." },
+        content: { name: "Confirmation", schema: ConfirmView, example: confirmation },
+      },
+      ...LABEL_ERRORS,
+    },
+    errors: [413],
+  },
+  {
+    id: "checkAddress",
+    method: "post",
+    path: "/v2/addresses/check",
+    tag: "Addresses",
+    summary: "Check a postal address",
+    description:
+      "Every request answered 200 is billed once, whatever its match. Needs the product checkAddress and the channel's address check.",
+    scope: null,
+    body: {
+      name: "AddressCheckRequest",
+      schema: AddressCheckRequest,
+      example: { street: "Via Roma 1", city: "Milano", state: "MI", postcode: "20121" },
+    },
+    answers: {
+      200: {
+        description: "The match; `match.status` is NONE for an address nobody knows.",
+        content: {
+          name: "AddressCheck",
+          schema: AddressCheckView,
+          example: {
+            provider: "geocoder",
+            match: { status: "MATCHED", level: "MUNICIPALITY" },
+            address: {
+              street: "Via Roma 1",
+              city: "Milano",
+              state: "MI",
+              postcode: "20121",
+              country: "IT",
+            },
+            coordinates: { latitude: 45.46427, longitude: 9.18951 },
+            delivery: null,
+            candidates: [],
+          },
+        },
+      },
+    },
+    errors: [400, 422, 502],
+  },
+];

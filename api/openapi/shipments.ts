@@ -1,0 +1,338 @@
+/** Shipments in the interface description. */
+import { Type } from "@sinclair/typebox";
+import { DetailPart } from "#api/shipments/shipment-detail.ts";
+import { NotificationBody } from "#core/domain/notification.ts";
+import { CreateBody, SHIPMENTS_PER_IMPORT } from "#core/domain/shipment.ts";
+import { ShipmentSummary } from "#core/domain/shipment-view.ts";
+import { STATUSES } from "#core/domain/status.ts";
+import { StockReleaseBody } from "#core/domain/stock-release.ts";
+import { id, inPath, nullableText, type Operation, query, text } from "./operation.ts";
+
+const item = {
+  trackingNumber: "AB123456789",
+  courier: "GLS_ITA",
+  shipDate: "2026-11-20",
+  orderReference: "1001",
+  consignee: { name: "Mario Rossi", city: "Roma", postcode: "00184", country: "IT" },
+  parcels: [{ weight: 1.2, boxCode: "S" }],
+};
+
+const Created = Type.Object({
+  summary: Type.Object({
+    totalRequested: Type.Integer(),
+    totalSuccess: Type.Integer(),
+    totalFailed: Type.Integer(),
+  }),
+  items: Type.Array(
+    Type.Object({
+      status: Type.Union([Type.Literal("success"), Type.Literal("error")]),
+      trackingNumber: Type.String(),
+      id: Type.Union([Type.Integer(), Type.Null()]),
+      trackingUrl: nullableText,
+      errors: Type.Optional(
+        Type.Array(
+          Type.Object({ code: Type.String(), message: Type.String(), field: Type.String() }),
+        ),
+      ),
+    }),
+  ),
+});
+const success = {
+  status: "success",
+  trackingNumber: item.trackingNumber,
+  id: 4096,
+  trackingUrl: null,
+};
+const rejected = {
+  status: "error",
+  trackingNumber: "AB1",
+  id: null,
+  trackingUrl: null,
+  errors: [{ code: "INVALID_COURIER", message: "The courier is not known.", field: "courier" }],
+};
+
+const ImportRequest = Type.Object({
+  shipments: Type.Array(Type.Unknown(), {
+    minItems: 1,
+    maxItems: SHIPMENTS_PER_IMPORT,
+    description: "items as in POST /v2/shipments; an invalid one fails alone",
+  }),
+  webhookUrl: Type.Optional(
+    Type.String({ description: "is told once, best effort, when the job has ended" }),
+  ),
+});
+const ImportAccepted = Type.Object({
+  jobId: Type.String(),
+  status: Type.String(),
+  statusUrl: Type.String({ description: "below the base address of the version" }),
+  totalShipments: Type.Integer(),
+});
+
+const summary = {
+  id: 4096,
+  channelId: 1,
+  trackingNumber: item.trackingNumber,
+  trackingUrl: null,
+  courier: "GLS_ITA",
+  courierName: "GLS Italy",
+  status: "DELIVERED",
+  statusDescription: "Consegnata",
+  statusDetail: 0,
+  statusDetailDescription: null,
+  statusDate: "2026-11-22 11:05:00",
+  statusUpdatedAt: "2026-11-22 11:05:02",
+  statusPlace: "Roma",
+  shipDate: "2026-11-20",
+  orderReference: "1001",
+  platformOrderId: null,
+  orderDate: null,
+  tag: null,
+  note: null,
+  origin: "shopify",
+  isReturn: false,
+  consignee: {
+    name: "Mario Rossi",
+    street: null,
+    city: "Roma",
+    postcode: "00184",
+    state: null,
+    country: "IT",
+    email: null,
+    phone: null,
+  },
+  monetary: { totalValue: null, codAmount: null, shippingCost: null, currency: "EUR" },
+  customAttributes: { custom1: null, custom2: null, custom3: null },
+};
+const detail = {
+  ...summary,
+  planning: { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null },
+  parcels: [],
+  orderItems: [],
+  history: [
+    {
+      date: "2026-11-22 11:05:00",
+      courierStatus: "Consegnata",
+      place: "Roma",
+      status: "Consegnata",
+      statusCode: "DELIVERED",
+      statusDetail: null,
+    },
+  ],
+  notifications: [],
+};
+
+const SearchPage = Type.Object({
+  items: Type.Array(ShipmentSummary),
+  total: Type.Integer(),
+  page: Type.Integer(),
+  limit: Type.Integer(),
+  pages: Type.Integer(),
+});
+const ShipmentDetail = Type.Object({ ...ShipmentSummary.properties, ...DetailPart.properties });
+
+const sorts = [
+  "id_desc",
+  "id_asc",
+  "shipDate_desc",
+  "shipDate_asc",
+  "updatedAt_desc",
+  "updatedAt_asc",
+];
+const day = Type.String({ format: "calendar-date" });
+const shipmentId = [inPath("id", id, 4096)];
+
+const StockReleaseAnswer = Type.Object({
+  status: Type.Literal("sent"),
+  courierOutcome: Type.Union([
+    Type.Literal("ok"),
+    Type.Literal("error"),
+    Type.Literal("pending", { description: "a tracking event tells the outcome later" }),
+  ]),
+  message: nullableText,
+  releaseId: Type.Integer(),
+});
+const NotificationAnswer = Type.Object({
+  notificationId: Type.String(),
+  shipmentId: Type.Integer(),
+  event: Type.String(),
+  status: Type.Literal("accepted"),
+});
+
+export const SHIPMENT_OPERATIONS: readonly Operation[] = [
+  {
+    id: "createShipments",
+    method: "post",
+    path: "/v2/shipments",
+    tag: "Shipments",
+    summary: "Create up to 100 shipments",
+    description: "Each item is validated and created on its own.",
+    scope: "shipments:write",
+    body: { name: "ShipmentsCreation", schema: CreateBody, example: { shipments: [item] } },
+    answers: {
+      201: {
+        description: "Every item was created.",
+        content: {
+          name: "CreatedShipments",
+          schema: Created,
+          example: {
+            summary: { totalRequested: 1, totalSuccess: 1, totalFailed: 0 },
+            items: [success],
+          },
+        },
+      },
+      207: {
+        description: "One or more items were rejected.",
+        content: {
+          name: "CreatedShipments",
+          schema: Created,
+          example: {
+            summary: { totalRequested: 2, totalSuccess: 1, totalFailed: 1 },
+            items: [success, rejected],
+          },
+        },
+      },
+    },
+    errors: [400, 413, 422],
+  },
+  {
+    id: "importShipments",
+    method: "post",
+    path: "/v2/shipments/import",
+    tag: "Shipments",
+    summary: "Create up to 5,000 shipments by a background job",
+    scope: "shipments:write",
+    body: { name: "ShipmentsImport", schema: ImportRequest, example: { shipments: [item] } },
+    answers: {
+      202: {
+        description: "The job is queued.",
+        content: {
+          name: "AcceptedImport",
+          schema: ImportAccepted,
+          example: {
+            jobId: "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+            status: "processing",
+            statusUrl: "/jobs/7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+            totalShipments: 1,
+          },
+        },
+      },
+    },
+    errors: [400, 413, 422, 503],
+  },
+  {
+    id: "searchShipments",
+    method: "get",
+    path: "/v2/shipments",
+    tag: "Shipments",
+    summary: "Search shipments",
+    description: "All filters are optional and combined with AND.",
+    scope: "shipments:read",
+    parameters: [
+      query("trackingNumber", text, "Exact.", item.trackingNumber),
+      query("orderReference", text, "Exact.", "1001"),
+      query("custom1", text, "Exact.", "a"),
+      query("custom2", text, "Exact.", "b"),
+      query("custom3", text, "Exact.", "c"),
+      query("shipDateFrom", day, "Inclusive.", "2026-11-01"),
+      query("shipDateTo", day, "Inclusive.", "2026-11-30"),
+      query("status", text, `Comma-separated: ${STATUSES.join(", ")}.`, "IN_TRANSIT,DELIVERED"),
+      query("updatedAfter", text, "`YYYY-MM-DD HH:MM:SS`, Europe/Rome.", "2026-11-20 09:00:00"),
+      query(
+        "scope",
+        Type.Union([Type.Literal("channel"), Type.Literal("company")]),
+        "channel (default), or company for keys enabled for it.",
+        "channel",
+      ),
+      query("page", Type.Integer({ minimum: 1 }), "Default 1.", 1),
+      query("limit", Type.Integer({ minimum: 1, maximum: 100 }), "Default 20.", 20),
+      query(
+        "sortBy",
+        Type.Union(sorts.map((name) => Type.Literal(name))),
+        "Default id_desc; updatedAt_* by statusUpdatedAt, ties by id.",
+        "updatedAt_asc",
+      ),
+    ],
+    answers: {
+      200: {
+        description: "A page of summaries.",
+        content: {
+          name: "ShipmentPage",
+          schema: SearchPage,
+          example: { items: [summary], total: 1, page: 1, limit: 20, pages: 1 },
+        },
+      },
+    },
+    errors: [422],
+  },
+  {
+    id: "readShipment",
+    method: "get",
+    path: "/v2/shipments/{id}",
+    tag: "Shipments",
+    summary: "Read a shipment with its history",
+    scope: "shipments:read",
+    parameters: shipmentId,
+    answers: {
+      200: {
+        description: "The shipment.",
+        content: { name: "ShipmentDetail", schema: ShipmentDetail, example: detail },
+      },
+    },
+    errors: [404],
+  },
+  {
+    id: "releaseStock",
+    method: "post",
+    path: "/v2/shipments/{id}/stock-release",
+    tag: "Shipments",
+    summary: "Ask the carrier to release a shipment held in depot",
+    scope: "shipments:write",
+    parameters: shipmentId,
+    body: {
+      name: "StockRelease",
+      schema: StockReleaseBody,
+      example: { action: "redeliver", redeliveryDate: "2026-11-24" },
+    },
+    answers: {
+      200: {
+        description: "Sent to the carrier.",
+        content: {
+          name: "StockReleaseAnswer",
+          schema: StockReleaseAnswer,
+          example: { status: "sent", courierOutcome: "ok", message: null, releaseId: 17 },
+        },
+      },
+    },
+    errors: [400, 404, 409, 422, 502],
+  },
+  {
+    id: "notifyRecipient",
+    method: "post",
+    path: "/v2/shipments/{id}/notifications",
+    tag: "Shipments",
+    summary: "Send the recipient the e-mail of a merchant-defined event",
+    scope: "shipments:write",
+    parameters: shipmentId,
+    body: {
+      name: "Notification",
+      schema: NotificationBody,
+      example: { event: "review-request", variables: { custom1: "10%" }, language: "it" },
+    },
+    answers: {
+      202: {
+        description: "Accepted; delivery is asynchronous.",
+        content: {
+          name: "NotificationAnswer",
+          schema: NotificationAnswer,
+          example: {
+            notificationId: "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e",
+            shipmentId: 4096,
+            event: "review-request",
+            status: "accepted",
+          },
+        },
+      },
+    },
+    errors: [400, 404, 409, 422, 503],
+  },
+];

@@ -1,0 +1,59 @@
+/** `GET /v2/orders` (document 1, "Orders"): a page of the channel's orders, or the one of a natural key. */
+import { Elysia } from "elysia";
+import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import type { OrderView } from "#core/domain/order.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { findOrder, listOrders } from "#core/redis/orders.ts";
+import { orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
+
+/** Document 1, "Limits". */
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 100;
+/** Far past any channel's last page; keeps positions exact numbers. */
+const PAGE_MAX = 1_000_000_000;
+
+export function ordersRoute(deps: ApiDeps) {
+  const { redis } = deps;
+  return new Elysia().use(authenticated(deps)).get(
+    "/v2/orders",
+    async ({ request, caller, set }) => {
+      const params = new URL(request.url).searchParams;
+      const source = params.get("source");
+      const reference = params.get("reference");
+      if (source && reference) {
+        const found = await lookUp(redis, caller, source, reference);
+        set.headers["x-total-count"] = "1";
+        return [found];
+      }
+      const page = clamped(params.get("page"), 1, PAGE_MAX);
+      const limit = clamped(params.get("limit"), LIMIT_DEFAULT, LIMIT_MAX);
+      const { total, orders } = await listOrders(redis, ownerOf(caller), (page - 1) * limit, limit);
+      Object.assign(set.headers, {
+        "x-page": String(page),
+        "x-limit": String(limit),
+        "x-total-count": String(total),
+      });
+      return orders.map((order) => orderAnswer(order, caller));
+    },
+    { scope: "orders:read" },
+  );
+}
+
+/** @throws {Problem} 404 */
+async function lookUp(
+  redis: Redis,
+  caller: Caller,
+  source: string,
+  reference: string,
+): Promise<OrderView> {
+  const order = await findOrder(redis, ownerOf(caller), source, reference);
+  if (!order) throw orderNotFound();
+  return orderAnswer(order, caller);
+}
+
+/** Out of range is clamped without an error; what is no whole number counts as absent. */
+function clamped(text: string | null, fallback: number, max: number): number {
+  if (text === null || !/^[+-]?\d+$/.test(text)) return fallback;
+  return Math.min(max, Math.max(1, Number(text)));
+}

@@ -1,0 +1,65 @@
+/** What all calls of order parcels ask first: the product, and which order is meant. */
+import type { Caller } from "#api/auth/authenticated.ts";
+import { validationFailed } from "#api/error-response.ts";
+import type { Fault } from "#core/domain/fault.ts";
+import { Problem } from "#core/problem.ts";
+
+const KEY_LENGTH = 50;
+
+/** @throws {Problem} 403 */
+export function checkProduct({ company }: Caller): void {
+  if (company.products.includes("api-parcels")) return;
+  throw new Problem(403, "PRODUCT_NOT_OWNED", "The company does not own the product api-parcels.");
+}
+
+/** The same for a missing parcel, one of another channel and a text that is no hash. */
+export function parcelNotFound(): Problem {
+  return new Problem(404, "PARCEL_NOT_FOUND", "There is no such parcel.");
+}
+
+export interface ParcelQuery {
+  readonly orderReference: string;
+  readonly orderOrigin: string;
+  readonly page: number;
+  readonly limit: number;
+}
+
+/** Document 1, "Limits". */
+const LIMIT_DEFAULT = 20;
+const LIMIT_MAX = 100;
+const PAGE_MAX = 1_000_000_000;
+
+/** @throws {Problem} 422 */
+export function readParcelQuery(params: URLSearchParams): ParcelQuery {
+  const faults: Fault[] = [];
+
+  function key(name: string): string {
+    const value = params.get(name) ?? "";
+    if (value === "") {
+      faults.push({ path: name, code: "REQUIRED", message: "The parameter is required." });
+    } else if (value.length > KEY_LENGTH) {
+      faults.push({ path: name, code: "TOO_LONG", message: `At most ${KEY_LENGTH} characters.` });
+    }
+    return value;
+  }
+
+  function integer(name: string, fallback: number, max: number): number {
+    const value = params.get(name);
+    if (value === null) return fallback;
+    if (!/^[+-]?\d+$/.test(value)) {
+      faults.push({ path: name, code: "WRONG_TYPE", message: "A whole number." });
+    } else if (Number(value) < 1 || Number(value) > max) {
+      faults.push({ path: name, code: "OUT_OF_RANGE", message: `From 1 to ${max}.` });
+    }
+    return Number(value);
+  }
+
+  const query = {
+    orderReference: key("orderReference"),
+    orderOrigin: key("orderOrigin"),
+    page: integer("page", 1, PAGE_MAX),
+    limit: integer("limit", LIMIT_DEFAULT, LIMIT_MAX),
+  };
+  if (faults.length > 0) throw validationFailed(faults);
+  return query;
+}

@@ -1,0 +1,87 @@
+/** `GET`, `PATCH` and `DELETE /v2/parcels/{hash}` (document 1, "Order parcels"). */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import { validationFailed } from "#api/error-response.ts";
+import { ownerOf } from "#api/orders/order-answer.ts";
+import { readChecked } from "#api/read-json.ts";
+import type { OrderRecord } from "#core/domain/order.ts";
+import {
+  type OrderParcelView,
+  ParcelUpdate,
+  parcelView,
+  withoutParcels,
+  withParcelChanged,
+} from "#core/domain/order-parcel.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { changeOrder, orderOfParcel } from "#core/redis/orders.ts";
+import { checkProduct, parcelNotFound } from "./parcel-access.ts";
+
+const checker = TypeCompiler.Compile(ParcelUpdate);
+
+export function parcelRoute(deps: ApiDeps) {
+  const { redis, live } = deps;
+  return new Elysia()
+    .use(authenticated(deps))
+    .get(
+      "/v2/parcels/:hash",
+      async ({ params, caller }) => {
+        checkProduct(caller);
+        const order = await orderOfParcel(redis, ownerOf(caller), params.hash);
+        return shown(order?.record, params.hash);
+      },
+      { scope: "parcels:read" },
+    )
+    .patch(
+      "/v2/parcels/:hash",
+      async ({ params, request, caller }) => {
+        checkProduct(caller);
+        const update = await readChecked(request, checker);
+        if (Object.keys(update).length === 0) throw nothingToUpdate();
+        const changed = await changeParcel(redis, caller, params.hash, (record) =>
+          withParcelChanged(record, params.hash, update, live.now()),
+        );
+        return shown(changed, params.hash);
+      },
+      { scope: "parcels:update", parse: "none" },
+    )
+    .delete(
+      "/v2/parcels/:hash",
+      async ({ params, caller, set }) => {
+        checkProduct(caller);
+        await changeParcel(redis, caller, params.hash, (record) =>
+          withoutParcels(record, params.hash, live.now()),
+        );
+        set.status = 204;
+      },
+      { scope: "parcels:delete" },
+    );
+}
+
+/** @throws {Problem} 404 */
+async function changeParcel(
+  redis: Redis,
+  caller: Caller,
+  hash: string,
+  change: (record: OrderRecord) => OrderRecord | null,
+): Promise<OrderRecord> {
+  const owner = ownerOf(caller);
+  const order = await orderOfParcel(redis, owner, hash);
+  const changed = order && (await changeOrder(redis, owner, order.id, change));
+  if (!changed) throw parcelNotFound();
+  return changed.record;
+}
+
+/** @throws {Problem} 404 */
+function shown(record: OrderRecord | undefined, hash: string): OrderParcelView {
+  const parcel = record?.parcels.find((one) => one.hash === hash);
+  if (!record || !parcel) throw parcelNotFound();
+  return parcelView(record, parcel);
+}
+
+function nothingToUpdate() {
+  return validationFailed([
+    { path: "", code: "REQUIRED", message: "At least one field to update is required." },
+  ]);
+}

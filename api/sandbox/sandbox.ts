@@ -1,0 +1,129 @@
+/** `/v2/sandbox/{id}` (document 1, "Sandbox"): an entity for integration tests, with its four methods. */
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { authenticated } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import { validationFailed } from "#api/error-response.ts";
+import { readJson } from "#api/read-json.ts";
+import { listFaults } from "#core/domain/fault.ts";
+import { Problem } from "#core/problem.ts";
+import {
+  changeSandbox,
+  readSandbox,
+  type SandboxEntity,
+  type SandboxValues,
+} from "#core/redis/sandbox.ts";
+
+const stringValue = Type.String({ maxLength: 10_000 });
+const intValue = Type.Integer({
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+});
+const boolValue = Type.Boolean();
+const floatValue = Type.Number();
+const dateTimeValue = Type.Union([Type.Null(), Type.String({ format: "offset-date-time" })]);
+const maybe = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([Type.Null(), schema]));
+
+/** Replaces every field; the one that may be null may be absent. */
+export const SandboxPut = Type.Object({
+  ...{ stringValue, intValue, boolValue, floatValue },
+  dateTimeValue: Type.Optional(dateTimeValue),
+});
+/** Null leaves a field as it is, except the one that may be null itself. */
+export const SandboxPatch = Type.Object({
+  stringValue: maybe(stringValue),
+  intValue: maybe(intValue),
+  boolValue: maybe(boolValue),
+  floatValue: maybe(floatValue),
+  dateTimeValue: Type.Optional(dateTimeValue),
+});
+export const SandboxView = Type.Object({
+  ...{ id: Type.Integer(), stringValue, intValue, boolValue, floatValue, dateTimeValue },
+  createdAt: Type.String({ description: "ISO 8601" }),
+  updatedAt: Type.Union([Type.String(), Type.Null()]),
+});
+type SandboxView = Static<typeof SandboxView>;
+
+const putChecker = TypeCompiler.Compile(SandboxPut);
+const patchChecker = TypeCompiler.Compile(SandboxPatch);
+
+const PATH = "/v2/sandbox/:id";
+const ID_FORM = /^[1-9]\d{0,14}$/;
+
+export function sandboxRoute(deps: ApiDeps) {
+  const { redis, live } = deps;
+  const readable = { scope: "sandbox:read" } as const;
+  const writable = { scope: "sandbox:write", parse: "none" } as const;
+  return new Elysia()
+    .use(authenticated(deps))
+    .get(
+      PATH,
+      async ({ params, caller }) =>
+        viewOf(await readSandbox(redis, caller.channel, idOf(params.id))),
+      readable,
+    )
+    .put(
+      PATH,
+      async ({ params, request, caller }) => {
+        const values = await readPut(request);
+        const id = idOf(params.id);
+        return viewOf(await changeSandbox(redis, caller.channel, id, values, live.now()));
+      },
+      writable,
+    )
+    .patch(
+      PATH,
+      async ({ params, request, caller }) => {
+        const values = await readPatch(request);
+        const id = idOf(params.id);
+        return viewOf(await changeSandbox(redis, caller.channel, id, values, live.now()));
+      },
+      writable,
+    )
+    .delete(
+      PATH,
+      async ({ params, caller }) => {
+        const id = idOf(params.id);
+        viewOf(await changeSandbox(redis, caller.channel, id, null, live.now()));
+        return new Response(null, { status: 204 });
+      },
+      writable,
+    );
+}
+
+/** Any text that is no id is the id of no entity. */
+function idOf(text: string): number {
+  return ID_FORM.test(text) ? Number(text) : 0;
+}
+
+async function readPut(request: Request): Promise<SandboxValues> {
+  const body = await readJson(request);
+  if (!putChecker.Check(body)) throw validationFailed(listFaults(putChecker.Errors(body)));
+  const { stringValue, intValue, boolValue, floatValue, dateTimeValue = null } = body;
+  return { stringValue, intValue, boolValue, floatValue, dateTimeValue };
+}
+
+async function readPatch(request: Request): Promise<Partial<SandboxValues>> {
+  const body = await readJson(request);
+  if (!patchChecker.Check(body)) throw validationFailed(listFaults(patchChecker.Errors(body)));
+  const { stringValue, intValue, boolValue, floatValue, dateTimeValue } = body;
+  return {
+    ...(stringValue != null && { stringValue }),
+    ...(intValue != null && { intValue }),
+    ...(boolValue != null && { boolValue }),
+    ...(floatValue != null && { floatValue }),
+    ...(dateTimeValue !== undefined && { dateTimeValue }),
+  };
+}
+
+/** @throws {Problem} 404 */
+function viewOf(entity: SandboxEntity | null): SandboxView {
+  if (!entity) throw new Problem(404, "SANDBOX_NOT_FOUND", "There is no such entity.");
+  const { createdAtMs, updatedAtMs, ...values } = entity;
+  return {
+    ...values,
+    createdAt: new Date(createdAtMs).toISOString(),
+    updatedAt: updatedAtMs === null ? null : new Date(updatedAtMs).toISOString(),
+  };
+}

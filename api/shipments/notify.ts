@@ -1,0 +1,77 @@
+/** `POST /v2/shipments/{id}/notifications` (document 1, "Shipments"): mails the recipient about a merchant's own event. */
+import { randomUUID } from "node:crypto";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { authenticated } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import { validationFailed } from "#api/error-response.ts";
+import { readChecked } from "#api/read-json.ts";
+import { ownShipment } from "#api/shipments/own-shipment.ts";
+import { summaryOf } from "#api/shipments/summary.ts";
+import { composeTemplate } from "#core/domain/compose-message.ts";
+import type { FaultCode } from "#core/domain/fault.ts";
+import { messageValues } from "#core/domain/message-values.ts";
+import { EVENT_ONCE_PER_MS, NotificationBody, RESERVED_EVENTS } from "#core/domain/notification.ts";
+import { Problem } from "#core/problem.ts";
+import { acceptMessages, type Message } from "#core/redis/messages.ts";
+import { findTemplate } from "#core/redis/templates.ts";
+
+const checker = TypeCompiler.Compile(NotificationBody);
+
+const RETRY_AFTER_SECONDS = "30";
+
+export function notifyRoute(deps: ApiDeps) {
+  const { redis, live } = deps;
+  return new Elysia().use(authenticated(deps)).post(
+    "/v2/shipments/:id/notifications",
+    async ({ params, request, caller: { channel, configuration }, set }) => {
+      const { event, variables, language: wanted } = await readNotification(request);
+      const shipment = await ownShipment(redis, channel, params.id);
+      if (!channel.emails.managed) {
+        const detail = "The channel's transactional e-mails are not managed by the service.";
+        throw new Problem(409, "EMAILS_NOT_MANAGED", detail);
+      }
+      const { id, consignee, language } = shipment.record;
+      const to = consignee?.email;
+      if (!to)
+        throw refused("consignee.email", "REQUIRED", "The shipment has no recipient e-mail.");
+      const tongue = wanted ?? language;
+      const template = await findTemplate(redis, channel.id, event, tongue);
+      if (!template) throw refused("event", "NOT_ALLOWED", "There is no usable template.");
+      const summary = summaryOf(shipment, configuration);
+      const values = messageValues(summary, channel.name, variables ?? null);
+      const message: Message = {
+        ...{ messageId: randomUUID(), type: "email", shipmentId: id, to },
+        from: channel.emails.from,
+        ...composeTemplate(template, values, tongue),
+      };
+      const told = { message, told: `event:${event}`, oncePerMs: EVENT_ONCE_PER_MS };
+      const [acceptance] = await acceptMessages(redis, [told], live.now());
+      if (acceptance === "told") {
+        const detail = "The event was accepted for this shipment within the last 24 hours.";
+        throw new Problem(409, "NOTIFICATION_REPEATED", detail);
+      }
+      if (acceptance !== "accepted") throw notQueued();
+      set.status = 202;
+      return { notificationId: message.messageId, shipmentId: id, event, status: "accepted" };
+    },
+    { scope: "shipments:write", parse: "none" },
+  );
+}
+
+/** @throws {Problem} 422 */
+async function readNotification(request: Request): Promise<NotificationBody> {
+  const body = await readChecked(request, checker);
+  if (!RESERVED_EVENTS.includes(body.event)) return body;
+  throw refused("event", "NOT_ALLOWED", "The event is reserved.");
+}
+
+function refused(path: string, code: FaultCode, message: string): Problem {
+  return validationFailed([{ path, code, message }]);
+}
+
+function notQueued(): Problem {
+  return new Problem(503, "NOTIFICATION_NOT_QUEUED", "No e-mail went out; try again later.", {
+    headers: { "retry-after": RETRY_AFTER_SECONDS },
+  });
+}

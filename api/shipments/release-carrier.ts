@@ -1,0 +1,118 @@
+/**
+ * Carriers that release parcels from their depots, as adapters. The gateway contract: `POST {url}` with `ReleaseOrder` as
+ * JSON and `Idempotency-Key`; 2xx `{outcome: "ok"|"error"|"pending", message}` is its answer, 4xx with `{message}` its
+ * refusal, anything else means it is away. A deferred carrier's real outcome comes later as a tracking event.
+ */
+
+import type { Config } from "#core/config.ts";
+import { isNational } from "#core/domain/label-carrier.ts";
+import type { StockReleaseBody } from "#core/domain/stock-release.ts";
+import type { Courier } from "#core/redis/configuration.ts";
+
+export interface ReleaseOrder {
+  readonly releaseId: number;
+  readonly courier: string;
+  readonly trackingNumber: string;
+  readonly action: StockReleaseBody["action"];
+  readonly notes: string | null;
+  /** Null for carriers that take no date. */
+  readonly redeliveryDate: string | null;
+  readonly address: StockReleaseBody["address"] | null;
+}
+
+export type ReleaseAnswer =
+  | { readonly kind: "accepted"; readonly outcome: Outcome; readonly message: string | null }
+  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "unreachable" | "unreadable" };
+
+type Outcome = "ok" | "error" | "pending";
+
+/** Null: the carrier takes no stock releases. */
+export type ReleaseCarrier = ((order: ReleaseOrder) => Promise<ReleaseAnswer>) | null;
+
+const REQUEST_LIMIT_MS = 10_000;
+const ANSWER_LIMIT_BYTES = 64 * 1024;
+const MESSAGE_LENGTH = 500;
+
+export function releaseCarrier(
+  { code, stockRelease }: Courier,
+  config: Pick<Config, "nationalCarrier" | "nationalCarrierUrl" | "testClock">,
+): ReleaseCarrier {
+  const { mode, url } = stockRelease;
+  if (mode === "none") return null;
+  const gateway = url ?? (isNational(code, config.nationalCarrier) ? nationalUrl(config) : null);
+  const expected: readonly Outcome[] = mode === "sync" ? ["ok", "error"] : ["pending"];
+  if (gateway !== null) return (order) => ask(gateway, order, expected);
+  const outcome = expected[0] ?? "ok";
+  // Under a test clock nothing is real; elsewhere a carrier that cannot be asked is away.
+  return async () =>
+    config.testClock ? { kind: "accepted", outcome, message: null } : { kind: "unreachable" };
+}
+
+function nationalUrl({ nationalCarrierUrl }: Pick<Config, "nationalCarrierUrl">): string | null {
+  return nationalCarrierUrl && `${nationalCarrierUrl.replace(/\/+$/, "")}/stock-release`;
+}
+
+async function ask(
+  url: string,
+  order: ReleaseOrder,
+  expected: readonly Outcome[],
+): Promise<ReleaseAnswer> {
+  let status: number;
+  let text: string;
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      body: JSON.stringify(order),
+      headers: {
+        "content-type": "application/json",
+        "idempotency-key": `${order.courier}-${order.releaseId}`,
+      },
+      redirect: "manual",
+      signal: AbortSignal.timeout(REQUEST_LIMIT_MS),
+    });
+    status = response.status;
+    text = await readBounded(response);
+  } catch {
+    return { kind: "unreachable" };
+  }
+  return answerOf(status, text, expected);
+}
+
+function answerOf(status: number, text: string, expected: readonly Outcome[]): ReleaseAnswer {
+  if (status >= 500) return { kind: "unreachable" };
+  const answer = parse(text);
+  const message = typeof answer?.["message"] === "string" ? answer["message"] : null;
+  const told = message?.slice(0, MESSAGE_LENGTH) ?? null;
+  if (status >= 400) return { kind: "refused", message: told ?? "The carrier refused." };
+  const outcome = expected.find((one) => one === answer?.["outcome"]);
+  if (status >= 300 || outcome === undefined) return { kind: "unreadable" };
+  return { kind: "accepted", outcome, message: told };
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" ? (value as Record<string, unknown> | null) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What is longer is no answer of the contract. */
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader = response.body?.getReader();
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.byteLength;
+    if (size > ANSWER_LIMIT_BYTES) {
+      await reader.cancel();
+      return "";
+    }
+    chunks.push(value);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

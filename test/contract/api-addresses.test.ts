@@ -1,0 +1,262 @@
+/** Document 1, "Addresses": `POST /v2/addresses/check` and its billing. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { createPanelApp } from "#panel/app.ts";
+import { type SimulatedCarrier, startNationalCarrier } from "#start/demo/national-carrier.ts";
+import { openTestApi, type TestApi } from "#test/support/api.ts";
+import { labelSetup } from "#test/support/label-setup.ts";
+
+let api: TestApi;
+let geocoded: TestApi;
+let carrier: SimulatedCarrier;
+let geocoder: ReturnType<typeof startGeocoder>;
+
+/** A Nominatim: knows one house, fails and babbles on demand. */
+function startGeocoder() {
+  const queries: URLSearchParams[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      const { pathname, searchParams } = new URL(request.url);
+      queries.push(searchParams);
+      const street = searchParams.get("street") ?? "";
+      if (pathname !== "/search" || street.includes("fail")) {
+        return new Response("down", { status: 500 });
+      }
+      if (street.includes("babble")) return new Response("<html>");
+      if (street.includes("nowhere")) return Response.json([]);
+      const address = {
+        road: "Via Roma",
+        ...(street.includes("1") && { house_number: "1" }),
+        city: "Milano",
+        "ISO3166-2-lvl6": "IT-MI",
+        postcode: "20121",
+        country_code: "it",
+      };
+      return Response.json([{ lat: "45.4642", lon: "9.19", address }]);
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}`, queries, stop: () => server.stop(true) };
+}
+
+function addressSetup() {
+  const setup = labelSetup();
+  const [acme, beta] = setup.companies ?? [];
+  const [main, outlet] = acme?.channels ?? [];
+  Object.assign(acme ?? {}, { products: ["checkAddress"] });
+  Object.assign(main ?? {}, { addressCheck: true });
+  Object.assign(outlet ?? {}, { addressCheck: false });
+  Object.assign(beta?.channels?.[0] ?? {}, { addressCheck: true });
+  acme?.channels?.push({
+    code: "acme-bare",
+    addressCheck: true,
+    couriers: [{ code: "GLS_ITA" }],
+    apiKeys: [{ code: "main", key: "key_acme_bare" }],
+  });
+  return setup;
+}
+
+beforeAll(async () => {
+  carrier = startNationalCarrier();
+  geocoder = startGeocoder();
+  const env = { NATIONAL_CARRIER_URL: carrier.url };
+  api = await openTestApi(addressSetup(), "away", env);
+  geocoded = await openTestApi(addressSetup(), "away", { GEOCODER_URL: geocoder.url });
+});
+afterAll(async () => {
+  await api.end();
+  await geocoded.end();
+  await geocoder.stop();
+  await carrier.stop();
+});
+
+const VIA_ROMA = { street: "Via Roma 1", city: "Milano", state: "MI", postcode: "20121" };
+
+async function check(members: object = {}, on = api, key = "key_acme_main") {
+  const body = { ...VIA_ROMA, ...members };
+  return on.call("POST", "/v2/addresses/check", { token: await on.token(key), body });
+}
+const registry = (members: object = {}) => check({ provider: "national-carrier", ...members });
+
+async function billed(on: TestApi, channel = "acme-it") {
+  const benchmarks = await openBenchmarks(on.runtime.config);
+  const response = await createPanelApp(on.runtime, benchmarks).handle(
+    new Request(`http://localhost/panel/api/channels/${channel}/address-checks`, {
+      headers: { authorization: `Bearer ${on.runtime.config.panelToken}` },
+    }),
+  );
+  await benchmarks.close();
+  return (await response.json()) as { total: number; months: { month: string }[] };
+}
+
+describe("200, offline gazetteer", () => {
+  test("municipality, province and postal code agree: MATCHED with coordinates", async () => {
+    const { status, body } = await check();
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      provider: "geocoder",
+      match: { status: "MATCHED", level: "MUNICIPALITY" },
+      address: {
+        street: "Via Roma 1",
+        city: "Milano",
+        state: "MI",
+        postcode: "20121",
+        country: "IT",
+      },
+      coordinates: { latitude: expect.closeTo(45.46, 1), longitude: expect.closeTo(9.19, 1) },
+      delivery: null,
+      candidates: [],
+    });
+  });
+
+  test.each([
+    ["other case and accents", { city: "CANTU", state: "co", postcode: "22063" }, "Cantù"],
+    ["an apostrophe", { city: "L Aquila", state: "AQ", postcode: "67100" }, "L'Aquila"],
+    ["neither province nor postal code", { city: "Napoli", state: null, postcode: null }, "Napoli"],
+  ])("%s", async (_, members, city) => {
+    const { body } = await check(members);
+    expect(body.match).toEqual({ status: "MATCHED", level: "MUNICIPALITY" });
+    expect(body.address.city).toStartWith(city);
+  });
+
+  test("the right postal code is told where the municipality has only one", async () => {
+    const { body } = await check({ city: "Cantù", state: "CO", postcode: "20121" });
+    expect(body.match).toEqual({ status: "PARTIAL", level: "MUNICIPALITY" });
+    expect(body.address).toMatchObject({ city: "Cantù", postcode: "22063" });
+  });
+
+  test("a wrong province is PARTIAL; an unknown town is found by its postal code", async () => {
+    expect((await check({ state: "RM" })).body.match.status).toBe("PARTIAL");
+    const { body } = await check({ city: "Nessun Luogo", state: null, postcode: "39100" });
+    expect(body.match).toEqual({ status: "PARTIAL", level: "POSTCODE" });
+  });
+
+  test("unmatched addresses, also those outside Italy, are 200 with NONE", async () => {
+    const nowhere = { city: "Nessun Luogo", postcode: "99999", state: null };
+    const abroad = { city: "Paris", state: null, postcode: "75001", country: "FR" };
+    for (const members of [nowhere, abroad]) {
+      const { status, body } = await check(members);
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        match: { status: "NONE", level: null },
+        address: null,
+        coordinates: null,
+      });
+    }
+  });
+});
+
+describe("200, geocoder by HTTP", () => {
+  test("house, street and nothing, with the structured query of Nominatim", async () => {
+    const house = await check({}, geocoded);
+    expect(house.body).toMatchObject({
+      match: { status: "MATCHED", level: "HOUSE" },
+      address: { street: "Via Roma 1", state: "MI", country: "IT" },
+      coordinates: { latitude: 45.4642, longitude: 9.19 },
+    });
+    const asked = Object.fromEntries(geocoder.queries.at(-1) ?? []);
+    expect(asked).toMatchObject({ format: "jsonv2", postalcode: "20121", countrycodes: "it" });
+    const street = await check({ street: "Via Roma" }, geocoded);
+    expect(street.body.match).toEqual({ status: "MATCHED", level: "STREET" });
+    const other = await check({ postcode: "20122" }, geocoded);
+    expect(other.body.match).toEqual({ status: "PARTIAL", level: "HOUSE" });
+    const none = await check({ street: "nowhere" }, geocoded);
+    expect([none.status, none.body.match.status]).toEqual([200, "NONE"]);
+  });
+});
+
+describe("200, street registry", () => {
+  test("one candidate is the match, with delivery and without coordinates", async () => {
+    const { status, body } = await registry();
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      provider: "national-carrier",
+      match: { status: "MATCHED", level: "STREET" },
+      coordinates: null,
+      delivery: { deliverable: true, office: "UDR 1", zone: "12" },
+      candidates: [{ street: "Via Roma 1", city: "Milano", state: "MI", postcode: "20121" }],
+    });
+  });
+
+  test("several candidates are PARTIAL, none is NONE", async () => {
+    const twice = await registry({ street: "twice" });
+    expect(twice.body.match.status).toBe("PARTIAL");
+    expect(twice.body.candidates).toHaveLength(2);
+    const none = await registry({ street: "nowhere" });
+    expect([none.status, none.body.match.status]).toEqual([200, "NONE"]);
+  });
+});
+
+describe("403", () => {
+  test("product not owned; address check not enabled on the channel", async () => {
+    expect(await check({}, api, "key_beta_main")).toMatchObject({
+      status: 403,
+      body: { code: "PRODUCT_NOT_OWNED" },
+    });
+    expect(await check({}, api, "key_acme_outlet")).toMatchObject({
+      status: 403,
+      body: { code: "ADDRESS_CHECK_NOT_ENABLED" },
+    });
+  });
+});
+
+describe("422", () => {
+  test.each([
+    ["no street", { street: null }, "street REQUIRED"],
+    ["an empty city", { city: "" }, "city TOO_SHORT"],
+    ["a long country", { country: "ITA" }, "country BAD_FORMAT"],
+    ["another provider", { provider: "other" }, "provider NOT_ALLOWED"],
+  ])("%s", async (_, members, violation) => {
+    const { status, body } = await check(members);
+    expect(status).toBe(422);
+    const [first] = body.violations;
+    expect(`${first.path} ${first.code}`).toBe(violation);
+  });
+
+  test("the registry serves neither addresses outside Italy nor channels without its carrier", async () => {
+    expect(await registry({ country: "FR" })).toMatchObject({
+      status: 422,
+      body: { code: "PROVIDER_CANNOT_SERVE", violations: [{ path: "country" }] },
+    });
+    const bare = await check({ provider: "national-carrier" }, api, "key_acme_bare");
+    expect(bare).toMatchObject({
+      status: 422,
+      body: { code: "PROVIDER_CANNOT_SERVE", violations: [{ path: "provider" }] },
+    });
+  });
+});
+
+describe("502", () => {
+  test("a provider that is away or babbles", async () => {
+    const answers = [
+      await registry({ street: "fail" }),
+      await registry({ street: "babble" }),
+      await check({ street: "fail" }, geocoded),
+      await check({ street: "babble" }, geocoded),
+    ];
+    expect(answers.map(({ status, body }) => `${status} ${body.code}`)).toEqual([
+      "502 PROVIDER_UNREACHABLE",
+      "502 PROVIDER_UNREADABLE",
+      "502 PROVIDER_UNREACHABLE",
+      "502 PROVIDER_UNREADABLE",
+    ]);
+  });
+});
+
+describe("billing", () => {
+  test("every accepted request once, whatever its outcome; the others not at all", async () => {
+    const before = (await billed(api)).total;
+    const accepted = [{}, { city: "Nessun Luogo", postcode: "99999", state: null }];
+    await Promise.all(Array.from({ length: 10 }, (_, at) => check(accepted[at % 2])));
+    await registry({ street: "nowhere" });
+    await registry({ street: "fail" });
+    await registry({ country: "FR" });
+    await check({ street: "" });
+    await check({}, api, "key_beta_main");
+    const { total, months } = await billed(api);
+    expect(total - before).toBe(11);
+    expect(months[0]?.month).toMatch(/^\d{4}-\d\d$/);
+    expect((await billed(api, "beta-it")).total).toBe(0);
+  });
+});

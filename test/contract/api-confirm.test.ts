@@ -1,0 +1,219 @@
+/** Document 1, `POST /v2/labels/confirm`: transmissions, refusals, the slip behind its secret address. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { createPanelApp } from "#panel/app.ts";
+import { type SimulatedCarrier, startNationalCarrier } from "#start/demo/national-carrier.ts";
+import { openTestApi, type TestApi } from "#test/support/api.ts";
+import { labelBody, labelSetup } from "#test/support/label-setup.ts";
+import { pdfInfo, pdfText } from "#test/support/rendered-label.ts";
+
+const PUBLIC_URL = "https://waybill.example";
+
+let api: TestApi;
+let carrier: SimulatedCarrier;
+let token: string;
+let slip: (location: string) => Promise<Response>;
+let closeBenchmarks: () => Promise<void>;
+
+beforeAll(async () => {
+  carrier = startNationalCarrier();
+  const env = { NATIONAL_CARRIER_URL: carrier.url, PUBLIC_URL };
+  api = await openTestApi(labelSetup(), "away", env);
+  token = await api.token("key_acme_main");
+  const benchmarks = await openBenchmarks(api.runtime.config);
+  closeBenchmarks = () => benchmarks.close();
+  const panel = createPanelApp(api.runtime, benchmarks);
+  slip = async (location) => panel.handle(new Request(location));
+});
+afterAll(async () => {
+  await closeBenchmarks();
+  await api.end();
+  await carrier.stop();
+});
+
+async function labels(count: number, courier = "GENERIC", as = token) {
+  const made: { id: number; reference: string; number: string }[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const { body } = await api.call("POST", "/v2/labels", {
+      token: as,
+      body: labelBody({ courier }),
+    });
+    const { id, reference, trackingNumbers } = body;
+    made.push({ id, reference, number: trackingNumbers[0].number });
+  }
+  return made;
+}
+
+const confirm = (labelIds: readonly unknown[], members: object = {}, as = token) =>
+  api.call("POST", "/v2/labels/confirm", {
+    token: as,
+    body: { courier: "GENERIC", labelIds, ...members },
+  });
+const idsOf = (made: ReadonlyArray<{ id: number }>) => made.map(({ id }) => id);
+
+describe("201", () => {
+  test("opens a transmission; Location is the address of its slip", async () => {
+    const made = await labels(3);
+    const answer = await confirm(idsOf(made), { pickupDate: "2026-12-01", pickupTime: "14:30" });
+    expect(answer.status).toBe(201);
+    expect(answer.body).toEqual({
+      transmissionId: expect.any(Number),
+      transmissionNumber: expect.stringMatching(/^T\d{9,}$/),
+      courier: "GENERIC",
+      confirmedIds: idsOf(made),
+      alreadyConfirmedIds: [],
+      notFoundIds: [],
+      errors: [],
+      pickupDate: "2026-12-01",
+      pickupTime: "14:30",
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*[+]0[12]:00$/),
+    });
+    expect(answer.headers.get("location")).toMatch(
+      /^https:\/\/waybill\.example\/slips\/[0-9a-f][\w-]{43}$/,
+    );
+  });
+
+  test("the slip is a PDF with every label, served without a token and not to be guessed", async () => {
+    const made = await labels(2);
+    const { headers, body } = await confirm(idsOf(made), { pickupDate: "2026-12-02" });
+    const location = headers.get("location") ?? "";
+    const response = await slip(location);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("application/pdf");
+    expect(response.headers.get("cache-control")).toBe("private, no-store");
+    const text = pdfText(new Uint8Array(await response.arrayBuffer()));
+    for (const { reference, number } of made) {
+      expect(text).toContain(reference);
+      expect(text).toContain(number);
+    }
+    expect(text).toContain(body.transmissionNumber);
+    expect(text).toContain("2026-12-02");
+    for (const wrong of [`${location}x`, location.slice(0, -1), `${PUBLIC_URL}/slips/0`]) {
+      expect((await slip(wrong)).status).toBe(404);
+    }
+    const last = location.endsWith("A") ? "B" : "A";
+    expect((await slip(`${location.slice(0, -1)}${last}`)).status).toBe(404);
+  });
+
+  test("a slip of many labels goes on over more pages", async () => {
+    const made = await labels(60);
+    const { headers } = await confirm(idsOf(made));
+    const response = await slip(headers.get("location") ?? "");
+    expect(pdfInfo(new Uint8Array(await response.arrayBuffer())).pages).toBe(2);
+  });
+
+  test("new, known and unknown labels in one call: the new ones are confirmed", async () => {
+    const [old, fresh] = await labels(2);
+    const first = await confirm([old?.id]);
+    const answer = await confirm([old?.id, fresh?.id, 999_984, fresh?.id]);
+    expect(answer.status).toBe(201);
+    expect(answer.body).toMatchObject({
+      confirmedIds: [fresh?.id],
+      alreadyConfirmedIds: [old?.id],
+      notFoundIds: [999_984],
+      errors: [],
+    });
+    expect(answer.body.transmissionId).not.toBe(first.body.transmissionId);
+  });
+
+  test("labels that the carrier refuses stand in errors and may be confirmed later", async () => {
+    const made = await labels(3, "POSTE_ITA");
+    const refused = made.filter(({ number }) => number.endsWith("3IT"));
+    expect(refused).toHaveLength(1);
+    const answer = await confirm(idsOf(made), { courier: "POSTE_ITA", pickupDate: "2026-12-03" });
+    expect(answer.status).toBe(201);
+    const [one] = refused;
+    expect(answer.body.errors).toEqual([
+      { labelId: one?.id, code: "NOT_ACCEPTED", message: "Spedizione non accettata." },
+    ]);
+    expect(answer.body.confirmedIds).toHaveLength(2);
+    expect(carrier.confirmations.at(-1)).toMatchObject({ pickupDate: "2026-12-03" });
+    const alone = await confirm([one?.id], { courier: "POSTE_ITA" });
+    expect(alone).toMatchObject({ status: 422, body: { code: "CARRIER_REFUSED" } });
+    expect(alone.headers.get("content-type")).toBe("application/problem+json");
+  });
+});
+
+describe("200", () => {
+  test("all labels confirmed before or not found: no new transmission, no Location", async () => {
+    const made = await labels(2);
+    await confirm(idsOf(made));
+    for (const ids of [idsOf(made), [...idsOf(made), 999_968], [999_968]]) {
+      const answer = await confirm(ids);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get("location")).toBeNull();
+      expect(answer.body).toMatchObject({
+        transmissionId: null,
+        transmissionNumber: null,
+        confirmedIds: [],
+        alreadyConfirmedIds: idsOf(made).filter((id) => ids.includes(id)),
+        errors: [],
+      });
+    }
+  });
+
+  test("labels of another channel or of another carrier are not found", async () => {
+    const [foreign] = await labels(1, "GENERIC", await api.token("key_acme_outlet"));
+    const [other] = await labels(1, "POSTE-ITA-CRONO");
+    const answer = await confirm([foreign?.id, other?.id]);
+    expect([answer.status, answer.body.notFoundIds]).toEqual([200, [foreign?.id, other?.id]]);
+  });
+
+  test("ten confirmations at once, over two processes: one transmission holds each label", async () => {
+    const other = await api.another();
+    const made = await labels(5);
+    const body = { courier: "GENERIC", labelIds: idsOf(made) };
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, at) =>
+        (at % 2 === 0 ? api.call : other)("POST", "/v2/labels/confirm", { token, body }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(9);
+    expect(answers.flatMap((answer) => answer.body.confirmedIds)).toEqual(idsOf(made));
+  });
+});
+
+describe("400", () => {
+  test("a carrier that makes no labels here", async () => {
+    for (const courier of ["NOBODY", "GLS_ITA", "POSTE-ITA-OFF"]) {
+      expect(await confirm([1], { courier })).toMatchObject({
+        status: 400,
+        body: { code: "UNKNOWN_CARRIER", title: "Bad Request" },
+      });
+    }
+  });
+});
+
+describe("422", () => {
+  test.each([
+    ["labelCreationDate", { labelCreationDate: "2026-11-20" }, "labelCreationDate NOT_ALLOWED"],
+    ["a pickupTime alone", { pickupTime: "10:00" }, "pickupDate REQUIRED"],
+    [
+      "a time that is none",
+      { pickupDate: "2026-12-01", pickupTime: "25:00" },
+      "pickupTime BAD_FORMAT",
+    ],
+    ["a date that is none", { pickupDate: "01-12-2026" }, "pickupDate BAD_FORMAT"],
+    ["no labels", { labelIds: [] }, "labelIds TOO_FEW"],
+    ["labels that are no numbers", { labelIds: ["x"] }, "labelIds[0] WRONG_TYPE"],
+    ["no courier", { courier: null }, "courier REQUIRED"],
+  ])("%s", async (_, members, violation) => {
+    const answer = await confirm([1], members);
+    expect(answer.status).toBe(422);
+    const told = answer.body.violations.map(
+      ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
+    );
+    expect(told).toContain(violation);
+  });
+});
+
+describe("502", () => {
+  test("the carrier is away: nothing is confirmed, and the next call may", async () => {
+    const [made] = (await labels(2, "POSTE_ITA")).filter(({ number }) => !number.endsWith("3IT"));
+    const away = await confirm([made?.id], { courier: "POSTE_ITA", pickupDate: "2000-01-01" });
+    expect(away).toMatchObject({ status: 502, body: { code: "CARRIER_UNREACHABLE" } });
+    const answer = await confirm([made?.id], { courier: "POSTE_ITA" });
+    expect([answer.status, answer.body.confirmedIds]).toEqual([201, [made?.id]]);
+  });
+});

@@ -1,0 +1,293 @@
+/** Document 1, `POST /v2/shipments/import` and `GET /v2/jobs/{jobId}`. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Running } from "#core/runtime.ts";
+import { startJobs } from "#processors/jobs/start.ts";
+import { type Answer, item, openTestApi, type TestApi } from "#test/support/api.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+let api: TestApi;
+let token: string;
+let jobs: Running;
+let counter = 0;
+
+beforeAll(async () => {
+  const setup = testSetup();
+  const keys = setup.companies?.[0]?.channels?.[0]?.apiKeys;
+  keys?.push({ code: "read", key: "key_acme_read", scopes: ["shipments:read"] });
+  const outlet = setup.companies?.[0]?.channels?.[1];
+  if (outlet) outlet.trackingPage = true;
+  api = await openTestApi(setup);
+  token = await api.token("key_acme_main");
+  jobs = await startJobs(api.runtime);
+});
+afterAll(async () => {
+  await jobs.stop();
+  await api.end();
+});
+
+function newNumber(): string {
+  counter += 1;
+  return `IMP-${counter}`;
+}
+
+function importThem(body: unknown, as = token): Promise<Answer> {
+  return api.call("POST", "/v2/shipments/import", { token: as, body });
+}
+
+function readJob(jobId: string, as = token): Promise<Answer> {
+  return api.call("GET", `/v2/jobs/${jobId}`, { token: as });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into whatever the API answered
+async function finished(jobId: string, as = token): Promise<any> {
+  return eventually(async () => {
+    const { body } = await readJob(jobId, as);
+    return body.status !== "processing" && body;
+  }, "the job ends");
+}
+
+async function run(shipments: readonly unknown[], more: object = {}, as = token) {
+  const { status, body } = await importThem({ shipments, ...more }, as);
+  expect(status).toBe(202);
+  return finished(body.jobId, as);
+}
+
+describe("202", () => {
+  test("jobId, status processing, relative statusUrl and totalShipments", async () => {
+    const { status, body } = await importThem({
+      shipments: [item(newNumber()), item(newNumber())],
+    });
+    expect(status).toBe(202);
+    expect(body).toEqual({
+      jobId: expect.any(String),
+      status: "processing",
+      statusUrl: `/jobs/${body.jobId}`,
+      totalShipments: 2,
+    });
+  });
+
+  test("the finished job: summary, successes by position, and the shipments are found", async () => {
+    const numbers = [newNumber(), newNumber()];
+    const job = await run(numbers.map((number) => item(number)));
+    expect(job).toEqual({
+      jobId: expect.any(String),
+      type: expect.any(String),
+      status: "completed",
+      totalItems: 2,
+      processedItems: 2,
+      failedItems: 0,
+      result: {
+        summary: { totalRequested: 2, totalSuccess: 2, totalFailed: 0 },
+        successes: numbers.map((trackingNumber, index) => ({
+          index,
+          id: expect.any(Number),
+          trackingNumber,
+          trackingUrl: null,
+        })),
+        errors: [],
+      },
+      error: null,
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      completedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+    });
+    const { body } = await api.call("GET", `/v2/shipments?trackingNumber=${numbers[1]}`, { token });
+    expect(body.items[0].id).toBe(job.result.successes[1].id);
+  });
+
+  test("statically invalid items fail alone with VALIDATION_ERROR, each fault by its field", async () => {
+    const job = await run([
+      item("", { shipDate: "yesterday" }),
+      item(newNumber()),
+      null,
+      item(newNumber(), { parcels: [{ length: 1, width: 1, height: 1 }] }),
+    ]);
+    expect(job.status).toBe("completed");
+    expect(job.result.summary).toEqual({ totalRequested: 4, totalSuccess: 1, totalFailed: 3 });
+    expect(job.failedItems).toBe(3);
+    const codes = job.result.errors.flatMap((row: { errors: { code: string }[] }) =>
+      row.errors.map(({ code }) => code),
+    );
+    expect(new Set(codes)).toEqual(new Set(["VALIDATION_ERROR"]));
+    expect(job.result.errors.map((row: { index: number }) => row.index)).toEqual([0, 2, 3]);
+    expect(job.result.errors[0].errors.map(({ field }: { field: string }) => field)).toEqual([
+      "trackingNumber",
+      "shipDate",
+    ]);
+    expect(job.result.errors[1].trackingNumber).toBeNull();
+    expect(job.result.errors[2].errors[0].field).toBe("parcels[0].weight");
+  });
+
+  test("the other item codes are those of the synchronous creation", async () => {
+    const number = newNumber();
+    const job = await run([
+      item(number),
+      item(number),
+      item(newNumber(), { courier: "NOBODY" }),
+      item(newNumber(), { language: "xx" }),
+    ]);
+    const errors = job.result.errors.map(
+      (row: { index: number; trackingNumber: string; errors: { code: string }[] }) => [
+        row.index,
+        row.errors[0]?.code,
+      ],
+    );
+    expect(errors).toEqual([
+      [1, "DUPLICATE_SHIPMENT"],
+      [2, "INVALID_COURIER"],
+      [3, "INVALID_LANGUAGE"],
+    ]);
+  });
+
+  test("a job of which every shipment failed is failed and says why", async () => {
+    const job = await run([item(newNumber(), { courier: "NOBODY" })]);
+    expect([job.status, typeof job.error]).toEqual(["failed", "string"]);
+    expect(job.result.summary).toEqual({ totalRequested: 1, totalSuccess: 0, totalFailed: 1 });
+  });
+
+  test("a channel with a tracking page gets its addresses in the result", async () => {
+    const outlet = await api.token("key_acme_outlet");
+    const job = await run([item(newNumber())], {}, outlet);
+    expect(job.result.successes[0].trackingUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/t\/\S+$/);
+  });
+
+  test("5,000 items are created in the order of the request and counted on the way", async () => {
+    const numbers = Array.from({ length: 5_000 }, newNumber);
+    const from = performance.now();
+    const { body } = await importThem({ shipments: numbers.map((number) => item(number)) });
+    const seen = new Set<number>();
+    const job = await eventually(
+      async () => {
+        const answer = await readJob(body.jobId);
+        seen.add(answer.body.processedItems);
+        return answer.body.status === "completed" && answer.body;
+      },
+      "the job ends",
+      60_000,
+    );
+    process.stderr.write(`5,000 items in ${Math.round(performance.now() - from)} ms\n`);
+    const found = job.result.successes.map((row: { trackingNumber: string }) => row.trackingNumber);
+    expect(found).toEqual(numbers);
+    expect(seen.size).toBeGreaterThan(2);
+  }, 60_000);
+});
+
+describe("the completion call", () => {
+  test("webhookUrl is told jobId, status and the same result", async () => {
+    const bodies: unknown[] = [];
+    const receiver = Bun.serve({
+      port: 0,
+      async fetch(request) {
+        bodies.push(await request.json());
+        return new Response();
+      },
+    });
+    const webhookUrl = `http://127.0.0.1:${receiver.port}/done`;
+    const job = await run([item(newNumber())], { webhookUrl });
+    const told = await eventually(() => bodies[0], "the call arrives");
+    const { jobId, status, result } = job;
+    expect(told).toEqual({ jobId, status, result });
+    await receiver.stop();
+  });
+
+  test("a receiver that is away changes nothing about the job", async () => {
+    const job = await run([item(newNumber())], { webhookUrl: "https://127.0.0.1:1/done" });
+    expect(job.status).toBe("completed");
+  });
+
+  test("an address that is not public is not called (the guard of document 3)", async () => {
+    let calls = 0;
+    const receiver = Bun.serve({
+      port: 0,
+      fetch() {
+        calls += 1;
+        return new Response();
+      },
+    });
+    const { config } = api.runtime;
+    const strict = await startJobs({
+      ...api.runtime,
+      config: { ...config, webhookAllowedCidrs: [] },
+    });
+    await jobs.stop();
+    const webhookUrl = `http://127.0.0.1:${receiver.port}/done`;
+    const job = await run([item(newNumber())], { webhookUrl });
+    await strict.stop();
+    jobs = await startJobs(api.runtime);
+    expect([job.status, calls]).toEqual(["completed", 0]);
+    await receiver.stop();
+  });
+});
+
+describe("404", () => {
+  test("a missing job, a text that is no id, and a job of another channel answer the same", async () => {
+    const { body } = await importThem({ shipments: [item(newNumber())] });
+    const outlet = await api.token("key_acme_outlet");
+    const foreign = await readJob(body.jobId, outlet);
+    const missing = await readJob(crypto.randomUUID());
+    const other = await readJob("nothing");
+    expect([foreign.status, missing.status, other.status]).toEqual([404, 404, 404]);
+    expect(foreign.body).toEqual(missing.body);
+    expect(other.body).toEqual(missing.body);
+  });
+});
+
+describe("403", () => {
+  test("import needs shipments:write, jobs need jobs:read", async () => {
+    const reader = await api.token("key_acme_read");
+    expect((await importThem({ shipments: [item(newNumber())] }, reader)).status).toBe(403);
+    expect((await readJob(crypto.randomUUID(), reader)).status).toBe(403);
+  });
+});
+
+describe("422", () => {
+  const faulty: [string, unknown, string, string][] = [
+    ["no shipments", {}, "shipments", "REQUIRED"],
+    ["an empty list", { shipments: [] }, "shipments", "TOO_FEW"],
+    ["5,001 items", { shipments: Array.from({ length: 5_001 }, () => 1) }, "shipments", "TOO_MANY"],
+    ["webhookUrl no URL", { shipments: [1], webhookUrl: "hook" }, "webhookUrl", "BAD_FORMAT"],
+    [
+      "webhookUrl of another protocol",
+      { shipments: [1], webhookUrl: "ftp://x/" },
+      "webhookUrl",
+      "BAD_FORMAT",
+    ],
+  ];
+  for (const [name, body, path, code] of faulty) {
+    test(name, async () => {
+      const answer = await importThem(body);
+      expect(answer.status).toBe(422);
+      expect(answer.body.violations[0]).toMatchObject({ path, code });
+    });
+  }
+});
+
+describe("503", () => {
+  test("a channel has at most 20 unfinished imports", async () => {
+    await jobs.stop();
+    const body = { shipments: [item(newNumber())] };
+    const answers = [];
+    for (let n = 0; n < 21; n += 1) answers.push(await importThem(body));
+    jobs = await startJobs(api.runtime);
+    expect(answers.map(({ status }) => status).slice(0, 20)).toEqual(Array(20).fill(202));
+    expect(answers[20]?.status).toBe(503);
+    expect(answers[20]?.headers.get("retry-after")).toBe("10");
+    for (const answer of answers.slice(0, 20)) await finished(answer.body.jobId);
+  });
+});
+
+describe("jobs are kept 30 days", () => {
+  test("by the service clock", async () => {
+    const job = await run([item(newNumber())]);
+    await api.advance(30 * 86_400 - 60);
+    token = await api.token("key_acme_main").then(async () => {
+      const answer = await api.call("POST", "/v2/auth/token", {
+        body: { apiKey: "key_acme_main" },
+      });
+      return answer.body.token;
+    });
+    expect((await readJob(job.jobId)).status).toBe(200);
+    await api.advance(120);
+    expect((await readJob(job.jobId)).status).toBe(404);
+  });
+});

@@ -1,0 +1,116 @@
+/** `GET /v2/openapi.json`: valid, complete, and its examples are what its schemas say. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { Value } from "@sinclair/typebox/value";
+import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { createApiApp } from "#api/app.ts";
+import { OPERATIONS } from "#api/openapi/document.ts";
+import { type Call, openTestApi, type TestApi } from "#test/support/api.ts";
+import { labelBody, labelSetup } from "#test/support/label-setup.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+let api: TestApi;
+let call: Call;
+
+beforeAll(async () => {
+  api = await openTestApi(testSetup());
+  call = api.call;
+});
+afterAll(() => api.end());
+
+describe("the document", () => {
+  test("is served without a token and says OpenAPI 3.1", async () => {
+    const answer = await call("GET", "/v2/openapi.json");
+    expect(answer).toMatchObject({ status: 200, body: { openapi: "3.1.0" } });
+    expect(answer.headers.get("content-type")).toContain("application/json");
+  });
+
+  test("has no fault and no warning by Redocly's recommended rules, examples included", async () => {
+    const { body } = await call("GET", "/v2/openapi.json");
+    const rules = {
+      "no-invalid-media-type-examples": "error",
+      "no-invalid-parameter-examples": "error",
+      "no-invalid-schema-examples": "error",
+    } as const;
+    const config = await createConfig({ extends: ["recommended"], rules });
+    const problems = await lintFromString({ source: JSON.stringify(body), config });
+    const told = problems.map(
+      ({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer ?? ""}`,
+    );
+    expect(told).toEqual([]);
+  });
+
+  test("describes every route of /v2, and no other", async () => {
+    const benchmarks = await openBenchmarks(api.runtime.config);
+    const app = createApiApp({ ...api.runtime, benchmarks });
+    await benchmarks.close();
+    const routes = app.routes
+      .filter(({ path }) => path.startsWith("/v2/") && path !== "/v2/openapi.json")
+      .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+    const described = OPERATIONS.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    expect(described.sort()).toEqual(routes.sort());
+  });
+
+  test("one name stands for one schema", () => {
+    const byName = new Map<string, unknown>();
+    for (const { body, answers } of OPERATIONS) {
+      const contents = [body, ...Object.values(answers).map(({ content }) => content)];
+      for (const content of contents.filter((one) => one !== undefined)) {
+        expect(byName.get(content.name) ?? content.schema).toBe(content.schema);
+        byName.set(content.name, content.schema);
+      }
+    }
+  });
+});
+
+describe("what the API answers is what its schemas say", () => {
+  test("orders, parcels, labels, confirmations, address checks", async () => {
+    const setup = labelSetup();
+    const [acme] = setup.companies ?? [];
+    Object.assign(acme ?? {}, { products: ["api-parcels", "checkAddress"] });
+    Object.assign(acme?.channels?.[0] ?? {}, { addressCheck: true });
+    const own = await openTestApi(setup);
+    const token = await own.token("key_acme_main");
+
+    async function answers(id: string, path: string, body?: unknown) {
+      const operation = OPERATIONS.find((one) => one.id === id);
+      const method = operation?.method.toUpperCase() ?? "";
+      const answer = await own.call(method, path, { token, ...(body !== undefined && { body }) });
+      const content = operation?.answers[answer.status]?.content;
+      expect(content).toBeDefined();
+      expect(content && [...Value.Errors(content.schema, answer.body)]).toEqual([]);
+      return answer.body;
+    }
+
+    const example = (id: string) => OPERATIONS.find((one) => one.id === id)?.body?.example;
+    const [parcel] = await answers("createParcels", "/v2/parcels", example("createParcels"));
+    await answers("updateParcel", `/v2/parcels/${parcel.hash}`, { weightKg: 2 });
+    await answers("listParcels", "/v2/parcels?orderReference=1002&orderOrigin=shopify");
+    const [order] = await answers("listOrders", "/v2/orders");
+    await answers("readOrder", `/v2/orders/${order.id}`);
+    const label = await answers("createLabel", "/v2/labels", labelBody());
+    await answers("createLabel", "/v2/labels", { ...labelBody(), courier: "NOBODY" });
+    const confirmation = { courier: "GENERIC", labelIds: [label.id] };
+    await answers("confirmLabels", "/v2/labels/confirm", confirmation);
+    await answers("confirmLabels", "/v2/labels/confirm", confirmation);
+    await answers("checkAddress", "/v2/addresses/check", example("checkAddress"));
+    await own.end();
+  });
+});
+
+describe("every example is what its schema says", () => {
+  for (const { id, body, answers, parameters = [] } of OPERATIONS) {
+    test(id, () => {
+      const contents = [
+        ...(body ? [body] : []),
+        ...Object.values(answers).flatMap(({ content }) => (content ? [content] : [])),
+        ...parameters,
+      ];
+      for (const { schema, example } of contents) {
+        expect(
+          [...Value.Errors(schema, example)].map(({ path, message }) => `${path} ${message}`),
+        ).toEqual([]);
+      }
+    });
+  }
+});
