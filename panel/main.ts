@@ -1,12 +1,16 @@
 /** The panel role: the operators' HTTP API. */
 import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { openInsights } from "#analytics/insights.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
 
 export async function startPanel(runtime: Runtime): Promise<Running> {
   const { config, log } = runtime;
   const benchmarks = await openBenchmarks(config);
-  const app = createPanelApp(runtime, benchmarks).listen({
+  const insights = openInsights(config);
+  const app = createPanelApp(runtime, benchmarks, insights).listen({
+    // Two processes on one port would share it silently.
+    reusePort: false,
     port: config.ports.panel,
     hostname: config.host,
   });
@@ -17,7 +21,7 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     url,
     async stop() {
       await app.stop();
-      await benchmarks.close();
+      await Promise.all([benchmarks.close(), insights.close()]);
     },
   };
 }

@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
-import { type Ledger, readLedger, readQueueDepths } from "#core/redis/ledger.ts";
+import { type Ledger, readBooks, readLedger, readQueueDepths } from "#core/redis/ledger.ts";
 import { readLags } from "#core/redis/streams.ts";
 import type { Runtime } from "#core/runtime.ts";
 
@@ -12,6 +12,14 @@ const Lag = Type.Object({
   entries: Type.Integer({ description: "entries not yet acknowledged" }),
   seconds: Type.Number({ description: "age of the oldest of them" }),
 });
+
+const outcomes = {
+  received: Type.Integer(),
+  accepted: Type.Integer(),
+  duplicate: Type.Integer(),
+  unknown: Type.Integer({ description: "answered UNKNOWN_TRACKING" }),
+  invalid: Type.Integer(),
+};
 
 export const Overview = Type.Object({
   at: Type.String({ description: "service clock, ISO 8601" }),
@@ -23,11 +31,29 @@ export const Overview = Type.Object({
     },
     { description: "means over the last minute" },
   ),
-  ledger: Type.Object({
-    accepted: Type.Integer(),
-    duplicate: Type.Integer(),
-    applied: Type.Integer(),
-  }),
+  ledger: Type.Object(
+    {
+      ...outcomes,
+      applied: Type.Integer({ description: "accepted events that are part of their shipment" }),
+      waiting: Type.Integer({ description: "accepted events on their way, dead letters included" }),
+      released: Type.Integer({ description: "set-aside events that are part of their shipment" }),
+      sent: Type.Integer({ description: "webhook decisions to send" }),
+      notSent: Type.Record(Type.String(), Type.Integer(), { description: "by reason" }),
+      delivered: Type.Integer(),
+      failed: Type.Integer(),
+      pending: Type.Integer({ description: "deliveries on their way" }),
+      difference: Type.Object(
+        { received: Type.Integer(), applied: Type.Integer(), webhooks: Type.Integer() },
+        { description: "what does not add up: 0 at rest" },
+      ),
+      couriers: Type.Array(Type.Object({ courier: Type.String(), ...outcomes })),
+    },
+    {
+      description:
+        "received = accepted + duplicate + unknown + invalid; accepted = applied + waiting; " +
+        "sent = delivered + failed + pending",
+    },
+  ),
   lag: Type.Array(Lag),
   queues: Type.Object({
     eventLog: Type.Integer(),
@@ -65,8 +91,9 @@ export function overviewRoute({ redis, live }: Runtime, benchmarks: Benchmarks) 
 
   async function overview(): Promise<Overview> {
     const first = samples[0];
-    const [now, lag, queues, clickhouse] = await Promise.all([
+    const [now, books, lag, queues, clickhouse] = await Promise.all([
       takeSample(),
+      readBooks(redis, live.configuration()),
       readLags(redis),
       readQueueDepths(redis),
       benchmarks.ready(),
@@ -75,7 +102,7 @@ export function overviewRoute({ redis, live }: Runtime, benchmarks: Benchmarks) 
     return {
       at: new Date(live.now()).toISOString(),
       rates: ratesBetween(first ?? now, now),
-      ledger: now.ledger,
+      ledger: { ...books, notSent: { ...books.notSent }, couriers: [...books.couriers] },
       lag,
       queues,
       stores: { redis: { ready: redis.isReady }, clickhouse: { ready: clickhouse, behindSeconds } },

@@ -1,0 +1,97 @@
+/** API keys and activation of channels, written under the setup lock, so that writers at the same time lose nothing. */
+import type { Scope } from "#core/domain/setup.ts";
+import { Problem } from "#core/problem.ts";
+import {
+  allEntities,
+  bumpVersion,
+  type ChannelEntity,
+  nextId,
+  readEntity,
+  saveEntity,
+} from "#core/redis/entities.ts";
+import { underSetupLock } from "#core/redis/setup-lock.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { hashToken, newToken } from "#core/secrets.ts";
+
+type Deps = Pick<Runtime, "redis" | "live">;
+
+export interface NewApiKey {
+  readonly code: string | null;
+  readonly companyWideRead: boolean;
+  readonly scopes: readonly Scope[];
+}
+
+export interface IssuedApiKey extends NewApiKey {
+  readonly id: number;
+  readonly code: string;
+  /** Kept nowhere: shown this once. */
+  readonly key: string;
+}
+
+/** Keys of a channel, revoked ones included. */
+const KEYS_PER_CHANNEL = 1_000;
+
+/** @throws {Problem} 404 no such channel, 409 the code is in use or there are too many keys */
+export async function issueApiKey(
+  { redis, live }: Deps,
+  channelCode: string,
+  wanted: NewApiKey,
+): Promise<IssuedApiKey> {
+  const issued = await underSetupLock(redis, async () => {
+    const channel = await findChannel({ redis }, channelCode);
+    const all = await allEntities(redis, "apiKey");
+    const own = all.filter(({ channelId }) => channelId === channel.id);
+    if (own.length >= KEYS_PER_CHANNEL) {
+      throw new Problem(409, "TOO_MANY_API_KEYS", `At most ${KEYS_PER_CHANNEL} keys a channel.`);
+    }
+    const id = await nextId(redis, "apiKey");
+    const code = wanted.code ?? `panel-${id}`;
+    if (own.some((one) => one.code === code)) {
+      throw new Problem(409, "API_KEY_CODE_IN_USE", "The channel has a key of this code.");
+    }
+    const key = newToken("key_");
+    const { companyWideRead, scopes } = wanted;
+    await saveEntity(redis, "apiKey", String(id), {
+      ...{ id, channelId: channel.id, code, hash: hashToken(key), active: true, companyWideRead },
+      ...{ scopes: JSON.stringify(scopes), revokedHash: "" },
+    });
+    await bumpVersion(redis);
+    return { id, code, key, companyWideRead, scopes };
+  });
+  await live.refresh();
+  return issued;
+}
+
+/** The key stops working at once, on every process. @throws {Problem} 404 */
+export async function revokeApiKey({ redis, live }: Deps, id: string): Promise<void> {
+  await underSetupLock(redis, async () => {
+    const entity = await readEntity(redis, "apiKey", id);
+    if (!entity || entity.revokedHash === entity.hash) {
+      throw new Problem(404, "API_KEY_NOT_FOUND", "There is no such API key.");
+    }
+    await saveEntity(redis, "apiKey", id, { ...entity, revokedHash: entity.hash });
+    await bumpVersion(redis);
+  });
+  await live.refresh();
+}
+
+/** @throws {Problem} 404 */
+export async function activateChannel(
+  { redis, live }: Deps,
+  channelCode: string,
+  active: boolean,
+): Promise<void> {
+  await underSetupLock(redis, async () => {
+    const channel = await findChannel({ redis }, channelCode);
+    if (channel.active === active) return;
+    await saveEntity(redis, "channel", String(channel.id), { ...channel, active });
+    await bumpVersion(redis);
+  });
+  await live.refresh();
+}
+
+async function findChannel({ redis }: Pick<Deps, "redis">, code: string): Promise<ChannelEntity> {
+  const channel = (await allEntities(redis, "channel")).find((one) => one.code === code);
+  if (channel) return channel;
+  throw new Problem(404, "CHANNEL_NOT_FOUND", "There is no such channel.");
+}

@@ -1,0 +1,177 @@
+/** Mapping a courier's code and taking a mapping back. Both are written down as remaps and bear repetition. */
+import { type CatalogueEntry, sameMapping } from "#core/domain/map-status.ts";
+import { checkRules, type SetupMappingRule } from "#core/domain/setup.ts";
+import { Problem } from "#core/problem.ts";
+import { detailFaults } from "#core/redis/apply-setup.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Configuration, Courier } from "#core/redis/configuration.ts";
+import { bumpVersion, type CourierEntity, readEntity } from "#core/redis/entities.ts";
+import {
+  announceRemap,
+  applyRemap,
+  catalogueOf,
+  listRemaps,
+  type Remap,
+  type RemapOrder,
+  readRemap,
+  saveCatalogue,
+} from "#core/redis/remaps.ts";
+import { underSetupLock } from "#core/redis/setup-lock.ts";
+
+/** The wanted mapping of a code; `status: null` takes its own mapping away. */
+export interface WantedMapping {
+  readonly status: NonNullable<CatalogueEntry["status"]> | null;
+  readonly statusDetail?: number;
+  /** Absent = as it was, and false for a new code. */
+  readonly terminal?: boolean;
+  readonly description?: string;
+  /** Absent = none. */
+  readonly rules?: readonly SetupMappingRule[];
+}
+
+/** Codes of one courier. */
+const CATALOGUE_LIMIT = 5_000;
+/** Remaps among which a repeated call finds its own. */
+const LOOKED_BACK = 100;
+
+const BY = "operator";
+
+/** @throws {Problem} 422 */
+export function wantedEntry(
+  configuration: Configuration,
+  courier: Courier,
+  code: string,
+  wanted: WantedMapping,
+): CatalogueEntry {
+  const { status, statusDetail = 0, rules = [] } = wanted;
+  const details = new Set(configuration.statusDetails.keys());
+  const violations = [
+    ...checkRules(rules, "rules"),
+    ...detailFaults({ statusDetail, rules: [...rules] }, details, "").map((fault) => ({
+      ...fault,
+      path: fault.path.replace(/^\./, ""),
+    })),
+    ...(status === null && statusDetail !== 0
+      ? [{ path: "statusDetail", code: "NOT_ALLOWED", message: "A detail needs a status." }]
+      : []),
+  ];
+  if (violations.length > 0) {
+    throw new Problem(422, "INVALID_BODY", "The mapping is invalid.", { members: { violations } });
+  }
+  const before = courier.catalogue.get(code);
+  return {
+    code,
+    description: wanted.description ?? before?.description ?? "",
+    terminal: wanted.terminal ?? before?.terminal ?? false,
+    ...(status !== null && { status }),
+    ...(statusDetail !== 0 && { statusDetail }),
+    ...(rules.length > 0 && { rules: rules as CatalogueEntry["rules"] & object }),
+  };
+}
+
+/** @returns the remap that folds the shipments anew; null when no event is mapped otherwise than before */
+export function mapCode(
+  redis: Redis,
+  courierCode: string,
+  entry: CatalogueEntry,
+  nowMs: number,
+): Promise<Remap | null> {
+  return underSetupLock(redis, async () => {
+    const courier = await readCourier(redis, courierCode);
+    const catalogue = catalogueOf(courier);
+    const before = catalogue.find(({ code }) => code === entry.code) ?? null;
+    if (before === null && catalogue.length >= CATALOGUE_LIMIT) {
+      throw new Problem(409, "CATALOGUE_FULL", `A catalogue has at most ${CATALOGUE_LIMIT} codes.`);
+    }
+    const latest = await latestOf(redis, courierCode, entry.code);
+    const isRepeated =
+      latest !== null &&
+      sameMapping(afterOf(latest, entry.code), entry) &&
+      isInForce(latest, before);
+    if (isRepeated && latest.state === "announced") return finished(redis, latest);
+    if (sameMapping(before, entry)) {
+      await describe(redis, courier, before, entry);
+      return isRepeated ? latest : null;
+    }
+    const entries = [{ code: entry.code, before, after: entry }];
+    const order = { courier: courierCode, by: BY, entries, reverts: null };
+    return ordered(redis, order, nowMs);
+  });
+
+  /** An announced one is on its way into the catalogue; any other one counts as long as the catalogue says it. */
+  function isInForce(remap: Remap, stored: CatalogueEntry | null): boolean {
+    return remap.state === "announced" || sameMapping(stored, entry);
+  }
+}
+
+/** Takes a remap back: its codes are mapped as they were before it. */
+export function revertRemap(redis: Redis, id: string, nowMs: number): Promise<Remap> {
+  return underSetupLock(redis, async () => {
+    const remap = await readRemap(redis, id);
+    if (!remap) throw new Problem(404, "REMAP_NOT_FOUND", "There is no such remap.");
+    const known = await listRemaps(redis, remap.courier, 0, LOOKED_BACK);
+    const own = known.find(({ reverts }) => reverts === id);
+    if (own) return own.state === "announced" ? finished(redis, own) : own;
+    const current = new Map(
+      catalogueOf(await readCourier(redis, remap.courier)).map((entry) => [entry.code, entry]),
+    );
+    const changed = remap.entries.filter(
+      ({ code, after }) => !sameMapping(current.get(code), after),
+    );
+    if (changed.length > 0) {
+      const codes = changed.slice(0, 10).map(({ code }) => code);
+      const detail = "Some of its codes have been mapped anew since; revert those first.";
+      throw new Problem(409, "REMAP_SUPERSEDED", detail, { members: { codes } });
+    }
+    const entries = remap.entries.map(({ code, before }) => ({
+      code,
+      before: current.get(code) ?? null,
+      after: before,
+    }));
+    return ordered(redis, { courier: remap.courier, by: BY, entries, reverts: id }, nowMs);
+  });
+}
+
+async function ordered(redis: Redis, order: RemapOrder, nowMs: number): Promise<Remap> {
+  const id = await announceRemap(redis, order, nowMs);
+  await applyRemap(redis, id, order);
+  return reread(redis, id);
+}
+
+async function finished(redis: Redis, remap: Remap): Promise<Remap> {
+  await applyRemap(redis, remap.id, remap);
+  return reread(redis, remap.id);
+}
+
+async function reread(redis: Redis, id: string): Promise<Remap> {
+  const remap = await readRemap(redis, id);
+  if (!remap) throw new Error(`remap ${id} is gone`);
+  return remap;
+}
+
+async function readCourier(redis: Redis, code: string): Promise<CourierEntity> {
+  const courier = await readEntity(redis, "courier", code);
+  if (!courier) throw new Problem(404, "COURIER_NOT_FOUND", "There is no such courier.");
+  return courier;
+}
+
+async function latestOf(redis: Redis, courier: string, code: string): Promise<Remap | null> {
+  const remaps = await listRemaps(redis, courier, 0, LOOKED_BACK);
+  return remaps.find(({ entries }) => entries.some((one) => one.code === code)) ?? null;
+}
+
+function afterOf({ entries }: Remap, code: string): CatalogueEntry | null {
+  return entries.find((one) => one.code === code)?.after ?? null;
+}
+
+/** A new description, or an entry that maps nothing, concerns no shipment. */
+async function describe(
+  redis: Redis,
+  courier: CourierEntity,
+  before: CatalogueEntry | null,
+  entry: CatalogueEntry,
+): Promise<void> {
+  if (JSON.stringify(before) === JSON.stringify(entry)) return;
+  await saveCatalogue(redis, courier, [{ code: entry.code, after: entry }]);
+  await bumpVersion(redis);
+}

@@ -1,0 +1,100 @@
+/** What a new mapping would change, without changing anything. */
+import type { CatalogueEntry } from "#core/domain/map-status.ts";
+import { type Refolded, refold } from "#core/domain/refold.ts";
+import type { Status, StatusPair } from "#core/domain/status.ts";
+import { decide, type Verdict } from "#core/domain/trigger.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Configuration } from "#core/redis/configuration.ts";
+import {
+  type Remapping,
+  type RemapScope,
+  readRemappings,
+  shipmentsToRemap,
+} from "#core/redis/remappings.ts";
+import { NO_PROGRESS } from "#core/redis/remaps.ts";
+
+/** Shipments a preview looks at; with more of them it tells what it has seen so far and that it is not complete. */
+const EXAMINED_LIMIT = 20_000;
+
+export interface Preview {
+  /** Shipments looked at. */
+  readonly examined: number;
+  readonly complete: boolean;
+  /** Events and shipments that would be mapped anew. */
+  readonly events: number;
+  readonly shipments: number;
+  readonly states: Array<{
+    readonly before: StatusPair;
+    readonly after: StatusPair;
+    readonly shipments: number;
+  }>;
+  /** Decisions that changes of the current state would make. */
+  readonly webhooks: Array<{
+    readonly endpointId: string;
+    readonly endpoint: string;
+    readonly channel: string;
+    readonly verdict: Verdict;
+    readonly count: number;
+  }>;
+}
+
+export async function previewRemap(
+  redis: Redis,
+  configuration: Configuration,
+  scope: RemapScope,
+  entries: readonly CatalogueEntry[],
+): Promise<Preview> {
+  const catalogue = new Map(entries.map((entry) => [entry.code, entry]));
+  const tally = createTally(configuration);
+  let examined = 0;
+  for await (const { ids } of shipmentsToRemap(redis, configuration, scope, NO_PROGRESS.cursor)) {
+    if (examined >= EXAMINED_LIMIT) return { examined, complete: false, ...tally.result() };
+    examined += ids.length;
+    for (const remapping of await readRemappings(redis, scope, catalogue, ids)) {
+      tally.add(remapping, refold(remapping.from.state, remapping.facts));
+    }
+  }
+  return { examined, complete: true, ...tally.result() };
+}
+
+function createTally(configuration: Configuration) {
+  /** A shipment with events of several codes stands in several sets. */
+  const seen = new Set<number>();
+  const states = new Map<string, Preview["states"][number]>();
+  const webhooks = new Map<string, Preview["webhooks"][number]>();
+  let events = 0;
+
+  function addVerdicts(channelId: number, status: Status | null, firstOccurrence: boolean): void {
+    const channel = configuration.channels.get(channelId);
+    for (const endpoint of channel?.endpoints ?? []) {
+      const verdict = decide(endpoint, { status, changed: true, firstOccurrence });
+      const key = `${endpoint.id} ${verdict}`;
+      const count = (webhooks.get(key)?.count ?? 0) + 1;
+      const { id: endpointId, code } = endpoint;
+      webhooks.set(key, {
+        ...{ endpointId, endpoint: code, channel: channel?.code ?? "" },
+        ...{ verdict, count },
+      });
+    }
+  }
+
+  return {
+    add({ from, history, facts }: Remapping, { change }: Refolded): void {
+      if (seen.has(from.id)) return;
+      seen.add(from.id);
+      events += facts.filter((fact, place) => fact !== history[place]).length;
+      if (!change) return;
+      const { before, after } = change;
+      const key = JSON.stringify([before, after]);
+      states.set(key, { before, after, shipments: (states.get(key)?.shipments ?? 0) + 1 });
+      const status = change.fact.mapping?.status ?? null;
+      addVerdicts(from.meta.channelId, status, change.firstOccurrence);
+    },
+    result: () => ({
+      events,
+      shipments: seen.size,
+      states: [...states.values()],
+      webhooks: [...webhooks.values()],
+    }),
+  };
+}

@@ -1,0 +1,144 @@
+/** `/panel/api/analytics/*`: what the explorer shows, as JSON. `POST /panel/api/sql`: the data team's door. */
+import { Readable } from "node:stream";
+import { Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import type { Insights } from "#analytics/insights.ts";
+import { listFaults } from "#core/domain/fault.ts";
+import { isItalianCap } from "#core/domain/lane.ts";
+import { Problem } from "#core/problem.ts";
+import type { Runtime } from "#core/runtime.ts";
+
+const DAY_MS = 86_400_000;
+const DAYS_LIMIT = 90;
+const COURIER_LENGTH = 64;
+/** Characters. */
+const STATEMENT_LENGTH = 20_000;
+
+export const SqlQuestion = Type.Object({
+  query: Type.String({ minLength: 1, maxLength: STATEMENT_LENGTH }),
+  format: Type.Optional(
+    Type.Union(
+      (["json", "csv", "tsv", "parquet", "table"] as const).map((name) => Type.Literal(name)),
+    ),
+  ),
+});
+const sqlChecker = TypeCompiler.Compile(SqlQuestion);
+
+const CONTENT_TYPES = {
+  json: "application/json",
+  csv: "text/csv; charset=utf-8",
+  tsv: "text/tab-separated-values; charset=utf-8",
+  parquet: "application/vnd.apache.parquet",
+  table: "text/plain; charset=utf-8",
+} as const;
+
+export function analyticsRoutes({ live }: Runtime, insights: Insights) {
+  return new Elysia({ name: "analytics" })
+    .get(
+      "/panel/api/analytics/lane",
+      async ({ request }) => {
+        const { destCap, originCap, weightKg } = laneOf(new URL(request.url).searchParams);
+        const nowMs = live.now();
+        return { items: await insights.lane({ destCap, originCap, weightKg, nowMs }) };
+      },
+      {
+        detail: {
+          summary: "Couriers to a CAP with their distributions: ?destCap=&originCap=&weightKg=",
+        },
+      },
+    )
+    .get(
+      "/panel/api/analytics/provinces",
+      async ({ request }) => {
+        const courier = new URL(request.url).searchParams.get("courier") ?? "";
+        return { items: await insights.provinces(courier.slice(0, COURIER_LENGTH), live.now()) };
+      },
+      { detail: { summary: "Destinations by CAP prefix: ?courier=" } },
+    )
+    .get(
+      "/panel/api/analytics/trend",
+      async ({ request }) => {
+        const destCap = new URL(request.url).searchParams.get("destCap") ?? "";
+        return { items: await insights.trend(destCap === "" ? "" : capOf(destCap), live.now()) };
+      },
+      { detail: { summary: "Couriers by month of delivery: ?destCap=" } },
+    )
+    .get(
+      "/panel/api/analytics/quality",
+      async ({ request }) => {
+        const days = daysOf(new URL(request.url).searchParams.get("days") ?? "7");
+        const nowMs = live.now();
+        return { days, items: await insights.quality(nowMs - days * DAY_MS, nowMs) };
+      },
+      { detail: { summary: "How couriers report: ?days= (7, at most 90)" } },
+    )
+    .get(
+      "/panel/api/analytics/silence",
+      async () => ({
+        items: (await insights.silence(live.now())).map(({ lastHourMs, ...row }) => ({
+          ...row,
+          lastHour: new Date(lastHourMs).toISOString(),
+        })),
+      }),
+      {
+        detail: {
+          summary: "Events of the last full hours against the same hours of the week before",
+        },
+      },
+    )
+    .post(
+      "/panel/api/sql",
+      async ({ body }) => {
+        if (!sqlChecker.Check(body)) {
+          const violations = listFaults(sqlChecker.Errors(body));
+          throw new Problem(422, "INVALID_BODY", "The body is invalid.", {
+            members: { violations },
+          });
+        }
+        const format = body.format ?? "json";
+        const rows = Readable.toWeb(await insights.sql.ask(body.query, format));
+        return new Response(rows as ReadableStream, {
+          headers: { "content-type": CONTENT_TYPES[format], "cache-control": "no-store" },
+        });
+      },
+      {
+        detail: {
+          summary:
+            "One SELECT on the analytics, read-only: {query, format: json|csv|tsv|parquet|table}",
+          requestBody: {
+            required: true,
+            content: { "application/json": { schema: SqlQuestion as object } },
+          },
+        },
+      },
+    );
+}
+
+function laneOf(params: URLSearchParams) {
+  const originCap = params.get("originCap");
+  const weight = params.get("weightKg");
+  const weightKg = weight === null ? null : Number(weight);
+  if (weightKg !== null && !(weightKg > 0)) throw wrongQuery("weightKg", "More than 0.");
+  return {
+    destCap: capOf(params.get("destCap") ?? ""),
+    originCap: originCap === null ? null : capOf(originCap),
+    weightKg,
+  };
+}
+
+function capOf(text: string): string {
+  if (!isItalianCap(text)) throw wrongQuery("destCap", "An Italian CAP of five digits.");
+  return text;
+}
+
+function daysOf(text: string): number {
+  const days = Number(text);
+  if (/^\d+$/.test(text) && days >= 1 && days <= DAYS_LIMIT) return days;
+  throw wrongQuery("days", `A whole number from 1 to ${DAYS_LIMIT}.`);
+}
+
+function wrongQuery(path: string, message: string): Problem {
+  const violations = [{ path, code: "NOT_ALLOWED", message }];
+  return new Problem(422, "INVALID_QUERY", `${path}: ${message}`, { members: { violations } });
+}

@@ -1,0 +1,119 @@
+/** Channels of merchants: API keys (issue, revoke) and activation. */
+import { type Static, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { listFaults } from "#core/domain/fault.ts";
+import { SCOPES } from "#core/domain/setup.ts";
+import { Problem } from "#core/problem.ts";
+import type { Configuration } from "#core/redis/configuration.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { activateChannel, issueApiKey, revokeApiKey } from "#panel/channel-access.ts";
+
+const ScopeSchema = Type.Union(SCOPES.map((name) => Type.Literal(name)));
+
+const NewApiKeyBody = Type.Object(
+  {
+    code: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 50, pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]*$" }),
+    ),
+    companyWideRead: Type.Optional(Type.Boolean()),
+    scopes: Type.Optional(Type.Array(ScopeSchema, { description: "absent = all" })),
+  },
+  { additionalProperties: false },
+);
+const checker = TypeCompiler.Compile(NewApiKeyBody);
+
+const ApiKeyView = Type.Object({
+  id: Type.Integer(),
+  code: Type.String(),
+  active: Type.Boolean({ description: "false: switched off or revoked" }),
+  companyWideRead: Type.Boolean(),
+  scopes: Type.Array(Type.String()),
+});
+
+export const IssuedApiKeyView = Type.Object({
+  id: Type.Integer(),
+  code: Type.String(),
+  key: Type.String({ description: "shown this once" }),
+  companyWideRead: Type.Boolean(),
+  scopes: Type.Array(Type.String()),
+});
+
+export const ChannelView = Type.Object({
+  code: Type.String(),
+  name: Type.String(),
+  company: Type.String(),
+  active: Type.Boolean(),
+  apiKeys: Type.Array(ApiKeyView),
+});
+
+const Activation = Type.Object({ code: Type.String(), active: Type.Boolean() });
+
+export function channelRoutes(runtime: Runtime) {
+  const { live, log } = runtime;
+
+  async function activate(code: string, active: boolean) {
+    await activateChannel(runtime, code, active);
+    log.info({ channel: code, active }, "channel activation changed");
+    return { code, active };
+  }
+
+  return new Elysia({ name: "channels" })
+    .get("/panel/api/channels", async () => ({ items: channelsOf(await live.refresh()) }), {
+      response: Type.Object({ items: Type.Array(ChannelView) }),
+      detail: { summary: "Channels and their API keys" },
+    })
+    .post(
+      "/panel/api/channels/:channelCode/api-keys",
+      async ({ params, body, set }) => {
+        const { code = null, companyWideRead = false, scopes = [...SCOPES] } = checked(body ?? {});
+        const wanted = { code, companyWideRead, scopes };
+        const issued = await issueApiKey(runtime, params.channelCode, wanted);
+        log.info({ channel: params.channelCode, id: issued.id }, "API key issued");
+        set.status = 201;
+        return { ...issued, scopes: [...issued.scopes] };
+      },
+      {
+        response: { 201: IssuedApiKeyView },
+        detail: { summary: "Issue an API key; the others keep working until they are revoked" },
+      },
+    )
+    .delete(
+      "/panel/api/api-keys/:id",
+      async ({ params }) => {
+        await revokeApiKey(runtime, params.id);
+        log.info({ id: params.id }, "API key revoked");
+        return new Response(null, { status: 204 });
+      },
+      { detail: { summary: "Revoke an API key, at once on every process" } },
+    )
+    .post(
+      "/panel/api/channels/:channelCode/activate",
+      ({ params }) => activate(params.channelCode, true),
+      { response: Activation, detail: { summary: "Let the channel's keys and tokens work" } },
+    )
+    .post(
+      "/panel/api/channels/:channelCode/deactivate",
+      ({ params }) => activate(params.channelCode, false),
+      { response: Activation, detail: { summary: "Answer 401 to the channel, at once" } },
+    );
+}
+
+/** @throws {Problem} 422 */
+function checked(body: unknown): Static<typeof NewApiKeyBody> {
+  if (checker.Check(body)) return body;
+  const violations = listFaults(checker.Errors(body));
+  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+}
+
+function channelsOf(configuration: Configuration): Static<typeof ChannelView>[] {
+  const keysOf = Map.groupBy(configuration.apiKeyById.values(), ({ channelId }) => channelId);
+  return [...configuration.channels.values()].map(({ id, code, name, active, companyId }) => ({
+    ...{ code, name, active },
+    company: configuration.companies.get(companyId)?.code ?? "",
+    apiKeys: (keysOf.get(id) ?? []).map(({ channelId: _, scopes, ...key }) => ({
+      ...key,
+      scopes: [...scopes],
+    })),
+  }));
+}

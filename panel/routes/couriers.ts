@@ -1,0 +1,133 @@
+/** Onboarding of couriers: tokens, signing secrets, activation. */
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { allEntities, type CourierEntity } from "#core/redis/entities.ts";
+import type { Runtime } from "#core/runtime.ts";
+import {
+  type AccessKind,
+  findCourier,
+  issueAccess,
+  revokeAccess,
+  setAccepting,
+  viewAccess,
+} from "#panel/courier-access.ts";
+
+const Access = Type.Object({
+  id: Type.String(),
+  source: Type.Union([Type.Literal("setup"), Type.Literal("panel")]),
+  createdAt: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()]),
+});
+
+export const CourierView = Type.Object({
+  code: Type.String(),
+  name: Type.String(),
+  environment: Type.String(),
+  acceptingEvents: Type.Boolean(),
+  signatureRequired: Type.Boolean(),
+  oauth: Type.Boolean({ description: "whether it has an OAuth client" }),
+  mtls: Type.Boolean({ description: "whether it is bound to a client certificate" }),
+  tokens: Type.Array(Access, { description: "in force" }),
+  signingSecrets: Type.Array(Access, { description: "in force" }),
+});
+
+export const IssuedToken = Type.Object({
+  id: Type.String(),
+  token: Type.String({ description: "shown this once" }),
+});
+
+export const IssuedSecret = Type.Object({
+  id: Type.String(),
+  secret: Type.String({ description: "shown this once" }),
+});
+
+export const Activation = Type.Object({ code: Type.String(), acceptingEvents: Type.Boolean() });
+
+export function courierRoutes(runtime: Runtime) {
+  const { redis, log, secrets } = runtime;
+
+  function viewOf(courier: CourierEntity) {
+    const { code, name, environment, acceptingEvents, signatureRequired } = courier;
+    return {
+      ...{ code, name, environment, acceptingEvents, signatureRequired },
+      oauth: Boolean(courier.oauth),
+      mtls: Boolean(courier.mtls),
+      tokens: viewAccess(secrets.vault, courier, "tokens"),
+      signingSecrets: viewAccess(secrets.vault, courier, "signing-secrets"),
+    };
+  }
+
+  async function issue(code: string, kind: AccessKind) {
+    const { id, text } = await issueAccess(runtime, code, kind);
+    log.info({ courier: code, kind, id }, "access issued");
+    return { id, text };
+  }
+
+  async function revoke(code: string, kind: AccessKind, id: string): Promise<Response> {
+    await revokeAccess(runtime, code, kind, id);
+    log.info({ courier: code, kind, id }, "access revoked");
+    return new Response(null, { status: 204 });
+  }
+
+  async function activate(code: string, acceptingEvents: boolean) {
+    await setAccepting(runtime, code, acceptingEvents);
+    log.info({ courier: code, acceptingEvents }, "activation changed");
+    return { code, acceptingEvents };
+  }
+
+  return new Elysia({ name: "couriers" })
+    .get(
+      "/panel/api/couriers",
+      async () => ({ items: (await allEntities(redis, "courier")).map(viewOf) }),
+      {
+        response: Type.Object({ items: Type.Array(CourierView) }),
+        detail: { summary: "Couriers, and which of their tokens and secrets are in force" },
+      },
+    )
+    .get(
+      "/panel/api/couriers/:code",
+      async ({ params }) => viewOf(await findCourier(runtime, params.code)),
+      { response: CourierView, detail: { summary: "One courier" } },
+    )
+    .post(
+      "/panel/api/couriers/:code/tokens",
+      async ({ params, set }) => {
+        const { id, text } = await issue(params.code, "tokens");
+        set.status = 201;
+        return { id, token: text };
+      },
+      {
+        response: { 201: IssuedToken },
+        detail: { summary: "Issue a token; the others keep working until they are revoked" },
+      },
+    )
+    .delete(
+      "/panel/api/couriers/:code/tokens/:id",
+      ({ params }) => revoke(params.code, "tokens", params.id),
+      { detail: { summary: "Revoke a token, at once on every process" } },
+    )
+    .post(
+      "/panel/api/couriers/:code/signing-secrets",
+      async ({ params, set }) => {
+        const { id, text } = await issue(params.code, "signing-secrets");
+        set.status = 201;
+        return { id, secret: text };
+      },
+      {
+        response: { 201: IssuedSecret },
+        detail: { summary: "Issue a signing secret; the others keep verifying" },
+      },
+    )
+    .delete(
+      "/panel/api/couriers/:code/signing-secrets/:id",
+      ({ params }) => revoke(params.code, "signing-secrets", params.id),
+      { detail: { summary: "Revoke a signing secret" } },
+    )
+    .post("/panel/api/couriers/:code/activate", ({ params }) => activate(params.code, true), {
+      response: Activation,
+      detail: { summary: "Accept events of the courier" },
+    })
+    .post("/panel/api/couriers/:code/deactivate", ({ params }) => activate(params.code, false), {
+      response: Activation,
+      detail: { summary: "Answer 404 to events of the courier" },
+    });
+}

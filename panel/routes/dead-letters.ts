@@ -1,0 +1,65 @@
+/** Dead letters: log entries that our own code could not process, and driving them again. */
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { Problem } from "#core/problem.ts";
+import { listDeadLetters, placeOf, redriveDeadLetter } from "#core/redis/dead-letters.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { pageOf } from "#panel/page.ts";
+
+export const DeadLetters = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      log: Type.String({ description: "where the entry stood" }),
+      entryId: Type.String(),
+      group: Type.String({ description: "who could not process it" }),
+      reason: Type.String(),
+      fields: Type.Record(Type.String(), Type.String(), { description: "the entry as it was" }),
+      parkedAt: Type.String({ description: "ISO 8601" }),
+    }),
+  ),
+  cursor: Type.Union([Type.String(), Type.Null()], { description: "null on the last page" }),
+});
+
+export function deadLetterRoutes({ redis, live }: Runtime) {
+  return new Elysia({ name: "dead-letters" })
+    .get(
+      "/panel/api/dead-letters",
+      async ({ query }) => {
+        const { limit } = pageOf(query);
+        const { letters, next } = await listDeadLetters(redis, cursorOf(query.cursor), limit);
+        const items = letters.map(({ parkedAtMs, fields, ...letter }) => ({
+          ...letter,
+          fields: { ...fields },
+          parkedAt: new Date(parkedAtMs).toISOString(),
+        }));
+        return { items, cursor: next };
+      },
+      {
+        query: Type.Object({
+          cursor: Type.Optional(Type.String({ description: "of the page before" })),
+          limit: Type.Optional(Type.String({ description: "default 100, at most 1000" })),
+        }),
+        response: DeadLetters,
+        detail: { summary: "Entries our own code could not process, the newest first" },
+      },
+    )
+    .post(
+      "/panel/api/dead-letters/:id/redrive",
+      async ({ params }) => {
+        const outcome = await redriveDeadLetter(redis, params.id, live.now());
+        if (outcome === "redriven") return { id: params.id, redriven: true };
+        throw new Problem(404, "DEAD_LETTER_NOT_FOUND", "There is no such dead letter.");
+      },
+      {
+        response: Type.Object({ id: Type.String(), redriven: Type.Boolean() }),
+        detail: { summary: "Let the entry's own group process it once more; repeating it is safe" },
+      },
+    );
+}
+
+/** @throws {Problem} 400 */
+function cursorOf(text: string | undefined): string | null {
+  if (text === undefined || placeOf(text)) return text ?? null;
+  throw new Problem(400, "INVALID_QUERY", "cursor is not one of ours.");
+}

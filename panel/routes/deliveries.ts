@@ -1,0 +1,215 @@
+/** The delivery log and replays of the panel's HTTP API (document 3, "Delivery"). */
+import { type Static, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { listFaults } from "#core/domain/fault.ts";
+import { Problem } from "#core/problem.ts";
+import { type Delivery, readDeliveries } from "#core/redis/deliveries.ts";
+import {
+  type LogCursor,
+  type LogPage,
+  listDeliveries,
+  searchDeliveries,
+} from "#core/redis/delivery-log.ts";
+import { companyPartition } from "#core/redis/keys.ts";
+import { readReplay, replayDeliveries, startReplay } from "#core/redis/replays.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { endpointOf, instantIn, refuseDisabled, refuseFaults } from "#panel/webhook-access.ts";
+import { DeliveryView, deliveryView, ReplayView, replayView } from "#panel/webhook-view.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 200;
+const STATES = ["queued", "waiting", "delivered", "failed"] as const;
+
+const text = (description: string) => Type.Optional(Type.String({ description }));
+
+const LogQuery = Type.Object({
+  state: text(STATES.join(", ")),
+  from: text("created at or after: ISO 8601 with an offset, or a day"),
+  to: text("created at or before: ISO 8601 with an offset, or a day"),
+  trackingNumber: text("deliveries about this shipment"),
+  orderReference: text("deliveries about shipments of this order"),
+  eventId: text("the delivery of this event"),
+  limit: text(`default ${DEFAULT_LIMIT}, at most ${MAX_LIMIT}`),
+  cursor: text("the cursor of the page before"),
+});
+type LogQuery = Static<typeof LogQuery>;
+
+const Log = Type.Object({
+  items: Type.Array(DeliveryView, { description: "newest first" }),
+  cursor: Type.Union([Type.String(), Type.Null()], {
+    description:
+      "asks for the next page, which may be empty and have a cursor; null on the last one",
+  }),
+});
+
+const WindowBody = Type.Object(
+  {
+    from: Type.String({ description: "deliveries created at or after" }),
+    to: Type.String({ description: "deliveries created at or before" }),
+    mode: Type.Union([Type.Literal("each"), Type.Literal("latest_per_shipment")], {
+      description:
+        "each failed delivery, or of each shipment only the newest, with the shipment as it is now",
+    }),
+  },
+  { additionalProperties: false },
+);
+const windowChecker = TypeCompiler.Compile(WindowBody);
+
+export function deliveryRoutes(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return new Elysia({ name: "deliveries" })
+    .get(
+      "/panel/api/webhooks/:endpointId/deliveries",
+      ({ params, query }) => readLog(runtime, params.endpointId, query),
+      { query: LogQuery, response: Log, detail: { summary: "Delivery log with its attempts" } },
+    )
+    .get(
+      "/panel/api/deliveries/:deliveryId",
+      async ({ params }) => deliveryView(await deliveryOf(runtime, params.deliveryId)),
+      { response: DeliveryView, detail: { summary: "One delivery" } },
+    )
+    .post(
+      "/panel/api/deliveries/:deliveryId/replay",
+      async ({ params }) => {
+        const { deliveryId, endpointId } = await deliveryOf(runtime, params.deliveryId);
+        refuseDisabled(endpointOf(await live.refresh(), endpointId).endpoint);
+        const queued = await replayDeliveries(redis, [deliveryId], live.now());
+        if (queued.length === 0) {
+          throw new Problem(409, "NOT_FAILED", "Only a failed delivery can be replayed.");
+        }
+        return deliveryView(await deliveryOf(runtime, deliveryId));
+      },
+      { response: DeliveryView, detail: { summary: "Queue one failed delivery as new" } },
+    )
+    .post(
+      "/panel/api/webhooks/:endpointId/replay",
+      async ({ params, body, set }) => {
+        const replayId = await replayWindow(runtime, params.endpointId, body);
+        set.status = 202;
+        return replayOf(runtime, params.endpointId, replayId);
+      },
+      {
+        response: { 202: ReplayView },
+        detail: {
+          summary: "Queue the failed deliveries of a window as new, paced",
+          requestBody: {
+            required: true,
+            content: { "application/json": { schema: WindowBody as object } },
+          },
+        },
+      },
+    )
+    .get(
+      "/panel/api/webhooks/:endpointId/replays/:replayId",
+      ({ params }) => replayOf(runtime, params.endpointId, params.replayId),
+      { response: ReplayView, detail: { summary: "How far the replay of a window has come" } },
+    );
+}
+
+/** @throws {Problem} 404: unknown, or older than 30 days */
+async function deliveryOf({ redis, live }: Runtime, deliveryId: string): Promise<Delivery> {
+  const [delivery] = await readDeliveries(redis, [deliveryId], live.now());
+  if (delivery) return delivery;
+  const detail = "There is no such delivery; they live 30 days.";
+  throw new Problem(404, "DELIVERY_NOT_FOUND", detail);
+}
+
+async function readLog(
+  { redis, live }: Runtime,
+  endpointId: string,
+  query: LogQuery,
+): Promise<Static<typeof Log>> {
+  const { channel } = endpointOf(await live.refresh(), endpointId);
+  const { companyId, id: channelId } = channel;
+  const { trackingNumber, orderReference, eventId } = query;
+  const search = {
+    ...(trackingNumber !== undefined && { trackingNumber }),
+    ...(orderReference !== undefined && { orderReference }),
+    ...(eventId !== undefined && { eventId }),
+  };
+  const page = pageOf(query);
+  const found =
+    Object.keys(search).length === 0
+      ? await listDeliveries(redis, companyId, endpointId, page, live.now())
+      : await searchDeliveries(
+          redis,
+          { companyId, channelId, endpointId },
+          search,
+          page,
+          live.now(),
+        );
+  return {
+    items: found.deliveries.map(deliveryView),
+    cursor: found.cursor && cursorText(found.cursor),
+  };
+}
+
+/** @throws {Problem} 422 */
+function pageOf({ state, from, to, limit, cursor }: LogQuery): LogPage {
+  const known = STATES.find((one) => one === state);
+  if (state !== undefined && state !== "" && known === undefined) {
+    throw invalidQuery(`state is one of ${STATES.join(", ")}.`);
+  }
+  const size = limit === undefined ? DEFAULT_LIMIT : Number(limit);
+  if (!Number.isInteger(size) || size < 1 || size > MAX_LIMIT) {
+    throw invalidQuery(`limit is a number from 1 to ${MAX_LIMIT}.`);
+  }
+  return {
+    fromMs: from ? instantIn("from", from, false) : 0,
+    toMs: to ? instantIn("to", to, true) : Number.MAX_SAFE_INTEGER,
+    cursor: cursor ? readCursor(cursor) : null,
+    limit: size,
+    ...(known !== undefined && { state: known }),
+  };
+}
+
+function invalidQuery(detail: string): Problem {
+  return new Problem(422, "INVALID_QUERY", detail);
+}
+
+function cursorText({ beforeMs, skip }: LogCursor): string {
+  return Buffer.from(`${beforeMs}.${skip}`).toString("base64url");
+}
+
+/** @throws {Problem} 422 */
+function readCursor(cursor: string): LogCursor {
+  const match = /^(\d{1,16})\.(\d{1,7})$/.exec(Buffer.from(cursor, "base64url").toString());
+  if (!match) throw invalidQuery("cursor is not one of ours.");
+  return { beforeMs: Number(match[1]), skip: Number(match[2]) };
+}
+
+/** @throws {Problem} 404, 409, 422 */
+async function replayWindow(
+  { redis, live }: Runtime,
+  endpointId: string,
+  body: unknown,
+): Promise<string> {
+  const { endpoint, channel } = endpointOf(await live.refresh(), endpointId);
+  if (!windowChecker.Check(body)) {
+    refuseFaults(listFaults(windowChecker.Errors(body)));
+    throw new Problem(422, "INVALID_BODY", "The body is invalid.");
+  }
+  const fromMs = instantIn("from", body.from, false);
+  const toMs = instantIn("to", body.to, true);
+  if (fromMs > toMs) throw new Problem(422, "INVALID_BODY", "from is later than to.");
+  refuseDisabled(endpoint);
+  const replayId = await startReplay(redis, companyPartition(channel.companyId), {
+    ...{ endpointId, fromMs, toMs, mode: body.mode },
+    startedAtMs: live.now(),
+  });
+  if (replayId !== null) return replayId;
+  throw new Problem(
+    409,
+    "TOO_MANY_REPLAYS",
+    "Too many replays are under way; wait for one to end.",
+  );
+}
+
+/** @throws {Problem} 404 */
+async function replayOf({ redis, live }: Runtime, endpointId: string, replayId: string) {
+  endpointOf(await live.refresh(), endpointId);
+  const replay = await readReplay(redis, replayId);
+  if (replay?.endpointId === endpointId) return replayView(replay);
+  throw new Problem(404, "REPLAY_NOT_FOUND", "There is no such replay.");
+}

@@ -1,0 +1,248 @@
+/** Unmapped codes, mapping with preview, and the remaps that fold shipments anew. */
+import { type Static, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia } from "elysia";
+import { listFaults } from "#core/domain/fault.ts";
+import type { CatalogueEntry } from "#core/domain/map-status.ts";
+import {
+  RULES_PER_CODE,
+  SetupCatalogueEntry,
+  SetupMappingRule,
+  STATUS_CODE_LENGTH,
+} from "#core/domain/setup.ts";
+import { STATUSES, type Status, StatusSchema } from "#core/domain/status.ts";
+import { Problem } from "#core/problem.ts";
+import type { Configuration, Courier } from "#core/redis/configuration.ts";
+import { scopeOf } from "#core/redis/remappings.ts";
+import { listRemaps, type Remap, readRemap } from "#core/redis/remaps.ts";
+import { readUnmappedCodes } from "#core/redis/unmapped.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { mapCode, revertRemap, type WantedMapping, wantedEntry } from "#panel/map-code.ts";
+import { pageOf, pageQuery } from "#panel/page.ts";
+import { previewRemap } from "#panel/preview-remap.ts";
+
+const instant = Type.String({ description: "ISO 8601" });
+const pair = Type.Object({
+  status: Type.Unsafe<Status>(StatusSchema),
+  detail: Type.Integer({ description: "0 = none" }),
+});
+const entry = Type.Unsafe<CatalogueEntry>(SetupCatalogueEntry);
+const entryOrNone = Type.Union([entry, Type.Null()]);
+
+export const CodeMapping = Type.Object(
+  {
+    status: Type.Union([...STATUSES.map((name) => Type.Literal(name)), Type.Null()], {
+      description: "null takes the code's own mapping away",
+    }),
+    statusDetail: Type.Optional(Type.Integer({ minimum: 0 })),
+    terminal: Type.Optional(Type.Boolean({ description: "absent = as it was" })),
+    description: Type.Optional(Type.String({ maxLength: 500, description: "absent = as it was" })),
+    rules: Type.Optional(
+      Type.Array(SetupMappingRule, { maxItems: RULES_PER_CODE, description: "absent = none" }),
+    ),
+  },
+  { additionalProperties: false },
+);
+const checker = TypeCompiler.Compile(CodeMapping);
+
+const UnmappedCodes = Type.Object({
+  total: Type.Integer(),
+  items: Type.Array(
+    Type.Object({
+      courier: Type.String(),
+      code: Type.String(),
+      description: Type.String({ description: "as the courier told it last" }),
+      events: Type.Integer(),
+      shipments: Type.Integer(),
+      firstSeen: instant,
+      lastSeen: instant,
+    }),
+  ),
+});
+
+const RemapView = Type.Object({
+  id: Type.String(),
+  courier: Type.String(),
+  by: Type.String({ description: "operator or setup file" }),
+  createdAt: instant,
+  reverts: Type.Union([Type.String(), Type.Null()]),
+  state: Type.String({ description: "announced, running, done" }),
+  finishedAt: Type.Union([instant, Type.Null()]),
+  progress: Type.Object({
+    examined: Type.Integer({ description: "shipments looked at" }),
+    shipments: Type.Integer({ description: "shipments mapped anew" }),
+    events: Type.Integer({ description: "events mapped anew" }),
+    statesChanged: Type.Integer({ description: "shipments whose current status changed by it" }),
+  }),
+  entries: Type.Array(
+    Type.Object({ code: Type.String(), before: entryOrNone, after: entryOrNone }),
+  ),
+});
+type RemapView = Static<typeof RemapView>;
+
+const MappingAnswer = Type.Object({
+  entry,
+  remap: Type.Union([RemapView, Type.Null()], {
+    description: "null when no event is mapped otherwise than before",
+  }),
+});
+
+const PreviewAnswer = Type.Object({
+  entry,
+  preview: Type.Object({
+    examined: Type.Integer({ description: "shipments looked at" }),
+    complete: Type.Boolean({ description: "false when there are more shipments than it looks at" }),
+    events: Type.Integer(),
+    shipments: Type.Integer(),
+    states: Type.Array(Type.Object({ before: pair, after: pair, shipments: Type.Integer() })),
+    webhooks: Type.Array(
+      Type.Object({
+        endpointId: Type.String(),
+        endpoint: Type.String(),
+        channel: Type.String(),
+        verdict: Type.String(),
+        count: Type.Integer(),
+      }),
+    ),
+  }),
+});
+
+export function mappingRoutes({ redis, live }: Runtime) {
+  async function put(
+    params: { code: string; statusCode: string },
+    body: unknown,
+    query: Query,
+  ): Promise<Static<typeof MappingAnswer> | Static<typeof PreviewAnswer>> {
+    const configuration = await live.refresh();
+    const courier = courierOf(configuration, params.code);
+    const code = statusCodeOf(params.statusCode);
+    const entry = wantedEntry(configuration, courier, code, checkedBody(body));
+    if (query["preview"] === "true") {
+      return { entry, preview: await preview(configuration, courier, entry) };
+    }
+    const remap = await mapCode(redis, courier.code, entry, live.now());
+    await live.refresh();
+    return { entry, remap: remap && viewOf(remap) };
+  }
+
+  function preview(configuration: Configuration, courier: Courier, entry: CatalogueEntry) {
+    const before = courier.catalogue.get(entry.code) ?? null;
+    const entries = [{ code: entry.code, before, after: entry }];
+    const scope = scopeOf(courier.code, entries, before?.status !== undefined || !!before?.rules);
+    const catalogue = new Map(courier.catalogue).set(entry.code, entry);
+    return previewRemap(redis, configuration, scope, [...catalogue.values()]);
+  }
+
+  return new Elysia({ name: "mapping" })
+    .get(
+      "/panel/api/unmapped-codes",
+      async ({ query }) => {
+        const { offset, limit } = pageOf(query);
+        const codes = await readUnmappedCodes(redis);
+        const items = codes
+          .slice(offset, offset + limit)
+          .map(({ firstSeenMs, lastSeenMs, ...rest }) => ({
+            ...rest,
+            firstSeen: isoOf(firstSeenMs),
+            lastSeen: isoOf(lastSeenMs),
+          }));
+        return { total: codes.length, items };
+      },
+      {
+        query: pageQuery,
+        response: UnmappedCodes,
+        detail: { summary: "Codes that no catalogue maps, the most events first" },
+      },
+    )
+    .get(
+      "/panel/api/couriers/:code/catalogue",
+      async ({ params }) => {
+        const courier = courierOf(await live.refresh(), params.code);
+        return { items: [...courier.catalogue.values()] };
+      },
+      {
+        response: Type.Object({ items: Type.Array(entry) }),
+        detail: { summary: "The catalogue in force" },
+      },
+    )
+    .put(
+      "/panel/api/couriers/:code/catalogue/:statusCode",
+      ({ params, body, query }) => put(params, body, query),
+      {
+        response: Type.Union([MappingAnswer, PreviewAnswer]),
+        detail: {
+          summary: "Map a code; ?preview=true tells what would change and changes nothing",
+          requestBody: {
+            required: true,
+            content: { "application/json": { schema: CodeMapping as object } },
+          },
+        },
+      },
+    )
+    .get(
+      "/panel/api/couriers/:code/remaps",
+      async ({ params, query }) => {
+        const { offset, limit } = pageOf(query);
+        const courier = courierOf(await live.refresh(), params.code);
+        return { items: (await listRemaps(redis, courier.code, offset, limit)).map(viewOf) };
+      },
+      {
+        query: pageQuery,
+        response: Type.Object({ items: Type.Array(RemapView) }),
+        detail: { summary: "Versions of a courier's mapping, the newest first" },
+      },
+    )
+    .get(
+      "/panel/api/remaps/:id",
+      async ({ params }) => {
+        const remap = await readRemap(redis, params.id);
+        if (!remap) throw new Problem(404, "REMAP_NOT_FOUND", "There is no such remap.");
+        return viewOf(remap);
+      },
+      { response: RemapView, detail: { summary: "A change of a mapping and how far its work is" } },
+    )
+    .post(
+      "/panel/api/remaps/:id/revert",
+      async ({ params }) => viewOf(await revertRemap(redis, params.id, live.now())),
+      { response: RemapView, detail: { summary: "Map the codes of a remap as before it" } },
+    );
+}
+
+type Query = Readonly<Record<string, string | undefined>>;
+
+/** @throws {Problem} 404 */
+function courierOf({ couriers }: Configuration, code: string): Courier {
+  const courier = couriers.get(code);
+  if (!courier) throw new Problem(404, "COURIER_NOT_FOUND", "There is no such courier.");
+  return courier;
+}
+
+/** @throws {Problem} 422 */
+function statusCodeOf(text: string): string {
+  if (text.length <= STATUS_CODE_LENGTH) return text;
+  const detail = `A status code has at most ${STATUS_CODE_LENGTH} characters.`;
+  throw new Problem(422, "INVALID_STATUS_CODE", detail);
+}
+
+/** @throws {Problem} 422 */
+function checkedBody(body: unknown): WantedMapping {
+  if (checker.Check(body)) return body as WantedMapping;
+  const violations = listFaults(checker.Errors(body));
+  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+}
+
+function viewOf(remap: Remap): RemapView {
+  const { id, courier, by, createdAtMs, reverts, state, finishedAtMs, progress, entries } = remap;
+  const { examined, shipments, events, statesChanged } = progress;
+  return {
+    ...{ id, courier, by, reverts, state },
+    createdAt: isoOf(createdAtMs),
+    finishedAt: finishedAtMs === null ? null : isoOf(finishedAtMs),
+    progress: { examined, shipments, events, statesChanged },
+    entries: [...entries],
+  };
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,225 @@
+/** `GET /panel/api/shipments/{id}/trace`: everything that happened to a shipment, and what was told of it. */
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { CourierEvent } from "#core/domain/event.ts";
+import type { Fact } from "#core/domain/fact.ts";
+import { fold, initialState } from "#core/domain/fold.ts";
+import type { StatusPair } from "#core/domain/status.ts";
+import { Problem } from "#core/problem.ts";
+import type { Configuration } from "#core/redis/configuration.ts";
+import {
+  type Delivery,
+  deliveryIdOf,
+  type KeptDecision,
+  readDecisions,
+  readDeliveries,
+} from "#core/redis/deliveries.ts";
+import { shipmentPartition } from "#core/redis/keys.ts";
+import { readHistory, readShipments, type StoredShipment } from "#core/redis/shipments.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { pageOf, pageQuery } from "#panel/page.ts";
+
+const text = Type.Union([Type.String(), Type.Null()]);
+const number = Type.Union([Type.Number(), Type.Null()]);
+const pair = Type.Object({
+  status: Type.String(),
+  detail: Type.Integer({ description: "0 = none" }),
+});
+
+const DeliveryView = Type.Object({
+  deliveryId: Type.String(),
+  state: Type.String({ description: "queued, waiting, delivered, failed" }),
+  generation: Type.Integer({ description: "grows by 1 with each replay" }),
+  createdAt: Type.String(),
+  nextAttemptAt: text,
+  reason: text,
+  attempts: Type.Array(
+    Type.Object({
+      generation: Type.Integer(),
+      attempt: Type.Integer(),
+      at: Type.String(),
+      httpStatus: number,
+      durationMs: Type.Number(),
+      error: text,
+      responseSnippet: text,
+    }),
+  ),
+});
+
+const DecisionView = Type.Object({
+  eventId: Type.String({ description: "shared by all endpoints of the channel" }),
+  at: Type.String(),
+  verdicts: Type.Array(
+    Type.Object({
+      endpointId: Type.String(),
+      endpoint: text,
+      verdict: Type.String({ description: "send, or why nothing is sent" }),
+      delivery: Type.Union([DeliveryView, Type.Null()]),
+    }),
+  ),
+});
+
+export const Trace = Type.Object({
+  shipmentId: Type.Integer(),
+  channel: Type.String(),
+  courier: Type.String(),
+  trackingNumber: Type.String(),
+  aliases: Type.Array(Type.String()),
+  createdAt: Type.String(),
+  current: pair,
+  statusUpdatedAt: text,
+  unmappedEvents: Type.Integer(),
+  total: Type.Integer({ description: "events of the shipment" }),
+  events: Type.Array(
+    Type.Object({
+      event: Type.Unsafe<CourierEvent>(Type.Any({ description: "as the courier sent it" })),
+      occurredAt: Type.String({ description: "UTC" }),
+      receivedAt: Type.String({ description: "UTC, our clock" }),
+      place: Type.Integer({ description: "position in its message" }),
+      setAside: Type.Boolean({ description: "released from the set-aside store, kept minimal" }),
+      mapping: Type.Union([
+        Type.Object({
+          status: Type.String(),
+          detail: Type.Integer(),
+          terminal: Type.Boolean(),
+        }),
+        Type.Null(),
+      ]),
+      change: Type.Object(
+        { before: pair, after: pair, changed: Type.Boolean(), firstOccurrence: Type.Boolean() },
+        { description: "what it does to the shipment, in the order of application" },
+      ),
+      decisions: Type.Array(DecisionView, {
+        description: "webhook decisions of the last 30 days; more than one after a remap",
+      }),
+    }),
+    { description: "in the order they were applied" },
+  ),
+});
+type Trace = Static<typeof Trace>;
+
+/** Ids have at most twelve digits; any other text is the id of no shipment. */
+const ID_FORM = /^[1-9]\d{0,11}$/;
+
+export function traceRoute({ redis, live }: Runtime) {
+  async function trace(idText: string, offset: number, limit: number): Promise<Trace> {
+    const id = ID_FORM.test(idText) ? Number(idText) : 0;
+    const [[shipment], configuration] = await Promise.all([
+      readShipments(redis, [id]),
+      live.refresh(),
+    ]);
+    if (!shipment) throw new Problem(404, "SHIPMENT_NOT_FOUND", "There is no such shipment.");
+    const [facts, decisions] = await Promise.all([
+      readHistory(redis, id),
+      readDecisions(redis, id),
+    ]);
+    const steps = stepsOf(facts).slice(offset, offset + limit);
+    const keys = new Set(steps.map(({ fact }) => fact.key));
+    const shown = decisions.filter(({ factKey }) => keys.has(factKey));
+    const deliveries = await readDeliveries(redis, deliveryIds(id, shown), live.now());
+    const tell = teller(id, configuration, deliveries);
+    const byFact = Map.groupBy(shown, ({ factKey }) => factKey);
+    return {
+      ...headOf(shipment, configuration),
+      total: facts.length,
+      events: steps.map(({ fact, change }) => ({
+        event: fact.event,
+        occurredAt: isoOf(fact.occurredAtMs),
+        receivedAt: isoOf(fact.receivedAtMs),
+        place: fact.place,
+        setAside: fact.setAside ?? false,
+        mapping: fact.mapping,
+        change,
+        decisions: (byFact.get(fact.key) ?? []).map(tell),
+      })),
+    };
+  }
+
+  return new Elysia({ name: "trace" }).get(
+    "/panel/api/shipments/:id/trace",
+    ({ params, query }) => {
+      const { offset, limit } = pageOf(query);
+      return trace(params.id, offset, limit);
+    },
+    {
+      query: pageQuery,
+      response: Trace,
+      detail: { summary: "Every event, mapping, change, webhook verdict and attempt" },
+    },
+  );
+}
+
+function headOf(
+  { record, state, statusUpdatedAtMs }: StoredShipment,
+  { channels }: Configuration,
+): Omit<Trace, "total" | "events"> {
+  return {
+    shipmentId: record.id,
+    channel: channels.get(record.channelId)?.code ?? "",
+    courier: record.courier,
+    trackingNumber: record.trackingNumber,
+    aliases: [...state.aliases],
+    createdAt: isoOf(record.createdAtMs),
+    current: state.pair,
+    statusUpdatedAt: statusUpdatedAtMs === null ? null : isoOf(statusUpdatedAtMs),
+    unmappedEvents: state.unmapped,
+  };
+}
+
+interface Step {
+  readonly fact: Fact;
+  readonly change: Trace["events"][number]["change"];
+}
+
+/** What each fact does to the shipment, in the order they were applied and as they are mapped now. */
+function stepsOf(facts: readonly Fact[]): Step[] {
+  let state = initialState("PENDING");
+  return facts.map((fact) => {
+    const before: StatusPair = state.pair;
+    const folded = fold(state, fact);
+    state = folded?.state ?? state;
+    const { changed = false, firstOccurrence = false } = folded?.change ?? {};
+    return { fact, change: { before, after: state.pair, changed, firstOccurrence } };
+  });
+}
+
+function deliveryIds(shipmentId: number, decisions: readonly KeptDecision[]): string[] {
+  const partition = shipmentPartition(shipmentId);
+  return decisions.flatMap(({ eventId, verdicts }) =>
+    verdicts
+      .filter(([, verdict]) => verdict === "send")
+      .map(([endpointId]) => deliveryIdOf(partition, endpointId, eventId)),
+  );
+}
+
+function teller(shipmentId: number, { endpoints }: Configuration, all: readonly Delivery[]) {
+  const deliveries = new Map(all.map((delivery) => [delivery.deliveryId, delivery]));
+  const partition = shipmentPartition(shipmentId);
+  return ({ eventId, atMs, verdicts }: KeptDecision): Static<typeof DecisionView> => ({
+    eventId,
+    at: isoOf(atMs),
+    verdicts: verdicts.map(([endpointId, verdict]) => {
+      const delivery = deliveries.get(deliveryIdOf(partition, endpointId, eventId));
+      return {
+        endpointId,
+        endpoint: endpoints.get(endpointId)?.code ?? null,
+        verdict,
+        delivery: delivery ? deliveryView(delivery) : null,
+      };
+    }),
+  });
+}
+
+function deliveryView(delivery: Delivery): Static<typeof DeliveryView> {
+  const { deliveryId, state, generation, createdAtMs, nextAttemptAtMs, reason } = delivery;
+  return {
+    ...{ deliveryId, state, generation, reason },
+    createdAt: isoOf(createdAtMs),
+    nextAttemptAt: nextAttemptAtMs === null ? null : isoOf(nextAttemptAtMs),
+    attempts: delivery.attempts.map(({ atMs, ...attempt }) => ({ ...attempt, at: isoOf(atMs) })),
+  };
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,37 @@
+/** What receivers need and may read without a token: the addresses we call from, the payload's schema, AsyncAPI. */
+import { networkInterfaces } from "node:os";
+import { Elysia } from "elysia";
+import { WebhookPayload } from "#core/domain/webhook-schema.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { webhookAsyncapi } from "#panel/webhook-asyncapi.ts";
+
+const SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
+export function webhookKitRoutes({ config }: Runtime) {
+  return new Elysia({ name: "webhook kit" })
+    .get("/ips.txt", () => new Response(addressList(config.outboundIps), { headers: PLAIN }), {
+      detail: { summary: "Addresses that outgoing calls leave from, one per line" },
+    })
+    .get("/webhooks/payload.schema.json", () => ({ $schema: SCHEMA_DIALECT, ...WebhookPayload }), {
+      detail: { summary: "JSON Schema of the webhook payload" },
+    })
+    .get("/webhooks/asyncapi.json", () => webhookAsyncapi(), {
+      detail: { summary: "AsyncAPI description of the webhooks" },
+    });
+}
+
+const PLAIN = { "content-type": "text/plain; charset=utf-8", "cache-control": "max-age=300" };
+
+/** Without a configured list: this machine's addresses, loopback and link-local ones apart. */
+function addressList(configured: readonly string[]): string {
+  const addresses = configured.length > 0 ? configured : ownAddresses();
+  return [...new Set(addresses)].map((address) => `${address}\n`).join("");
+}
+
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((entries) =>
+    (entries ?? [])
+      .filter(({ internal, address }) => !internal && !address.toLowerCase().startsWith("fe80:"))
+      .map(({ address }) => address),
+  );
+}

@@ -1,0 +1,83 @@
+/** `GET /panel/api/webhooks/{endpointId}/stats`: success rate and latency by hour, and what stands in the lanes. */
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { Problem } from "#core/problem.ts";
+import { type AttemptHour, readAttemptStats, readLaneDepths } from "#core/redis/attempt-stats.ts";
+import { DELIVERY_LIFE_MS, hourOf } from "#core/redis/deliveries.ts";
+import { companyPartition } from "#core/redis/keys.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { endpointOf, instantIn } from "#panel/webhook-access.ts";
+import { instant, isoOf } from "#panel/webhook-view.ts";
+
+const HOUR_MS = 3_600_000;
+const DEFAULT_HOURS = 24;
+
+const figures = {
+  attempts: Type.Integer(),
+  succeeded: Type.Integer(),
+  failed: Type.Integer(),
+  successRate: Type.Union([Type.Number(), Type.Null()], { description: "0 to 1; null = none" }),
+  p50Ms: Type.Union([Type.Number(), Type.Null()], { description: "to within 10 percent" }),
+  p95Ms: Type.Union([Type.Number(), Type.Null()], { description: "to within 10 percent" }),
+};
+
+const Stats = Type.Object({
+  endpointId: Type.String(),
+  from: instant,
+  to: instant,
+  now: Type.Object({
+    queued: Type.Integer({ description: "first attempts that wait" }),
+    waiting: Type.Integer({ description: "retries that wait" }),
+    inFlight: Type.Integer(),
+  }),
+  total: Type.Object(figures),
+  hours: Type.Array(Type.Object({ hour: instant, ...figures }), {
+    description: "hours without an attempt are left out",
+  }),
+});
+
+export function webhookStatsRoute({ redis, live }: Runtime) {
+  return new Elysia({ name: "webhook stats" }).get(
+    "/panel/api/webhooks/:endpointId/stats",
+    async ({ params, query }) => {
+      const { endpoint, channel } = endpointOf(await live.refresh(), params.endpointId);
+      const nowMs = live.now();
+      const { from: first, to: last } = query;
+      const toMs = last === undefined ? nowMs : instantIn("to", last, true);
+      const fromMs =
+        first === undefined
+          ? toMs - (DEFAULT_HOURS - 1) * HOUR_MS
+          : instantIn("from", first, false);
+      if (fromMs > toMs) throw new Problem(422, "INVALID_QUERY", "from is later than to.");
+      // Older hours are gone, later ones have not come.
+      const hours = [Math.max(fromMs, nowMs - DELIVERY_LIFE_MS), Math.min(toMs, nowMs)].map(hourOf);
+      const [fromHour = 0, toHour = 0] = hours;
+      const partition = companyPartition(channel.companyId);
+      const [stats, now] = await Promise.all([
+        readAttemptStats(redis, partition, endpoint.id, fromHour, Math.max(fromHour, toHour)),
+        readLaneDepths(redis, partition, endpoint.id),
+      ]);
+      return {
+        endpointId: endpoint.id,
+        from: isoOf(fromHour * HOUR_MS),
+        to: isoOf(toMs),
+        now: { ...now },
+        total: figuresOf(stats.total),
+        hours: stats.hours.map((one) => ({ hour: isoOf(one.hour * HOUR_MS), ...figuresOf(one) })),
+      };
+    },
+    {
+      query: Type.Object({
+        from: Type.Optional(Type.String({ description: "default 24 hours before `to`" })),
+        to: Type.Optional(Type.String({ description: "default now; at most 30 days back" })),
+      }),
+      response: Stats,
+      detail: { summary: "Counts and latency of an endpoint by hour" },
+    },
+  );
+}
+
+function figuresOf({ attempts, succeeded, p50Ms, p95Ms }: Omit<AttemptHour, "hour">) {
+  const successRate = attempts === 0 ? null : succeeded / attempts;
+  return { attempts, succeeded, failed: attempts - succeeded, successRate, p50Ms, p95Ms };
+}

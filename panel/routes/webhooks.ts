@@ -1,0 +1,214 @@
+/** Webhook endpoints of the panel's HTTP API (document 3; setup-file.md, "The panel's HTTP API"). */
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  EndpointInput,
+  EndpointPatch,
+  faultsOfEndpoint,
+  faultsOfPatch,
+} from "#core/domain/webhook-endpoint.ts";
+import { Problem } from "#core/problem.ts";
+import type { Configuration } from "#core/redis/configuration.ts";
+import { newEndpointId, newWebhookSecret } from "#core/redis/endpoint-entity.ts";
+import {
+  changeEndpoint,
+  createEndpoint,
+  deleteEndpoint,
+  disableEndpoint,
+  enableEndpoint,
+  failingSince,
+  rotateEndpointSecret,
+} from "#core/redis/endpoints.ts";
+import type { EndpointEntity } from "#core/redis/entities.ts";
+import { requestTestEvent } from "#core/redis/webhook-tests.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { channelOf, endpointOf, refuseFaults, refusePrivateHost } from "#panel/webhook-access.ts";
+import { EndpointView, endpointView, NewEndpointView } from "#panel/webhook-view.ts";
+
+type View = Static<typeof EndpointView>;
+
+const EndpointList = Type.Object({ total: Type.Integer(), items: Type.Array(EndpointView) });
+const Rotated = Type.Object({
+  secret: Type.String({ description: "shown this once; the old one signs for 24 hours more" }),
+});
+const Tested = Type.Object({
+  delivered: Type.Boolean(),
+  httpStatus: Type.Union([Type.Integer(), Type.Null()]),
+  durationMs: Type.Number(),
+  error: Type.Union([Type.String(), Type.Null()]),
+});
+
+export function webhookRoutes(runtime: Runtime) {
+  const { redis, live, config, secrets } = runtime;
+  const calls = endpointCalls(runtime);
+  return new Elysia({ name: "webhooks" })
+    .get(
+      "/panel/api/channels/:channelCode/webhooks",
+      async ({ params }) => {
+        const configuration = await live.refresh();
+        const { endpoints } = channelOf(configuration, params.channelCode);
+        const items = await Promise.all(endpoints.map(({ id }) => calls.view(configuration, id)));
+        return { total: items.length, items };
+      },
+      { response: EndpointList, detail: { summary: "Webhook endpoints of a channel" } },
+    )
+    .post(
+      "/panel/api/channels/:channelCode/webhooks",
+      async ({ params, body, set }) => {
+        const channel = channelOf(await live.refresh(), params.channelCode);
+        refuseFaults(faultsOfEndpoint(body));
+        const input = body as EndpointInput;
+        await refusePrivateHost(input.url, config);
+        const secret = newWebhookSecret();
+        const endpoint = newEntity(input, channel.id, secrets.vault.seal(secret), live.now());
+        if (!(await createEndpoint(redis, endpoint))) throw tooMany();
+        set.status = 201;
+        return { ...(await calls.view(await live.refresh(), endpoint.id)), secret };
+      },
+      {
+        response: { 201: NewEndpointView },
+        detail: {
+          summary: "Make an endpoint; its secret is shown this once",
+          requestBody: requestBody(EndpointInput),
+        },
+      },
+    )
+    .get(
+      "/panel/api/webhooks/:endpointId",
+      async ({ params }) => calls.view(await live.refresh(), params.endpointId),
+      { response: EndpointView, detail: { summary: "One endpoint" } },
+    )
+    .patch(
+      "/panel/api/webhooks/:endpointId",
+      async ({ params, body }) => {
+        endpointOf(await live.refresh(), params.endpointId);
+        refuseFaults(faultsOfPatch(body));
+        const patch = body as EndpointPatch;
+        if (patch.url !== undefined) await refusePrivateHost(patch.url, config);
+        const found = await changeEndpoint(redis, params.endpointId, () => changeOf(patch));
+        if (!found) throw gone();
+        return calls.view(await live.refresh(), params.endpointId);
+      },
+      {
+        response: EndpointView,
+        detail: { summary: "Change what is given", requestBody: requestBody(EndpointPatch) },
+      },
+    )
+    .delete(
+      "/panel/api/webhooks/:endpointId",
+      async ({ params, set }) => {
+        const configuration = await live.refresh();
+        endpointOf(configuration, params.endpointId);
+        await deleteEndpoint(redis, configuration, params.endpointId);
+        await live.refresh();
+        set.status = 204;
+      },
+      {
+        detail: {
+          summary: "Delete an endpoint; the channel's last one brings webhooks v1 back",
+          responses: { 204: { description: "deleted" } },
+        },
+      },
+    )
+    .post(
+      "/panel/api/webhooks/:endpointId/rotate-secret",
+      async ({ params }) => {
+        endpointOf(await live.refresh(), params.endpointId);
+        const secret = newWebhookSecret();
+        const sealed = secrets.vault.seal(secret);
+        const found = await rotateEndpointSecret(redis, params.endpointId, sealed, live.now());
+        if (!found) throw gone();
+        return { secret };
+      },
+      { response: Rotated, detail: { summary: "A new secret, shown this once" } },
+    )
+    .post(
+      "/panel/api/webhooks/:endpointId/test",
+      async ({ params }) => {
+        endpointOf(await live.refresh(), params.endpointId);
+        const result = await requestTestEvent(redis, params.endpointId);
+        if (result) return { ...result };
+        throw new Problem(503, "NOBODY_SENDS", "No process sends webhooks at the moment.");
+      },
+      {
+        response: Tested,
+        detail: { summary: "Send the test event: one attempt, with its result" },
+      },
+    )
+    .post(
+      "/panel/api/webhooks/:endpointId/disable",
+      ({ params }) => calls.switchTo(params.endpointId, false),
+      { response: EndpointView, detail: { summary: "Switch off: what waits fails, replayable" } },
+    )
+    .post(
+      "/panel/api/webhooks/:endpointId/enable",
+      ({ params }) => calls.switchTo(params.endpointId, true),
+      { response: EndpointView, detail: { summary: "Reactivate: clean, without old events" } },
+    );
+}
+
+function endpointCalls({ redis, live }: Runtime) {
+  async function view(configuration: Configuration, endpointId: string): Promise<View> {
+    const { endpoint, channel } = endpointOf(configuration, endpointId);
+    const sinceMs = await failingSince(redis, configuration, endpointId);
+    return endpointView(endpoint, channel.code, sinceMs, live.now());
+  }
+
+  /** What stands already is left alone: enabling an active endpoint would fail what waits for it. */
+  async function switchTo(endpointId: string, active: boolean): Promise<View> {
+    const configuration = await live.refresh();
+    const { endpoint } = endpointOf(configuration, endpointId);
+    if (!active) await disableEndpoint(redis, configuration, endpointId);
+    else if (!endpoint.active) await enableEndpoint(redis, configuration, endpointId);
+    return view(await live.refresh(), endpointId);
+  }
+
+  return { view, switchTo };
+}
+
+function newEntity(
+  input: EndpointInput,
+  channelId: number,
+  sealed: string,
+  nowMs: number,
+): EndpointEntity {
+  const id = newEndpointId();
+  return {
+    id,
+    channelId,
+    // Of its own, so that no entry of the setup file is taken for it.
+    code: `panel-${id.slice("ep_".length)}`,
+    url: input.url,
+    trigger: input.trigger ?? "status_change",
+    statuses: JSON.stringify(input.statuses ?? []),
+    include: JSON.stringify(input.include ?? []),
+    alertEmail: input.alertEmail,
+    standardWebhooks: input.standardWebhooks ?? false,
+    active: true,
+    secret: sealed,
+    previousSecret: "",
+    previousUntilMs: 0,
+    createdAtMs: nowMs,
+  };
+}
+
+function changeOf({ events: _, statuses, include, ...others }: EndpointPatch) {
+  return {
+    ...others,
+    ...(statuses !== undefined && { statuses: JSON.stringify(statuses) }),
+    ...(include !== undefined && { include: JSON.stringify(include) }),
+  };
+}
+
+function tooMany(): Problem {
+  const detail = "A channel has at most 5 endpoints, disabled ones included.";
+  return new Problem(409, "TOO_MANY_ENDPOINTS", detail);
+}
+
+function gone(): Problem {
+  return new Problem(404, "ENDPOINT_NOT_FOUND", "There is no such endpoint.");
+}
+
+function requestBody(schema: TSchema) {
+  return { required: true, content: { "application/json": { schema: schema as object } } };
+}

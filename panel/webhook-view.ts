@@ -1,0 +1,137 @@
+/** Endpoints, deliveries and replays as the panel shows them. */
+import { type Static, Type } from "@sinclair/typebox";
+import { STATUSES } from "#core/domain/status.ts";
+import type { Endpoint } from "#core/redis/configuration.ts";
+import type { Delivery } from "#core/redis/deliveries.ts";
+import type { Replay } from "#core/redis/replays.ts";
+
+export const instant = Type.String({ description: "ISO 8601, UTC" });
+const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) =>
+  Type.Union([schema, Type.Null()]);
+const oneOf = <V extends string>(values: readonly V[]) =>
+  Type.Unsafe<V>(Type.Union(values.map((value) => Type.Literal(value))));
+
+const endpointMembers = {
+  id: Type.String({ description: "the same as endpointId" }),
+  endpointId: Type.String(),
+  channel: Type.String({ description: "code of the channel" }),
+  code: Type.String({ description: "unique in the channel; the setup file's or generated" }),
+  url: Type.String(),
+  events: Type.Array(Type.Literal("shipment.updated")),
+  trigger: oneOf(["status_change", "first_occurrence", "every_event"]),
+  statuses: Type.Array(oneOf(STATUSES), { description: "empty = all" }),
+  include: Type.Array(Type.Literal("consignee")),
+  alertEmail: Type.String(),
+  standardWebhooks: Type.Boolean(),
+  status: oneOf(["active", "disabled"]),
+  failingSince: nullable(instant),
+  previousSecretUntil: nullable(
+    Type.String({ description: "until when the secret before the last rotation signs too" }),
+  ),
+  createdAt: instant,
+};
+
+export const EndpointView = Type.Object(endpointMembers);
+export type EndpointView = Static<typeof EndpointView>;
+
+export const NewEndpointView = Type.Object({
+  ...endpointMembers,
+  secret: Type.String({ description: "whsec_ and 64 hex characters, shown this once" }),
+});
+
+export function endpointView(
+  endpoint: Endpoint,
+  channelCode: string,
+  failingSinceMs: number | null,
+  nowMs: number,
+): EndpointView {
+  const { previousSecret, previousUntilMs } = endpoint;
+  const overlaps = previousSecret !== null && nowMs < previousUntilMs;
+  return {
+    id: endpoint.id,
+    endpointId: endpoint.id,
+    channel: channelCode,
+    code: endpoint.code,
+    url: endpoint.url,
+    events: ["shipment.updated"],
+    trigger: endpoint.trigger,
+    statuses: [...endpoint.statuses],
+    include: [...endpoint.include],
+    alertEmail: endpoint.alertEmail,
+    standardWebhooks: endpoint.standardWebhooks,
+    status: endpoint.active ? "active" : "disabled",
+    failingSince: failingSinceMs === null ? null : isoOf(failingSinceMs),
+    previousSecretUntil: overlaps ? isoOf(previousUntilMs) : null,
+    createdAt: isoOf(endpoint.createdAtMs),
+  };
+}
+
+const AttemptView = Type.Object({
+  generation: Type.Integer({ description: "grows by one with every replay" }),
+  attempt: Type.Integer({ description: "from 1 in each generation" }),
+  at: instant,
+  httpStatus: Type.Union([Type.Integer(), Type.Null()], { description: "null = no answer came" }),
+  durationMs: Type.Number(),
+  error: nullable(Type.String()),
+  responseSnippet: nullable(Type.String({ description: "the first 1,024 bytes of the answer" })),
+});
+
+export const DeliveryView = Type.Object({
+  deliveryId: Type.String(),
+  eventId: Type.String(),
+  endpointId: Type.String(),
+  shipmentId: Type.Integer(),
+  trigger: Type.String(),
+  statusCode: nullable(Type.String({ description: "status name of the event" })),
+  state: oneOf(["queued", "waiting", "delivered", "failed"]),
+  reason: nullable(Type.String({ description: "why it failed" })),
+  generation: Type.Integer(),
+  attempts: Type.Array(AttemptView, { description: "oldest first" }),
+  nextAttemptAt: nullable(instant),
+  createdAt: instant,
+});
+export type DeliveryView = Static<typeof DeliveryView>;
+
+export function deliveryView(delivery: Delivery): DeliveryView {
+  const { deliveryId, eventId, endpointId, shipmentId, trigger, fact, state } = delivery;
+  return {
+    ...{ deliveryId, eventId, endpointId, shipmentId, trigger, state },
+    statusCode: fact.status,
+    reason: delivery.reason,
+    generation: delivery.generation,
+    attempts: delivery.attempts.map(({ atMs, ...attempt }) => ({ ...attempt, at: isoOf(atMs) })),
+    nextAttemptAt: delivery.nextAttemptAtMs === null ? null : isoOf(delivery.nextAttemptAtMs),
+    createdAt: isoOf(delivery.createdAtMs),
+  };
+}
+
+export const ReplayView = Type.Object({
+  replayId: Type.String(),
+  endpointId: Type.String(),
+  from: instant,
+  to: instant,
+  mode: oneOf(["each", "latest_per_shipment"]),
+  state: oneOf(["running", "done", "stopped"]),
+  queued: Type.Integer({ description: "deliveries queued so far" }),
+  passedOver: Type.Integer({
+    description: "not failed any more, or an older one of a shipment that had its delivery",
+  }),
+  startedAt: instant,
+});
+
+export function replayView(replay: Replay): Static<typeof ReplayView> {
+  const { replayId, endpointId, mode, state, queued, passedOver } = replay;
+  return {
+    ...{ replayId, endpointId, mode, state, queued, passedOver },
+    from: isoOf(replay.fromMs),
+    to: isoOf(replay.toMs),
+    startedAt: isoOf(replay.startedAtMs),
+  };
+}
+
+/** Instants beyond the calendar are its ends. */
+export function isoOf(ms: number): string {
+  return new Date(Math.max(-LAST_DATE_MS, Math.min(LAST_DATE_MS, ms))).toISOString();
+}
+
+const LAST_DATE_MS = 8_640_000_000_000_000;
