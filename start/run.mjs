@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, "node_modules");
 const TOOLS = join(MODULES, ".bin");
-const MODES = { start: ["start/main.ts"], test: ["test"] };
+const MODES = { start: ["start/main.ts"], test: ["test", "--timeout=60000"] };
 
 const NODE_MAJOR = 20;
 const REDIS_MAJOR = 7;
@@ -24,6 +24,18 @@ const REDIS_MISSING =
   `redis-server ${REDIS_MAJOR} or newer is missing: run "sudo apt-get install redis-server" or "brew install redis", ` +
   `or start it with "docker run -d -p 6379:6379 redis:7 redis-server --appendonly yes --appendfsync always ` +
   `--maxmemory-policy noeviction" and set REDIS_URL=redis://127.0.0.1:6379`;
+
+const POPPLER_MISSING =
+  'pdftoppm is missing, which the tests render labels with: run "sudo apt-get install poppler-utils" or ' +
+  '"brew install poppler"';
+
+const CHROMIUM_MISSING =
+  'Chromium is missing, which the tests look at pages with: run "sudo apt-get install chromium" or ' +
+  '"brew install --cask chromium"';
+const CHROMIUM_PLACES = [
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+];
 
 function tell(text) {
   process.stderr.write(`waybill: ${text}\n`);
@@ -110,20 +122,63 @@ function installRedis() {
 /** The package starts a system service; where it was not there before, it is not left running because of us. */
 function installRedisByApt(prefix) {
   const isNew = redisMajor() === 0;
-  const asRoot = (...command) => {
-    const [program, ...args] = [...prefix, "env", "DEBIAN_FRONTEND=noninteractive", ...command];
-    return succeeds(program, args);
-  };
-  const install = () =>
-    asRoot("apt-get", "install", "-y", "-qq", "--no-install-recommends", "redis-server");
   tell("installing redis-server by apt-get");
-  const done = install() || (asRoot("apt-get", "update", "-qq") && install());
+  const done = installByApt(prefix, "redis-server");
   if (!done || !isNew) return;
   if (existsSync("/run/systemd/system")) {
-    asRoot("systemctl", "disable", "--now", "redis-server");
+    asRoot(prefix, "systemctl", "disable", "--now", "redis-server");
   } else {
-    asRoot("service", "redis-server", "stop");
+    asRoot(prefix, "service", "redis-server", "stop");
   }
+}
+
+function asRoot(prefix, ...command) {
+  const [program, ...args] = [...prefix, "env", "DEBIAN_FRONTEND=noninteractive", ...command];
+  return succeeds(program, args);
+}
+
+function installByApt(prefix, name) {
+  const install = () =>
+    asRoot(prefix, "apt-get", "install", "-y", "-qq", "--no-install-recommends", name);
+  return install() || (asRoot(prefix, "apt-get", "update", "-qq") && install());
+}
+
+/** Renders label pages for the tests that scan their barcodes. */
+function ensurePoppler() {
+  const isThere = () => spawnSync("pdftoppm", ["-v"]).status === 0;
+  if (isThere()) return;
+  const isRoot = process.getuid?.() === 0;
+  tell("installing poppler-utils, which renders label pages for the tests");
+  if (outputOf("apt-get", ["--version"]) !== null) {
+    if (isRoot) installByApt([], "poppler-utils");
+    else if (outputOf("sudo", ["-n", "true"]) !== null)
+      installByApt(["sudo", "-n"], "poppler-utils");
+  } else if (!isRoot && outputOf("brew", ["--version"]) !== null) {
+    succeeds("brew", ["install", "poppler"]);
+  }
+  if (!isThere()) giveUp(POPPLER_MISSING);
+}
+
+/** As `test/support/browser.ts` looks for it. */
+function hasChromium() {
+  const programs = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const found = folders.flatMap((folder) => programs.map((name) => join(folder, name)));
+  return [...found, ...CHROMIUM_PLACES].some((path) => existsSync(path));
+}
+
+/** Opens the pages in the tests that look at them. */
+function ensureChromium() {
+  if (hasChromium()) return;
+  const isRoot = process.getuid?.() === 0;
+  tell("installing chromium, which the tests look at pages with");
+  if (outputOf("apt-get", ["--version"]) !== null) {
+    if (isRoot) installByApt([], "chromium");
+    else if (outputOf("sudo", ["-n", "true"]) !== null) installByApt(["sudo", "-n"], "chromium");
+  } else if (!isRoot && outputOf("brew", ["--version"]) !== null) {
+    succeeds("brew", ["install", "--cask", "chromium"]);
+  }
+  if (!hasChromium()) giveUp(CHROMIUM_MISSING);
 }
 
 /** True when a Docker engine answers a ping on its socket. */
@@ -180,4 +235,6 @@ if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR) {
 if (!modulesMatch(mode)) installModules();
 const bun = findBun();
 await ensureRedis(mode);
+if (mode === "test") ensurePoppler();
+if (mode === "test") ensureChromium();
 run(bun, [...MODES[mode], ...args]);

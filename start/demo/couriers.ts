@@ -75,7 +75,7 @@ export interface DemoCourier {
   readonly vocabulary: Vocabulary;
 }
 
-export const DEMO_COURIERS: readonly DemoCourier[] = [
+export const DEMO_COURIERS: readonly [DemoCourier, ...DemoCourier[]] = [
   {
     code: "BRT_ITA",
     name: "BRT",
@@ -214,7 +214,12 @@ export const DEMO_COURIERS: readonly DemoCourier[] = [
   },
 ];
 
-export function demoCourierSetup(courier: DemoCourier): SetupCourier {
+/** @param depotUrl where the courier takes stock releases of a kind */
+export function demoCourierSetup(
+  courier: DemoCourier,
+  depotUrl: (mode: "sync" | "deferred") => string,
+): SetupCourier {
+  const stockRelease = courier.code === "POSTE_ITA" ? "deferred" : "sync";
   const steps = Object.entries(courier.vocabulary) as [Step, readonly [string, string]][];
   return {
     code: courier.code,
@@ -222,10 +227,18 @@ export function demoCourierSetup(courier: DemoCourier): SetupCourier {
     tokens: [courier.token],
     signingSecrets: [courier.signingSecret],
     signatureRequired: courier.signs,
-    stockRelease: courier.code === "POSTE_ITA" ? "deferred" : "sync",
+    stockRelease,
+    stockReleaseUrl: depotUrl(stockRelease),
     catalogue: steps.map(([step, [code, description]]) => {
       const { terminal = false, ...mapped } = MEANINGS[step] ?? {};
       return { code, description, terminal, ...mapped };
     }),
   };
+}
+
+/** What a courier says of a parcel that its depot has released. */
+export function releasedWords(code: string, action: string): { code: string; description: string } {
+  const { vocabulary } = DEMO_COURIERS.find((one) => one.code === code) ?? DEMO_COURIERS[0];
+  const [word, description] = vocabulary[action === "return_to_sender" ? "returning" : "rebooked"];
+  return { code: word, description };
 }

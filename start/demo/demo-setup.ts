@@ -51,14 +51,32 @@ const [AURORA_SHOP, AURORA_MARKET, TIRRENO] = DEMO_CHANNELS;
 
 export const BOX_CODES = ["S", "M", "L"] as const;
 
+/** They make labels and push no events. */
+const labelCarriers = (nationalCarrier: string) => [
+  "GENERIC",
+  `${nationalCarrier}_ITA`,
+  `${nationalCarrier}-ITA-CRONO`,
+];
+
+const isNoDemoCourier = (code: string) => DEMO_COURIERS.every((courier) => courier.code !== code);
+
 const BOXES = [
   { code: "S", length: 30, width: 20, height: 10 },
   { code: "M", length: 40, width: 30, height: 25 },
   { code: "L", length: 60, width: 40, height: 40 },
 ];
 
-/** @param receiverUrl base of the demo merchant's receiver, `https://host:port` */
-export function demoSetup(receiverUrl: string): SetupFile {
+/**
+ * @param receiverUrl base of the demo merchant's receiver, `https://host:port`
+ * @param depotUrl gateway of the couriers' depots
+ * @param nationalCarrier prefix of its codes
+ */
+export function demoSetup(
+  receiverUrl: string,
+  depotUrl: (mode: "sync" | "deferred") => string,
+  nationalCarrier = "POSTE",
+): SetupFile {
+  const carriers = labelCarriers(nationalCarrier);
   const hook = (channel: DemoChannel) => ({
     code: "main",
     url: `${receiverUrl}/hooks/${channel.code}`,
@@ -66,7 +84,7 @@ export function demoSetup(receiverUrl: string): SetupFile {
     secret: channel.webhookSecret,
   });
   return {
-    couriers: DEMO_COURIERS.map(demoCourierSetup),
+    couriers: DEMO_COURIERS.map((courier) => demoCourierSetup(courier, depotUrl)),
     platforms: ["shopify", "magento", "api"],
     companies: [
       {
@@ -78,7 +96,7 @@ export function demoSetup(receiverUrl: string): SetupFile {
         boxes: BOXES,
         channels: [
           {
-            ...demoChannel(AURORA_SHOP, "Aurora Casa Shop", true),
+            ...demoChannel(AURORA_SHOP, "Aurora Casa Shop", true, carriers),
             webhooks: [{ ...hook(AURORA_SHOP), trigger: "status_change" }],
             orders: demoOrders(AURORA_SHOP, 8),
             sandbox: [
@@ -93,7 +111,7 @@ export function demoSetup(receiverUrl: string): SetupFile {
             ],
           },
           {
-            ...demoChannel(AURORA_MARKET, "Aurora Casa Marketplace", false),
+            ...demoChannel(AURORA_MARKET, "Aurora Casa Marketplace", false, carriers),
             webhooks: [
               { ...hook(AURORA_MARKET), trigger: "first_occurrence", include: ["consignee"] },
             ],
@@ -110,7 +128,7 @@ export function demoSetup(receiverUrl: string): SetupFile {
         boxes: BOXES,
         channels: [
           {
-            ...demoChannel(TIRRENO, "Tirreno Sport Italia", false),
+            ...demoChannel(TIRRENO, "Tirreno Sport Italia", false, carriers),
             webhooks: [
               {
                 ...hook(TIRRENO),
@@ -126,7 +144,12 @@ export function demoSetup(receiverUrl: string): SetupFile {
   };
 }
 
-function demoChannel(channel: DemoChannel, name: string, companyWideRead: boolean): SetupChannel {
+function demoChannel(
+  channel: DemoChannel,
+  name: string,
+  companyWideRead: boolean,
+  carriers: readonly string[],
+): SetupChannel {
   return {
     code: channel.code,
     name,
@@ -134,11 +157,14 @@ function demoChannel(channel: DemoChannel, name: string, companyWideRead: boolea
     trackingPage: true,
     addressCheck: true,
     apiKeys: [{ code: "main", key: channel.apiKey, companyWideRead }],
-    couriers: DEMO_COURIERS.map((courier) => ({
-      code: courier.code,
-      transcodings: [courier.name],
-      senderAccounts: [channel.senderAccount],
-    })),
+    couriers: [
+      ...DEMO_COURIERS.map((courier) => ({
+        code: courier.code,
+        transcodings: [courier.name],
+        senderAccounts: [channel.senderAccount],
+      })),
+      ...carriers.filter(isNoDemoCourier).map((code) => ({ code, errorLabel: true })),
+    ],
     sender: {
       code: "HQ",
       businessName: name,

@@ -12,8 +12,10 @@ import {
   type StartRole,
   serve,
 } from "#core/runtime.ts";
+import { type DemoDepot, startDemoDepot } from "./demo-depot.ts";
 import { demoSetup } from "./demo-setup.ts";
 import { startFleet } from "./fleet.ts";
+import { type SimulatedCarrier, startNationalCarrier } from "./national-carrier.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 import { showSummaryLine } from "./summary-line.ts";
 import { welcome } from "./welcome.ts";
@@ -28,15 +30,19 @@ export async function runDemo(
 ): Promise<void> {
   let now = Date.now;
   const receiver = await startReceiver(() => now());
-  const opening = openRuntime(config, log).then(async (runtime) => {
-    now = runtime.live.now;
-    await applySetupFile(runtime, demoSetup(receiver.url)).catch(async (error) => {
+  const depot = startDemoDepot(() => now());
+  const carrier = startNationalCarrier();
+  const opening = openRuntime(config, log).then(async (opened) => {
+    now = opened.live.now;
+    const runtime = { ...opened, config: withCarrier(await trusting(config, receiver), carrier) };
+    const setup = demoSetup(receiver.url, depot.url, config.nationalCarrier);
+    await applySetupFile(runtime, setup).catch(async (error) => {
       await runtime.close();
       throw error;
     });
-    return { ...runtime, config: await trusting(config, receiver) };
+    return runtime;
   });
-  await serve(log, opening, [...roles, startDemo(receiver)]);
+  await serve(log, opening, [...roles, startDemo(receiver, depot, carrier)]);
 }
 
 /** Webhooks may reach the receiver, besides what the environment allows. */
@@ -51,10 +57,16 @@ async function trusting(config: Config, receiver: Receiver): Promise<Config> {
   return { ...config, webhookCaFile, webhookAllowedCidrs };
 }
 
-function startDemo(receiver: Receiver): StartRole {
+/** A gateway of the environment comes before ours. */
+function withCarrier(config: Config, { url }: SimulatedCarrier): Config {
+  return { ...config, nationalCarrierUrl: config.nationalCarrierUrl ?? url };
+}
+
+function startDemo(receiver: Receiver, depot: DemoDepot, carrier: SimulatedCarrier): StartRole {
   return async ({ redis, live, log }: Runtime, started: readonly Running[]) => {
     const urlOf = (role: string) => started.find(({ name }) => name === role)?.url ?? "";
     const urls = { api: urlOf("api"), ingest: urlOf("ingest"), panel: urlOf("panel") };
+    depot.tellBy(urls.ingest);
     const fleet = startFleet({ apiUrl: urls.api, ingestUrl: urls.ingest, now: live.now, log });
     process.stdout.write(welcome(urls));
     const line = showSummaryLine(async () => ({
@@ -68,6 +80,8 @@ function startDemo(receiver: Receiver): StartRole {
       async stop() {
         line.stop();
         await fleet.stop();
+        await depot.stop();
+        await carrier.stop();
         await receiver.stop();
       },
     };
