@@ -1,9 +1,10 @@
 /** Design, "A new shipment": registration is repeated from the change log, so a crash cannot leave one unfound. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { deadLetterKey, startConsumer } from "#core/redis/consumer.ts";
+import { startConsumer } from "#core/redis/consumer.ts";
 import {
   CHANGE_LOGS,
   companyKeys,
+  deadLetterKey,
   shipmentPartition,
   trackingReference,
 } from "#core/redis/keys.ts";

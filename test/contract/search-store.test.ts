@@ -6,7 +6,8 @@ import { CHUNK } from "#core/redis/index-ranges.ts";
 import type { IndexOrder } from "#core/redis/keys.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { registerShipments } from "#core/redis/register-shipments.ts";
-import { type ShipmentQuery, searchShipments } from "#core/redis/search.ts";
+import { searchShipments } from "#core/redis/search.ts";
+import type { ShipmentQuery } from "#core/redis/shipment-query.ts";
 import { createShipments, readShipments } from "#core/redis/shipments.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -84,7 +85,7 @@ function newShipment(number: number) {
   const planning = { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null };
   const customAttributes = {
     custom1: number % 2 === 0 ? "even" : `odd-${number % 50}`,
-    ...(number % 10 === 0 && { custom2: "ten" }),
+    ...(number % 7 === 0 && { custom2: "ten" }),
   };
   return {
     record: { ...common, language: "it" as const, planning, customAttributes, createdAtMs: 0 },

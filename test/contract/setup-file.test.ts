@@ -242,6 +242,57 @@ describe("a faulty file changes nothing and every fault is listed with its path"
     expect(await faultsOf(file)).toEqual(["companies[0].channels[0].webhooks TOO_MANY"]);
   });
 
+  test("faults of shape, of names and of what is not there are listed together", async () => {
+    const webhook = { code: "w", alertEmail: "o@m.test" };
+    const file = {
+      couriers: [
+        { code: "SHAPE", tokens: [] },
+        { code: "NETS", tokens: ["tok_nets"], allowedIps: ["10.0.0.0/8", "10.0.0.0/99", "foo"] },
+        { code: "NETS", tokens: ["tok_nets_2"] },
+      ],
+      companies: [
+        {
+          code: "faulty",
+          channels: [
+            {
+              code: "faulty-it",
+              couriers: [
+                { code: "NETS", transcodings: ["Nets"] },
+                { code: "NOPE", transcodings: ["nets"] },
+              ],
+              webhooks: [
+                { ...webhook, url: "https://10.0.0.1/" },
+                { ...webhook, code: "x", url: "https://0x7f.1/" },
+                { ...webhook, code: "y", url: "https://localhost/" },
+                { ...webhook, code: "z", url: "https://merchant.example/", alertEmail: "nobody" },
+              ],
+            },
+          ],
+        },
+      ],
+    };
+    const application = applySetup(runtime.redis, runtime.secrets.vault, file, 0);
+    const { faults } = await application.then(
+      () => ({ faults: [] }),
+      (error: SetupFaults) => error,
+    );
+    const path = "companies[0].channels[0]";
+    expect(faults.map((fault) => `${fault.path} ${fault.code}`).sort()).toEqual(
+      [
+        "couriers[0].tokens TOO_FEW",
+        "couriers[1].allowedIps[1] BAD_FORMAT",
+        "couriers[1].allowedIps[2] BAD_FORMAT",
+        "couriers[2] NOT_ALLOWED",
+        `${path}.couriers[1].code NOT_ALLOWED`,
+        `${path}.couriers[1].transcodings[0] NOT_ALLOWED`,
+        `${path}.webhooks[0].url NOT_ALLOWED`,
+        `${path}.webhooks[1].url NOT_ALLOWED`,
+        `${path}.webhooks[2].url NOT_ALLOWED`,
+        `${path}.webhooks[3].alertEmail BAD_FORMAT`,
+      ].sort(),
+    );
+  });
+
   test("what it names must exist, and belong to it", async () => {
     const before = runtime.live.configuration().version;
     const faults = await faultsOf({

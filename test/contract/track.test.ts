@@ -1,9 +1,10 @@
 /** From accepted events to shipment state: mapping, set-aside release, aliases, order, repetition, dead letters. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Consumer, deadLetterKey, startConsumer } from "#core/redis/consumer.ts";
+import { type Consumer, startConsumer } from "#core/redis/consumer.ts";
 import {
   CHANGE_LOGS,
   companyKeys,
+  deadLetterKey,
   EVENT_LOGS,
   indexMember,
   shipmentPartition,
@@ -218,6 +219,8 @@ describe("set-aside (document 2, Unknown-tracking set-aside)", () => {
     const { state } = await shipment(id);
     expect(state.keys.length).toBe(3);
     expect(state.aliases).toEqual(["SECOND-NO"]);
+    // The new number is taken: another shipment of it would make every event of it ambiguous.
+    await expect(addShipment(runtime, "SECOND-NO")).rejects.toThrow("exists already");
   });
 });
 

@@ -18,6 +18,8 @@ export interface Product {
   readonly start: () => Promise<void>;
   /** SIGKILL to the process, and to its embedded Redis too when asked; waits until they are gone. */
   readonly kill: (withRedis: boolean) => Promise<void>;
+  /** SIGKILL to the embedded Redis alone. */
+  readonly killRedis: () => Promise<void>;
   /** SIGTERM. @returns exit status and milliseconds it took */
   readonly terminate: () => Promise<{ status: number | null; tookMs: number }>;
   /** What the process has written so far. */
@@ -111,6 +113,11 @@ export async function newProduct(
       await eventually(isReady, "every port is ready", READY_LIMIT_MS);
     },
     kill,
+    async killRedis() {
+      const pid = await redisPid();
+      if (pid === null || !signal(pid, "SIGKILL")) throw new Error("no embedded Redis runs");
+      await eventually(() => !signal(pid, 0), "the embedded Redis is gone");
+    },
     terminate,
     output: () => output,
     async end() {

@@ -22,6 +22,8 @@ describe("configuration", () => {
       LOG_LEVEL: "loud",
       TEST_CLOCK: "yes",
       WEBHOOK_ALLOWED_CIDRS: "10.0.0.0/8,nonsense",
+      MAIL_FROM: "nobody",
+      OUTBOUND_IPS: "203.0.113.7,example.com",
     };
     let faults: readonly string[] = [];
     try {
@@ -34,6 +36,22 @@ describe("configuration", () => {
 
   test("TEST_CLOCK is refused in production", () => {
     expect(() => readConfig({ TEST_CLOCK: "1", NODE_ENV: "production" })).toThrow(ConfigFaults);
+  });
+
+  test("TLS of ingest needs certificate and key, client roots need both", () => {
+    const both = { INGEST_TLS_CERT_FILE: "c.pem", INGEST_TLS_KEY_FILE: "k.pem" };
+    expect(readConfig(both).ingestTls).toEqual({
+      ...{ certFile: "c.pem", keyFile: "k.pem" },
+      clientCaFile: null,
+    });
+    for (const name of [...Object.keys(both), "INGEST_TLS_CLIENT_CA_FILE"]) {
+      expect(() => readConfig({ [name]: "x.pem" })).toThrow(ConfigFaults);
+    }
+  });
+
+  test("trusted proxies are networks of both families; a wrong one is a fault", () => {
+    expect(readConfig({ TRUSTED_PROXIES: "10.0.0.0/8, fd00::/8" }).trustedProxies.length).toBe(2);
+    expect(() => readConfig({ TRUSTED_PROXIES: "10.0.0.0/8,proxy" })).toThrow("TRUSTED_PROXIES");
   });
 
   test("ports go from 0 to 65535", () => {

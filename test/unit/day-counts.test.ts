@@ -1,7 +1,13 @@
 /** Exact statistics of days (document 1, "Couriers": median, mean with 1 decimal, p90). */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { meanDays, percentileDays, sampleSize, sumCounts } from "#core/domain/day-counts.ts";
+import {
+  meanDays,
+  medianInterval,
+  percentileDays,
+  sampleSize,
+  sumCounts,
+} from "#core/domain/day-counts.ts";
 import { windowStart } from "#core/domain/lane.ts";
 
 const samples = fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 200 });
@@ -35,4 +41,32 @@ test("the window begins on the same day a year ago in Rome, on 28 February after
   expect(windowStart(Date.parse("2026-11-20T22:59:59Z"))).toBe("2025-11-20");
   expect(windowStart(Date.parse("2026-11-20T23:00:00Z"))).toBe("2025-11-21");
   expect(windowStart(Date.parse("2028-02-29T12:00:00Z"))).toBe("2027-02-28");
+});
+
+test("the median's interval ends at the places of the binomial table, and under 6 there is none", () => {
+  const ranks = (size: number) =>
+    medianInterval(Array.from({ length: size }, (_, at) => [at + 1, 1]));
+  expect(ranks(0)).toBeNull();
+  expect(ranks(5)).toBeNull();
+  expect(ranks(6)).toEqual({ low: 1, high: 6 });
+  expect(ranks(10)).toEqual({ low: 2, high: 9 });
+  expect(ranks(20)).toEqual({ low: 6, high: 15 });
+  expect(ranks(100)).toEqual({ low: 40, high: 61 });
+  // The exact table and its limit for large samples meet.
+  expect(ranks(1_000)).toEqual({ low: 469, high: 532 });
+  expect(ranks(1_001)).toEqual({ low: 469, high: 533 });
+});
+
+test("the median lies within its interval", () => {
+  fc.assert(
+    fc.property(samples, (values) => {
+      const counts = countsOf(values);
+      const interval = medianInterval(counts);
+      const median = percentileDays(counts, 50) ?? 0;
+      expect(interval === null ? values.length < 6 : true).toBe(true);
+      if (interval === null) return;
+      expect(interval.low).toBeLessThanOrEqual(median);
+      expect(interval.high).toBeGreaterThanOrEqual(median);
+    }),
+  );
 });

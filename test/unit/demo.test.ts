@@ -11,7 +11,7 @@ import { createRoad } from "#start/demo/road.ts";
 import { summaryText } from "#start/demo/summary-line.ts";
 import { linesToTry } from "#start/demo/welcome.ts";
 
-const setup = demoSetup("https://localhost:9443");
+const setup = demoSetup("https://localhost:9443", (mode) => `http://localhost:9444/${mode}`);
 /** A Monday morning after the end of summer time. */
 const NOW_MS = Date.parse("2026-11-02T09:00:00+01:00");
 const now = () => NOW_MS;

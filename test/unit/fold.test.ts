@@ -138,6 +138,14 @@ describe("fold (invariant 3)", () => {
     expect(attemptsOf(foldAll([...two, numbered]))).toBe(5);
   });
 
+  test("a parcel may have any number, also the name of something every object has", () => {
+    for (const number of ["constructor", "__proto__", "valueOf"]) {
+      const parcel = { trackingNumber: number };
+      const state = foldAll([at(1, { event: { ...at(1).event, parcel } })]);
+      expect(Object.entries(state.parcels).map(([name]) => name)).toEqual([number]);
+    }
+  });
+
   test("a change says whether the pair changed and whether the fact's pair was seen before", () => {
     const exception = { status: "EXCEPTION", detail: 4, terminal: false } as const;
     let state = initialState("PENDING");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseCidr } from "#core/config.ts";
-import { isReachable } from "#processors/webhooks/public-address.ts";
+import { isReachable } from "#core/public-address.ts";
 
 describe("document 3: the host must resolve only to public addresses", () => {
   test.each(["8.8.8.8", "93.184.216.34", "2606:4700::1111", "2a00:1450:4002::1"])(

@@ -32,3 +32,15 @@ test("busy partitions come first and get most", () => {
   expect(first?.wanted).toBeGreaterThan(100);
   expect(others.every(({ wanted }) => wanted >= 1)).toBe(true);
 });
+
+test("with few partitions a round every busy one has its turn within four rounds", () => {
+  const all = new Set(Array.from({ length: PARTITIONS }, (_, n) => n));
+  const seen = new Set<number>();
+  for (let turn = 0; turn < 4; turn += 1) {
+    const shares = shareOut(50, 25, all, turn, 4);
+    expect(shares.reduce((sum, { wanted }) => sum + wanted, 0)).toBe(50);
+    expect(shares).toHaveLength(4);
+    for (const { partition } of shares) seen.add(partition);
+  }
+  expect(seen.size).toBe(PARTITIONS);
+});

@@ -1,0 +1,162 @@
+/**
+ * Bytes of Redis memory per shipment with 8 events, 1 parcel and 2 order lines, all in: state, history, indices,
+ * references, tracking numbers: `bun bench/shipment-memory.ts [shipments, 5000]`. Beside it the JSON text of the same
+ * detail, and what each kind of key holds.
+ */
+
+import type { CourierEvent } from "#core/domain/event.ts";
+import { prepareShipment } from "#core/domain/new-shipment.ts";
+import type { ShipmentInput } from "#core/domain/shipment.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { creationContext } from "#core/redis/create-items.ts";
+import { encodeLoggedEvent } from "#core/redis/event-log.ts";
+import { CHANGE_LOGS } from "#core/redis/keys.ts";
+import { registerShipments } from "#core/redis/register-shipments.ts";
+import { seenPlace } from "#core/redis/seen.ts";
+import { createShipments, readHistory, readShipments } from "#core/redis/shipments.ts";
+import { trackHandler } from "#processors/track.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const GOAL_BYTES = 2.5 * 1024;
+const SHIPMENTS_AT_ONCE = 100;
+const STEPS = ["INF", "DEP", "TRN", "TRN", "TRN", "OUT", "HLD", "DLV"] as const;
+const HUBS = ["Hub Milano", "Hub Bologna", "Filiale Roma Est", "Filiale Roma Nord"];
+const FIRST_EVENT_MS = Date.parse("2026-11-10T08:00:00Z");
+const HOUR_MS = 3_600_000;
+
+const say = (text: string) => process.stdout.write(`${text}\n`);
+
+/** An ordinary Italian parcel: names and streets differ from one to the next. */
+function itemOf(n: number): ShipmentInput {
+  const name = `${["Mario", "Giulia", "Luca", "Sara"][n % 4]} ${["Rossi", "Bianchi", "Ferrari"][n % 3]}`;
+  return {
+    trackingNumber: `1Z${String(982_451_653 * (n + 1))
+      .padStart(16, "0")
+      .slice(-16)}`,
+    courier: "GLS_ITA",
+    shipDate: `2026-11-${String(1 + (n % 28)).padStart(2, "0")}`,
+    orderReference: `IT-2026-${100_000 + n}`,
+    orderDate: "2026-11-01",
+    origin: "shopify",
+    consignee: {
+      name,
+      street: `Via Giuseppe Garibaldi ${1 + (n % 240)}`,
+      city: ["Roma", "Torino", "Napoli"][n % 3] ?? "Roma",
+      postcode: ["00118", "10121", "80121"][n % 3] ?? "00118",
+      state: ["RM", "TO", "NA"][n % 3] ?? "RM",
+      country: "IT",
+      email: `cliente${n}@example.com`,
+      phone: `+39 333 ${1_000_000 + n}`,
+    },
+    monetary: { totalValue: 20 + (n % 900) / 10, currency: "EUR" },
+    parcels: [{ weight: 1 + (n % 50) / 10, boxCode: "S" }],
+    orderItems: [
+      { sku: `SKU-${n % 977}`, name: "Maglietta girocollo cotone", quantity: 1, price: 19.9 },
+      { sku: `SKU-${n % 389}`, name: "Pantaloni chino slim", quantity: 2, price: 49.5 },
+    ],
+  };
+}
+
+function eventOf(n: number, step: number, trackingNumber: string): CourierEvent {
+  const code = STEPS[step] ?? "TRN";
+  const atMs = FIRST_EVENT_MS + (step * 7 + (n % 5)) * HOUR_MS;
+  const delivery = { estimatedDeliveryDate: "2026-11-13" };
+  return {
+    eventId: `${n}-${step}-${(n * 7919 + step).toString(36)}`,
+    trackingNumber,
+    occurredAt: `${new Date(atMs + HOUR_MS).toISOString().slice(0, 19)}+01:00`,
+    status: { code, description: `${code} Stato del corriere in chiaro` },
+    location: {
+      name: HUBS[(n + step) % HUBS.length] ?? "",
+      countryCode: "IT",
+      postalCode: "20121",
+    },
+    ...(code === "OUT" && { delivery }),
+    ...(code === "DLV" && {
+      delivery: { ...delivery, deliveredTo: "RECIPIENT", signedBy: "Rossi" },
+    }),
+  };
+}
+
+async function addShipments(runtime: TestRuntime, from: number, count: number): Promise<number[]> {
+  const { redis, live } = runtime;
+  const channel = live.configuration().channelByCode.get("acme-it");
+  if (!channel) throw new Error("no channel");
+  const context = creationContext(live.configuration(), channel);
+  const ready = Array.from({ length: count }, (_, n) => {
+    const prepared = prepareShipment(itemOf(from + n), context, live.now());
+    if (prepared.kind === "rejected") throw new Error(JSON.stringify(prepared.errors));
+    return prepared;
+  });
+  const ids = (await createShipments(redis, channel.companyId, ready)).filter((id) => id !== null);
+  await registerShipments(redis, live.configuration(), ids);
+  const handler = trackHandler({ redis, live, eventsPerDay: 1_000 });
+  for (let step = 0; step < STEPS.length; step += 1) {
+    const failures = await handler(
+      ids.map((shipmentId, n) => {
+        const event = eventOf(from + n, step, itemOf(from + n).trackingNumber);
+        const { factKey } = seenPlace("GLS_ITA", event.eventId);
+        const receivedAtMs = live.now();
+        const logged = { shipmentId, courier: "GLS_ITA", factKey, receivedAtMs, place: n, event };
+        return { key: "{e0}:log", id: `${n}-0`, fields: { e: encodeLoggedEvent(logged) } };
+      }),
+    );
+    if (failures.length > 0) throw new Error(failures[0]?.reason);
+  }
+  // The change log is on its way to others and no part of the shipment.
+  for (const log of CHANGE_LOGS) await redis.xTrim(log, "MAXLEN", 0);
+  return ids;
+}
+
+async function usedBytes(redis: Redis): Promise<number> {
+  const info = await redis.info("memory");
+  return Number(/used_memory:(\d+)/.exec(info)?.[1] ?? 0);
+}
+
+/** Mean bytes of the keys of each kind, over all shipments. */
+async function byKind(redis: Redis, shipments: number): Promise<[string, number][]> {
+  const sums = new Map<string, number>();
+  for await (const keys of redis.scanIterator({ COUNT: 1_000 })) {
+    const pipeline = redis.multi();
+    for (const key of keys) pipeline.addCommand(["MEMORY", "USAGE", key, "SAMPLES", "0"]);
+    const sizes = (await pipeline.execAsPipeline()) as unknown as number[];
+    keys.forEach((key, at) => {
+      const kind = /^\{[a-z]\d+\}:([a-z]+)/.exec(key)?.[1] ?? "other";
+      sums.set(kind, (sums.get(kind) ?? 0) + (sizes[at] ?? 0));
+    });
+  }
+  return [...sums]
+    .map(([kind, bytes]): [string, number] => [kind, bytes / shipments])
+    .filter(([, bytes]) => bytes >= 1)
+    .sort((one, other) => other[1] - one[1]);
+}
+
+async function jsonBytes(redis: Redis, id: number): Promise<number> {
+  const [shipment] = await readShipments(redis, [id]);
+  return Buffer.byteLength(JSON.stringify({ ...shipment, history: await readHistory(redis, id) }));
+}
+
+const count = Number(process.argv[2] ?? 5_000);
+const runtime = await openTestRuntime(testSetup());
+try {
+  await addShipments(runtime, 1_000_000, SHIPMENTS_AT_ONCE);
+  const before = await usedBytes(runtime.redis);
+  const ids: number[] = [];
+  for (let from = 0; from < count; from += SHIPMENTS_AT_ONCE) {
+    ids.push(...(await addShipments(runtime, from, SHIPMENTS_AT_ONCE)));
+  }
+  const bytes = ((await usedBytes(runtime.redis)) - before) / ids.length;
+  const json = await jsonBytes(runtime.redis, ids[7] ?? 0);
+  const verdict = bytes <= GOAL_BYTES ? "within" : "over";
+  say(`${ids.length} shipments with ${STEPS.length} events, 1 parcel, 2 order lines:`);
+  say(
+    `${Math.round(bytes)} bytes of Redis memory a shipment, ${verdict} the goal of ${GOAL_BYTES}`,
+  );
+  say(`${json} bytes is the JSON text of one with its history`);
+  for (const [kind, size] of await byKind(runtime.redis, ids.length + SHIPMENTS_AT_ONCE)) {
+    say(`  ${kind.padEnd(8)} ${Math.round(size)}`);
+  }
+} finally {
+  await runtime.end();
+}

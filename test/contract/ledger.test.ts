@@ -1,0 +1,160 @@
+/** Invariant 10: the books balance. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Consumer, startConsumer } from "#core/redis/consumer.ts";
+import { encodeLoggedEvent } from "#core/redis/event-log.ts";
+import { deadLetterKey, EVENT_LOGS } from "#core/redis/keys.ts";
+import { readBooks } from "#core/redis/ledger.ts";
+import { seenPlace } from "#core/redis/seen.ts";
+import { readHistory } from "#core/redis/shipments.ts";
+import { readLags } from "#core/redis/streams.ts";
+import type { Running } from "#core/runtime.ts";
+import { startIngest } from "#ingest/main.ts";
+import { trackHandler } from "#processors/track.ts";
+import { decideHandler } from "#processors/webhooks/decide.ts";
+import { event, push } from "#test/support/courier.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
+import type { TestRuntime } from "#test/support/runtime.ts";
+import { addShipment } from "#test/support/shipments.ts";
+import { openWebhookRuntime } from "#test/support/webhooks.ts";
+
+const ENDPOINTS = 2;
+const AT_REST = { received: 0, applied: 0, webhooks: 0 };
+
+let runtime: TestRuntime;
+let panel: TestPanel;
+let ingest: Running;
+let url: string;
+const consumers: Consumer[] = [];
+
+beforeAll(async () => {
+  runtime = await openWebhookRuntime([
+    { code: "change", url: "https://m.example/change" },
+    { code: "every", url: "https://m.example/every", trigger: "every_event" },
+  ]);
+  panel = await openTestPanel(runtime);
+  ingest = await startIngest(runtime);
+  url = ingest.url ?? "";
+  const { redis, log, live, config } = runtime;
+  const common = { redis, log, batch: 100 } as const;
+  const track = trackHandler({ redis, live, eventsPerDay: config.eventsPerDay });
+  consumers.push(
+    startConsumer({ ...common, source: "event", group: "track", handler: track }),
+    startConsumer({
+      ...common,
+      source: "change",
+      group: "webhooks",
+      handler: decideHandler({ redis, live }),
+    }),
+  );
+});
+
+afterAll(async () => {
+  for (const consumer of consumers) await consumer.stop();
+  await ingest.stop();
+  await panel.end();
+  await runtime.end();
+});
+
+async function atRest() {
+  await eventually(async () => {
+    const lags = await readLags(runtime.redis);
+    return lags.every(
+      ({ group, entries }) => !["track", "webhooks"].includes(group) || entries === 0,
+    );
+  }, "all is applied and decided");
+  return readBooks(runtime.redis, runtime.live.configuration());
+}
+
+const status = (code: string) => ({ code, description: code });
+
+test("received = accepted + duplicate + unknown + invalid, by courier and in all", async () => {
+  await addShipment(runtime, "BOOKS");
+  const one = event({ trackingNumber: "BOOKS" });
+  await push(url, [one, one, event({ trackingNumber: "NOBODY" }), { eventId: "bad" }]);
+  await push(url, [one, event({ trackingNumber: "BOOKS", status: status("XYZ") })]);
+  await push(url, [event({ trackingNumber: "NOBODY" })], {
+    ...{ token: "tok_brt_1", courier: "BRT_ITA" },
+  });
+  const books = await atRest();
+  expect(books.couriers).toEqual([
+    { courier: "BRT_ITA", received: 1, accepted: 0, duplicate: 0, unknown: 1, invalid: 0 },
+    { courier: "GLS_ITA", received: 6, accepted: 2, duplicate: 2, unknown: 1, invalid: 1 },
+  ]);
+  expect(books).toMatchObject({ received: 7, accepted: 2, duplicate: 2, unknown: 2, invalid: 1 });
+  expect(books.difference).toEqual(AT_REST);
+});
+
+test("applied x endpoints = delivered + not sent, with reason, + pending + failed", async () => {
+  const { applied, sent, notSent, pending, delivered, failed } = await atRest();
+  const reasons = Object.values(notSent).reduce((sum, count) => sum + count, 0);
+  expect([applied, sent, notSent.unmapped]).toEqual([2, 2, 2]);
+  expect(applied * ENDPOINTS).toBe(delivered + reasons + pending + failed);
+});
+
+test("what was set aside and applied later is counted apart", async () => {
+  await push(url, [event({ trackingNumber: "LATER", occurredAt: "2026-11-10T08:00:00Z" })]);
+  await addShipment(runtime, "LATER");
+  const before = await atRest();
+  await push(url, [event({ trackingNumber: "LATER" })]);
+  const books = await atRest();
+  expect([books.applied - before.applied, books.released - before.released]).toEqual([1, 1]);
+  expect(books.difference).toEqual(AT_REST);
+});
+
+test("an event that is accepted in full after its set-aside copy was applied takes its place", async () => {
+  const full = event({ trackingNumber: "RACED", delivery: { signedBy: "Mario Rossi" } });
+  await push(url, [full]);
+  const id = await addShipment(runtime, "RACED");
+  const before = await atRest();
+  await push(url, [event({ trackingNumber: "RACED", occurredAt: "2026-11-10T08:00:00Z" })]);
+  await atRest();
+  // Accepted before the release took its id, and read from the log after it.
+  const place = seenPlace("GLS_ITA", full.eventId);
+  const logged = { shipmentId: id, courier: "GLS_ITA", receivedAtMs: 1, place: 0, event: full };
+  const entry = encodeLoggedEvent({ ...logged, factKey: place.factKey });
+  await runtime.redis.hIncrBy("{e0}:ledger", "received:GLS_ITA", 1);
+  await runtime.redis.hIncrBy("{e0}:ledger", "accepted:GLS_ITA", 1);
+  for (let twice = 0; twice < 2; twice += 1) {
+    await runtime.redis.xAdd(EVENT_LOGS[2] ?? "", "*", { e: entry });
+    const books = await atRest();
+    expect([books.applied - before.applied, books.released - before.released]).toEqual([2, 0]);
+    expect(books.difference).toEqual(AT_REST);
+  }
+  const history = await readHistory(runtime.redis, id);
+  expect(history.length).toBe(2);
+  expect(history.find(({ key }) => key === place.factKey)?.event).toEqual(full);
+});
+
+test("a dead letter of track is waiting, and no longer once it is driven again", async () => {
+  const before = await atRest();
+  const id = await addShipment(runtime, "DEAD");
+  const one = event({ trackingNumber: "DEAD" });
+  const { factKey } = seenPlace("GLS_ITA", one.eventId);
+  const logged = { shipmentId: id, courier: "GLS_ITA", factKey, receivedAtMs: 1, place: 0 };
+  const log = EVENT_LOGS[4] ?? "";
+  await runtime.redis.hIncrBy("{e4}:ledger", "received:GLS_ITA", 1);
+  await runtime.redis.hIncrBy("{e4}:ledger", "accepted:GLS_ITA", 1);
+  const letter = await runtime.redis.xAdd(deadLetterKey(log), "*", {
+    ...{ log, group: "track", id: "1-1", reason: "a bug" },
+    entry: JSON.stringify({ e: encodeLoggedEvent({ ...logged, event: one }) }),
+  });
+  const parked = await atRest();
+  expect([parked.waiting, parked.difference]).toEqual([1, AT_REST]);
+  await panel.call("POST", `/panel/api/dead-letters/e4-${letter}/redrive`);
+  await eventually(async () => (await readHistory(runtime.redis, id)).length === 1, "applied");
+  const after = await eventually(async () => {
+    const books = await atRest();
+    return books.waiting === 0 ? books : null;
+  }, "nothing waits");
+  expect([after.applied - before.applied, after.difference]).toEqual([1, AT_REST]);
+});
+
+test("the overview and /metrics tell the books", async () => {
+  const books = await atRest();
+  const { body } = await panel.call("GET", "/panel/api/overview");
+  expect(body.ledger).toEqual(JSON.parse(JSON.stringify(books)));
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toContain(`waybill_ledger{entry="received"} ${books.received}`);
+  expect(metrics).toContain(`waybill_ledger{entry="not_sent_unmapped"} ${books.notSent.unmapped}`);
+});

@@ -1,0 +1,80 @@
+/** Rows that search scans: every process sees every change at once, in a company and in no other (document 1, search). */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Answer, type Call, item, openTestApi, type TestApi } from "#test/support/api.ts";
+import { applyEvents } from "#test/support/facts.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+let api: TestApi;
+let another: Call;
+let token: string;
+let ids: number[];
+
+beforeAll(async () => {
+  api = await openTestApi(testSetup());
+  another = await api.another();
+  token = await api.token("key_acme_main");
+  ids = await create(token, 0, 100);
+});
+afterAll(() => api.end());
+
+async function create(as: string, from: number, count: number): Promise<number[]> {
+  const shipments = Array.from({ length: count }, (_, at) =>
+    item(`COL-${from + at}`, { shipDate: at % 2 === 0 ? "2026-11-10" : "2026-11-11" }),
+  );
+  const { body } = await api.call("POST", "/v2/shipments", { token: as, body: { shipments } });
+  return body.items.map(({ id }: { id: number }) => id);
+}
+
+/** Filtered by one index and sorted by another: answered by the rows. */
+const SHIPPED = "shipDateFrom=2026-11-10&shipDateTo=2026-11-10&sortBy=updatedAt_desc&limit=100";
+
+const search = (call: Call, query: string, as = token): Promise<Answer> =>
+  call("GET", `/v2/shipments?${query}`, { token: as });
+
+const idsOf = ({ body }: Answer): number[] => body.items.map(({ id }: { id: number }) => id);
+
+test("a created shipment is found by the next request to any process", async () => {
+  for (let round = 0; round < 5; round += 1) {
+    for (const call of [api.call, another]) await search(call, SHIPPED);
+    const [fresh] = await create(token, 1_000 + round, 1);
+    for (const call of [api.call, another]) {
+      expect(idsOf(await search(call, SHIPPED))).toContain(fresh ?? 0);
+    }
+  }
+});
+
+test("a changed shipment stands at its new place, in any process", async () => {
+  for (const shipmentId of [ids[4], ids[40], ids[98]]) {
+    await applyEvents(api.runtime, [{ shipmentId: shipmentId ?? 0, code: "TRN" }]);
+    await api.advance(2);
+    for (const call of [api.call, another]) {
+      const found = await search(call, SHIPPED);
+      expect(found.body.items[0]).toMatchObject({ id: shipmentId, status: "IN_TRANSIT" });
+      const moving = await search(call, `${SHIPPED}&status=IN_TRANSIT`);
+      expect(idsOf(moving)[0]).toBe(shipmentId ?? 0);
+    }
+  }
+});
+
+test("companies, and channels of one company, are kept apart", async () => {
+  const outlet = await api.token("key_acme_outlet");
+  const beta = await api.token("key_beta_main");
+  const inOutlet = await create(outlet, 0, 2);
+  const inBeta = await create(beta, 0, 2);
+  expect(idsOf(await search(api.call, SHIPPED, outlet))).toEqual(inOutlet.slice(0, 1));
+  expect(idsOf(await search(api.call, SHIPPED, beta))).toEqual(inBeta.slice(0, 1));
+  const wide = await search(api.call, `${SHIPPED}&scope=company`);
+  expect(wide.body.total).toBe(50 + 5 + 1);
+});
+
+test("ship dates of any year", async () => {
+  const shipments = [
+    item("OLD", { shipDate: "0001-01-01" }),
+    item("LATE", { shipDate: "9999-12-31" }),
+  ];
+  await api.call("POST", "/v2/shipments", { token, body: { shipments } });
+  const old = await search(api.call, "shipDateTo=1900-01-01&sortBy=id_asc");
+  const late = await search(api.call, "shipDateFrom=9999-12-31&sortBy=updatedAt_asc");
+  const numbers = [old, late].map(({ body }) => body.items[0].trackingNumber);
+  expect(numbers).toEqual(["OLD", "LATE"]);
+});

@@ -1,0 +1,34 @@
+/** The panel's HTTP API in this process, and an operator who calls it. */
+import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { createPanelApp } from "#panel/app.ts";
+import type { Answer } from "./api.ts";
+import type { TestRuntime } from "./runtime.ts";
+
+export interface TestPanel {
+  readonly call: (method: string, path: string, body?: unknown) => Promise<Answer>;
+  readonly end: () => Promise<void>;
+}
+
+/** Nothing listens there: what reads ClickHouse answers as while it is away. */
+const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
+
+export async function openTestPanel(runtime: TestRuntime): Promise<TestPanel> {
+  const benchmarks = await openBenchmarks({ ...runtime.config, clickhouseUrl: NO_CLICKHOUSE });
+  const app = createPanelApp(runtime, benchmarks);
+  return {
+    async call(method, path, body) {
+      const headers = {
+        authorization: `Bearer ${runtime.secrets.panelToken}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
+      };
+      const text = body === undefined ? null : JSON.stringify(body);
+      const request = new Request(`http://localhost${path}`, { method, headers, body: text });
+      const response = await app.handle(request);
+      const answer = await response.text();
+      const isText = response.headers.get("content-type")?.startsWith("text/plain");
+      const told = answer === "" ? null : isText ? answer : JSON.parse(answer);
+      return { status: response.status, headers: response.headers, body: told };
+    },
+    end: () => benchmarks.close(),
+  };
+}
