@@ -131,10 +131,15 @@ function judgement(
     case "not_known":
       return { eventId, outcome: "UNKNOWN_TRACKING" };
     default:
-      throw new Problem(503, "LOG_FULL", "The event log is full; retry later.", {
-        headers: { "retry-after": RETRY_AFTER_SECONDS },
-      });
+      throw logFull();
   }
+}
+
+/** A log is at its high-water mark: 503 until its readers have caught up. */
+export function logFull(): Problem {
+  return new Problem(503, "LOG_FULL", "The event log is full; retry later.", {
+    headers: { "retry-after": RETRY_AFTER_SECONDS },
+  });
 }
 
 function eventIdOf(event: unknown): string | null {

@@ -13,6 +13,7 @@ import { romeIso } from "#core/domain/rome-time.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { ambiguousEvents, eventsNotSetAside, eventsReceived } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
+import { watchChangeLog } from "#core/redis/change-log-watch.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import { countCourierEvents } from "#core/redis/courier-counts.ts";
 import { countRefused } from "#core/redis/ledger.ts";
@@ -24,7 +25,14 @@ import {
   type Caller,
   withHeaders,
 } from "#ingest/authenticate.ts";
-import { type Judgement, judge, type Message, type Outcome, validate } from "#ingest/judge.ts";
+import {
+  type Judgement,
+  judge,
+  logFull,
+  type Message,
+  type Outcome,
+  validate,
+} from "#ingest/judge.ts";
 import type { Peer } from "#ingest/peer.ts";
 import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";
 
@@ -52,7 +60,10 @@ export function eventRoutes(
     return seenLayout(redis, nowMs, config.eventsPerDay);
   }
 
+  const changeLogIsFull = watchChangeLog(redis, config.logHighWater);
+
   const judgeMessage: Judge = async (courier, message, receivedAtMs) => {
+    if (await changeLogIsFull()) throw logFull();
     const judgements = await judge(
       {
         redis,

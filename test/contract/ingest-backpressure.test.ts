@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createLog } from "#core/log.ts";
 import { connectRedis } from "#core/redis/client.ts";
-import { EVENT_LOGS, eventKeys, PARTITIONS } from "#core/redis/keys.ts";
-import { readLedger } from "#core/redis/ledger.ts";
+import { CHANGE_LOGS, EVENT_LOGS, eventKeys, PARTITIONS } from "#core/redis/keys.ts";
+import { readLedger, readQueueDepths } from "#core/redis/ledger.ts";
 import { createLive } from "#core/redis/live.ts";
 import { seenPlace } from "#core/redis/seen.ts";
 import { applySetupFile, type Running } from "#core/runtime.ts";
@@ -52,6 +52,30 @@ const eventsOf = (partition: number, count: number) =>
 async function drain(): Promise<void> {
   await Promise.all(EVENT_LOGS.map((key) => runtime.redis.xTrim(key, "MAXLEN", 0)));
 }
+
+describe("the change log at its high-water mark", () => {
+  test("holds events back until its readers have caught up", async () => {
+    await drain();
+    const log = CHANGE_LOGS[0] ?? "";
+    const fill = runtime.redis.multi();
+    const { changeLog } = await readQueueDepths(runtime.redis);
+    for (let n = changeLog; n < HIGH_WATER - 1; n += 1) fill.xAdd(log, "*", { s: "0" });
+    await fill.execAsPipeline();
+    expect((await push(url, eventsOf(1, 1))).status).toBe(200);
+    await runtime.redis.xAdd(log, "*", { s: "0" });
+    const full = await eventually(async () => {
+      const answer = await push(url, eventsOf(1, 1));
+      return answer.status === 503 ? answer : null;
+    }, "ingest sees the full change log");
+    expect(full.body.code).toBe("LOG_FULL");
+    await runtime.redis.xTrim(log, "MAXLEN", 0);
+    await eventually(
+      async () => (await push(url, eventsOf(1, 1))).status === 200,
+      "events are accepted again",
+    );
+    await drain();
+  });
+});
 
 describe("the event log at its high-water mark", () => {
   test("takes its share, and one more is 503 with Retry-After", async () => {
