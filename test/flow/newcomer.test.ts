@@ -12,33 +12,12 @@ import {
   startReceiver,
   type TestAuthority,
 } from "#test/support/receiver.ts";
+import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 
 const OPERATOR = { authorization: `Bearer ${PANEL_TOKEN}` };
 /** As many delivered shipments as a lane needs to be told (document 1, Limits). */
 const LANE_SAMPLE = 20;
-
-let authority: TestAuthority;
-let receiver: Receiver;
-let product: Product;
-let merchant: Merchant;
-
-beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
-  product = await newProduct(["npm", "start", "--", "--quiet"], setupWith(receiver.url), {
-    WEBHOOK_CA_FILE: authority.file,
-    WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
-  });
-  await product.start();
-  merchant = await signIn(product.api, "key_acme_main");
-}, 120_000);
-
-afterAll(async () => {
-  await product.end();
-  await receiver.stop();
-  await authority.end();
-});
 
 function setupWith(url: string): SetupFile {
   const setup = testSetup();
@@ -48,118 +27,153 @@ function setupWith(url: string): SetupFile {
   return setup;
 }
 
-async function create(count: number, prefix: string): Promise<number[]> {
-  const shipments = Array.from({ length: count }, (_, n) => shipmentItem(`${prefix}-${n}`));
-  const { status, body } = await merchant.call("POST", "/v2/shipments", { shipments });
-  expect(status).toBe(201);
-  return body.items.map(({ id }: { id: number }) => id);
-}
+const STORES = [
+  ["the embedded Redis", false],
+  ["a six-node Redis Cluster", true],
+] as const;
 
-const step = (trackingNumber: string, code: string, occurredAt: string) =>
-  event({ trackingNumber, occurredAt, status: { code, description: `text of ${code}` } });
+describe.each(STORES)("on %s", (_, isCluster) => {
+  let cluster: TestCluster | null = null;
+  let authority: TestAuthority;
+  let receiver: Receiver;
+  let product: Product;
+  let merchant: Merchant;
 
-describe("one parcel", () => {
-  test("is pushed, read, found and told by a signed webhook", async () => {
-    const [id] = await create(1, "FLOW");
-    const events = [
-      step("FLOW-0", "DEP", "2026-11-10T08:00:00+01:00"),
-      step("FLOW-0", "DLV", "2026-11-12T11:30:00+01:00"),
-    ];
-    const answer = await push(product.ingest, events, { gzip: true, secrets: ["sig_gls_1"] });
-    expect(answer.body).toMatchObject({
-      accepted: 2,
-      duplicate: 0,
-      unknownTracking: 0,
-      invalid: 0,
+  beforeAll(async () => {
+    authority = await createAuthority();
+    receiver = await startReceiver(await authority.issue(["localhost"]));
+    cluster = isCluster ? await startTestCluster() : null;
+    product = await newProduct(["npm", "start", "--", "--quiet"], setupWith(receiver.url), {
+      WEBHOOK_CA_FILE: authority.file,
+      WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
+      ...(cluster && { REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" }),
     });
-
-    const detail = await eventually(async () => {
-      const { body } = await merchant.call("GET", `/v2/shipments/${id}`);
-      return body.status === "DELIVERED" ? body : null;
-    }, "the shipment is delivered");
-    expect(detail.statusDate).toBe("2026-11-12 11:30:00");
-    expect(detail.history.map(({ statusCode }: { statusCode: string }) => statusCode)).toEqual([
-      "DELIVERED",
-      "DEPARTED",
-    ]);
-
-    const found = await merchant.call(
-      "GET",
-      "/v2/shipments?status=DELIVERED&trackingNumber=FLOW-0",
-    );
-    expect([found.body.total, found.body.items[0].id]).toEqual([1, id]);
-
-    const told = await eventually(
-      () => receiver.requests.find(({ body }) => body.data.event.statusCode === "DELIVERED"),
-      "the webhook arrives",
-    );
-    expect(told.body.data.shipment.id).toBe(id);
-    const verdict = verifySignature(
-      String(told.headers["x-service-signature"]),
-      [WEBHOOK_SECRET],
-      new TextEncoder().encode(told.raw),
-      Date.now(),
-    );
-    expect(verdict).toBe("valid");
-  }, 30_000);
-});
-
-describe("a lane", () => {
-  test("counts in the benchmark once it has its sample", async () => {
-    await create(LANE_SAMPLE, "LANE");
-    const numbers = Array.from({ length: LANE_SAMPLE }, (_, n) => `LANE-${n}`);
-    const days = numbers.map((_, n) => 10 + (n % 4));
-    const events = numbers.flatMap((number, n) => [
-      step(number, "DEP", "2026-11-10T08:00:00+01:00"),
-      step(number, "DLV", `2026-11-${days[n]}T15:00:00+01:00`),
-    ]);
-    await push(product.ingest, events);
-    const ranking = await eventually(async () => {
-      const question = { destCap: "00118", couriers: ["GLS_ITA"] };
-      const { body } = await merchant.call("POST", "/v2/couriers/delivery-times", question);
-      const [first] = body.ranking ?? [];
-      return first?.sampleSize >= LANE_SAMPLE ? first : null;
-    }, "the benchmark counts the deliveries");
-    expect(ranking).toMatchObject({ position: 1, courierCode: "GLS_ITA" });
-    expect(ranking.leadMedian).toBeGreaterThanOrEqual(1);
-  }, 30_000);
-});
-
-describe("operators", () => {
-  test("every port tells its life, readiness and metrics", async () => {
-    for (const port of [product.ingest, product.api, product.panel]) {
-      expect((await fetch(`${port}/healthz`)).status).toBe(200);
-      expect((await fetch(`${port}/readyz`)).status).toBe(200);
-      expect(await (await fetch(`${port}/metrics`)).text()).toContain("waybill_group_lag_entries");
-    }
-  });
-
-  test("the overview needs the operator's token and balances", async () => {
-    const path = `${product.panel}/panel/api/overview`;
-    expect((await request("GET", path)).status).toBe(401);
-    const { body } = await request("GET", path, undefined, OPERATOR);
-    expect(body.ledger.applied).toBe(body.ledger.accepted);
-    expect(body.stores).toMatchObject({ redis: { ready: true }, clickhouse: { ready: true } });
-  });
-
-  test("the test clock moves for every process, and bad seconds are 422", async () => {
-    const path = `${product.panel}/panel/api/clock`;
-    const { body } = await request("POST", path, { advanceSeconds: 3_600 }, OPERATOR);
-    expect(Date.parse(body.now) - Date.now()).toBeGreaterThan(3_500_000);
-    for (const advanceSeconds of [-1, 1.5, "1"]) {
-      expect((await request("POST", path, { advanceSeconds }, OPERATOR)).status).toBe(422);
-    }
-  });
-});
-
-describe("stopping", () => {
-  test("SIGTERM ends with status 0 within 10 s, and a second start finds its data again", async () => {
-    const { status, tookMs } = await product.terminate();
-    expect(status).toBe(0);
-    expect(tookMs).toBeLessThan(10_000);
     await product.start();
     merchant = await signIn(product.api, "key_acme_main");
-    const { body } = await merchant.call("GET", "/v2/shipments?trackingNumber=FLOW-0");
-    expect(body.items[0].status).toBe("DELIVERED");
-  }, 90_000);
+  }, 120_000);
+
+  afterAll(async () => {
+    await product.end();
+    await receiver.stop();
+    await authority.end();
+    await cluster?.stop();
+  }, 60_000);
+
+  async function create(count: number, prefix: string): Promise<number[]> {
+    const shipments = Array.from({ length: count }, (_, n) => shipmentItem(`${prefix}-${n}`));
+    const { status, body } = await merchant.call("POST", "/v2/shipments", { shipments });
+    expect(status).toBe(201);
+    return body.items.map(({ id }: { id: number }) => id);
+  }
+
+  const step = (trackingNumber: string, code: string, occurredAt: string) =>
+    event({ trackingNumber, occurredAt, status: { code, description: `text of ${code}` } });
+
+  describe("one parcel", () => {
+    test("is pushed, read, found and told by a signed webhook", async () => {
+      const [id] = await create(1, "FLOW");
+      const events = [
+        step("FLOW-0", "DEP", "2026-11-10T08:00:00+01:00"),
+        step("FLOW-0", "DLV", "2026-11-12T11:30:00+01:00"),
+      ];
+      const answer = await push(product.ingest, events, { gzip: true, secrets: ["sig_gls_1"] });
+      expect(answer.body).toMatchObject({
+        accepted: 2,
+        duplicate: 0,
+        unknownTracking: 0,
+        invalid: 0,
+      });
+
+      const detail = await eventually(async () => {
+        const { body } = await merchant.call("GET", `/v2/shipments/${id}`);
+        return body.status === "DELIVERED" ? body : null;
+      }, "the shipment is delivered");
+      expect(detail.statusDate).toBe("2026-11-12 11:30:00");
+      expect(detail.history.map(({ statusCode }: { statusCode: string }) => statusCode)).toEqual([
+        "DELIVERED",
+        "DEPARTED",
+      ]);
+
+      const found = await merchant.call(
+        "GET",
+        "/v2/shipments?status=DELIVERED&trackingNumber=FLOW-0",
+      );
+      expect([found.body.total, found.body.items[0].id]).toEqual([1, id]);
+
+      const told = await eventually(
+        () => receiver.requests.find(({ body }) => body.data.event.statusCode === "DELIVERED"),
+        "the webhook arrives",
+      );
+      expect(told.body.data.shipment.id).toBe(id);
+      const verdict = verifySignature(
+        String(told.headers["x-service-signature"]),
+        [WEBHOOK_SECRET],
+        new TextEncoder().encode(told.raw),
+        Date.now(),
+      );
+      expect(verdict).toBe("valid");
+    }, 30_000);
+  });
+
+  describe("a lane", () => {
+    test("counts in the benchmark once it has its sample", async () => {
+      await create(LANE_SAMPLE, "LANE");
+      const numbers = Array.from({ length: LANE_SAMPLE }, (_, n) => `LANE-${n}`);
+      const days = numbers.map((_, n) => 10 + (n % 4));
+      const events = numbers.flatMap((number, n) => [
+        step(number, "DEP", "2026-11-10T08:00:00+01:00"),
+        step(number, "DLV", `2026-11-${days[n]}T15:00:00+01:00`),
+      ]);
+      await push(product.ingest, events);
+      const ranking = await eventually(async () => {
+        const question = { destCap: "00118", couriers: ["GLS_ITA"] };
+        const { body } = await merchant.call("POST", "/v2/couriers/delivery-times", question);
+        const [first] = body.ranking ?? [];
+        return first?.sampleSize >= LANE_SAMPLE ? first : null;
+      }, "the benchmark counts the deliveries");
+      expect(ranking).toMatchObject({ position: 1, courierCode: "GLS_ITA" });
+      expect(ranking.leadMedian).toBeGreaterThanOrEqual(1);
+    }, 30_000);
+  });
+
+  describe("operators", () => {
+    test("every port tells its life, readiness and metrics", async () => {
+      for (const port of [product.ingest, product.api, product.panel]) {
+        expect((await fetch(`${port}/healthz`)).status).toBe(200);
+        expect((await fetch(`${port}/readyz`)).status).toBe(200);
+        expect(await (await fetch(`${port}/metrics`)).text()).toContain(
+          "waybill_group_lag_entries",
+        );
+      }
+    });
+
+    test("the overview needs the operator's token and balances", async () => {
+      const path = `${product.panel}/panel/api/overview`;
+      expect((await request("GET", path)).status).toBe(401);
+      const { body } = await request("GET", path, undefined, OPERATOR);
+      expect(body.ledger.applied).toBe(body.ledger.accepted);
+      expect(body.stores).toMatchObject({ redis: { ready: true }, clickhouse: { ready: true } });
+    });
+
+    test("the test clock moves for every process, and bad seconds are 422", async () => {
+      const path = `${product.panel}/panel/api/clock`;
+      const { body } = await request("POST", path, { advanceSeconds: 3_600 }, OPERATOR);
+      expect(Date.parse(body.now) - Date.now()).toBeGreaterThan(3_500_000);
+      for (const advanceSeconds of [-1, 1.5, "1"]) {
+        expect((await request("POST", path, { advanceSeconds }, OPERATOR)).status).toBe(422);
+      }
+    });
+  });
+
+  describe("stopping", () => {
+    test("SIGTERM ends with status 0 within 10 s, and a second start finds its data again", async () => {
+      const { status, tookMs } = await product.terminate();
+      expect(status).toBe(0);
+      expect(tookMs).toBeLessThan(10_000);
+      await product.start();
+      merchant = await signIn(product.api, "key_acme_main");
+      const { body } = await merchant.call("GET", "/v2/shipments?trackingNumber=FLOW-0");
+      expect(body.items[0].status).toBe("DELIVERED");
+    }, 90_000);
+  });
 });
