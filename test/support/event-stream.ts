@@ -159,7 +159,9 @@ async function everythingIsApplied({ panel }: Doors): Promise<void> {
       const { body } = await request("GET", `${panel}/panel/api/overview`, undefined, headers);
       last = body;
       const track = body.lag.find(({ group }: { group: string }) => group === "track");
-      return track.entries === 0 && body.ledger.accepted === body.ledger.applied;
+      const differences: number[] = Object.values(body.ledger.difference);
+      const balanced = differences.every((difference) => difference === 0);
+      return balanced && track.entries === 0 && body.ledger.accepted === body.ledger.applied;
     },
     () => `every accepted event is applied; the overview says ${JSON.stringify(last)}`,
     60_000,
