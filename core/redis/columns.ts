@@ -19,14 +19,14 @@ const readBlocksScript = script(readBlocksSource);
 
 /** 64 KiB a block: one GET of some 20 us. */
 export const ROWS_PER_BLOCK = 4_096;
-export const BYTES_PER_ROW = 16;
-const WORDS = 4;
+const BYTES_PER_ROW = 16;
+export const WORDS = 4;
 /** Days from the year 0 to 1970, so that every calendar date is a positive number. */
 export const DAY_SHIFT = 719_528;
 /** What a process keeps, over all clients: 16 million shipments. The channels used longest ago go. */
 const KEPT_BYTES = 256 * 1024 * 1024;
 /** Blocks fetched in one transaction: holds Redis for less than 1 ms. */
-const BLOCKS_TOGETHER = 16;
+const BLOCKS_TOGETHER = 8;
 /** Rounds of fetching again what changed meanwhile, until all that is read is of one moment. */
 const ROUNDS = 1_000;
 

@@ -6,12 +6,14 @@
 import type { Redis } from "./client.ts";
 import {
   type Block,
+  DAY_SHIFT,
   idAt,
+  ROWS_PER_BLOCK,
   readColumns,
   shippedAt,
-  statusBitAt,
   statusBits,
   updatedAt,
+  WORDS,
 } from "./columns.ts";
 import { compareHits, type Hit, type HitPage } from "./index-ranges.ts";
 import type { IndexOrder } from "./keys.ts";
@@ -21,12 +23,13 @@ import type { ShipmentQuery } from "./shipment-query.ts";
 const PARTS = 1 << 16;
 
 interface Filter {
+  /** Days since the year 0, as in the rows. */
   readonly shipFrom: number;
   readonly shipTo: number;
   readonly updatedFrom: number;
   readonly statuses: number;
   /** Null = no exact value is asked for. */
-  readonly exact: ReadonlyMap<number, ExactMatch> | null;
+  readonly exact: ReadonlyMap<number, Exact> | null;
 }
 
 /** Which shipments of a channel have all the exact values: their ids, or the bitmaps that all of them stand in. */
@@ -34,7 +37,10 @@ export type ExactMatches =
   | { readonly kind: "ids"; readonly ids: ReadonlySet<number> }
   | { readonly kind: "bitmaps"; readonly keys: readonly string[] };
 
-type ExactMatch = (block: Block, row: number) => boolean;
+/** Of one channel: a bitmap by rank, or ids. */
+type Exact =
+  | { readonly kind: "bits"; readonly bits: Uint8Array }
+  | { readonly kind: "ids"; readonly ids: ReadonlySet<number> };
 
 /** @param exact by channel, for all of them; null = no exact value is asked for */
 export async function searchColumns(
@@ -49,8 +55,8 @@ export async function searchColumns(
   const columns = await readColumns(redis, companyId, channelIds, bitmapKeys);
   const bitmaps = new Map(bitmapKeys.map((key, at) => [key, columns.bitmaps[at] ?? null]));
   const filter: Filter = {
-    shipFrom: query.shipFrom ?? Number.NEGATIVE_INFINITY,
-    shipTo: query.shipTo ?? Number.POSITIVE_INFINITY,
+    shipFrom: Math.max(0, (query.shipFrom ?? -DAY_SHIFT) + DAY_SHIFT),
+    shipTo: query.shipTo === null ? 2 ** 32 : query.shipTo + DAY_SHIFT,
     // A shipment that was never updated stands there with 0.
     updatedFrom: query.updatedFrom === null ? 0 : Math.max(1, query.updatedFrom),
     statuses: query.statuses === null ? -1 : statusBits(query.statuses),
@@ -61,7 +67,7 @@ export async function searchColumns(
   const { counts, total } = count(blocks, filter, parts);
   if (offset >= total) return { total, hits: [] };
   const place = findPart(counts, order.descending, offset, limit);
-  const hits = collect(blocks, filter, parts, place, order.by).sort(compareHits(order));
+  const hits = collect(blocks, filter, parts, place).sort(compareHits(order));
   const from = offset - place.before;
   return { total, hits: hits.slice(from, from + limit) };
 }
@@ -69,75 +75,129 @@ export async function searchColumns(
 function exactMatch(
   matching: ExactMatches,
   bitmaps: ReadonlyMap<string, Uint8Array | null>,
-): ExactMatch {
-  if (matching.kind === "ids") return (block, row) => matching.ids.has(idAt(block, row));
+): Exact {
+  if (matching.kind === "ids") return matching;
   const [first = NONE, ...others] = matching.keys.map((key) => bitmaps.get(key) ?? NONE);
-  const all = first.map((byte, at) => others.reduce((left, bits) => left & (bits[at] ?? 0), byte));
-  // Redis counts the bits of a byte from the highest.
-  return (block, row) => {
-    const rank = block.first + row;
-    return ((all[rank >>> 3] ?? 0) & (128 >>> (rank & 7))) !== 0;
-  };
+  const bits = first.map((byte, at) =>
+    others.reduce((left, other) => left & (other[at] ?? 0), byte),
+  );
+  return { kind: "bits", bits };
 }
 
 const NONE = new Uint8Array(0);
 
 function mayMatch({ shipped, updated, statuses }: Block, filter: Filter): boolean {
   return (
-    shipped.most >= filter.shipFrom &&
-    shipped.least <= filter.shipTo &&
+    shipped.most + DAY_SHIFT >= filter.shipFrom &&
+    shipped.least + DAY_SHIFT <= filter.shipTo &&
     updated.most >= filter.updatedFrom &&
     (statuses & filter.statuses) !== 0
   );
 }
 
-function matches(block: Block, row: number, filter: Filter): boolean {
-  const day = shippedAt(block, row);
+/** Row numbers of one block that match: written by `matchRows`, read before the next block. */
+const matched = new Uint16Array(ROWS_PER_BLOCK);
+
+/** @returns how many rows match */
+function matchRows(block: Block, filter: Filter): number {
+  if (filter.exact === null) return matchBounds(block, filter);
+  const exact = filter.exact.get(block.channelId);
+  if (!exact) return 0;
+  return exact.kind === "bits"
+    ? matchBits(block, filter, exact.bits)
+    : matchIds(block, filter, exact.ids);
+}
+
+/** Eight rows at once where none of them is marked. Redis counts the bits of a byte from the highest. */
+function matchBits(block: Block, filter: Filter, bits: Uint8Array): number {
+  let found = 0;
+  for (let start = 0; start < block.rows; start += 8) {
+    const byte = bits[(block.first + start) >>> 3] ?? 0;
+    if (byte === 0) continue;
+    for (let bit = 0; bit < 8; bit += 1) {
+      if ((byte & (128 >>> bit)) === 0 || !isWithin(block.words, start + bit, filter)) continue;
+      matched[found] = start + bit;
+      found += 1;
+    }
+  }
+  return found;
+}
+
+function matchIds(block: Block, filter: Filter, ids: ReadonlySet<number>): number {
+  let found = 0;
+  for (let row = 0; row < block.rows; row += 1) {
+    if (!isWithin(block.words, row, filter) || !ids.has(idAt(block, row))) continue;
+    matched[found] = row;
+    found += 1;
+  }
+  return found;
+}
+
+function matchBounds({ words, rows }: Block, filter: Filter): number {
+  let found = 0;
+  for (let row = 0; row < rows; row += 1) {
+    if (!isWithin(words, row, filter)) continue;
+    matched[found] = row;
+    found += 1;
+  }
+  return found;
+}
+
+/** The inner test of every search: reads the words in place. */
+function isWithin(words: Uint32Array, row: number, filter: Filter): boolean {
+  const at = row * WORDS;
+  const day = words[at + 2] as number;
   return (
     day >= filter.shipFrom &&
     day <= filter.shipTo &&
-    updatedAt(block, row) >= filter.updatedFrom &&
-    (statusBitAt(block, row) & filter.statuses) !== 0 &&
-    (filter.exact?.get(block.channelId)?.(block, row) ?? true)
+    (words[at + 1] as number) >= filter.updatedFrom &&
+    ((1 << ((words[at + 3] as number) & 255)) & filter.statuses) !== 0
   );
 }
 
 /** Divides the values of an order into parts of equal width; a value is in one part. */
 interface Parts {
-  readonly value: (block: Block, row: number) => number;
-  readonly bounds: (block: Block) => readonly [least: number, most: number];
+  readonly by: IndexOrder;
   readonly least: number;
   readonly width: number;
 }
 
 function partsOf(blocks: readonly Block[], by: IndexOrder): Parts {
-  const value = VALUES[by];
-  const bounds = BOUNDS[by];
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
   for (const block of blocks) {
-    const [low, high] = bounds(block);
+    const [low, high] = boundsOf(block, by);
     least = Math.min(least, low);
     most = Math.max(most, high);
   }
   // No row was ever updated: all of them are in the first part.
   if (least === Number.POSITIVE_INFINITY) least = 1;
-  return { value, bounds, least, width: Math.max(1, (most - least + 1) / (PARTS - 2)) };
+  return { by, least, width: Math.max(1, (most - least + 1) / (PARTS - 2)) };
 }
 
-const VALUES: Readonly<Record<IndexOrder, (block: Block, row: number) => number>> = {
-  id: idAt,
-  ship: shippedAt,
-  upd: updatedAt,
-};
+function boundsOf(block: Block, by: IndexOrder): readonly [least: number, most: number] {
+  switch (by) {
+    case "id":
+      return [idAt(block, 0), idAt(block, block.rows - 1)];
+    case "ship":
+      return [block.shipped.least, block.shipped.most];
+    case "upd":
+      return [block.updated.least, block.updated.most];
+  }
+}
 
-const BOUNDS: Readonly<Record<IndexOrder, (block: Block) => readonly [number, number]>> = {
-  id: (block) => [idAt(block, 0), idAt(block, block.rows - 1)],
-  ship: ({ shipped }) => [shipped.least, shipped.most],
-  upd: ({ updated }) => [updated.least, updated.most],
-};
+function valueAt(block: Block, row: number, by: IndexOrder): number {
+  switch (by) {
+    case "id":
+      return idAt(block, row);
+    case "ship":
+      return shippedAt(block, row);
+    case "upd":
+      return updatedAt(block, row);
+  }
+}
 
-/** Values below the least share the first part. */
+/** Values below the least, those that were never updated, share the first part. */
 function partOf({ least, width }: Parts, value: number): number {
   return value < least ? 0 : 1 + Math.floor((value - least) / width);
 }
@@ -150,11 +210,11 @@ function count(
   const counts = new Uint32Array(PARTS);
   let total = 0;
   for (const block of blocks) {
-    for (let row = 0; row < block.rows; row += 1) {
-      if (!matches(block, row, filter)) continue;
-      const part = partOf(parts, parts.value(block, row));
-      counts[part] = (counts[part] ?? 0) + 1;
-      total += 1;
+    const found = matchRows(block, filter);
+    total += found;
+    for (let at = 0; at < found; at += 1) {
+      const part = partOf(parts, valueAt(block, matched[at] as number, parts.by));
+      counts[part] = (counts[part] as number) + 1;
     }
   }
   return { counts, total };
@@ -195,19 +255,18 @@ function collect(
   filter: Filter,
   parts: Parts,
   { first, last }: Place,
-  order: IndexOrder,
 ): Hit[] {
   const hits: Hit[] = [];
   for (const block of blocks) {
-    const [low, high] = parts.bounds(block);
-    // Rows that were never updated are in the first part.
-    const least = order === "upd" && block.hasNever ? 0 : low;
-    if (partOf(parts, high) < first || partOf(parts, least) > last) continue;
-    for (let row = 0; row < block.rows; row += 1) {
-      const score = parts.value(block, row);
+    const [low, high] = boundsOf(block, parts.by);
+    const hasFirst = parts.by === "upd" && block.hasNever;
+    if (partOf(parts, high) < first || (partOf(parts, low) > last && !hasFirst)) continue;
+    const found = matchRows(block, filter);
+    for (let at = 0; at < found; at += 1) {
+      const row = matched[at] as number;
+      const score = valueAt(block, row, parts.by);
       const part = partOf(parts, score);
-      if (part < first || part > last || !matches(block, row, filter)) continue;
-      hits.push({ id: idAt(block, row), score });
+      if (part >= first && part <= last) hits.push({ id: idAt(block, row), score });
     }
   }
   return hits;

@@ -264,6 +264,8 @@ describe("422", () => {
 
 describe("503", () => {
   test("a channel has at most 20 unfinished imports", async () => {
+    const { redis } = api.runtime;
+    await eventually(async () => (await redis.keys("*:jobs:*")).length === 0, "no job is open");
     await jobs.stop();
     const body = { shipments: [item(newNumber())] };
     const answers = [];

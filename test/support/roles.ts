@@ -29,12 +29,13 @@ interface Part {
   child: ChildProcess | null;
 }
 
-/** Two processes each of ingest and processors, one each of api, panel and analytics. */
+/** Two processes each of ingest, processors and api, one each of panel and analytics. */
 export async function startRoles(setup: SetupFile): Promise<Roles> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-roles-"));
   const setupFile = join(folder, "setup.json");
   await writeFile(setupFile, JSON.stringify(setup));
-  const [redis, ingest, spare, api, panel] = await Promise.all(Array.from({ length: 5 }, freePort));
+  const ports = await Promise.all(Array.from({ length: 6 }, freePort));
+  const [redis, ingest, spare, api, spareApi, panel] = ports;
   const env = {
     ...productEnv(),
     DATA_DIR: join(folder, "data"),
@@ -55,7 +56,8 @@ export async function startRoles(setup: SetupFile): Promise<Roles> {
     ["ingest-2", role("ingest", { INGEST_PORT: String(spare) })],
     ["processors-1", role("processors")],
     ["processors-2", role("processors")],
-    ["api", role("api", { API_PORT: String(api) })],
+    ["api-1", role("api", { API_PORT: String(api) })],
+    ["api-2", role("api", { API_PORT: String(spareApi) })],
     ["panel", role("panel", { PANEL_PORT: String(panel) })],
     ["analytics", role("analytics")],
   ]);
@@ -75,7 +77,9 @@ export async function startRoles(setup: SetupFile): Promise<Roles> {
   }
 
   async function ready(): Promise<void> {
-    const urls = [ingest, spare, api, panel].map((port) => `http://127.0.0.1:${port}/readyz`);
+    const urls = [ingest, spare, api, spareApi, panel].map(
+      (port) => `http://127.0.0.1:${port}/readyz`,
+    );
     await eventually(
       async () => {
         restartTheFallen();
