@@ -70,7 +70,8 @@ export class ConfigFaults extends Error {
   }
 }
 
-const HOST_NAME = /^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$/;
+/** Labels with a letter in the last one, so that a mistyped address is no name. */
+const HOST_NAME = /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?$/i;
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 const SECRET_MIN_LENGTH = 16;
 

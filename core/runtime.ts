@@ -178,7 +178,8 @@ export class Refused extends Error {}
 function explainsItself(error: unknown): boolean {
   if ([ConfigFaults, SetupFaults, StoreUnreachable, Refused].some((kind) => error instanceof kind))
     return true;
-  return (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  return ["EADDRINUSE", "EADDRNOTAVAIL", "ENOTFOUND"].includes(code);
 }
 
 /** A start that fails ends the process with status 1. */

@@ -58,7 +58,7 @@ function describe(error: ValueError): Pick<Fault, "code" | "message"> {
     case ValueErrorType.ObjectAdditionalProperties:
       return { code: "UNKNOWN_FIELD", message: "The field is not known." };
     case ValueErrorType.StringMinLength:
-      return { code: "TOO_SHORT", message: "The text must not be empty." };
+      return { code: "TOO_SHORT", message: `At least ${schema["minLength"]} character(s).` };
     case ValueErrorType.StringMaxLength:
       return { code: "TOO_LONG", message: `At most ${schema["maxLength"]} characters.` };
     case ValueErrorType.ArrayMinItems:

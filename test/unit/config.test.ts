@@ -34,6 +34,23 @@ describe("configuration", () => {
     expect(faults.map((fault) => fault.split(":")[0]).sort()).toEqual(Object.keys(env).sort());
   });
 
+  test("HOST is an address or a name, and no port is used twice", () => {
+    for (const HOST of ["127.0.0.1", "::1", "localhost", "waybill.example"]) {
+      expect(readConfig({ HOST }).host).toBe(HOST);
+    }
+    for (const HOST of ["999.1.1.1", "not..host", "not a host!"]) {
+      expect(() => readConfig({ HOST })).toThrow(ConfigFaults);
+    }
+    expect(() => readConfig({ API_PORT: "9000", PANEL_PORT: "9000" })).toThrow(ConfigFaults);
+  });
+
+  test("files that are named must be there and be what they should be", () => {
+    expect(() => readConfig({ WEBHOOK_CA_FILE: "/nope.pem" })).toThrow(ConfigFaults);
+    expect(() => readConfig({ WEBHOOK_CA_FILE: "package.json" })).toThrow("PEM");
+    expect(() => readConfig({ SETUP_FILE: "README.md" })).toThrow("JSON");
+    expect(() => readConfig({ DATA_DIR: "/proc/nope" })).toThrow(ConfigFaults);
+  });
+
   test("TEST_CLOCK is refused in production", () => {
     expect(() => readConfig({ TEST_CLOCK: "1", NODE_ENV: "production" })).toThrow(ConfigFaults);
   });
