@@ -6,11 +6,14 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { TypeCheck } from "@sinclair/typebox/compiler";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
+import { readBounded } from "#core/http/read-bounded.ts";
 
 /** Less than our own callers wait. */
 export const GATEWAY_LIMIT_MS = 10_000;
 /** 99 labels of some 100 KB each. */
 const ANSWER_LIMIT_BYTES = 16 * 1024 * 1024;
+const NOTHING = new Uint8Array();
+const utf8 = new TextDecoder();
 const MESSAGE_LENGTH = 500;
 const REFUSALS = [400, 409, 422];
 /** Codes of connections that never came to be. */
@@ -46,7 +49,8 @@ export async function callGateway<T extends TSchema>(
       signal: AbortSignal.timeout(GATEWAY_LIMIT_MS),
     });
     status = response.status;
-    text = await readBounded(response);
+    // What is longer is no answer of the contract.
+    text = utf8.decode((await readBounded(response, ANSWER_LIMIT_BYTES)) ?? NOTHING);
   } catch (error) {
     return { kind: "away", unreadable: false, called: !isNotConnected(error) };
   }
@@ -78,22 +82,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** What is longer is no answer of the contract. */
-async function readBounded(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  const reader = response.body?.getReader();
-  while (reader) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.byteLength;
-    if (size > ANSWER_LIMIT_BYTES) {
-      await reader.cancel();
-      return "";
-    }
-    chunks.push(value);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }

@@ -4,6 +4,7 @@ import type { TypeCheck } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
 import { validationFailed } from "#api/error-response.ts";
 import { listFaults } from "#core/domain/fault.ts";
+import { readBounded } from "#core/http/read-bounded.ts";
 import { Problem } from "#core/problem.ts";
 
 /** 100 shipments with all their parcels and order lines at some 600 bytes a line. */
@@ -15,7 +16,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** @throws {Problem} 400 missing, no UTF-8 or no JSON; 413 too large */
 export async function readJson(request: Request): Promise<unknown> {
-  const bytes = await readBounded(request);
+  const bytes = await readLimited(request);
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch {
@@ -50,28 +51,13 @@ function withoutNulls(value: unknown, depth: number): unknown {
   return value;
 }
 
-async function readBounded(request: Request): Promise<Uint8Array> {
+async function readLimited(request: Request): Promise<Uint8Array> {
   const length = request.headers.get("content-length");
   if (Number(length ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
-  return length === null ? readCounted(request) : new Uint8Array(await request.arrayBuffer());
-}
-
-/** A body of unknown length is counted while it arrives. */
-async function readCounted(request: Request): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  const reader = request.body?.getReader();
-  while (reader) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.byteLength;
-    if (size > BODY_LIMIT_BYTES) {
-      await reader.cancel();
-      throw tooLarge();
-    }
-    chunks.push(value);
-  }
-  return Buffer.concat(chunks);
+  if (length !== null) return new Uint8Array(await request.arrayBuffer());
+  const body = await readBounded(request, BODY_LIMIT_BYTES);
+  if (body === null) throw tooLarge();
+  return body;
 }
 
 function tooLarge(): Problem {

@@ -2,6 +2,7 @@
 import { gunzipSync } from "node:zlib";
 import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
 import { verifySignature } from "#core/domain/signature.ts";
+import { readBounded } from "#core/http/read-bounded.ts";
 import { Problem } from "#core/problem.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import type { Vault } from "#core/secrets.ts";
@@ -27,27 +28,6 @@ export async function readBody(request: Request): Promise<Uint8Array> {
 
 function encodingOf(request: Request): string {
   return (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
-}
-
-/** Counts the body while it arrives. @returns null when it is larger than the limit */
-export async function readBounded(
-  request: Request,
-  limitBytes: number,
-): Promise<Uint8Array | null> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  const reader = request.body?.getReader();
-  while (reader) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.byteLength;
-    if (size > limitBytes) {
-      await reader.cancel();
-      return null;
-    }
-    chunks.push(value);
-  }
-  return Buffer.concat(chunks);
 }
 
 /**

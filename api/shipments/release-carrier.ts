@@ -7,6 +7,7 @@
 import type { Config } from "#core/config.ts";
 import { isNational } from "#core/domain/label-carrier.ts";
 import type { StockReleaseBody } from "#core/domain/stock-release.ts";
+import { readBounded } from "#core/http/read-bounded.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 
 export interface ReleaseOrder {
@@ -32,6 +33,8 @@ export type ReleaseCarrier = ((order: ReleaseOrder) => Promise<ReleaseAnswer>) |
 
 const REQUEST_LIMIT_MS = 10_000;
 const ANSWER_LIMIT_BYTES = 64 * 1024;
+const NOTHING = new Uint8Array();
+const utf8 = new TextDecoder();
 const MESSAGE_LENGTH = 500;
 
 export function releaseCarrier(
@@ -72,7 +75,8 @@ async function ask(
       signal: AbortSignal.timeout(REQUEST_LIMIT_MS),
     });
     status = response.status;
-    text = await readBounded(response);
+    // What is longer is no answer of the contract.
+    text = utf8.decode((await readBounded(response, ANSWER_LIMIT_BYTES)) ?? NOTHING);
   } catch {
     return { kind: "unreachable" };
   }
@@ -97,22 +101,4 @@ function parse(text: string): Readonly<Record<string, unknown>> | null {
   } catch {
     return null;
   }
-}
-
-/** What is longer is no answer of the contract. */
-async function readBounded(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  const reader = response.body?.getReader();
-  while (reader) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.byteLength;
-    if (size > ANSWER_LIMIT_BYTES) {
-      await reader.cancel();
-      return "";
-    }
-    chunks.push(value);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
