@@ -10,7 +10,7 @@ import { newProduct, type Product } from "#test/support/product.ts";
 import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import { testSetup } from "#test/support/setup.ts";
 
-const SHIPMENTS = 40;
+const SHIPMENTS = 100;
 
 let cluster: TestCluster;
 let product: Product;

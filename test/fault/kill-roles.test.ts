@@ -13,7 +13,7 @@ import { testSetup } from "#test/support/setup.ts";
 /** A longer run: `bun run fault --minutes N`. */
 const KILLS = 200;
 const MINUTES = Number(productEnv()["FAULT_MINUTES"] ?? 0);
-const SHIPMENTS = 60;
+const SHIPMENTS = 600;
 const GAP_MS = { least: 20, spread: 500 };
 /** Kills between two looks at whether the whole still moves. */
 const ROUND = 10;

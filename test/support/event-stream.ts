@@ -6,8 +6,11 @@ import { eventually } from "./eventually.ts";
 import { request, shipmentItem, signIn } from "./merchant.ts";
 import { PANEL_TOKEN } from "./product.ts";
 
-const EVENTS_PER_MESSAGE = 25;
+const EVENTS_PER_MESSAGE = 10;
 const SENDERS = 4;
+/** Some 600 events a second in all: the shipments keep histories of a likely length. */
+const PACE_MS = 60;
+const SHIPMENTS_PER_CALL = 100;
 const RETRY_WAIT_MS = 50;
 /** Codes of the test setup and what its catalogue makes of them. */
 const STATUS_OF: Readonly<Record<string, string>> = {
@@ -43,10 +46,15 @@ export async function createShipments(
   count: number,
 ): Promise<number[]> {
   const merchant = await signIn(api, "key_acme_main");
-  const shipments = Array.from({ length: count }, (_, n) => shipmentItem(`${prefix}-${n}`));
-  const { status, body } = await merchant.call("POST", "/v2/shipments", { shipments });
-  expect(status).toBe(201);
-  return body.items.map(({ id }: { id: number }) => id);
+  const all = Array.from({ length: count }, (_, n) => shipmentItem(`${prefix}-${n}`));
+  const ids: number[] = [];
+  for (let from = 0; from < count; from += SHIPMENTS_PER_CALL) {
+    const shipments = all.slice(from, from + SHIPMENTS_PER_CALL);
+    const { status, body } = await merchant.call("POST", "/v2/shipments", { shipments });
+    expect(status).toBe(201);
+    ids.push(...body.items.map(({ id }: { id: number }) => id));
+  }
+  return ids;
 }
 
 /** Several senders of document 2 that push events of the shipments `<prefix>-n`. */
@@ -70,6 +78,7 @@ export function startEventStream(product: Doors, prefix: string, shipments: numb
         const one = events[at];
         if (one) accepted.set(one.eventId, one);
       });
+      await Bun.sleep(PACE_MS);
     }
   }
 
