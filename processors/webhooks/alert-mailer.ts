@@ -24,6 +24,7 @@ import {
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Live } from "#core/redis/live.ts";
+import { startTicking, type Ticking } from "#processors/tick.ts";
 
 const TICK_MS = 1_000;
 /** Alerts looked at of each partition: two of each endpoint at most stand there. */
@@ -41,29 +42,12 @@ export interface AlertMailerDeps {
   readonly mailer: Mailer;
 }
 
-export interface AlertMailer {
-  readonly stop: () => Promise<void>;
-}
-
-export function startAlertMailer(deps: AlertMailerDeps): AlertMailer {
-  let stopping = false;
-
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      await mailAlerts(deps, () => stopping).catch((error: Error) =>
-        deps.log.warn({ reason: error.message }, "alerts wait"),
-      );
-      await Bun.sleep(TICK_MS);
-    }
-  }
-
-  const running = loop();
-  return {
-    async stop() {
-      stopping = true;
-      await running;
-    },
-  };
+export function startAlertMailer(deps: AlertMailerDeps): Ticking {
+  return startTicking(
+    TICK_MS,
+    (isStopping) => mailAlerts(deps, isStopping),
+    ({ message }) => deps.log.warn({ reason: message }, "alerts wait"),
+  );
 }
 
 async function mailAlerts(deps: AlertMailerDeps, isStopping: () => boolean): Promise<void> {

@@ -13,6 +13,7 @@ import type { Redis } from "#core/redis/client.ts";
 import { PARTITIONS } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
 import { type Replay, runningReplays, stepReplay, stopReplay } from "#core/redis/replays.ts";
+import { startTicking, type Ticking } from "#processors/tick.ts";
 
 const PER_STEP = 50;
 const STEP_MS = 1_000;
@@ -25,29 +26,12 @@ export interface ReplayDeps {
   readonly log: Log;
 }
 
-export interface ReplayJobs {
-  readonly stop: () => Promise<void>;
-}
-
-export function startReplayJobs(deps: ReplayDeps): ReplayJobs {
-  let stopping = false;
-
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      await stepAll(deps).catch((error: Error) =>
-        deps.log.warn({ reason: error.message }, "replays wait"),
-      );
-      await Bun.sleep(TICK_MS);
-    }
-  }
-
-  const running = loop();
-  return {
-    async stop() {
-      stopping = true;
-      await running;
-    },
-  };
+export function startReplayJobs(deps: ReplayDeps): Ticking {
+  return startTicking(
+    TICK_MS,
+    () => stepAll(deps),
+    ({ message }) => deps.log.warn({ reason: message }, "replays wait"),
+  );
 }
 
 async function stepAll(deps: ReplayDeps): Promise<void> {

@@ -9,7 +9,8 @@ import { createMailer, type MailConfig, type Mailer } from "#core/mail.ts";
 import { postponeAlert, readAlerts } from "#core/redis/alerts.ts";
 import { raiseAlerts } from "#core/redis/endpoints.ts";
 import { webhookKeys } from "#core/redis/keys.ts";
-import { type AlertMailer, startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
+import type { Ticking } from "#processors/tick.ts";
+import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { eventually } from "#test/support/eventually.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
 import { endpointOf, openWebhookRuntime } from "#test/support/webhooks.ts";
@@ -25,7 +26,7 @@ let server: SMTPServer;
 let received: Received[];
 /** What the server says to a message: null = taken. */
 let refusal: Error | null;
-const mailers: { readonly loop: AlertMailer; readonly mailer: Mailer }[] = [];
+const mailers: { readonly loop: Ticking; readonly mailer: Mailer }[] = [];
 
 beforeAll(async () => {
   runtime = await openWebhookRuntime([
