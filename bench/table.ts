@@ -1,31 +1,55 @@
-/** What the measurements share: medians, a table of figures beside their limit or peer, one line about the machine. */
+/** What the measurements share: figures beside their limit or peer, medians, the published table, a line about the machine. */
 import { cpus } from "node:os";
 
+/** Of a ratio (ours / peer), or of our own figure in its unit. */
+export interface Bound {
+  readonly least?: number;
+  readonly most?: number;
+  readonly oursMost?: number;
+}
+
 export interface Figure {
+  /** Its row in the published table (`bench/main.ts`). */
+  readonly row: number;
   readonly work: string;
   /** Of ours, in `unit`. */
   readonly ours: number;
-  /** What ours stands beside, measured in the same run. */
-  readonly beside: string;
-  readonly peer: number;
+  /** What ours stands beside, measured in the same run; null where the goal is one of our own figure alone. */
+  readonly beside: string | null;
+  readonly peer: number | null;
   readonly unit: string;
-  /** The bound `ratio` (ours / peer) must keep; null = no goal. */
-  readonly goal: { readonly least?: number; readonly most?: number } | null;
+  /** What the product means to keep; null = none. */
+  readonly goal: Bound | null;
+  /** What CI fails at: wide, since its machines are shared; null = not looked at there. */
+  readonly alarm?: Bound | null;
+}
+
+/** What a measurement prints with `--json`. */
+export interface Report {
+  readonly machine: string;
+  readonly figures: readonly Figure[];
 }
 
 export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+/** @param share 0.99 for the 99th percentile */
+export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  const at = Math.min(sorted.length - 1, Math.floor(sorted.length * share));
+  return sorted[at] ?? Number.NaN;
 }
 
-export function ratioOf({ ours, peer }: Figure): number {
-  return ours / peer;
+export function ratioOf({ ours, peer }: Figure): number | null {
+  return peer === null ? null : ours / peer;
 }
 
-export function isMet(figure: Figure): boolean {
-  const { least = 0, most = Number.POSITIVE_INFINITY } = figure.goal ?? {};
+export function isWithin(figure: Figure, bound: Bound | null | undefined): boolean {
+  const { least = 0, most = Number.POSITIVE_INFINITY } = bound ?? {};
   const ratio = ratioOf(figure);
-  return ratio >= least && ratio <= most;
+  const isRatioKept = ratio === null || (ratio >= least && ratio <= most);
+  return isRatioKept && figure.ours <= (bound?.oursMost ?? Number.POSITIVE_INFINITY);
 }
 
 export function machine(redisVersion: string): string {
@@ -35,25 +59,35 @@ export function machine(redisVersion: string): string {
 
 /** Prints a table, or one JSON object with `--json`. */
 export function print(figures: readonly Figure[], about: string, isJson: boolean): void {
-  const rows = figures.map((figure) => ({ ...figure, ratio: ratioOf(figure), met: isMet(figure) }));
-  const text = isJson ? JSON.stringify({ machine: about, figures: rows }) : tableText(rows, about);
+  const report: Report = { machine: about, figures };
+  const text = isJson ? JSON.stringify(report) : tableText(report);
   process.stdout.write(`${text}\n`);
 }
 
-function tableText(
-  rows: ReadonlyArray<Figure & { readonly ratio: number; readonly met: boolean }>,
-  about: string,
-): string {
-  const lines = rows.map(({ work, ours, beside, peer, unit, ratio, goal, met }) => {
-    const verdict = goal === null ? "" : `${goalText(goal)} ${met ? "met" : "MISSED"}`;
-    return `| ${work} | ${shown(ours)} | ${shown(peer)} (${beside}) | ${unit} | ${ratio.toFixed(2)} | ${verdict} |`;
-  });
-  const head = ["| Work | Ours | Beside | Unit | Ratio | Goal |", "|---|---|---|---|---|---|"];
-  return [about, "", ...head, ...lines].join("\n");
+function tableText({ machine: about, figures }: Report): string {
+  const head = [
+    "| # | Work | Ours | Beside | Unit | Ratio | Goal |",
+    "|---|---|---|---|---|---|---|",
+  ];
+  return [about, "", ...head, ...figures.map(rowText)].join("\n");
 }
 
-function goalText({ least, most }: NonNullable<Figure["goal"]>): string {
-  return least === undefined ? `<= ${most?.toFixed(2)}` : `>= ${least.toFixed(2)}`;
+export function rowText(figure: Figure): string {
+  const { row, work, ours, beside, peer, unit, goal } = figure;
+  const other = peer === null ? "" : `${shown(peer)} (${beside})`;
+  const ratio = ratioOf(figure)?.toFixed(2) ?? "";
+  const verdict =
+    goal === null ? "" : `${boundText(goal, unit)} ${isWithin(figure, goal) ? "met" : "MISSED"}`;
+  return `| ${row} | ${work} | ${shown(ours)} | ${other} | ${unit} | ${ratio} | ${verdict} |`;
+}
+
+export function boundText({ least, most, oursMost }: Bound, unit: string): string {
+  const parts = [
+    ...(least === undefined ? [] : [`>= ${least.toFixed(2)}`]),
+    ...(most === undefined ? [] : [`<= ${most.toFixed(2)}`]),
+    ...(oursMost === undefined ? [] : [`< ${shown(oursMost)} ${unit}`]),
+  ];
+  return parts.join(", ");
 }
 
 function shown(value: number): string {
