@@ -25,15 +25,15 @@ export interface DrainDeps {
 
 /** One pass. @throws while Redis or ClickHouse is away */
 export async function drainCounts({ redis, live, clickhouse }: Omit<DrainDeps, "log">) {
-  const counts = await readCourierCounts(redis);
-  if (counts.length === 0) return;
+  const read = await readCourierCounts(redis);
+  if (read.counts.length === 0) return;
   const client = await clickhouse();
   await client.insert({
     table: "event_outcomes",
-    values: counts.map(outcomeRow),
+    values: read.counts.map(outcomeRow),
     format: "JSONEachRow",
   });
-  await forgetCourierCounts(redis, counts, live.now());
+  await forgetCourierCounts(redis, read, live.now());
 }
 
 function outcomeRow({ hour, ...rest }: CourierCount) {

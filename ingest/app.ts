@@ -6,6 +6,7 @@ import { requestMetrics } from "#core/http/request-metrics.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { type AuthenticateDeps, admit, withHeaders } from "#ingest/authenticate.ts";
+import { openIntake } from "#ingest/intake.ts";
 import { accessTokens } from "#ingest/oauth/access-token.ts";
 import { type Peer, peerOf } from "#ingest/peer.ts";
 import { eventRoutes } from "#ingest/routes/events.ts";
@@ -33,7 +34,8 @@ export function createIngestApp(
   connectionFrom: (port: number) => Peer | null = () => null,
 ) {
   const { redis, log, config, secrets } = runtime;
-  const deps = { ...runtime, accessTokens: accessTokens(secrets.jwtSecret) };
+  const intake = openIntake(redis, runtime.live, config.logHighWater);
+  const deps = { ...runtime, intake, accessTokens: accessTokens(secrets.jwtSecret) };
 
   function findPeer(request: Request, server: Server): Peer {
     const end = server?.requestIP(request);

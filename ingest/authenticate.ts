@@ -6,9 +6,10 @@ import { certificateMatches } from "#core/domain/client-certificate.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration, Courier } from "#core/redis/configuration.ts";
-import { type RateVerdict, takeCourierRate } from "#core/redis/courier-rate.ts";
+import type { RateVerdict } from "#core/redis/courier-rate.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
+import type { Intake } from "#ingest/intake.ts";
 import type { AccessTokens } from "#ingest/oauth/access-token.ts";
 import { isWithin, type Peer } from "#ingest/peer.ts";
 
@@ -24,6 +25,7 @@ export interface Caller {
 }
 
 export interface AuthenticateDeps extends Pick<Runtime, "redis" | "live" | "log"> {
+  readonly intake: Intake;
   readonly accessTokens: AccessTokens;
 }
 
@@ -48,7 +50,7 @@ export async function authenticate(
  * @throws {Problem} 429, 503
  */
 export async function admit(
-  { redis, live, log, accessTokens }: AuthenticateDeps,
+  { redis, live, log, accessTokens, intake }: AuthenticateDeps,
   authorization: string | null,
   { address }: Peer,
 ): Promise<{ readonly courier: Courier | undefined; readonly rateHeaders: RateHeaders }> {
@@ -62,10 +64,8 @@ export async function admit(
   const limit = expected ?? UNKNOWN_CALLER_RATE;
   try {
     await live.followTestClock();
-    const [configuration, rate] = await Promise.all([
-      live.refresh(),
-      takeCourierRate(redis, expected?.code ?? `ip ${address}`, limit, live.now()),
-    ]);
+    const subject = expected?.code ?? `ip ${address}`;
+    const { configuration, rate } = await intake.admit({ subject, limit });
     const rateHeaders = headersOf(rate);
     if (!rate.allowed) throw withHeaders(tooManyRequests(rate), rateHeaders);
     return { courier: courierOf(configuration), rateHeaders };

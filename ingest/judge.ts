@@ -1,7 +1,7 @@
 /**
  * Judges the events of a message in send order: schema (INVALID), known id (DUPLICATE), reference (UNKNOWN_TRACKING),
  * else ACCEPTED. Two round trips whatever the number of events: one resolves every reference, one claims the ids and
- * appends to the event log. A third only where events are set aside.
+ * appends to the event log; messages that come together share them. A third only where events are set aside.
  */
 import type { CourierEvent } from "#core/domain/event.ts";
 import { minimalEvent } from "#core/domain/fact.ts";
@@ -10,16 +10,12 @@ import { type Candidate, type Match, matchReference } from "#core/domain/match-r
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration, Courier } from "#core/redis/configuration.ts";
-import {
-  type ClaimOutcome,
-  claimEvents,
-  encodeLoggedEvent,
-  lookUpEvents,
-} from "#core/redis/event-log.ts";
+import { type ClaimOutcome, encodeLoggedEvent, lookUpEvents } from "#core/redis/event-log.ts";
 import { externalReference, type Reference, trackingReference } from "#core/redis/keys.ts";
 import { parkEvents } from "#core/redis/parked.ts";
-import { registerReferences, resolveReferences } from "#core/redis/references.ts";
+import { registerReferences } from "#core/redis/references.ts";
 import { type SeenLayout, type SeenPlace, seenPlace } from "#core/redis/seen.ts";
+import type { Intake } from "#ingest/intake.ts";
 
 export type Outcome = "ACCEPTED" | "DUPLICATE" | "UNKNOWN_TRACKING" | "INVALID";
 
@@ -32,9 +28,9 @@ export interface Judgement {
 
 export interface JudgeDeps {
   readonly redis: Redis;
+  readonly intake: Intake;
   readonly configuration: Configuration;
   readonly layout: SeenLayout;
-  readonly logHighWater: number;
   /** Counts UNKNOWN_TRACKING that is a mismatch or a choice between shipments. */
   readonly onAmbiguous: (count: number) => void;
   /** Counts UNKNOWN_TRACKING that a limit of the set-aside store kept out. */
@@ -52,8 +48,11 @@ interface Candidacy {
   readonly place: number;
   readonly event: CourierEvent;
   readonly seen: SeenPlace;
-  readonly references: readonly Reference[];
+  readonly byNumber: Reference | null;
+  readonly byExternal: Reference | null;
 }
+
+type Candidates = Map<string, Candidate[]>;
 
 const RETRY_AFTER_SECONDS = "5";
 /** Passes over events whose shipment was registered while they were being set aside. */
@@ -149,33 +148,58 @@ function eventIdOf(event: unknown): string | null {
 
 function candidacy(courier: string, event: CourierEvent, place: number): Candidacy {
   const { trackingNumber, externalId, senderAccount } = event;
-  const references: Reference[] = [];
-  if (trackingNumber !== undefined) references.push(trackingReference(courier, trackingNumber));
-  if (externalId !== undefined && senderAccount !== undefined) {
-    references.push(externalReference(courier, senderAccount, externalId));
-  }
-  return { place, event, seen: seenPlace(courier, event.eventId), references };
+  return {
+    ...{ place, event, seen: seenPlace(courier, event.eventId) },
+    byNumber: trackingNumber === undefined ? null : trackingReference(courier, trackingNumber),
+    byExternal:
+      externalId === undefined || senderAccount === undefined
+        ? null
+        : externalReference(courier, senderAccount, externalId),
+  };
 }
 
-/**
- * Resolves every reference of the message in one round trip. A tracking number change counts at once: the new number is
- * registered before the message is answered and is known to the other events of the message (data rule 1).
- */
+function referencesOf({ byNumber, byExternal }: Candidacy): Reference[] {
+  return [byNumber, byExternal].filter((reference) => reference !== null);
+}
+
+/** Resolves every reference of the message in one round trip. */
 async function match(
-  { redis, configuration }: JudgeDeps,
+  { redis, intake, configuration }: JudgeDeps,
   courier: Courier,
   open: readonly Candidacy[],
 ): Promise<Match[]> {
-  const candidates = await resolveReferences(
-    redis,
-    open.flatMap(({ references }) => references),
-  );
+  const candidates = await intake.resolve(open.flatMap(referencesOf));
   const accountsOf = (channelId: number) =>
     configuration.channels.get(channelId)?.couriers.get(courier.code)?.senderAccounts ?? [];
-  const matchAll = () => open.map((one) => matchOne(one, candidates, courier.code, accountsOf));
-  let matches = matchAll();
+  const matchAll = (known: Candidates) =>
+    open.map((one) =>
+      matchReference(
+        one.event,
+        known.get(one.byNumber?.key ?? "") ?? [],
+        known.get(one.byExternal?.key ?? "") ?? [],
+        accountsOf,
+      ),
+    );
+  const matches = matchAll(candidates);
+  const announces = ({ event }: Candidacy) => event.trackingNumberChange !== undefined;
+  return open.some(announces) ? followChanges(redis, courier, open, candidates, matchAll) : matches;
+}
+
+/**
+ * A tracking number change counts at once: the new number is registered before the message is answered and is known to the
+ * other events of the message (data rule 1), which may announce another one.
+ */
+async function followChanges(
+  redis: Redis,
+  courier: Courier,
+  open: readonly Candidacy[],
+  resolved: Candidates,
+  matchAll: (known: Candidates) => Match[],
+): Promise<Match[]> {
+  const candidates = new Map(resolved);
   const aliases = new Map<string, { reference: Reference; candidate: Candidate }>();
-  for (let known = -1; known < aliases.size; matches = matchAll()) {
+  let matches = matchAll(candidates);
+  for (let known = -1; known < aliases.size; matches = matchAll(candidates)) {
     known = aliases.size;
     open.forEach(({ event }, at) => {
       const found = matches[at];
@@ -197,26 +221,9 @@ async function match(
   return matches;
 }
 
-function matchOne(
-  { event }: Candidacy,
-  candidates: ReadonlyMap<string, Candidate[]>,
-  courier: string,
-  accountsOf: (channelId: number) => readonly string[],
-): Match {
-  const { trackingNumber, externalId, senderAccount } = event;
-  const of = (reference: Reference) => candidates.get(reference.key) ?? [];
-  const byNumber =
-    trackingNumber === undefined ? [] : of(trackingReference(courier, trackingNumber));
-  const byExternal =
-    externalId === undefined || senderAccount === undefined
-      ? []
-      : of(externalReference(courier, senderAccount, externalId));
-  return matchReference(event, byNumber, byExternal, accountsOf);
-}
-
 /** Claims the ids of matched events and appends them; of the others it only asks whether the id is known. */
 function claim(
-  { redis, layout, logHighWater }: JudgeDeps,
+  { intake, layout }: JudgeDeps,
   courier: Courier,
   open: readonly Candidacy[],
   matches: readonly Match[],
@@ -230,7 +237,7 @@ function claim(
     const logged = { shipmentId, courier: courier.code, factKey, receivedAtMs, place, event };
     return { seen, entry: encodeLoggedEvent(logged) };
   });
-  return claimEvents(redis, layout, logHighWater, claims, courier.code);
+  return intake.claim({ courier: courier.code, layout, nowMs: receivedAtMs, claims });
 }
 
 /** @returns the events whose reference has been registered meanwhile: they are judged again. */
@@ -239,16 +246,13 @@ async function setAside(
   strangers: readonly Candidacy[],
   receivedAtMs: number,
 ): Promise<Candidacy[]> {
-  const items = strangers.flatMap(({ references: [reference], event, seen, place }) =>
-    reference
-      ? [
-          {
-            reference,
-            parked: { factKey: seen.factKey, event: minimalEvent(event), receivedAtMs, place },
-          },
-        ]
-      : [],
-  );
+  const items = strangers.flatMap((stranger) => {
+    const [reference] = referencesOf(stranger);
+    if (!reference) return [];
+    const { event, seen, place } = stranger;
+    const parked = { factKey: seen.factKey, event: minimalEvent(event), receivedAtMs, place };
+    return [{ reference, parked }];
+  });
   const outcomes = await parkEvents(redis, items, receivedAtMs);
   onNotSetAside(outcomes.filter((outcome) => outcome === "full").length);
   return strangers.filter((_, at) => outcomes[at] === "known_now");

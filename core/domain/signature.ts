@@ -2,7 +2,7 @@
  * The signature scheme that documents 2 and 3 share: `t=<unix_seconds>,v1=<hex>`, where v1 is the lowercase
  * hex HMAC-SHA256 of `<t>.<raw body>` keyed with the secret exactly as issued.
  */
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 
 /** Documents 2 and 3, "Limits": signature clock tolerance, both ways. */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
@@ -10,7 +10,8 @@ export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
 const SIGNATURES_READ = 8;
 
 function hmac(secret: string, timestamp: string, body: Uint8Array | string): Buffer {
-  return createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest();
+  const hasher = new Bun.CryptoHasher("sha256", secret);
+  return hasher.update(`${timestamp}.`).update(body).digest();
 }
 
 /** Header value for a body sent at `nowMs`; one `v1` per secret, the newest secret first. */

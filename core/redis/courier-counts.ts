@@ -3,13 +3,12 @@
  * the change log; these are the rest of the carrier quality figures. Counts only grow within their hour, so whoever takes
  * them over writes the sums and may write them as often as it likes: the largest one counts.
  *
- * Added after the message was judged, outside its scripts: a process that dies between the two leaves its message
- * uncounted. The books that must balance are the ledger's.
+ * Moved in the same step as the ledger: `claim.lua` counts what it accepts or knows, `countRefused` the others.
  */
 import { CourierEvent } from "#core/domain/event.ts";
 import type { Fault } from "#core/domain/fault.ts";
-import { type Redis, run, script } from "./client.ts";
-import { courierCountKeys } from "./keys.ts";
+import { perPartition, type Redis, run, script } from "./client.ts";
+import { eventKeys, PARTITIONS } from "./keys.ts";
 import forgetSource from "./scripts/forget-counts.lua" with { type: "text" };
 
 const forgetScript = script(forgetSource);
@@ -18,8 +17,12 @@ const HOUR_MS = 3_600_000;
 /** An hour is forgotten when it has been over for this long: no clock of a sender of counts is that far behind. */
 const GRACE_HOURS = 2;
 
-/** Hours read at once, oldest first; the next ones follow when these are forgotten. */
+/** Hours read at once. */
 const HOURS_READ = 200;
+/** An event without an id to claim belongs to no partition: all of them are counted in this one. */
+const REFUSED_PARTITION = 0;
+
+const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 /** What is counted of one event. */
 export interface JudgedEvent {
@@ -39,26 +42,39 @@ export interface CourierCount {
   readonly events: number;
 }
 
-/** Adds one message: one round trip, whatever its size. */
-export async function countCourierEvents(
+/** Events that take no id, answered UNKNOWN_TRACKING or INVALID: one step, and none where there are none. */
+export async function countRefused(
   redis: Redis,
   courier: string,
-  judged: readonly JudgedEvent[],
+  refused: readonly JudgedEvent[],
   nowMs: number,
 ): Promise<void> {
+  if (refused.length === 0) return;
+  const { ledger, counts, countedHours } = eventKeys(REFUSED_PARTITION);
   const hour = Math.floor(nowMs / HOUR_MS);
-  const counts = new Map<string, number>();
+  const step = redis.multi().sAdd(countedHours, String(hour));
+  for (const [field, events] of fieldsOf(courier, refused)) {
+    step.hIncrBy(counts(hour), field, events);
+  }
+  step.hIncrBy(ledger, `received:${courier}`, refused.length);
+  const invalid = refused.filter(({ outcome }) => outcome === "INVALID").length;
+  if (invalid > 0) step.hIncrBy(ledger, `invalid:${courier}`, invalid);
+  if (invalid < refused.length)
+    step.hIncrBy(ledger, `unknown:${courier}`, refused.length - invalid);
+  await step.exec();
+}
+
+function fieldsOf(courier: string, judged: readonly JudgedEvent[]): Map<string, number> {
+  const fields = new Map<string, number>();
   const add = (outcome: string, rule: string) => {
     const field = JSON.stringify([courier, outcome, rule]);
-    counts.set(field, (counts.get(field) ?? 0) + 1);
+    fields.set(field, (fields.get(field) ?? 0) + 1);
   };
   for (const { outcome, errors } of judged) {
     add(outcome, "");
     for (const rule of new Set((errors ?? []).map(ruleOf))) add("RULE", rule);
   }
-  const step = redis.multi().sAdd(courierCountKeys.hours, String(hour));
-  for (const [field, events] of counts) step.hIncrBy(courierCountKeys.hour(hour), field, events);
-  await step.exec();
+  return fields;
 }
 
 /** Bounded in number and free of what the sender wrote: the code and the known member it is about. */
@@ -67,37 +83,72 @@ function ruleOf({ path, code }: Fault): string {
   return `${code} ${Object.hasOwn(CourierEvent.properties, member) ? member : "other"}`;
 }
 
-/** Counts that have not been forgotten. */
-export async function readCourierCounts(redis: Redis): Promise<CourierCount[]> {
-  const known = (await redis.sMembers(courierCountKeys.hours)).map(Number);
-  const hours = known.sort((one, other) => one - other).slice(0, HOURS_READ);
-  if (hours.length === 0) return [];
-  const step = redis.multi();
-  for (const hour of hours) step.hGetAll(courierCountKeys.hour(hour));
-  const hashes = (await step.execAsPipeline()) as unknown as Record<string, string>[];
-  return hours.flatMap((hour, at) =>
-    Object.entries(hashes[at] ?? {}).map(([field, events]) => {
-      const [courier, outcome, rule] = JSON.parse(field);
-      return { hour, courier, outcome, rule, events: Number(events) };
-    }),
+/** Counts as they stood when they were read. */
+export interface ReadCounts {
+  /** Over all partitions. */
+  readonly counts: readonly CourierCount[];
+  readonly hashes: readonly ReadHash[];
+}
+
+interface ReadHash {
+  readonly partition: number;
+  readonly hour: number;
+  /** Field -> events. */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** Counts that have not been forgotten: the oldest hours first, the next ones follow when these are forgotten. */
+export async function readCourierCounts(redis: Redis): Promise<ReadCounts> {
+  const known = await Promise.all(
+    partitions.map((partition) => redis.sMembers(eventKeys(partition).countedHours)),
   );
+  const hours = new Set(known.flat().map(Number));
+  const oldest = new Set([...hours].sort((one, other) => one - other).slice(0, HOURS_READ));
+  const named = known.flatMap((own, partition) =>
+    own.map((hour) => ({ partition, hour: Number(hour) })),
+  );
+  const hashes = await Promise.all(
+    named
+      .filter(({ hour }) => oldest.has(hour))
+      .map(async ({ partition, hour }) => {
+        const fields = await redis.hGetAll(eventKeys(partition).counts(hour));
+        return { partition, hour, fields };
+      }),
+  );
+  return { counts: sumsOf(hashes), hashes };
+}
+
+function sumsOf(hashes: readonly ReadHash[]): CourierCount[] {
+  const sums = new Map<string, CourierCount>();
+  for (const { hour, fields } of hashes) {
+    for (const [field, events] of Object.entries(fields)) {
+      const key = `${hour} ${field}`;
+      const [courier, outcome, rule] = JSON.parse(field);
+      const before = sums.get(key)?.events ?? 0;
+      sums.set(key, { hour, courier, outcome, rule, events: before + Number(events) });
+    }
+  }
+  return [...sums.values()];
 }
 
 /** Forgets the hours that are over and whose counts, as read, have been written. */
 export async function forgetCourierCounts(
   redis: Redis,
-  written: readonly CourierCount[],
+  { hashes }: ReadCounts,
   nowMs: number,
 ): Promise<void> {
   const current = Math.floor(nowMs / HOUR_MS);
-  const over = [...Map.groupBy(written, ({ hour }) => hour)].filter(
-    ([hour]) => hour < current - GRACE_HOURS,
+  const over = hashes.filter(({ hour }) => hour < current - GRACE_HOURS);
+  await perPartition(
+    Map.groupBy(over, ({ partition }) => partition),
+    (partition, group) => {
+      const { counts, countedHours } = eventKeys(partition);
+      const keys = group.map(({ hour }) => counts(hour));
+      const args = group.flatMap(({ hour, fields }) => {
+        const sum = Object.values(fields).reduce((total, events) => total + Number(events), 0);
+        return [String(hour), String(sum)];
+      });
+      return run(redis, forgetScript, [countedHours, ...keys], args);
+    },
   );
-  if (over.length === 0) return;
-  const keys = over.map(([hour]) => courierCountKeys.hour(hour));
-  const args = over.flatMap(([hour, counts]) => [
-    String(hour),
-    String(counts.reduce((sum, { events }) => sum + events, 0)),
-  ]);
-  await run(redis, forgetScript, [courierCountKeys.hours, ...keys], args);
 }

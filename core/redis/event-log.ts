@@ -4,13 +4,20 @@ import { perPartition, type Redis, run, script } from "./client.ts";
 import { eventKeys, PARTITIONS } from "./keys.ts";
 import claimSource from "./scripts/claim.lua" with { type: "text" };
 import rememberSource from "./scripts/remember.lua" with { type: "text" };
-import { bucketKeys, SEEN_TTL_SECONDS, type SeenLayout, type SeenPlace } from "./seen.ts";
+import {
+  bucketKeys,
+  bucketNumbers,
+  SEEN_TTL_SECONDS,
+  type SeenLayout,
+  type SeenPlace,
+} from "./seen.ts";
 
 const claimScript = script(claimSource);
 const rememberScript = script(rememberSource);
 
 /** A script call of 500 events would hold Redis for 3 to 9 ms; 100 hold it for less than 2. */
 const CLAIMS_PER_CALL = 100;
+const HOUR_MS = 3_600_000;
 
 /** An accepted event on its way to its shipment. */
 export interface LoggedEvent {
@@ -41,7 +48,16 @@ export interface Claim {
 }
 
 export type ClaimOutcome = "claimed" | "known" | "not_known" | "log_full";
+/** By the digit of the script's reply. */
 const OUTCOMES: readonly ClaimOutcome[] = ["known", "claimed", "not_known"];
+
+export interface ClaimTerms {
+  readonly layout: SeenLayout;
+  /** Entries of the whole log. */
+  readonly highWater: number;
+  readonly courier: string;
+  readonly nowMs: number;
+}
 
 /**
  * Claims eventIds and appends their entries, one script call a touched partition (and 100 events); outcomes in the
@@ -49,13 +65,12 @@ const OUTCOMES: readonly ClaimOutcome[] = ["known", "claimed", "not_known"];
  */
 export function claimEvents(
   redis: Redis,
-  layout: SeenLayout,
-  highWater: number,
+  { layout, highWater, courier, nowMs }: ClaimTerms,
   claims: readonly Claim[],
-  courier: string,
 ): Promise<ClaimOutcome[]> {
   const perLog = Math.ceil(highWater / PARTITIONS);
-  return callClaim(redis, layout, claims, [String(perLog), courier]);
+  const hour = Math.floor(nowMs / HOUR_MS);
+  return callClaim(redis, layout, claims, { perLog, courier, hour });
 }
 
 /** Which eventIds are known: "known" or "not_known" each, in the order given. */
@@ -65,34 +80,50 @@ export function lookUpEvents(
   places: readonly SeenPlace[],
 ): Promise<ClaimOutcome[]> {
   const looks = places.map((seen) => ({ seen, entry: null }));
-  return callClaim(redis, layout, looks, [String(Number.MAX_SAFE_INTEGER), ""]);
+  const perLog = Number.MAX_SAFE_INTEGER;
+  return callClaim(redis, layout, looks, { perLog, courier: "", hour: 0 });
+}
+
+interface CallTerms {
+  readonly perLog: number;
+  /** Empty for a question that is not counted. */
+  readonly courier: string;
+  readonly hour: number;
 }
 
 async function callClaim(
   redis: Redis,
   layout: SeenLayout,
   claims: readonly Claim[],
-  [highWater, counted]: readonly [string, string],
+  { perLog, courier, hour }: CallTerms,
 ): Promise<ClaimOutcome[]> {
   const outcomes: ClaimOutcome[] = new Array(claims.length);
-  const indexed = claims.map((claim, at) => ({ ...claim, at }));
-  const groups = Map.groupBy(indexed, ({ seen }) => seen.partition);
-  const generations = String(layout.generations.length);
-  const head = [highWater, String(SEEN_TTL_SECONDS), generations, counted];
-  await perPartition(groups, async (partition, group) => {
-    const { log, ledger } = eventKeys(partition);
+  const places = Map.groupBy(claims.keys(), (at) => claims[at]?.seen.partition ?? 0);
+  const head = [String(perLog), String(SEEN_TTL_SECONDS), courier, String(hour)];
+  await perPartition(places, async (partition, group) => {
+    const { log, ledger, counts, countedHours, seenPrefix } = eventKeys(partition);
+    const keys = [log, ledger, counts(hour), countedHours];
+    const prefixes = layout.generations.map(({ number }) => seenPrefix(number));
     for (let from = 0; from < group.length; from += CLAIMS_PER_CALL) {
       const part = group.slice(from, from + CLAIMS_PER_CALL);
-      const keys = [log, ledger, ...part.flatMap(({ seen }) => bucketKeys(layout, seen))];
-      const args = part.flatMap(({ seen, entry }) => [seen.member, entry ?? ""]);
-      const reply = await run<number[]>(redis, claimScript, keys, [...head, ...args]);
-      part.forEach(({ at }, position) => {
-        const code = reply[position];
-        outcomes[at] = code === undefined ? "log_full" : (OUTCOMES[code] ?? "known");
+      const events = Buffer.from(part.map((at) => claimText(layout, claims[at])).join(""));
+      const digits = await run<string>(redis, claimScript, keys, [...head, events, ...prefixes]);
+      part.forEach((at, position) => {
+        const digit = digits.charCodeAt(position) - CODE_OF_ZERO;
+        outcomes[at] = digits === "" ? "log_full" : (OUTCOMES[digit] ?? "known");
       });
     }
   });
   return outcomes;
+}
+
+const CODE_OF_ZERO = 0x30;
+
+/** Two lines, as `claim.lua` reads them; no line of JSON holds a line break. */
+function claimText(layout: SeenLayout, claim: Claim | undefined): string {
+  if (!claim) return "";
+  const { seen, entry } = claim;
+  return `${bucketNumbers(layout, seen)} ${seen.member}\n${entry ?? ""}\n`;
 }
 
 /** Takes the eventIds of set-aside events once they are applied, so that a resend is a DUPLICATE. */

@@ -8,7 +8,6 @@
  * | {t<n>} | courier + reference           | reference -> shipment, parked events                         |
  * | {k<n>} | company                       | shipments, histories, indices, change log, webhook deliveries |
  */
-import { createHash } from "node:crypto";
 import type { Status } from "#core/domain/status.ts";
 
 /** Fixed for the life of an installation: changing it would move every key. */
@@ -24,6 +23,13 @@ export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";
 
 export const EVENT_LOGS = numbers.map((n) => `{e${n}}:log`);
 export const CHANGE_LOGS = numbers.map((n) => `{k${n}}:changes`);
+/** Webhook attempts on their way to ClickHouse. */
+export const ATTEMPT_LOGS = numbers.map((n) => `{k${n}}:attempts`);
+
+/** Hash beside a log of attempts: how many were `logged`, `taken` over and `dropped` at the mark, so far. */
+export function attemptCountsKey(logKey: string): string {
+  return `${logKey}:n`;
+}
 
 /** Stream beside a log: entries that a group could not process. */
 export function deadLetterKey(logKey: string): string {
@@ -45,6 +51,10 @@ export const eventKeys = (n: number) => ({
   ledger: `{e${n}}:ledger`,
   /** Bucket number follows the prefix. */
   seenPrefix: (generation: number) => `{e${n}}:seen:${generation}:`,
+  /** Set of hours since 1970 that have counts. */
+  countedHours: `{e${n}}:counts`,
+  /** Hash: `courier outcome rule` as JSON -> events of the hour. */
+  counts: (hour: number) => `{e${n}}:counts:${hour}`,
 });
 
 /** Hash of a reference partition: day (since 1970) -> events set aside on it and not yet applied. */
@@ -56,18 +66,24 @@ export interface Reference {
   readonly parkedKey: string;
 }
 
-/** A reference is a tracking number of a courier, or an externalId under a sender account of a courier. */
-function reference(parts: readonly string[]): Reference {
-  // Lengths keep the parts apart whatever they contain: JSON texts may hold any character, NUL included.
-  const told = parts.map((part) => `${part.length}:${part}`).join("");
-  const digest = createHash("sha256").update(told).digest();
+/** Hashing is synchronous: one place for its result serves all. */
+const digest = Buffer.alloc(32);
+
+/**
+ * A reference is a tracking number of a courier, or an externalId under a sender account of a courier.
+ * @param told lengths keep the parts apart whatever they contain: JSON texts may hold any character, NUL included
+ */
+function reference(told: string): Reference {
+  Bun.SHA256.hash(told, digest);
   const partition = digest.readUInt8(0) % PARTITIONS;
   const name = digest.toString("base64url", 1, 16);
   return { partition, key: `{t${partition}}:r:${name}`, parkedKey: `{t${partition}}:p:${name}` };
 }
 
+const part = (text: string) => `${text.length}:${text}`;
+
 export function trackingReference(courier: string, trackingNumber: string): Reference {
-  return reference(["number", courier, trackingNumber]);
+  return reference(`6:number${part(courier)}${part(trackingNumber)}`);
 }
 
 export function externalReference(
@@ -75,7 +91,7 @@ export function externalReference(
   senderAccount: string,
   externalId: string,
 ): Reference {
-  return reference(["external", courier, senderAccount, externalId]);
+  return reference(`8:external${part(courier)}${part(senderAccount)}${part(externalId)}`);
 }
 
 /** All data of a company lives in one partition. */
@@ -209,13 +225,6 @@ export function unmappedName(courier: string, code: string): string {
 }
 
 /** What became of couriers' events, until analytics has taken it over; one tag, since a message adds to it once. */
-export const courierCountKeys = {
-  /** Set of hours since 1970 that have counts. */
-  hours: "{counts}:hours",
-  /** Hash: `courier outcome rule` as JSON -> events. */
-  hour: (hour: number) => `{counts}:${hour}`,
-};
-
 /** Counter that moves when deliveries have been queued: what idle senders look at instead of every partition. */
 export const WEBHOOK_BELL_KEY = "waybill:webhook-bell";
 /** List: test events asked for by the panel, on their way to whoever sends. */
@@ -253,7 +262,7 @@ export const webhookKeys = (n: number) => {
     firstRing: `${tag}:dring:first`,
     /** Sorted set: endpoints with retries, by the earliest due time. */
     retryRing: `${tag}:dring:retry`,
-    /** Sorted set: `endpoint delivery` under way, by the end of its lease (Redis clock, milliseconds). */
+    /** Sorted set: `endpoint delivery lease` under way, by the end of its lease (Redis clock, milliseconds). */
     leases: `${tag}:dleases`,
     /** Hash: endpoint -> deliveries under way. */
     inFlight: `${tag}:dflight`,
@@ -263,6 +272,10 @@ export const webhookKeys = (n: number) => {
     failing: `${tag}:dfailing`,
     /** Set: failing endpoints whose first alert has gone out. */
     warned: `${tag}:dwarned`,
+    /** Stream: attempts for the analytics (`attempt-log.ts`). */
+    attemptLog: `${tag}:attempts`,
+    /** Hash. */
+    attemptCounts: attemptCountsKey(`${tag}:attempts`),
     /** Stream: alerts for the mailer. */
     alerts: `${tag}:alerts`,
     ledger: `${tag}:ledger`,

@@ -16,6 +16,7 @@ import type { Redis } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
 import { endpointPartition } from "./endpoints.ts";
 import {
+  ATTEMPT_LOGS,
   CHANGE_LOGS,
   companyKeys,
   deadLetterKey,
@@ -64,21 +65,6 @@ export interface Books extends Ledger {
 const REASONS = ["disabled", "unmapped", "trigger_not_met", "filtered"] as const;
 
 const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
-
-/** Events that take no id: answered UNKNOWN_TRACKING or INVALID. Nothing is written where there is none. */
-export async function countRefused(
-  redis: Redis,
-  courier: string,
-  unknown: number,
-  invalid: number,
-): Promise<void> {
-  if (unknown + invalid === 0) return;
-  const { ledger } = eventKeys(0);
-  const step = redis.multi().hIncrBy(ledger, `received:${courier}`, unknown + invalid);
-  if (unknown > 0) step.hIncrBy(ledger, `unknown:${courier}`, unknown);
-  if (invalid > 0) step.hIncrBy(ledger, `invalid:${courier}`, invalid);
-  await step.exec();
-}
 
 export async function readLedger(redis: Redis): Promise<Ledger> {
   const [events, companies] = await Promise.all([
@@ -178,7 +164,7 @@ export async function readQueueDepths(redis: Redis): Promise<QueueDepths> {
   const [eventLog, changeLog, deadLetters] = await Promise.all([
     lengths(EVENT_LOGS),
     lengths(CHANGE_LOGS),
-    lengths([...EVENT_LOGS, ...CHANGE_LOGS].map(deadLetterKey)),
+    lengths([...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS].map(deadLetterKey)),
   ]);
   return { eventLog, changeLog, deadLetters };
 }

@@ -24,8 +24,11 @@ export interface SeenPlace {
   readonly factKey: string;
 }
 
+/** Hashing is synchronous: one place for its result serves all. */
+const digest = Buffer.alloc(32);
+
 export function seenPlace(courier: string, eventId: string): SeenPlace {
-  const digest = Buffer.from(Bun.SHA256.hash(`${courier}\0${eventId}`).buffer);
+  Bun.SHA256.hash(`${courier}\0${eventId}`, digest);
   return {
     partition: digest.readUInt8(0) % PARTITIONS,
     bucketBits: digest.readUInt32BE(1),
@@ -74,6 +77,11 @@ export async function seenLayout(
   const layout = { generations };
   known.set(current, layout);
   return layout;
+}
+
+/** Numbers of a place's buckets, separated by blanks, current generation first. */
+export function bucketNumbers(layout: SeenLayout, { bucketBits }: SeenPlace): string {
+  return layout.generations.map(({ buckets }) => bucketBits % buckets).join(" ");
 }
 
 /** Bucket keys of a place, current generation first. */

@@ -15,8 +15,7 @@ import { ambiguousEvents, eventsNotSetAside, eventsReceived } from "#core/metric
 import { Problem } from "#core/problem.ts";
 import { watchChangeLog } from "#core/redis/change-log-watch.ts";
 import type { Courier } from "#core/redis/configuration.ts";
-import { countCourierEvents } from "#core/redis/courier-counts.ts";
-import { countRefused } from "#core/redis/ledger.ts";
+import { countRefused } from "#core/redis/courier-counts.ts";
 import { seenLayout } from "#core/redis/seen.ts";
 import type { Runtime } from "#core/runtime.ts";
 import {
@@ -54,7 +53,7 @@ export function eventRoutes(
   deps: Runtime & AuthenticateDeps,
   findPeer: (request: Request, server: Received["server"]) => Peer,
 ) {
-  const { redis, live, config, log } = deps;
+  const { redis, live, config, log, intake } = deps;
 
   async function layoutNow(nowMs: number) {
     return seenLayout(redis, nowMs, config.eventsPerDay);
@@ -66,10 +65,8 @@ export function eventRoutes(
     if (await changeLogIsFull()) throw logFull();
     const judgements = await judge(
       {
-        redis,
-        configuration: live.configuration(),
+        ...{ redis, intake, configuration: live.configuration() },
         layout: await layoutNow(receivedAtMs),
-        logHighWater: config.logHighWater,
         onAmbiguous: (count) => ambiguousEvents.inc({ courier: courier.code }, count),
         onNotSetAside: (count) => eventsNotSetAside.inc({ courier: courier.code }, count),
       },
@@ -79,12 +76,12 @@ export function eventRoutes(
     );
     const counts = countOutcomes(judgements);
     for (const outcome of OUTCOMES) {
-      eventsReceived.inc({ courier: courier.code, outcome }, counts[outcome]);
+      if (counts[outcome] > 0) {
+        eventsReceived.inc({ courier: courier.code, outcome }, counts[outcome]);
+      }
     }
-    await Promise.all([
-      countRefused(redis, courier.code, counts.UNKNOWN_TRACKING, counts.INVALID),
-      countCourierEvents(redis, courier.code, judgements, receivedAtMs),
-    ]);
+    const refused = judgements.filter(({ outcome }) => REFUSED.has(outcome));
+    await countRefused(redis, courier.code, refused, receivedAtMs);
     return judgements;
   };
 
@@ -110,13 +107,18 @@ export function eventRoutes(
     }
   }
 
+  // Elysia reads from the text of a handler what it takes: one that takes all has queries and cookies parsed for it.
   return new Elysia({ name: "events" })
-    .post("/v1/events", (received) => answer(received, judgeMessage, true), { parse: "none" })
-    .post("/v1/events/validate", (received) => answer(received, validateMessage, false), {
+    .post("/v1/events", ({ request, server }) => answer({ request, server }, judgeMessage, true), {
       parse: "none",
     })
-    .get("/v1/ping", async (received) => {
-      const { courier, rateHeaders } = await callerOf(received);
+    .post(
+      "/v1/events/validate",
+      ({ request, server }) => answer({ request, server }, validateMessage, false),
+      { parse: "none" },
+    )
+    .get("/v1/ping", async ({ request, server }) => {
+      const { courier, rateHeaders } = await callerOf({ request, server });
       const { code, environment } = courier;
       return Response.json(
         { courier: code, environment, schemaVersions: SCHEMA_VERSIONS },
@@ -158,6 +160,7 @@ function notAccepting(): Problem {
 }
 
 const OUTCOMES = ["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"] as const;
+const REFUSED: ReadonlySet<Outcome> = new Set(["UNKNOWN_TRACKING", "INVALID"]);
 
 function countOutcomes(judgements: readonly Judgement[]): Record<Outcome, number> {
   const counts = { ACCEPTED: 0, DUPLICATE: 0, UNKNOWN_TRACKING: 0, INVALID: 0 };

@@ -1,5 +1,6 @@
 /** Document 2: fields of an event and the outcome of each. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readLedger } from "#core/redis/ledger.ts";
 import { PARKED_PER_REFERENCE } from "#core/redis/parked.ts";
 import { bucketKeys, seenLayout, seenPlace } from "#core/redis/seen.ts";
 import type { Running } from "#core/runtime.ts";
@@ -215,6 +216,34 @@ describe("outcomes (document 2, States and transitions)", () => {
     const accepted = answers.reduce((sum, { body }) => sum + body.accepted, 0);
     const duplicate = answers.reduce((sum, { body }) => sum + body.duplicate, 0);
     expect([accepted, duplicate]).toEqual([50, 950]);
+  });
+
+  test("messages of two couriers that come together keep their outcomes, and each is counted as its own", async () => {
+    const before = await readLedger(runtime.redis);
+    const couriers = ["GLS_ITA", "BRT_ITA"] as const;
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => {
+        const courier = couriers[n % 2] ?? "GLS_ITA";
+        const trackingNumber = n % 4 < 2 ? "TN1" : "nobody's";
+        const to = { courier, token: courier === "GLS_ITA" ? "tok_gls_1" : "tok_brt_1" };
+        return push(url, [event({ trackingNumber })], to);
+      }),
+    );
+    const told = answers.map(({ body }) => body.results[0].outcome);
+    const expected = told.map((_, n) => (n % 4 === 0 ? "ACCEPTED" : "UNKNOWN_TRACKING"));
+    expect(told).toEqual(expected);
+    const after = await readLedger(runtime.redis);
+    const grown = (courier: string) => {
+      const of = (ledger: typeof after) => ledger.couriers.find((one) => one.courier === courier);
+      return [
+        (of(after)?.accepted ?? 0) - (of(before)?.accepted ?? 0),
+        (of(after)?.unknown ?? 0) - (of(before)?.unknown ?? 0),
+      ];
+    };
+    expect([grown("GLS_ITA"), grown("BRT_ITA")]).toEqual([
+      [10, 10],
+      [0, 20],
+    ]);
   });
 
   test("validate stores nothing, needs no known parcels and tells DUPLICATE of a known id", async () => {

@@ -27,6 +27,7 @@ beforeAll(async () => {
     { code: "LOCAL", tokens: ["tok_local"], allowedIps: ["127.0.0.0/8"] },
     { code: "CLOSED", tokens: ["tok_closed"], acceptingEvents: false },
     { code: "SLOW", tokens: ["tok_slow"], rateLimit: { perSecond: 1, burst: 3 } },
+    { code: "BURSTY", tokens: ["tok_bursty"], rateLimit: { perSecond: 0.001, burst: 5 } },
     { code: "TWO_TOKENS", tokens: ["tok_old", "tok_new"], rateLimit: roomy },
   );
   runtime = await openTestRuntime(setup);
@@ -243,6 +244,17 @@ describe("rate (document 2, Limits)", () => {
     const later = [await push(url, [event()], to), await push(url, [event()], to)];
     expect(later.map(({ status }) => status)).toEqual([200, 200]);
     expect((await push(url, [event()], to)).status).toBe(429);
+  });
+
+  test("of requests that come together the burst passes and tells 4 to 0 left, the others are 429", async () => {
+    const to = { token: "tok_bursty", courier: "BURSTY" };
+    const answers = await Promise.all(Array.from({ length: 12 }, () => push(url, [event()], to)));
+    const [passed, refused] = [200, 429].map((status) =>
+      answers.filter((answer) => answer.status === status),
+    );
+    const left = passed?.map(({ headers }) => Number(headers.get("x-ratelimit-remaining")));
+    expect(left?.sort()).toEqual([0, 1, 2, 3, 4]);
+    expect(refused?.length).toBe(7);
   });
 
   test("the rate headers stand on every response, also on errors", async () => {

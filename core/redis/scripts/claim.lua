@@ -3,48 +3,63 @@
 -- KEYS[1]  event log (stream)
 -- KEYS[2]  ledger (hash): `accepted:<courier>` grows by the claims, `duplicate:<courier>` by the known ids, and
 --          `received:<courier>` by both
--- KEYS[3…] for each event, g bucket keys (sets of integers), current generation first
+-- KEYS[3]  counts of the hour (hash)
+-- KEYS[4]  hours that have counts (set)
 -- ARGV[1]  high-water mark of the log, entries
 -- ARGV[2]  seconds a bucket of the current generation lives
--- ARGV[3]  g, the number of generations
--- ARGV[4]  courier code, '' for a mere question that the ledger does not count
--- ARGV[5…] for each event: the id as a 64-bit integer, and its log entry, or '' to look without claiming
+-- ARGV[3]  courier code, '' for a mere question that is not counted
+-- ARGV[4]  the hour
+-- ARGV[5]  the events, two lines each: `<bucket of each generation …> <id as a 64-bit integer>`, and the log entry, which
+--          is empty to look without claiming
+-- ARGV[6…] what the names of the buckets begin with, by generation, the current one first
 --
--- Reply: for each event 1 = claimed and appended, 0 = the id is known, 2 = not known (only looked at);
--- an empty list, and nothing done, when the log is over its mark.
-local log, ledger = KEYS[1], KEYS[2]
-if redis.call('XLEN', log) >= tonumber(ARGV[1]) then return {} end
-local ttl, generations, courier = ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local reply, claimed, known = {}, 0, 0
-local key = 3
-for at = 5, #ARGV, 2 do
-  local id, entry = ARGV[at], ARGV[at + 1]
-  local current = KEYS[key]
-  local seen = 0
-  for older = key + 1, key + generations - 1 do
-    if redis.call('SISMEMBER', KEYS[older], id) == 1 then seen = 1 break end
+-- Reply: one digit for each event: 1 = claimed and appended, 0 = the id is known, 2 = not known (only looked at);
+-- an empty text, and nothing done, when the log is over its mark.
+local log, ledger, counts, hours = unpack(KEYS)
+local call, find, sub = redis.call, string.find, string.sub
+if call('XLEN', log) >= tonumber(ARGV[1]) then return '' end
+local ttl, courier, hour, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local generations = #ARGV - 5
+local reply, claimed, known, buckets, at = {}, 0, 0, {}, 1
+while at <= #events do
+  for generation = 1, generations do
+    local stop = find(events, ' ', at, true)
+    buckets[generation] = ARGV[5 + generation] .. sub(events, at, stop - 1)
+    at = stop + 1
   end
-  if seen == 1 then
-    reply[#reply + 1] = 0
-    known = known + 1
-  elseif entry == '' then
-    local present = redis.call('SISMEMBER', current, id)
-    reply[#reply + 1] = present == 1 and 0 or 2
-    known = known + present
-  elseif redis.call('SADD', current, id) == 1 then
-    if redis.call('SCARD', current) == 1 then redis.call('EXPIRE', current, ttl) end
-    redis.call('XADD', log, '*', 'e', entry)
-    reply[#reply + 1] = 1
-    claimed = claimed + 1
+  local first = find(events, '\n', at, true)
+  local id = sub(events, at, first - 1)
+  local last = find(events, '\n', first + 1, true)
+  at = last + 1
+  local current, isKnown = buckets[1], false
+  for older = 2, generations do
+    if call('SISMEMBER', buckets[older], id) == 1 then isKnown = true break end
+  end
+  local outcome
+  if isKnown then
+    outcome = 0
+  elseif last == first + 1 then
+    outcome = call('SISMEMBER', current, id) == 1 and 0 or 2
   else
-    reply[#reply + 1] = 0
+    outcome = call('SADD', current, id)
+  end
+  if outcome == 1 then
+    if call('SCARD', current) == 1 then call('EXPIRE', current, ttl) end
+    call('XADD', log, '*', 'e', sub(events, first + 1, last - 1))
+    claimed = claimed + 1
+  elseif outcome == 0 then
     known = known + 1
   end
-  key = key + generations
+  reply[#reply + 1] = outcome
 end
 if courier ~= '' and claimed + known > 0 then
-  redis.call('HINCRBY', ledger, 'received:' .. courier, claimed + known)
-  if claimed > 0 then redis.call('HINCRBY', ledger, 'accepted:' .. courier, claimed) end
-  if known > 0 then redis.call('HINCRBY', ledger, 'duplicate:' .. courier, known) end
+  call('SADD', hours, hour)
+  call('HINCRBY', ledger, 'received:' .. courier, claimed + known)
+  for outcome, number in pairs({ACCEPTED = claimed, DUPLICATE = known}) do
+    if number > 0 then
+      call('HINCRBY', ledger, string.lower(outcome) .. ':' .. courier, number)
+      call('HINCRBY', counts, cjson.encode({courier, outcome, ''}), number)
+    end
+  end
 end
-return reply
+return table.concat(reply)

@@ -1,17 +1,18 @@
--- Takes one token from a bucket that refills steadily (document 2, "Limits": sustained rate and burst).
+-- Takes tokens from a bucket that refills steadily (document 2, "Limits": sustained rate and burst).
 --
 -- KEYS[1]  bucket (hash: tokens, at)
 -- ARGV[1]  the service clock, milliseconds
 -- ARGV[2]  tokens a second
 -- ARGV[3]  burst, the size of the bucket
+-- ARGV[4]  tokens asked for
 --
--- Reply: {1 when a token was taken else 0, whole tokens left, milliseconds until the next token}
-local now, rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+-- Reply: {tokens taken, whole tokens left, milliseconds until the next token}
+local now, rate, burst, asked = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'at')
 local tokens, at = tonumber(bucket[1]) or burst, tonumber(bucket[2]) or now
 tokens = math.min(burst, tokens + math.max(0, now - at) * rate / 1000)
-local taken = 0
-if tokens >= 1 then taken, tokens = 1, tokens - 1 end
+local taken = math.min(asked, math.floor(tokens))
+tokens = tokens - taken
 redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', math.max(at, now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(burst / rate * 1000) + 1000)
 return {taken, math.floor(tokens), tokens >= 1 and 0 or math.ceil((1 - tokens) / rate * 1000)}

@@ -1,0 +1,67 @@
+/**
+ * Group commit: what is asked for while calls are under way goes with the next one. Who comes alone waits for nobody; under
+ * load one call serves many, so that a round trip, a script and an fsync are shared by messages of a single event too.
+ */
+
+export interface CombineLimits {
+  /** Calls at one time; with two the store has work while an answer is on its way. */
+  readonly callsUnderWay: number;
+  /** Together in one call at most, by `sizeOf`; one that is larger goes alone. */
+  readonly sizePerCall: number;
+}
+
+interface Waiting<Ask, Answer> {
+  readonly ask: Ask;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * @param call answers in the order of the asks; what it throws is thrown to each of them
+ * @param sizeOf what an ask adds to a call
+ * @returns asks one; those who wait are as many as the callers under way, whom the server bounds
+ */
+export function combine<Ask, Answer>(
+  call: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
+  { callsUnderWay, sizePerCall }: CombineLimits,
+  sizeOf: (ask: Ask) => number = () => 1,
+): (ask: Ask) => Promise<Answer> {
+  const waiting: Waiting<Ask, Answer>[] = [];
+  let underWay = 0;
+
+  function startCalls(): void {
+    while (underWay < callsUnderWay && waiting.length > 0) {
+      underWay += 1;
+      void settle(waiting.splice(0, fitting()));
+    }
+  }
+
+  function fitting(): number {
+    let size = 0;
+    const end = waiting.findIndex(({ ask }) => {
+      size += sizeOf(ask);
+      return size > sizePerCall;
+    });
+    return end === -1 ? waiting.length : Math.max(1, end);
+  }
+
+  async function settle(batch: readonly Waiting<Ask, Answer>[]): Promise<void> {
+    try {
+      const answers = await call(batch.map(({ ask }) => ask));
+      batch.forEach(({ resolve }, at) => {
+        resolve(answers[at] as Answer);
+      });
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+    underWay -= 1;
+    startCalls();
+  }
+
+  return (ask) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    waiting.push({ ask, resolve, reject });
+    startCalls();
+    return promise;
+  };
+}

@@ -1,0 +1,91 @@
+/** The store's side of ingest: messages that come together share their round trips (`combine.ts`). */
+import { combine } from "#core/combine.ts";
+import type { Candidate } from "#core/domain/match-reference.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Configuration } from "#core/redis/configuration.ts";
+import { type RateAsk, type RateVerdict, takeCourierRates } from "#core/redis/courier-rate.ts";
+import { type Claim, type ClaimOutcome, claimEvents } from "#core/redis/event-log.ts";
+import type { Reference } from "#core/redis/keys.ts";
+import type { Live } from "#core/redis/live.ts";
+import { resolveReferences } from "#core/redis/references.ts";
+import type { SeenLayout } from "#core/redis/seen.ts";
+
+export interface Admission {
+  /** As of the moment at which the rate was taken. */
+  readonly configuration: Configuration;
+  readonly rate: RateVerdict;
+}
+
+export interface MessageClaims {
+  readonly courier: string;
+  readonly layout: SeenLayout;
+  readonly nowMs: number;
+  readonly claims: readonly Claim[];
+}
+
+export interface Intake {
+  /** Takes a request from a rate and brings the configuration up to date. */
+  readonly admit: (ask: RateAsk) => Promise<Admission>;
+  /** Candidates of references, by key; shared with other messages and not to be changed. */
+  readonly resolve: (references: readonly Reference[]) => Promise<Map<string, Candidate[]>>;
+  /** Outcomes in the order of the claims. */
+  readonly claim: (message: MessageClaims) => Promise<ClaimOutcome[]>;
+}
+
+/** Requests, references or events of one call. */
+const SIZE_PER_CALL = 1_000;
+const LIMITS = { callsUnderWay: 1, sizePerCall: SIZE_PER_CALL } as const;
+
+export function openIntake(redis: Redis, live: Live, highWater: number): Intake {
+  return {
+    admit: combine(async (asks: readonly RateAsk[]) => {
+      const [configuration, rates] = await Promise.all([
+        live.refresh(),
+        takeCourierRates(redis, asks, live.now()),
+      ]);
+      return rates.map((rate) => ({ configuration, rate }));
+    }, LIMITS),
+    resolve: combine(
+      async (asks: readonly (readonly Reference[])[]) => {
+        const candidates = await resolveReferences(redis, asks.flat());
+        return asks.map(() => candidates);
+      },
+      LIMITS,
+      ({ length }) => length,
+    ),
+    claim: combine(
+      (messages: readonly MessageClaims[]) => claimAll(redis, messages, highWater),
+      LIMITS,
+      ({ claims }) => claims.length,
+    ),
+  };
+}
+
+/** One claim for each courier and layout: a call of a script counts for one courier. */
+async function claimAll(
+  redis: Redis,
+  messages: readonly MessageClaims[],
+  highWater: number,
+): Promise<ClaimOutcome[][]> {
+  const outcomes: ClaimOutcome[][] = messages.map(() => []);
+  const alike = Map.groupBy(
+    messages.keys(),
+    (at) => `${messages[at]?.courier} ${messages[at]?.layout.generations[0]?.number}`,
+  );
+  await Promise.all(
+    [...alike.values()].map(async (places) => {
+      const own = places.flatMap((at) => messages[at] ?? []);
+      const [first] = own;
+      if (!first) return;
+      const claims = own.flatMap((message) => message.claims);
+      const all = await claimEvents(redis, { ...first, highWater }, claims);
+      let from = 0;
+      for (const at of places) {
+        const end = from + (messages[at]?.claims.length ?? 0);
+        outcomes[at] = all.slice(from, end);
+        from = end;
+      }
+    }),
+  );
+  return outcomes;
+}

@@ -1,0 +1,55 @@
+/** Group commit: who comes while calls are under way shares the next one, in order, and learns of its own outcome only. */
+import { expect, test } from "bun:test";
+import { combine } from "#core/combine.ts";
+
+/** A store that answers when it is told to. */
+function slowStore() {
+  const calls: { asks: readonly number[]; answer: () => void; fail: (error: Error) => void }[] = [];
+  const call = (asks: readonly number[]) =>
+    new Promise<string[]>((resolve, reject) => {
+      const answer = () => resolve(asks.map((ask) => `answer to ${ask}`));
+      calls.push({ asks, answer, fail: reject });
+    });
+  return { calls, call };
+}
+
+test("who comes alone is called for at once, and those who come meanwhile share the next call", async () => {
+  const { calls, call } = slowStore();
+  const ask = combine(call, { callsUnderWay: 1, sizePerCall: 100 });
+  const answers = [1, 2, 3].map(ask);
+  expect(calls.map(({ asks }) => asks)).toEqual([[1]]);
+  calls[0]?.answer();
+  expect(await answers[0]).toBe("answer to 1");
+  expect(calls[1]?.asks).toEqual([2, 3]);
+  calls[1]?.answer();
+  expect(await Promise.all(answers)).toEqual(["answer to 1", "answer to 2", "answer to 3"]);
+});
+
+test("as many calls as allowed are under way, and no more", () => {
+  const { calls, call } = slowStore();
+  const ask = combine(call, { callsUnderWay: 2, sizePerCall: 100 });
+  for (const n of [1, 2, 3, 4]) void ask(n);
+  expect(calls.map(({ asks }) => asks)).toEqual([[1], [2]]);
+});
+
+test("a call takes as many as fit: N together, N + 1 in two, and one that is larger alone", async () => {
+  const { calls, call } = slowStore();
+  const ask = combine(call, { callsUnderWay: 1, sizePerCall: 10 }, (size) => size);
+  for (const size of [1, 4, 6, 1, 11, 2]) void ask(size);
+  for (let at = 0; at < 4; at += 1) {
+    calls[at]?.answer();
+    await Bun.sleep(0);
+  }
+  expect(calls.map(({ asks }) => asks)).toEqual([[1], [4, 6], [1], [11], [2]]);
+});
+
+test("a call that fails fails for its own callers, and the next one is made", async () => {
+  const { calls, call } = slowStore();
+  const ask = combine(call, { callsUnderWay: 1, sizePerCall: 100 });
+  const first = ask(1);
+  const second = ask(2);
+  calls[0]?.fail(new Error("away"));
+  expect(await first.catch((error: Error) => error.message)).toBe("away");
+  calls[1]?.answer();
+  expect(await second).toBe("answer to 2");
+});
