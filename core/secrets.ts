@@ -6,8 +6,8 @@ import type { Config } from "./config.ts";
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-/** Opened secrets that a process keeps; at the limit it opens them anew. */
-const OPENED_LIMIT = 10_000;
+/** Results that a process keeps of each kind; at the limit it begins anew. */
+const REMEMBERED_TEXTS = 10_000;
 
 /** SHA-256 in hex: keys and tokens are random or at least secret, so a plain hash finds them and hides them. */
 export function hashToken(token: string): string {
@@ -31,8 +31,6 @@ export interface Vault {
 export function createVault(key: string): Vault {
   const keyBytes = createHash("sha256").update(`waybill vault ${key}`).digest();
   const macKey = createHash("sha256").update(`waybill mac ${key}`).digest();
-  /** Signing needs the same few secrets with every message. */
-  const opened = new Map<string, string>();
   return {
     seal(secret) {
       const iv = randomBytes(IV_BYTES);
@@ -40,19 +38,27 @@ export function createVault(key: string): Vault {
       const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
       return Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64url");
     },
-    open(sealed) {
-      const known = opened.get(sealed);
-      if (known !== undefined) return known;
+    open: remember((sealed) => {
       const bytes = Buffer.from(sealed, "base64url");
       const decipher = createDecipheriv("aes-256-gcm", keyBytes, bytes.subarray(0, IV_BYTES));
       decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
       const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
-      const secret = Buffer.concat([text, decipher.final()]).toString("utf8");
-      if (opened.size >= OPENED_LIMIT) opened.clear();
-      opened.set(sealed, secret);
-      return secret;
-    },
-    mac: (text) => createHmac("sha256", macKey).update(text).digest("hex").slice(0, 16),
+      return Buffer.concat([text, decipher.final()]).toString("utf8");
+    }),
+    mac: remember((text) => createHmac("sha256", macKey).update(text).digest("hex").slice(0, 16)),
+  };
+}
+
+/** The same few texts are asked for with every message and every row. */
+function remember(compute: (text: string) => string): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    const before = known.get(text);
+    if (before !== undefined) return before;
+    const result = compute(text);
+    if (known.size >= REMEMBERED_TEXTS) known.clear();
+    known.set(text, result);
+    return result;
   };
 }
 

@@ -2,6 +2,9 @@
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/log.ts";
+import { answerTracing } from "./tracing.ts";
+
+answerTracing();
 
 export type Redis = ReturnType<typeof newClient>;
 
@@ -12,8 +15,11 @@ function newClient(address: string) {
     : createClient({ ...COMMON, url: address });
 }
 
-/** Without the offline queue a command fails at once while Redis is away: callers answer 503 instead of hanging. */
-const COMMON = { disableOfflineQueue: true } as const;
+/**
+ * Without the offline queue a command fails at once while Redis is away: callers answer 503 instead of hanging. So none
+ * waits to be written, which is all that the client's timeout looks after, at the price of an `AbortSignal` a command.
+ */
+const COMMON = { disableOfflineQueue: true, commandOptions: { timeout: 0 } } as const;
 
 /** @throws when the first connection cannot be made; later interruptions heal by themselves. */
 export async function connectRedis(address: string, log: Log, waitReplicas = 0): Promise<Redis> {
@@ -44,8 +50,10 @@ export async function connectCluster(
   logInterruptions(client, log);
   await connectInTime(client);
   if (waitReplicas > 0) {
-    const send = (key: string, ...wait: string[]) => cluster.sendCommand(key, false, wait);
-    waits.set(client, (key) => waitOn(waitReplicas, (...wait) => send(key, ...wait))(key));
+    // As a command of its own the client would send it to every master: one that is away would hold up all the others.
+    const send = (key: string, wait: string[]) =>
+      cluster.multi().addCommand(key, false, wait).execAsPipeline();
+    waits.set(client, (key) => waitOn(waitReplicas, (...wait) => send(key, wait))(key));
   }
   return client;
 }
@@ -106,7 +114,7 @@ function logInterruptions(client: Pick<Redis, "on">, log: Log): void {
 export function isStoreAway(error: unknown): boolean {
   return (
     error instanceof Error &&
-    /ClientOffline|ClientClosed|SocketClosed|DisconnectsClient|ConnectionTimeout|SocketTimeout|ECONN|LOADING|MISCONF|CLUSTERDOWN|MASTERDOWN|READONLY|MOVED|TRYAGAIN|NOREPLICAS/.test(
+    /ClientOffline|ClientClosed|SocketClosed|DisconnectsClient|ConnectionTimeout|SocketTimeout|ECONN|LOADING|MISCONF|CLUSTERDOWN|MASTERDOWN|READONLY|MOVED|TRYAGAIN|NOREPLICAS|UNBLOCKED|WAIT cannot be used/.test(
       `${error.constructor.name} ${error.message}`,
     )
   );
@@ -136,7 +144,9 @@ export async function run<Reply>(
   const options = { keys, arguments: args };
   const wait = waits.get(redis);
   const durable = async (reply: Promise<unknown>) => {
-    const [value] = await Promise.all([reply, wait?.(keys[0] ?? "")]);
+    const value = await reply;
+    // Only now: a redirected script has been written on another connection than the one it was sent on first.
+    await wait?.(keys[0] ?? "");
     return value as Reply;
   };
   try {
