@@ -9,16 +9,12 @@
  * | redelivered in another cut       | the same rows again: per shipment and fact the highest version counts       |
  * | a row is refused                 | halves are inserted until the row stands alone; its entry fails by itself   |
  */
-import { createHash } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { benchmarkRows } from "#core/metrics.ts";
 import { decodeChangeEntry } from "#core/redis/change-log.ts";
 import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
+import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
 import { type DeliveryRow, deliveryRow, type EventTableRow, eventTableRow } from "./rows.ts";
-
-/** One insert of 10,000 rows takes some 70 ms and stalls the event loop up to 22 ms; more gains nothing. */
-const ROWS_PER_INSERT = 10_000;
 
 export interface BenchmarkDeps {
   /** @throws while ClickHouse is away */
@@ -29,15 +25,10 @@ export interface BenchmarkDeps {
   readonly mac: (text: string) => string;
 }
 
-interface Pending {
-  readonly entry: Entry;
-  readonly row: DeliveryRow | EventTableRow;
-}
-
 /** What one read of the log brings to each table. */
 interface Batches {
-  readonly deliveries: Pending[];
-  readonly events: Pending[];
+  readonly deliveries: Pending<DeliveryRow>[];
+  readonly events: Pending<EventTableRow>[];
 }
 
 export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Handler {
@@ -47,11 +38,7 @@ export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Ha
     try {
       const client = await clickhouse();
       for (const table of ["deliveries", "events"] as const) {
-        const pending = batches[table];
-        for (let from = 0; from < pending.length; from += ROWS_PER_INSERT) {
-          const batch = pending.slice(from, from + ROWS_PER_INSERT);
-          failures.push(...(await insertBatch(client, table, batch)));
-        }
+        failures.push(...(await insertRows(client, table, batches[table])));
       }
     } catch (error) {
       if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();
@@ -61,11 +48,6 @@ export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Ha
   };
 }
 
-/** A delivery whose row is well is written although another row of its entry is not, and again when that is tried again. */
-function oncePerEntry(failures: readonly Failure[]): readonly Failure[] {
-  return [...new Map(failures.map((failure) => [failure.entry, failure])).values()];
-}
-
 function rowsOf(entries: readonly Entry[], mac: BenchmarkDeps["mac"]) {
   const batches: Batches = { deliveries: [], events: [] };
   const failures: Failure[] = [];
@@ -73,14 +55,15 @@ function rowsOf(entries: readonly Entry[], mac: BenchmarkDeps["mac"]) {
     try {
       const decoded = decodeChangeEntry(entry.fields);
       if (decoded.type === "created") continue;
-      const { shipmentId, change } = decoded;
+      const { shipmentId, change, readRows } = decoded;
+      const { lane, events: facts = [] } = readRows();
       const owner = {
         shipment_id: shipmentId,
         company: mac(`company ${change.companyId}`),
         channel: mac(`channel ${change.channelId}`),
       };
-      const events = (change.events ?? []).map((event) => eventTableRow(owner, event));
-      const delivery = change.lane && deliveryRow(owner, change.lane);
+      const events = facts.map((event) => eventTableRow(owner, event));
+      const delivery = lane && deliveryRow(owner, lane);
       batches.events.push(...events.map((row) => ({ entry, row })));
       if (delivery) batches.deliveries.push({ entry, row: delivery });
     } catch (error) {
@@ -88,59 +71,4 @@ function rowsOf(entries: readonly Entry[], mac: BenchmarkDeps["mac"]) {
     }
   }
   return { batches, failures };
-}
-
-async function insertBatch(
-  client: ClickHouseClient,
-  table: keyof Batches,
-  batch: readonly Pending[],
-): Promise<readonly Failure[]> {
-  try {
-    await client.insert({
-      table,
-      values: batch.map(({ row }) => row),
-      format: "JSONEachRow",
-      clickhouse_settings: { insert_deduplication_token: batchName(batch) },
-    });
-    benchmarkRows.inc(batch.length);
-    return [];
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    const [only] = batch;
-    if (batch.length === 1 && only) return [{ entry: only.entry, reason: error.message }];
-    const middle = Math.ceil(batch.length / 2);
-    const first = await insertBatch(client, table, batch.slice(0, middle));
-    return [...first, ...(await insertBatch(client, table, batch.slice(middle)))];
-  }
-}
-
-/** First and last stream id, and a digest of all, so that another cut between the same two has another name. */
-function batchName(batch: readonly Pending[]): string {
-  const names = batch.map(({ entry: { key, id } }) => `${key} ${id}`);
-  const digest = createHash("sha256").update(names.join("\n")).digest("base64url");
-  return `${names[0]} - ${names.at(-1)} ${digest}`;
-}
-
-/** Faults of a row itself. Whatever is not on this list is the store's trouble and waits for its end. */
-const REFUSALS: ReadonlySet<string> = new Set([
-  "ARGUMENT_OUT_OF_BOUND",
-  "CANNOT_CONVERT_TYPE",
-  "CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN",
-  "CANNOT_PARSE_BOOL",
-  "CANNOT_PARSE_DATE",
-  "CANNOT_PARSE_DATETIME",
-  "CANNOT_PARSE_ESCAPE_SEQUENCE",
-  "CANNOT_PARSE_INPUT_ASSERTION_FAILED",
-  "CANNOT_PARSE_NUMBER",
-  "CANNOT_PARSE_QUOTED_STRING",
-  "CANNOT_PARSE_TEXT",
-  "INCORRECT_DATA",
-  "TOO_LARGE_STRING_SIZE",
-  "TYPE_MISMATCH",
-  "VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE",
-  "VIOLATED_CONSTRAINT",
-]);
-
-function isRefusal(error: unknown): error is Error {
-  return REFUSALS.has(clickhouseErrorType(error) ?? "");
 }

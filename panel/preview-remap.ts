@@ -51,7 +51,8 @@ export async function previewRemap(
     if (examined >= EXAMINED_LIMIT) return { examined, complete: false, ...tally.result() };
     examined += ids.length;
     for (const remapping of await readRemappings(redis, scope, catalogue, ids)) {
-      tally.add(remapping, refold(remapping.from.state, remapping.facts));
+      const { from, facts } = remapping;
+      tally.add(remapping, refold(from.state, facts, from.base));
     }
   }
   return { examined, complete: true, ...tally.result() };

@@ -1,7 +1,13 @@
 /** Commits of carrier facts: what is written for a shipment, and what the change log tells of it. */
 import { type EventRow, eventRow } from "#core/domain/event-row.ts";
 import type { Fact } from "#core/domain/fact.ts";
-import { type Folded, foldAll, type ShipmentState, type StateChange } from "#core/domain/fold.ts";
+import {
+  type FoldedFact,
+  foldAll,
+  type ShipmentState,
+  type StateChange,
+} from "#core/domain/fold.ts";
+import { HISTORY_LIMIT, makeRoom } from "#core/domain/history-limit.ts";
 import { laneRow } from "#core/domain/lane.ts";
 import { refold } from "#core/domain/refold.ts";
 import { type Change, describeChange } from "#core/redis/change-log.ts";
@@ -11,7 +17,7 @@ import type { Commit, HotShipment } from "#core/redis/shipments.ts";
 export function addFacts(
   from: HotShipment,
   state: ShipmentState,
-  folded: readonly Folded[],
+  folded: readonly FoldedFact[],
   released: number,
 ): Commit {
   const facts = folded.map(({ change }) => change.fact);
@@ -38,9 +44,9 @@ export function replaceHistory(
   facts: readonly Fact[],
   added: readonly Fact[] = [],
 ): Commit {
-  const base = refold(from.state, facts);
-  const { state, folded } = foldAll(base.state, added);
-  const told = [...(base.change ? [base.change] : []), ...folded.map(({ change }) => change)];
+  const anew = refold(from.state, facts, from.base);
+  const { state, folded } = foldAll(anew.state, added);
+  const told = [...(anew.change ? [anew.change] : []), ...folded.map(({ change }) => change)];
   const all = [...facts, ...folded.map(({ change }) => change.fact)];
   const known = new Set(history);
   const fresh = all.filter((fact) => !known.has(fact));
@@ -53,7 +59,7 @@ export function replaceHistory(
           told.map((change) => changeOf(from, change)),
           rows,
         )
-      : correction(from, state, base.decisive, rows);
+      : correction(from, state, anew.decisive, rows);
   return {
     from,
     state,
@@ -64,7 +70,21 @@ export function replaceHistory(
   };
 }
 
-function changesOf(from: HotShipment, folded: readonly Folded[]): Change[] {
+/** The commit with a history that keeps its limit, and in the base what leaves it. */
+export function withRoom(commit: Commit, history: readonly Fact[]): Commit {
+  const { from, facts, replaced, state } = commit;
+  const all = replaced === undefined ? [...history, ...facts] : facts;
+  if (all.length <= HISTORY_LIMIT) return commit;
+  const { kept, base } = makeRoom(all, from.base);
+  const keys = kept.map(({ key }) => key).sort();
+  return {
+    ...commit,
+    state: { ...state, keys, dropped: base.dropped },
+    ...{ facts: kept, replaced: history, base },
+  };
+}
+
+function changesOf(from: HotShipment, folded: readonly FoldedFact[]): Change[] {
   return folded.map(({ change }) => changeOf(from, change));
 }
 

@@ -9,11 +9,11 @@ import { trackHandler } from "#processors/track.ts";
 import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
 /** Entries read per partition at once: a batch is at most 16 times as many. */
-const BATCH = 100;
+export const EVENTS_AT_ONCE = 100;
 
 export async function startProcessors(runtime: Runtime): Promise<Running> {
   const { redis, live, log, config } = runtime;
-  const common = { redis, log, batch: BATCH };
+  const common = { redis, log, batch: EVENTS_AT_ONCE };
   const track = startConsumer({
     ...common,
     source: "event",

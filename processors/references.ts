@@ -1,5 +1,5 @@
 /** Repeats the registration of created shipments, so that a crash cannot leave one that no carrier event finds. */
-import { decodeChangeEntry } from "#core/redis/change-log.ts";
+import { decodeChangeEntry, isChange } from "#core/redis/change-log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Failure, Handler } from "#core/redis/consumer.ts";
 import type { Live } from "#core/redis/live.ts";
@@ -17,8 +17,8 @@ export function referencesHandler({ redis, live }: ReferencesDeps): Handler {
     const created: number[] = [];
     for (const entry of entries) {
       try {
-        const { type, shipmentId } = decodeChangeEntry(entry.fields);
-        if (type === "created") created.push(shipmentId);
+        if (isChange(entry.fields)) continue;
+        created.push(decodeChangeEntry(entry.fields).shipmentId);
       } catch (error) {
         failures.push({ entry, reason: (error as Error).message });
       }

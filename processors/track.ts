@@ -1,6 +1,7 @@
 /** From the event log to shipment state: map, fold, commit. Correct under any order, repetition and crash. */
 import type { Fact } from "#core/domain/fact.ts";
 import { foldAll } from "#core/domain/fold.ts";
+import { HISTORY_LIMIT } from "#core/domain/history-limit.ts";
 import { mapStatus } from "#core/domain/map-status.ts";
 import { agrees } from "#core/domain/match-reference.ts";
 import { instantOf } from "#core/domain/rome-time.ts";
@@ -9,7 +10,7 @@ import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
 import { decodeLoggedEvent, type LoggedEvent, rememberEvents } from "#core/redis/event-log.ts";
-import { type Reference, trackingReference } from "#core/redis/keys.ts";
+import { type Reference, shipmentPartition, trackingReference } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
 import { dropParked, type ParkedEvent, readParked } from "#core/redis/parked.ts";
 import { referencesOf, registerReferences } from "#core/redis/references.ts";
@@ -18,11 +19,12 @@ import {
   type Commit,
   commitShipments,
   type HotShipment,
-  readHistory,
+  readHistories,
   readHotShipments,
+  SHIPMENTS_PER_CALL,
   takeNumbers,
 } from "#core/redis/shipments.ts";
-import { addFacts, replaceHistory } from "#processors/commits.ts";
+import { addFacts, replaceHistory, withRoom } from "#processors/commits.ts";
 
 export interface TrackDeps {
   readonly redis: Redis;
@@ -42,10 +44,22 @@ interface Released {
   readonly references: readonly Reference[];
 }
 
+/** A shipment and all that has to be known to fold its events in. */
+interface Gathered {
+  readonly shipment: HotShipment;
+  readonly events: readonly LoggedEvent[];
+  readonly released: Released | null;
+  /** Empty where it is not needed. */
+  readonly history: readonly Fact[];
+}
+
 interface Plan {
   readonly commit: Commit | null;
   readonly released: Released | null;
 }
+
+/** Arrivals by shipment. */
+type Arrivals = ReadonlyMap<number, readonly Arrival[]>;
 
 /** Rounds of reading and committing again when another process got ahead. */
 const ROUNDS = 10;
@@ -61,16 +75,14 @@ export function trackHandler(deps: TrackDeps): Handler {
         failures.push({ entry, reason: `unreadable: ${error}` });
       }
     }
-    let open = Map.groupBy(arrivals, ({ logged }) => logged.shipmentId);
+    let open: Arrivals = Map.groupBy(arrivals, ({ logged }) => logged.shipmentId);
     for (let round = 1; open.size > 0 && round <= ROUNDS; round += 1) {
-      const configuration = await deps.live.refresh();
-      const shipments = await readHotShipments(deps.redis, [...open.keys()]);
-      for (const [id, missing] of open) {
-        if (shipments.has(id)) continue;
-        failures.push(...missing.map(({ entry }) => ({ entry, reason: `no shipment ${id}` })));
-        open.delete(id);
+      const { conflicts, missing } = await applyAll(deps, open);
+      for (const id of missing) {
+        const reason = `no shipment ${id}`;
+        failures.push(...(open.get(id) ?? []).map(({ entry }) => ({ entry, reason })));
       }
-      open = await applyAll(deps, configuration, shipments, open);
+      open = new Map(conflicts.map((id) => [id, open.get(id) ?? []]));
     }
     for (const late of [...open.values()].flat()) {
       failures.push({ entry: late.entry, reason: "the shipment kept changing" });
@@ -79,45 +91,117 @@ export function trackHandler(deps: TrackDeps): Handler {
   };
 }
 
-/** @returns the arrivals of shipments that another process has changed meanwhile */
-async function applyAll(
+interface Applied {
+  /** Shipments that another process has changed meanwhile. */
+  readonly conflicts: readonly number[];
+  readonly missing: readonly number[];
+}
+
+/**
+ * Works call by call: while Redis writes the shipments of one call, those of the next are folded and packed. All reads are
+ * asked for at the start, so that none waits behind a commit.
+ */
+async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
+  const configuration = deps.live.refresh();
+  const calls = [...Map.groupBy(open.keys(), shipmentPartition).values()].flatMap(inCalls);
+  const gathering = calls.map((ids) => gather(deps, configuration, ids, open));
+  // Whichever fails, the batch ends when nothing of it is under way any more.
+  const settled = Promise.allSettled(gathering);
+  const committing: Promise<number[]>[] = [];
+  const missing: number[] = [];
+  try {
+    for (const [at, reading] of gathering.entries()) {
+      const shipments = await reading;
+      const found = new Set(shipments.map(({ shipment }) => shipment.id));
+      missing.push(...(calls[at] ?? []).filter((id) => !found.has(id)));
+      const commit = apply(deps, await configuration, shipments);
+      // Its failure is heard at the end, after the others.
+      commit.catch(() => {});
+      committing.push(commit);
+      await turn();
+    }
+  } finally {
+    await Promise.allSettled([settled, ...committing]);
+  }
+  return { conflicts: (await Promise.all(committing)).flat(), missing };
+}
+
+function inCalls(ids: readonly number[]): number[][] {
+  const count = Math.ceil(ids.length / SHIPMENTS_PER_CALL);
+  return Array.from({ length: count }, (_, at) =>
+    ids.slice(at * SHIPMENTS_PER_CALL, (at + 1) * SHIPMENTS_PER_CALL),
+  );
+}
+
+/** Lets go out what has been written to sockets. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** @returns ids of shipments that another process has changed meanwhile */
+async function apply(
   deps: TrackDeps,
   configuration: Configuration,
-  shipments: ReadonlyMap<number, HotShipment>,
-  open: ReadonlyMap<number, Arrival[]>,
-): Promise<Map<number, Arrival[]>> {
+  shipments: readonly Gathered[],
+): Promise<number[]> {
   const { redis, live } = deps;
   const nowMs = live.now();
-  const plans = await Promise.all(
-    [...shipments.values()].map((shipment) => {
-      const events = (open.get(shipment.id) ?? []).map(({ logged }) => logged);
-      return plan(redis, configuration, shipment, events, nowMs);
-    }),
-  );
+  const plans = shipments.map((one) => plan(configuration, one));
   const commits = plans.flatMap(({ commit }) => (commit ? [commit] : []));
   await registerAliases(redis, commits);
   const outcomes = await commitShipments(redis, commits, nowMs, configuration.version);
-  const conflicts = new Map<number, Arrival[]>();
-  commits.forEach(({ from, facts, replaced }, at) => {
-    if (outcomes[at] !== "committed") conflicts.set(from.id, open.get(from.id) ?? []);
-    else factsApplied.inc(facts.length - (replaced?.length ?? 0));
+  const conflicts = new Set<number>();
+  let applied = 0;
+  commits.forEach(({ from, counts }, at) => {
+    if (outcomes[at] !== "committed") conflicts.add(from.id);
+    else applied += (counts?.applied ?? 0) + (counts?.released ?? 0);
   });
+  factsApplied.inc(applied);
   await finishReleases(deps, plans, conflicts, nowMs);
-  return conflicts;
+  return [...conflicts];
+}
+
+/** The shipments that exist, with what their events need to be folded in. */
+async function gather(
+  { redis, live }: TrackDeps,
+  refreshed: Promise<Configuration>,
+  ids: readonly number[],
+  open: Arrivals,
+): Promise<Gathered[]> {
+  const [configuration, hot] = await Promise.all([refreshed, readHotShipments(redis, ids)]);
+  const nowMs = live.now();
+  const found = await Promise.all(
+    [...hot.values()].map(async (shipment) => {
+      const events = (open.get(shipment.id) ?? []).map(({ logged }) => logged);
+      const numbers = numbersToRelease(shipment, events);
+      const released =
+        numbers.length === 0
+          ? null
+          : await findParked(redis, configuration, shipment, numbers, nowMs);
+      return { shipment, events, released };
+    }),
+  );
+  const wanted = found.filter(needsHistory).map(({ shipment }) => shipment.id);
+  const histories = await readHistories(redis, wanted);
+  return found.map((one) => ({ ...one, history: histories.get(one.shipment.id) ?? [] }));
+}
+
+function needsHistory({ shipment, events, released }: Omit<Gathered, "history">): boolean {
+  const added = events.length + (released?.events.length ?? 0);
+  return hasKnown(shipment, events) || shipment.state.keys.length + added > HISTORY_LIMIT;
+}
+
+function hasKnown({ state }: HotShipment, events: readonly LoggedEvent[]): boolean {
+  return events.some(({ factKey }) => state.keys.includes(factKey));
 }
 
 /**
  * What the events make of a shipment. A redelivered event adds nothing, but its set-aside ones are finished, and one that
  * was released with the little that had been kept of it is replaced by what was sent in full.
  */
-async function plan(
-  redis: Redis,
-  configuration: Configuration,
-  shipment: HotShipment,
-  events: readonly LoggedEvent[],
-  nowMs: number,
-): Promise<Plan> {
-  const { id, state, meta } = shipment;
+function plan(configuration: Configuration, gathered: Gathered): Plan {
+  const { shipment, released, history } = gathered;
+  const { state, meta, base } = shipment;
   const catalogue = configuration.couriers.get(meta.courier)?.catalogue ?? new Map();
   const toFact = (logged: Omit<LoggedEvent, "shipmentId" | "courier">): Fact => ({
     key: logged.factKey,
@@ -127,26 +211,29 @@ async function plan(
     place: logged.place,
     mapping: mapStatus(catalogue, logged.event),
   });
-  const released = await findParked(redis, configuration, shipment, events, nowMs);
-  const parked = (released?.events ?? []).map((one): Fact => ({ ...toFact(one), setAside: true }));
+  const left = base && new Set(base.keys);
+  const here = (one: { readonly factKey: string }) => !left?.has(one.factKey);
+  const events = gathered.events.filter(here).map(toFact);
+  const parked = (released?.events ?? [])
+    .filter(here)
+    .map((one): Fact => ({ ...toFact(one), setAside: true }));
   // An event that was resent in full replaces its set-aside copy: it is folded first and the copy is known then.
-  const arrived = foldAll(state, events.map(toFact));
+  const arrived = foldAll(state, events);
   const joined = foldAll(arrived.state, parked);
-  // Folded once more, all in occurredAt order: the changes then read as they happened.
+  const known = history.length === 0 ? [] : events.filter(({ key }) => state.keys.includes(key));
   const fresh = [...arrived.folded, ...joined.folded].map(({ change }) => change.fact);
-  const known = events.filter(({ factKey }) => state.keys.includes(factKey)).map(toFact);
-  const history = known.length === 0 ? [] : await readHistory(redis, id);
   const full = inFull(history, known);
   if (full.count > 0) {
     const commit = replaceHistory(shipment, history, full.facts, fresh);
     const applied = arrived.folded.length + full.count;
     const counts = { applied, released: joined.folded.length - full.count };
-    return { commit: { ...commit, counts }, released };
+    return { commit: withRoom({ ...commit, counts }, history), released };
   }
   if (fresh.length === 0) return { commit: null, released };
-  const ordered = foldAll(state, fresh);
+  // Folded once more where both have some, all in occurredAt order: the changes then read as they happened.
+  const ordered = joined.folded.length === 0 ? arrived : foldAll(state, fresh);
   const commit = addFacts(shipment, ordered.state, ordered.folded, joined.folded.length);
-  return { commit, released };
+  return { commit: withRoom(commit, history), released };
 }
 
 /** The history with released facts replaced by those that came in full after them. */
@@ -165,23 +252,26 @@ function inFull(
 }
 
 /**
- * Set-aside events that this shipment's first event releases (document 2, "Unknown-tracking set-aside"): looked for with
- * the first fact, with a new alias, and with a redelivered event, whose release may have been cut short.
+ * Numbers under which set-aside events may wait that this shipment's first event releases (document 2, "Unknown-tracking
+ * set-aside"): looked for with the first fact, with a new alias, and with a redelivered event, whose release may have been
+ * cut short.
  */
-async function findParked(
-  redis: Redis,
-  configuration: Configuration,
-  { state, meta }: HotShipment,
-  events: readonly LoggedEvent[],
-  nowMs: number,
-): Promise<Released | null> {
-  const isRedelivery = events.some(({ factKey }) => state.keys.includes(factKey));
+function numbersToRelease(shipment: HotShipment, events: readonly LoggedEvent[]): string[] {
+  const { state, meta } = shipment;
   const aliases = events.flatMap(
     ({ event }) => event.trackingNumberChange?.newTrackingNumber ?? [],
   );
-  const numbers =
-    state.keys.length === 0 || isRedelivery ? [meta.trackingNumber, ...aliases] : aliases;
-  if (numbers.length === 0) return null;
+  const isFirst = state.keys.length === 0;
+  return isFirst || hasKnown(shipment, events) ? [meta.trackingNumber, ...aliases] : aliases;
+}
+
+async function findParked(
+  redis: Redis,
+  configuration: Configuration,
+  { meta }: HotShipment,
+  numbers: readonly string[],
+  nowMs: number,
+): Promise<Released | null> {
   const channel = configuration.channels.get(meta.channelId);
   const accounts = channel?.couriers.get(meta.courier)?.senderAccounts ?? [];
   const references = referencesOf(meta.courier, numbers, accounts, meta.orderReference);
@@ -220,7 +310,7 @@ async function registerAliases(redis: Redis, commits: readonly Commit[]): Promis
 async function finishReleases(
   { redis, eventsPerDay }: TrackDeps,
   plans: readonly Plan[],
-  conflicts: ReadonlyMap<number, unknown>,
+  conflicts: ReadonlySet<number>,
   nowMs: number,
 ): Promise<void> {
   const done = plans.flatMap(({ commit, released }) =>

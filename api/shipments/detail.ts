@@ -21,7 +21,7 @@ export function detailRoute(deps: ApiDeps) {
       ]);
       return {
         ...summaryOf(shipment, configuration),
-        ...detailPart(shipment.record, facts, notifications, configuration.statusDetails),
+        ...detailPart(shipment, facts, notifications, configuration.statusDetails),
       };
     },
     { scope: "shipments:read" },

@@ -3,10 +3,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import { compareFacts, type Fact, orderOf } from "#core/domain/fact.ts";
 import { romeDateTime } from "#core/domain/rome-time.ts";
 import type { SetupStatusDetail } from "#core/domain/setup.ts";
-import type { Language, OrderItem, Parcel, ShipmentRecord } from "#core/domain/shipment.ts";
+import type { Language, OrderItem, Parcel } from "#core/domain/shipment.ts";
 import { StatusSchema } from "#core/domain/status.ts";
 import { statusDetailText, statusText } from "#core/domain/status-text.ts";
 import type { SentNotification } from "#core/redis/notifications.ts";
+import type { StoredShipment } from "#core/redis/shipments.ts";
 
 const text = Type.Union([Type.String(), Type.Null()]);
 const number = Type.Union([Type.Number(), Type.Null()]);
@@ -69,13 +70,19 @@ export const DetailPart = Type.Object({
   parcels: Type.Array(ParcelView),
   orderItems: Type.Array(OrderItemView),
   history: Type.Array(HistoryEntry),
+  historyOmitted: Type.Optional(
+    Type.Integer({
+      description:
+        "only where a history is over its limit of 1,000: events between the first 100 and the latest that it does not list",
+    }),
+  ),
   notifications: Type.Array(NotificationEntry),
 });
 export type DetailPart = Static<typeof DetailPart>;
 
 /** @param facts in any order; the history is shown most recent first */
 export function detailPart(
-  record: ShipmentRecord,
+  { record, state: { dropped: omitted } }: Pick<StoredShipment, "record" | "state">,
   facts: readonly Fact[],
   notifications: readonly SentNotification[],
   statusDetails: ReadonlyMap<number, SetupStatusDetail>,
@@ -86,6 +93,7 @@ export function detailPart(
     parcels: (record.parcels ?? []).map(parcelView),
     orderItems: (record.orderItems ?? []).map(orderItemView),
     history: latestFirst.map((fact) => historyEntry(fact, record.language, statusDetails)),
+    ...(omitted > 0 && { historyOmitted: omitted }),
     notifications: notifications.map(({ sentAtMs, ...rest }) => ({
       ...rest,
       date: romeDateTime(sentAtMs),

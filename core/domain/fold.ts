@@ -5,6 +5,11 @@
 import { compareFacts, type Fact, type FactOrder, orderOf } from "./fact.ts";
 import { type Status, type StatusPair, samePair } from "./status.ts";
 
+/** Further tracking numbers of a shipment that events have announced; later ones find it and are not listed. */
+const ALIASES_LIMIT = 100;
+/** Parcels of a shipment whose own status is kept; the facts of further ones count for the shipment alone. */
+const PARCELS_LIMIT = 1_000;
+
 /** A value together with the fact that said it, so that a later fact replaces it and an earlier one does not. */
 interface Said<T> {
   readonly by: FactOrder;
@@ -39,8 +44,10 @@ export interface ShipmentState {
   readonly last: Said<{ readonly place: string | null }> | null;
   /** The latest mapped fact: the pair comes from it. */
   readonly mapped: Said<StatusPair> | null;
-  /** Keys of every fact folded in. */
+  /** Keys of the facts folded in that stand in the history, sorted. */
   readonly keys: readonly string[];
+  /** Facts folded in that have left the history (`history-limit.ts`). */
+  readonly dropped: number;
   /** Pairs of every mapped fact as `STATUS:detail`, sorted: what `first_occurrence` asks. */
   readonly pairs: readonly string[];
   /** Document 2, data rule 3: the estimate on the most recent event that carries `delivery`. */
@@ -70,6 +77,7 @@ export function initialState(
     last: null,
     mapped: null,
     keys: [],
+    dropped: 0,
     pairs: [],
     estimate: null,
     proof: null,
@@ -102,9 +110,31 @@ export interface Folded {
   readonly change: StateChange;
 }
 
+/** What one fact did, among others. */
+export type FoldedFact = Pick<Folded, "change">;
+
 /** Folds one fact in, or returns null when the shipment knows it already. */
 export function fold(state: ShipmentState, fact: Fact): Folded | null {
-  if (state.keys.includes(fact.key)) return null;
+  const { keys } = state;
+  const at = placeOf(keys, fact.key);
+  if (keys[at] === fact.key) return null;
+  const { state: next, change } = apply(state, fact);
+  return { state: { ...next, keys: keys.toSpliced(at, 0, fact.key) }, change };
+}
+
+/** Where a key stands among sorted ones, or belongs. */
+function placeOf(keys: readonly string[], key: string): number {
+  let [from, to] = [0, keys.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((keys[middle] ?? "") < key) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** All that a fact changes but the keys: taken up one by one they would cost the square of their number. */
+function apply(state: ShipmentState, fact: Fact): Folded {
   const by = orderOf(fact);
   const { event, mapping } = fact;
   const pairKey = mapping && `${mapping.status}:${mapping.detail}`;
@@ -118,10 +148,10 @@ export function fold(state: ShipmentState, fact: Fact): Folded | null {
       ? Math.min(state.departedAtMs ?? fact.occurredAtMs, fact.occurredAtMs)
       : state.departedAtMs;
   const next: ShipmentState = {
+    ...state,
     pair,
     last: later(state.last, { by, value: { place: event.location?.name ?? null } }),
     mapped,
-    keys: [...state.keys, fact.key].sort(),
     pairs:
       pairKey && !state.pairs.includes(pairKey) ? [...state.pairs, pairKey].sort() : state.pairs,
     estimate: event.delivery
@@ -155,21 +185,32 @@ export function fold(state: ShipmentState, fact: Fact): Folded | null {
   };
 }
 
+/** Facts for which no set of keys is made. */
+const FEW = 4;
+
 /** Folds facts in, each once, in the order they happened. */
 export function foldAll(
   from: ShipmentState,
   facts: readonly Fact[],
-): { readonly state: ShipmentState; readonly folded: readonly Folded[] } {
+): { readonly state: ShipmentState; readonly folded: readonly FoldedFact[] } {
+  const folded: FoldedFact[] = [];
   let state = from;
-  const folded: Folded[] = [];
-  const inOrder = [...facts].sort((one, other) => compareFacts(orderOf(one), orderOf(other)));
-  for (const fact of inOrder) {
-    const next = fold(state, fact);
+  const keys = facts.length <= FEW ? null : new Set(from.keys);
+  for (const fact of inOrder(facts)) {
+    if (keys?.has(fact.key)) continue;
+    keys?.add(fact.key);
+    const next = keys ? apply(state, fact) : fold(state, fact);
     if (!next) continue;
     state = next.state;
     folded.push(next);
   }
+  if (keys && folded.length > 0) state = { ...state, keys: [...keys].sort() };
   return { state, folded };
+}
+
+function inOrder(facts: readonly Fact[]): readonly Fact[] {
+  if (facts.length < 2) return facts;
+  return [...facts].sort((one, other) => compareFacts(orderOf(one), orderOf(other)));
 }
 
 /** Attempts made so far: the courier's own number where it gives one, else the failed attempts seen. */
@@ -182,7 +223,10 @@ function later<T>(known: Said<T> | null, said: Said<T>): Said<T> {
 }
 
 function withAlias(aliases: readonly string[], added: string | undefined): readonly string[] {
-  return added === undefined || aliases.includes(added) ? aliases : [...aliases, added].sort();
+  if (added === undefined || aliases.includes(added) || aliases.length >= ALIASES_LIMIT) {
+    return aliases;
+  }
+  return [...aliases, added].sort();
 }
 
 function withParcel(
@@ -192,15 +236,12 @@ function withParcel(
 ): ShipmentState["parcels"] {
   const number = fact.event.parcel?.trackingNumber;
   if (number === undefined || !fact.mapping) return parcels;
+  // A courier may number a parcel "constructor".
+  const isKnown = Object.hasOwn(parcels, number);
+  if (!isKnown && Object.keys(parcels).length >= PARCELS_LIMIT) return parcels;
   const { status, detail } = fact.mapping;
-  return {
-    ...parcels,
-    // A courier may number a parcel "constructor".
-    [number]: later(Object.hasOwn(parcels, number) ? (parcels[number] ?? null) : null, {
-      by,
-      value: { status, detail },
-    }),
-  };
+  const known = isKnown ? (parcels[number] ?? null) : null;
+  return { ...parcels, [number]: later(known, { by, value: { status, detail } }) };
 }
 
 type Delivery = NonNullable<Fact["event"]["delivery"]>;

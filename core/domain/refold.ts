@@ -1,6 +1,7 @@
 /** Folds a shipment anew from its whole history: after a mapping has changed, or a fact has been told in full. */
-import type { Fact, Mapping } from "./fact.ts";
-import { foldAll, initialState, type ShipmentState, type StateChange } from "./fold.ts";
+import { compareFacts, type Fact, type Mapping, orderOf } from "./fact.ts";
+import { foldAll, type ShipmentState, type StateChange } from "./fold.ts";
+import { type Base, startFrom } from "./history-limit.ts";
 import { type Catalogue, mapStatus } from "./map-status.ts";
 import { samePair } from "./status.ts";
 
@@ -30,17 +31,22 @@ export interface Refolded {
   readonly state: ShipmentState;
   /** The change of the current pair, told by the fact that decides it now; null when the pair stays. */
   readonly change: StateChange | null;
-  /** The fact that decides the pair now, else the latest one: a correction is told by it. */
+  /** The fact of the history that decides the pair now, else the latest one: a correction is told by it. */
   readonly decisive: Fact | null;
 }
 
-export function refold(before: ShipmentState, facts: readonly Fact[]): Refolded {
-  const { state: folded } = foldAll(initialState("PENDING"), facts);
+/** @param base of the facts that have left the history; null = none have */
+export function refold(
+  before: ShipmentState,
+  facts: readonly Fact[],
+  base: Base | null = null,
+): Refolded {
+  const { state: folded } = foldAll(startFrom(base), facts);
   // Without a mapped fact the shipment is where it was before its first one.
   const isUntouched = before.mapped === null && folded.mapped === null;
   const state = isUntouched ? { ...folded, pair: before.pair } : folded;
   const key = (state.mapped ?? state.last)?.by.key;
-  const decisive = facts.find((fact) => fact.key === key) ?? null;
+  const decisive = facts.find((fact) => fact.key === key) ?? latestOf(facts);
   if (decisive === null || samePair(before.pair, state.pair)) {
     return { state, change: null, decisive };
   }
@@ -48,6 +54,13 @@ export function refold(before: ShipmentState, facts: readonly Fact[]): Refolded 
   const firstOccurrence = state.mapped !== null && !before.pairs.includes(`${status}:${detail}`);
   const change = { fact: decisive, before: before.pair, after: state.pair, changed: true };
   return { state, change: { ...change, firstOccurrence }, decisive };
+}
+
+function latestOf(facts: readonly Fact[]): Fact | null {
+  return facts.reduce<Fact | null>(
+    (latest, fact) => (latest && compareFacts(orderOf(latest), orderOf(fact)) > 0 ? latest : fact),
+    null,
+  );
 }
 
 /** How the unmapped events of one code have become more or fewer. */

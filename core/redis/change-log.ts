@@ -18,25 +18,33 @@ export interface ChangeFact {
   readonly detail: number;
 }
 
-export interface Change {
+/** What everybody needs to know. */
+export interface ToldChange {
   readonly companyId: number;
   readonly channelId: number;
   readonly fact: ChangeFact;
   readonly changed: boolean;
   readonly firstOccurrence: boolean;
-  readonly lane: LaneRow | null;
-  /** The facts that the commit added or put right, on its last change; absent = none. */
-  readonly events?: readonly EventRow[];
   /** The pair stands as it was and only the lane row is put right: nobody is told. */
   readonly isCorrection?: true;
 }
+
+/** What analytics alone needs: larger than the rest. */
+export interface ChangeRows {
+  readonly lane: LaneRow | null;
+  /** The facts that the commit added or put right, on its last change; absent = none. */
+  readonly events?: readonly EventRow[];
+}
+
+export interface Change extends ToldChange, ChangeRows {}
 
 export type ChangeEntry =
   | { readonly type: "created"; readonly shipmentId: number; readonly meta: ShipmentMeta }
   | {
       readonly type: "changed" | "corrected";
       readonly shipmentId: number;
-      readonly change: Change;
+      readonly change: ToldChange;
+      readonly readRows: () => ChangeRows;
     };
 
 /** What one fact did to a shipment, as the log tells it. */
@@ -61,8 +69,14 @@ export function describeChange({
   };
 }
 
-export function encodeChange(change: Change): string {
-  return JSON.stringify(change);
+/** Two lines, the second for analytics, so that the other readers of the log leave it unread. */
+export function encodeChange({ lane, events, ...told }: Change): string {
+  return `${JSON.stringify(told)}\n${JSON.stringify({ lane, events })}`;
+}
+
+/** True without reading further for what most entries are. */
+export function isChange({ change }: Readonly<Record<string, string>>): boolean {
+  return change !== undefined;
 }
 
 /** @throws when the entry is not one of ours. */
@@ -71,9 +85,11 @@ export function decodeChangeEntry(fields: Readonly<Record<string, string>>): Cha
   const shipmentId = Number(s);
   if (created !== undefined) return { type: "created", shipmentId, meta: JSON.parse(created) };
   if (change !== undefined) {
-    const decoded: Change = JSON.parse(change);
-    const type = decoded.isCorrection ? "corrected" : "changed";
-    return { type, shipmentId, change: decoded };
+    const end = change.indexOf("\n");
+    const told: ToldChange = JSON.parse(change.slice(0, end));
+    const type = told.isCorrection ? "corrected" : "changed";
+    const readRows = (): ChangeRows => JSON.parse(change.slice(end + 1));
+    return { type, shipmentId, change: told, readRows };
   }
   throw new Error("a change log entry is neither a creation nor a change");
 }

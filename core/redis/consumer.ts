@@ -14,9 +14,10 @@
 import { randomUUID } from "node:crypto";
 import type { Log } from "#core/log.ts";
 import { deadLetters } from "#core/metrics.ts";
-import { isStoreAway, type Redis } from "./client.ts";
+import { isStoreAway, type Redis, run, script } from "./client.ts";
 import { readRedriven, settleRedriven } from "./dead-letters.ts";
 import { deadLetterKey } from "./keys.ts";
+import dropSource from "./scripts/drop-consumer.lua" with { type: "text" };
 import {
   ensureGroups,
   type GroupName,
@@ -25,6 +26,8 @@ import {
   type LogName,
   trimLog,
 } from "./streams.ts";
+
+const dropScript = script(dropSource);
 
 export interface Entry {
   /** Key of the log it stands in. */
@@ -54,6 +57,8 @@ export interface ConsumerOptions {
   readonly batch: number;
   /** Waits this long after a read that was not full, so that the next batch is larger; default 0. */
   readonly lingerMs?: number;
+  /** Waits this long after a read that brought nothing; default 15. */
+  readonly idleMs?: number;
 }
 
 export interface Consumer {
@@ -71,7 +76,16 @@ const HOUSEKEEPING_MS = 1_000;
 const REASON_LENGTH = 1_000;
 
 export function startConsumer(options: ConsumerOptions): Consumer {
-  const { redis, log, source, group, handler, batch, lingerMs = 0 } = options;
+  const {
+    redis,
+    log,
+    source,
+    group,
+    handler,
+    batch,
+    lingerMs = 0,
+    idleMs = IDLE_WAIT_MS,
+  } = options;
   const { keys } = LOGS[source];
   const name = randomUUID();
   const alive = (consumer: string) => `alive:${group}:${consumer}`;
@@ -79,6 +93,8 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   const retries = new Map<string, { key: string; id: string; dueMs: number }>();
   /** After trouble: entries may have been delivered to us without reaching us, or reached us and not been done. */
   let hasLoose = false;
+  /** The batch that follows the one in hand. */
+  let ahead: Promise<Entry[]> | null = null;
   let stopping = false;
   let housekeepingAt = 0;
 
@@ -87,19 +103,39 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       try {
         if (hasLoose) await processLoose();
         await keepHouse();
-        const entries = await read();
-        if (entries.length === 0) await Bun.sleep(IDLE_WAIT_MS);
+        const entries = await next();
+        if (entries.length === 0) await Bun.sleep(idleMs);
         else await process(entries);
         const quiet = entries.length > 0 && entries.length < batch;
         if (quiet && lingerMs > 0 && !stopping) await Bun.sleep(lingerMs);
       } catch (error) {
+        // What it brings is ours and will be asked for again.
+        await ahead?.catch(() => {});
+        ahead = null;
         hasLoose = true;
         if (isReplyError(error, "NOGROUP")) await ensureGroups(redis).catch(() => {});
         else log.warn({ group, reason: (error as Error).message }, "consumer waits");
         await Bun.sleep(TROUBLE_WAIT_MS);
       }
     }
+    await finish().catch((error: Error) => {
+      log.warn({ group, reason: error.message }, "a batch is left to others");
+    });
     await redis.del(alive(name)).catch(() => {});
+  }
+
+  /** What has been read ahead is ours. */
+  async function finish(): Promise<void> {
+    if (ahead) await process(await ahead);
+  }
+
+  /** In a burst the next batch is on its way while one is in hand. */
+  async function next(): Promise<Entry[]> {
+    const entries = await (ahead ?? read());
+    ahead = entries.length >= batch ? read() : null;
+    // Whoever awaits it hears of its failure.
+    ahead?.catch(() => {});
+    return entries;
   }
 
   async function read(): Promise<Entry[]> {
@@ -210,10 +246,8 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     await giveSignOfLife();
     await process(await takeDueRetries());
     await processRedriven();
-    for (const key of keys) {
-      await process(await takeOver(key));
-      await trimLog(redis, key);
-    }
+    await process((await Promise.all(keys.map(takeOver))).flat());
+    await Promise.all(keys.map((key) => trimLog(redis, key)));
   }
 
   /**
@@ -251,7 +285,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       const other = String(consumer.name);
       if (other === name || (await redis.exists(alive(other))) === 1) continue;
       if (consumer.pending === 0) {
-        await redis.xGroupDelConsumer(key, group, other);
+        await run(redis, dropScript, [key], [group, other]);
         continue;
       }
       const held = await redis.xPendingRange(key, group, "-", "+", batch, { consumer: other });

@@ -1,36 +1,51 @@
 /**
  * The stored form of a shipment: positional lists instead of named members, what follows from elsewhere left out, then
- * deflate with a preset dictionary. A shipment of 8 events takes a third of its JSON text.
+ * deflate with a preset dictionary. A shipment of 8 events takes a third of its JSON text. While it is under way its state
+ * and a short history stand there unpacked, since packing them would cost a third of every commit.
  *
  * The layout is a contract with what is stored already: members are only added at the end of a list, the dictionary is
  * never changed, and another layout has another first byte.
  */
-import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { Fact, FactOrder, StoredEvent } from "#core/domain/fact.ts";
 import type { ShipmentState } from "#core/domain/fold.ts";
 import { instantOf } from "#core/domain/rome-time.ts";
 import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
 import { STATUSES, type Status, type StatusPair } from "#core/domain/status.ts";
 import { DICTIONARY } from "./codec-dictionary.ts";
+import { createDeflater, createInflater } from "./deflate.ts";
 import { seenPlace } from "./seen.ts";
 
-const LAYOUT = 1;
+const PACKED = 1;
+const PLAIN = 2;
 /** Small windows: what is packed has a few hundred bytes to a few thousand, and zlib's default allocates 256 KB for it. */
-const DEFLATE = { dictionary: DICTIONARY, level: 4, memLevel: 4, windowBits: 12 } as const;
-const INFLATE = { dictionary: DICTIONARY } as const;
+const deflate = createDeflater({ dictionary: DICTIONARY, level: 4, memLevel: 4, windowBits: 12 });
+const inflate = createInflater({ dictionary: DICTIONARY });
+/** Characters up to which what is under way stands unpacked: ten facts. */
+const PLAIN_LENGTH = 4_096;
 /** Length of a fact key: 64 bits in base64url. */
 const KEY_LENGTH = 11;
 
 type Row = readonly unknown[];
 
 function pack(text: string): Buffer {
-  return Buffer.concat([Buffer.of(LAYOUT), deflateRawSync(text, DEFLATE)]);
+  return deflate(text, PACKED);
+}
+
+/** A text takes no buffer of its own until it is sent. */
+function plain(text: string): string {
+  return `${String.fromCharCode(PLAIN)}${text}`;
 }
 
 /** @throws when the bytes are not ours. */
 function unpack(bytes: Uint8Array): string {
-  if (bytes[0] !== LAYOUT) throw new Error("a shipment is stored in a layout of another version");
-  return inflateRawSync(bytes.subarray(1), INFLATE).toString("utf8");
+  switch (bytes[0]) {
+    case PACKED:
+      return inflate(bytes, 1);
+    case PLAIN:
+      return Buffer.from(bytes.buffer, bytes.byteOffset + 1, bytes.length - 1).toString("utf8");
+    default:
+      throw new Error("a shipment is stored in a layout of another version");
+  }
 }
 
 /** Members at the end of a list that are absent are left out. */
@@ -45,8 +60,14 @@ function unlessZero(number: number): number | null {
 }
 
 /** Meta and state stand in one field: both are read for every commit. */
-export function encodeHot(meta: ShipmentMeta, state: ShipmentState): Buffer {
-  return pack(JSON.stringify([metaRow(meta), stateRow(state)]));
+export function encodeHot(meta: ShipmentMeta, state: ShipmentState): string | Buffer {
+  const text = JSON.stringify([metaRow(meta), stateRow(state)]);
+  return isUnderWay(state) && text.length <= PLAIN_LENGTH ? plain(text) : pack(text);
+}
+
+/** Carrier events come, and none has ended the journey yet. */
+export function isUnderWay({ mapped }: ShipmentState): boolean {
+  return mapped !== null && !mapped.by.terminal;
 }
 
 export function decodeHot(bytes: Uint8Array): { meta: ShipmentMeta; state: ShipmentState } {
@@ -123,6 +144,7 @@ function stateRow(state: ShipmentState): Row {
       ),
       state.departedAtMs,
       state.aliases.length === 0 ? null : state.aliases,
+      unlessZero(state.dropped),
     ]),
   ];
 }
@@ -132,7 +154,7 @@ function stateOf([pair, packedKeys, pairs, orders, rows, rest]: any): ShipmentSt
   const keys: string[] =
     typeof packedKeys === "string" ? (packedKeys.match(KEYS_FORM) ?? []) : packedKeys;
   const [isReturn, attemptNumber, failedAttempts, exceptions, unmapped, ...more] = rest;
-  const [departedAtMs = null, aliases] = more;
+  const [departedAtMs = null, aliases, dropped] = more;
   const by = (at: number): FactOrder => {
     const [key, occurredAtMs, receivedAtMs, place, terminal] = orders[at];
     const name: string = typeof key === "number" ? (keys[key] ?? "") : key;
@@ -147,6 +169,7 @@ function stateOf([pair, packedKeys, pairs, orders, rows, rest]: any): ShipmentSt
     last: said(last, ([place]) => ({ place })),
     mapped: said(mapped, pairOf),
     keys,
+    dropped: dropped ?? 0,
     pairs,
     estimate: said(estimate, ([date, from, to]) => ({ date, from, to })),
     proof: said(proof, ([deliveredTo, signedBy, podUrl]) => ({ deliveredTo, signedBy, podUrl })),
@@ -195,8 +218,9 @@ export function factsText(meta: ShipmentMeta, facts: readonly Fact[]): string {
   return facts.map((fact) => JSON.stringify(factRow(meta, fact))).join(",");
 }
 
-export function encodeFacts(text: string): Buffer {
-  return pack(text);
+/** @param underWay more facts are soon to come */
+export function encodeFacts(text: string, underWay = false): string | Buffer {
+  return underWay && text.length <= PLAIN_LENGTH ? plain(text) : pack(text);
 }
 
 export function decodeFactsText(bytes: Uint8Array): string {

@@ -1,6 +1,7 @@
 /** Shipments in the company's partition: create, read, commit. The state's rules are in `core/domain/fold.ts`. */
 import type { Fact } from "#core/domain/fact.ts";
 import { initialState, type ShipmentState } from "#core/domain/fold.ts";
+import type { Base } from "#core/domain/history-limit.ts";
 import { unmappedDeltas } from "#core/domain/refold.ts";
 import { repeatedHour } from "#core/domain/rome-time.ts";
 import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
@@ -16,6 +17,7 @@ import {
   shipmentPartition,
   unmappedName,
 } from "./keys.ts";
+import { packList } from "./packed-list.ts";
 import commitSource from "./scripts/commit.lua" with { type: "text" };
 import createSource from "./scripts/create.lua" with { type: "text" };
 import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
@@ -29,6 +31,7 @@ import {
   encodeHot,
   encodeRecord,
   factsText,
+  isUnderWay,
 } from "./shipment-codec.ts";
 
 const commitScript = script(commitSource);
@@ -36,8 +39,8 @@ const createScript = script(createSource);
 const readFieldsScript = script(readFieldsSource);
 const readHashesScript = script(readHashesSource);
 
-/** Shipments one script call writes: keeps a call under some 5 ms of Redis. */
-const SHIPMENTS_PER_CALL = 100;
+/** Shipments one script call reads or writes: keeps a call under some 5 ms of Redis. */
+export const SHIPMENTS_PER_CALL = 100;
 /**
  * Shipments of a company that may share one second of statusUpdatedAt: one less than the largest page, so that the
  * reconciliation procedure of document 1 always finds a later second on a full page.
@@ -131,6 +134,8 @@ export interface HotShipment {
   readonly meta: ShipmentMeta;
   /** The open part of its history, as stored: a commit adds to it. */
   readonly openPart: Buffer | null;
+  /** What the facts say that have left the history; null = none have. */
+  readonly base: Base | null;
 }
 
 /** State and meta of every shipment that exists, one call a partition (and 100 shipments). */
@@ -139,10 +144,12 @@ export async function readHotShipments(
   ids: readonly number[],
 ): Promise<Map<number, HotShipment>> {
   const found = new Map<number, HotShipment>();
-  for (const [id, [version, hot, open]] of await readFields(redis, ids, ["v", "st", OPEN_PART])) {
-    if (version === null || hot === null) continue;
+  const rows = await readFields(redis, ids, ["v", "st", OPEN_PART, BASE]);
+  for (const [id, [version, hot, openPart, packedBase]] of rows) {
+    if (!version || !hot) continue;
     const { state, meta } = decodeHot(hot);
-    found.set(id, { id, version: Number(version.toString()), state, meta, openPart: open });
+    const base = packedBase ? decodeHot(packedBase).state : null;
+    found.set(id, { id, version: Number(version.toString()), state, meta, openPart, base });
   }
   return found;
 }
@@ -161,26 +168,29 @@ export async function readShipments(
   ids: readonly number[],
 ): Promise<StoredShipment[]> {
   const rows = await readFields(redis, ids, ["c", "st", "u"]);
-  return ids.flatMap((id) => {
-    const [packed, hot, updated] = rows.get(id) ?? [];
-    if (!packed || !hot) return [];
-    const { meta, state } = decodeHot(hot);
-    return [
-      {
-        record: { id, ...decodeRecord(packed, meta) },
-        state,
-        statusUpdatedAtMs: updated ? Number(updated.toString()) * 1000 : null,
-      },
-    ];
-  });
+  return ids.flatMap((id) => storedShipment(id, rows.get(id) ?? []) ?? []);
 }
 
-type FieldRow = readonly [Buffer | null, Buffer | null, Buffer | null];
+/** @param row record, state and statusUpdatedAt as stored. @returns null where one of the first two is missing */
+export function storedShipment(
+  id: number,
+  [packed, hot, updated]: readonly (Buffer | null)[],
+): StoredShipment | null {
+  if (!packed || !hot) return null;
+  const { meta, state } = decodeHot(hot);
+  return {
+    record: { id, ...decodeRecord(packed, meta) },
+    state,
+    statusUpdatedAtMs: updated ? Number(updated.toString()) * 1000 : null,
+  };
+}
+
+type FieldRow = readonly [Buffer | null, Buffer | null, Buffer | null, Buffer | null];
 
 async function readFields(
   redis: Redis,
   ids: readonly number[],
-  fields: readonly [string, string, string],
+  fields: readonly string[],
 ): Promise<Map<number, FieldRow>> {
   const rows = new Map<number, FieldRow>();
   await perPartition(Map.groupBy(ids, shipmentPartition), async (partition, group) => {
@@ -234,6 +244,8 @@ export async function readHistories(
  * open one, which a commit writes anew, under `h`.
  */
 const OPEN_PART = "h";
+/** What has left it, packed like the state. */
+const BASE = "b";
 /** Bounds what a commit of a shipment with very many events writes anew. */
 const PART_FACTS = 32;
 
@@ -256,14 +268,17 @@ function historyOf(row: readonly Buffer[]): Fact[] {
   return [...parts, ...(open ? [open] : [])].flatMap((part) => decodeFacts(meta, part));
 }
 
-/** Field and value of every part that a commit writes: full parts stay as they are unless the history is replaced. */
-function partsOf({ from, facts, replaced }: Commit): Array<string | Buffer> {
+/**
+ * Field and value of every part that a commit writes, an empty value for one that goes: full parts stay as they are unless
+ * the history is replaced.
+ */
+function partsOf({ from, state, facts, replaced, base }: Commit): Array<string | Buffer> {
   if (facts.length === 0) return [];
   const stored = replaced === undefined ? from.state.keys.length : 0;
   const full = Math.floor(stored / PART_FACTS);
   const open = stored % PART_FACTS === 0 ? null : from.openPart;
   const room = PART_FACTS - (stored % PART_FACTS);
-  const parts: Array<string | Buffer> = [];
+  const parts: Array<string | Buffer> = base ? [BASE, encodeHot(from.meta, base)] : [];
   const first = [open ? decodeFactsText(open) : "", factsText(from.meta, facts.slice(0, room))];
   let text = first.filter((one) => one !== "").join(",");
   let at = full;
@@ -271,7 +286,10 @@ function partsOf({ from, facts, replaced }: Commit): Array<string | Buffer> {
     parts.push(`${OPEN_PART}${at}`, encodeFacts(text));
     text = factsText(from.meta, facts.slice(next, next + PART_FACTS));
   }
-  parts.push(OPEN_PART, encodeFacts(text));
+  parts.push(OPEN_PART, encodeFacts(text, isUnderWay(state)));
+  for (; at < Math.floor((replaced?.length ?? 0) / PART_FACTS); at += 1) {
+    parts.push(`${OPEN_PART}${at}`, "");
+  }
   return parts;
 }
 
@@ -282,6 +300,8 @@ export interface Commit {
   readonly facts: readonly Fact[];
   /** The history as it was, where `facts` are the whole of it anew; absent where they are an addition. */
   readonly replaced?: readonly Fact[];
+  /** Where facts leave the history with this commit: what all of them say that have left it. */
+  readonly base?: Base;
   readonly changes: readonly Change[];
   /** The pair changed by carrier events: `statusUpdatedAt` moves. */
   readonly stamp: boolean;
@@ -313,12 +333,12 @@ export async function commitShipments(
     const second = Math.floor(nowMs / 1000);
     const numbers = [second, SHARED_SECOND_LIMIT, mappedWith, UNMAPPED_CODES_LIMIT].map(String);
     const head = [companyTag(partition), ...numbers, ...skipped];
-    head.push(String(ROWS_PER_BLOCK), STATUS_NAMES);
+    head.push(String(ROWS_PER_BLOCK), STATUS_NAMES, String(DAY_SHIFT));
     for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
       const part = group.slice(from, from + SHIPMENTS_PER_CALL);
-      const args = part.flatMap(({ commit }) => commitArguments(commit));
+      const list = packList(part.flatMap(({ commit }) => commitArguments(commit)));
       const keys = [changes, ledger, mappingFloor, unmappedCodes];
-      const reply = await run<number[]>(redis, commitScript, keys, [...head, ...args]);
+      const reply = await run<number[]>(redis, commitScript, keys, [...head, list]);
       part.forEach(({ at }, position) => {
         outcomes[at] = outcomeOf(reply[position]);
       });

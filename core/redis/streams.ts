@@ -1,10 +1,11 @@
 /** Logs and their consumer groups: all groups are known here, so that no log is trimmed before one of them has begun. */
 import type { Redis } from "./client.ts";
-import { CHANGE_LOGS, EVENT_LOGS } from "./keys.ts";
+import { ATTEMPT_LOGS, CHANGE_LOGS, EVENT_LOGS } from "./keys.ts";
 
 export const LOGS = {
   event: { keys: EVENT_LOGS, groups: ["track"] },
   change: { keys: CHANGE_LOGS, groups: ["references", "webhooks", "notify", "analytics"] },
+  attempt: { keys: ATTEMPT_LOGS, groups: ["attempts"] },
 } as const;
 export type LogName = keyof typeof LOGS;
 export type GroupName = (typeof LOGS)[LogName]["groups"][number];
@@ -74,14 +75,15 @@ export async function readLags(redis: Redis): Promise<Lag[]> {
  */
 async function readPositions(redis: Redis, key: string): Promise<Position[]> {
   const [groups, stream] = await Promise.all([redis.xInfoGroups(key), redis.xInfoStream(key)]);
-  const { length, "last-generated-id": newest } = stream;
+  const { length, "last-generated-id": newest, "first-entry": first } = stream;
   return Promise.all(
     groups.map(async ({ name, pending, lag, "last-delivered-id": last }) => {
       const group = String(name);
       const isUpToDate = compareIds(String(last), String(newest)) >= 0;
       const unread = isUpToDate ? 0 : Math.min(Number(length), Number(lag ?? length));
       const firstPending = pending === 0 ? null : (await redis.xPending(key, group)).firstId;
-      const firstNeeded = String(firstPending ?? following(String(last)));
+      const unseen = later(following(String(last)), String(first?.id ?? "0-0"));
+      const firstNeeded = String(firstPending ?? unseen);
       return { group, entries: pending + unread, firstNeeded };
     }),
   );
@@ -100,6 +102,11 @@ export async function trimLog(redis: Redis, key: string): Promise<void> {
 function following(id: string): string {
   const [time = "0", sequence = "0"] = id.split("-");
   return `${time}-${BigInt(sequence) + 1n}`;
+}
+
+/** A group that has read nothing yet needs the oldest entry there is. */
+function later(one: string, other: string): string {
+  return compareIds(one, other) >= 0 ? one : other;
 }
 
 /** Order of two entry ids of one stream. */

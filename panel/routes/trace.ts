@@ -69,7 +69,8 @@ export const Trace = Type.Object({
   current: pair,
   statusUpdatedAt: text,
   unmappedEvents: Type.Integer(),
-  total: Type.Integer({ description: "events of the shipment" }),
+  total: Type.Integer({ description: "events of the shipment's history" }),
+  omitted: Type.Integer({ description: "further ones that the history does not keep" }),
   events: Type.Array(
     Type.Object({
       event: Type.Unsafe<CourierEvent>(Type.Any({ description: "as the courier sent it" })),
@@ -122,6 +123,7 @@ export function traceRoute({ redis, live }: Runtime) {
     return {
       ...headOf(shipment, configuration),
       total: facts.length,
+      omitted: shipment.state.dropped,
       events: steps.map(({ fact, change }) => ({
         event: fact.event,
         occurredAt: isoOf(fact.occurredAtMs),
@@ -152,7 +154,7 @@ export function traceRoute({ redis, live }: Runtime) {
 function headOf(
   { record, state, statusUpdatedAtMs }: StoredShipment,
   { channels }: Configuration,
-): Omit<Trace, "total" | "events"> {
+): Omit<Trace, "total" | "omitted" | "events"> {
   return {
     shipmentId: record.id,
     channel: channels.get(record.channelId)?.code ?? "",

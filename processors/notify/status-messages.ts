@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { composeSms, composeStatus, composeTemplate } from "#core/domain/compose-message.ts";
 import { messageValues } from "#core/domain/message-values.ts";
 import { type ShipmentSummary, shipmentSummary } from "#core/domain/shipment-view.ts";
-import { type Change, decodeChangeEntry } from "#core/redis/change-log.ts";
+import { decodeChangeEntry, type ToldChange } from "#core/redis/change-log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Channel, Configuration } from "#core/redis/configuration.ts";
 import { type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
@@ -25,7 +25,7 @@ export interface StatusMessagesDeps {
 
 interface News {
   readonly shipmentId: number;
-  readonly change: Change;
+  readonly change: ToldChange;
 }
 
 /** For the group `notify` of the change log. */
@@ -49,7 +49,7 @@ export function statusMessagesHandler(deps: StatusMessagesDeps): Handler {
   };
 }
 
-function isTold({ changed, channelId, fact }: Change, { channels }: Configuration): boolean {
+function isTold({ changed, channelId, fact }: ToldChange, { channels }: Configuration): boolean {
   const emails = channels.get(channelId)?.emails;
   if (!changed || !emails?.managed || fact.status === null) return false;
   return emails.statusNotifications.includes(fact.status);
@@ -82,7 +82,7 @@ async function messagesOf(
   configuration: Configuration,
   channel: Channel,
   shipment: StoredShipment,
-  { fact }: Change,
+  { fact }: ToldChange,
 ): Promise<NewMessage[]> {
   const { record, state, statusUpdatedAtMs } = shipment;
   const { email, phone } = record.consignee ?? {};

@@ -2,7 +2,7 @@
 import { decide, type Subscription } from "#core/domain/trigger.ts";
 import { v1EndpointId } from "#core/domain/webhook-v1.ts";
 import { webhookDecisions } from "#core/metrics.ts";
-import { type Change, decodeChangeEntry } from "#core/redis/change-log.ts";
+import { decodeChangeEntry, type ToldChange } from "#core/redis/change-log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Channel } from "#core/redis/configuration.ts";
 import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
@@ -61,7 +61,7 @@ function readEntry({ fields }: Entry) {
 function decisionOf(
   { key, id }: Entry,
   shipmentId: number,
-  { channelId, fact, changed, firstOccurrence }: Change,
+  { channelId, fact, changed, firstOccurrence }: ToldChange,
   subscribers: readonly Subscriber[],
 ): Decision {
   const input = { status: fact.status, changed, firstOccurrence };

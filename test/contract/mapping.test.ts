@@ -8,7 +8,7 @@ import { checkSetup, type SetupFile } from "#core/domain/setup.ts";
 import { applySetup } from "#core/redis/apply-setup.ts";
 import { decodeChangeEntry } from "#core/redis/change-log.ts";
 import type { Entry } from "#core/redis/consumer.ts";
-import { companyKeys, indexMember, REMAP_KEYS, shipmentPartition } from "#core/redis/keys.ts";
+import { companyKeys, REMAP_KEYS, shipmentPartition } from "#core/redis/keys.ts";
 import { announceRemap } from "#core/redis/remaps.ts";
 import {
   commitShipments,
@@ -22,6 +22,7 @@ import { decideHandler } from "#processors/webhooks/decide.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
+import { isFoundIn } from "#test/support/search.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";
 import { applyEvents, openWebhookRuntime } from "#test/support/webhooks.ts";
@@ -213,13 +214,8 @@ describe("PUT /panel/api/couriers/{code}/catalogue/{statusCode}", () => {
       expect([state.pair.status, state.unmapped]).toEqual(["DELIVERED", 0]);
       expect(history.map(({ mapping }) => mapping?.status)).toEqual(["IN_TRANSIT", "DELIVERED"]);
       expect(state).toEqual(foldAll(initialState("PENDING"), history).state);
-      const [stored] = await readShipments(runtime.redis, [id]);
-      const channelId = stored?.record.channelId ?? 0;
-      const keys = companyKeys(shipmentPartition(id));
-      const score = (name: "DELIVERED" | "IN_TRANSIT") =>
-        runtime.redis.zScore(keys.index(channelId, "upd", name), indexMember(id));
-      expect(await score("IN_TRANSIT")).toBeNull();
-      expect(await score("DELIVERED")).toBeGreaterThan(0);
+      expect(await isFoundIn(runtime, id, "IN_TRANSIT")).toBe(false);
+      expect(await isFoundIn(runtime, id, "DELIVERED")).toBe(true);
     }
     expect(await unmapped()).toBeUndefined();
   });
@@ -236,7 +232,7 @@ describe("PUT /panel/api/couriers/{code}/catalogue/{statusCode}", () => {
     expect(last?.type).toBe("changed");
     expect(last?.change).toMatchObject({ changed: true, firstOccurrence: true });
     expect(last?.change.fact.key).toBe(fact?.key ?? "");
-    expect(last?.change.lane).toMatchObject({ deliveredOn: "2026-11-10", removed: false });
+    expect(last?.readRows().lane).toMatchObject({ deliveredOn: "2026-11-10", removed: false });
     expect(await changed(stays)).toBe(before);
   });
 
@@ -248,7 +244,7 @@ describe("PUT /panel/api/couriers/{code}/catalogue/{statusCode}", () => {
     await mapAndWait({ status: "EXCEPTION", statusDetail: 5 });
     const entries = await changesOf(id);
     expect(entries.at(-1)).toMatchObject({ type: "corrected", change: { changed: false } });
-    expect(entries.at(-1)?.change.lane).toMatchObject({ exceptions: 1, removed: false });
+    expect(entries.at(-1)?.readRows().lane).toMatchObject({ exceptions: 1, removed: false });
     const log = companyKeys(shipmentPartition(id)).changes;
     const [newest] = (await runtime.redis.xRevRange(log, "+", "-", { COUNT: 1 })) ?? [];
     const handler = decideHandler(runtime);
@@ -403,7 +399,7 @@ describe("versions", () => {
     await done(reverted.body.id);
     expect((await stateOf(id)).pair.status).toBe("IN_TRANSIT");
     expect((await unmapped())?.events).toBe(1);
-    const lane = (await changesOf(id)).at(-1)?.change.lane;
+    const lane = (await changesOf(id)).at(-1)?.readRows().lane;
     expect(lane).toMatchObject({ removed: true });
     const { body } = await panel.call("GET", "/panel/api/couriers/GLS_ITA/remaps?limit=2");
     expect(body.items.map((one: { id: string }) => one.id)).toEqual([reverted.body.id, first.id]);

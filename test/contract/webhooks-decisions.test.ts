@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Change, encodeChange } from "#core/redis/change-log.ts";
 import type { Entry } from "#core/redis/consumer.ts";
 import { readDecisions } from "#core/redis/deliveries.ts";
 import { setActive } from "#core/redis/endpoints.ts";
@@ -191,7 +192,7 @@ describe("a decision is recorded for every change and endpoint", () => {
     const id = await newShipment(runtime);
     await applyInTurn(id, ["heldInDepot"]);
     await arrived(id, 4);
-    const change = {
+    const change: Change = {
       companyId: 1,
       channelId: endpointOf(runtime, "change").channelId,
       fact: {
@@ -203,7 +204,7 @@ describe("a decision is recorded for every change and endpoint", () => {
     const entry: Entry = {
       key: CHANGE_LOGS[id % 16] ?? "",
       id: "1-1",
-      fields: { s: String(id), change: JSON.stringify(change) },
+      fields: { s: String(id), change: encodeChange(change) },
     };
     const handle = decideHandler({ redis, live });
     const count = async () => (await deliveriesOf(runtime, endpointOf(runtime, "off"))).length;

@@ -146,6 +146,32 @@ describe("fold (invariant 3)", () => {
     }
   });
 
+  const numbered = (count: number, event: (n: number) => Partial<Fact["event"]>) =>
+    Array.from({ length: count }, (_, n) =>
+      at(n, { key: `n${n}`, event: { ...at(n).event, ...event(n) } }),
+    );
+
+  test("100 further tracking numbers are listed, the 101st is not and its fact counts all the same", () => {
+    const facts = numbered(101, (n) => ({ trackingNumberChange: { newTrackingNumber: `N${n}` } }));
+    expect(foldAll(facts.slice(0, 100)).aliases.length).toBe(100);
+    const state = foldAll(facts);
+    expect([state.aliases.length, state.last?.by.occurredAtMs]).toEqual([100, 100]);
+    expect(state.aliases).not.toContain("N100");
+  });
+
+  test("1,000 parcels have their own status, the 1,001st counts for the shipment alone", () => {
+    const facts = numbered(1_001, (n) => ({ parcel: { trackingNumber: `P${n}` } }));
+    const known = at(2_000, {
+      mapping: delivered,
+      event: { ...at(0).event, parcel: { trackingNumber: "P5" } },
+    });
+    const state = foldAll([...facts, known]);
+    expect(Object.keys(state.parcels).length).toBe(1_000);
+    expect(state.parcels).not.toHaveProperty("P1000");
+    expect(state.parcels["P5"]?.value.status).toBe("DELIVERED");
+    expect(state.keys.length).toBe(1_002);
+  });
+
   test("a change says whether the pair changed and whether the fact's pair was seen before", () => {
     const exception = { status: "EXCEPTION", detail: 4, terminal: false } as const;
     let state = initialState("PENDING");

@@ -1,0 +1,9 @@
+-- Forgets a consumer that holds nothing: one that comes back to life in between keeps what it has read.
+--
+-- KEYS[1]  log (stream)
+-- ARGV[1]  group    ARGV[2]  consumer
+--
+-- Reply: 1 = forgotten, 0 = it holds entries.
+if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then return 0 end
+redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
+return 1
