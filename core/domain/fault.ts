@@ -13,7 +13,7 @@ export const FAULT_CODES = {
   WRONG_TYPE: "The value has another JSON type, or a number is not whole.",
   TOO_SHORT: "The text is shorter than allowed; a required text is not empty.",
   TOO_LONG: "The text has more characters than allowed.",
-  TOO_FEW: "The list has fewer items than allowed.",
+  TOO_FEW: "The list has fewer items, or the map fewer keys, than allowed.",
   TOO_MANY: "The list has more items, or the map more keys, than allowed.",
   OUT_OF_RANGE: "The number is smaller or larger than allowed.",
   NOT_ALLOWED: "The value is none of the allowed ones.",
@@ -32,11 +32,25 @@ export interface Fault {
 export function listFaults(errors: Iterable<ValueError>, limit = FAULTS_LISTED): Fault[] {
   const byPath = new Map<string, Fault>();
   for (const error of errors) {
-    const path = dotted(error.path);
-    if (!byPath.has(path)) byPath.set(path, { path, ...describe(error) });
-    if (byPath.size >= limit) break;
+    for (const told of toldErrors(error)) {
+      const path = dotted(told.path);
+      if (!byPath.has(path)) byPath.set(path, { path, ...describe(told) });
+      if (byPath.size >= limit) return [...byPath.values()];
+    }
   }
   return [...byPath.values()];
+}
+
+/** Of a union what is wrong with the one form that the value has the JSON type of, where there is one. */
+function toldErrors(error: ValueError): ValueError[] {
+  if (error.type !== ValueErrorType.Union) return [error];
+  const forms = error.errors.map((errors) => [...errors]);
+  const meant = forms.find(([first]) => first && !isOtherForm(first, error.path));
+  return meant ? meant.flatMap(toldErrors) : [error];
+}
+
+function isOtherForm(error: ValueError, path: string): boolean {
+  return error.path === path && ["WRONG_TYPE", "NOT_ALLOWED"].includes(describe(error).code);
 }
 
 /** `/events/3/status/code` -> `events[3].status.code` */
@@ -65,6 +79,8 @@ function describe(error: ValueError): Pick<Fault, "code" | "message"> {
       return { code: "TOO_FEW", message: `At least ${schema["minItems"]} item(s).` };
     case ValueErrorType.ArrayMaxItems:
       return { code: "TOO_MANY", message: `At most ${schema["maxItems"]} items.` };
+    case ValueErrorType.ObjectMinProperties:
+      return { code: "TOO_FEW", message: `At least ${schema["minProperties"]} key(s).` };
     case ValueErrorType.ObjectMaxProperties:
       return { code: "TOO_MANY", message: `At most ${schema["maxProperties"]} keys.` };
     case ValueErrorType.IntegerMinimum:
@@ -80,11 +96,19 @@ function describe(error: ValueError): Pick<Fault, "code" | "message"> {
     case ValueErrorType.StringFormat:
       return { code: "BAD_FORMAT", message: FORMAT_MESSAGES[schema["format"]] ?? "Bad format." };
     case ValueErrorType.Union:
+      return { code: unionCode(schema), message: `One of ${allowedValues(schema)}.` };
     case ValueErrorType.Literal:
       return { code: "NOT_ALLOWED", message: `One of ${allowedValues(schema)}.` };
     default:
       return { code: "WRONG_TYPE", message: error.message };
   }
+}
+
+/** Of types or of values. */
+function unionCode({ anyOf = [] }: TSchema): FaultCode {
+  return anyOf.some((option: TSchema) => option["const"] !== undefined)
+    ? "NOT_ALLOWED"
+    : "WRONG_TYPE";
 }
 
 function allowedValues(schema: TSchema): string {

@@ -36,30 +36,49 @@ const INTERNAL: ItemError = {
   message: "The item could not be created because of an error on our side.",
 };
 
-/** Outcomes in the order of the items, which have passed their schema. */
+/** Outcomes in the order of the items, which have passed their schema; events find the shipments from then on. */
 export async function createItems(
-  { redis, log, configuration }: CreateItemsDeps,
+  deps: CreateItemsDeps,
   channel: Channel,
   items: readonly ShipmentInput[],
   nowMs: number,
 ): Promise<ItemOutcome[]> {
+  const { outcomes, registered } = await beginItems(deps, channel, items, nowMs);
+  await registered;
+  return outcomes;
+}
+
+export interface BegunItems {
+  readonly outcomes: ItemOutcome[];
+  /** Events find the shipments. Never rejects. */
+  readonly registered: Promise<void>;
+}
+
+/** The same, with the registration still under way. */
+export async function beginItems(
+  { redis, log, configuration }: CreateItemsDeps,
+  channel: Channel,
+  items: readonly ShipmentInput[],
+  nowMs: number,
+): Promise<BegunItems> {
   const context = creationContext(configuration, channel);
   const prepared = items.map((item) =>
     withToken(prepareSafely(item, context, nowMs, log), channel.trackingPage),
   );
   const ready = prepared.filter((one) => one.kind === "ready");
   const ids = await createShipments(redis, channel.companyId, ready);
-  await register(
+  const registered = register(
     { redis, log, configuration },
     ids.filter((id) => id !== null),
   );
   let at = 0;
-  return prepared.map((one) => {
+  const outcomes = prepared.map((one): ItemOutcome => {
     if (one.kind === "rejected") return one;
     const id = ids[at++] ?? null;
     if (id === null) return { kind: "rejected", errors: [DUPLICATE] };
     return { kind: "created", id, trackingToken: one.record.trackingToken ?? null };
   });
+  return { outcomes, registered };
 }
 
 /** Shipments of a channel with a tracking page get its token at creation. */

@@ -69,12 +69,15 @@ export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promi
   const partition = companyPartition(companyId);
   const keys = companyKeys(partition);
   const { waiting } = workKeys(companyTag(partition), "imports");
+  // Together no more than one body; Redis makes them durable with one fsync.
+  const chunks = redis.multi();
   for (let from = 0; from < items.length; from += ITEMS_PER_CHUNK) {
     const chunk = items.slice(from, from + ITEMS_PER_CHUNK);
-    await redis.hSet(keys.jobItems(jobId), String(from / ITEMS_PER_CHUNK), JSON.stringify(chunk));
-    // What is not accepted after all goes by itself.
-    if (from === 0) await redis.expire(keys.jobItems(jobId), KEPT_SECONDS);
+    chunks.hSet(keys.jobItems(jobId), String(from / ITEMS_PER_CHUNK), JSON.stringify(chunk));
   }
+  // What is not accepted after all goes by itself.
+  chunks.expire(keys.jobItems(jobId), KEPT_SECONDS);
+  await chunks.execAsPipeline();
   const fields = {
     ...{ companyId, channelId, status: "processing", createdAtMs: nowMs },
     ...{ total: items.length, processed: 0, failed: 0, webhookUrl: webhookUrl ?? "" },

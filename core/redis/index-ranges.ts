@@ -37,7 +37,7 @@ export const CHUNK = 1_000;
 const COMMANDS_TOGETHER = 200;
 /** Elements read from the heads of all ranges before positions in them are looked for instead. */
 const HEADS_LIMIT = 40_000;
-/** Ranges among which a deep position is looked for; with more of them all elements are read and sorted. */
+/** Ranges among which a deep position is looked for. */
 const SELECT_RANGES_LIMIT = 32;
 
 /** Smallest first. */
@@ -45,6 +45,15 @@ export function compareHits({ by, descending }: SortOrder) {
   const sign = descending ? -1 : 1;
   return (one: Hit, other: Hit): number =>
     sign * ((by === "id" ? 0 : one.score - other.score) || one.id - other.id);
+}
+
+/** Whether `readPage` finds a page that ends there in few steps. */
+export function isNear(ranges: readonly IndexRange[], end: number): boolean {
+  return ranges.length <= SELECT_RANGES_LIMIT || isOfHeads(ranges, end);
+}
+
+function isOfHeads(ranges: readonly IndexRange[], end: number): boolean {
+  return end <= CHUNK && end * ranges.length <= HEADS_LIMIT;
 }
 
 /**
@@ -60,17 +69,13 @@ export async function readPage(
   limit: number,
 ): Promise<HitPage> {
   const head = offset + limit;
-  if (head <= CHUNK && head * ranges.length <= HEADS_LIMIT) {
+  if (isOfHeads(ranges, head)) {
     const { total, hits } = await readHeads(redis, ranges, order, head);
     return { total, hits: hits.sort(compareHits(order)).slice(offset, head) };
   }
   const counts = await countRanges(redis, ranges);
   const total = sum(counts);
   if (offset >= total) return { total, hits: [] };
-  if (ranges.length > SELECT_RANGES_LIMIT) {
-    const hits = await readAll(redis, ranges);
-    return { total, hits: hits.sort(compareHits(order)).slice(offset, head) };
-  }
   return { total, hits: await readDeep(redis, ranges, counts, order, offset, limit) };
 }
 
@@ -101,40 +106,10 @@ async function readHeads(
   return { total: sum(counts), hits };
 }
 
-export async function countRanges(redis: Redis, ranges: readonly IndexRange[]): Promise<number[]> {
+async function countRanges(redis: Redis, ranges: readonly IndexRange[]): Promise<number[]> {
   return pipelined(redis, ranges, (pipeline, range) =>
     pipeline.zCount(range.key, ...bounds(range)),
   );
-}
-
-/** Every element of the ranges, each once, in chunks. Memory: some 50 bytes an element. */
-export async function readAll(redis: Redis, ranges: readonly IndexRange[]): Promise<Hit[]> {
-  const found = new Map<number, Hit>();
-  for await (const chunk of chunksOf(redis, ranges)) {
-    for (const hit of chunk) found.set(hit.id, hit);
-  }
-  return [...found.values()];
-}
-
-/** The elements of the ranges in chunks, one range after the other. */
-export async function* chunksOf(
-  redis: Redis,
-  ranges: readonly IndexRange[],
-  descending = false,
-): AsyncGenerator<Hit[]> {
-  const counts = await countRanges(redis, ranges);
-  const bases = await countBefore(redis, ranges, descending);
-  for (const [at, range] of ranges.entries()) {
-    const base = bases[at] ?? 0;
-    const count = counts[at] ?? 0;
-    for (let from = 0; from < count; from += CHUNK) {
-      const to = Math.min(from + CHUNK, count) - 1;
-      const members = await redis.zRangeWithScores(range.key, base + from, base + to, {
-        REV: descending,
-      });
-      yield members.map(hitOf);
-    }
-  }
 }
 
 /** The page at a deep position: finds by ranks how much of each range lies before it. */

@@ -8,7 +8,6 @@
  * | {t<n>} | courier + reference           | reference -> shipment, parked events                         |
  * | {k<n>} | company                       | shipments, histories, indices, change log, webhook deliveries |
  */
-import type { Status } from "#core/domain/status.ts";
 
 /** Fixed for the life of an installation: changing it would move every key. */
 export const PARTITIONS = 16;
@@ -128,14 +127,11 @@ export const companyKeys = (n: number) => {
     /** Bitmap by rank of the same shipments, once they are many. */
     exactBits: (channelId: number, field: ExactField, value: string) =>
       `${tag}:xb:${channelId}:${field}:${value}`,
-    index: (channelId: number, order: IndexOrder, status?: Status) =>
-      status === undefined
-        ? `${tag}:i:${channelId}:${order}`
-        : `${tag}:i:${channelId}:${status}:${order}`,
+    index: (channelId: number, order: IndexOrder) => `${tag}:i:${channelId}:${order}`,
     /** Rows of a channel's shipments that search scans (`columns.ts`). */
     block: (channelId: number, block: number) => `${tag}:b:${channelId}:${block}`,
-    /** Hash: block -> how often it has changed. */
-    blockVersions: (channelId: number) => `${tag}:bv:${channelId}`,
+    /** String: ranks of the rows that have changed, the latest last. */
+    rowLog: (channelId: number) => `${tag}:rl:${channelId}`,
     /** String: version of the configuration that facts must have been mapped with at least. */
     mappingFloor: `${tag}:mapping-floor`,
     /** Set of `courier:code`. */

@@ -1,65 +1,59 @@
 /**
- * Search of shipments (document 1, `GET /v2/shipments`) over the sorted sets of the company's partition.
+ * Search of shipments (document 1, `GET /v2/shipments`) in the company's partition.
  *
- * | filters                                              | total           | page                                        |
- * |------------------------------------------------------|-----------------|---------------------------------------------|
- * | status, and a range of the index that sorts          | counts of ranges | head or rank of the ranges                 |
- * | an exact value of few shipments                      | the smallest set is read in chunks and checked                 |
- * | any other combination                                | the rows of the columns are scanned (`search-columns.ts`)      |
+ * | filters                                          | total            | page                                          |
+ * |--------------------------------------------------|------------------|-----------------------------------------------|
+ * | none, or a range of the index that sorts         | counts of ranges | head or rank of the sorted sets               |
+ * | an exact value of few shipments                  | the set is read, and the shipments' rows are checked             |
+ * | any other combination                            | the rows are looked through (`search-columns.ts`)                |
  */
-import type { Redis } from "./client.ts";
-import { MANY_OF_ONE_VALUE } from "./columns.ts";
+import { binary, type Redis, run, script } from "./client.ts";
+import { DAY_SHIFT, decodeRow, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "./columns.ts";
 import {
-  CHUNK,
   compareHits,
   type Hit,
   type HitPage,
   type IndexRange,
+  isNear,
   pipelined,
   readPage,
 } from "./index-ranges.ts";
 import {
   companyKeys,
   companyPartition,
+  companyTag,
   type ExactField,
   type IndexOrder,
   indexMember,
 } from "./keys.ts";
-import { type ExactMatches, searchColumns } from "./search-columns.ts";
+import readRowsSource from "./scripts/read-rows.lua" with { type: "text" };
+import { type ExactMatches, filterOf, searchColumns } from "./search-columns.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
 
-/** Members of a set read with one command. */
-const SMALL_SET = CHUNK;
+const readRowsScript = script(readRowsSource);
+
+/** Shipments whose rows are read by their ids, within 1 ms of Redis; for more of them all rows are kept. */
+const FEW = 250;
 
 export function searchShipments(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
-  const { order, offset, limit } = query;
-  const ship = query.shipFrom !== null || query.shipTo !== null;
-  const updated = query.updatedFrom !== null;
-  if (query.trackingNumber !== null) return sorted(readExact(redis, query), query);
-  if (Object.keys(query.exact).length > 0) return searchExact(redis, query);
-  if ((ship && order.by !== "ship") || (updated && order.by !== "upd")) {
-    return searchColumns(redis, query);
+  const { order, offset, limit, statuses } = query;
+  if (query.trackingNumber !== null || Object.keys(query.exact).length > 0) {
+    return searchExact(redis, query);
   }
-  return readPage(redis, rangesOf(query, order.by), order, offset, limit);
+  const isOfOneIndex =
+    statuses === null &&
+    (order.by === "ship" || (query.shipFrom === null && query.shipTo === null)) &&
+    (order.by === "upd" || query.updatedFrom === null);
+  const ranges = rangesOf(query, order.by);
+  if (!isOfOneIndex || !isNear(ranges, offset + limit)) return searchColumns(redis, query);
+  return readPage(redis, ranges, order, offset, limit);
 }
 
-async function sorted(found: Promise<Hit[]>, query: ShipmentQuery): Promise<HitPage> {
-  const { order, offset, limit } = query;
-  const hits = (await found).sort(compareHits(order));
-  return { total: hits.length, hits: hits.slice(offset, offset + limit) };
-}
-
-/** The ranges of one index that hold every match of its own filter and of the status filter. */
+/** The ranges of one index that hold every match of its own filter. */
 function rangesOf(query: ShipmentQuery, by: IndexOrder): IndexRange[] {
   const keys = companyKeys(companyPartition(query.companyId));
   const [from, to] = boundsOf(query, by);
-  return query.channelIds.flatMap((channelId) =>
-    (query.statuses ?? [undefined]).map((status) => ({
-      key: keys.index(channelId, by, status),
-      from,
-      to,
-    })),
-  );
+  return query.channelIds.map((channelId) => ({ key: keys.index(channelId, by), from, to }));
 }
 
 function boundsOf(query: ShipmentQuery, by: IndexOrder): [number | null, number | null] {
@@ -74,80 +68,40 @@ function boundsOf(query: ShipmentQuery, by: IndexOrder): [number | null, number 
   }
 }
 
-/** Values of few shipments are read from their sets; for values of many the rows are scanned. */
 async function searchExact(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
-  const { companyId, channelIds, exact } = query;
-  const keys = companyKeys(companyPartition(companyId));
-  const fields = Object.entries(exact) as [ExactField, string][];
-  const sets = channelIds.flatMap((id) =>
-    fields.map(([field, value]) => keys.exact(id, field, value)),
-  );
-  const sizes = await pipelined(redis, sets, (pipeline, key) => pipeline.sCard(key));
-  const isMany = channelIds.map((_, at) => {
-    const own = sizes.slice(at * fields.length, (at + 1) * fields.length);
-    return Math.min(...own) >= MANY_OF_ONE_VALUE;
-  });
-  if (!isMany.includes(true)) return sorted(readExact(redis, query), query);
   const matching = new Map<number, ExactMatches>();
-  for (const [at, id] of channelIds.entries()) {
-    if (isMany[at]) {
-      const bitmaps = fields.map(([field, value]) => keys.exactBits(id, field, value));
-      matching.set(id, { kind: "bitmaps", keys: bitmaps });
-    } else {
-      const ids = new Set<number>();
-      for await (const chunk of exactIds(redis, query, id)) for (const one of chunk) ids.add(one);
-      matching.set(id, { kind: "ids", ids });
-    }
-  }
-  return searchColumns(redis, query, matching);
-}
-
-/** Shipments with all the exact values, then checked against every other filter. */
-async function readExact(redis: Redis, query: ShipmentQuery): Promise<Hit[]> {
-  const found: Hit[] = [];
   for (const channelId of query.channelIds) {
-    for await (const chunk of exactIds(redis, query, channelId)) {
-      const hits = chunk.map((id) => ({ id, score: 0 }));
-      const filters = (["ship", "upd"] as const).filter((by) => hasBounds(query, by));
-      const kept = await matchingIds(redis, query, channelId, filters, hits);
-      const chosen = hits.filter(({ id }) => kept.has(id));
-      found.push(...(await withStatus(redis, query, channelId, chosen)));
-    }
+    matching.set(channelId, await exactMatches(redis, query, channelId));
   }
-  return rescored(redis, query, unique(found));
+  const ids = [...matching].flatMap(([channelId, one]) =>
+    one.kind === "ids" ? one.ids.map((id) => ({ channelId, id })) : [],
+  );
+  const isFew = ids.length <= FEW && [...matching.values()].every(({ kind }) => kind === "ids");
+  return isFew ? searchFew(redis, query, ids) : searchColumns(redis, query, matching);
 }
 
-function hasBounds(query: ShipmentQuery, by: IndexOrder): boolean {
-  return boundsOf(query, by).some((bound) => bound !== null);
-}
-
-/** Ids with all the exact values of the query, in chunks; one may come twice. */
-async function* exactIds(
+async function exactMatches(
   redis: Redis,
   { companyId, trackingNumber, exact }: ShipmentQuery,
   channelId: number,
-): AsyncGenerator<number[]> {
+): Promise<ExactMatches> {
   const keys = companyKeys(companyPartition(companyId));
-  const sets = Object.entries(exact).map(([field, value]) =>
-    keys.exact(channelId, field as ExactField, value),
-  );
+  const fields = Object.entries(exact) as [ExactField, string][];
+  const sets = fields.map(([field, value]) => keys.exact(channelId, field, value));
   if (trackingNumber !== null) {
     // As many as there are couriers.
     const ids = await redis.hVals(keys.numbers(channelId, trackingNumber));
-    yield await inAllSets(redis, sets, ids);
-    return;
+    return { kind: "ids", ids: await inAllSets(redis, sets, ids) };
   }
   const sizes = await pipelined(redis, sets, (pipeline, key) => pipeline.sCard(key));
   const smallest = sizes.indexOf(Math.min(...sizes));
-  const key = sets[smallest] ?? "";
+  if ((sizes[smallest] ?? 0) >= MANY_OF_ONE_VALUE) {
+    const bitmaps = fields.map(([field, value]) => keys.exactBits(channelId, field, value));
+    return { kind: "bitmaps", keys: bitmaps };
+  }
+  const ids = await redis.sMembers(sets[smallest] ?? "");
   const others = sets.filter((_, at) => at !== smallest);
-  if ((sizes[smallest] ?? 0) <= SMALL_SET) {
-    yield await inAllSets(redis, others, await redis.sMembers(key));
-    return;
-  }
-  for await (const ids of redis.sScanIterator(key, { COUNT: CHUNK })) {
-    yield await inAllSets(redis, others, ids);
-  }
+  return { kind: "ids", ids: await inAllSets(redis, others, ids) };
 }
 
 async function inAllSets(
@@ -164,82 +118,49 @@ async function inAllSets(
   return left.map(Number);
 }
 
-/** Which of the hits of a channel lie within the query's bounds in the given indices. */
-async function matchingIds(
+interface Place {
+  readonly channelId: number;
+  readonly id: number;
+}
+
+/** Checks the shipments' own rows against every other filter. */
+async function searchFew(
   redis: Redis,
   query: ShipmentQuery,
-  channelId: number,
-  filters: readonly ("ship" | "upd")[],
-  hits: readonly Hit[],
-): Promise<Set<number>> {
-  const keys = companyKeys(companyPartition(query.companyId));
-  let left = [...hits];
-  for (const by of filters) {
-    const [from, to] = boundsOf(query, by);
-    const scores = await scoresOf(redis, keys.index(channelId, by), left);
-    left = left.filter((_, at) => {
-      const score = scores[at] ?? null;
-      return score !== null && (from === null || score >= from) && (to === null || score <= to);
-    });
-  }
-  return new Set(left.map(({ id }) => id));
+  places: readonly Place[],
+): Promise<HitPage> {
+  const { order, offset, limit } = query;
+  const { ship, upd, statuses } = filterOf(query, null);
+  const rows = await readRows(redis, query.companyId, places);
+  const hits = rows
+    .filter(({ shipped }) => shipped >= ship.least && shipped <= ship.most)
+    .filter(({ updated }) => updated >= upd.least)
+    .filter(({ status }) => ((statuses >>> status) & 1) === 1)
+    .map(({ id, shipped, updated }): Hit => {
+      return { id, score: { id, ship: shipped - DAY_SHIFT, upd: updated }[order.by] };
+    })
+    .sort(compareHits(order));
+  return { total: hits.length, hits: hits.slice(offset, offset + limit) };
 }
 
-/** The hits of a channel that are in one of the query's statuses. */
-async function withStatus(
-  redis: Redis,
-  { companyId, statuses }: ShipmentQuery,
-  channelId: number,
-  hits: readonly Hit[],
-): Promise<readonly Hit[]> {
-  if (statuses === null) return hits;
-  const keys = companyKeys(companyPartition(companyId));
-  const chosen = new Set<number>();
-  for (const status of statuses) {
-    const scores = await scoresOf(redis, keys.index(channelId, "id", status), hits);
-    for (const score of scores) if (score !== null) chosen.add(score);
-  }
-  return hits.filter(({ id }) => chosen.has(id));
-}
-
-/** The hits with their values in the index that sorts; it is not asked where the id is all that counts. */
-async function rescored(
-  redis: Redis,
-  { companyId, channelIds, order }: ShipmentQuery,
-  hits: readonly Hit[],
-): Promise<Hit[]> {
-  if (order.by === "id") return [...hits];
-  const keys = companyKeys(companyPartition(companyId));
-  const scored: Hit[] = [];
-  for (let from = 0; from < hits.length; from += CHUNK) {
-    const chunk = hits.slice(from, from + CHUNK);
-    const perChannel = await Promise.all(
-      channelIds.map((channelId) => scoresOf(redis, keys.index(channelId, order.by), chunk)),
-    );
-    chunk.forEach((hit, at) => {
-      const score = perChannel.map((scores) => scores[at] ?? null).find((one) => one !== null);
-      scored.push({ id: hit.id, score: score ?? hit.score });
-    });
-  }
-  return scored;
-}
-
-async function scoresOf(
-  redis: Redis,
-  key: string,
-  hits: readonly Hit[],
-): Promise<(number | null)[]> {
-  if (hits.length === 0) return [];
-  const members = hits.map(({ id }) => indexMember(id));
-  const chunks = Array.from({ length: Math.ceil(members.length / CHUNK) }, (_, at) =>
-    members.slice(at * CHUNK, (at + 1) * CHUNK),
+async function readRows(redis: Redis, companyId: number, places: readonly Place[]) {
+  const partition = companyPartition(companyId);
+  const keys = companyKeys(partition);
+  const replies = await Promise.all(
+    [...Map.groupBy(places, ({ channelId }) => channelId)].map(([channelId, own]) =>
+      run<Buffer[]>(
+        redis,
+        readRowsScript,
+        [keys.index(channelId, "id")],
+        [companyTag(partition), String(channelId), String(ROWS_PER_BLOCK)].concat(
+          own.map(({ id }) => indexMember(id)),
+        ),
+        binary(redis),
+      ),
+    ),
   );
-  const scores = await pipelined<string[], (number | null)[]>(redis, chunks, (pipeline, chunk) =>
-    pipeline.zmScore(key, chunk),
-  );
-  return scores.flat();
-}
-
-function unique(hits: readonly Hit[]): Hit[] {
-  return [...new Map(hits.map((hit) => [hit.id, hit])).values()];
+  return replies
+    .flat()
+    .filter(({ length }) => length > 0)
+    .map((row) => decodeRow(row, 0));
 }

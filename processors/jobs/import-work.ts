@@ -6,12 +6,14 @@ import { readImportItem, trackingNumberOf } from "#core/domain/import-item.ts";
 import { importResult } from "#core/domain/import-result.ts";
 import type { Log } from "#core/log.ts";
 import { isStoreAway, type Redis } from "#core/redis/client.ts";
-import { createItems, type ItemOutcome } from "#core/redis/create-items.ts";
+import { beginItems, type ItemOutcome } from "#core/redis/create-items.ts";
 import {
   type ChunkResult,
   finishChunk,
   finishJob,
+  type ImportFailure,
   type ImportJob,
+  type ImportSuccess,
   ITEMS_PER_CHUNK,
   openChunks,
   readChunk,
@@ -43,9 +45,7 @@ export function importWork(deps: ImportDeps): (taken: Taken) => Promise<WorkVerd
     if (job.status !== "processing") return callBack(deps, partition, job);
     try {
       const open = await openChunks(redis, partition, id);
-      for (const chunk of open.slice(0, CHUNKS_AT_ONCE)) {
-        await createChunk(deps, partition, job, chunk);
-      }
+      await workOff(deps, partition, job, open.slice(0, CHUNKS_AT_ONCE));
       if (open.length > CHUNKS_AT_ONCE) return live.now();
       await finish(deps, partition, job, null);
     } catch (error) {
@@ -58,39 +58,74 @@ export function importWork(deps: ImportDeps): (taken: Taken) => Promise<WorkVerd
   };
 }
 
+/** In order, so that of two equal items the first is created; while one chunk is recorded the next is created. */
+async function workOff(
+  deps: ImportDeps,
+  partition: number,
+  job: ImportJob,
+  chunks: readonly number[],
+): Promise<void> {
+  let recording: Promise<unknown> = Promise.resolve();
+  for (const chunk of chunks) {
+    const made = await createChunk(deps, partition, job, chunk);
+    await recording;
+    if (!made) continue;
+    recording = made.registered.then(() =>
+      finishChunk(deps.redis, partition, job.jobId, chunk, made.result),
+    );
+    // Awaited before the next one is recorded; until then its fault is nobody's.
+    recording.catch(() => {});
+  }
+  await recording;
+}
+
+interface MadeChunk {
+  readonly result: ChunkResult;
+  readonly registered: Promise<void>;
+}
+
+/** @returns null when the chunk is done */
 async function createChunk(
   { redis, log, live }: ImportDeps,
   partition: number,
   { jobId, channelId }: ImportJob,
   chunk: number,
-): Promise<void> {
+): Promise<MadeChunk | null> {
   const raw = await readChunk(redis, partition, jobId, chunk);
-  if (raw === null) return;
+  if (raw === null) return null;
   const configuration = live.configuration();
   const channel = configuration.channels.get(channelId);
   if (!channel) throw new Error("the channel is gone");
-  const numbers = raw.map(trackingNumberOf);
   const items = raw.map(readImportItem);
   const valid = items.flatMap((item) => (item.kind === "valid" ? [item.input] : []));
-  const outcomes = await createItems({ redis, log, configuration }, channel, valid, live.now());
+  const begun = await beginItems({ redis, log, configuration }, channel, valid, live.now());
+  const { outcomes, registered } = begun;
   let next = 0;
-  const result: {
-    successes: ChunkResult["successes"][number][];
-    errors: ChunkResult["errors"][number][];
-  } = { successes: [], errors: [] };
-  items.forEach((item, at) => {
+  const all = items.map((item) =>
+    item.kind === "valid" ? outcomes[next++] : { kind: "rejected" as const, errors: item.errors },
+  );
+  return { result: chunkResult(chunk, raw.map(trackingNumberOf), all), registered };
+}
+
+/** @param numbers tracking numbers as given, of all items */
+function chunkResult(
+  chunk: number,
+  numbers: readonly (string | null)[],
+  outcomes: readonly (ItemOutcome | undefined)[],
+): ChunkResult {
+  const successes: ImportSuccess[] = [];
+  const errors: ImportFailure[] = [];
+  outcomes.forEach((outcome, at) => {
     const index = chunk * ITEMS_PER_CHUNK + at;
-    const outcome: ItemOutcome | undefined =
-      item.kind === "valid" ? outcomes[next++] : { kind: "rejected", errors: item.errors };
     const trackingNumber = numbers[at] ?? null;
     if (outcome?.kind === "created") {
       const { id, trackingToken } = outcome;
-      result.successes.push({ index, id, trackingNumber: trackingNumber ?? "", trackingToken });
+      successes.push({ index, id, trackingNumber: trackingNumber ?? "", trackingToken });
     } else {
-      result.errors.push({ index, trackingNumber, errors: outcome?.errors ?? [] });
+      errors.push({ index, trackingNumber, errors: outcome?.errors ?? [] });
     }
   });
-  await finishChunk(redis, partition, jobId, chunk, result);
+  return { successes, errors };
 }
 
 /** Completed when at least one shipment succeeded (document 1, "Job"). */

@@ -123,7 +123,15 @@ describe("422", () => {
   const faulty: [string, string, object, string, string][] = [
     ["PUT without a field", "PUT", { ...NEW, intValue: undefined }, "intValue", "REQUIRED"],
     ["PUT with null", "PUT", { ...NEW, stringValue: null }, "stringValue", "WRONG_TYPE"],
-    ["intValue with a fraction", "PATCH", { intValue: 1.5 }, "intValue", "NOT_ALLOWED"],
+    ["intValue with a fraction", "PATCH", { intValue: 1.5 }, "intValue", "WRONG_TYPE"],
+    [
+      "stringValue too long",
+      "PATCH",
+      { stringValue: "x".repeat(10_001) },
+      "stringValue",
+      "TOO_LONG",
+    ],
+    ["dateTimeValue a number", "PUT", { ...NEW, dateTimeValue: 5 }, "dateTimeValue", "WRONG_TYPE"],
     ["boolValue a text", "PUT", { ...NEW, boolValue: "yes" }, "boolValue", "WRONG_TYPE"],
     ["floatValue a text", "PUT", { ...NEW, floatValue: "1" }, "floatValue", "WRONG_TYPE"],
     [
@@ -131,7 +139,7 @@ describe("422", () => {
       "PATCH",
       { dateTimeValue: "soon" },
       "dateTimeValue",
-      "NOT_ALLOWED",
+      "BAD_FORMAT",
     ],
   ];
   for (const [name, method, body, path, code] of faulty) {

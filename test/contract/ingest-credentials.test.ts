@@ -108,11 +108,11 @@ describe("the setup file", () => {
 
   test("faults of oauth and mtls are told by their path", () => {
     expect(faultsOf([{ ...one, oauth: { clientId: "x" } }])).toEqual([
-      "couriers[0].oauth NOT_ALLOWED",
+      "couriers[0].oauth.clientSecret REQUIRED",
     ]);
-    expect(faultsOf([{ ...one, mtls: {} }])).toEqual(["couriers[0].mtls NOT_ALLOWED"]);
+    expect(faultsOf([{ ...one, mtls: {} }])).toEqual(["couriers[0].mtls TOO_FEW"]);
     expect(faultsOf([{ ...one, mtls: { fingerprint: "AB:CD" } }])).toEqual([
-      "couriers[0].mtls NOT_ALLOWED",
+      "couriers[0].mtls.fingerprint BAD_FORMAT",
     ]);
     const two = { code: "TWO", tokens: ["tok_two"], oauth };
     expect(faultsOf([{ ...one, oauth }, two])).toEqual(["couriers[1].oauth.clientId NOT_ALLOWED"]);

@@ -1,5 +1,7 @@
 /** Rows that search scans: every process sees every change at once, in a company and in no other (document 1, search). */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { binary } from "#core/redis/client.ts";
+import { companyKeys, companyPartition } from "#core/redis/keys.ts";
 import { type Answer, type Call, item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -77,4 +79,44 @@ test("ship dates of any year", async () => {
   const late = await search(api.call, "shipDateFrom=9999-12-31&sortBy=updatedAt_asc");
   const numbers = [old, late].map(({ body }) => body.items[0].trackingNumber);
   expect(numbers).toEqual(["OLD", "LATE"]);
+});
+
+describe("a process whose row log does not go on from what it has read reads all anew", () => {
+  const moving = async () =>
+    (await search(api.call, `${SHIPPED}&status=OUT_FOR_DELIVERY`)).body.total;
+
+  const change = (at: number, code: string) =>
+    applyEvents(api.runtime, [{ shipmentId: ids[at] ?? 0, code }]);
+
+  function keysOf() {
+    const channel = api.runtime.live.configuration().channelByCode.get("acme-it");
+    const keys = companyKeys(companyPartition(channel?.companyId ?? 0));
+    return { log: keys.rowLog(channel?.id ?? 0), block: keys.block(channel?.id ?? 0, 0) };
+  }
+
+  test("since it was away for longer than entries are kept", async () => {
+    const before = await moving();
+    const { redis } = api.runtime;
+    const { log } = keysOf();
+    await change(10, "OUT");
+    const bytes = (await binary(redis).get(log)) as unknown as Buffer;
+    const gone = Buffer.alloc(8);
+    gone.writeDoubleLE(bytes.readDoubleLE(0) + (bytes.length - 8) / 4);
+    await redis.set(log, gone);
+    expect(await moving()).toBe(before + 1);
+  });
+
+  test("since a failover has lost entries, and others stand in their place", async () => {
+    const { redis } = api.runtime;
+    const keys = Object.values(keysOf());
+    const before = await moving();
+    const held = await Promise.all(keys.map((key) => binary(redis).dump(key)));
+    await change(20, "OUT");
+    expect(await moving()).toBe(before + 1);
+    for (const [at, key] of keys.entries()) {
+      await redis.restore(key, 0, held[at] as unknown as Buffer, { REPLACE: true });
+    }
+    for (const at of [30, 32]) await change(at, "OUT");
+    expect(await moving()).toBe(before + 2);
+  });
 });

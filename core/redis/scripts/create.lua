@@ -20,7 +20,7 @@ local numbersOf, count = {}, 0
 for status in string.gmatch(ARGV[6], '%S+') do
   numbersOf[status], count = count, count + 1
 end
-local reply = {}
+local reply, changed = {}, {}
 
 -- A row as columns.ts describes it, at the rank that the shipment is about to have in the index by id.
 local function appendRow(channel, id, ship, status)
@@ -29,7 +29,7 @@ local function appendRow(channel, id, ship, status)
   local high = math.floor(id / 4294967296)
   local row = struct.pack('<I4I4I4I4', id % 4294967296, 0, ship + shift, high * 256 + numbersOf[status])
   redis.call('SETRANGE', tag .. ':b:' .. channel .. ':' .. block, (rank % per) * 16, row)
-  redis.call('HINCRBY', tag .. ':bv:' .. channel, block, 1)
+  changed[channel] = (changed[channel] or '') .. struct.pack('<I4', rank)
   return rank
 end
 
@@ -61,14 +61,23 @@ for at = 8, #ARGV, 9 do
     redis.call('ZADD', index .. 'id', id, member)
     redis.call('ZADD', index .. 'ship', ship, member)
     redis.call('ZADD', index .. 'upd', 0, member)
-    redis.call('ZADD', index .. status .. ':id', id, member)
-    redis.call('ZADD', index .. status .. ':ship', ship, member)
-    redis.call('ZADD', index .. status .. ':upd', 0, member)
     for field, value in pairs(cjson.decode(ARGV[at + 8])) do
       addExact(channel, field .. ':' .. value, name, rank)
     end
     redis.call('XADD', KEYS[2], '*', 's', name, 'created', meta)
     reply[#reply + 1] = id
+  end
+end
+
+-- Tells the processes that keep rows (read-columns.ts) which have changed: ranks of 4 bytes, the latest last, after 8 bytes
+-- of how many have gone. 16,382 of them stay at most, 8,192 at least.
+for channel, ranks in pairs(changed) do
+  local log = tag .. ':rl:' .. channel
+  local length = redis.call('APPEND', log, ranks)
+  if length == #ranks then redis.call('SET', log, struct.pack('<d', 0) .. ranks) end
+  if length > 65536 then
+    local gone = struct.unpack('<d', redis.call('GETRANGE', log, 0, 7)) + (length - 32776) / 4
+    redis.call('SET', log, struct.pack('<d', gone) .. redis.call('GETRANGE', log, -32768, -1))
   end
 end
 return reply

@@ -1,12 +1,8 @@
--- Reads the versions of all blocks of some channels, and some blocks, at one moment.
+-- Reads blocks of rows.
 --
--- KEYS[1..n]   versions (hash: block -> how often it has changed)
--- KEYS[n+1..]  blocks
--- ARGV[1]      n
+-- KEYS[i]  block
 --
--- Reply: n lists of block, version, block, version ...; then each block's rows.
+-- Reply: each block's rows, null where there is no such block.
 local reply = {}
-for at = 1, #KEYS do
-  reply[at] = redis.call(at <= tonumber(ARGV[1]) and 'HGETALL' or 'GET', KEYS[at])
-end
+for at = 1, #KEYS do reply[at] = redis.call('GET', KEYS[at]) end
 return reply
