@@ -32,26 +32,40 @@ export function webhookPayload(
   shipment: ShipmentSummary,
   includeConsignee: boolean,
 ) {
-  const { consignee, ...rest } = shipment;
   return {
     id,
     type,
     createdAt: romeIso(createdAtMs),
     apiVersion: WEBHOOK_API_VERSION,
-    data: {
-      trigger,
-      shipment: includeConsignee ? { ...rest, consignee } : rest,
-      event: {
-        date: romeDateTime(fact.occurredAtMs),
-        courierStatus: fact.courierStatus,
-        place: fact.place,
-        status: null,
-        statusCode: fact.status,
-        statusDetail: null,
-        statusDetailId: fact.detail,
-      },
-    },
+    data: { trigger, shipment: webhookShipment(shipment, includeConsignee), event: eventOf(fact) },
   };
+}
+
+function webhookShipment({ consignee, ...rest }: ShipmentSummary, includeConsignee: boolean) {
+  return includeConsignee ? { ...rest, consignee } : rest;
+}
+
+function eventOf({ occurredAtMs, courierStatus, place, status, detail }: FrozenFact) {
+  return {
+    date: romeDateTime(occurredAtMs),
+    ...{ courierStatus, place, status: null, statusCode: status },
+    ...{ statusDetail: null, statusDetailId: detail },
+  };
+}
+
+/** `data.shipment` as text: made once for all deliveries of a shipment. */
+export function shipmentText(shipment: ShipmentSummary, includeConsignee: boolean): string {
+  return JSON.stringify(webhookShipment(shipment, includeConsignee));
+}
+
+/** The same payload as text. @param shipment its `shipmentText` */
+export function webhookText(
+  { id, type, createdAtMs, trigger, fact }: WebhookEvent,
+  shipment: string,
+): string {
+  const head = `{"id":${JSON.stringify(id)},"type":"${type}","createdAt":"${romeIso(createdAtMs)}"`;
+  const data = `{"trigger":"${trigger}","shipment":${shipment},"event":${JSON.stringify(eventOf(fact))}}`;
+  return `${head},"apiVersion":"${WEBHOOK_API_VERSION}","data":${data}}`;
 }
 
 /** The test event's shipment: a fixed sample, never the merchant's (document 3, "Test event"). */

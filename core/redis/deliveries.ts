@@ -6,10 +6,12 @@
  * a while; if that process dies the lease ends and the delivery is sent again. Deliveries and decisions live 30 days.
  */
 import { createHash } from "node:crypto";
+import { attemptErrorOf } from "#core/domain/attempt-row.ts";
 import { bucketOf } from "#core/domain/latency-buckets.ts";
 import type { Trigger, Verdict } from "#core/domain/trigger.ts";
+import { ATTEMPTS_WAITING, encodeAttempt } from "./attempt-log.ts";
 import type { ChangeFact } from "./change-log.ts";
-import { perPartition, type Redis, run, script } from "./client.ts";
+import { binary, perPartition, type Redis, run, script } from "./client.ts";
 import {
   companyTag,
   PARTITIONS,
@@ -22,6 +24,7 @@ import drainSource from "./scripts/drain.lua" with { type: "text" };
 import finishSource from "./scripts/finish.lua" with { type: "text" };
 import leaseSource from "./scripts/lease.lua" with { type: "text" };
 import renewSource from "./scripts/renew.lua" with { type: "text" };
+import { type StoredShipment, storedShipment } from "./shipments.ts";
 import { compareIds } from "./streams.ts";
 
 const decideScript = script(decideSource);
@@ -37,8 +40,9 @@ const DECISIONS_PER_SHIPMENT = 1_000;
 /** Deliveries waiting in the lanes of one endpoint; further ones fail at once and stay replayable. */
 const LANE_LIMIT = 1_000_000;
 const HOUR_MS = 3_600_000;
-/** Attempts kept of one delivery, newest last: five generations. */
-const ATTEMPTS_KEPT = 40;
+/** Attempts kept of one delivery, newest last: eight of each generation. */
+const GENERATIONS_KEPT = 5;
+const ATTEMPTS_KEPT = 8 * GENERATIONS_KEPT;
 /** Changes, results or ids one script call takes: keeps a call under some 5 ms of Redis. */
 export const ITEMS_PER_CALL = 100;
 const DRAINED_PER_CALL = 500;
@@ -194,9 +198,12 @@ export interface Leased extends FrozenDelivery {
   readonly lease: string;
   readonly generation: number;
   readonly attemptsMade: number;
-  readonly attempts: readonly Attempt[];
+  /** JSON, as stored: read only where it grows too long. */
+  readonly attemptsText: string;
   /** The endpoint has not succeeded since its first failure. */
   readonly failing: boolean;
+  /** As it was when the delivery was leased, unpacked once for all deliveries that share it; null = it is gone. */
+  readonly shipment: () => StoredShipment | null;
 }
 
 export interface LeaseTerms {
@@ -220,7 +227,7 @@ export interface Handout {
   readonly more: ReadonlySet<number>;
 }
 
-/** Asks every partition for its share, all in one pipeline. */
+/** Asks every partition for its share, all in one pipeline; their shipments come with them. */
 export async function leaseDeliveries(
   redis: Redis,
   shares: readonly Share[],
@@ -231,37 +238,59 @@ export async function leaseDeliveries(
   const perShare = await Promise.all(
     shares.map(async ({ partition, wanted, wantedFailing }) => {
       const keys = webhookKeys(partition);
-      const { firstRing, retryRing, leases, inFlight, turns, failing } = keys;
+      const { firstRing, retryRing, leases, inFlight, turns, failing, ledger } = keys;
       const numbers = [terms.leaseMs, wanted, wantedFailing, terms.perEndpoint];
-      const [left, ...rows] = await run<[string, ...string[][]]>(
+      const [left, shipments, rows] = await run<[Buffer, (Buffer | null)[], Buffer]>(
         redis,
         leaseScript,
-        [firstRing, retryRing, leases, inFlight, turns, failing],
+        [firstRing, retryRing, leases, inFlight, turns, failing, ledger],
         [
           companyTag(partition),
           ...[nowMs, ...numbers, terms.perFailingEndpoint].map(String),
           terms.retries ? "1" : "0",
         ],
+        binary(redis),
       );
-      if (left === "1") more.add(partition);
-      return rows.map((row) => readLeased(partition, row));
+      if (String(left) === "1") more.add(partition);
+      return rows.length === 0 ? [] : readHandout(partition, shipments, String(rows).split("\n"));
     }),
   );
   return { leased: perShare.flat(), more };
 }
 
-function readLeased(partition: number, row: readonly string[]): Leased {
-  const [deliveryId = "", lease = "", frozen = "{}", generation, made, attempts = "[]", failing] =
-    row;
-  return {
-    ...(JSON.parse(frozen) as FrozenDelivery),
-    partition,
-    deliveryId,
-    lease,
-    generation: Number(generation),
-    attemptsMade: Number(made),
-    attempts: JSON.parse(attempts),
-    failing: failing === "1",
+/** See the reply in `lease.lua`. */
+function readHandout(
+  partition: number,
+  shipments: readonly (Buffer | null)[],
+  lines: readonly string[],
+): Leased[] {
+  const shared: Leased["shipment"][] = [];
+  for (let at = 0; at < shipments.length; at += 4) {
+    const [id, ...row] = shipments.slice(at, at + 4);
+    shared.push(once(() => storedShipment(Number(String(id)), row)));
+  }
+  const leased: Leased[] = [];
+  for (let at = 0; at < lines.length; at += 3) {
+    const [head = "", frozen = "{}", attemptsText = "[]"] = lines.slice(at, at + 3);
+    const [deliveryId = "", lease = "", generation, made, failing, place] = head.split(" ");
+    leased.push({
+      ...(JSON.parse(frozen) as FrozenDelivery),
+      ...{ partition, deliveryId, lease },
+      generation: Number(generation),
+      attemptsMade: Number(made),
+      attemptsText,
+      failing: failing === "1",
+      shipment: shared[Number(place) - 1] ?? (() => null),
+    });
+  }
+  return leased;
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }
 
@@ -275,8 +304,8 @@ export async function renewLeases(
   await perPartition(groups, async (partition, group) => {
     const { leases } = webhookKeys(partition);
     for (const part of chunks(group, ITEMS_PER_CALL)) {
-      const items = part.flatMap((one) => [one.deliveryId, one.endpointId, one.lease]);
-      await run(redis, renewScript, [leases], [companyTag(partition), String(leaseMs), ...items]);
+      const members = part.map((one) => `${one.endpointId} ${one.deliveryId} ${one.lease}`);
+      await run(redis, renewScript, [leases], [String(leaseMs), ...members]);
     }
   });
 }
@@ -288,28 +317,35 @@ export interface Finished {
   readonly state: Exclude<DeliveryState, "queued">;
   readonly nextAttemptAtMs: number | null;
   readonly reason: string | null;
-  readonly health: "success" | "failure" | "none";
 }
 
-/** Records results, one script call a partition (and 100 results). A lease that has ended records nothing. */
+/**
+ * Records results, one script call a partition (and 100 results). A lease that has ended records nothing.
+ * @param attemptsWaiting attempts that may wait for the analytics in a partition
+ */
 export async function finishDeliveries(
   redis: Redis,
   results: readonly Finished[],
   nowMs: number,
+  attemptsWaiting = ATTEMPTS_WAITING,
 ): Promise<void> {
   const groups = Map.groupBy(results, ({ of }) => of.partition);
   await perPartition(groups, async (partition, group) => {
     const keys = webhookKeys(partition);
     const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = keys;
+    const { attemptLog, attemptCounts } = keys;
     for (const part of chunks(group, ITEMS_PER_CALL)) {
       await run(
         redis,
         finishScript,
-        [firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger],
+        [
+          ...[firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger],
+          ...[attemptLog, attemptCounts],
+        ],
         [
           companyTag(partition),
-          ...[nowMs, hourOf(nowMs), DELIVERY_LIFE_MS / 1000].map(String),
-          ...part.flatMap(finishArguments),
+          ...[nowMs, hourOf(nowMs), DELIVERY_LIFE_MS / 1000, attemptsWaiting].map(String),
+          ...endpointArguments(part),
         ],
       );
     }
@@ -321,21 +357,55 @@ export function hourOf(atMs: number): number {
   return Math.floor(atMs / HOUR_MS);
 }
 
+/** Grouped by endpoint: what an endpoint's lanes and health need is done once for all of its results. */
+function endpointArguments(results: readonly Finished[]): string[] {
+  const args: string[] = [];
+  for (const [endpointId, group] of Map.groupBy(results, ({ of }) => of.endpointId)) {
+    args.push(endpointId, String(group.length));
+    for (const result of group) args.push(...finishArguments(result));
+  }
+  return args;
+}
+
 function finishArguments(result: Finished): string[] {
-  const { of, attempt, state, nextAttemptAtMs, reason, health } = result;
-  const attempts = attempt === null ? of.attempts : [...of.attempts, attempt];
+  const { of, attempt, state, nextAttemptAtMs, reason } = result;
   return [
     of.deliveryId,
-    of.endpointId,
     of.lease,
     state,
     String(attempt?.attempt ?? of.attemptsMade),
-    JSON.stringify(attempts.slice(-ATTEMPTS_KEPT)),
+    attempt === null ? of.attemptsText : attemptsText(of, attempt),
     nextAttemptAtMs === null ? "" : String(nextAttemptAtMs),
     reason ?? "",
-    health,
     attempt === null ? "" : bucketOf(attempt.durationMs),
+    attempt === null ? "" : attemptLine(result, attempt),
   ];
+}
+
+/** Those before and the new one, the oldest left out where they grow too many. */
+function attemptsText({ attemptsText: before, generation }: Leased, attempt: Attempt): string {
+  const text = JSON.stringify(attempt);
+  if (before === "[]") return `[${text}]`;
+  if (generation <= GENERATIONS_KEPT) return `${before.slice(0, -1)},${text}]`;
+  return JSON.stringify([...JSON.parse(before), attempt].slice(-ATTEMPTS_KEPT));
+}
+
+const OUTCOMES = { delivered: "DELIVERED", waiting: "WAITING", failed: "FAILED" } as const;
+
+function attemptLine({ of, state }: Finished, attempt: Attempt): string {
+  return encodeAttempt({
+    deliveryId: of.deliveryId,
+    endpointId: of.endpointId,
+    channelId: of.channelId,
+    eventId: of.eventId,
+    generation: attempt.generation,
+    attempt: attempt.attempt,
+    atMs: attempt.atMs,
+    httpStatus: attempt.httpStatus,
+    error: attemptErrorOf(attempt.error),
+    latencyMs: attempt.durationMs,
+    outcome: OUTCOMES[state],
+  });
 }
 
 /** Fails everything that waits for these endpoints of one partition. @returns how many deliveries */

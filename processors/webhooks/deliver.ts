@@ -1,13 +1,15 @@
 /**
  * The send loop: leases due deliveries from all partitions in one pipeline, sends each on its own, records results.
  *
- * | limit                                 | value | at the limit                                                   |
- * |---------------------------------------|-------|----------------------------------------------------------------|
- * | under way in this process             | 200   | no lease until a place is free                                 |
- * | of them for failing endpoints         | half  | the others go first: hanging receivers cannot take every place |
- * | under way per endpoint, all processes | 10    | the rest waits in the endpoint's own lanes                     |
- * | the same for a failing endpoint       | 2     | until its next success                                         |
- * | lease, renewed while it is under way  | 6 s   | its process has died: the delivery is sent again               |
+ * | limit                                  | value | at the limit                                                   |
+ * |----------------------------------------|-------|----------------------------------------------------------------|
+ * | places of this process                 | 400   | no lease until a place is free                                 |
+ * | of them for failing endpoints          | half  | the others go first: hanging receivers cannot take every place |
+ * | a delivery keeps its place             | 1 s   | then it gives it back, as it does once it is answered          |
+ * | under way in this process without one  | 400   | slow ones keep their places, answered ones wait to be recorded |
+ * | under way per endpoint, all processes  | 10    | the rest waits in the endpoint's own lanes                     |
+ * | the same for a failing endpoint        | 2     | until its next success                                         |
+ * | lease, renewed while it is under way   | 6 s   | its process has died: the delivery is sent again               |
  */
 import { v1ChannelId } from "#core/domain/webhook-v1.ts";
 import type { Log } from "#core/log.ts";
@@ -23,20 +25,22 @@ import {
 } from "#core/redis/deliveries.ts";
 import { DELETED_REASON, DISABLED_REASON } from "#core/redis/endpoints.ts";
 import { PARTITIONS } from "#core/redis/keys.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
 import { createFinishQueue } from "./finish-queue.ts";
 import { type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
 import { shareOut } from "./share-out.ts";
 
 export interface DeliverLimits {
+  /** Places; as many again are under way without one. */
   readonly inFlight: number;
+  readonly slowMs: number;
   readonly inFlightPerEndpoint: number;
   readonly inFlightPerFailingEndpoint: number;
   readonly leaseMs: number;
 }
 
 const LIMITS: DeliverLimits = {
-  inFlight: 200,
+  inFlight: 400,
+  slowMs: 1_000,
   inFlightPerEndpoint: 10,
   inFlightPerFailingEndpoint: 2,
   leaseMs: 6_000,
@@ -55,10 +59,10 @@ export interface Deliverer {
 
 /** Rounds are no closer than this: what ends in between shares the next one. */
 const ROUND_GAP_MS = 2;
-/** Under load a round waits for a quarter of the places, but not longer than this: few large leases cost least. */
+/** Under load a round waits for half of the places, but not longer than this: few large leases cost least. */
 const FULL_ROUND_WAIT_MS = 10;
 /** Busy partitions asked in one round under load; all others are looked at this often even then. */
-const BUSY_PER_ROUND = 4;
+const BUSY_PER_ROUND = 8;
 const LOOK_AT_ALL_MS = 20;
 /** An idle deliverer listens for the bell this often and looks at every partition that often. */
 const IDLE_WAIT_MS = 25;
@@ -72,8 +76,11 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const limits = { ...LIMITS, ...deps.limits };
   const results = createFinishQueue(redis, live, log);
   const pause = createPause();
-  const underWay = new Map<Promise<void>, Leased>();
-  let underWayFailing = 0;
+  /** Until they are recorded. */
+  const underWay = new Map<Leased, Promise<void>>();
+  /** Without an answer, by when they were leased: the oldest stand first. */
+  const unanswered = new Map<Leased, number>();
+  let unansweredFailing = 0;
   /** Partitions that had more to give, and those of them that had first attempts, when they were last asked. */
   let busy: ReadonlySet<number> = new Set();
   let withFirsts: ReadonlySet<number> = new Set();
@@ -102,18 +109,28 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   }
 
   async function isWorthRound(): Promise<boolean> {
-    if (underWay.size >= limits.inFlight) {
+    const nowMs = performance.now();
+    const free = freePlaces(nowMs);
+    if (free <= 0) {
       eager = false;
       return false;
     }
-    const nowMs = performance.now();
-    const free = limits.inFlight - underWay.size;
-    const isLoaded = busy.size > 0 && free < limits.inFlight / 4;
+    const isLoaded = busy.size > 0 && free < limits.inFlight / 2;
     if (isLoaded && nowMs < lastRoundAtMs + FULL_ROUND_WAIT_MS) return false;
     if (eager || nowMs >= lookRoundAtMs) return true;
     const before = bell;
     bell = await readBell(redis);
     return bell !== before;
+  }
+
+  function freePlaces(nowMs: number): number {
+    let slow = 0;
+    for (const startMs of unanswered.values()) {
+      if (startMs > nowMs - limits.slowMs) break;
+      slow += 1;
+    }
+    const placed = unanswered.size - slow;
+    return Math.min(limits.inFlight - placed, 2 * limits.inFlight - underWay.size);
   }
 
   /** @returns how many deliveries were leased */
@@ -142,7 +159,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       .union(new Set(full.map((one) => one.partition)));
     // Retries that were held back for first attempts are asked for again at once.
     if (leased.length > 0 || !terms.retries) eager = true;
-    if (leased.length > 0) dispatch(leased, configuration);
+    for (const one of leased) start(one, configuration);
     return leased.length;
   }
 
@@ -152,80 +169,59 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     lookRoundAtMs = nowMs + LOOK_ROUND_MS;
     const looksAtAll = busy.size <= BUSY_PER_ROUND || nowMs >= lookAtAllAtMs;
     if (looksAtAll) lookAtAllAtMs = nowMs + LOOK_AT_ALL_MS;
-    const free = limits.inFlight - underWay.size;
-    const freeFailing = Math.floor(limits.inFlight / 2) - underWayFailing;
+    const free = freePlaces(nowMs);
+    const freeFailing = Math.floor(limits.inFlight / 2) - unansweredFailing;
     return shareOut(free, freeFailing, busy, turn, looksAtAll ? PARTITIONS : BUSY_PER_ROUND);
   }
 
-  /** Each takes its place at once; the next round is not held up by the reading of the shipments. */
-  function dispatch(leased: readonly Leased[], configuration: Configuration): void {
-    const ids = [...new Set(leased.map(({ shipmentId }) => shipmentId))];
-    const reading = readShipments(redis, ids).then(
-      (shipments) => new Map(shipments.map((shipment) => [shipment.record.id, shipment])),
-    );
-    for (const one of leased) start(one, configuration, reading);
+  function start(leased: Leased, configuration: Configuration): void {
+    unanswered.set(leased, performance.now());
+    if (leased.failing) unansweredFailing += 1;
+    const work = attempt(leased, configuration)
+      .then((result) => {
+        unanswered.delete(leased);
+        if (leased.failing) unansweredFailing -= 1;
+        hurry();
+        return results.record(result);
+      })
+      .finally(() => {
+        underWay.delete(leased);
+        // Recorded, it makes room for the next one of its endpoint.
+        hurry();
+      });
+    underWay.set(leased, work);
   }
 
-  function start(
-    leased: Leased,
-    configuration: Configuration,
-    reading: Promise<ReadonlyMap<number, StoredShipment>>,
-  ): void {
-    if (leased.failing) underWayFailing += 1;
-    const work = handleOnceRead(leased, configuration, reading).finally(() => {
-      underWay.delete(work);
-      if (leased.failing) underWayFailing -= 1;
-      eager = true;
-      pause.wake();
-    });
-    underWay.set(work, leased);
+  function hurry(): void {
+    eager = true;
+    pause.wake();
   }
 
-  async function handleOnceRead(
-    leased: Leased,
-    configuration: Configuration,
-    reading: Promise<ReadonlyMap<number, StoredShipment>>,
-  ): Promise<void> {
-    let shipments: ReadonlyMap<number, StoredShipment>;
+  async function attempt(leased: Leased, configuration: Configuration): Promise<Finished> {
     try {
-      shipments = await reading;
-    } catch (error) {
-      // The store is away: the lease ends by itself and the delivery is sent again.
-      log.warn({ reason: (error as Error).message }, "a delivery waits for its shipment");
-      return;
-    }
-    try {
-      await handle(leased, configuration, shipments.get(leased.shipmentId));
+      return await handle(leased, configuration);
     } catch (error) {
       log.error({ err: error, delivery: leased.deliveryId }, "a delivery could not be sent");
-      await results.record(unsent(leased, "internal error"));
+      return unsent(leased, "internal error");
     }
   }
 
-  async function handle(
-    leased: Leased,
-    configuration: Configuration,
-    shipment: StoredShipment | undefined,
-  ): Promise<void> {
-    if (v1ChannelId(leased.endpointId) !== null) {
-      return results.record(await handleV1(leased, configuration, shipment));
-    }
+  function handle(leased: Leased, configuration: Configuration): Finished | Promise<Finished> {
+    if (v1ChannelId(leased.endpointId) !== null) return handleV1(leased, configuration);
     const endpoint = configuration.endpoints.get(leased.endpointId);
-    if (!endpoint) return results.record(unsent(leased, DELETED_REASON));
-    if (!endpoint.active) return results.record(unsent(leased, DISABLED_REASON));
-    if (!shipment) return results.record(unsent(leased, "shipment gone"));
-    return results.record(await sendDelivery(deps, leased, endpoint, shipment));
+    if (!endpoint) return unsent(leased, DELETED_REASON);
+    if (!endpoint.active) return unsent(leased, DISABLED_REASON);
+    const shipment = leased.shipment();
+    if (!shipment) return unsent(leased, "shipment gone");
+    return sendDelivery(deps, leased, endpoint, shipment);
   }
 
   /** An endpoint of v2 that was made after the decision ends v1 at once (document 3, "Versioning"). */
-  async function handleV1(
-    leased: Leased,
-    { channels }: Configuration,
-    shipment: StoredShipment | undefined,
-  ): Promise<Finished> {
+  function handleV1(leased: Leased, { channels }: Configuration): Finished | Promise<Finished> {
     const { endpoints = [], webhookV1 = null } = channels.get(leased.channelId) ?? {};
     if (endpoints.length > 0) return unsent(leased, "webhooks v2 took over");
     if (!webhookV1) return unsent(leased, "webhook v1 not configured");
+    const shipment = leased.shipment();
     if (!shipment) return unsent(leased, "shipment gone");
     return sendV1Delivery(deps, leased, webhookV1, shipment);
   }
@@ -233,7 +229,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** What a killed process had under way is sent again soon, and what takes long is not sent twice. */
   const renewal = setInterval(() => {
     if (underWay.size === 0) return;
-    renewLeases(redis, [...underWay.values()], limits.leaseMs).catch((error: Error) =>
+    renewLeases(redis, [...underWay.keys()], limits.leaseMs).catch((error: Error) =>
       log.warn({ reason: error.message }, "leases are not renewed"),
     );
   }, limits.leaseMs / RENEWALS_PER_LEASE);
@@ -245,7 +241,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       pause.wake();
       await running;
       results.giveUp();
-      await Promise.all(underWay.keys());
+      await Promise.all(underWay.values());
       clearInterval(renewal);
     },
   };

@@ -6,8 +6,8 @@ import type { Live } from "#core/redis/live.ts";
 
 const TROUBLE_WAIT_MS = 200;
 /** After a batch of so many the next one gathers: few large calls cost least, and one fsync each. */
-const LOADED_BATCH = 8;
-const GATHER_MS = 5;
+const LOADED_BATCH = 16;
+const GATHER_MS = 10;
 
 export interface FinishQueue {
   /** Settles once the result is recorded, or given up: its lease ends then and the delivery is sent again. */

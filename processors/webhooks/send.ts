@@ -9,7 +9,7 @@ import {
 import { shipmentSummary } from "#core/domain/shipment-view.ts";
 import { sign } from "#core/domain/signature.ts";
 import { standardWebhookHeaders } from "#core/domain/standard-webhooks.ts";
-import { type WebhookEvent, webhookPayload } from "#core/domain/webhook-payload.ts";
+import { shipmentText, type WebhookEvent, webhookText } from "#core/domain/webhook-payload.ts";
 import { v1MeaningOf, v1Payload } from "#core/domain/webhook-v1.ts";
 import { attemptSeconds, deliveryAttempts } from "#core/metrics.ts";
 import type { Configuration, Endpoint, WebhookV1 } from "#core/redis/configuration.ts";
@@ -45,9 +45,8 @@ export async function sendDelivery(
     trigger: leased.trigger,
     fact: leased.fact,
   };
-  const summary = summaryOf(shipment, live.configuration());
-  const payload = webhookPayload(event, summary, endpoint.include.includes("consignee"));
-  const sent = await postEvent(deps, endpoint, event, payload, attempt);
+  const text = textOf(shipment, live.configuration(), endpoint.include.includes("consignee"));
+  const sent = await postEvent(deps, endpoint, event, webhookText(event, text), attempt);
   const meaning = meaningOf(sent);
   const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
   return finishedBy(
@@ -77,13 +76,19 @@ export async function sendV1Delivery(
   return finishedBy(leased, attemptOf(leased, attempt, atMs, sent, error), meaning, outcome);
 }
 
+const attemptsBy = {
+  delivered: deliveryAttempts.labels("delivered"),
+  retry: deliveryAttempts.labels("retry"),
+  failed: deliveryAttempts.labels("failed"),
+} as const;
+
 function finishedBy(
   leased: Leased,
   attempt: Attempt,
   meaning: Meaning,
   outcome: DeliveryOutcome,
 ): Finished {
-  deliveryAttempts.inc({ outcome: meaning });
+  attemptsBy[meaning].inc();
   attemptSeconds.observe(attempt.durationMs / 1000);
   return {
     of: leased,
@@ -91,7 +96,6 @@ function finishedBy(
     state: outcome.state,
     nextAttemptAtMs: outcome.state === "waiting" ? outcome.dueMs : null,
     reason: outcome.state === "failed" ? outcome.reason : null,
-    health: outcome.state === "delivered" ? "success" : "failure",
   };
 }
 
@@ -103,7 +107,6 @@ export function unsent(leased: Leased, reason: string): Finished {
     state: "failed",
     nextAttemptAtMs: null,
     reason,
-    health: "none",
   };
 }
 
@@ -112,33 +115,64 @@ export function postEvent(
   { live, vault, transport }: SendDeps,
   endpoint: Endpoint,
   { id, type }: Pick<WebhookEvent, "id" | "type">,
-  payload: object,
+  body: string,
   attempt: number,
 ): Promise<Sent> {
-  const body = JSON.stringify(payload);
   const nowMs = live.now();
-  const { secret, previousSecret, previousUntilMs } = endpoint;
-  const sealed =
-    previousSecret !== null && nowMs < previousUntilMs ? [secret, previousSecret] : [secret];
-  const secrets = sealed.map((text) => vault.open(text));
-  return transport.post(
-    endpoint.url,
-    {
-      "Content-Type": "application/json",
-      "User-Agent": "Service-Webhooks/2",
-      "X-Service-Event-Id": id,
-      "X-Service-Event-Type": type,
-      "X-Service-Delivery-Attempt": String(attempt),
-      "X-Service-Signature": sign(secrets, body, nowMs),
-      ...(endpoint.standardWebhooks && standardWebhookHeaders(id, secrets, body, nowMs)),
-    },
-    body,
-  );
+  const secrets = secretsInForce(endpoint, vault, nowMs);
+  const headers: Record<string, string> = {
+    "Content-Type": "application/json",
+    "User-Agent": "Service-Webhooks/2",
+    "X-Service-Event-Id": id,
+    "X-Service-Event-Type": type,
+    "X-Service-Delivery-Attempt": String(attempt),
+    "X-Service-Signature": sign(secrets, body, nowMs),
+  };
+  if (endpoint.standardWebhooks) {
+    Object.assign(headers, standardWebhookHeaders(id, secrets, body, nowMs));
+  }
+  return transport.post(endpoint.url, headers, body);
 }
 
-function summaryOf(shipment: StoredShipment, configuration: Configuration) {
-  const { record, state, statusUpdatedAtMs } = shipment;
-  return shipmentSummary(record, state, statusUpdatedAtMs, viewNames(shipment, configuration));
+/** Opened once for each endpoint of a configuration, and forgotten with it. */
+const opened = new WeakMap<Endpoint, readonly string[]>();
+
+/** The newest first; the one before it for 24 hours (document 3, "Signature rules" 5). */
+function secretsInForce(endpoint: Endpoint, vault: Vault, nowMs: number): readonly string[] {
+  const { secret, previousSecret, previousUntilMs } = endpoint;
+  let secrets = opened.get(endpoint);
+  if (!secrets) {
+    const sealed = previousSecret === null ? [secret] : [secret, previousSecret];
+    secrets = sealed.map((text) => vault.open(text));
+    opened.set(endpoint, secrets);
+  }
+  return nowMs < previousUntilMs ? secrets : secrets.slice(0, 1);
+}
+
+interface Texts {
+  readonly configuration: Configuration;
+  /** By whether the recipient is told. */
+  readonly texts: Map<boolean, string>;
+}
+
+/** Deliveries of one lease share their shipment, and what is said of it. */
+const texts = new WeakMap<StoredShipment, Texts>();
+
+function textOf(shipment: StoredShipment, configuration: Configuration, withConsignee: boolean) {
+  let kept = texts.get(shipment);
+  if (kept?.configuration !== configuration) {
+    kept = { configuration, texts: new Map() };
+    texts.set(shipment, kept);
+  }
+  let text = kept.texts.get(withConsignee);
+  if (text === undefined) {
+    const { record, state, statusUpdatedAtMs } = shipment;
+    const names = viewNames(shipment, configuration);
+    const summary = shipmentSummary(record, state, statusUpdatedAtMs, names);
+    text = shipmentText(summary, withConsignee);
+    kept.texts.set(withConsignee, text);
+  }
+  return text;
 }
 
 function attemptOf(

@@ -87,7 +87,7 @@ async function sendTest(deps: TestEventDeps, endpoint: Endpoint): Promise<TestRe
   };
   const withConsignee = endpoint.include.includes("consignee");
   const payload = webhookPayload(event, SAMPLE_SHIPMENT, withConsignee);
-  const sent = await postEvent(deps, endpoint, event, payload, 1);
+  const sent = await postEvent(deps, endpoint, event, JSON.stringify(payload), 1);
   return {
     delivered: meaningOf(sent) === "delivered",
     httpStatus: sent.kind === "answered" ? sent.httpStatus : null,

@@ -1,9 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
 import { run, script } from "#core/redis/client.ts";
-import { finishDeliveries, type Leased, leaseDeliveries } from "#core/redis/deliveries.ts";
+import {
+  drainLanes,
+  type Finished,
+  finishDeliveries,
+  type Leased,
+  leaseDeliveries,
+} from "#core/redis/deliveries.ts";
 import { disableEndpoint, enableEndpoint, setActive } from "#core/redis/endpoints.ts";
 import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
+import { readBooks } from "#core/redis/ledger.ts";
 import decideSource from "#core/redis/scripts/decide.lua" with { type: "text" };
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -91,6 +98,12 @@ async function lease(wanted: number, terms: { leaseMs?: number; retries?: boolea
   return leased;
 }
 
+/** Records what came of a lease, as if nothing had been sent. */
+function finish(of: Leased, result: Pick<Finished, "state"> & Partial<Finished>): Promise<void> {
+  const whole = { of, attempt: null, nextAttemptAtMs: null, reason: null, ...result };
+  return finishDeliveries(runtime.redis, [whole], runtime.live.now());
+}
+
 /** Answers that are kept until the test lets them go. */
 function hold(receiver: Receiver) {
   const held: ServerResponse[] = [];
@@ -129,30 +142,15 @@ describe("crash safety", () => {
   test("a result that comes after the end of its lease changes nothing", async () => {
     await queueChanges(1);
     const [late] = await lease(1, { leaseMs: 1 });
-    const finish = (of: Leased) =>
-      finishDeliveries(
-        runtime.redis,
-        [
-          {
-            of,
-            attempt: null,
-            state: "failed",
-            nextAttemptAtMs: null,
-            reason: "late",
-            health: "none",
-          },
-        ],
-        runtime.live.now(),
-      );
     const again = await eventually(async () => {
       const found = await lease(2);
       return found.find(({ deliveryId }) => deliveryId === late?.deliveryId);
     }, "the lease ends");
     if (!late) throw new Error("nothing leased");
-    await finish(late);
+    await finish(late, { state: "failed", reason: "late" });
     const state = () => runtime.redis.hGet(webhookKeys(acme()).delivery(late.deliveryId), "s");
     expect(await state()).toBe("queued");
-    await finish(again);
+    await finish(again, { state: "failed", reason: "late" });
     expect(await state()).toBe("failed");
   });
 
@@ -194,7 +192,7 @@ describe("limits and fairness", () => {
   test("at most the limit in all is under way", async () => {
     await queueChanges(20);
     const holds = receivers.map(hold);
-    start({ inFlight: 5 });
+    start({ inFlight: 5, slowMs: 60_000 });
     const open = () => receivers.reduce((sum, receiver) => sum + receiver.open(), 0);
     await eventually(() => open() === 5, "five are under way");
     expect(receivers.map(({ requests }) => requests.length).reduce((a, b) => a + b)).toBe(5);
@@ -203,6 +201,18 @@ describe("limits and fairness", () => {
       () => receivers.every(({ requests }) => requests.length === 20),
       "all arrive in the end",
     );
+  });
+
+  test("receivers that hang keep their places for a while only: the others are served before they time out", async () => {
+    await queueChanges(30);
+    const [hanging, quick] = receivers;
+    if (!hanging || !quick) throw new Error("no receivers");
+    const { held, release } = hold(hanging);
+    start({ inFlight: 10, inFlightPerEndpoint: 10, slowMs: 300 });
+    await eventually(() => held.length === 10, "every place is taken by what hangs", 5_000);
+    await eventually(() => quick.requests.length === 30, "the others are served", 5_000);
+    expect(hanging.mostOpen()).toBe(10);
+    release();
   });
 
   test("endpoints are served in turn", async () => {
@@ -295,6 +305,33 @@ describe("document 3, Endpoint: switched off", () => {
     expect((await states()).sort()).toEqual(["delivered", "failed", "failed"]);
     expect(receivers[0]?.requests).toHaveLength(1);
   });
+});
+
+test("invariant 10: a delivery whose 30 days end before it is delivered has failed, and the books balance", async () => {
+  await queueChanges(4);
+  const { redis, live } = runtime;
+  const { delivery, queue } = webhookKeys(acme());
+  const second = endpointOf(runtime, "second").id;
+  const [answered, waiting] = await lease(2);
+  const [dropped] = await lease(1, { leaseMs: 1 });
+  const [queued, drained] = [
+    await redis.lIndex(queue(main().id), -1),
+    await redis.lIndex(queue(second), -1),
+  ];
+  if (!answered || !waiting || !dropped || !queued || !drained) throw new Error("too few");
+  await finish(waiting, { state: "waiting", nextAttemptAtMs: live.now() });
+  const gone = [answered, waiting, dropped].map(({ deliveryId }) => deliveryId);
+  await redis.del([...gone, queued, drained].map(delivery));
+  await finish(answered, { state: "delivered" });
+  await drainLanes(redis, acme(), [second], "switched off");
+  start();
+  const books = await eventually(async () => {
+    const read = await readBooks(redis, live.configuration());
+    return read.pending === 0 && read;
+  }, "nothing waits");
+  expect(books.difference.webhooks).toBe(0);
+  expect(books.sent).toBe(8);
+  expect(await redis.exists([...gone, queued, drained].map(delivery))).toBe(0);
 });
 
 test("a full lane makes further deliveries fail at once, replayable", async () => {

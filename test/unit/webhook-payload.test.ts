@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { SAMPLE_FACT, SAMPLE_SHIPMENT, webhookPayload } from "#core/domain/webhook-payload.ts";
+import {
+  SAMPLE_FACT,
+  SAMPLE_SHIPMENT,
+  shipmentText,
+  webhookPayload,
+  webhookText,
+} from "#core/domain/webhook-payload.ts";
 
 const event = {
   id: "evt_1",
@@ -37,6 +43,15 @@ describe("document 3, Delivery payload", () => {
       statusDetail: null,
       statusDetailId: 4,
     });
+  });
+
+  test("as text it is the same, whatever the courier's words contain", () => {
+    const fact = { ...event.fact, courierStatus: 'In "transito" \\ \u2028 \ud800', place: null };
+    for (const withConsignee of [false, true]) {
+      const text = webhookText({ ...event, fact }, shipmentText(SAMPLE_SHIPMENT, withConsignee));
+      const payload = webhookPayload({ ...event, fact }, SAMPLE_SHIPMENT, withConsignee);
+      expect(text).toBe(JSON.stringify(payload));
+    }
   });
 
   test("consignee is present only when included, and its shape does not change", () => {

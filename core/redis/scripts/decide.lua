@@ -7,7 +7,7 @@
 -- ARGV[2]  the service clock, milliseconds    ARGV[3]  milliseconds decisions and deliveries live
 -- ARGV[4]  decisions a shipment keeps         ARGV[5]  deliveries an endpoint's lanes hold
 -- ARGV[6]  reason of a delivery that finds its lane full
--- then, for each change: shipment id, event id, decision (JSON), v = number of verdicts, d = number of deliveries,
+-- then, for each change, 500 at most: shipment id, event id, decision (JSON), v = number of verdicts, d = number of deliveries,
 --   v verdicts, then d times: delivery id, endpoint id, delivery (JSON)
 --
 -- A shipment at its limit of decisions keeps the old ones; its deliveries are made all the same. A delivery for a full
@@ -17,43 +17,61 @@
 local ring, turns, ledger = KEYS[1], KEYS[2], KEYS[3]
 local tag, now, ttl = ARGV[1], ARGV[2], ARGV[3]
 local keep, hold, full = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-local reply, counts, held = {}, {}, {}
+local reply, counts, lanes = {}, {}, {}
 
 local function count(name)
   counts[name] = (counts[name] or 0) + 1
 end
 
-local function room(endpoint)
-  if not held[endpoint] then
+-- What this call adds to an endpoint: one write a list at the end.
+local function lane(endpoint)
+  local one = lanes[endpoint]
+  if not one then
     local oldest = tonumber(now) - tonumber(ttl)
     redis.call('ZREMRANGEBYSCORE', tag .. ':dl:' .. endpoint, '-inf', oldest)
     redis.call('ZREMRANGEBYSCORE', tag .. ':df:' .. endpoint, '-inf', oldest)
-    held[endpoint] = redis.call('LLEN', tag .. ':dq:' .. endpoint)
-      + redis.call('ZCARD', tag .. ':dr:' .. endpoint)
+    local held = redis.call('LLEN', tag .. ':dq:' .. endpoint) + redis.call('ZCARD', tag .. ':dr:' .. endpoint)
+    one = { room = hold - held, queued = {}, failed = {}, log = {} }
+    lanes[endpoint] = one
   end
-  held[endpoint] = held[endpoint] + 1
-  return held[endpoint] <= hold
+  return one
 end
 
 local function create(delivery, endpoint, frozen)
   local key = tag .. ':d:' .. delivery
   if redis.call('EXISTS', key) == 1 then return 0 end
-  local queued = room(endpoint)
+  local one = lane(endpoint)
+  one.room = one.room - 1
+  local queued = one.room >= 0
   redis.call('HSET', key, 'i', frozen, 'e', endpoint, 's', queued and 'queued' or 'failed',
     'g', 1, 'n', 0, 'a', '[]', 'r', queued and '' or full)
   redis.call('PEXPIRE', key, ttl)
-  local log, failed = tag .. ':dl:' .. endpoint, tag .. ':df:' .. endpoint
-  redis.call('ZADD', log, now, delivery)
-  redis.call('PEXPIRE', log, ttl)
+  one.log[#one.log + 1] = now
+  one.log[#one.log + 1] = delivery
   if queued then
-    redis.call('RPUSH', tag .. ':dq:' .. endpoint, delivery)
-    redis.call('ZADD', ring, 'NX', redis.call('INCR', turns), endpoint)
+    one.queued[#one.queued + 1] = delivery
   else
-    redis.call('ZADD', failed, now, delivery)
-    redis.call('PEXPIRE', failed, ttl)
+    one.failed[#one.failed + 1] = now
+    one.failed[#one.failed + 1] = delivery
     count('failed')
   end
   return 1
+end
+
+local function add(key, members)
+  redis.call('ZADD', key, unpack(members))
+  redis.call('PEXPIRE', key, ttl)
+end
+
+local function file(endpoint, one)
+  if #one.log > 0 then add(tag .. ':dl:' .. endpoint, one.log) end
+  if #one.failed > 0 then add(tag .. ':df:' .. endpoint, one.failed) end
+  if #one.queued > 0 then
+    redis.call('RPUSH', tag .. ':dq:' .. endpoint, unpack(one.queued))
+    if not redis.call('ZSCORE', ring, endpoint) then
+      redis.call('ZADD', ring, redis.call('INCR', turns), endpoint)
+    end
+  end
 end
 
 local at = 7
@@ -78,5 +96,6 @@ while at <= #ARGV do
   end
   at = first + 3 * deliveries
 end
+for endpoint, one in pairs(lanes) do file(endpoint, one) end
 for name, n in pairs(counts) do redis.call('HINCRBY', ledger, 'webhook:' .. name, n) end
 return reply

@@ -18,8 +18,9 @@ local function fail(endpoint, delivery)
     redis.call('HSET', key, 's', 'failed', 'd', '', 'r', reason)
     local created = redis.call('ZSCORE', log, delivery)
     if created then redis.call('ZADD', tag .. ':df:' .. endpoint, created, delivery) end
-    failed = failed + 1
   end
+  -- A delivery that is gone, 30 days after its creation, has failed as well.
+  failed = failed + 1
 end
 
 for at = 4, #ARGV do

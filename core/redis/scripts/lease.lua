@@ -2,21 +2,26 @@
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)
 -- KEYS[2]  endpoints with retries (sorted set by due time)
--- KEYS[3]  leases (sorted set by their end)    KEYS[4]  deliveries under way per endpoint (hash)
+-- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
+-- KEYS[4]  deliveries under way per endpoint (hash)
 -- KEYS[5]  counter of turns and leases         KEYS[6]  failing endpoints (sorted set)
+-- KEYS[7]  ledger (hash): `webhook:failed` grows by deliveries that are gone
 -- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
 -- ARGV[2]  the service clock, milliseconds: what retries are due by
 -- ARGV[3]  milliseconds a lease lasts, by the clock of Redis, so that a moved test clock ends no lease
--- ARGV[4]  deliveries wanted                   ARGV[5]  of them for failing endpoints
+-- ARGV[4]  deliveries wanted, 1,000 at most    ARGV[5]  of them for failing endpoints
 -- ARGV[6]  under way per endpoint              ARGV[7]  the same for a failing one
 -- ARGV[8]  '1' when retries may be handed out: no partition had first attempts left a moment ago
 --
 -- A lease that has ended puts its delivery back where it was: what a killed process had under way is sent again.
--- An endpoint at its limit leaves the rings; finishing a delivery of its brings it back.
+-- An endpoint at its limit leaves the rings; finishing a delivery of its brings it back. A delivery is gone 30 days after
+-- its creation, wherever it stands: it has failed then.
 --
--- Reply: '1' when first attempts are left, else '0'; then for each delivery a list: delivery id, lease, delivery (JSON),
--- generation, attempts made in it, attempts (JSON), '1' when the endpoint is failing.
-local firstRing, retryRing, leases, flight, turns, failing = unpack(KEYS)
+-- Reply: '1' when first attempts are left, else '0';
+--   the shipments of the deliveries, for each four: id, record, state, statusUpdatedAt (as stored, null where missing);
+--   the deliveries as one text, for each three lines: `delivery lease generation attempts-made failing shipment` (failing: '1'
+--   or '0'; shipment: its place in the list above, from 1), delivery (JSON), attempts (JSON); '' when there are none.
+local firstRing, retryRing, leases, flight, turns, failing, ledger = unpack(KEYS)
 local tag, now, lasts = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local wanted, wantedFailing = tonumber(ARGV[4]), tonumber(ARGV[5])
 local limit, failingLimit = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -25,15 +30,11 @@ local ENDED_PER_CALL = 100
 local anyFirst = redis.call('EXISTS', firstRing) == 1
 local anyRetry = redis.call('EXISTS', retryRing) == 1
 local anyLease = redis.call('EXISTS', leases) == 1
-if not (anyFirst or anyRetry or anyLease) then return { '0' } end
+if not (anyFirst or anyRetry or anyLease) then return { '0', {}, '' } end
 
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
-local reply, given = { '0' }, 0
-
-local function turn(endpoint)
-  redis.call('ZADD', firstRing, 'NX', redis.call('INCR', turns), endpoint)
-end
+local gone = 0
 
 local function nextRetry(endpoint)
   local first = redis.call('ZRANGE', tag .. ':dr:' .. endpoint, 0, 0, 'WITHSCORES')
@@ -42,82 +43,155 @@ local function nextRetry(endpoint)
 end
 
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', clock, 'LIMIT', 0, ENDED_PER_CALL)) do
-  local endpoint, delivery = string.match(member, '^(%S+) (%S+)$')
+  local endpoint, delivery = string.match(member, '^(%S+) (%S+)')
   redis.call('ZREM', leases, member)
   if redis.call('HINCRBY', flight, endpoint, -1) <= 0 then redis.call('HDEL', flight, endpoint) end
-  local key = tag .. ':d:' .. delivery
-  local state = redis.call('HMGET', key, 's', 'd')
-  redis.call('HDEL', key, 'l')
-  if state[1] == 'queued' then redis.call('LPUSH', tag .. ':dq:' .. endpoint, delivery)
-  elseif state[1] == 'waiting' then redis.call('ZADD', tag .. ':dr:' .. endpoint, state[2] or now, delivery) end
-  if redis.call('EXISTS', tag .. ':dq:' .. endpoint) == 1 then turn(endpoint) end
+  local queue = tag .. ':dq:' .. endpoint
+  local state = redis.call('HMGET', tag .. ':d:' .. delivery, 's', 'd')
+  if state[1] == 'queued' then redis.call('LPUSH', queue, delivery)
+  elseif state[1] == 'waiting' then redis.call('ZADD', tag .. ':dr:' .. endpoint, state[2] or now, delivery)
+  else gone = gone + 1 end
+  if redis.call('EXISTS', queue) == 1 then
+    redis.call('ZADD', firstRing, 'NX', redis.call('INCR', turns), endpoint)
+  end
   nextRetry(endpoint)
 end
 
-local failingNow, underWay = {}, {}
-local function mayTake(endpoint)
-  if failingNow[endpoint] == nil then
-    failingNow[endpoint] = redis.call('ZSCORE', failing, endpoint) ~= false
-    underWay[endpoint] = tonumber(redis.call('HGET', flight, endpoint)) or 0
+local known = {}
+local function lane(endpoint)
+  local one = known[endpoint]
+  if not one then
+    local fails = redis.call('ZSCORE', failing, endpoint) ~= false
+    local underWay = tonumber(redis.call('HGET', flight, endpoint)) or 0
+    one = { endpoint = endpoint, fails = fails, taken = 0, queue = tag .. ':dq:' .. endpoint,
+      room = (fails and failingLimit or limit) - underWay }
+    known[endpoint] = one
   end
-  if failingNow[endpoint] and wantedFailing <= 0 then return false end
-  return underWay[endpoint] < (failingNow[endpoint] and failingLimit or limit)
+  return one
 end
 
-local function take(endpoint, delivery)
-  local key = tag .. ':d:' .. delivery
-  local kept = redis.call('HMGET', key, 'i', 'g', 'n', 'a')
-  -- A delivery is gone 30 days after its creation, wherever it stands.
-  if not kept[1] then return end
-  local lease = redis.call('INCR', turns)
-  redis.call('HSET', key, 'l', lease)
-  redis.call('ZADD', leases, clock + lasts, endpoint .. ' ' .. delivery)
-  underWay[endpoint] = redis.call('HINCRBY', flight, endpoint, 1)
-  if failingNow[endpoint] then wantedFailing = wantedFailing - 1 end
-  given = given + 1
-  reply[#reply + 1] = { delivery, tostring(lease), kept[1], kept[2], kept[3], kept[4],
-    failingNow[endpoint] and '1' or '0' }
-end
-
--- Endpoints that only the budget for failing ones holds back: they keep their place.
-local held = {}
-while given < wanted do
-  local popped = redis.call('ZPOPMIN', firstRing)
-  local endpoint = popped[1]
-  if not endpoint then break end
-  local queue = tag .. ':dq:' .. endpoint
-  if mayTake(endpoint) then
-    local delivery = redis.call('LPOP', queue)
-    if delivery then take(endpoint, delivery) end
-    if redis.call('EXISTS', queue) == 1 then turn(endpoint) end
-  elseif failingNow[endpoint] and wantedFailing <= 0 then
-    held[#held + 1] = endpoint
+-- What is handed out, in order.
+local given = {}
+local function give(delivery, one)
+  local kept = redis.call('HMGET', tag .. ':d:' .. delivery, 'i', 'g', 'n', 'a')
+  if not kept[1] then
+    gone = gone + 1
+    return
   end
+  given[#given + 1] = { delivery = delivery, lane = one, kept = kept }
+  one.taken = one.taken + 1
+  one.room = one.room - 1
+  if one.fails then wantedFailing = wantedFailing - 1 end
 end
-local left = redis.call('EXISTS', firstRing) == 1
-for _, endpoint in ipairs(held) do turn(endpoint) end
-if left then reply[1] = '1' end
-if left or ARGV[8] ~= '1' then return reply end
 
-held = {}
-while given < wanted do
-  local due = redis.call('ZRANGEBYSCORE', retryRing, '-inf', now, 'LIMIT', 0, wanted - given)
-  if #due == 0 then break end
-  for _, endpoint in ipairs(due) do
-    if given >= wanted then break end
-    local retries = tag .. ':dr:' .. endpoint
-    local delivery = redis.call('ZRANGEBYSCORE', retries, '-inf', now, 'LIMIT', 0, 1)[1]
-    if not mayTake(endpoint) then
-      redis.call('ZREM', retryRing, endpoint)
-      if failingNow[endpoint] and wantedFailing <= 0 then held[#held + 1] = endpoint end
-    elseif delivery then
-      redis.call('ZREM', retries, delivery)
-      take(endpoint, delivery)
-      nextRetry(endpoint)
-    else
-      nextRetry(endpoint)
+-- Lanes with something to give, in turn, until they have enough together.
+local lanes, held, offered, offeredFailing = {}, {}, 0, 0
+while offered < wanted do
+  local popped = redis.call('ZPOPMIN', firstRing, wanted - offered)
+  if #popped == 0 then break end
+  for at = 1, #popped, 2 do
+    local one = lane(popped[at])
+    one.length = redis.call('LLEN', one.queue)
+    local offer = math.min(one.room, one.length)
+    if one.fails then offer = math.min(offer, wantedFailing - offeredFailing) end
+    if offer > 0 then
+      lanes[#lanes + 1], one.offer = one, offer
+      offered = offered + offer
+      if one.fails then offeredFailing = offeredFailing + offer end
+    elseif one.room > 0 and one.length > 0 then
+      held[#held + 1] = one
     end
   end
 end
-for _, endpoint in ipairs(held) do nextRetry(endpoint) end
-return reply
+
+-- One for each in turn, as often as it takes.
+local shares, left = {}, wanted
+for at = 1, #lanes do shares[at] = 0 end
+repeat
+  local before = left
+  for at, one in ipairs(lanes) do
+    if left > 0 and shares[at] < one.offer then
+      shares[at], left = shares[at] + 1, left - 1
+    end
+  end
+until left == before
+local own, deepest = {}, 0
+for at, one in ipairs(lanes) do
+  own[at] = shares[at] > 0 and redis.call('LPOP', one.queue, shares[at]) or {}
+  deepest = math.max(deepest, shares[at])
+end
+for depth = 1, deepest do
+  for at, one in ipairs(lanes) do
+    if own[at][depth] then give(own[at][depth], one) end
+  end
+end
+
+-- Endpoints that only the budget for failing ones holds back keep standing in the ring, behind the others.
+local ring, more = {}, false
+for at, one in ipairs(lanes) do
+  if one.room > 0 and one.length > shares[at] then ring[#ring + 1] = one.endpoint end
+end
+if #ring > 0 or redis.call('EXISTS', firstRing) == 1 then more = true end
+for _, one in ipairs(held) do ring[#ring + 1] = one.endpoint end
+
+if not more and ARGV[8] == '1' then
+  held = {}
+  while #given < wanted do
+    local due = redis.call('ZRANGEBYSCORE', retryRing, '-inf', now, 'LIMIT', 0, wanted - #given)
+    if #due == 0 then break end
+    for _, endpoint in ipairs(due) do
+      if #given >= wanted then break end
+      local one, retries = lane(endpoint), tag .. ':dr:' .. endpoint
+      if one.room <= 0 or (one.fails and wantedFailing <= 0) then
+        redis.call('ZREM', retryRing, endpoint)
+        if one.room > 0 then held[#held + 1] = endpoint end
+      else
+        local delivery = redis.call('ZRANGEBYSCORE', retries, '-inf', now, 'LIMIT', 0, 1)[1]
+        if delivery then
+          redis.call('ZREM', retries, delivery)
+          give(delivery, one)
+        end
+        nextRetry(endpoint)
+      end
+    end
+  end
+  for _, endpoint in ipairs(held) do nextRetry(endpoint) end
+end
+
+local turn = 0
+if #ring + #given > 0 then turn = redis.call('INCRBY', turns, #ring + #given) - #ring - #given end
+local function nextTurn()
+  turn = turn + 1
+  return string.format('%.0f', turn)
+end
+
+local shipments, places, rows, leased = {}, {}, {}, {}
+local function shipmentPlace(frozen)
+  -- Its members stand in a fixed order, the ids before any text of others.
+  local id = string.match(frozen, '"shipmentId":(%d+)')
+  if not id then return 0 end
+  if not places[id] then
+    local kept = redis.call('HMGET', tag .. ':s:' .. id, 'c', 'st', 'u')
+    for _, value in ipairs({ id, kept[1], kept[2], kept[3] }) do shipments[#shipments + 1] = value end
+    places[id] = #shipments / 4
+  end
+  return places[id]
+end
+
+for _, one in ipairs(given) do
+  local lease, kept = nextTurn(), one.kept
+  leased[#leased + 1] = clock + lasts
+  leased[#leased + 1] = one.lane.endpoint .. ' ' .. one.delivery .. ' ' .. lease
+  local fails = one.lane.fails and '1' or '0'
+  local head = { one.delivery, lease, kept[2], kept[3], fails, shipmentPlace(kept[1]) }
+  rows[#rows + 1] = table.concat(head, ' ')
+  rows[#rows + 1] = kept[1]
+  rows[#rows + 1] = kept[4]
+end
+if #leased > 0 then redis.call('ZADD', leases, unpack(leased)) end
+for endpoint, one in pairs(known) do
+  if one.taken > 0 then redis.call('HINCRBY', flight, endpoint, one.taken) end
+end
+for _, endpoint in ipairs(ring) do redis.call('ZADD', firstRing, 'NX', nextTurn(), endpoint) end
+if gone > 0 then redis.call('HINCRBY', ledger, 'webhook:failed', gone) end
+return { more and '1' or '0', shipments, table.concat(rows, '\n') }
