@@ -1,37 +1,48 @@
 /** Tables and views, one per file, created in this order; repeating it changes nothing. */
 import type { ClickHouseClient } from "@clickhouse/client";
+import type { Config } from "#core/config.ts";
+import { onCluster } from "./on-cluster.ts";
+import attempts from "./schema/attempts.sql" with { type: "text" };
 import deliveries from "./schema/deliveries.sql" with { type: "text" };
 import eventOutcomes from "./schema/event-outcomes.sql" with { type: "text" };
 import events from "./schema/events.sql" with { type: "text" };
 import courierPerformance from "./views/courier-performance.sql" with { type: "text" };
+import endpointHealth from "./views/endpoint-health.sql" with { type: "text" };
 import eventQuality from "./views/event-quality.sql" with { type: "text" };
 import lanes from "./views/lanes.sql" with { type: "text" };
 import sla from "./views/sla.sql" with { type: "text" };
 
-const TABLES = [deliveries, events, eventOutcomes];
-const VIEWS = [lanes, courierPerformance, eventQuality, sla];
+export const TABLES = [deliveries, events, eventOutcomes, attempts];
+export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
 
-/** Raw events are kept for so long; deliveries stay, one row of some 40 bytes each. */
-const KEPT_BY = { events: "toDateTime(received_at)", event_outcomes: "hour" } as const;
+/** What grows without end is kept for so long; deliveries stay, one row of some 40 bytes each. */
+export type SchemaOptions = Pick<
+  Config,
+  "eventRetentionMonths" | "attemptRetentionDays" | "clickhouseCluster"
+>;
 
-/** @param retentionMonths how long raw events are kept after they were received */
 export async function applySchema(
   clickhouse: ClickHouseClient,
-  retentionMonths: number,
+  { eventRetentionMonths, attemptRetentionDays, clickhouseCluster }: SchemaOptions,
 ): Promise<void> {
-  for (const query of TABLES) await clickhouse.command({ query });
-  for (const table of ["events", "event_outcomes"] as const) {
-    await keepFor(clickhouse, table, retentionMonths);
+  const run = (sql: string) => clickhouse.command({ query: onCluster(sql, clickhouseCluster) });
+  for (const sql of TABLES) await run(sql);
+  const months = `toIntervalMonth(${eventRetentionMonths})`;
+  const ends = {
+    events: `toDateTime(received_at) + ${months}`,
+    event_outcomes: `hour + ${months}`,
+    attempts: `toDateTime(at) + toIntervalDay(${attemptRetentionDays})`,
+  };
+  for (const [table, ttl] of Object.entries(ends)) {
+    // Only a retention that is new is told to ClickHouse: it looks through all rows then.
+    if (await hasTtl(clickhouse, table, ttl)) continue;
+    await run(`ALTER TABLE ${table} MODIFY TTL ${ttl}`);
   }
-  for (const query of VIEWS) await clickhouse.command({ query });
+  for (const sql of VIEWS) await run(sql);
 }
 
-/** Only a retention that is new is told to ClickHouse: it looks through all rows then. */
-async function keepFor(
-  clickhouse: ClickHouseClient,
-  table: keyof typeof KEPT_BY,
-  months: number,
-): Promise<void> {
+/** @param ttl as ClickHouse writes it */
+async function hasTtl(clickhouse: ClickHouseClient, table: string, ttl: string): Promise<boolean> {
   const answer = await clickhouse.query({
     query: `SELECT create_table_query AS text FROM system.tables
             WHERE database = currentDatabase() AND name = {table:String}`,
@@ -39,7 +50,5 @@ async function keepFor(
     format: "JSONEachRow",
   });
   const [found] = await answer.json<{ text: string }>();
-  const ttl = `${KEPT_BY[table]} + toIntervalMonth(${months})`;
-  if (found?.text.includes(`TTL ${ttl}`)) return;
-  await clickhouse.command({ query: `ALTER TABLE ${table} MODIFY TTL ${ttl}` });
+  return found?.text.includes(`TTL ${ttl}`) ?? false;
 }

@@ -114,10 +114,14 @@ export async function openBenchmarks(config: Config): Promise<Benchmarks> {
   };
 }
 
+/** A problem document that is document 1's error body too: whoever reads `status`, `code`, `message` need not know it. */
 function unavailable(reason: string): Problem {
   benchmarkFailures.inc({ reason });
-  return new Problem(503, "BENCHMARKS_UNAVAILABLE", "Benchmarks cannot be computed just now.", {
-    headers: { "retry-after": "5" },
+  const message = "Benchmarks cannot be computed just now.";
+  return new Problem(503, "BENCHMARKS_UNAVAILABLE", message, {
+    members: { message },
+    headers: { "retry-after": "5", "x-error-message": message },
+    asDocument: true,
   });
 }
 

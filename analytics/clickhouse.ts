@@ -38,21 +38,38 @@ const SETTINGS: Readonly<Record<Use, ClickHouseSettings>> = {
 };
 
 /**
+ * Embedded folders that this process has opened for writing. One process may have a folder: a reader that took it first
+ * would keep the writer of another process out for as long as it lives.
+ */
+const writtenHere = new Set<string>();
+
+/**
  * One connection is one queue in the embedded engine, so writing and reading have one each.
  * @throws when the embedded folder cannot be opened; a server is first asked with the first statement
  */
 export async function openClickhouse(config: Config, use: Use): Promise<ClickHouseClient> {
-  return openBare(config, SETTINGS[use], REQUEST_LIMIT_MS[use], CONNECTIONS[use]);
+  if (use !== "write" || config.clickhouseUrl !== null) {
+    const settings = { ...SETTINGS[use], ...(use === "write" && quorumOf(config)) };
+    return openBare(config, settings, REQUEST_LIMIT_MS[use], CONNECTIONS[use]);
+  }
+  const writer = await openEmbedded(embeddedFolder(config), SETTINGS.write);
+  writtenHere.add(embeddedFolder(config));
+  return writer;
 }
 
-/** A connection of its own with these settings. @throws as `openClickhouse` */
+/** Rows are acknowledged upstream once inserted: most replicas must have them, or one that is lost takes them along. */
+function quorumOf({ clickhouseCluster }: Config): ClickHouseSettings {
+  return clickhouseCluster === null ? {} : { insert_quorum: "auto" };
+}
+
+/** A connection of its own with these settings, for reading. @throws as `openClickhouse` */
 export async function openBare(
   config: Config,
   settings: ClickHouseSettings,
   requestLimitMs = 60_000,
   connections = 2,
 ): Promise<ClickHouseClient> {
-  if (config.clickhouseUrl === null) return openEmbedded(config.dataDir, settings);
+  if (config.clickhouseUrl === null) return openBesideWriter(embeddedFolder(config), settings);
   return createClient({
     url: config.clickhouseUrl,
     application: "waybill",
@@ -63,12 +80,26 @@ export async function openBare(
   });
 }
 
-/** The engine is a library of 566 MB: it is loaded only by the process that opens the folder. */
-async function openEmbedded(
-  dataDir: string,
+/** The embedded folder is another process' to read. */
+class NotWrittenHere extends Error {}
+
+function embeddedFolder({ dataDir }: Config): string {
+  return join(dataDir, "clickhouse");
+}
+
+async function openBesideWriter(
+  path: string,
   settings: ClickHouseSettings,
 ): Promise<ClickHouseClient> {
-  const path = join(dataDir, "clickhouse");
+  if (writtenHere.has(path)) return openEmbedded(path, settings);
+  throw new NotWrittenHere(
+    `the embedded ClickHouse folder ${path} is read by the process of the analytics role only ` +
+      "(set CLICKHOUSE_URL to share a server)",
+  );
+}
+
+/** The engine is a library of 566 MB: it is loaded only by the process that opens the folder. */
+async function openEmbedded(path: string, settings: ClickHouseSettings): Promise<ClickHouseClient> {
   await mkdir(path, { recursive: true });
   const { createChdbConnection } = await import("chdb/connection");
   try {
@@ -111,9 +142,10 @@ export function keepClickhouse(open: () => Promise<ClickHouseClient>): KeptClick
   function client(): Promise<ClickHouseClient> {
     if (closed) return Promise.reject(new Error("the ClickHouse connection is closed"));
     opened ??= open().catch((error) => {
+      const waitMs = error instanceof NotWrittenHere ? 0 : REOPEN_WAIT_MS;
       setTimeout(() => {
         opened = null;
-      }, REOPEN_WAIT_MS).unref();
+      }, waitMs).unref();
       throw error;
     });
     return opened;

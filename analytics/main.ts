@@ -4,17 +4,42 @@ import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { applySchema } from "./apply-schema.ts";
 import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 import { startDraining } from "./drain-counts.ts";
+import { attemptsHandler } from "./write-attempts.ts";
 import { benchmarkHandler } from "./write-batches.ts";
 
 /** Entries read per partition at once: at most 8,000 rows of some 700 bytes in one batch. */
 const BATCH = 500;
 /** Quiet logs are read in steps, so that rows go in together instead of one by one: how stale a benchmark may be. */
 const LINGER_MS = 200;
+/** Entries of attempts read per partition at once: at most 80,000 rows of some 150 bytes in one batch. */
+const ATTEMPT_BATCH = 50;
+/** Attempts are looked at for health by the hour: they may gather. */
+const ATTEMPT_LINGER_MS = 500;
+/** How soon a process that stands by notices that the embedded folder is free. */
+const STAND_BY_MS = 1_000;
 
 export async function startAnalytics(runtime: Runtime): Promise<Running> {
-  const { redis, live, log, secrets } = runtime;
   const store = keepClickhouse(() => openWriter(runtime));
+  const stopping = new AbortController();
   await firstOpening(runtime, store);
+  const writing = folderIsOurs(runtime, store, stopping.signal).then((isOurs) =>
+    isOurs ? startWriting(runtime, store) : null,
+  );
+  return {
+    name: "analytics",
+    url: null,
+    async stop() {
+      stopping.abort();
+      const stopWriting = await writing;
+      await stopWriting?.();
+      await store.close();
+    },
+  };
+}
+
+/** @returns ends the writing */
+function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<void> {
+  const { redis, live, log, secrets } = runtime;
   const consumer = startConsumer({
     redis,
     log,
@@ -28,15 +53,45 @@ export async function startAnalytics(runtime: Runtime): Promise<Running> {
     batch: BATCH,
     lingerMs: LINGER_MS,
   });
+  const attempts = startConsumer({
+    redis,
+    log,
+    source: "attempt",
+    group: "attempts",
+    handler: attemptsHandler({
+      redis,
+      clickhouse: store.client,
+      forget: store.forget,
+      mac: secrets.vault.mac,
+    }),
+    batch: ATTEMPT_BATCH,
+    lingerMs: ATTEMPT_LINGER_MS,
+    idleMs: ATTEMPT_LINGER_MS,
+  });
   const stopDraining = startDraining({ redis, live, log, clickhouse: store.client });
-  return {
-    name: "analytics",
-    url: null,
-    async stop() {
-      await Promise.all([consumer.stop(), stopDraining()]);
-      await store.close();
-    },
+  return async () => {
+    await Promise.all([consumer.stop(), attempts.stop(), stopDraining()]);
   };
+}
+
+/**
+ * Waits while another process has the embedded folder: entries taken meanwhile would be kept from the one that can write
+ * them. Servers are shared, and a batch may wait for one that is away.
+ * @returns false when we are stopped before
+ */
+async function folderIsOurs(
+  { config }: Runtime,
+  store: KeptClickhouse,
+  stopping: AbortSignal,
+): Promise<boolean> {
+  const isShared = config.clickhouseUrl !== null;
+  const isOpen = () =>
+    store.client().then(
+      () => true,
+      () => false,
+    );
+  while (!isShared && !stopping.aborted && !(await isOpen())) await Bun.sleep(STAND_BY_MS);
+  return !stopping.aborted;
 }
 
 /** A ClickHouse that is away does not stop the start: the rows wait in the change log. */
@@ -46,16 +101,16 @@ async function firstOpening({ config, log }: Runtime, store: KeptClickhouse): Pr
   }
   try {
     await store.client();
-    log.info("clickhouse is open");
   } catch (error) {
     log.error({ reason: (error as Error).message }, "clickhouse is away; rows wait for it");
   }
 }
 
-async function openWriter({ config }: Runtime) {
+async function openWriter({ config, log }: Runtime) {
   const client = await openClickhouse(config, "write");
   try {
-    await applySchema(client, config.eventRetentionMonths);
+    await applySchema(client, config);
+    log.info("clickhouse is open");
     return client;
   } catch (error) {
     await client.close();

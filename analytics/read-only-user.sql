@@ -20,7 +20,9 @@ CREATE USER IF NOT EXISTS waybill_reader
 GRANT SELECT ON waybill.deliveries TO waybill_reader;
 GRANT SELECT ON waybill.events TO waybill_reader;
 GRANT SELECT ON waybill.event_outcomes TO waybill_reader;
+GRANT SELECT ON waybill.attempts TO waybill_reader;
 GRANT SELECT ON waybill.lanes TO waybill_reader;
 GRANT SELECT ON waybill.courier_performance TO waybill_reader;
 GRANT SELECT ON waybill.event_quality TO waybill_reader;
 GRANT SELECT ON waybill.sla TO waybill_reader;
+GRANT SELECT ON waybill.endpoint_health TO waybill_reader;

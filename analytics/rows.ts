@@ -1,4 +1,5 @@
 /** Rows of the tables, as they are inserted. */
+import type { AttemptRow } from "#core/domain/attempt-row.ts";
 import type { EventRow } from "#core/domain/event-row.ts";
 import { areaOfCap, type LaneRow, weightBand } from "#core/domain/lane.ts";
 
@@ -98,6 +99,41 @@ export function eventTableRow(owner: RowOwner, event: EventRow): EventTableRow {
     version: event.version,
   };
   checkNumbers(row, ["shipment_id", "place", "status_detail", "version"]);
+  return row;
+}
+
+/** A row of `schema/attempts.sql`. */
+export interface AttemptTableRow {
+  readonly endpoint_id: string;
+  readonly channel: string;
+  readonly delivery_id: string;
+  readonly event_id: string;
+  readonly generation: number;
+  readonly attempt: number;
+  /** UTC, with milliseconds. */
+  readonly at: string;
+  readonly http_status: number;
+  readonly error: string;
+  readonly latency_ms: number;
+  readonly outcome: string;
+}
+
+/** @param channel keyed hash @throws for a number that ClickHouse would bend */
+export function attemptTableRow(channel: string, attempt: AttemptRow): AttemptTableRow {
+  const row = {
+    endpoint_id: attempt.endpointId,
+    channel,
+    delivery_id: attempt.deliveryId,
+    event_id: attempt.eventId,
+    generation: attempt.generation,
+    attempt: attempt.attempt,
+    at: dateTime(attempt.atMs),
+    http_status: attempt.httpStatus ?? 0,
+    error: attempt.error ?? "",
+    latency_ms: attempt.latencyMs,
+    outcome: attempt.outcome,
+  };
+  checkNumbers(row, ["generation", "attempt", "http_status", "latency_ms"]);
   return row;
 }
 

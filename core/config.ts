@@ -17,6 +17,8 @@ export interface Config {
   readonly redisWaitReplicas: number;
   /** Null = the embedded ClickHouse under `dataDir`. */
   readonly clickhouseUrl: string | null;
+  /** Name of the cluster that the server belongs to; null = none, or one that replicates by itself. */
+  readonly clickhouseCluster: string | null;
   /** Null = the demo setup. */
   readonly setupFile: string | null;
   /** Null = generated and kept under `dataDir`. */
@@ -53,6 +55,8 @@ export interface Config {
   readonly logHighWater: number;
   /** How long the analytics keep raw events. */
   readonly eventRetentionMonths: number;
+  /** How long the analytics keep webhook attempts. */
+  readonly attemptRetentionDays: number;
 }
 
 export interface IngestTls {
@@ -135,6 +139,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     return text;
   }
 
+  function clickhouseCluster(): string | null {
+    const name = given("CLICKHOUSE_CLUSTER") ?? null;
+    if (name === null) return null;
+    if (!/^[\w.-]{1,100}$/.test(name)) faults.push("CLICKHOUSE_CLUSTER: letters, digits, _ . -");
+    if (!given("CLICKHOUSE_URL")) faults.push("CLICKHOUSE_CLUSTER: needs CLICKHOUSE_URL.");
+    return name;
+  }
+
   function addresses(name: string): string[] {
     const parts = (given(name) ?? "").split(",").map((part) => part.trim());
     const listed = parts.filter((part) => part !== "");
@@ -213,6 +225,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     redisClusterUrls: urls("REDIS_CLUSTER_URLS", ["redis:", "rediss:"]),
     redisWaitReplicas: integer("REDIS_WAIT_REPLICAS", 0, 0, 10),
     clickhouseUrl: url("CLICKHOUSE_URL", ["http:", "https:"]),
+    clickhouseCluster: clickhouseCluster(),
     setupFile: readable("SETUP_FILE", faultOfJson),
     jwtSecret: secret("JWT_SECRET"),
     panelToken: secret("PANEL_TOKEN"),
@@ -234,6 +247,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     eventsPerDay: integer("EVENTS_PER_DAY", 200_000, 1_000, 1_000_000_000),
     logHighWater: integer("LOG_HIGH_WATER", 1_000_000, 1_000, 1_000_000_000),
     eventRetentionMonths: integer("EVENT_RETENTION_MONTHS", 24, 1, 1_200),
+    attemptRetentionDays: integer("ATTEMPT_RETENTION_DAYS", 90, 1, 36_500),
   };
   if (faults.length > 0) throw new ConfigFaults(faults);
   return config;

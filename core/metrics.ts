@@ -103,6 +103,13 @@ export const ledgerEntries = new Gauge({
   registers,
 });
 
+export const attemptLog = new Gauge({
+  name: "waybill_attempt_log",
+  help: "Webhook attempts for the analytics: logged so far, waiting for ClickHouse, dropped at the mark so far.",
+  labelNames: ["entry"],
+  registers,
+});
+
 export const deadLetters = new Counter({
   name: "waybill_dead_letters_total",
   help: "Entries our own code could not process.",

@@ -102,6 +102,7 @@ function loginPage(status: number, fault: string | null): Response {
 <h1>Waybill</h1>
 ${fault === null ? null : html`<p class="fault" role="alert">${fault}</p>`}
 <form method="post" action="/panel/login">
+<input name="username" value="operator" autocomplete="username" hidden>
 <label>Operator's token
 <input name="token" type="password" required autocomplete="current-password" autofocus>
 </label>

@@ -2,7 +2,14 @@
 import { Type } from "@sinclair/typebox";
 import { LaneRequest } from "#api/couriers/lane-request.ts";
 import { GRAINS, WEIGHT_BANDS } from "#core/domain/lane.ts";
-import { nullableInteger, nullableNumber, nullableText, type Operation } from "./operation.ts";
+import { ProblemDocument } from "./errors.ts";
+import {
+  type Answer,
+  nullableInteger,
+  nullableNumber,
+  nullableText,
+  type Operation,
+} from "./operation.ts";
 
 const lane = {
   destCap: Type.String(),
@@ -87,6 +94,33 @@ const EfficiencyIndex = Type.Object({
   ),
 });
 
+const BenchmarksUnavailable = Type.Object({
+  ...ProblemDocument.properties,
+  message: Type.String({ description: "the same as `detail`, for readers of the shorter shape" }),
+});
+
+const away: Answer = {
+  description:
+    "BENCHMARKS_UNAVAILABLE: try again after Retry-After. STORE_UNAVAILABLE comes as `application/json` with status, code and message.",
+  headers: {
+    "Retry-After": "Seconds.",
+    "X-Error-Message": "The message, in ASCII.",
+  },
+  mediaType: "application/problem+json",
+  content: {
+    name: "BenchmarksUnavailable",
+    schema: BenchmarksUnavailable,
+    example: {
+      type: "about:blank",
+      title: "Service Unavailable",
+      status: 503,
+      code: "BENCHMARKS_UNAVAILABLE",
+      detail: "Benchmarks cannot be computed just now.",
+      message: "Benchmarks cannot be computed just now.",
+    },
+  },
+};
+
 const request = { destCap: "00184", couriers: ["GLS_ITA", "BRT_ITA"], weightKg: 2.5 };
 const head = {
   destCap: "00184",
@@ -133,8 +167,9 @@ export const COURIER_OPERATIONS: readonly Operation[] = [
           },
         },
       },
+      503: away,
     },
-    errors: [400, 422, 503],
+    errors: [400, 422],
   },
   {
     id: "readEfficiencyIndex",
@@ -170,7 +205,8 @@ export const COURIER_OPERATIONS: readonly Operation[] = [
           },
         },
       },
+      503: away,
     },
-    errors: [400, 422, 503],
+    errors: [400, 422],
   },
 ];

@@ -1,6 +1,7 @@
 /** `GET /healthz`, `/readyz` and `/metrics`, the same on every port. */
 import { Elysia } from "elysia";
-import { groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
+import { attemptLog, groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
+import { readAttemptCounts } from "#core/redis/attempt-log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { readLedger } from "#core/redis/ledger.ts";
 import { readLags } from "#core/redis/streams.ts";
@@ -15,7 +16,7 @@ export function ops(redis: Redis) {
       return { status: "not ready", reason };
     })
     .get("/metrics", async () => {
-      await Promise.all([measureLags(redis), measureLedger(redis)]);
+      await Promise.all([measureLags(redis), measureLedger(redis), measureAttemptLog(redis)]);
       const body = await registry.metrics();
       return new Response(body, { headers: { "content-type": registry.contentType } });
     });
@@ -38,6 +39,11 @@ async function measureLags(redis: Redis): Promise<void> {
     groupLag.set({ log, group }, entries);
     groupLagSeconds.set({ log, group }, seconds);
   }
+}
+
+async function measureAttemptLog(redis: Redis): Promise<void> {
+  const counts = await readAttemptCounts(redis).catch(() => ({}));
+  for (const [entry, count] of Object.entries(counts)) attemptLog.set({ entry }, count);
 }
 
 async function measureLedger(redis: Redis): Promise<void> {

@@ -3,7 +3,14 @@
  * and then wait in a list that only their own group reads, so that no other group sees them twice.
  */
 import { type Redis, run, script } from "./client.ts";
-import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS, redriveKey, redrivenKey } from "./keys.ts";
+import {
+  ATTEMPT_LOGS,
+  CHANGE_LOGS,
+  deadLetterKey,
+  EVENT_LOGS,
+  redriveKey,
+  redrivenKey,
+} from "./keys.ts";
 import redriveSource from "./scripts/redrive.lua" with { type: "text" };
 import settleSource from "./scripts/settle-redriven.lua" with { type: "text" };
 import { compareIds } from "./streams.ts";
@@ -17,6 +24,7 @@ const REMEMBERED_MS = 30 * 86_400_000;
 const ALL_LOGS: ReadonlyArray<readonly [name: string, key: string]> = [
   ...EVENT_LOGS.map((key, n) => [`e${n}`, key] as const),
   ...CHANGE_LOGS.map((key, n) => [`k${n}`, key] as const),
+  ...ATTEMPT_LOGS.map((key, n) => [`a${n}`, key] as const),
 ];
 const LOG_KEYS = new Map(ALL_LOGS);
 
@@ -78,7 +86,7 @@ function letterOf(
 export function placeOf(
   letterId: string,
 ): { readonly name: string; readonly key: string; readonly streamId: string } | null {
-  const [, name = "", streamId = ""] = /^([ek]\d{1,2})-(\d{1,16}-\d{1,16})$/.exec(letterId) ?? [];
+  const [, name = "", streamId = ""] = /^([eka]\d{1,2})-(\d{1,16}-\d{1,16})$/.exec(letterId) ?? [];
   const key = LOG_KEYS.get(name);
   return key === undefined ? null : { name, key, streamId };
 }

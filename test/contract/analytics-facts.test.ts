@@ -218,6 +218,75 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     });
   });
 
+  describe("what changes afterwards", () => {
+    const rowsOf = (shipmentId: number, columns: string, table: string) =>
+      product.sql(
+        `SELECT ${columns} FROM ${table} FINAL WHERE shipment_id = ${shipmentId} ORDER BY ALL`,
+      );
+
+    test("an event that was set aside is one row once its shipment is there, in full when it comes again first", async () => {
+      const early = (trackingNumber: string) =>
+        event({
+          trackingNumber,
+          occurredAt: "2026-11-10T08:00:00+01:00",
+          status: { code: "DEP", description: TEXT },
+          reason: { code: "R9", description: TEXT },
+        });
+      const [kept, again] = [early("EARLY-1"), early("EARLY-2")];
+      const outcomesOf = async (...events: unknown[]) => {
+        const { body } = await push(product.ingest, events);
+        return body.results.map((one: { outcome: string }) => one.outcome);
+      };
+      expect(await outcomesOf(kept, again)).toEqual(["UNKNOWN_TRACKING", "UNKNOWN_TRACKING"]);
+      const first = await addShipment(product.runtime, "EARLY-1");
+      const second = await addShipment(product.runtime, "EARLY-2");
+      const next = event({ trackingNumber: "EARLY-1" });
+      expect(await outcomesOf(next, again)).toEqual(["ACCEPTED", "ACCEPTED"]);
+      await product.settled();
+      expect(await outcomesOf(kept)).toEqual(["DUPLICATE"]);
+      await product.settled();
+      const facts = (id: number) => rowsOf(id, "code, reason_code, status", "events");
+      expect(await facts(first)).toEqual([
+        { code: "DEP", reason_code: "", status: "DEPARTED" },
+        { code: "TRN", reason_code: "", status: "IN_TRANSIT" },
+      ]);
+      expect(await facts(second)).toEqual([{ code: "DEP", reason_code: "R9", status: "DEPARTED" }]);
+    });
+
+    test("a delivery is taken back when its code means something else, and counts again when it means delivery", async () => {
+      const id = await addShipment(product.runtime, "TURN", { shipDate: "2026-11-09" });
+      const delivered = (occurredAt: string) =>
+        event({ trackingNumber: "TURN", occurredAt, status: { code: "DLV", description: TEXT } });
+      await push(product.ingest, [delivered("2026-11-12T10:00:00+01:00")]);
+      await product.settled();
+      const rows = () => rowsOf(id, "delivered_on, lead_days, removed", "deliveries");
+      const first = { delivered_on: "2026-11-12", lead_days: 3, removed: 0 };
+      expect(await rows()).toEqual([first]);
+      const map = (status: string | null, terminal: boolean) =>
+        product.call("PUT", "/panel/api/couriers/GLS_ITA/catalogue/DLV", {
+          ...{ description: "Consegnata", terminal, status },
+        });
+      await map("EXCEPTION", false);
+      await eventually(async () => (await rows()).length === 0, "the delivery is taken back");
+      await map("DELIVERED", true);
+      await eventually(async () => (await rows()).length === 1, "it counts again");
+      expect(await rows()).toEqual([first]);
+    });
+
+    test("a late event that tells of an earlier delivery corrects the days", async () => {
+      const id = await addShipment(product.runtime, "LATE", { shipDate: "2026-11-09" });
+      const told = (code: string, occurredAt: string) =>
+        event({ trackingNumber: "LATE", occurredAt, status: { code, description: TEXT } });
+      await push(product.ingest, [told("DLV", "2026-11-13T10:00:00+01:00")]);
+      await product.settled();
+      await push(product.ingest, [told("DEP", "2026-11-10T10:00:00+01:00")]);
+      await product.settled();
+      expect(await rowsOf(id, "lead_days, transit_days", "deliveries")).toEqual([
+        { lead_days: 4, transit_days: 3 },
+      ]);
+    });
+  });
+
   describe("outcomes that are no facts", () => {
     const outcomes = () =>
       product.sql(

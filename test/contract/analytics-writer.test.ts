@@ -11,6 +11,7 @@ import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhous
 import { eventually } from "#test/support/eventually.ts";
 import { deliveries, delivery, laneEntry, laneFields } from "#test/support/lanes.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { CLICKHOUSES } from "#test/support/servers.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 const NOW_MS = Date.parse("2026-11-20T12:00:00+01:00");
@@ -20,12 +21,12 @@ function question(destCap: string) {
   return { destCap, originCap: null, weightKg: null, couriers: ["GLS_ITA"], nowMs: NOW_MS };
 }
 
-describe("the handler", () => {
+describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
   let store: TestClickhouse;
   let handle: Handler;
 
   beforeAll(async () => {
-    store = await openTestClickhouse();
+    store = await openTestClickhouse(kind);
     handle = benchmarkHandler({
       clickhouse: async () => store.writer,
       forget: async () => {},

@@ -1,6 +1,8 @@
 /** Document 1, "Errors", and the life of the api role: over a real socket. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
 import { startApi } from "#api/main.ts";
+import { OPERATIONS } from "#api/openapi/document.ts";
 import { BODY_LIMIT_BYTES } from "#api/read-json.ts";
 import type { Running } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -86,10 +88,26 @@ describe("errors", () => {
     await expectError(answer, 401, "INVALID_TOKEN");
   });
 
-  test("503 for benchmarks while ClickHouse is away; the rest keeps serving", async () => {
-    const body = JSON.stringify({ destCap: "00118" });
-    const answer = await send("POST", "/v2/couriers/delivery-times", body);
-    await expectError(answer, 503, "BENCHMARKS_UNAVAILABLE");
+  test("503 for benchmarks while ClickHouse is away, a problem document with the members of the error body; the rest keeps serving", async () => {
+    const schema = OPERATIONS.find(({ id }) => id === "readDeliveryTimes")?.answers[503]?.content;
+    for (const path of ["delivery-times", "efficiency-index"]) {
+      const body = JSON.stringify({ destCap: "00118", detail: "full" });
+      const answer = await send("POST", `/v2/couriers/${path}`, body);
+      const told = (await answer.json()) as { message: string };
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get("content-type")).toBe("application/problem+json");
+      expect(answer.headers.get("retry-after")).toBe("5");
+      expect(answer.headers.get("x-error-message")).toBe(told.message);
+      expect(told).toEqual({
+        type: "about:blank",
+        title: "Service Unavailable",
+        status: 503,
+        code: "BENCHMARKS_UNAVAILABLE",
+        detail: told.message,
+        message: expect.stringMatching(/./),
+      } as never);
+      expect(schema && Value.Check(schema.schema, told)).toBe(true);
+    }
     expect((await send("GET", "/readyz")).status).toBe(200);
     expect((await send("GET", "/v2/shipments")).status).toBe(200);
   });

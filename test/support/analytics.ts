@@ -9,6 +9,7 @@ import { startProcessors } from "#processors/main.ts";
 import { eventually } from "./eventually.ts";
 import { type Answer, request } from "./merchant.ts";
 import { openTestRuntime, type TestRuntime } from "./runtime.ts";
+import { type ClickhouseKind, startTestClickhouse } from "./servers.ts";
 
 export interface TestAnalytics {
   readonly runtime: TestRuntime;
@@ -22,8 +23,12 @@ export interface TestAnalytics {
   readonly end: () => Promise<void>;
 }
 
-export async function openTestAnalytics(setup: SetupFile): Promise<TestAnalytics> {
-  const runtime = await openTestRuntime(setup);
+export async function openTestAnalytics(
+  setup: SetupFile,
+  kind: ClickhouseKind = "embedded",
+): Promise<TestAnalytics> {
+  const clickhouse = await startTestClickhouse(kind);
+  const runtime = await openTestRuntime(setup, { CLICKHOUSE_URL: clickhouse.address ?? "" });
   const roles: Running[] = [];
   const starts: StartRole[] = [startAnalytics, startProcessors, startPanel, startIngest];
   for (const start of starts) roles.push(await start(runtime, roles));
@@ -52,6 +57,7 @@ export async function openTestAnalytics(setup: SetupFile): Promise<TestAnalytics
     async end() {
       for (const { stop } of roles.reverse()) await stop();
       await runtime.end();
+      await clickhouse.stop();
     },
   };
 }

@@ -9,7 +9,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { type Config, readConfig } from "#core/config.ts";
-import { startTestClickhouse } from "./servers.ts";
+import { type ClickhouseKind, startTestClickhouse } from "./servers.ts";
 
 export interface TestClickhouse {
   readonly config: Config;
@@ -18,12 +18,14 @@ export interface TestClickhouse {
   readonly end: () => Promise<void>;
 }
 
-export async function openTestClickhouse(): Promise<TestClickhouse> {
-  const server = await startTestClickhouse();
+export async function openTestClickhouse(
+  kind: ClickhouseKind = "embedded",
+): Promise<TestClickhouse> {
+  const server = await startTestClickhouse(kind);
   const dataDir = await mkdtemp(join(tmpdir(), "waybill-clickhouse-"));
   const config = readConfig({ DATA_DIR: dataDir, CLICKHOUSE_URL: server.address ?? "" });
   const writer = await openClickhouse(config, "write");
-  await applySchema(writer, config.eventRetentionMonths);
+  await applySchema(writer, config);
   return {
     config,
     writer,

@@ -8,6 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GenericContainer, Wait } from "testcontainers";
+import { startClickhouseHttp } from "./clickhouse-http.ts";
 import { eventually } from "./eventually.ts";
 
 const DOCKER_SOCKET = "/var/run/docker.sock";
@@ -96,11 +97,23 @@ async function launchRedis(folder: string) {
   };
 }
 
-/** A ClickHouse server in a container, or null for the embedded engine. */
-export async function startTestClickhouse(): Promise<TestServer> {
-  if (!dockerAnswers()) return { address: null, stop: async () => {} };
+/** How the product reaches its ClickHouse: the engine in its process, or a server by `CLICKHOUSE_URL`. */
+export const CLICKHOUSES = ["embedded", "server"] as const;
+export type ClickhouseKind = (typeof CLICKHOUSES)[number];
+
+/** A server is a container, or the embedded engine behind HTTP (`clickhouse-http.ts` says what that proves). */
+export async function startTestClickhouse(kind: ClickhouseKind): Promise<TestServer> {
+  if (kind === "embedded") return { address: null, stop: async () => {} };
+  return dockerAnswers() ? startClickhouseContainer() : startClickhouseHttp();
+}
+
+async function startClickhouseContainer(): Promise<TestServer> {
   const container = await new GenericContainer("clickhouse/clickhouse-server:25.8")
-    .withEnvironment({ CLICKHOUSE_USER: "waybill", CLICKHOUSE_PASSWORD: "waybill" })
+    .withEnvironment({
+      CLICKHOUSE_USER: "waybill",
+      CLICKHOUSE_PASSWORD: "waybill",
+      CLICKHOUSE_DEFAULT_ACCESS_MANAGEMENT: "1",
+    })
     .withExposedPorts(8123)
     .withWaitStrategy(Wait.forHttp("/ping", 8123))
     .start();

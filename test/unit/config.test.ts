@@ -34,6 +34,17 @@ describe("configuration", () => {
     expect(faults.map((fault) => fault.split(":")[0]).sort()).toEqual(Object.keys(env).sort());
   });
 
+  test("how long the analytics keep things, and their cluster", () => {
+    const config = readConfig({});
+    expect([config.eventRetentionMonths, config.attemptRetentionDays]).toEqual([24, 90]);
+    expect(config.clickhouseCluster).toBe(null);
+    const faulty = { ATTEMPT_RETENTION_DAYS: "0", CLICKHOUSE_CLUSTER: "a'b" };
+    expect(() => readConfig(faulty)).toThrow(
+      /CLICKHOUSE_CLUSTER: letters[\s\S]*ATTEMPT_RETENTION_DAYS/,
+    );
+    expect(() => readConfig({ CLICKHOUSE_CLUSTER: "main" })).toThrow("needs CLICKHOUSE_URL");
+  });
+
   test("HOST is an address or a name, and no port is used twice", () => {
     for (const HOST of ["127.0.0.1", "::1", "localhost", "waybill.example"]) {
       expect(readConfig({ HOST }).host).toBe(HOST);

@@ -1,0 +1,12 @@
+/** The statements of the schema for a cluster: every replica has the tables and their rows, every node the views. */
+
+/** @param cluster its name in `system.clusters`; null = one server */
+export function onCluster(sql: string, cluster: string | null): string {
+  if (cluster === null) return sql;
+  return sql
+    .replace(
+      /^(CREATE TABLE IF NOT EXISTS \w+|CREATE OR REPLACE VIEW \w+|ALTER TABLE \w+)/m,
+      `$1 ON CLUSTER '${cluster}'`,
+    )
+    .replace(/^ENGINE = ReplacingMergeTree/m, "ENGINE = ReplicatedReplacingMergeTree");
+}

@@ -1,0 +1,50 @@
+/** Writes webhook attempts to ClickHouse; outages, redelivery and refused rows are met as in `write-batches.ts`. */
+import type { ClickHouseClient } from "@clickhouse/client";
+import { decodeAttempts, markTaken } from "#core/redis/attempt-log.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
+import { clickhouseErrorType } from "./clickhouse.ts";
+import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
+import { attemptTableRow } from "./rows.ts";
+
+export interface AttemptsDeps {
+  readonly redis: Redis;
+  /** @throws while ClickHouse is away */
+  readonly clickhouse: () => Promise<ClickHouseClient>;
+  /** The table is gone: the next `clickhouse()` makes it again. */
+  readonly forget: () => Promise<void>;
+  /** Keyed hash of 16 characters, the same as of the other tables. */
+  readonly mac: (text: string) => string;
+}
+
+export function attemptsHandler({ redis, clickhouse, forget, mac }: AttemptsDeps): Handler {
+  return async (entries) => {
+    const { pending, failures } = rowsOf(entries, mac);
+    try {
+      if (pending.length > 0) {
+        failures.push(...(await insertRows(await clickhouse(), "attempts", pending)));
+      }
+    } catch (error) {
+      if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();
+      throw new Unavailable(`ClickHouse: ${(error as Error).message}`);
+    }
+    await markTaken(redis, entries);
+    return oncePerEntry(failures);
+  };
+}
+
+function rowsOf(entries: readonly Entry[], mac: AttemptsDeps["mac"]) {
+  const pending: Pending[] = [];
+  const failures: Failure[] = [];
+  for (const entry of entries) {
+    try {
+      const rows = decodeAttempts(entry).map((attempt) =>
+        attemptTableRow(mac(`channel ${attempt.channelId}`), attempt),
+      );
+      pending.push(...rows.map((row) => ({ entry, row })));
+    } catch (error) {
+      failures.push({ entry, reason: String(error) });
+    }
+  }
+  return { pending, failures };
+}

@@ -1,0 +1,55 @@
+/** `CLICKHOUSE_CLUSTER`: the schema for replicas, as far as one engine without a cluster can tell. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { applySchema, TABLES, VIEWS } from "#analytics/apply-schema.ts";
+import { onCluster } from "#analytics/on-cluster.ts";
+import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
+
+let store: TestClickhouse;
+
+beforeAll(async () => {
+  store = await openTestClickhouse();
+});
+afterAll(() => store.end());
+
+/** The statement as the engine's own parser understands it. */
+async function parsed(statement: string): Promise<string> {
+  const answer = await store.writer.query({
+    query: "SELECT formatQuerySingleLine({statement:String}) AS text",
+    query_params: { statement },
+    format: "JSONEachRow",
+  });
+  return (await answer.json<{ text: string }>())[0]?.text ?? "";
+}
+
+describe("the statements of the schema", () => {
+  test("make every table on all replicas, with the same columns, key, partitions and versions", async () => {
+    for (const sql of TABLES) {
+      const [alone, clustered] = [await parsed(sql), await parsed(onCluster(sql, "main"))];
+      expect(clustered).toMatch(/^CREATE TABLE IF NOT EXISTS \w+ ON CLUSTER main /);
+      expect(clustered).toContain("ENGINE = ReplicatedReplacingMergeTree");
+      expect(
+        clustered.replace(" ON CLUSTER main", "").replace("ReplicatedReplacing", "Replacing"),
+      ).toBe(alone);
+    }
+  });
+
+  test("make every view on all nodes, and tell all of them a new retention", async () => {
+    for (const sql of VIEWS) {
+      const clustered = await parsed(onCluster(sql, "main"));
+      expect(clustered).toMatch(/^CREATE OR REPLACE VIEW \w+ ON CLUSTER main /);
+      expect(clustered.replace(" ON CLUSTER main", "")).toBe(await parsed(sql));
+    }
+    const ttl = "ALTER TABLE events MODIFY TTL toDateTime(received_at) + toIntervalMonth(2)";
+    expect(await parsed(onCluster(ttl, "main"))).toStartWith("ALTER TABLE events ON CLUSTER main");
+  });
+
+  test("stay as they are without a cluster", () => {
+    for (const sql of [...TABLES, ...VIEWS]) expect(onCluster(sql, null)).toBe(sql);
+  });
+
+  test("are sent so when one is configured: a server that has no such cluster says so", async () => {
+    const options = { ...store.config, clickhouseCluster: "main" };
+    const fault = await applySchema(store.writer, options).catch((error) => error);
+    expect(fault).toMatchObject({ type: "CLUSTER_DOESNT_EXIST" });
+  });
+});
