@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { BARE, newProduct } from "#test/support/product.ts";
+import { testSetup } from "#test/support/setup.ts";
 
 let folder = "";
 
@@ -55,6 +57,16 @@ describe("the start", () => {
     await product.exited;
     await eventually(() => !isAlive(pid), "the embedded Redis is gone");
   });
+
+  test("on the ports of another product ends with one clear line and status 1", async () => {
+    const first = await newProduct(BARE, testSetup());
+    await first.start();
+    const { port } = new URL(first.api);
+    const second = await newProduct(BARE, testSetup(), { API_PORT: port });
+    await expect(second.start()).rejects.toThrow(/port|EADDRINUSE/i);
+    await second.end();
+    await first.end();
+  }, 60_000);
 });
 
 describe("bun run setup", () => {

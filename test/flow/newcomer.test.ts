@@ -12,8 +12,8 @@ import {
   startReceiver,
   type TestAuthority,
 } from "#test/support/receiver.ts";
-import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
+import { STORES } from "#test/support/stores.ts";
 
 const OPERATOR = { authorization: `Bearer ${PANEL_TOKEN}` };
 /** As many delivered shipments as a lane needs to be told (document 1, Limits). */
@@ -27,13 +27,7 @@ function setupWith(url: string): SetupFile {
   return setup;
 }
 
-const STORES = [
-  ["the embedded Redis", false],
-  ["a six-node Redis Cluster", true],
-] as const;
-
-describe.each(STORES)("on %s", (_, isCluster) => {
-  let cluster: TestCluster | null = null;
+describe.each(STORES)("on %s", (store) => {
   let authority: TestAuthority;
   let receiver: Receiver;
   let product: Product;
@@ -42,12 +36,9 @@ describe.each(STORES)("on %s", (_, isCluster) => {
   beforeAll(async () => {
     authority = await createAuthority();
     receiver = await startReceiver(await authority.issue(["localhost"]));
-    cluster = isCluster ? await startTestCluster() : null;
-    product = await newProduct(["npm", "start", "--", "--quiet"], setupWith(receiver.url), {
-      WEBHOOK_CA_FILE: authority.file,
-      WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8",
-      ...(cluster && { REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" }),
-    });
+    const env = { WEBHOOK_CA_FILE: authority.file, WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
+    const command = ["npm", "start", "--", "--quiet"] as const;
+    product = await newProduct(command, setupWith(receiver.url), env, store);
     await product.start();
     merchant = await signIn(product.api, "key_acme_main");
   }, 120_000);
@@ -56,7 +47,6 @@ describe.each(STORES)("on %s", (_, isCluster) => {
     await product.end();
     await receiver.stop();
     await authority.end();
-    await cluster?.stop();
   }, 60_000);
 
   async function create(count: number, prefix: string): Promise<number[]> {

@@ -2,9 +2,7 @@
 import { expect } from "bun:test";
 import type { CourierEvent } from "#core/domain/event.ts";
 import { event, push } from "./courier.ts";
-import { eventually } from "./eventually.ts";
-import { request, shipmentItem, signIn } from "./merchant.ts";
-import { PANEL_TOKEN } from "./product.ts";
+import { shipmentItem, signIn } from "./merchant.ts";
 
 const EVENTS_PER_MESSAGE = 10;
 const SENDERS = 4;
@@ -12,36 +10,25 @@ const SENDERS = 4;
 const PACE_MS = 60;
 const SHIPMENTS_PER_CALL = 100;
 const RETRY_WAIT_MS = 50;
-/** Codes of the test setup and what its catalogue makes of them. */
-const STATUS_OF: Readonly<Record<string, string>> = {
-  TRN: "IN_TRANSIT",
-  OUT: "OUT_FOR_DELIVERY",
-  HLD: "EXCEPTION",
-  DEP: "DEPARTED",
-};
-const CODES = Object.keys(STATUS_OF);
-/** Steps through a million seconds in an order of its own, so that no two events have one `occurredAt`. */
+/** Codes of the test setup. */
+const CODES = ["TRN", "OUT", "HLD", "DEP"];
+/** Steps through a million seconds in an order of its own, then through their next milliseconds: no two events have one. */
 const STEP = 7_919;
 const SECONDS = 1_000_000;
 const FIRST_MS = Date.parse("2026-11-01T00:00:00Z");
 
-/** Where the product is reached, whatever it runs as. */
-interface Doors {
-  readonly ingest: string;
-  readonly api: string;
-  readonly panel: string;
-}
-
 export interface EventStream {
   /** Events that were answered ACCEPTED, or DUPLICATE after an answer that never arrived, by eventId. */
   readonly accepted: ReadonlyMap<string, CourierEvent>;
+  /** Messages that each ingest process has answered. */
+  readonly answered: ReadonlyMap<string, number>;
   /** Ends after the messages under way have been answered. */
   readonly stop: () => Promise<void>;
 }
 
 /** @returns ids of shipments `<prefix>-0`, `<prefix>-1`, … */
 export async function createShipments(
-  { api }: Doors,
+  { api }: { readonly api: string },
   prefix: string,
   count: number,
 ): Promise<number[]> {
@@ -57,9 +44,16 @@ export async function createShipments(
   return ids;
 }
 
+/** Where there are two processes, each takes from half of the senders, and what the other one did not answer. */
+interface Ingest {
+  readonly ingest: string;
+  readonly otherIngest?: string;
+}
+
 /** Several senders of document 2 that push events of the shipments `<prefix>-n`. */
-export function startEventStream(product: Doors, prefix: string, shipments: number): EventStream {
+export function startEventStream(product: Ingest, prefix: string, shipments: number): EventStream {
   const accepted = new Map<string, CourierEvent>();
+  const answered = new Map<string, number>();
   let over = false;
   let sent = 0;
 
@@ -72,7 +66,8 @@ export function startEventStream(product: Doors, prefix: string, shipments: numb
           sent,
         );
       });
-      const results = await sendUntilAnswered(product, events);
+      const { door, results } = await sendUntilAnswered(product, events, sender);
+      answered.set(door, (answered.get(door) ?? 0) + 1);
       results.forEach(({ outcome }, at) => {
         expect(["ACCEPTED", "DUPLICATE"]).toContain(outcome);
         const one = events[at];
@@ -85,6 +80,7 @@ export function startEventStream(product: Doors, prefix: string, shipments: numb
   const senders = Array.from({ length: SENDERS }, (_, sender) => sendUntilOver(sender));
   return {
     accepted,
+    answered,
     async stop() {
       over = true;
       await Promise.all(senders);
@@ -95,7 +91,8 @@ export function startEventStream(product: Doors, prefix: string, shipments: numb
 /** The text of the status carries the eventId, so that the merchant's history tells which events arrived. */
 function numbered(trackingNumber: string, sent: number): CourierEvent {
   const second = (sent * STEP) % SECONDS;
-  const occurredAt = new Date(FIRST_MS + second * 1_000).toISOString();
+  const round = Math.floor(sent / SECONDS);
+  const occurredAt = new Date(FIRST_MS + second * 1_000 + round).toISOString();
   const one = event({ trackingNumber, occurredAt, location: { name: `Hub ${second % 97}` } });
   return {
     ...one,
@@ -104,75 +101,14 @@ function numbered(trackingNumber: string, sent: number): CourierEvent {
 }
 
 async function sendUntilAnswered(
-  { ingest }: Doors,
+  { ingest, otherIngest = ingest }: Ingest,
   events: readonly CourierEvent[],
-): Promise<Array<{ eventId: string; outcome: string }>> {
-  for (;;) {
-    const answer = await push(ingest, events).catch(() => null);
-    if (answer?.status === 200) return answer.body.results;
+  sender: number,
+): Promise<{ door: string; results: Array<{ outcome: string }> }> {
+  for (let tries = sender; ; tries += 1) {
+    const door = tries % 2 === 0 ? ingest : otherIngest;
+    const answer = await push(door, events).catch(() => null);
+    if (answer?.status === 200) return { door, results: answer.body.results };
     await Bun.sleep(RETRY_WAIT_MS);
   }
-}
-
-/**
- * Waits until the books balance, then recomputes every shipment from what was accepted and compares all of it: history,
- * state, and the counts of the search.
- */
-export async function expectExactlyOnce(
-  product: Doors,
-  prefix: string,
-  ids: readonly number[],
-  accepted: ReadonlyMap<string, CourierEvent>,
-): Promise<void> {
-  await everythingIsApplied(product);
-  const merchant = await signIn(product.api, "key_acme_main");
-  const expected = ids.map((_, at) => recompute(`${prefix}-${at}`, accepted));
-  for (const [at, id] of ids.entries()) {
-    const { body } = await merchant.call("GET", `/v2/shipments/${id}`);
-    const { status, statusDate, statusPlace } = body;
-    const texts = body.history.map(({ courierStatus }: { courierStatus: string }) => courierStatus);
-    const found: unknown = { status, statusDate, statusPlace, history: texts };
-    expect(found).toEqual(expected[at]);
-  }
-  const byStatus = Map.groupBy(expected, ({ status }) => status);
-  for (const [status, shipments] of byStatus) {
-    const { body } = await merchant.call("GET", `/v2/shipments?status=${status}&limit=1`);
-    expect([status, body.total]).toEqual([status, shipments.length]);
-  }
-}
-
-/** An oracle of its own: sorts the accepted events of a shipment and reads the answer off the latest. */
-function recompute(trackingNumber: string, accepted: ReadonlyMap<string, CourierEvent>) {
-  const own = [...accepted.values()].filter((one) => one.trackingNumber === trackingNumber);
-  own.sort((one, other) => Date.parse(other.occurredAt) - Date.parse(one.occurredAt));
-  const [latest] = own;
-  return {
-    status: latest ? (STATUS_OF[latest.status.code] ?? "") : "PENDING",
-    // November: Rome is one hour ahead of UTC.
-    statusDate: latest
-      ? new Date(Date.parse(latest.occurredAt) + 3_600_000)
-          .toISOString()
-          .slice(0, 19)
-          .replace("T", " ")
-      : null,
-    statusPlace: latest?.location?.name ?? null,
-    history: own.map(({ eventId }) => eventId),
-  };
-}
-
-async function everythingIsApplied({ panel }: Doors): Promise<void> {
-  const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
-  let last: unknown;
-  await eventually(
-    async () => {
-      const { body } = await request("GET", `${panel}/panel/api/overview`, undefined, headers);
-      last = body;
-      const track = body.lag.find(({ group }: { group: string }) => group === "track");
-      const differences: number[] = Object.values(body.ledger.difference);
-      const balanced = differences.every((difference) => difference === 0);
-      return balanced && track.entries === 0 && body.ledger.accepted === body.ledger.applied;
-    },
-    () => `every accepted event is applied; the overview says ${JSON.stringify(last)}`,
-    60_000,
-  );
 }

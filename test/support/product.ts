@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { SetupFile } from "#core/domain/setup.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
+import { openStore, type StoreKind } from "./stores.ts";
 
 const READY_LIMIT_MS = 60_000;
 export const PANEL_TOKEN = "panel-token-of-the-tests";
@@ -16,9 +17,12 @@ export interface Product {
   readonly panel: string;
   /** Starts the process and waits until every port is ready. */
   readonly start: () => Promise<void>;
-  /** SIGKILL to the process, and to its embedded Redis too when asked; waits until they are gone. */
+  /**
+   * SIGKILL to the process, and to its embedded Redis too when asked; waits until they are gone. In a cluster a master is
+   * killed instead; waits until its replica has taken over.
+   */
   readonly kill: (withRedis: boolean) => Promise<void>;
-  /** SIGKILL to the embedded Redis alone. */
+  /** SIGKILL to the embedded Redis alone, or to a master of the cluster. */
   readonly killRedis: () => Promise<void>;
   /** SIGTERM. @returns exit status and milliseconds it took */
   readonly terminate: () => Promise<{ status: number | null; tookMs: number }>;
@@ -33,12 +37,17 @@ export function productEnv(): Record<string, string | undefined> {
   return { ...process.env, PANEL_TOKEN, TEST_CLOCK: "1" };
 }
 
+/** The product as its own program, without npm in between. */
+export const BARE = ["bun", "start/main.ts", "--quiet"] as const;
+
 /** @param command the program and its arguments, such as `["npm", "start"]` */
 export async function newProduct(
   command: readonly [string, ...string[]],
   setup: SetupFile,
   env: Readonly<Record<string, string>> = {},
+  kind: StoreKind = "one Redis server",
 ): Promise<Product> {
+  const store = await openStore(kind);
   const folder = await mkdtemp(join(tmpdir(), "waybill-product-"));
   const dataDir = join(folder, "data");
   const setupFile = join(folder, "setup.json");
@@ -67,12 +76,13 @@ export async function newProduct(
   }
 
   async function kill(withRedis: boolean): Promise<void> {
-    const pid = withRedis ? await redisPid() : null;
-    const dying = child;
-    if (dying && dying.exitCode === null) {
-      dying.kill("SIGKILL");
-      await ended(dying);
-    }
+    child?.kill("SIGKILL");
+    await Promise.all([child && ended(child), withRedis && killRedis()]);
+  }
+
+  async function killRedis(): Promise<void> {
+    if (store) return store.killMaster();
+    const pid = await redisPid();
     if (pid !== null && signal(pid, "SIGKILL")) {
       await eventually(() => !signal(pid, 0), "the embedded Redis is gone");
     }
@@ -102,6 +112,7 @@ export async function newProduct(
           API_PORT: String(api),
           PANEL_PORT: String(panel),
           LOG_LEVEL: "warn",
+          ...store?.env,
           ...env,
         },
       });
@@ -113,16 +124,12 @@ export async function newProduct(
       await eventually(isReady, "every port is ready", READY_LIMIT_MS);
     },
     kill,
-    async killRedis() {
-      const pid = await redisPid();
-      if (pid === null || !signal(pid, "SIGKILL")) throw new Error("no embedded Redis runs");
-      await eventually(() => !signal(pid, 0), "the embedded Redis is gone");
-    },
+    killRedis,
     terminate,
     output: () => output,
     async end() {
       if (child?.exitCode === null && child.signalCode === null) await terminate();
-      await kill(true);
+      await (store ? store.stop() : kill(true));
       await rm(folder, { recursive: true, force: true });
     },
   };

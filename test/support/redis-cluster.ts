@@ -30,8 +30,7 @@ interface Node {
 
 export async function startTestCluster(): Promise<TestCluster> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-cluster-"));
-  const nodes: Node[] = [];
-  for (let at = 0; at < 2 * MASTERS; at += 1) nodes.push(await startNode(folder));
+  const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, () => startNode(folder)));
   const masters = nodes.slice(0, MASTERS);
   const replicas = nodes.slice(MASTERS);
   await joinTogether(nodes);
@@ -42,7 +41,7 @@ export async function startTestCluster(): Promise<TestCluster> {
       return master.send("CLUSTER", "ADDSLOTSRANGE", String(from), String(to));
     }),
   );
-  for (const [at, replica] of replicas.entries()) await follow(replica, masters[at] as Node);
+  await Promise.all(replicas.map((replica, at) => follow(replica, masters[at] as Node)));
   await Promise.all(nodes.map(isServing));
 
   return {

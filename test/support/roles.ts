@@ -1,4 +1,4 @@
-/** The roles as processes of their own on one Redis server, each of which can be killed and started again. */
+/** The roles as processes of their own, two of each, on one store; each of them can be killed and started again. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,19 +7,35 @@ import type { SetupFile } from "#core/domain/setup.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { productEnv } from "./product.ts";
+import { openStore, type Store, type StoreKind } from "./stores.ts";
 
 const READY_LIMIT_MS = 60_000;
 const REDIS = "redis";
+/** And the variable of its port. */
+const ROLES = {
+  ingest: "INGEST_PORT",
+  processors: null,
+  api: "API_PORT",
+  panel: "PANEL_PORT",
+  analytics: null,
+} as const;
 
+/** Addresses are those of the first of two. */
 export interface Roles {
   readonly ingest: string;
+  readonly otherIngest: string;
   readonly api: string;
   readonly panel: string;
-  /** Names of everything that can be killed, the Redis server among them. */
+  readonly otherPanel: string;
+  /** With the embedded ClickHouse, which one process at a time may open. */
+  readonly dataDir: string;
+  /** Names of everything that can be killed, the store among them. */
   readonly names: readonly string[];
-  /** SIGKILL, then a new start; does not wait for readiness. */
+  /** SIGKILL, then a new start; does not wait for readiness. For the store of a cluster: one of its masters. */
   readonly killAndStart: (name: string) => Promise<void>;
   readonly ready: () => Promise<void>;
+  /** Kills everything; the data stays until the end. */
+  readonly halt: () => Promise<void>;
   readonly end: () => Promise<void>;
 }
 
@@ -29,45 +45,103 @@ interface Part {
   child: ChildProcess | null;
 }
 
-/** Two processes each of ingest, processors and api, one each of panel and analytics. */
-export async function startRoles(setup: SetupFile): Promise<Roles> {
+export async function startRoles(setup: SetupFile, kind: StoreKind): Promise<Roles> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-roles-"));
+  const dataDir = join(folder, "data");
   const setupFile = join(folder, "setup.json");
   await writeFile(setupFile, JSON.stringify(setup));
-  const ports = await Promise.all(Array.from({ length: 6 }, freePort));
-  const [redis, ingest, spare, api, spareApi, panel] = ports;
-  const env = {
-    ...productEnv(),
-    DATA_DIR: join(folder, "data"),
-    SETUP_FILE: setupFile,
-    REDIS_URL: `redis://127.0.0.1:${redis}`,
-    LOG_LEVEL: "error",
-  };
-  const server = ["--port", String(redis), "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
-  const durable = ["--appendonly", "yes", "--appendfsync", "always", "--loglevel", "warning"];
-  const role = (name: string, more: Record<string, string> = {}): Part => ({
-    command: ["bun", `${name}/main.ts`],
-    env: { ...env, ...more },
-    child: null,
-  });
-  const parts = new Map<string, Part>([
-    [REDIS, { command: ["redis-server", ...server, ...durable], env, child: null }],
-    ["ingest-1", role("ingest", { INGEST_PORT: String(ingest) })],
-    ["ingest-2", role("ingest", { INGEST_PORT: String(spare) })],
-    ["processors-1", role("processors")],
-    ["processors-2", role("processors")],
-    ["api-1", role("api", { API_PORT: String(api) })],
-    ["api-2", role("api", { API_PORT: String(spareApi) })],
-    ["panel", role("panel", { PANEL_PORT: String(panel) })],
-    ["analytics", role("analytics")],
-  ]);
+  const cluster = await openStore(kind);
+  const parts = new Map<string, Part>();
+  const server = cluster ? null : await singleServer(folder);
+  if (server) parts.set(REDIS, server.part);
+  const common = { DATA_DIR: dataDir, SETUP_FILE: setupFile, LOG_LEVEL: "error" };
+  const urls = await addRoles(parts, { ...productEnv(), ...common, ...(cluster ?? server)?.env });
+  const running = runParts(parts);
+  const failovers = cluster && oneAfterTheOther(cluster);
 
-  function start(name: string): void {
-    const part = parts.get(name);
-    const [program = "", ...args] = part?.command ?? [];
-    if (part) part.child = spawn(program, args, { env: part.env, stdio: "ignore" });
+  async function ready(): Promise<void> {
+    await failovers?.over();
+    await eventually(
+      async () => {
+        running.restartTheFallen();
+        const answers = await Promise.all(
+          Object.values(urls).map((url) => fetch(`${url}/readyz`).catch(() => null)),
+        );
+        return answers.every((answer) => answer?.status === 200);
+      },
+      "every role is ready",
+      READY_LIMIT_MS,
+    );
   }
 
+  running.restartTheFallen();
+  await ready();
+  return {
+    ingest: urls["ingest-1"] ?? "",
+    otherIngest: urls["ingest-2"] ?? "",
+    api: urls["api-1"] ?? "",
+    panel: urls["panel-1"] ?? "",
+    otherPanel: urls["panel-2"] ?? "",
+    dataDir,
+    names: [...new Set([REDIS, ...parts.keys()])],
+    async killAndStart(name) {
+      if (name === REDIS && failovers) await failovers.begin();
+      else await running.kill(name);
+      running.restartTheFallen();
+    },
+    ready,
+    halt: running.killAll,
+    async end() {
+      await running.killAll();
+      await cluster?.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** @returns addresses by name, of those that have one */
+async function addRoles(
+  parts: Map<string, Part>,
+  env: Part["env"],
+): Promise<Readonly<Record<string, string>>> {
+  const urls: Record<string, string> = {};
+  for (const [role, portName] of Object.entries(ROLES)) {
+    for (const name of [`${role}-1`, `${role}-2`]) {
+      const port = portName === null ? null : await freePort();
+      if (port !== null) urls[name] = `http://127.0.0.1:${port}`;
+      const own = portName !== null && { [portName]: String(port) };
+      parts.set(name, {
+        command: ["bun", `${role}/main.ts`],
+        env: { ...env, ...own },
+        child: null,
+      });
+    }
+  }
+  return urls;
+}
+
+async function singleServer(folder: string) {
+  const port = String(await freePort());
+  const place = ["--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
+  const durable = ["--appendonly", "yes", "--appendfsync", "always", "--loglevel", "warning"];
+  const command = ["redis-server", ...place, ...durable];
+  const part: Part = { command, env: productEnv(), child: null };
+  return { part, env: { REDIS_URL: `redis://127.0.0.1:${port}` } };
+}
+
+/** The others go on dying while a replica takes over. */
+function oneAfterTheOther({ killMaster }: Store) {
+  let current = Promise.resolve();
+  return {
+    async begin() {
+      await current;
+      current = killMaster();
+    },
+    over: () => current,
+  };
+}
+
+function runParts(parts: ReadonlyMap<string, Part>) {
   async function kill(name: string): Promise<void> {
     const child = parts.get(name)?.child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -76,43 +150,17 @@ export async function startRoles(setup: SetupFile): Promise<Roles> {
     await ended;
   }
 
-  async function ready(): Promise<void> {
-    const urls = [ingest, spare, api, spareApi, panel].map(
-      (port) => `http://127.0.0.1:${port}/readyz`,
-    );
-    await eventually(
-      async () => {
-        restartTheFallen();
-        const answers = await Promise.all(urls.map((url) => fetch(url).catch(() => null)));
-        return answers.every((answer) => answer?.status === 200);
-      },
-      "every role is ready",
-      READY_LIMIT_MS,
-    );
-  }
-
-  /** A role that starts while Redis is away ends with status 1; whoever runs it starts it again. */
-  function restartTheFallen(): void {
-    for (const [name, { child }] of parts) {
-      if (child && (child.exitCode !== null || child.signalCode !== null)) start(name);
-    }
-  }
-
-  for (const name of parts.keys()) start(name);
-  await ready();
   return {
-    ingest: `http://127.0.0.1:${ingest}`,
-    api: `http://127.0.0.1:${api}`,
-    panel: `http://127.0.0.1:${panel}`,
-    names: [...parts.keys()],
-    async killAndStart(name) {
-      await kill(name);
-      restartTheFallen();
-    },
-    ready,
-    async end() {
-      await Promise.all([...parts.keys()].map(kill));
-      await rm(folder, { recursive: true, force: true });
+    kill,
+    killAll: async () => void (await Promise.all([...parts.keys()].map(kill))),
+    /** A role that starts while Redis is away ends with status 1; whoever runs it starts it again. */
+    restartTheFallen() {
+      for (const part of parts.values()) {
+        const { child, env } = part;
+        if (child && child.exitCode === null && child.signalCode === null) continue;
+        const [program = "", ...args] = part.command;
+        part.child = spawn(program, args, { env, stdio: "ignore" });
+      }
     },
   };
 }

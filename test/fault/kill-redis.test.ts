@@ -1,0 +1,46 @@
+/**
+ * Redis killed under a product that lives on: the embedded one is part of the product and comes back by itself; masters of
+ * a cluster lose nothing that was acknowledged (`REDIS_WAIT_REPLICAS`).
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createShipments, startEventStream } from "#test/support/event-stream.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { expectExactlyOnce } from "#test/support/oracle.ts";
+import { BARE, newProduct, type Product } from "#test/support/product.ts";
+import { testSetup } from "#test/support/setup.ts";
+import { STORES } from "#test/support/stores.ts";
+
+const SHIPMENTS = 100;
+/** In a cluster every master once. */
+const KILLS = 3;
+const EVENTS_BETWEEN = 100;
+
+describe.each(STORES)("on %s", (store) => {
+  let product: Product;
+
+  beforeAll(async () => {
+    product = await newProduct(BARE, testSetup(), {}, store);
+    await product.start();
+  }, 60_000);
+
+  afterAll(() => product.end(), 30_000);
+
+  test("a Redis killed in a stream of events is there again with everything it had acknowledged", async () => {
+    const ids = await createShipments(product, "REDIS", SHIPMENTS);
+    const stream = startEventStream(product, "REDIS", SHIPMENTS);
+    const moves = (since: number) =>
+      eventually(
+        () => stream.accepted.size > since + EVENTS_BETWEEN,
+        "events are accepted",
+        60_000,
+      );
+    for (let kills = 0; kills < KILLS; kills += 1) {
+      await moves(stream.accepted.size);
+      await product.killRedis();
+    }
+    await moves(stream.accepted.size);
+    await stream.stop();
+    expect(product.output()).not.toContain("dead letter");
+    await expectExactlyOnce(product, "REDIS", ids, stream.accepted);
+  }, 300_000);
+});

@@ -1,0 +1,118 @@
+/** An oracle of its own: recomputes what the product must know from what couriers were answered, and compares all of it. */
+import { expect } from "bun:test";
+import type { CourierEvent } from "#core/domain/event.ts";
+import { eventually } from "./eventually.ts";
+import { type Merchant, request, signIn } from "./merchant.ts";
+import { PANEL_TOKEN } from "./product.ts";
+
+/** Codes of the test setup and what its catalogue makes of them. */
+const STATUS_OF: Readonly<Record<string, string>> = {
+  TRN: "IN_TRANSIT",
+  OUT: "OUT_FOR_DELIVERY",
+  HLD: "EXCEPTION",
+  DEP: "DEPARTED",
+};
+const PAGE = 100;
+const SETTLE_LIMIT_MS = 60_000;
+
+export interface Doors {
+  readonly api: string;
+  readonly panel: string;
+}
+
+export interface Listed {
+  readonly id: number;
+  readonly trackingNumber: string;
+  readonly status: string;
+}
+
+/**
+ * Waits until everything is worked off, then recomputes every shipment from what was accepted and compares all of it:
+ * books, history, state, and what the search finds by each status.
+ * @param ids of shipments `<prefix>-0`, `<prefix>-1`, …: all that there are
+ * @param accepted by eventId; the text of an event's status is its eventId
+ */
+export async function expectExactlyOnce(
+  product: Doors,
+  prefix: string,
+  ids: readonly number[],
+  accepted: ReadonlyMap<string, CourierEvent>,
+): Promise<void> {
+  await expectSettled(product, accepted.size);
+  const merchant = await signIn(product.api, "key_acme_main");
+  const byNumber = Map.groupBy(accepted.values(), ({ trackingNumber }) => trackingNumber);
+  const expected = ids.map((_, at) => recompute(byNumber.get(`${prefix}-${at}`) ?? []));
+  for (const [at, id] of ids.entries()) {
+    const { body } = await merchant.call("GET", `/v2/shipments/${id}`);
+    const { status, statusDate, statusPlace } = body;
+    const texts = body.history.map(({ courierStatus }: { courierStatus: string }) => courierStatus);
+    const found: unknown = { status, statusDate, statusPlace, history: texts };
+    expect(found).toEqual(expected[at]);
+  }
+  for (const status of ["PENDING", ...Object.values(STATUS_OF)]) {
+    const found = await listAll(merchant, `status=${status}`);
+    const due = ids.filter((_, at) => expected[at]?.status === status).toSorted((a, b) => a - b);
+    expect([status, found.map(({ id }) => id)]).toEqual([status, due]);
+  }
+}
+
+/** Every shipment that a search finds, by ascending id; the total it tells is how many there are. */
+export async function listAll(merchant: Merchant, filter: string): Promise<Listed[]> {
+  const found: Listed[] = [];
+  for (let page = 1; ; page += 1) {
+    const query = `${filter}&sortBy=id_asc&limit=${PAGE}&page=${page}`;
+    const { body } = await merchant.call("GET", `/v2/shipments?${query}`);
+    found.push(...body.items);
+    if (page < body.pages) continue;
+    expect([filter, body.total]).toEqual([filter, found.length]);
+    return found;
+  }
+}
+
+function recompute(events: readonly CourierEvent[]) {
+  const own = events.toSorted(
+    (one, other) => Date.parse(other.occurredAt) - Date.parse(one.occurredAt),
+  );
+  const [latest] = own;
+  return {
+    status: latest ? (STATUS_OF[latest.status.code] ?? "") : "PENDING",
+    // November: Rome is one hour ahead of UTC.
+    statusDate: latest
+      ? new Date(Date.parse(latest.occurredAt) + 3_600_000)
+          .toISOString()
+          .slice(0, 19)
+          .replace("T", " ")
+      : null,
+    statusPlace: latest?.location?.name ?? null,
+    history: own.map(({ eventId }) => eventId),
+  };
+}
+
+/**
+ * Waits until no group has anything left to do, the books balance with as many events as were accepted, and expects
+ * that nothing became a dead letter on the way.
+ */
+export async function expectSettled({ panel }: Doors, accepted: number): Promise<void> {
+  const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
+  const ask = (path: string) =>
+    request("GET", `${panel}/panel/api/${path}`, undefined, headers).catch(() => null);
+  let last: unknown;
+  await eventually(
+    async () => {
+      const overview = (await ask("overview"))?.body;
+      last = overview;
+      if (!overview?.ledger) return false;
+      const { ledger, lag } = overview;
+      const differences: number[] = Object.values(ledger.difference);
+      return (
+        differences.every((difference) => difference === 0) &&
+        lag.every(({ entries }: { entries: number }) => entries === 0) &&
+        ledger.accepted === accepted &&
+        ledger.applied === accepted
+      );
+    },
+    () => `${accepted} events are applied and told; the overview says ${JSON.stringify(last)}`,
+    SETTLE_LIMIT_MS,
+  );
+  expect((await ask("dead-letters"))?.body.items).toEqual([]);
+}

@@ -1,0 +1,30 @@
+/** The two kinds of store that every flow and fault suite runs on. */
+import { startTestCluster } from "./redis-cluster.ts";
+
+export const STORES = ["one Redis server", "a six-node Redis Cluster"] as const;
+export type StoreKind = (typeof STORES)[number];
+
+const MASTERS = 3;
+
+export interface Store {
+  /** What makes the product use it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** SIGKILL to one master after the other; its replica has taken over and the killed one follows when it is done. */
+  readonly killMaster: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** @returns null for one server, which is started by whoever uses it */
+export async function openStore(kind: StoreKind): Promise<Store | null> {
+  if (kind === "one Redis server") return null;
+  const cluster = await startTestCluster();
+  let kills = 0;
+  return {
+    env: { REDIS_CLUSTER_URLS: cluster.urls, REDIS_WAIT_REPLICAS: "1" },
+    async killMaster() {
+      kills += 1;
+      await cluster.killMaster(kills % MASTERS);
+    },
+    stop: cluster.stop,
+  };
+}
