@@ -220,7 +220,6 @@ export function unmappedName(courier: string, code: string): string {
   return `${courier}:${code}`;
 }
 
-/** What became of couriers' events, until analytics has taken it over; one tag, since a message adds to it once. */
 /** Counter that moves when deliveries have been queued: what idle senders look at instead of every partition. */
 export const WEBHOOK_BELL_KEY = "waybill:webhook-bell";
 /** List: test events asked for by the panel, on their way to whoever sends. */

@@ -134,19 +134,11 @@ export function postEvent(
   return transport.post(endpoint.url, headers, body);
 }
 
-/** Opened once for each endpoint of a configuration, and forgotten with it. */
-const opened = new WeakMap<Endpoint, readonly string[]>();
-
 /** The newest first; the one before it for 24 hours (document 3, "Signature rules" 5). */
 function secretsInForce(endpoint: Endpoint, vault: Vault, nowMs: number): readonly string[] {
   const { secret, previousSecret, previousUntilMs } = endpoint;
-  let secrets = opened.get(endpoint);
-  if (!secrets) {
-    const sealed = previousSecret === null ? [secret] : [secret, previousSecret];
-    secrets = sealed.map((text) => vault.open(text));
-    opened.set(endpoint, secrets);
-  }
-  return nowMs < previousUntilMs ? secrets : secrets.slice(0, 1);
+  const hasPrevious = previousSecret !== null && nowMs < previousUntilMs;
+  return (hasPrevious ? [secret, previousSecret] : [secret]).map(vault.open);
 }
 
 interface Texts {
