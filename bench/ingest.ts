@@ -221,7 +221,11 @@ function profileFlags(): string[] {
 }
 
 async function main(dataDir: string): Promise<void> {
-  const env = { DATA_DIR: dataDir, EVENTS_PER_DAY: String(EVENTS_PER_DAY), LOG_HIGH_WATER: String(HIGH_WATER) };
+  const env = {
+    DATA_DIR: dataDir,
+    EVENTS_PER_DAY: String(EVENTS_PER_DAY),
+    LOG_HIGH_WATER: String(HIGH_WATER),
+  };
   const runtime = await openRuntime(readConfig({ ...env, LOG_LEVEL: "warn" }), createLog("warn"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
