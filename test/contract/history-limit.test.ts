@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { CourierEvent } from "#core/domain/event.ts";
 import { HISTORY_LIMIT } from "#core/domain/history-limit.ts";
 import { refold } from "#core/domain/refold.ts";
+import { decodeChangeEntry } from "#core/redis/change-log.ts";
 import type { Entry } from "#core/redis/consumer.ts";
 import { encodeLoggedEvent } from "#core/redis/event-log.ts";
 import { CHANGE_LOGS, companyKeys, shipmentPartition } from "#core/redis/keys.ts";
@@ -113,8 +114,11 @@ describe(`at ${HISTORY_LIMIT + 1} facts`, () => {
     await apply(id, [eventAt("TOLD", HISTORY_LIMIT, "DLV")]);
     const told = (await api.runtime.redis.xRange(log, `(${newest?.id}`, "+")) ?? [];
     expect(told.length).toBe(1);
-    const { fact, changed, events } = JSON.parse(told[0]?.message["change"] ?? "");
-    expect([fact.status, changed, events.length]).toEqual(["DELIVERED", true, 1]);
+    const entry = decodeChangeEntry(told[0]?.message ?? {});
+    if (entry.type === "created") throw new Error("no change is told");
+    const { change, readRows } = entry;
+    expect([change.fact.status, change.changed]).toEqual(["DELIVERED", true]);
+    expect(readRows().events?.length).toBe(1);
   });
 
   test("an entry that is delivered again is known, also when its fact has left the history", async () => {
