@@ -57,11 +57,12 @@ async function insertBatch(
   }
 }
 
-/** First and last stream id, and a digest of all, so that another cut between the same two has another name. */
+/** First and last stream id, and a digest of all rows, so that another cut between the same two has another name. */
 function batchName(batch: readonly Pending[]): string {
-  const names = batch.map(({ entry: { key, id } }) => `${key} ${id}`);
-  const digest = createHash("sha256").update(names.join("\n")).digest("base64url");
-  return `${names[0]} - ${names.at(-1)} ${digest}`;
+  const nameOf = (one: Pending | undefined) => `${one?.entry.key} ${one?.entry.id}`;
+  const digest = createHash("sha256");
+  for (const one of batch) digest.update(`${nameOf(one)} ${JSON.stringify(one.row)}\n`);
+  return `${nameOf(batch[0])} - ${nameOf(batch.at(-1))} ${digest.digest("base64url")}`;
 }
 
 /** Faults of a row itself. Whatever is not on this list is the store's trouble and waits for its end. */

@@ -8,7 +8,14 @@ export interface CombineLimits {
   readonly callsUnderWay: number;
   /** Together in one call at most, by `sizeOf`; one that is larger goes alone. */
   readonly sizePerCall: number;
+  /** At one time; further ones are refused. */
+  readonly waiting: number;
+  /** A call that has no answer by then has failed, and the next one is made: what hangs holds nobody else. */
+  readonly callMs: number;
 }
+
+/** The store does not answer in time, or too many wait for it. */
+export class NoAnswer extends Error {}
 
 interface Waiting<Ask, Answer> {
   readonly ask: Ask;
@@ -19,18 +26,18 @@ interface Waiting<Ask, Answer> {
 /**
  * @param call answers in the order of the asks; what it throws is thrown to each of them
  * @param sizeOf what an ask adds to a call
- * @returns asks one; those who wait are as many as the callers under way, whom the server bounds
+ * @returns asks one @throws {NoAnswer}
  */
 export function combine<Ask, Answer>(
   call: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
-  { callsUnderWay, sizePerCall }: CombineLimits,
+  limits: CombineLimits,
   sizeOf: (ask: Ask) => number = () => 1,
 ): (ask: Ask) => Promise<Answer> {
   const waiting: Waiting<Ask, Answer>[] = [];
   let underWay = 0;
 
   function startCalls(): void {
-    while (underWay < callsUnderWay && waiting.length > 0) {
+    while (underWay < limits.callsUnderWay && waiting.length > 0) {
       underWay += 1;
       void settle(waiting.splice(0, fitting()));
     }
@@ -40,14 +47,14 @@ export function combine<Ask, Answer>(
     let size = 0;
     const end = waiting.findIndex(({ ask }) => {
       size += sizeOf(ask);
-      return size > sizePerCall;
+      return size > limits.sizePerCall;
     });
     return end === -1 ? waiting.length : Math.max(1, end);
   }
 
   async function settle(batch: readonly Waiting<Ask, Answer>[]): Promise<void> {
     try {
-      const answers = await call(batch.map(({ ask }) => ask));
+      const answers = await inTime(call(batch.map(({ ask }) => ask)));
       batch.forEach(({ resolve }, at) => {
         resolve(answers[at] as Answer);
       });
@@ -58,7 +65,21 @@ export function combine<Ask, Answer>(
     startCalls();
   }
 
+  async function inTime<T>(answer: Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>();
+    const refuse = () => late.reject(new NoAnswer(`no answer within ${limits.callMs} ms`));
+    const timer = setTimeout(refuse, limits.callMs);
+    try {
+      return await Promise.race([answer, late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   return (ask) => {
+    if (waiting.length >= limits.waiting) {
+      return Promise.reject(new NoAnswer(`${limits.waiting} wait already`));
+    }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     waiting.push({ ask, resolve, reject });
     startCalls();

@@ -34,7 +34,13 @@ export interface Intake {
 
 /** Requests, references or events of one call. */
 const SIZE_PER_CALL = 1_000;
-const LIMITS = { callsUnderWay: 1, sizePerCall: SIZE_PER_CALL } as const;
+const LIMITS = {
+  callsUnderWay: 1,
+  sizePerCall: SIZE_PER_CALL,
+  /** Messages of 5 MiB: what they hold is bounded by the bodies that the server takes at one time. */
+  waiting: 2_000,
+  callMs: 5_000,
+} as const;
 
 export function openIntake(redis: Redis, live: Live, highWater: number): Intake {
   return {

@@ -16,8 +16,8 @@ function newClient(address: string) {
 }
 
 /**
- * Without the offline queue a command fails at once while Redis is away: callers answer 503 instead of hanging. So none
- * waits to be written, which is all that the client's timeout looks after, at the price of an `AbortSignal` a command.
+ * Without the offline queue a command fails at once while Redis is away: callers answer 503 instead of hanging. The
+ * client's timeout would only look after commands that wait to be written, at the price of an `AbortSignal` each.
  */
 const COMMON = { disableOfflineQueue: true, commandOptions: { timeout: 0 } } as const;
 
@@ -114,7 +114,7 @@ function logInterruptions(client: Pick<Redis, "on">, log: Log): void {
 export function isStoreAway(error: unknown): boolean {
   return (
     error instanceof Error &&
-    /ClientOffline|ClientClosed|SocketClosed|DisconnectsClient|ConnectionTimeout|SocketTimeout|ECONN|LOADING|MISCONF|CLUSTERDOWN|MASTERDOWN|READONLY|MOVED|TRYAGAIN|NOREPLICAS|UNBLOCKED|WAIT cannot be used/.test(
+    /NoAnswer|ClientOffline|ClientClosed|SocketClosed|DisconnectsClient|ConnectionTimeout|SocketTimeout|ECONN|LOADING|MISCONF|CLUSTERDOWN|MASTERDOWN|READONLY|MOVED|TRYAGAIN|NOREPLICAS|UNBLOCKED|WAIT cannot be used/.test(
       `${error.constructor.name} ${error.message}`,
     )
   );

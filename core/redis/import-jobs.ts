@@ -75,9 +75,9 @@ export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promi
     const chunk = items.slice(from, from + ITEMS_PER_CHUNK);
     chunks.hSet(keys.jobItems(jobId), String(from / ITEMS_PER_CHUNK), JSON.stringify(chunk));
   }
-  // What is not accepted after all goes by itself.
+  // What is not accepted after all goes by itself; all or nothing, so that no items stand without an end.
   chunks.expire(keys.jobItems(jobId), KEPT_SECONDS);
-  await chunks.execAsPipeline();
+  await chunks.exec();
   const fields = {
     ...{ companyId, channelId, status: "processing", createdAtMs: nowMs },
     ...{ total: items.length, processed: 0, failed: 0, webhookUrl: webhookUrl ?? "" },

@@ -121,6 +121,7 @@ async function applyAll(
     const [count, before = null, entries, rows] = own;
     const end = Number(String(count));
     const isKnown = before !== null && hasSameEnd(channel.tail, before);
+    if (isKnown && channel.tail.length < before.length) channel.tail = Buffer.from(before);
     if (isKnown) apply(channel, entries ?? EMPTY, rows ?? EMPTY);
     else await load(redis, companyId, channel, end);
     isCurrent &&= isKnown && channel.position === end;
@@ -200,8 +201,19 @@ function clientOf(redis: Redis): number {
   const known = clients.get(redis);
   if (known !== undefined) return known;
   clientCount += 1;
-  clients.set(redis, clientCount);
-  return clientCount;
+  const client = clientCount;
+  clients.set(redis, client);
+  // Whoever answers after an interruption may have lost what was read before: entries that look alike need not be.
+  for (const event of ["reconnecting", "node-reconnecting"]) redis.on(event, () => forget(client));
+  return client;
+}
+
+function forget(client: number): void {
+  for (const [name, { bytes }] of kept) {
+    if (!name.startsWith(`${client} `)) continue;
+    kept.delete(name);
+    keptBytes -= bytes;
+  }
 }
 
 function keep(name: string, channel: Channel): void {

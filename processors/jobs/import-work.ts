@@ -58,25 +58,44 @@ export function importWork(deps: ImportDeps): (taken: Taken) => Promise<WorkVerd
   };
 }
 
-/** In order, so that of two equal items the first is created; while one chunk is recorded the next is created. */
+/**
+ * In order, so that of two equal items the first is created; while one chunk is recorded the next is created. Whatever
+ * fails, what was created is recorded before the job hears of it.
+ */
 async function workOff(
   deps: ImportDeps,
   partition: number,
   job: ImportJob,
   chunks: readonly number[],
 ): Promise<void> {
-  let recording: Promise<unknown> = Promise.resolve();
-  for (const chunk of chunks) {
-    const made = await createChunk(deps, partition, job, chunk);
-    await recording;
-    if (!made) continue;
-    recording = made.registered.then(() =>
-      finishChunk(deps.redis, partition, job.jobId, chunk, made.result),
-    );
-    // Awaited before the next one is recorded; until then its fault is nobody's.
-    recording.catch(() => {});
+  const recordings: Promise<unknown>[] = [];
+  try {
+    for (const chunk of chunks) {
+      const made = await createChunk(deps, partition, job, chunk);
+      const before = recordings.at(-1);
+      if (made) recordings.push(record(deps, partition, job, chunk, made, before));
+      // Heard of at the end; until then its fault is nobody's.
+      recordings.at(-1)?.catch(() => {});
+      await before;
+    }
+  } finally {
+    await Promise.allSettled(recordings);
   }
-  await recording;
+  await Promise.all(recordings);
+}
+
+/** After the chunk before it, whatever became of that. */
+async function record(
+  { redis }: ImportDeps,
+  partition: number,
+  { jobId }: ImportJob,
+  chunk: number,
+  { registered, result }: MadeChunk,
+  before: Promise<unknown> | undefined,
+): Promise<void> {
+  await Promise.allSettled([before]);
+  await registered;
+  await finishChunk(redis, partition, jobId, chunk, result);
 }
 
 interface MadeChunk {
