@@ -119,4 +119,21 @@ describe("a process whose row log does not go on from what it has read reads all
     for (const at of [30, 32]) await change(at, "OUT");
     expect(await moving()).toBe(before + 2);
   });
+
+  test("since entries are lost that it had found when it read everything", async () => {
+    const { redis } = api.runtime;
+    const keys = Object.values(keysOf());
+    const held = await Promise.all(keys.map((key) => binary(redis).dump(key)));
+    const fresh = await api.another();
+    const found = async () =>
+      idsOf(await search(fresh, `${SHIPPED}&status=OUT_FOR_DELIVERY`)) as (number | undefined)[];
+    await change(50, "OUT");
+    expect(await found()).toContain(ids[50]);
+    for (const [at, key] of keys.entries()) {
+      await redis.restore(key, 0, held[at] as unknown as Buffer, { REPLACE: true });
+    }
+    await change(52, "OUT");
+    const after = await found();
+    expect([after.includes(ids[50]), after.includes(ids[52])]).toEqual([false, true]);
+  });
 });
