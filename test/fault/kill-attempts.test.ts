@@ -1,5 +1,5 @@
 /** Webhook attempts reach ClickHouse exactly once in effect, whatever is killed: the product, its Redis, its ClickHouse with it. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -12,38 +12,11 @@ import {
   type TestAuthority,
 } from "#test/support/receiver.ts";
 import { testSetup } from "#test/support/setup.ts";
+import { STORES } from "#test/support/stores.ts";
 
 const SHIPMENTS = 10;
 const EVENTS = 60;
 const KILLS = 4;
-
-let authority: TestAuthority;
-let receiver: Receiver;
-let product: Product;
-
-beforeAll(async () => {
-  authority = await createAuthority();
-  receiver = await startReceiver(await authority.issue(["localhost"]));
-  receiver.behave((_, response) => void setTimeout(() => response.end(), 20));
-  const setup = testSetup();
-  const [channel] = setup.companies?.[0]?.channels ?? [];
-  const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
-  if (channel) channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
-  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
-  product = await newProduct(BARE, setup, env);
-  await product.start();
-}, 60_000);
-
-afterAll(async () => {
-  await product?.end();
-  await receiver?.stop();
-  await authority?.end();
-}, 30_000);
-
-async function operator(method: string, path: string, body?: unknown) {
-  const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
-  return (await request(method, `${product.panel}/panel/api${path}`, body, headers)).body;
-}
 
 interface Logged {
   readonly deliveryId: string;
@@ -51,50 +24,80 @@ interface Logged {
   readonly attempts: ReadonlyArray<{ readonly attempt: number; readonly durationMs: number }>;
 }
 
-async function deliveryLog(): Promise<Logged[]> {
-  const [endpoint] = (await operator("GET", "/channels/acme-it/webhooks")).items;
-  const all: Logged[] = [];
-  for (let cursor: string | null = ""; cursor !== null; ) {
-    const next: string = cursor === "" ? "" : `&cursor=${cursor}`;
-    const page = await operator("GET", `/webhooks/${endpoint.id}/deliveries?limit=200${next}`);
-    all.push(...page.items);
-    cursor = page.cursor;
-  }
-  return all;
-}
+describe.each(STORES)("on %s", (store) => {
+  let authority: TestAuthority;
+  let receiver: Receiver;
+  let product: Product;
 
-test("after kills in the middle of deliveries, every attempt of the delivery log is one row and there is no other", async () => {
-  await createShipments(product, "TRY", SHIPMENTS);
-  for (let kill = 1; kill <= KILLS; kill += 1) {
-    const before = receiver.requests.length;
-    const events = Array.from({ length: EVENTS }, (_, at) =>
-      event({ trackingNumber: `TRY-${at % SHIPMENTS}` }),
-    );
-    await push(product.ingest, events);
-    await eventually(() => receiver.requests.length > before + 5, "deliveries are under way");
-    await product.kill(kill % 2 === 0);
+  beforeAll(async () => {
+    authority = await createAuthority();
+    receiver = await startReceiver(await authority.issue(["localhost"]));
+    receiver.behave((_, response) => void setTimeout(() => response.end(), 20));
+    const setup = testSetup();
+    const [channel] = setup.companies?.[0]?.channels ?? [];
+    const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
+    if (channel) channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
+    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+    product = await newProduct(BARE, setup, env, store);
     await product.start();
+  }, 60_000);
+
+  afterAll(async () => {
+    await product?.end();
+    await receiver?.stop();
+    await authority?.end();
+  }, 30_000);
+
+  async function operator(method: string, path: string, body?: unknown) {
+    const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
+    return (await request(method, `${product.panel}/panel/api${path}`, body, headers)).body;
   }
-  const isSettled = async () => {
-    const log = await deliveryLog();
-    return log.length === KILLS * EVENTS && log.every(({ state }) => state === "delivered");
-  };
-  await eventually(isSettled, "everything is delivered", 60_000);
-  const expected = (await deliveryLog())
-    .flatMap(({ deliveryId, attempts }) =>
-      attempts.map(({ attempt, durationMs }) => `${deliveryId} ${attempt} ${durationMs}`),
-    )
-    .sort();
-  const rows = async () => {
-    const query = `SELECT delivery_id || ' ' || toString(attempt) || ' ' || toString(latency_ms) AS line
+
+  async function deliveryLog(): Promise<Logged[]> {
+    const [endpoint] = (await operator("GET", "/channels/acme-it/webhooks")).items;
+    const all: Logged[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const next: string = cursor === "" ? "" : `&cursor=${cursor}`;
+      const page = await operator("GET", `/webhooks/${endpoint.id}/deliveries?limit=200${next}`);
+      all.push(...page.items);
+      cursor = page.cursor;
+    }
+    return all;
+  }
+
+  test("after kills in the middle of deliveries, every attempt of the delivery log is one row and there is no other", async () => {
+    await createShipments(product, "TRY", SHIPMENTS);
+    for (let kill = 1; kill <= KILLS; kill += 1) {
+      const before = receiver.requests.length;
+      const events = Array.from({ length: EVENTS }, (_, at) =>
+        event({ trackingNumber: `TRY-${at % SHIPMENTS}` }),
+      );
+      await push(product.ingest, events);
+      await eventually(() => receiver.requests.length > before + 5, "deliveries are under way");
+      await product.kill(kill % 2 === 0);
+      await product.start();
+    }
+    const isSettled = async () => {
+      const log = await deliveryLog();
+      return log.length === KILLS * EVENTS && log.every(({ state }) => state === "delivered");
+    };
+    await eventually(isSettled, "everything is delivered", 60_000);
+    const expected = (await deliveryLog())
+      .flatMap(({ deliveryId, attempts }) =>
+        attempts.map(({ attempt, durationMs }) => `${deliveryId} ${attempt} ${durationMs}`),
+      )
+      .sort();
+    const rows = async () => {
+      const query = `SELECT delivery_id || ' ' || toString(attempt) || ' ' || toString(latency_ms) AS line
       FROM attempts FINAL ORDER BY line`;
-    const { data } = await operator("POST", "/sql", { query });
-    return (data ?? []).map(({ line }: { line: string }) => line);
-  };
-  await eventually(
-    async () => (await rows()).length >= expected.length,
-    "the attempts are in ClickHouse",
-    30_000,
-  );
-  expect(await rows()).toEqual(expected);
-}, 180_000);
+      const { data } = await operator("POST", "/sql", { query });
+      return (data ?? []).map(({ line }: { line: string }) => line);
+    };
+    await eventually(
+      async () => (await rows()).length >= expected.length,
+      "the attempts are in ClickHouse",
+      30_000,
+    );
+    expect(await rows()).toEqual(expected);
+  }, 180_000);
+});
