@@ -4,13 +4,12 @@ import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { ImportResult, importResult } from "#core/domain/import-result.ts";
+import { nullableText as text } from "#core/domain/nullable.ts";
 import { Problem } from "#core/problem.ts";
 import { type ImportJob, readJob, readJobResult } from "#core/redis/import-jobs.ts";
 import { companyPartition } from "#core/redis/keys.ts";
 import { readParcelJob } from "#core/redis/parcel-jobs.ts";
 import { parcelJobView } from "./parcel-job-view.ts";
-
-const text = Type.Union([Type.String(), Type.Null()]);
 
 export const JobView = Type.Object({
   jobId: Type.String(),

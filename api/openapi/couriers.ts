@@ -2,14 +2,9 @@
 import { Type } from "@sinclair/typebox";
 import { LaneRequest } from "#api/couriers/lane-request.ts";
 import { GRAINS, WEIGHT_BANDS } from "#core/domain/lane.ts";
+import { nullableNumber, nullableText } from "#core/domain/nullable.ts";
 import { ProblemDocument } from "./errors.ts";
-import {
-  type Answer,
-  nullableInteger,
-  nullableNumber,
-  nullableText,
-  type Operation,
-} from "./operation.ts";
+import { type Answer, nullableInteger, type Operation } from "./operation.ts";
 
 const lane = {
   destCap: Type.String(),

@@ -63,6 +63,4 @@ export function inPath(name: string, schema: TSchema, example: unknown): Paramet
 
 export const text = Type.String();
 export const id = Type.Integer({ minimum: 1 });
-export const nullableText = Type.Union([Type.String(), Type.Null()]);
-export const nullableNumber = Type.Union([Type.Number(), Type.Null()]);
 export const nullableInteger = Type.Union([Type.Integer(), Type.Null()]);

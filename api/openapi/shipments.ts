@@ -2,11 +2,12 @@
 import { Type } from "@sinclair/typebox";
 import { DetailPart } from "#api/shipments/shipment-detail.ts";
 import { NotificationBody } from "#core/domain/notification.ts";
+import { nullableText } from "#core/domain/nullable.ts";
 import { CreateBody, SHIPMENTS_PER_IMPORT } from "#core/domain/shipment.ts";
 import { ShipmentSummary } from "#core/domain/shipment-view.ts";
 import { STATUSES } from "#core/domain/status.ts";
 import { StockReleaseBody } from "#core/domain/stock-release.ts";
-import { id, inPath, nullableText, type Operation, query, text } from "./operation.ts";
+import { id, inPath, type Operation, query, text } from "./operation.ts";
 
 const item = {
   trackingNumber: "AB123456789",

@@ -1,6 +1,7 @@
 /** What the detail adds to the summary (document 1, "Shipment detail"). */
 import { type Static, Type } from "@sinclair/typebox";
 import { compareFacts, type Fact, orderOf } from "#core/domain/fact.ts";
+import { nullableNumber as number, nullableText as text } from "#core/domain/nullable.ts";
 import { romeDateTime } from "#core/domain/rome-time.ts";
 import type { SetupStatusDetail } from "#core/domain/setup.ts";
 import type { Language, OrderItem, Parcel } from "#core/domain/shipment.ts";
@@ -8,9 +9,6 @@ import { StatusSchema } from "#core/domain/status.ts";
 import { statusDetailText, statusText } from "#core/domain/status-text.ts";
 import type { SentNotification } from "#core/redis/notifications.ts";
 import type { StoredShipment } from "#core/redis/shipments.ts";
-
-const text = Type.Union([Type.String(), Type.Null()]);
-const number = Type.Union([Type.Number(), Type.Null()]);
 
 export const ParcelView = Type.Object({
   id: text,

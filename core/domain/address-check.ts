@@ -1,5 +1,6 @@
 /** Address checks (document 1, "Addresses"): what is asked, what is answered. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { nullableText as text } from "./nullable.ts";
 
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const given = Type.String({ minLength: 1, maxLength: 255 });
@@ -26,8 +27,6 @@ export interface CheckedAddress {
   readonly postcode: string | null;
   readonly country: string;
 }
-
-const text = Type.Union([Type.String(), Type.Null()]);
 
 const Address = Type.Object({
   street: text,

@@ -1,9 +1,8 @@
 /** The `result` of a finished import job (document 1): the same in the job resource and in the completion call. */
 import { type Static, Type } from "@sinclair/typebox";
 import type { ItemError } from "./new-shipment.ts";
+import { nullableText as text } from "./nullable.ts";
 import { trackingUrl } from "./tracking-link.ts";
-
-const text = Type.Union([Type.String(), Type.Null()]);
 
 export const ImportResult = Type.Object({
   summary: Type.Object({

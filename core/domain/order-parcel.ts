@@ -1,5 +1,6 @@
 /** Parcels of orders (document 1, "Order parcel"): what a request says, what is shown, what a change does to the order. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { nullableNumber as number, nullableText as text } from "./nullable.ts";
 import {
   naturalKey,
   type OrderInput,
@@ -42,9 +43,6 @@ export type ParcelsCreation = Static<typeof ParcelsCreation>;
 /** Any field, at least one. */
 export const ParcelUpdate = Type.Partial(Type.Object(fields));
 export type ParcelUpdate = Static<typeof ParcelUpdate>;
-
-const text = Type.Union([Type.String(), Type.Null()]);
-const number = Type.Union([Type.Number(), Type.Null()]);
 
 export const OrderParcelView = Type.Object({
   hash: Type.String({ description: "identifies the parcel for its whole life" }),

@@ -1,6 +1,7 @@
 /** The merchant's order (document 1, "Order"): what is accepted, what is kept of it and how it is shown. */
 import { createHash } from "node:crypto";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { nullableNumber as number, nullableText as text } from "./nullable.ts";
 import { instantOf, romeIso } from "./rome-time.ts";
 import { Consignee, OrderItem } from "./shipment.ts";
 
@@ -237,9 +238,6 @@ function shared(
   const [only] = values;
   return values.size === 1 ? (only ?? null) : null;
 }
-
-const text = Type.Union([Type.String(), Type.Null()]);
-const number = Type.Union([Type.Number(), Type.Null()]);
 
 const RebuiltParcel = Type.Object({
   weight: Type.Number({ description: "kg; the total spread evenly" }),

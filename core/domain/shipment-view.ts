@@ -1,14 +1,12 @@
 /** The shipment summary of document 1: item of search, top of the detail, `data.shipment` of every webhook. */
 import { type Static, Type } from "@sinclair/typebox";
 import type { ShipmentState } from "./fold.ts";
+import { nullableNumber as number, nullableText as text } from "./nullable.ts";
 import { romeDateTime } from "./rome-time.ts";
 import type { SetupStatusDetail } from "./setup.ts";
 import type { ShipmentRecord } from "./shipment.ts";
 import { StatusSchema } from "./status.ts";
 import { statusDetailText, statusText } from "./status-text.ts";
-
-const text = Type.Union([Type.String(), Type.Null()]);
-const number = Type.Union([Type.Number(), Type.Null()]);
 
 export const ConsigneeView = Type.Object({
   name: text,

@@ -1,11 +1,11 @@
 /** The payload of a webhook as a schema (document 3, "Delivery payload"). New members may appear: none are forbidden. */
 import { type Static, Type } from "@sinclair/typebox";
+import { nullableText as text } from "./nullable.ts";
 import { ConsigneeView, ShipmentSummary } from "./shipment-view.ts";
 import { StatusSchema } from "./status.ts";
 import { TriggerSchema } from "./trigger.ts";
 
 const LOCAL_DATE_TIME = "^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$";
-const text = Type.Union([Type.String(), Type.Null()]);
 
 const Shipment = Type.Composite([
   Type.Omit(ShipmentSummary, ["consignee"]),

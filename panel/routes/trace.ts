@@ -4,6 +4,7 @@ import { Elysia } from "elysia";
 import type { CourierEvent } from "#core/domain/event.ts";
 import type { Fact } from "#core/domain/fact.ts";
 import { fold, initialState } from "#core/domain/fold.ts";
+import { nullableNumber as number, nullableText as text } from "#core/domain/nullable.ts";
 import type { StatusPair } from "#core/domain/status.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
@@ -19,8 +20,6 @@ import { readHistory, readShipments, type StoredShipment } from "#core/redis/shi
 import type { Runtime } from "#core/runtime.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
 
-const text = Type.Union([Type.String(), Type.Null()]);
-const number = Type.Union([Type.Number(), Type.Null()]);
 const pair = Type.Object({
   status: Type.String(),
   detail: Type.Integer({ description: "0 = none" }),
