@@ -9,7 +9,7 @@
  */
 import { parseArgs } from "node:util";
 import { openClickhouse } from "#analytics/clickhouse.ts";
-import { type Figure, machine, print } from "#bench/table.ts";
+import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
 import type { Config } from "#core/config.ts";
 import { readLedger } from "#core/redis/ledger.ts";
 import { readLags } from "#core/redis/streams.ts";
@@ -21,7 +21,6 @@ import {
   cpuSeconds,
   openStore,
   type Role,
-  redisVersion,
   type Store,
   startIngest,
   startRole,

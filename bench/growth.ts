@@ -7,7 +7,7 @@
  */
 import { freemem } from "node:os";
 import { parseArgs } from "node:util";
-import { type Figure, machine, print } from "#bench/table.ts";
+import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
 import { startConsumer } from "#core/redis/consumer.ts";
 import { CHANGE_LOGS } from "#core/redis/keys.ts";
 import { readLedger } from "#core/redis/ledger.ts";
@@ -25,7 +25,6 @@ import {
   cpuSeconds,
   openStore,
   type Role,
-  redisVersion,
   type Store,
   startIngest,
   startRole,

@@ -4,12 +4,12 @@
  * Redis; an import lasts from the request until its job is told to be completed.
  */
 import { parseArgs } from "node:util";
-import { type Figure, machine, median, print } from "#bench/table.ts";
+import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
 import { applySetupFile } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { testSetup } from "#test/support/setup.ts";
-import { openStore, redisVersion, startRole } from "./product-roles.ts";
+import { openStore, startRole } from "./product-roles.ts";
 
 const { values } = parseArgs({
   options: {

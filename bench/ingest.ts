@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
-import { type Figure, machine, median, percentile, print } from "#bench/table.ts";
+import { type Figure, machine, median, percentile, print, redisVersion } from "#bench/table.ts";
 import { readConfig } from "#core/config.ts";
 import type { CourierEvent } from "#core/domain/event.ts";
 import { sign } from "#core/domain/signature.ts";
@@ -258,7 +258,7 @@ async function main(dataDir: string): Promise<void> {
       "ingest",
     );
     const figures = await measure(runtime, url, bareUrl);
-    const version = /redis_version:(\S+)/.exec(await runtime.redis.info("server"))?.[1] ?? "?";
+    const version = await redisVersion(runtime.redis);
     const fsync = values.everysec ? "everysec" : "always";
     print(figures, `${machine(version)}, appendfsync ${fsync}, medians of ${RUNS}`, values.json);
   } finally {

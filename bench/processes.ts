@@ -5,7 +5,7 @@
  */
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
-import { type Figure, machine, print } from "#bench/table.ts";
+import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
 import { readLedger } from "#core/redis/ledger.ts";
 import { readLags } from "#core/redis/streams.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -15,7 +15,6 @@ import {
   costsText,
   cpuSeconds,
   openStore,
-  redisVersion,
   type Store,
   startIngest,
   startRole,

@@ -162,7 +162,3 @@ export function costsText(costs: Costs): string {
 export function tell(text: string): void {
   process.stderr.write(`${text}\n`);
 }
-
-export async function redisVersion(redis: Redis): Promise<string> {
-  return /redis_version:(\S+)/.exec(await redis.info("server"))?.[1] ?? "?";
-}

@@ -5,7 +5,7 @@
  * once more while shipments change between the questions. `--all` prints every sort and page by itself.
  */
 import { parseArgs } from "node:util";
-import { type Figure, machine, percentile, print } from "#bench/table.ts";
+import { type Figure, machine, percentile, print, redisVersion } from "#bench/table.ts";
 import { createLog } from "#core/log.ts";
 import { connectRedis, type Redis } from "#core/redis/client.ts";
 import type { SortOrder } from "#core/redis/index-ranges.ts";
@@ -233,7 +233,7 @@ try {
   await redis.configSet({ "slowlog-log-slower-than": "500", "slowlog-max-len": "100000" });
   await redis.sendCommand(["SLOWLOG", "RESET"]);
   const figures = await measure(redis, loaded);
-  const version = /redis_version:(\S+)/.exec(await redis.info("server"))?.[1] ?? "?";
+  const version = await redisVersion(redis);
   const about = `${loaded.ids.length.toLocaleString("en")} shipments in the channel`;
   print(figures, `${machine(version)}, ${about}`, values.json);
 } finally {

@@ -3,7 +3,7 @@
  * Ours goes through the store's own code, sized for that many ids a generation; the peer is one `SET NX EX` an id.
  */
 import { parseArgs } from "node:util";
-import { type Figure, machine, print } from "#bench/table.ts";
+import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
 import { createLog } from "#core/log.ts";
 import { connectRedis, type Redis } from "#core/redis/client.ts";
 import { rememberEvents } from "#core/redis/event-log.ts";
@@ -79,7 +79,7 @@ try {
     ...{ beside: `SET NX EX, ${peerIds.toLocaleString("en")} ids`, unit: "bytes", goal: GOAL },
     alarm: GOAL,
   };
-  const version = /redis_version:(\S+)/.exec(await redis.info("server"))?.[1] ?? "?";
+  const version = await redisVersion(redis);
   print([figure], machine(version), values.json);
 } finally {
   await redis.close();

@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import { detailPart } from "#api/shipments/shipment-detail.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
-import { type Figure, machine, median, print } from "#bench/table.ts";
+import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
 import type { CourierEvent } from "#core/domain/event.ts";
 import { prepareShipment } from "#core/domain/new-shipment.ts";
 import type { ShipmentInput } from "#core/domain/shipment.ts";
@@ -179,7 +179,7 @@ try {
     ...{ row: 10, work: `a shipment of ${STEPS.length} events, 1 parcel, 2 lines`, ours, peer },
     ...{ beside: "JSON text of its detail", unit: "bytes", goal: GOAL, alarm: ALARM },
   };
-  const version = /redis_version:(\S+)/.exec(await runtime.redis.info("server"))?.[1] ?? "?";
+  const version = await redisVersion(runtime.redis);
   const about = `${machine(version)}, ${ids.length.toLocaleString("en")} shipments`;
   print([figure], about, values.json);
 } finally {

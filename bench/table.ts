@@ -1,5 +1,6 @@
 /** What the measurements share: figures beside their limit or peer, medians, the published table, a line about the machine. */
 import { cpus } from "node:os";
+import type { Redis } from "#core/redis/client.ts";
 
 /** Of a ratio (ours / peer), or of our own figure in its unit. */
 export interface Bound {
@@ -55,6 +56,10 @@ export function isWithin(figure: Figure, bound: Bound | null | undefined): boole
 export function machine(redisVersion: string): string {
   const [cpu] = cpus();
   return `${cpus().length} x ${cpu?.model ?? "?"}, Bun ${Bun.version}, Redis ${redisVersion}`;
+}
+
+export async function redisVersion(redis: Redis): Promise<string> {
+  return /redis_version:(\S+)/.exec(await redis.info("server"))?.[1] ?? "?";
 }
 
 /** Prints a table, or one JSON object with `--json`. */

@@ -8,7 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { machine, median, print } from "#bench/table.ts";
+import { machine, median, print, redisVersion } from "#bench/table.ts";
 import { readConfig } from "#core/config.ts";
 import type { CourierEvent } from "#core/domain/event.ts";
 import { prepareShipment } from "#core/domain/new-shipment.ts";
@@ -363,7 +363,7 @@ async function main(dataDir: string): Promise<void> {
     await applySetupFile(runtime, setup());
     const costs = await measure(runtime);
     const perSecond = (of: readonly Cost[]) => median(of.map((one) => one.perSecond));
-    const version = /redis_version:(\S+)/.exec(await runtime.redis.info("server"))?.[1] ?? "?";
+    const version = await redisVersion(runtime.redis);
     const fsync = values.everysec ? "everysec" : "always";
     const figure = {
       row: 3,

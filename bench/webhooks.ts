@@ -7,7 +7,7 @@
  */
 import { parseArgs } from "node:util";
 import { type Receivers, startReceivers } from "#bench/start-receivers.ts";
-import { type Figure, machine, median, print } from "#bench/table.ts";
+import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";
 import { type BullmqJob, createBullmqPeer, requestHeaders } from "#bench/webhook-bullmq.ts";
 import type { SetupFile } from "#core/domain/setup.ts";
 import { type Decision, eventIdOf, recordDecisions } from "#core/redis/deliveries.ts";
@@ -238,7 +238,7 @@ async function measure(runtime: TestRuntime, playing: Receivers, transport: Tran
   } finally {
     await peer.close();
   }
-  const version = /redis_version:(\S+)/.exec(await redis.info("server"))?.[1] ?? "?";
+  const version = await redisVersion(redis);
   return { ours: median(ours), bare: median(bare), bullmq: median(bullmq), version };
 }
 
