@@ -180,9 +180,9 @@ async function match(
         accountsOf,
       ),
     );
-  const matches = matchAll(candidates);
   const announces = ({ event }: Candidacy) => event.trackingNumberChange !== undefined;
-  return open.some(announces) ? followChanges(redis, courier, open, candidates, matchAll) : matches;
+  if (!open.some(announces)) return matchAll(candidates);
+  return followChanges(redis, courier, open, candidates, matchAll);
 }
 
 /**
@@ -198,9 +198,11 @@ async function followChanges(
 ): Promise<Match[]> {
   const candidates = new Map(resolved);
   const aliases = new Map<string, { reference: Reference; candidate: Candidate }>();
-  let matches = matchAll(candidates);
-  for (let known = -1; known < aliases.size; matches = matchAll(candidates)) {
+  let matches: Match[];
+  let known: number;
+  do {
     known = aliases.size;
+    matches = matchAll(candidates);
     open.forEach(({ event }, at) => {
       const found = matches[at];
       const number = event.trackingNumberChange?.newTrackingNumber;
@@ -212,7 +214,7 @@ async function followChanges(
       candidates.set(reference.key, [...others, candidate]);
       aliases.set(`${candidate.shipmentId} ${reference.key}`, { reference, candidate });
     });
-  }
+  } while (aliases.size > known);
   const registrations = [...aliases.values()];
   await registerReferences(
     redis,

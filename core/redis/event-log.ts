@@ -123,7 +123,7 @@ const CODE_OF_ZERO = 0x30;
 function claimText(layout: SeenLayout, claim: Claim | undefined): string {
   if (!claim) return "";
   const { seen, entry } = claim;
-  return `${bucketNumbers(layout, seen)} ${seen.member}\n${entry ?? ""}\n`;
+  return `${bucketNumbers(layout, seen).join(" ")} ${seen.member}\n${entry ?? ""}\n`;
 }
 
 /** Takes the eventIds of set-aside events once they are applied, so that a resend is a DUPLICATE. */

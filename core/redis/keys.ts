@@ -8,6 +8,7 @@
  * | {t<n>} | courier + reference           | reference -> shipment, parked events                         |
  * | {k<n>} | company                       | shipments, histories, indices, change log, webhook deliveries |
  */
+import { digestOf } from "./digest.ts";
 
 /** Fixed for the life of an installation: changing it would move every key. */
 export const PARTITIONS = 16;
@@ -65,15 +66,12 @@ export interface Reference {
   readonly parkedKey: string;
 }
 
-/** Hashing is synchronous: one place for its result serves all. */
-const digest = Buffer.alloc(32);
-
 /**
  * A reference is a tracking number of a courier, or an externalId under a sender account of a courier.
  * @param told lengths keep the parts apart whatever they contain: JSON texts may hold any character, NUL included
  */
 function reference(told: string): Reference {
-  Bun.SHA256.hash(told, digest);
+  const digest = digestOf(told);
   const partition = digest.readUInt8(0) % PARTITIONS;
   const name = digest.toString("base64url", 1, 16);
   return { partition, key: `{t${partition}}:r:${name}`, parkedKey: `{t${partition}}:p:${name}` };

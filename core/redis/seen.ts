@@ -6,6 +6,7 @@
  * (calendar quarters would give 181). Buckets are as many as keep them under `set-max-intset-entries` (512 as shipped).
  */
 import type { Redis } from "./client.ts";
+import { digestOf } from "./digest.ts";
 import { eventKeys, PARTITIONS, SYSTEM_KEY } from "./keys.ts";
 
 const DAY_MS = 86_400_000;
@@ -24,11 +25,8 @@ export interface SeenPlace {
   readonly factKey: string;
 }
 
-/** Hashing is synchronous: one place for its result serves all. */
-const digest = Buffer.alloc(32);
-
 export function seenPlace(courier: string, eventId: string): SeenPlace {
-  Bun.SHA256.hash(`${courier}\0${eventId}`, digest);
+  const digest = digestOf(`${courier}\0${eventId}`);
   return {
     partition: digest.readUInt8(0) % PARTITIONS,
     bucketBits: digest.readUInt32BE(1),
@@ -79,17 +77,16 @@ export async function seenLayout(
   return layout;
 }
 
-/** Numbers of a place's buckets, separated by blanks, current generation first. */
-export function bucketNumbers(layout: SeenLayout, { bucketBits }: SeenPlace): string {
-  return layout.generations.map(({ buckets }) => bucketBits % buckets).join(" ");
+/** Numbers of a place's buckets, current generation first. */
+export function bucketNumbers({ generations }: SeenLayout, { bucketBits }: SeenPlace): number[] {
+  return generations.map(({ buckets }) => bucketBits % buckets);
 }
 
 /** Bucket keys of a place, current generation first. */
-export function bucketKeys(layout: SeenLayout, { partition, bucketBits }: SeenPlace): string[] {
-  const keys = eventKeys(partition);
-  return layout.generations.map(
-    ({ number, buckets }) => `${keys.seenPrefix(number)}${bucketBits % buckets}`,
-  );
+export function bucketKeys(layout: SeenLayout, place: SeenPlace): string[] {
+  const { seenPrefix } = eventKeys(place.partition);
+  const numbers = bucketNumbers(layout, place);
+  return layout.generations.map(({ number }, at) => `${seenPrefix(number)}${numbers[at]}`);
 }
 
 export const SEEN_TTL_SECONDS = GENERATION_TTL_DAYS * 86_400;
