@@ -12,6 +12,7 @@ import {
   readCourierCounts,
 } from "#core/redis/courier-counts.ts";
 import type { Live } from "#core/redis/live.ts";
+import { startTicking, type Ticking } from "#core/tick.ts";
 
 const EVERY_MS = 2_000;
 
@@ -40,34 +41,10 @@ function outcomeRow({ hour, ...rest }: CourierCount) {
   return { hour: hour * 3_600, ...rest };
 }
 
-/** @returns ends the passes */
-export function startDraining(deps: DrainDeps): () => Promise<void> {
-  let stopping = false;
-  let wake = () => {};
-
-  async function pass(): Promise<void> {
-    try {
-      await drainCounts(deps);
-    } catch (error) {
-      deps.log.warn({ reason: (error as Error).message }, "courier counts wait for their store");
-    }
-  }
-
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      await pass();
-      const rest = Promise.withResolvers<void>();
-      const timer = setTimeout(rest.resolve, EVERY_MS);
-      wake = rest.resolve;
-      if (!stopping) await rest.promise;
-      clearTimeout(timer);
-    }
-  }
-
-  const running = loop();
-  return async () => {
-    stopping = true;
-    wake();
-    await running;
-  };
+export function startDraining(deps: DrainDeps): Ticking {
+  return startTicking(
+    EVERY_MS,
+    () => drainCounts(deps),
+    ({ message }) => deps.log.warn({ reason: message }, "courier counts wait for their store"),
+  );
 }

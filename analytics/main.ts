@@ -68,9 +68,9 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
     lingerMs: ATTEMPT_LINGER_MS,
     idleMs: ATTEMPT_LINGER_MS,
   });
-  const stopDraining = startDraining({ redis, live, log, clickhouse: store.client });
+  const draining = startDraining({ redis, live, log, clickhouse: store.client });
   return async () => {
-    await Promise.all([consumer.stop(), attempts.stop(), stopDraining()]);
+    await Promise.all([consumer.stop(), attempts.stop(), draining.stop()]);
   };
 }
 

@@ -3,6 +3,7 @@
  * in one version-checked commit. Pages are done again after a crash; what is mapped already changes nothing.
  */
 import type { Log } from "#core/log.ts";
+import { createPause } from "#core/pause.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Live } from "#core/redis/live.ts";
 import {
@@ -43,7 +44,7 @@ type Done = Pick<RemapProgress, "shipments" | "statesChanged" | "events">;
 export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<void> } {
   const { redis, log } = deps;
   let stopping = false;
-  const wake = Promise.withResolvers<void>();
+  const pause = createPause();
 
   async function loop(): Promise<void> {
     while (!stopping) {
@@ -51,7 +52,7 @@ export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<voi
         log.warn({ reason: error.message }, "remap waits");
         return TROUBLE_WAIT_MS;
       });
-      if (waitMs > 0) await Promise.race([Bun.sleep(waitMs), wake.promise]);
+      if (waitMs > 0 && !stopping) await pause.wait(waitMs);
     }
   }
 
@@ -72,7 +73,7 @@ export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<voi
   return {
     async stop() {
       stopping = true;
-      wake.resolve();
+      pause.wake();
       await running;
     },
   };

@@ -24,7 +24,7 @@ import {
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Live } from "#core/redis/live.ts";
-import { startTicking, type Ticking } from "#processors/tick.ts";
+import { startTicking, type Ticking } from "#core/tick.ts";
 
 const TICK_MS = 1_000;
 /** Alerts looked at of each partition: two of each endpoint at most stand there. */

@@ -13,6 +13,7 @@
  */
 import { v1ChannelId } from "#core/domain/webhook-v1.ts";
 import type { Log } from "#core/log.ts";
+import { createPause } from "#core/pause.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import {
@@ -244,22 +245,5 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       await Promise.all(underWay.values());
       clearInterval(renewal);
     },
-  };
-}
-
-/** A wait that can be cut short. */
-function createPause() {
-  let wake = () => {};
-  return {
-    wait(ms: number): Promise<void> {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, ms);
-      wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      return promise;
-    },
-    wake: () => wake(),
   };
 }

@@ -13,7 +13,7 @@ import type { Redis } from "#core/redis/client.ts";
 import { PARTITIONS } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
 import { type Replay, runningReplays, stepReplay, stopReplay } from "#core/redis/replays.ts";
-import { startTicking, type Ticking } from "#processors/tick.ts";
+import { startTicking, type Ticking } from "#core/tick.ts";
 
 const PER_STEP = 50;
 const STEP_MS = 1_000;

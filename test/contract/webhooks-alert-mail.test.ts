@@ -9,7 +9,7 @@ import { createMailer, type MailConfig, type Mailer } from "#core/mail.ts";
 import { postponeAlert, readAlerts } from "#core/redis/alerts.ts";
 import { raiseAlerts } from "#core/redis/endpoints.ts";
 import { webhookKeys } from "#core/redis/keys.ts";
-import type { Ticking } from "#processors/tick.ts";
+import type { Ticking } from "#core/tick.ts";
 import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { eventually } from "#test/support/eventually.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";

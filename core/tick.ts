@@ -1,4 +1,5 @@
 /** A piece of work that is looked after at intervals, one run at a time, until it is stopped. */
+import { createPause } from "./pause.ts";
 
 export interface Ticking {
   /** Lets the run under way end. */
@@ -15,11 +16,12 @@ export function startTicking(
   onError: (error: Error) => void,
 ): Ticking {
   let stopping = false;
+  const pause = createPause();
 
   async function loop(): Promise<void> {
     while (!stopping) {
       await work(() => stopping).catch(onError);
-      await Bun.sleep(tickMs);
+      if (!stopping) await pause.wait(tickMs);
     }
   }
 
@@ -27,6 +29,7 @@ export function startTicking(
   return {
     async stop() {
       stopping = true;
+      pause.wake();
       await running;
     },
   };
