@@ -9,7 +9,8 @@ const STYLE = `
   .title { font-size: 16px; font-weight: 600; }
   .grid { stroke: #ddd; }
   .axis { stroke: #888; }
-  .line { fill: none; stroke-width: 2.5; }
+  .line { stroke-width: 2.5; }
+  polyline.line { fill: none; }
   .whole { stroke: #2563a8; fill: #2563a8; }
   .state { stroke: #b4541a; fill: #b4541a; }
   .linear { stroke: #888; stroke-dasharray: 2 5; }
@@ -20,8 +21,7 @@ const STYLE = `
     text { fill: #ddd; } .grid { stroke: #3a3a3a; } .note { fill: #999; }
     .whole { stroke: #74aee8; fill: #74aee8; } .state { stroke: #e89a66; fill: #e89a66; }
     text.whole, text.state { stroke: none; }
-  }
-  polyline { fill: none !important; }`;
+  }`;
 
 export interface Cost {
   readonly perSecond: number;
