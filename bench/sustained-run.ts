@@ -8,7 +8,7 @@ import { eventually } from "#test/support/eventually.ts";
 import type { SenderCommand, SenderOptions, SenderReport } from "./event-sender.ts";
 
 const HOLD_AT = 16_000;
-const LOOK_EVERY_MS = 200;
+const LOOK_EVERY_MS = 500;
 const DRAIN_LIMIT_MS = 120_000;
 /** Of the lag, seconds: what is below is the rhythm of the batches and no growth. */
 const LAG_FLOOR_SECONDS = 1;

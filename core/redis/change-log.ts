@@ -1,9 +1,14 @@
-/** The change log: what happened to shipments, read by webhooks, benchmarks and whoever comes next. */
+/**
+ * The change log: what happened to shipments, read by webhooks, benchmarks and whoever comes next. An entry holds the
+ * changes of one commit call, or one creation: `s` ids of the shipments, `change` two lines for each, `k` how many, `n` how
+ * many the log has had so far.
+ */
 import type { EventRow } from "#core/domain/event-row.ts";
 import type { StateChange } from "#core/domain/fold.ts";
 import type { LaneRow } from "#core/domain/lane.ts";
 import type { ShipmentMeta } from "#core/domain/shipment.ts";
 import type { Status } from "#core/domain/status.ts";
+import type { Fields } from "./log-entry.ts";
 
 /** The frozen fact a webhook carries as `data.event` (document 3), and what a trigger needs to know of it. */
 export interface ChangeFact {
@@ -72,6 +77,23 @@ export function describeChange({
 /** Two lines, the second for analytics, so that the other readers of the log leave it unread. */
 export function encodeChange({ lane, events, ...told }: Change): string {
   return `${JSON.stringify(told)}\n${JSON.stringify({ lane, events })}`;
+}
+
+/** A change by itself, as a handler is given it and a dead letter keeps it. */
+export function splitChanges(fields: Fields): readonly Fields[] {
+  const { s = "", created, change } = fields;
+  if (created !== undefined) return [{ s, created }];
+  if (change === undefined) return [fields];
+  const changes: Fields[] = [];
+  let from = 0;
+  for (const id of s.split(" ")) {
+    const middle = change.indexOf("\n", from);
+    const end = change.indexOf("\n", middle + 1);
+    const to = end === -1 ? change.length : end;
+    changes.push({ s: id, change: change.slice(from, to) });
+    from = to + 1;
+  }
+  return changes;
 }
 
 /** True without reading further for what most entries are. */

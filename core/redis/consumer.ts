@@ -1,22 +1,24 @@
 /**
- * A consumer of one log: reads batches over all partitions, hands them to its handler, acknowledges what was done.
+ * A consumer of one log: reads batches over all partitions, hands them to its handler, acknowledges what was done. An entry
+ * of the log holds many events or changes (`log-entry.ts`); the handler is given them one by one.
  *
  * | what happens                        | what follows                                                            |
  * |-------------------------------------|-------------------------------------------------------------------------|
- * | entry done                          | acknowledged, deleted once every group has                               |
- * | entry fails (its own fault)         | tried again after 1, 2, 4, 8 s; the fifth failure parks it as dead letter |
- * | dead letter is driven again         | this group alone tries it once more; a failure parks it again           |
+ * | all of an entry is done             | acknowledged, deleted once every group has                               |
+ * | a part fails (its own fault)        | acknowledged, and the part tried again after 1, 2, 4, 8 s; the fifth     |
+ * |                                     | failure parks it as dead letter (`retries.ts`)                           |
+ * | dead letter is driven again         | this group alone tries it once more; a failure parks it again            |
  * | the store below is away             | the whole batch waits and is tried again for ever; nothing is counted    |
  * | an answer of Redis is lost          | what was delivered to us is asked for again                              |
-| this process dies                   | another process takes its entries over once its sign of life has expired |
- * | the log or group is gone            | created again                                                           |
+ * | this process dies                   | another process takes its entries over once its sign of life has expired |
+ * | the log or group is gone            | created again                                                            |
  */
 import { randomUUID } from "node:crypto";
 import type { Log } from "#core/log.ts";
 import { deadLetters } from "#core/metrics.ts";
 import { isStoreAway, type Redis, run, script } from "./client.ts";
-import { readRedriven, settleRedriven } from "./dead-letters.ts";
-import { deadLetterKey } from "./keys.ts";
+import { type Entry, type LogEntry, logEntry } from "./log-entry.ts";
+import { type Failure, postpone, readDueRetries, settleRetry } from "./retries.ts";
 import dropSource from "./scripts/drop-consumer.lua" with { type: "text" };
 import {
   ensureGroups,
@@ -27,20 +29,10 @@ import {
   trimLog,
 } from "./streams.ts";
 
+export type { Entry } from "./log-entry.ts";
+export type { Failure } from "./retries.ts";
+
 const dropScript = script(dropSource);
-
-export interface Entry {
-  /** Key of the log it stands in. */
-  readonly key: string;
-  readonly id: string;
-  readonly fields: Readonly<Record<string, string>>;
-}
-
-/** An entry that failed by its own fault; entries not named are done. */
-export interface Failure {
-  readonly entry: Entry;
-  readonly reason: string;
-}
 
 /** Thrown by a handler when what it writes to is away: the batch is kept and nothing is counted. */
 export class Unavailable extends Error {}
@@ -53,7 +45,7 @@ export interface ConsumerOptions {
   readonly source: LogName;
   readonly group: GroupName;
   readonly handler: Handler;
-  /** Entries read per partition at once. */
+  /** Events or changes read per partition at once, about: what stands in one entry is not cut. */
   readonly batch: number;
   /** Waits this long after a read that was not full, so that the next batch is larger; default 0. */
   readonly lingerMs?: number;
@@ -66,14 +58,13 @@ export interface Consumer {
   readonly stop: () => Promise<void>;
 }
 
-export const MAX_TRIES = 5;
-const FIRST_RETRY_MS = 1_000;
 const IDLE_WAIT_MS = 15;
 const TROUBLE_WAIT_MS = 500;
 const SIGN_OF_LIFE_MS = 3_000;
 const HOUSEKEEPING_MS = 1_000;
-/** Characters of a failure that its dead letter tells. */
-const REASON_LENGTH = 1_000;
+/** Entries read per partition at once: few until it is known what stands in one. */
+const ENTRIES_AT_FIRST = 4;
+const ENTRIES_AT_MOST = 100;
 
 export function startConsumer(options: ConsumerOptions): Consumer {
   const {
@@ -86,15 +77,15 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     lingerMs = 0,
     idleMs = IDLE_WAIT_MS,
   } = options;
-  const { keys } = LOGS[source];
+  const { keys, split } = LOGS[source];
   const name = randomUUID();
   const alive = (consumer: string) => `alive:${group}:${consumer}`;
-  /** Own failures waiting for their next try, by `key id`. */
-  const retries = new Map<string, { key: string; id: string; dueMs: number }>();
   /** After trouble: entries may have been delivered to us without reaching us, or reached us and not been done. */
   let hasLoose = false;
   /** The batch that follows the one in hand. */
-  let ahead: Promise<Entry[]> | null = null;
+  let ahead: Promise<LogEntry[]> | null = null;
+  /** Per partition. */
+  let entriesAtOnce = Math.min(ENTRIES_AT_FIRST, batch);
   let stopping = false;
   let housekeepingAt = 0;
 
@@ -106,8 +97,8 @@ export function startConsumer(options: ConsumerOptions): Consumer {
         const entries = await next();
         if (entries.length === 0) await Bun.sleep(idleMs);
         else await process(entries);
-        const quiet = entries.length > 0 && entries.length < batch;
-        if (quiet && lingerMs > 0 && !stopping) await Bun.sleep(lingerMs);
+        const isQuiet = entries.length > 0 && ahead === null;
+        if (isQuiet && lingerMs > 0 && !stopping) await Bun.sleep(lingerMs);
       } catch (error) {
         // What it brings is ours and will be asked for again.
         await ahead?.catch(() => {});
@@ -130,42 +121,50 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   }
 
   /** In a burst the next batch is on its way while one is in hand. */
-  async function next(): Promise<Entry[]> {
+  async function next(): Promise<LogEntry[]> {
     const entries = await (ahead ?? read());
-    ahead = entries.length >= batch ? read() : null;
+    const items = entries.reduce((sum, one) => sum + one.items.length, 0);
+    ahead = items >= batch ? read() : null;
     // Whoever awaits it hears of its failure.
     ahead?.catch(() => {});
     return entries;
   }
 
-  async function read(): Promise<Entry[]> {
+  async function read(): Promise<LogEntry[]> {
     const replies = await Promise.all(keys.map((key) => readFrom(key, ">")));
-    return replies.flat();
+    const entries = replies.flat();
+    const most = entries.reduce((largest, { items }) => Math.max(largest, items.length), 0);
+    if (most > 0) {
+      const wanted = Math.ceil(batch / most);
+      entriesAtOnce = Math.min(wanted, ENTRIES_AT_MOST, ENTRIES_AT_FIRST * entriesAtOnce);
+    }
+    return entries;
   }
 
-  async function readFrom(key: string, id: string): Promise<Entry[]> {
-    const reply = await redis.xReadGroup(group, name, { key, id }, { COUNT: batch });
-    return entriesOf(reply as StreamReply);
+  async function readFrom(key: string, id: string): Promise<LogEntry[]> {
+    const reply = await redis.xReadGroup(group, name, { key, id }, { COUNT: entriesAtOnce });
+    return ((reply as StreamReply) ?? []).flatMap(({ messages }) => messages.map(entryOf(key)));
   }
 
-  /** Entries that are ours and wait for no next try. */
+  function entryOf(key: string) {
+    return ({ id, message }: StreamMessage) => logEntry(key, String(id), message, split);
+  }
+
   async function processLoose(): Promise<void> {
     for (const key of keys) {
       let entries = await readFrom(key, "0");
       while (entries.length > 0) {
-        await process(entries.filter(({ id }) => !retries.has(`${key} ${id}`)));
+        await process(entries);
         entries = await readFrom(key, entries.at(-1)?.id ?? "");
       }
     }
     hasLoose = false;
   }
 
-  async function process(entries: readonly Entry[]): Promise<void> {
+  async function process(entries: readonly LogEntry[]): Promise<void> {
     if (entries.length === 0) return;
-    const failures = await handleInSteps(entries);
-    const failed = new Set(failures.map(({ entry }) => `${entry.key} ${entry.id}`));
-    await acknowledge(entries.filter(({ key, id }) => !failed.has(`${key} ${id}`)));
-    for (const failure of failures) await postpone(failure);
+    const failures = await handleInSteps(entries.flatMap(({ items }) => items));
+    await acknowledge(entries, failures);
   }
 
   /** A handler that throws is tried entry by entry, so that one poisonous entry does not hold up the others. */
@@ -200,69 +199,50 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     return error instanceof Unavailable || isStoreAway(error) || !redis.isReady;
   }
 
-  async function acknowledge(entries: readonly Entry[]): Promise<void> {
-    const byKey = Map.groupBy(entries, ({ key }) => key);
-    await Promise.all(
-      [...byKey].map(([key, own]) =>
-        redis.xAck(
-          key,
-          group,
-          own.map(({ id }) => id),
-        ),
-      ),
-    );
-    for (const { key, id } of entries) retries.delete(`${key} ${id}`);
-  }
-
-  async function postpone({ entry, reason }: Failure): Promise<void> {
-    const { key, id } = entry;
-    const [pending] = await redis.xPendingRange(key, group, id, id, 1);
-    const tries = pending?.deliveriesCounter ?? 1;
-    if (tries < MAX_TRIES) {
-      const dueMs = Date.now() + FIRST_RETRY_MS * 2 ** (tries - 1);
-      retries.set(`${key} ${id}`, { key, id, dueMs });
-      log.warn({ group, entry: id, tries, reason }, "entry failed and is tried again");
-      return;
+  async function acknowledge(
+    entries: readonly LogEntry[],
+    failures: readonly Failure[],
+  ): Promise<void> {
+    for (const { entry, reason } of failures) {
+      log.warn({ group, entry: entry.id, tries: 1, reason }, "entry failed and is tried again");
     }
-    await park(entry, reason);
-  }
-
-  /** The dead letter keeps the whole entry, so that it can be driven again. */
-  async function park(entry: Entry, reason: string): Promise<void> {
-    const fields = { log: entry.key, group, id: entry.id, reason: reason.slice(0, REASON_LENGTH) };
-    await redis
-      .multi()
-      .xAdd(deadLetterKey(entry.key), "*", { ...fields, entry: JSON.stringify(entry.fields) })
-      .xAck(entry.key, group, entry.id)
-      .exec();
-    retries.delete(`${entry.key} ${entry.id}`);
-    deadLetters.inc({ group });
-    log.error({ group, entry: entry.id, reason }, "entry parked as dead letter");
+    const failed = Map.groupBy(failures, ({ entry }) => entry.key);
+    await Promise.all(
+      [...Map.groupBy(entries, ({ key }) => key)].map(([key, own]) => {
+        const ids = own.map(({ id }) => id);
+        const ownFailures = failed.get(key);
+        return ownFailures
+          ? postpone(redis, group, key, ids, ownFailures)
+          : redis.xAck(key, group, ids);
+      }),
+    );
   }
 
   async function keepHouse(): Promise<void> {
     if (Date.now() < housekeepingAt) return;
     housekeepingAt = Date.now() + HOUSEKEEPING_MS;
     await giveSignOfLife();
-    await process(await takeDueRetries());
-    await processRedriven();
+    await tryAgain();
     await process((await Promise.all(keys.map(takeOver))).flat());
     await Promise.all(keys.map((key) => trimLog(redis, key)));
   }
 
-  /**
-   * Dead letters that an operator has driven again: tried once, and parked again when they fail. Two processes may take one
-   * at the same time; handlers bear repetition, and it is settled once.
-   */
-  async function processRedriven(): Promise<void> {
-    const entries = await readRedriven(redis, keys, group, batch);
-    if (entries.length === 0) return;
-    const failures = await handleInSteps(entries);
-    for (const entry of entries) {
-      const failure = failures.find((one) => one.entry === entry);
-      const reason = failure ? failure.reason.slice(0, REASON_LENGTH) || "failed" : null;
-      const settled = await settleRedriven(redis, group, entry, reason);
-      if (settled === "parked") deadLetters.inc({ group });
+  /** Two processes may take one at the same time; handlers bear repetition, and it is settled once. */
+  async function tryAgain(): Promise<void> {
+    const due = await readDueRetries(redis, keys, group, batch);
+    if (due.length === 0) return;
+    const failures = await handleInSteps(due);
+    const reasons = new Map(failures.map(({ entry, reason }) => [entry, reason]));
+    for (const retry of due) {
+      const reason = reasons.get(retry) ?? null;
+      const settled = await settleRetry(redis, group, retry, reason);
+      if (settled === "waiting") {
+        const about = { group, entry: retry.id, tries: retry.tries + 1, reason };
+        log.warn(about, "entry failed and is tried again");
+      }
+      if (settled !== "parked") continue;
+      deadLetters.inc({ group });
+      log.error({ group, entry: retry.id, reason }, "entry parked as dead letter");
     }
   }
 
@@ -270,17 +250,10 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     await redis.set(alive(name), "1", { PX: SIGN_OF_LIFE_MS });
   }
 
-  async function takeDueRetries(): Promise<Entry[]> {
-    const due = [...retries.values()].filter(({ dueMs }) => dueMs <= Date.now());
-    const taken: Entry[] = [];
-    for (const { key, id } of due) taken.push(...(await claim(key, [id])));
-    return taken;
-  }
-
   /** Entries held by consumers whose sign of life has expired. Their names go once they hold nothing. */
-  async function takeOver(key: string): Promise<Entry[]> {
+  async function takeOver(key: string): Promise<LogEntry[]> {
     const consumers = await redis.xInfoConsumers(key, group);
-    const taken: Entry[] = [];
+    const taken: LogEntry[] = [];
     for (const consumer of consumers) {
       const other = String(consumer.name);
       if (other === name || (await redis.exists(alive(other))) === 1) continue;
@@ -288,23 +261,14 @@ export function startConsumer(options: ConsumerOptions): Consumer {
         await run(redis, dropScript, [key], [group, other]);
         continue;
       }
-      const held = await redis.xPendingRange(key, group, "-", "+", batch, { consumer: other });
-      taken.push(
-        ...(await claim(
-          key,
-          held.map(({ id }) => String(id)),
-        )),
-      );
+      const held = await redis.xPendingRange(key, group, "-", "+", entriesAtOnce, {
+        consumer: other,
+      });
+      const ids = held.map(({ id }) => String(id));
+      const claimed = ids.length === 0 ? [] : await redis.xClaim(key, group, name, 0, ids);
+      taken.push(...claimed.flatMap((message) => (message ? [entryOf(key)(message)] : [])));
     }
     return taken;
-  }
-
-  async function claim(key: string, ids: string[]): Promise<Entry[]> {
-    if (ids.length === 0) return [];
-    const claimed = await redis.xClaim(key, group, name, 0, ids);
-    return claimed.flatMap((message) =>
-      message ? [{ key, id: String(message.id), fields: message.message as Entry["fields"] }] : [],
-    );
   }
 
   const running = giveSignOfLife()
@@ -318,13 +282,9 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   };
 }
 
-type StreamReply = Array<{
-  name: string;
-  messages: Array<{ id: string; message: Record<string, string> }>;
-}> | null;
-
-function entriesOf(reply: StreamReply): Entry[] {
-  return (reply ?? []).flatMap(({ name: key, messages }) =>
-    messages.map(({ id, message }) => ({ key, id, fields: message })),
-  );
+interface StreamMessage {
+  readonly id: unknown;
+  readonly message: Entry["fields"];
 }
+
+type StreamReply = readonly { readonly messages: readonly StreamMessage[] }[] | null;

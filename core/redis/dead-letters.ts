@@ -1,6 +1,6 @@
 /**
  * Dead letters: log entries that a group could not process. They stand beside their log until somebody drives them again,
- * and then wait in a list that only their own group reads, so that no other group sees them twice.
+ * and then wait for their own group alone (`retries.ts`), so that no other group sees them twice.
  */
 import { type Redis, run, script } from "./client.ts";
 import {
@@ -8,15 +8,13 @@ import {
   CHANGE_LOGS,
   deadLetterKey,
   EVENT_LOGS,
-  redriveKey,
   redrivenKey,
+  retriesKey,
 } from "./keys.ts";
+import { compareIds } from "./log-entry.ts";
 import redriveSource from "./scripts/redrive.lua" with { type: "text" };
-import settleSource from "./scripts/settle-redriven.lua" with { type: "text" };
-import { compareIds } from "./streams.ts";
 
 const redriveScript = script(redriveSource);
-const settleScript = script(settleSource);
 
 /** What was driven again is remembered this long, so that a repeated call is answered the same. */
 const REMEMBERED_MS = 30 * 86_400_000;
@@ -101,47 +99,6 @@ export async function redriveDeadLetter(
   if (!place) return "not_found";
   const { key, streamId } = place;
   const keys = [deadLetterKey(key), redrivenKey(key)];
-  const args = [streamId, redriveKey(key, ""), String(nowMs), String(nowMs - REMEMBERED_MS)];
+  const args = [streamId, retriesKey(key, ""), String(nowMs), String(nowMs - REMEMBERED_MS)];
   return (await run<number>(redis, redriveScript, keys, args)) === 0 ? "not_found" : "redriven";
-}
-
-/** An entry that waits in the list of its group. */
-export interface Redriven {
-  /** Key of the log it stood in. */
-  readonly key: string;
-  readonly id: string;
-  readonly fields: Readonly<Record<string, string>>;
-  /** The list's own text of it. */
-  readonly text: string;
-}
-
-/** The first entries that wait for a group, of every log. */
-export async function readRedriven(
-  redis: Redis,
-  logKeys: readonly string[],
-  group: string,
-  limit: number,
-): Promise<Redriven[]> {
-  const lists = await Promise.all(
-    logKeys.map((key) => redis.lRange(redriveKey(key, group), 0, limit - 1)),
-  );
-  return lists.flatMap((texts, at) =>
-    texts.map((text) => {
-      const { id, entry } = JSON.parse(text);
-      return { key: logKeys[at] ?? "", id, fields: JSON.parse(entry), text };
-    }),
-  );
-}
-
-/** Takes an entry off its list: done, or back among the dead letters with a new reason. */
-export async function settleRedriven(
-  redis: Redis,
-  group: string,
-  { key, text }: Redriven,
-  reason: string | null,
-): Promise<"done" | "parked" | "settled_before"> {
-  const keys = [redriveKey(key, group), deadLetterKey(key)];
-  const reply = await run<number>(redis, settleScript, keys, [text, key, group, reason ?? ""]);
-  if (reply === 0) return "settled_before";
-  return reason === null ? "done" : "parked";
 }

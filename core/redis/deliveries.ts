@@ -19,13 +19,13 @@ import {
   WEBHOOK_BELL_KEY,
   webhookKeys,
 } from "./keys.ts";
+import { compareIds } from "./log-entry.ts";
 import decideSource from "./scripts/decide.lua" with { type: "text" };
 import drainSource from "./scripts/drain.lua" with { type: "text" };
 import finishSource from "./scripts/finish.lua" with { type: "text" };
 import leaseSource from "./scripts/lease.lua" with { type: "text" };
 import renewSource from "./scripts/renew.lua" with { type: "text" };
 import { type StoredShipment, storedShipment } from "./shipments.ts";
-import { compareIds } from "./streams.ts";
 
 const decideScript = script(decideSource);
 const drainScript = script(drainSource);

@@ -1,7 +1,11 @@
-/** The event log: courier events that were answered ACCEPTED, until track has applied them. */
+/**
+ * The event log: courier events that were answered ACCEPTED, until track has applied them. An entry holds what one call of
+ * `claim.lua` accepted, a line for each event: `e` the lines, `k` how many, `n` how many the log has had so far.
+ */
 import type { CourierEvent } from "#core/domain/event.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import { eventKeys, PARTITIONS } from "./keys.ts";
+import type { Fields } from "./log-entry.ts";
 import claimSource from "./scripts/claim.lua" with { type: "text" };
 import rememberSource from "./scripts/remember.lua" with { type: "text" };
 import {
@@ -41,6 +45,11 @@ export function decodeLoggedEvent(text: string): LoggedEvent {
   return { shipmentId, courier, factKey, receivedAtMs, place, event };
 }
 
+/** An event by itself, as a handler is given it and a dead letter keeps it. */
+export function splitEvents(fields: Fields): readonly Fields[] {
+  return (fields["e"] ?? "").split("\n").map((e) => ({ e }));
+}
+
 export interface Claim {
   readonly seen: SeenPlace;
   /** Null only asks whether the eventId is known. */
@@ -53,7 +62,7 @@ const OUTCOMES: readonly ClaimOutcome[] = ["known", "claimed", "not_known"];
 
 export interface ClaimTerms {
   readonly layout: SeenLayout;
-  /** Entries of the whole log. */
+  /** Events of the whole log. */
   readonly highWater: number;
   readonly courier: string;
   readonly nowMs: number;
@@ -99,7 +108,8 @@ async function callClaim(
 ): Promise<ClaimOutcome[]> {
   const outcomes: ClaimOutcome[] = new Array(claims.length);
   const places = Map.groupBy(claims.keys(), (at) => claims[at]?.seen.partition ?? 0);
-  const head = [String(perLog), String(SEEN_TTL_SECONDS), courier, String(hour)];
+  const marks = [perLog, CLAIMS_PER_CALL, SEEN_TTL_SECONDS].map(String);
+  const head = [...marks, courier, String(hour)];
   await perPartition(places, async (partition, group) => {
     const { log, ledger, counts, countedHours, seenPrefix } = eventKeys(partition);
     const keys = [log, ledger, counts(hour), countedHours];

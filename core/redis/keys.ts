@@ -36,9 +36,9 @@ export function deadLetterKey(logKey: string): string {
   return `${logKey}:dead`;
 }
 
-/** List: dead letters on their way back to their own group. */
-export function redriveKey(logKey: string, group: string): string {
-  return `${logKey}:redrive:${group}`;
+/** Sorted set: what failed in a group and waits for its next try, by the time of its entry. */
+export function retriesKey(logKey: string, group: string): string {
+  return `${logKey}:retries:${group}`;
 }
 
 /** Sorted set: dead letters that were driven again, by time (service clock, milliseconds). */

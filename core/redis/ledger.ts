@@ -23,10 +23,9 @@ import {
   EVENT_LOGS,
   eventKeys,
   PARTITIONS,
-  redriveKey,
   webhookKeys,
 } from "./keys.ts";
-import { readLags } from "./streams.ts";
+import { readLags, readLength } from "./streams.ts";
 
 const OUTCOMES = ["received", "accepted", "duplicate", "unknown", "invalid"] as const;
 type Outcomes = Readonly<Record<(typeof OUTCOMES)[number], number>>;
@@ -130,13 +129,12 @@ export async function readBooks(redis: Redis, configuration: Configuration): Pro
 }
 
 async function readWaiting(redis: Redis): Promise<number> {
-  const [lags, dead, redriven] = await Promise.all([
+  const [lags, dead] = await Promise.all([
     readLags(redis),
     Promise.all(EVENT_LOGS.map((key) => redis.xLen(deadLetterKey(key)))),
-    Promise.all(EVENT_LOGS.map((key) => redis.lLen(redriveKey(key, "track")))),
   ]);
   const behind = lags.find(({ group }) => group === "track")?.entries ?? 0;
-  return [...dead, ...redriven].reduce((sum, count) => sum + count, behind);
+  return dead.reduce((sum, count) => sum + count, behind);
 }
 
 async function readPending(redis: Redis, configuration: Configuration): Promise<number> {
@@ -153,6 +151,7 @@ async function readPending(redis: Redis, configuration: Configuration): Promise<
 }
 
 export interface QueueDepths {
+  /** Events and changes that the logs hold. */
   readonly eventLog: number;
   readonly changeLog: number;
   readonly deadLetters: number;
@@ -162,8 +161,8 @@ export async function readQueueDepths(redis: Redis): Promise<QueueDepths> {
   const lengths = async (keys: readonly string[]) =>
     (await Promise.all(keys.map((key) => redis.xLen(key)))).reduce((sum, n) => sum + n, 0);
   const [eventLog, changeLog, deadLetters] = await Promise.all([
-    lengths(EVENT_LOGS),
-    lengths(CHANGE_LOGS),
+    readLength(redis, "event"),
+    readLength(redis, "change"),
     lengths([...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS].map(deadLetterKey)),
   ]);
   return { eventLog, changeLog, deadLetters };

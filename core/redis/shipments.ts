@@ -79,7 +79,7 @@ export async function createShipments(
     const reply = await run<number[]>(
       redis,
       createScript,
-      [keys.shipmentIds, keys.changes],
+      [keys.shipmentIds, keys.changes, keys.ledger],
       [
         companyTag(partition),
         ...[partition, PARTITIONS, ROWS_PER_BLOCK, DAY_SHIFT].map(String),

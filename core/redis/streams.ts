@@ -1,11 +1,24 @@
 /** Logs and their consumer groups: all groups are known here, so that no log is trimmed before one of them has begun. */
-import type { Redis } from "./client.ts";
-import { ATTEMPT_LOGS, CHANGE_LOGS, EVENT_LOGS } from "./keys.ts";
+import { splitChanges } from "./change-log.ts";
+import { type Redis, run, script } from "./client.ts";
+import { splitEvents } from "./event-log.ts";
+import { ATTEMPT_LOGS, CHANGE_LOGS, EVENT_LOGS, retriesKey } from "./keys.ts";
+import type { Fields } from "./log-entry.ts";
+import readLagSource from "./scripts/read-lag.lua" with { type: "text" };
+import trimSource from "./scripts/trim-log.lua" with { type: "text" };
 
+const readLagScript = script(readLagSource);
+const trimScript = script(trimSource);
+
+/** `split` tells apart what stands together in an entry; attempts are read together. */
 export const LOGS = {
-  event: { keys: EVENT_LOGS, groups: ["track"] },
-  change: { keys: CHANGE_LOGS, groups: ["references", "webhooks", "notify", "analytics"] },
-  attempt: { keys: ATTEMPT_LOGS, groups: ["attempts"] },
+  event: { keys: EVENT_LOGS, groups: ["track"], split: splitEvents },
+  change: {
+    keys: CHANGE_LOGS,
+    groups: ["references", "webhooks", "notify", "analytics"],
+    split: splitChanges,
+  },
+  attempt: { keys: ATTEMPT_LOGS, groups: ["attempts"], split: (fields: Fields) => [fields] },
 } as const;
 export type LogName = keyof typeof LOGS;
 export type GroupName = (typeof LOGS)[LogName]["groups"][number];
@@ -34,17 +47,10 @@ export function isReplyError(error: unknown, prefix: string): boolean {
 export interface Lag {
   readonly log: LogName;
   readonly group: GroupName;
-  /** Entries not yet acknowledged, over all partitions. */
+  /** Events, changes or bundles of attempts that are not done, over all partitions. */
   readonly entries: number;
   /** Age of the oldest of them in seconds; 0 when there is none. */
   readonly seconds: number;
-}
-
-interface Position {
-  readonly group: string;
-  readonly entries: number;
-  /** The oldest entry that the group still needs; the next one to come when it is up to date. */
-  readonly firstNeeded: string;
 }
 
 /** How far every group is behind its log. */
@@ -52,66 +58,53 @@ export async function readLags(redis: Redis): Promise<Lag[]> {
   const lags: Lag[] = [];
   for (const log of Object.keys(LOGS) as LogName[]) {
     const { keys, groups } = LOGS[log];
-    const positions = (await Promise.all(keys.map((key) => readPositions(redis, key)))).flat();
-    for (const group of groups) {
-      const behind = positions.filter((one) => one.group === group && one.entries > 0);
-      const oldestMs = Math.min(
-        ...behind.map(({ firstNeeded }) => Number.parseInt(firstNeeded, 10)),
-      );
+    const positions = await Promise.all(keys.map((key) => readPositions(redis, key, groups)));
+    groups.forEach((group, at) => {
+      const behind = positions.flatMap(({ groups: one }) => one[at] ?? []);
+      const oldestMs = Math.min(...behind.map((one) => one.oldestMs ?? Number.POSITIVE_INFINITY));
       lags.push({
-        log,
-        group,
-        entries: behind.reduce((sum, { entries }) => sum + entries, 0),
-        seconds: behind.length === 0 ? 0 : Math.max(0, (Date.now() - oldestMs) / 1000),
+        ...{ log, group },
+        entries: behind.reduce((sum, { open }) => sum + open, 0),
+        seconds: Math.max(0, (Date.now() - oldestMs) / 1000),
       });
-    }
+    });
   }
   return lags;
 }
 
-/**
- * What Redis calls a group's lag is not exact after a restart from the append-only file, so it is used only where the
- * group has not seen the newest entry, and never above the length of the log.
- */
-async function readPositions(redis: Redis, key: string): Promise<Position[]> {
-  const [groups, stream] = await Promise.all([redis.xInfoGroups(key), redis.xInfoStream(key)]);
-  const { length, "last-generated-id": newest, "first-entry": first } = stream;
-  return Promise.all(
-    groups.map(async ({ name, pending, lag, "last-delivered-id": last }) => {
-      const group = String(name);
-      const isUpToDate = compareIds(String(last), String(newest)) >= 0;
-      const unread = isUpToDate ? 0 : Math.min(Number(length), Number(lag ?? length));
-      const firstPending = pending === 0 ? null : (await redis.xPending(key, group)).firstId;
-      const unseen = later(following(String(last)), String(first?.id ?? "0-0"));
-      const firstNeeded = String(firstPending ?? unseen);
-      return { group, entries: pending + unread, firstNeeded };
+/** What a log holds, over all partitions, whether it is done or not. */
+export async function readLength(redis: Redis, log: LogName): Promise<number> {
+  const { keys } = LOGS[log];
+  const positions = await Promise.all(keys.map((key) => readPositions(redis, key, [])));
+  return positions.reduce((sum, { length }) => sum + length, 0);
+}
+
+interface Positions {
+  /** Events or changes. */
+  readonly length: number;
+  /** In the order asked for; the oldest is null where nothing is open. */
+  readonly groups: readonly { readonly open: number; readonly oldestMs: number | null }[];
+}
+
+async function readPositions(
+  redis: Redis,
+  key: string,
+  groups: readonly GroupName[],
+): Promise<Positions> {
+  const keys = [key, ...groups.map((group) => retriesKey(key, group))];
+  const [length = 0, ...told] = await run<Array<number | string>>(redis, readLagScript, keys, [
+    ...groups,
+  ]);
+  return {
+    length: Number(length),
+    groups: groups.map((_, at) => {
+      const oldest = told[2 * at + 1];
+      return { open: Number(told[2 * at]), oldestMs: oldest === "" ? null : Number(oldest) };
     }),
-  );
+  };
 }
 
-/**
- * Deletes the entries that every group has acknowledged, and no other: up to the oldest entry that is pending in a group
- * or not yet delivered to it.
- */
+/** Deletes the entries that every group has acknowledged, and no other. */
 export async function trimLog(redis: Redis, key: string): Promise<void> {
-  const positions = await readPositions(redis, key);
-  const oldest = positions.map(({ firstNeeded }) => firstNeeded).sort(compareIds)[0];
-  if (oldest !== undefined) await redis.xTrim(key, "MINID", oldest as never);
-}
-
-function following(id: string): string {
-  const [time = "0", sequence = "0"] = id.split("-");
-  return `${time}-${BigInt(sequence) + 1n}`;
-}
-
-/** A group that has read nothing yet needs the oldest entry there is. */
-function later(one: string, other: string): string {
-  return compareIds(one, other) >= 0 ? one : other;
-}
-
-/** Order of two entry ids of one stream. */
-export function compareIds(one: string, other: string): number {
-  const [time = "0", sequence = "0"] = one.split("-");
-  const [otherTime = "0", otherSequence = "0"] = other.split("-");
-  return Number(time) - Number(otherTime) || Number(BigInt(sequence) - BigInt(otherSequence));
+  await run(redis, trimScript, [key], []);
 }

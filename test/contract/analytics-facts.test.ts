@@ -4,10 +4,12 @@ import { applySchema } from "#analytics/apply-schema.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { drainCounts } from "#analytics/drain-counts.ts";
 import { benchmarkHandler } from "#analytics/write-batches.ts";
+import { splitChanges } from "#core/redis/change-log.ts";
 import type { Entry } from "#core/redis/consumer.ts";
 import { readCourierCounts } from "#core/redis/courier-counts.ts";
 import { CHANGE_LOGS } from "#core/redis/keys.ts";
 import { advanceClock } from "#core/redis/live.ts";
+import { logEntry } from "#core/redis/log-entry.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -34,7 +36,9 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     entries.length = 0;
     for (const key of CHANGE_LOGS) {
       const found = await product.runtime.redis.xRange(key, "-", "+");
-      entries.push(...(found ?? []).map(({ id, message }) => ({ key, id, fields: message })));
+      for (const { id, message } of found ?? []) {
+        entries.push(...logEntry(key, id, message, splitChanges).items);
+      }
     }
   }
 

@@ -60,7 +60,7 @@ describe("a server whose port is closed", () => {
     const role = await startAnalytics({ ...runtime, config });
     await append("10126", 1);
     await countOne();
-    await eventually(async () => (await held()) >= BATCH, "a batch is in hand");
+    await eventually(async () => (await held()) > 0, "a batch is in hand");
     await append("10126", 1 + ROWS);
     await countOne();
     expect(await held()).toBeLessThanOrEqual(BATCH * CHANGE_LOGS.length);

@@ -176,7 +176,7 @@ describe("the role", () => {
       config: { ...runtime.config, clickhouseUrl: AWAY },
     });
     await eventually(
-      async () => (await runtime.redis.xPending(changes, "analytics")).pending === 25,
+      async () => (await runtime.redis.xPending(changes, "analytics")).pending > 0,
       "the consumer holds the batch",
     );
     await away.stop();

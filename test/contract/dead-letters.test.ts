@@ -1,7 +1,7 @@
 /** Dead letters: listed in pages, driven again for their own group alone (setup-file.md, "The panel's HTTP API"). */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Consumer, type Entry, type Handler, startConsumer } from "#core/redis/consumer.ts";
-import { CHANGE_LOGS, deadLetterKey, redriveKey } from "#core/redis/keys.ts";
+import { CHANGE_LOGS, deadLetterKey, retriesKey } from "#core/redis/keys.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -65,8 +65,8 @@ test("a letter is driven again for its own group, once, and no other group sees 
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   await eventually(() => seen.webhooks.includes("7-1"), "its group has it");
   await eventually(
-    async () => (await runtime.redis.lLen(redriveKey(log, "webhooks"))) === 0,
-    "it is taken off the list",
+    async () => (await runtime.redis.zCard(retriesKey(log, "webhooks"))) === 0,
+    "it waits no longer",
   );
   expect((await redrive(letter.id)).status).toBe(200);
   expect(seen.webhooks).toEqual(["7-1"]);

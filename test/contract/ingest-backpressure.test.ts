@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createLog } from "#core/log.ts";
 import { connectRedis } from "#core/redis/client.ts";
-import { CHANGE_LOGS, EVENT_LOGS, eventKeys, PARTITIONS } from "#core/redis/keys.ts";
+import { decodeLoggedEvent, splitEvents } from "#core/redis/event-log.ts";
+import { CHANGE_LOGS, EVENT_LOGS, PARTITIONS } from "#core/redis/keys.ts";
 import { readLedger, readQueueDepths } from "#core/redis/ledger.ts";
 import { createLive } from "#core/redis/live.ts";
 import { seenPlace } from "#core/redis/seen.ts";
@@ -16,7 +17,7 @@ import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";
 
 const HIGH_WATER = 1_000;
-/** Entries one log takes. */
+/** Events one log takes. */
 const SHARE = Math.ceil(HIGH_WATER / PARTITIONS);
 
 let server: RestartableRedis;
@@ -88,7 +89,7 @@ describe("the event log at its high-water mark", () => {
     expect(answer.headers.get("content-type")).toBe("application/problem+json");
     expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(answer.headers.get("x-ratelimit-remaining")).toMatch(/^\d+$/);
-    expect(await runtime.redis.xLen(eventKeys(3).log)).toBe(SHARE);
+    expect((await readQueueDepths(runtime.redis)).eventLog).toBe(SHARE);
     await drain();
     expect((await push(url, late)).body.accepted).toBe(1);
   });
@@ -161,7 +162,10 @@ describe("Redis down", () => {
       expect([body.duplicate, body.accepted + body.duplicate]).toEqual([known, 2]);
     }
     const entries = await Promise.all(EVENT_LOGS.map((key) => runtime.redis.xRange(key, "-", "+")));
-    const ids = entries.flat().map((entry) => JSON.parse(entry?.message["e"] ?? "")[5].eventId);
+    const logged = entries
+      .flatMap((own) => own ?? [])
+      .flatMap(({ message }) => splitEvents(message));
+    const ids = logged.map(({ e = "" }) => decodeLoggedEvent(e).event.eventId);
     expect(ids.length).toBe(120);
     expect(new Set(ids).size).toBe(120);
   }, 30_000);

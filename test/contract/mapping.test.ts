@@ -6,7 +6,7 @@ import { foldAll, initialState } from "#core/domain/fold.ts";
 import { mapStatus } from "#core/domain/map-status.ts";
 import { checkSetup, type SetupFile } from "#core/domain/setup.ts";
 import { applySetup } from "#core/redis/apply-setup.ts";
-import { decodeChangeEntry } from "#core/redis/change-log.ts";
+import { decodeChangeEntry, splitChanges } from "#core/redis/change-log.ts";
 import type { Entry } from "#core/redis/consumer.ts";
 import { companyKeys, REMAP_KEYS, shipmentPartition } from "#core/redis/keys.ts";
 import { announceRemap } from "#core/redis/remaps.ts";
@@ -101,7 +101,7 @@ async function changesOf(id: number) {
   const log = companyKeys(shipmentPartition(id)).changes;
   const entries = await runtime.redis.xRange(log, "-", "+");
   return (entries ?? [])
-    .map(({ message }) => decodeChangeEntry(message))
+    .flatMap(({ message }) => splitChanges(message).map(decodeChangeEntry))
     .filter(({ shipmentId, type }) => shipmentId === id && type !== "created")
     .flatMap((entry) => (entry.type === "created" ? [] : [entry]));
 }

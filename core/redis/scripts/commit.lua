@@ -1,7 +1,7 @@
 -- Commits new states of shipments: compares versions and sets; holds no rules.
 --
 -- KEYS[1]  change log (stream)
--- KEYS[2]  ledger (hash): `applied` and `released` grow as each shipment says
+-- KEYS[2]  ledger (hash): `applied` and `released` grow as each shipment says, `logged` by the changes
 -- KEYS[3]  version of the configuration that facts must have been mapped with at least (string)
 -- KEYS[4]  unmapped codes (set of `courier:code`)
 -- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
@@ -16,20 +16,20 @@
 --   id, expected version, company id, channel id, old status, new status, ship date (days), stamp ('1' when the
 --   pair changed), new state (packed), h = number of history parts, c = number of changes, facts applied,
 --   facts released from the set-aside, u = number of codes whose unmapped events became more or fewer,
---   h times: field of the history part, the part (packed; '' = it goes), c change log entries (JSON),
+--   h times: field of the history part, the part (packed; '' = it goes), c changes (two lines of JSON each),
 --   u times: `courier:code`, description, events more or fewer, '1' when some are left in the shipment,
 --     first and last time seen (milliseconds)
 --
 -- statusUpdatedAt never goes backwards within a company and no more than ARGV[3] shipments share one second, so that the
 -- reconciliation procedure of document 1 always gets past a full page; in a burst it runs ahead of the clock. It skips the hour that the
 -- autumn clock change repeats, since its local texts have been used once already.
--- Index members are ids of twelve digits, as in create.lua.
+-- Index members are ids of twelve digits, as in create.lua. All changes of a call stand in one entry of the log.
 --
 -- Reply: for each shipment its statusUpdatedAt, 0 when it was not stamped, -1 when its version has moved on
 -- (nothing done for it); an empty list, and nothing done, when the facts were mapped with an older configuration.
 local changes, ledger, floor, codes = unpack(KEYS)
 local tag, now, share = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local reply, applied, released, untold = {}, 0, 0, 0
+local reply, applied, released, untold, ids, told = {}, 0, 0, 0, {}, {}
 local call, pack, format = redis.call, struct.pack, string.format
 
 if (tonumber(call('GET', floor)) or 0) > tonumber(ARGV[4]) then return reply end
@@ -120,7 +120,7 @@ while at <= count do
     call('HSET', key, unpack(fields))
     if stamped or old ~= new then changeRow(channel, member, stamped and updated, ship, new) end
     for entry = logged, after - 1 do
-      call('XADD', changes, '*', 's', id, 'change', list[entry], 'u', updated)
+      ids[#ids + 1], told[#told + 1] = id, list[entry]
     end
     for delta = after, after + 6 * (deltas - 1), 6 do
       unmapped(id, list[delta], list[delta + 1], tonumber(list[delta + 2]), list[delta + 3] == '1',
@@ -144,6 +144,10 @@ for channel, list in pairs(changed) do
     local gone = struct.unpack('<d', call('GETRANGE', log, 0, 7)) + (length - 32776) / 4
     call('SET', log, pack('<d', gone) .. call('GETRANGE', log, -32768, -1))
   end
+end
+if #ids > 0 then
+  local logged = call('HINCRBY', ledger, 'logged', #ids)
+  call('XADD', changes, '*', 'n', logged, 'k', #ids, 's', table.concat(ids, ' '), 'change', table.concat(told, '\n'))
 end
 if applied ~= 0 then call('HINCRBY', ledger, 'applied', applied) end
 if released ~= 0 then call('HINCRBY', ledger, 'released', released) end

@@ -2,6 +2,7 @@
 --
 -- KEYS[1]  counter of shipment ids in this partition
 -- KEYS[2]  change log (stream)
+-- KEYS[3]  ledger (hash): `logged` grows by the entries
 -- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
 -- ARGV[2]  partition number    ARGV[3]  number of partitions
 -- ARGV[4]  rows in a block of columns    ARGV[5]  days from the year 0 to 1970    ARGV[6]  status names, by their numbers
@@ -64,7 +65,8 @@ for at = 8, #ARGV, 9 do
     for field, value in pairs(cjson.decode(ARGV[at + 8])) do
       addExact(channel, field .. ':' .. value, name, rank)
     end
-    redis.call('XADD', KEYS[2], '*', 's', name, 'created', meta)
+    local logged = redis.call('HINCRBY', KEYS[3], 'logged', 1)
+    redis.call('XADD', KEYS[2], '*', 'n', logged, 'k', 1, 's', name, 'created', meta)
     reply[#reply + 1] = id
   end
 end

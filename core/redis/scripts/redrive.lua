@@ -1,9 +1,9 @@
--- Drives a dead letter again: from the dead letters to the list of its own group. Repeating it changes nothing.
+-- Drives a dead letter again: from the dead letters to what its own group tries next. Repeating it changes nothing.
 --
 -- KEYS[1]  dead letters of a log (stream)
 -- KEYS[2]  dead letters of it that were driven again (sorted set by time)
 -- ARGV[1]  stream id of the letter
--- ARGV[2]  start of the list's key, of the same tag; the group follows
+-- ARGV[2]  start of the key of what a group tries next, of the same tag; the group follows
 -- ARGV[3]  the service clock, milliseconds    ARGV[4]  what was driven again before this is forgotten
 --
 -- Reply: 1 = driven again, now or before, 0 = there is no such letter.
@@ -14,7 +14,7 @@ local fields = {}
 for at = 1, #letter[2], 2 do fields[letter[2][at]] = letter[2][at + 1] end
 -- The letter's own id keeps two letters of one entry apart.
 local text = cjson.encode({ letter = id, id = fields.id, entry = fields.entry })
-redis.call('RPUSH', ARGV[2] .. fields.group, text)
+redis.call('ZADD', ARGV[2] .. fields.group, string.match(fields.id, '^%d+'), text)
 redis.call('XDEL', dead, id)
 redis.call('ZREMRANGEBYSCORE', redriven, '-inf', ARGV[4])
 redis.call('ZADD', redriven, ARGV[3], id)

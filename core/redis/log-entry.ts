@@ -1,0 +1,50 @@
+/**
+ * What stands in a log. A producer puts all that one call of its script brings into one entry: reading, acknowledging and
+ * remembering what is pending then cost once for all of it.
+ */
+export type Fields = Readonly<Record<string, string>>;
+
+/** One event or change, as a handler is given it. */
+export interface Entry {
+  /** Key of the log it stands in. */
+  readonly key: string;
+  /** Id of the entry in the log, and behind a dot its place among those that stand there together. */
+  readonly id: string;
+  readonly fields: Fields;
+}
+
+/** An entry as it stands in the log. */
+export interface LogEntry {
+  readonly key: string;
+  readonly id: string;
+  readonly items: readonly Entry[];
+}
+
+/** @param split tells apart what stands together */
+export function logEntry(
+  key: string,
+  id: string,
+  fields: Fields,
+  split: (fields: Fields) => readonly Fields[],
+): LogEntry {
+  const parts = split(fields);
+  const items = parts.map((part, place) => ({
+    key,
+    id: place === 0 ? id : `${id}.${place}`,
+    fields: part,
+  }));
+  return { key, id, items };
+}
+
+/** Order of two ids of one log. */
+export function compareIds(one: string, other: string): number {
+  const [time, sequence, place] = partsOf(one);
+  const [otherTime, otherSequence, otherPlace] = partsOf(other);
+  return time - otherTime || Number(sequence - otherSequence) || place - otherPlace;
+}
+
+function partsOf(id: string): readonly [time: number, sequence: bigint, place: number] {
+  const [, time = "0", sequence = "0", place = "0"] =
+    /^(\d+)(?:-(\d+))?(?:\.(\d+))?$/.exec(id) ?? [];
+  return [Number(time), BigInt(sequence), Number(place)];
+}

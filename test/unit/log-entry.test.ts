@@ -1,0 +1,54 @@
+/** What stands together in a log entry, told apart again. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { splitChanges } from "#core/redis/change-log.ts";
+import { splitEvents } from "#core/redis/event-log.ts";
+import { compareIds, logEntry } from "#core/redis/log-entry.ts";
+
+describe("an entry of the change log", () => {
+  test("gives every change with its shipment and its two lines", () => {
+    const fields = { n: "9", k: "2", s: "17 33", change: '{"a":1}\n{"b":1}\n{"a":2}\n{"b":2}' };
+    expect(splitChanges(fields)).toEqual([
+      { s: "17", change: '{"a":1}\n{"b":1}' },
+      { s: "33", change: '{"a":2}\n{"b":2}' },
+    ]);
+  });
+
+  test("of one change, or of a creation, is that alone", () => {
+    expect(splitChanges({ s: "1", change: "x\ny" })).toEqual([{ s: "1", change: "x\ny" }]);
+    expect(splitChanges({ n: "1", k: "1", s: "1", created: "{}" })).toEqual([
+      { s: "1", created: "{}" },
+    ]);
+  });
+
+  test("that is neither stays as it is, and fails in its handler", () => {
+    expect(splitChanges({ s: "1" })).toEqual([{ s: "1" }]);
+  });
+
+  test("keeps any texts", () => {
+    const change = fc.tuple(fc.nat(), fc.json(), fc.json());
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 20 }), (changes) => {
+        const fields = {
+          s: changes.map(([id]) => id).join(" "),
+          change: changes.map(([, told, rows]) => `${told}\n${rows}`).join("\n"),
+        };
+        expect(splitChanges(fields)).toEqual(
+          changes.map(([id, told, rows]) => ({ s: String(id), change: `${told}\n${rows}` })),
+        );
+      }),
+    );
+  });
+});
+
+test("an entry of the event log gives every event, in order", () => {
+  expect(splitEvents({ n: "2", k: "2", e: "[1]\n[2]" })).toEqual([{ e: "[1]" }, { e: "[2]" }]);
+});
+
+test("ids of what stands together are its entry's, then with a place, in order", () => {
+  const { items } = logEntry("log", "5-3", { e: "a\nb\nc" }, splitEvents);
+  expect(items.map(({ id }) => id)).toEqual(["5-3", "5-3.1", "5-3.2"]);
+  const ordered = ["5-3", "5-3.1", "5-3.2", "5-3.10", "5-4", "5-10", "6-0", "10-0"];
+  expect(ordered.toReversed().sort(compareIds)).toEqual(ordered);
+  expect(compareIds("5", "5-0")).toBe(0);
+});
