@@ -51,7 +51,7 @@ while at <= #events do
     outcome = call('SADD', current, id)
   end
   if outcome == 1 then
-    if call('SCARD', current) == 1 then call('EXPIRE', current, ttl) end
+    call('EXPIRE', current, ttl, 'NX')
     lines[#lines + 1] = sub(events, first + 1, last - 1)
   elseif outcome == 0 then
     known = known + 1

@@ -1,0 +1,82 @@
+/** What one entry of a log holds at most, at N and N + 1, and how long the memory of an eventId lives. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { decodeChangeEntry, splitChanges } from "#core/redis/change-log.ts";
+import {
+  claimEvents,
+  decodeLoggedEvent,
+  encodeLoggedEvent,
+  splitEvents,
+} from "#core/redis/event-log.ts";
+import { CHANGE_LOGS, eventKeys } from "#core/redis/keys.ts";
+import { bucketKeys, SEEN_TTL_SECONDS, seenLayout, seenPlace } from "#core/redis/seen.ts";
+import { trackHandler } from "#processors/track.ts";
+import { event } from "#test/support/courier.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+import { addShipment } from "#test/support/shipments.ts";
+
+const LIMIT = 100;
+const COURIER = "GLS_ITA";
+
+let runtime: TestRuntime;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup());
+});
+afterAll(() => runtime.end());
+
+/** An event whose id falls into the first partition. */
+function seenEvent() {
+  for (;;) {
+    const one = event();
+    const seen = seenPlace(COURIER, one.eventId);
+    if (seen.partition === 0) return { event: one, seen };
+  }
+}
+
+async function claim(count: number): Promise<string[][]> {
+  const { redis } = runtime;
+  const { log } = eventKeys(0);
+  await redis.xTrim(log, "MAXLEN", 0);
+  const layout = await seenLayout(redis, Date.now(), runtime.config.eventsPerDay);
+  const claims = Array.from({ length: count }, (_, place) => {
+    const { event: one, seen } = seenEvent();
+    const logged = { shipmentId: 1, courier: COURIER, receivedAtMs: 1, place, event: one };
+    return { seen, entry: encodeLoggedEvent({ ...logged, factKey: seen.factKey }) };
+  });
+  const terms = { layout, highWater: 1_000_000, courier: COURIER, nowMs: Date.now() };
+  expect(new Set(await claimEvents(redis, terms, claims))).toEqual(new Set(["claimed"]));
+  const [bucket = ""] = bucketKeys(layout, claims[0]?.seen ?? seenPlace(COURIER, ""));
+  expect(await redis.ttl(bucket)).toBeGreaterThan(SEEN_TTL_SECONDS - 60);
+  const entries = (await redis.xRange(log, "-", "+")) ?? [];
+  return entries.map(({ message }) => splitEvents(message).map(({ e = "" }) => e));
+}
+
+test(`an entry of the event log holds ${LIMIT} events, and one more stands in the next`, async () => {
+  expect((await claim(LIMIT)).map(({ length }) => length)).toEqual([LIMIT]);
+  const entries = await claim(LIMIT + 1);
+  expect(entries.map(({ length }) => length)).toEqual([LIMIT, 1]);
+  const places = entries.flat().map((text) => decodeLoggedEvent(text).place);
+  expect(places).toEqual(Array.from({ length: LIMIT + 1 }, (_, place) => place));
+});
+
+test(`an entry of the change log holds changes of ${LIMIT} shipments, and one more stands in the next`, async () => {
+  const { redis } = runtime;
+  const numbers = Array.from({ length: LIMIT + 1 }, (_, n) => `LIMIT-${n}`);
+  const ids: number[] = [];
+  for (const number of numbers) ids.push(await addShipment(runtime, number));
+  for (const key of CHANGE_LOGS) await redis.xTrim(key, "MAXLEN", 0);
+  const track = trackHandler({ ...runtime, eventsPerDay: runtime.config.eventsPerDay });
+  const entries = ids.map((shipmentId, place) => {
+    const { event: one, seen } = seenEvent();
+    const logged = { shipmentId, courier: COURIER, receivedAtMs: 1, place, event: one };
+    const e = encodeLoggedEvent({ ...logged, factKey: seen.factKey });
+    return { key: eventKeys(0).log, id: `${place}-0`, fields: { e } };
+  });
+  expect(await track(entries)).toEqual([]);
+  const logged = await Promise.all(CHANGE_LOGS.map((key) => redis.xRange(key, "-", "+")));
+  const changes = logged.flatMap((own) => (own ?? []).map(({ message }) => splitChanges(message)));
+  expect(changes.map(({ length }) => length).sort((one, other) => other - one)).toEqual([LIMIT, 1]);
+  const told = changes.flat().map((fields) => decodeChangeEntry(fields).shipmentId);
+  expect(told.sort((one, other) => one - other)).toEqual(ids.sort((one, other) => one - other));
+});
