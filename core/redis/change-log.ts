@@ -76,7 +76,83 @@ export function describeChange({
 
 /** Two lines, the second for analytics, so that the other readers of the log leave it unread. */
 export function encodeChange({ lane, events, ...told }: Change): string {
-  return `${JSON.stringify(told)}\n${JSON.stringify({ lane, events })}`;
+  const rows = events === undefined ? [lane] : [lane, events.map(rowOfEvent)];
+  return `${JSON.stringify(rowOfTold(told))}\n${JSON.stringify(rows)}`;
+}
+
+/** Rows are positional: names would be half of what stands in the log, five times read. */
+function rowOfTold({ companyId, channelId, fact, ...change }: ToldChange): readonly unknown[] {
+  return [
+    companyId,
+    channelId,
+    fact.key,
+    fact.occurredAtMs,
+    fact.receivedAtMs,
+    fact.courierStatus,
+    fact.place,
+    fact.status,
+    fact.detail,
+    change.changed ? 1 : 0,
+    change.firstOccurrence ? 1 : 0,
+    change.isCorrection ? 1 : 0,
+  ];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: positional, see rowOfTold
+function toldOfRow(row: any): ToldChange {
+  const [companyId, channelId, key, occurredAtMs, receivedAtMs, courierStatus, ...rest] = row;
+  const [place, status, detail, changed, firstOccurrence, isCorrection] = rest;
+  return {
+    ...{ companyId, channelId },
+    fact: { key, occurredAtMs, receivedAtMs, courierStatus, place, status, detail },
+    ...{ changed: changed === 1, firstOccurrence: firstOccurrence === 1 },
+    ...(isCorrection === 1 && { isCorrection: true }),
+  };
+}
+
+function rowOfEvent(event: EventRow): readonly unknown[] {
+  return [
+    event.key,
+    event.courier,
+    event.code,
+    event.reasonCode,
+    event.occurredAtMs,
+    event.receivedAtMs,
+    event.place,
+    event.status,
+    event.detail,
+    event.terminal ? 1 : 0,
+    event.outOfOrder ? 1 : 0,
+    event.isReturn ? 1 : 0,
+    event.destCap,
+    event.originCap,
+    event.weightKg,
+    event.shipDate,
+    event.version,
+  ];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: positional, see rowOfEvent
+function eventOfRow(row: any): EventRow {
+  return {
+    key: row[0],
+    courier: row[1],
+    code: row[2],
+    reasonCode: row[3],
+    occurredAtMs: row[4],
+    receivedAtMs: row[5],
+    place: row[6],
+    status: row[7],
+    detail: row[8],
+    terminal: row[9] === 1,
+    outOfOrder: row[10] === 1,
+    isReturn: row[11] === 1,
+    destCap: row[12],
+    originCap: row[13],
+    weightKg: row[14],
+    shipDate: row[15],
+    version: row[16],
+  };
 }
 
 /** A change by itself, as a handler is given it and a dead letter keeps it. */
@@ -108,9 +184,12 @@ export function decodeChangeEntry(fields: Readonly<Record<string, string>>): Cha
   if (created !== undefined) return { type: "created", shipmentId, meta: JSON.parse(created) };
   if (change !== undefined) {
     const end = change.indexOf("\n");
-    const told: ToldChange = JSON.parse(change.slice(0, end));
+    const told = toldOfRow(JSON.parse(change.slice(0, end)));
     const type = told.isCorrection ? "corrected" : "changed";
-    const readRows = (): ChangeRows => JSON.parse(change.slice(end + 1));
+    const readRows = (): ChangeRows => {
+      const [lane, events] = JSON.parse(change.slice(end + 1));
+      return { lane, ...(events && { events: events.map(eventOfRow) }) };
+    };
     return { type, shipmentId, change: told, readRows };
   }
   throw new Error("a change log entry is neither a creation nor a change");

@@ -1,7 +1,8 @@
 /** What stands together in a log entry, told apart again. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { splitChanges } from "#core/redis/change-log.ts";
+import { STATUSES } from "#core/domain/status.ts";
+import { decodeChangeEntry, encodeChange, splitChanges } from "#core/redis/change-log.ts";
 import { splitEvents } from "#core/redis/event-log.ts";
 import { compareIds, logEntry } from "#core/redis/log-entry.ts";
 
@@ -39,6 +40,42 @@ describe("an entry of the change log", () => {
       }),
     );
   });
+});
+
+const orNull = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: null });
+const fact = {
+  key: fc.string(),
+  occurredAtMs: fc.integer(),
+  receivedAtMs: fc.integer(),
+  status: orNull(fc.constantFrom(...STATUSES)),
+  detail: fc.nat(),
+};
+const changeFact = fc.record({ ...fact, courierStatus: fc.string(), place: orNull(fc.string()) });
+const eventRow = fc.record({
+  ...{ ...fact, courier: fc.string(), code: fc.string(), reasonCode: orNull(fc.string()) },
+  ...{ place: fc.nat(), terminal: fc.boolean(), outOfOrder: fc.boolean(), isReturn: fc.boolean() },
+  ...{ destCap: orNull(fc.string()), originCap: orNull(fc.string()) },
+  ...{ weightKg: orNull(fc.nat()), shipDate: fc.string(), version: fc.nat() },
+});
+const change = fc.record(
+  {
+    ...{ companyId: fc.nat(), channelId: fc.nat(), fact: changeFact, lane: fc.constant(null) },
+    ...{ changed: fc.boolean(), firstOccurrence: fc.boolean() },
+    isCorrection: fc.constant(true as const),
+    events: fc.array(eventRow, { maxLength: 3 }),
+  },
+  { requiredKeys: ["companyId", "channelId", "fact", "lane", "changed", "firstOccurrence"] },
+);
+
+test("a change is read as it was written, with its rows", () => {
+  fc.assert(
+    fc.property(change, (written) => {
+      const read = decodeChangeEntry({ s: "17", change: encodeChange(written) });
+      if (read.type === "created") throw new Error("no change");
+      expect(read.shipmentId).toBe(17);
+      expect({ ...read.change, ...read.readRows() }).toEqual(written);
+    }),
+  );
 });
 
 test("an entry of the event log gives every event, in order", () => {
