@@ -47,7 +47,7 @@ export interface ConsumerOptions {
   readonly handler: Handler;
   /** Events or changes read per partition at once, about: what stands in one entry is not cut. */
   readonly batch: number;
-  /** Waits this long after a read that was not full, so that the next batch is larger; default 0. */
+  /** Waits this long after a read that left nothing behind, so that the next batch is larger; default 0. */
   readonly lingerMs?: number;
   /** Waits this long after a read that brought nothing; default 15. */
   readonly idleMs?: number;
@@ -86,6 +86,8 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   let ahead: Promise<LogEntry[]> | null = null;
   /** Per partition. */
   let entriesAtOnce = Math.min(ENTRIES_AT_FIRST, batch);
+  /** A partition gave as many as it was asked for: it may have more. */
+  let hasMore = false;
   let stopping = false;
   let housekeepingAt = 0;
 
@@ -120,11 +122,12 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     if (ahead) await process(await ahead);
   }
 
-  /** In a burst the next batch is on its way while one is in hand. */
+  /** In a burst the next batch is on its way while one is in hand. Whoever lingers reads on only where something is left. */
   async function next(): Promise<LogEntry[]> {
     const entries = await (ahead ?? read());
     const items = entries.reduce((sum, one) => sum + one.items.length, 0);
-    ahead = items >= batch ? read() : null;
+    const isBurst = lingerMs > 0 ? hasMore : items >= batch;
+    ahead = isBurst ? read() : null;
     // Whoever awaits it hears of its failure.
     ahead?.catch(() => {});
     return entries;
@@ -132,6 +135,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
 
   async function read(): Promise<LogEntry[]> {
     const replies = await Promise.all(keys.map((key) => readFrom(key, ">")));
+    hasMore = replies.some(({ length }) => length >= entriesAtOnce);
     const entries = replies.flat();
     const most = entries.reduce((largest, { items }) => Math.max(largest, items.length), 0);
     if (most > 0) {

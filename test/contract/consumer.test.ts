@@ -85,6 +85,24 @@ test("a name whose process is gone is forgotten once it holds nothing, and not b
   expect(await pending()).toBe(0);
 });
 
+test("a consumer that lingers for larger batches does not while a partition has more than it gave", async () => {
+  const { redis, log } = runtime;
+  // All that four reads bring, each of more entries than the one before.
+  const entries = 4 + 16 + 64 + 100;
+  await fill(entries);
+  let handled = 0;
+  const consumer = startConsumer({
+    ...{ redis, log, source: "event", group: "track", batch: 500, lingerMs: 10_000 },
+    async handler(batch) {
+      handled += batch.length;
+      return [];
+    },
+  });
+  await eventually(() => handled === entries, "all are done without a pause");
+  await consumer.stop();
+  expect(await pending()).toBe(0);
+});
+
 test("a group that has read nothing is as late as the oldest entry there is", async () => {
   const { redis } = runtime;
   await redis.xGroupDestroy(LOG, "track");
