@@ -14,6 +14,8 @@ const BATCH = 2_000;
  * brings one row or thousands. How stale a benchmark may be.
  */
 const LINGER_MS = 750;
+/** An empty log is looked at so often. */
+const IDLE_MS = 200;
 /** Entries of attempts read per partition at once: at most 80,000 rows of some 150 bytes in one batch. */
 const ATTEMPT_BATCH = 50;
 /** Attempts are looked at for health by the hour: they may gather. */
@@ -55,6 +57,7 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
     }),
     batch: BATCH,
     lingerMs: LINGER_MS,
+    idleMs: IDLE_MS,
   });
   const attempts = startConsumer({
     redis,
