@@ -4,12 +4,13 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { benchmarkRows } from "#core/metrics.ts";
 import type { Entry, Failure } from "#core/redis/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
+import type { Row, Table } from "./rows.ts";
 
 /** One insert of 10,000 rows takes some 50 ms; more gains nothing. */
 const ROWS_PER_INSERT = 10_000;
 
-/** A row by its columns, in one order for all of its table, and the log entry that brought it. */
-export interface Pending<Row = object> {
+/** A row and the log entry that brought it. */
+export interface Pending {
   readonly entry: Entry;
   readonly row: Row;
 }
@@ -17,7 +18,7 @@ export interface Pending<Row = object> {
 /** @returns entries with a row that ClickHouse refuses @throws while it is away */
 export async function insertRows(
   client: ClickHouseClient,
-  table: string,
+  table: Table,
   pending: readonly Pending[],
 ): Promise<Failure[]> {
   const failures: Failure[] = [];
@@ -35,14 +36,13 @@ export function oncePerEntry(failures: readonly Failure[]): readonly Failure[] {
 
 async function insertBatch(
   client: ClickHouseClient,
-  table: string,
+  table: Table,
   batch: readonly Pending[],
 ): Promise<readonly Failure[]> {
   try {
-    const columns = Object.keys(batch[0]?.row ?? {}).join(", ");
-    const rows = batch.map(({ row }) => JSON.stringify(Object.values(row))).join("\n");
+    const rows = batch.map(({ row }) => JSON.stringify(row)).join("\n");
     await client.command({
-      query: `INSERT INTO ${table} (${columns}) FORMAT JSONCompactEachRow\n${rows}`,
+      query: `INSERT INTO ${table.name} (${table.columns}) FORMAT JSONCompactEachRow\n${rows}`,
       clickhouse_settings: { insert_deduplication_token: batchName(batch, rows) },
     });
     benchmarkRows.inc(batch.length);

@@ -5,7 +5,7 @@ import type { Redis } from "#core/redis/client.ts";
 import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
-import { attemptTableRow } from "./rows.ts";
+import { ATTEMPTS, attemptTableRow } from "./rows.ts";
 
 export interface AttemptsDeps {
   readonly redis: Redis;
@@ -22,7 +22,7 @@ export function attemptsHandler({ redis, clickhouse, forget, mac }: AttemptsDeps
     const { pending, failures } = rowsOf(entries, mac);
     try {
       if (pending.length > 0) {
-        failures.push(...(await insertRows(await clickhouse(), "attempts", pending)));
+        failures.push(...(await insertRows(await clickhouse(), ATTEMPTS, pending)));
       }
     } catch (error) {
       if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();

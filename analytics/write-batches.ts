@@ -14,7 +14,7 @@ import { decodeChangeEntry } from "#core/redis/change-log.ts";
 import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
-import { type DeliveryRow, deliveryRow, type EventTableRow, eventTableRow } from "./rows.ts";
+import { DELIVERIES, deliveryRow, EVENTS, eventTableRow } from "./rows.ts";
 
 export interface BenchmarkDeps {
   /** @throws while ClickHouse is away */
@@ -27,8 +27,8 @@ export interface BenchmarkDeps {
 
 /** What one read of the log brings to each table. */
 interface Batches {
-  readonly deliveries: Pending<DeliveryRow>[];
-  readonly events: Pending<EventTableRow>[];
+  readonly deliveries: Pending[];
+  readonly events: Pending[];
 }
 
 export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Handler {
@@ -37,9 +37,8 @@ export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Ha
     if (batches.deliveries.length + batches.events.length === 0) return failures;
     try {
       const client = await clickhouse();
-      for (const table of ["deliveries", "events"] as const) {
-        failures.push(...(await insertRows(client, table, batches[table])));
-      }
+      failures.push(...(await insertRows(client, DELIVERIES, batches.deliveries)));
+      failures.push(...(await insertRows(client, EVENTS, batches.events)));
     } catch (error) {
       if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();
       throw new Unavailable(`ClickHouse: ${(error as Error).message}`);
@@ -58,13 +57,13 @@ function rowsOf(entries: readonly Entry[], mac: BenchmarkDeps["mac"]) {
       const { shipmentId, change, readRows } = decoded;
       const { lane, events: facts = [] } = readRows();
       const owner = {
-        shipment_id: shipmentId,
+        shipmentId,
         company: mac(`company ${change.companyId}`),
         channel: mac(`channel ${change.channelId}`),
       };
-      const events = facts.map((event) => eventTableRow(owner, event));
+      const events = facts.map((event) => ({ entry, row: eventTableRow(owner, event) }));
       const delivery = lane && deliveryRow(owner, lane);
-      batches.events.push(...events.map((row) => ({ entry, row })));
+      batches.events.push(...events);
       if (delivery) batches.deliveries.push({ entry, row: delivery });
     } catch (error) {
       failures.push({ entry, reason: String(error) });

@@ -20,7 +20,7 @@ import { RedisClient } from "bun";
 import { Elysia } from "elysia";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
-import { deliveryRow, eventTableRow } from "#analytics/rows.ts";
+import { DELIVERIES, deliveryRow, EVENTS, eventTableRow, type Row } from "#analytics/rows.ts";
 import { type Config, readConfig } from "#core/config.ts";
 import {
   BODY_LIMIT_BYTES,
@@ -219,20 +219,26 @@ async function analytics(runtime: Runtime): Promise<Stop> {
   const clickhouse = await openClickhouse(peerClickhouse(config), "write");
   await applySchema(clickhouse, config);
   const ownerOf = ({ shipmentId, change: { companyId, channelId } }: ChangeJob) => ({
-    shipment_id: shipmentId,
+    shipmentId,
     company: secrets.vault.mac(`company ${companyId}`),
     channel: secrets.vault.mac(`channel ${channelId}`),
   });
   const insert = async (jobs: readonly ChangeJob[]) => {
-    const events: object[] = [];
-    const deliveries: object[] = [];
+    const events: Row[] = [];
+    const deliveries: Row[] = [];
     for (const job of jobs) {
       const owner = ownerOf(job);
       for (const event of job.change.events ?? []) events.push(eventTableRow(owner, event));
       if (job.change.lane) deliveries.push(deliveryRow(owner, job.change.lane));
     }
-    for (const [table, values] of Object.entries({ deliveries, events })) {
-      if (values.length > 0) await clickhouse.insert({ table, values, format: "JSONEachRow" });
+    const batches = [
+      { ...DELIVERIES, values: deliveries },
+      { ...EVENTS, values: events },
+    ];
+    for (const { name: table, columns, values } of batches) {
+      const into = { table, columns: [...columns] as [string, ...string[]] };
+      if (values.length === 0) continue;
+      await clickhouse.insert({ ...into, values, format: "JSONCompactEachRow" });
     }
   };
   const worker = workerOf<ChangeJob>(runtime, ROWS, ROWS_AT_ONCE, batched(insert));

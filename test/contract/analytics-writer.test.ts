@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { startAnalytics } from "#analytics/main.ts";
 import { benchmarkHandler } from "#analytics/write-batches.ts";
+import type { EventRow } from "#core/domain/event-row.ts";
+import { decodeChangeEntry, encodeChange } from "#core/redis/change-log.ts";
 import { type Entry, type Handler, Unavailable } from "#core/redis/consumer.ts";
 import { companyKeys } from "#core/redis/keys.ts";
 import { readLags } from "#core/redis/streams.ts";
@@ -80,6 +82,57 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
     ]);
   });
 
+  test("a fact's row has each member in its column, and its instants to the millisecond, as far as a column holds them", async () => {
+    const fact: EventRow = {
+      ...{ key: "fact-1", courier: "GLS_ITA", code: 'A"B\t\\C', reasonCode: "R'7\n" },
+      ...{ occurredAtMs: Date.UTC(2026, 10, 2, 8) + 7, receivedAtMs: Date.UTC(2026, 10, 2, 9) },
+      ...{ place: 3, status: "DELIVERED", detail: 100, terminal: true, outOfOrder: true },
+      ...{ isReturn: true, destCap: "10129", originCap: "80121", weightKg: 2.5 },
+      ...{ shipDate: "2026-10-30", version: 9 },
+    };
+    const clocks = [5, -1, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+    const others = clocks.map((occurredAtMs, at) => ({
+      ...fact,
+      key: `clock-${at}`,
+      occurredAtMs,
+    }));
+    expect(await handle([factEntry(43, [fact, ...others])])).toEqual([]);
+    const answer = await store.writer.query({
+      query: "SELECT * FROM events WHERE shipment_id = 43 ORDER BY fact_key",
+      format: "JSONEachRow",
+    });
+    const rows = await answer.json<Record<string, unknown>>();
+    expect(rows.map((row) => row["occurred_at"])).toEqual([
+      "1970-01-01 00:00:00.005",
+      "1969-12-31 23:59:59.999",
+      "1900-01-01 00:00:00.000",
+      "2299-12-31 00:00:00.000",
+      "2026-11-02 08:00:00.007",
+    ]);
+    expect(rows.at(-1)).toEqual({
+      ...{ shipment_id: 43, fact_key: "fact-1", courier: "GLS_ITA" },
+      company: expect.stringMatching(/^[0-9a-f]{16}$/),
+      channel: expect.stringMatching(/^[0-9a-f]{16}$/),
+      ...{ code: 'A"B\t\\C', reason_code: "R'7\n" },
+      ...{ occurred_at: "2026-11-02 08:00:00.007", received_at: "2026-11-02 09:00:00.000" },
+      ...{ place: 3, status: "DELIVERED", status_detail: 100, terminal: true },
+      ...{ out_of_order: true, is_return: true, dest_cap: "10129", origin_cap: "80121" },
+      ...{ weight_kg: 2.5, ship_date: "2026-10-30", version: 9 },
+    });
+  });
+
+  test("an entry that is neither a creation nor a change, or a number that is none, fails alone", async () => {
+    const none: Entry = { key: "{k1}:changes", id: "1-2", fields: { s: "1" } };
+    const faulty = [
+      none,
+      laneEntry(delivery({ shipmentId: 60, destCap: "10130", attempts: 1.5 })),
+      laneEntry(delivery({ shipmentId: Number.NaN, destCap: "10130" })),
+    ];
+    const failures = await handle([...faulty, laneEntry(delivery({ destCap: "10130" }))]);
+    expect(failures.map(({ entry }) => entry)).toEqual(faulty);
+    expect(await rowsOf("10130")).toHaveLength(1);
+  });
+
   test("a batch sent again under its name is not written again", async () => {
     const batch = deliveries(30, (at) => ({ shipmentId: 100 + at, destCap: "10122" })).map(
       laneEntry,
@@ -143,6 +196,14 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
     await store.writer.command({ query: "RENAME TABLE deliveries_away TO deliveries" });
   });
 });
+
+function factEntry(shipmentId: number, events: readonly EventRow[]): Entry {
+  const entry = laneEntry(delivery({ shipmentId }));
+  const decoded = decodeChangeEntry(entry.fields);
+  if (decoded.type === "created") throw new Error("not a change");
+  const change = encodeChange({ ...decoded.change, lane: null, events });
+  return { ...entry, fields: { ...entry.fields, change } };
+}
 
 function byId(one: Entry, other: Entry): number {
   return one.id.localeCompare(other.id);
