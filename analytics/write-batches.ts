@@ -10,7 +10,7 @@
  * | a row is refused                 | halves are inserted until the row stands alone; its entry fails by itself   |
  */
 import type { ClickHouseClient } from "@clickhouse/client";
-import { decodeChangeEntry } from "#core/redis/change-log.ts";
+import { ownerOfChange, rowsOf } from "#core/redis/change-log.ts";
 import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
@@ -33,7 +33,7 @@ interface Batches {
 
 export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Handler {
   return async (entries) => {
-    const { batches, failures } = rowsOf(entries, mac);
+    const { batches, failures } = batchesOf(entries, mac);
     if (batches.deliveries.length + batches.events.length === 0) return failures;
     try {
       const client = await clickhouse();
@@ -47,19 +47,19 @@ export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Ha
   };
 }
 
-function rowsOf(entries: readonly Entry[], mac: BenchmarkDeps["mac"]) {
+function batchesOf(entries: readonly Entry[], mac: BenchmarkDeps["mac"]) {
   const batches: Batches = { deliveries: [], events: [] };
   const failures: Failure[] = [];
   for (const entry of entries) {
     try {
-      const decoded = decodeChangeEntry(entry.fields);
-      if (decoded.type === "created") continue;
-      const { shipmentId, change, readRows } = decoded;
-      const { lane, events: facts = [] } = readRows();
+      const { s: shipmentId, created, change = "" } = entry.fields;
+      if (created !== undefined) continue;
+      const { companyId, channelId } = ownerOfChange(change);
+      const { lane, events: facts = [] } = rowsOf(change);
       const owner = {
-        shipmentId,
-        company: mac(`company ${change.companyId}`),
-        channel: mac(`channel ${change.channelId}`),
+        shipmentId: Number(shipmentId),
+        company: mac(`company ${companyId}`),
+        channel: mac(`channel ${channelId}`),
       };
       const events = facts.map((event) => ({ entry, row: eventTableRow(owner, event) }));
       const delivery = lane && deliveryRow(owner, lane);

@@ -80,6 +80,9 @@ export function encodeChange({ lane, events, ...told }: Change): string {
   return `${JSON.stringify(rowOfTold(told))}\n${JSON.stringify(rows)}`;
 }
 
+/** The second line of a change that brings none. */
+const NO_ROWS = "\n[null]";
+
 /** Rows are positional: names would be half of what stands in the log, five times read. */
 function rowOfTold({ companyId, channelId, fact, ...change }: ToldChange): readonly unknown[] {
   return [
@@ -100,13 +103,21 @@ function rowOfTold({ companyId, channelId, fact, ...change }: ToldChange): reado
 
 // biome-ignore lint/suspicious/noExplicitAny: positional, see rowOfTold
 function toldOfRow(row: any): ToldChange {
-  const [companyId, channelId, key, occurredAtMs, receivedAtMs, courierStatus, ...rest] = row;
-  const [place, status, detail, changed, firstOccurrence, isCorrection] = rest;
   return {
-    ...{ companyId, channelId },
-    fact: { key, occurredAtMs, receivedAtMs, courierStatus, place, status, detail },
-    ...{ changed: changed === 1, firstOccurrence: firstOccurrence === 1 },
-    ...(isCorrection === 1 && { isCorrection: true }),
+    companyId: row[0],
+    channelId: row[1],
+    fact: {
+      key: row[2],
+      occurredAtMs: row[3],
+      receivedAtMs: row[4],
+      courierStatus: row[5],
+      place: row[6],
+      status: row[7],
+      detail: row[8],
+    },
+    changed: row[9] === 1,
+    firstOccurrence: row[10] === 1,
+    ...(row[11] === 1 && { isCorrection: true }),
   };
 }
 
@@ -186,11 +197,28 @@ export function decodeChangeEntry(fields: Readonly<Record<string, string>>): Cha
     const end = change.indexOf("\n");
     const told = toldOfRow(JSON.parse(change.slice(0, end)));
     const type = told.isCorrection ? "corrected" : "changed";
-    const readRows = (): ChangeRows => {
-      const [lane, events] = JSON.parse(change.slice(end + 1));
-      return { lane, ...(events && { events: events.map(eventOfRow) }) };
-    };
-    return { type, shipmentId, change: told, readRows };
+    return { type, shipmentId, change: told, readRows: () => rowsOf(change) };
   }
   throw new Error("a change log entry is neither a creation nor a change");
+}
+
+export interface Owner {
+  readonly companyId: number;
+  readonly channelId: number;
+}
+
+/** Whose change it is, for a reader whom most do not concern: the rest stays unread. @throws when it is not one of ours */
+export function ownerOfChange(change: string): Owner {
+  const end = change.indexOf(",");
+  const companyId = Number(change.slice(1, end));
+  const channelId = Number(change.slice(end + 1, change.indexOf(",", end + 1)));
+  if (change[0] === "[" && companyId > 0 && channelId > 0) return { companyId, channelId };
+  throw new Error("a change names no owner");
+}
+
+/** What analytics alone needs. @throws when the change is not one of ours */
+export function rowsOf(change: string): ChangeRows {
+  if (change.endsWith(NO_ROWS)) return { lane: null };
+  const [lane, events] = JSON.parse(change.slice(change.indexOf("\n") + 1));
+  return { lane, ...(events && { events: events.map(eventOfRow) }) };
 }

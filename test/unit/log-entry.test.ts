@@ -2,7 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { STATUSES } from "#core/domain/status.ts";
-import { decodeChangeEntry, encodeChange, splitChanges } from "#core/redis/change-log.ts";
+import {
+  decodeChangeEntry,
+  encodeChange,
+  ownerOfChange,
+  rowsOf,
+  splitChanges,
+} from "#core/redis/change-log.ts";
 import { splitEvents } from "#core/redis/event-log.ts";
 import { compareIds, logEntry } from "#core/redis/log-entry.ts";
 
@@ -88,4 +94,19 @@ test("ids of what stands together are its entry's, then with a place, in order",
   const ordered = ["5-3", "5-3.1", "5-3.2", "5-3.10", "5-4", "5-10", "6-0", "10-0"];
   expect(ordered.toReversed().sort(compareIds)).toEqual(ordered);
   expect(compareIds("5", "5-0")).toBe(0);
+});
+
+test("whose a change is, and its rows, are read from it alone", () => {
+  const ids = fc.record({ companyId: fc.integer({ min: 1 }), channelId: fc.integer({ min: 1 }) });
+  fc.assert(
+    fc.property(change, ids, ({ lane, events, ...told }, owner) => {
+      const rows = events === undefined ? { lane } : { lane, events };
+      const text = encodeChange({ ...told, ...rows, ...owner });
+      expect(ownerOfChange(text)).toEqual(owner);
+      expect(rowsOf(text)).toEqual(rows);
+    }),
+  );
+  for (const text of ["", "{", "[]", "[null,1]", "x,1,2"]) {
+    expect(() => ownerOfChange(text)).toThrow();
+  }
 });
