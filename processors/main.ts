@@ -10,6 +10,8 @@ import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
 /** Entries read per partition at once: a batch is at most 16 times as many. */
 export const EVENTS_AT_ONCE = 100;
+/** Whoever creates a shipment registers it: this reader comes after one that was cut short, and may come late. */
+const REFERENCES_LINGER_MS = 200;
 
 export async function startProcessors(runtime: Runtime): Promise<Running> {
   const { redis, live, log, config } = runtime;
@@ -25,6 +27,8 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
     source: "change",
     group: "references",
     handler: referencesHandler({ redis, live }),
+    lingerMs: REFERENCES_LINGER_MS,
+    idleMs: REFERENCES_LINGER_MS,
   });
   const webhooks = await startWebhooks(runtime);
   const alerts = await startAlertMails(runtime);

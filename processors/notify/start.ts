@@ -9,6 +9,8 @@ import { statusMessagesHandler } from "./status-messages.ts";
 
 /** Changes read per partition at once. */
 const BATCH = 100;
+/** Nobody waits for a message to the millisecond: changes are looked at together. */
+const LINGER_MS = 200;
 const MESSAGES_AT_ONCE = 10;
 
 export async function startNotify({ redis, log, live, config }: Runtime): Promise<Running> {
@@ -16,6 +18,7 @@ export async function startNotify({ redis, log, live, config }: Runtime): Promis
   const sms = config.smsGatewayUrl === null ? null : createSmsGateway(config.smsGatewayUrl);
   const consumer = startConsumer({
     ...{ redis, log, batch: BATCH, source: "change", group: "notify" },
+    ...{ lingerMs: LINGER_MS, idleMs: LINGER_MS },
     handler: statusMessagesHandler({ redis, live, hasSms: sms !== null }),
   });
   const host = new URL(config.publicUrl).hostname;

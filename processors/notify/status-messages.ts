@@ -6,10 +6,10 @@ import { createHash } from "node:crypto";
 import { composeSms, composeStatus, composeTemplate } from "#core/domain/compose-message.ts";
 import { messageValues } from "#core/domain/message-values.ts";
 import { type ShipmentSummary, shipmentSummary } from "#core/domain/shipment-view.ts";
-import { decodeChangeEntry, type ToldChange } from "#core/redis/change-log.ts";
+import { decodeChangeEntry, ownerOfChange, type ToldChange } from "#core/redis/change-log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Channel, Configuration } from "#core/redis/configuration.ts";
-import { type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
+import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
 import type { Live } from "#core/redis/live.ts";
 import { acceptMessages, type Message, type NewMessage } from "#core/redis/messages.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
@@ -37,6 +37,7 @@ export function statusMessagesHandler(deps: StatusMessagesDeps): Handler {
     const news: News[] = [];
     for (const entry of entries) {
       try {
+        if (concernsNobody(entry, configuration)) continue;
         const decoded = decodeChangeEntry(entry.fields);
         if (decoded.type !== "changed" || !isTold(decoded.change, configuration)) continue;
         news.push({ shipmentId: decoded.shipmentId, change: decoded.change });
@@ -47,6 +48,14 @@ export function statusMessagesHandler(deps: StatusMessagesDeps): Handler {
     if (news.length > 0) await tell(deps, configuration, news);
     return failures;
   };
+}
+
+/** Most entries, told without reading them: creations, and changes of channels that tell no status. */
+function concernsNobody({ fields }: Entry, { channels }: Configuration): boolean {
+  const { created, change = "" } = fields;
+  if (created !== undefined) return true;
+  const emails = channels.get(ownerOfChange(change).channelId)?.emails;
+  return !emails?.managed || emails.statusNotifications.length === 0;
 }
 
 function isTold({ changed, channelId, fact }: ToldChange, { channels }: Configuration): boolean {
