@@ -69,8 +69,9 @@ async function createAndCommit(redis: Redis, count: number): Promise<Loaded> {
     const ids = await createShipments(redis, COMPANY, items);
     items.forEach(({ day, meta }, at) => {
       const state = initialState("WAITING_TO_COMPUTE");
-      const from = { id: ids[at] ?? 0, version: 1, state, meta, openPart: null, base: null };
-      plans.push({ from, ...fateOf(day, lastDay, now) });
+      const head = { version: 1, rank: from + at, loose: 0, updated: 0 };
+      const created = { id: ids[at] ?? 0, ...head, state, meta, base: null };
+      plans.push({ from: created, ...fateOf(day, lastDay, now) });
     });
     await forgetChanges(redis);
   }

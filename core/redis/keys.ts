@@ -114,7 +114,7 @@ export const companyKeys = (n: number) => {
     changes: `${tag}:changes`,
     ledger: `${tag}:ledger`,
     shipmentIds: `${tag}:ids`,
-    /** Hash: version `v`, meta and state `st`, record `c`, statusUpdatedAt `u` (seconds), history `h` and `h<n>`. */
+    /** Hash: head `v`, meta and state `st`, record `c`, history (`history-parts.ts`), base `b`. */
     shipment: (id: number) => `${tag}:s:${id}`,
     /** Courier code -> shipment id, for one tracking number of a channel: uniqueness and exact search. */
     numbers: (channelId: number, trackingNumber: string) =>

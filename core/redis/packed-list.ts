@@ -6,14 +6,20 @@
 /** Grows to the largest list; what the callers write together bounds it. */
 let room = Buffer.allocUnsafeSlow(64 * 1024);
 
+/** Whole numbers; any other stands as a double. */
+const UINT_32 = 0xce;
+const FLOAT_64 = 0xcb;
 const LIST_32 = 0xdd;
 const RAW_16 = 0xda;
 const RAW_32 = 0xdb;
 const HEAD_BYTES = 5;
+const NUMBER_BYTES = 8;
 /** A character of UTF-16 takes at most so many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
 
-export function packList(items: ReadonlyArray<string | Buffer>): Buffer {
+type Item = string | Buffer | number;
+
+export function packList(items: readonly Item[]): Buffer {
   reserve(items);
   room[0] = LIST_32;
   room.writeUInt32BE(items.length, 1);
@@ -22,16 +28,20 @@ export function packList(items: ReadonlyArray<string | Buffer>): Buffer {
   return Buffer.from(room.subarray(0, at));
 }
 
-function reserve(items: ReadonlyArray<string | Buffer>): void {
+function reserve(items: readonly Item[]): void {
   let most = HEAD_BYTES;
-  for (const item of items) {
-    most += HEAD_BYTES + item.length * (typeof item === "string" ? CHARACTER_BYTES : 1);
-  }
+  for (const item of items) most += HEAD_BYTES + mostBytes(item);
   if (most > room.length) room = Buffer.allocUnsafeSlow(2 * most);
 }
 
+function mostBytes(item: Item): number {
+  if (typeof item === "number") return NUMBER_BYTES;
+  return typeof item === "string" ? item.length * CHARACTER_BYTES : item.length;
+}
+
 /** @returns where the next item stands */
-function write(item: string | Buffer, at: number): number {
+function write(item: Item, at: number): number {
+  if (typeof item === "number") return writeNumber(item, at);
   const isLong = item.length * CHARACTER_BYTES > 0xffff;
   const from = at + (isLong ? 5 : 3);
   let length = item.length;
@@ -41,4 +51,10 @@ function write(item: string | Buffer, at: number): number {
   if (isLong) room.writeUInt32BE(length, at + 1);
   else room.writeUInt16BE(length, at + 1);
   return from + length;
+}
+
+function writeNumber(item: number, at: number): number {
+  const isShort = item >= 0 && item <= 0xffffffff && Number.isInteger(item);
+  room[at] = isShort ? UINT_32 : FLOAT_64;
+  return isShort ? room.writeUInt32BE(item, at + 1) : room.writeDoubleBE(item, at + 1);
 }

@@ -5,14 +5,23 @@ import type { Base } from "#core/domain/history-limit.ts";
 import { unmappedDeltas } from "#core/domain/refold.ts";
 import { repeatedHour } from "#core/domain/rome-time.ts";
 import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
+import { STATUSES } from "#core/domain/status.ts";
 import { type Change, encodeChange } from "./change-log.ts";
 import { binary, perPartition, type Redis, run, script } from "./client.ts";
-import { DAY_SHIFT, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK, STATUS_NAMES } from "./columns.ts";
+import {
+  BYTES_PER_ROW,
+  DAY_SHIFT,
+  MANY_OF_ONE_VALUE,
+  ROWS_PER_BLOCK,
+  STATUS_NAMES,
+} from "./columns.ts";
+import { type HistoryChange, historyOf, PACKED_ANEW, packsAnew, partsOf } from "./history-parts.ts";
 import {
   companyKeys,
   companyPartition,
   companyTag,
   type ExactField,
+  indexMember,
   PARTITIONS,
   shipmentPartition,
   unmappedName,
@@ -22,17 +31,7 @@ import commitSource from "./scripts/commit.lua" with { type: "text" };
 import createSource from "./scripts/create.lua" with { type: "text" };
 import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
 import readHashesSource from "./scripts/read-hashes.lua" with { type: "text" };
-import {
-  decodeFacts,
-  decodeFactsText,
-  decodeHot,
-  decodeRecord,
-  encodeFacts,
-  encodeHot,
-  encodeRecord,
-  factsText,
-  isUnderWay,
-} from "./shipment-codec.ts";
+import { decodeHot, decodeRecord, encodeHot, encodeRecord, isUnderWay } from "./shipment-codec.ts";
 
 const commitScript = script(commitSource);
 const createScript = script(createSource);
@@ -127,15 +126,31 @@ function exactValues(record: NewShipment): Partial<Record<ExactField, string>> {
 }
 
 /** What a commit must start from. */
-export interface HotShipment {
+export interface HotShipment extends Head {
   readonly id: number;
-  readonly version: number;
   readonly state: ShipmentState;
   readonly meta: ShipmentMeta;
-  /** The open part of its history, as stored: a commit adds to it. */
-  readonly openPart: Buffer | null;
   /** What the facts say that have left the history; null = none have. */
   readonly base: Base | null;
+}
+
+/** What stands before the state, as numbers in one text: it is compared with every commit. */
+export interface Head {
+  readonly version: number;
+  /** Place in the channel's index by id, which nothing ever leaves. */
+  readonly rank: number;
+  /** Facts at the end of the history that are not packed yet (`history-parts.ts`). */
+  readonly loose: number;
+  /** statusUpdatedAt, seconds since 1970; 0 = never. */
+  readonly updated: number;
+}
+
+function headOf(bytes: Buffer): Head {
+  const [version = 0, rank = 0, loose = 0, updated = 0] = bytes
+    .toString("latin1")
+    .split(" ")
+    .map(Number);
+  return { version, rank, loose, updated };
 }
 
 /** State and meta of every shipment that exists, one call a partition (and 100 shipments). */
@@ -144,12 +159,19 @@ export async function readHotShipments(
   ids: readonly number[],
 ): Promise<Map<number, HotShipment>> {
   const found = new Map<number, HotShipment>();
-  const rows = await readFields(redis, ids, ["v", "st", OPEN_PART, BASE]);
-  for (const [id, [version, hot, openPart, packedBase]] of rows) {
-    if (!version || !hot) continue;
-    const { state, meta } = decodeHot(hot);
-    const base = packedBase ? decodeHot(packedBase).state : null;
-    found.set(id, { id, version: Number(version.toString()), state, meta, openPart, base });
+  for (const [id, [head, hot]] of await readFields(redis, ids, ["v", "st"])) {
+    if (head && hot) found.set(id, { id, ...headOf(head), ...decodeHot(hot), base: null });
+  }
+  const long = [...found.values()].filter(({ state }) => state.dropped > 0);
+  if (long.length === 0) return found;
+  const bases = await readFields(
+    redis,
+    long.map(({ id }) => id),
+    [BASE],
+  );
+  for (const shipment of long) {
+    const packed = bases.get(shipment.id)?.[0];
+    if (packed) found.set(shipment.id, { ...shipment, base: decodeHot(packed).state });
   }
   return found;
 }
@@ -167,25 +189,26 @@ export async function readShipments(
   redis: Redis,
   ids: readonly number[],
 ): Promise<StoredShipment[]> {
-  const rows = await readFields(redis, ids, ["c", "st", "u"]);
+  const rows = await readFields(redis, ids, ["c", "st", "v"]);
   return ids.flatMap((id) => storedShipment(id, rows.get(id) ?? []) ?? []);
 }
 
-/** @param row record, state and statusUpdatedAt as stored. @returns null where one of the first two is missing */
+/** @param row record, state and head as stored. @returns null where one is missing */
 export function storedShipment(
   id: number,
-  [packed, hot, updated]: readonly (Buffer | null)[],
+  [packed, hot, head]: readonly (Buffer | null)[],
 ): StoredShipment | null {
-  if (!packed || !hot) return null;
+  if (!packed || !hot || !head) return null;
   const { meta, state } = decodeHot(hot);
+  const { updated } = headOf(head);
   return {
     record: { id, ...decodeRecord(packed, meta) },
     state,
-    statusUpdatedAtMs: updated ? Number(updated.toString()) * 1000 : null,
+    statusUpdatedAtMs: updated === 0 ? null : updated * 1_000,
   };
 }
 
-type FieldRow = readonly [Buffer | null, Buffer | null, Buffer | null, Buffer | null];
+type FieldRow = readonly (Buffer | null)[];
 
 async function readFields(
   redis: Redis,
@@ -232,65 +255,32 @@ export async function readHistories(
       const names = part.map((id) => keys.shipment(id));
       const reply = await run<Buffer[][]>(redis, readHashesScript, names, [], binary(redis));
       part.forEach((id, at) => {
-        histories.set(id, historyOf(reply[at] ?? []));
+        histories.set(id, storedHistory(reply[at] ?? []));
       });
     }
   });
   return histories;
 }
 
-/**
- * The history stands in the shipment's own hash, packed in parts: full ones of `PART_FACTS` under `h0`, `h1`, ..., and the
- * open one, which a commit writes anew, under `h`.
- */
-const OPEN_PART = "h";
-/** What has left it, packed like the state. */
+/** What has left the history, packed like the state. */
 const BASE = "b";
-/** Bounds what a commit of a shipment with very many events writes anew. */
-const PART_FACTS = 32;
 
 /** @param row fields and values in turn */
-function historyOf(row: readonly Buffer[]): Fact[] {
+function storedHistory(row: readonly Buffer[]): Fact[] {
   const fields = new Map<string, Buffer>();
   for (let at = 0; at + 1 < row.length; at += 2) {
     fields.set(String(row[at]), row[at + 1] as Buffer);
   }
   const hot = fields.get("st");
-  if (!hot) return [];
-  const { meta } = decodeHot(hot);
-  const parts: Buffer[] = [];
-  for (;;) {
-    const full = fields.get(`${OPEN_PART}${parts.length}`);
-    if (!full) break;
-    parts.push(full);
-  }
-  const open = fields.get(OPEN_PART);
-  return [...parts, ...(open ? [open] : [])].flatMap((part) => decodeFacts(meta, part));
+  return hot ? historyOf(decodeHot(hot).meta, fields) : [];
 }
 
-/**
- * Field and value of every part that a commit writes, an empty value for one that goes: full parts stay as they are unless
- * the history is replaced.
- */
-function partsOf({ from, state, facts, replaced, base }: Commit): Array<string | Buffer> {
-  if (facts.length === 0) return [];
-  const stored = replaced === undefined ? from.state.keys.length : 0;
-  const full = Math.floor(stored / PART_FACTS);
-  const open = stored % PART_FACTS === 0 ? null : from.openPart;
-  const room = PART_FACTS - (stored % PART_FACTS);
-  const parts: Array<string | Buffer> = base ? [BASE, encodeHot(from.meta, base)] : [];
-  const first = [open ? decodeFactsText(open) : "", factsText(from.meta, facts.slice(0, room))];
-  let text = first.filter((one) => one !== "").join(",");
-  let at = full;
-  for (let next = room; next <= facts.length; next += PART_FACTS, at += 1) {
-    parts.push(`${OPEN_PART}${at}`, encodeFacts(text));
-    text = factsText(from.meta, facts.slice(next, next + PART_FACTS));
-  }
-  parts.push(OPEN_PART, encodeFacts(text, isUnderWay(state)));
-  for (; at < Math.floor((replaced?.length ?? 0) / PART_FACTS); at += 1) {
-    parts.push(`${OPEN_PART}${at}`, "");
-  }
-  return parts;
+function historyChange({ from, state, facts, replaced }: Commit): HistoryChange {
+  return {
+    ...{ meta: from.meta, known: from.state.keys.length, loose: from.loose, facts },
+    isReplaced: replaced !== undefined,
+    isUnderWay: isUnderWay(state),
+  };
 }
 
 export interface Commit {
@@ -322,6 +312,7 @@ export async function commitShipments(
   nowMs: number,
   mappedWith = Number.MAX_SAFE_INTEGER,
 ): Promise<CommitOutcome[]> {
+  const stored = await readPackedAnew(redis, commits);
   const outcomes: CommitOutcome[] = new Array(commits.length);
   const indexed = commits.map((commit, at) => ({ commit, at }));
   const groups = Map.groupBy(indexed, ({ commit }) => shipmentPartition(commit.from.id));
@@ -333,10 +324,11 @@ export async function commitShipments(
     const second = Math.floor(nowMs / 1000);
     const numbers = [second, SHARED_SECOND_LIMIT, mappedWith, UNMAPPED_CODES_LIMIT].map(String);
     const head = [companyTag(partition), ...numbers, ...skipped];
-    head.push(String(ROWS_PER_BLOCK), STATUS_NAMES, String(DAY_SHIFT));
     for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
       const part = group.slice(from, from + SHIPMENTS_PER_CALL);
-      const list = packList(part.flatMap(({ commit }) => commitArguments(commit)));
+      const list = packList(
+        part.flatMap(({ commit }) => commitArguments(commit, stored.get(commit.from.id) ?? [])),
+      );
       const keys = [changes, ledger, mappingFloor, unmappedCodes];
       const reply = await run<number[]>(redis, commitScript, keys, [...head, list]);
       part.forEach(({ at }, position) => {
@@ -352,35 +344,57 @@ function outcomeOf(code: number | undefined): CommitOutcome {
   return code === -1 ? "conflict" : "committed";
 }
 
-function commitArguments(commit: Commit): Array<string | Buffer> {
-  const { from, state, facts, replaced, changes, stamp } = commit;
+/** What stands in the fields of those histories that a commit packs anew, by shipment. */
+async function readPackedAnew(
+  redis: Redis,
+  commits: readonly Commit[],
+): Promise<ReadonlyMap<number, FieldRow>> {
+  const anew = commits.filter((commit) => packsAnew(historyChange(commit)));
+  if (anew.length === 0) return NO_ROWS;
+  return readFields(
+    redis,
+    anew.map(({ from }) => from.id),
+    PACKED_ANEW,
+  );
+}
+
+const NO_ROWS: ReadonlyMap<number, FieldRow> = new Map();
+
+/** As `commit.lua` takes them. */
+function commitArguments(commit: Commit, stored: FieldRow): Array<string | Buffer | number> {
+  const { from, state, facts, replaced, base, changes, stamp } = commit;
   const { companyId, channelId, shipDate, courier } = from.meta;
   const added = replaced === undefined ? facts.length : 0;
   const { applied, released } = commit.counts ?? { applied: added, released: 0 };
   const deltas = unmappedDeltas(replaced ?? [], facts);
-  const parts = partsOf(commit);
+  const { fields, dropped, loose } = partsOf(historyChange(commit), stored);
+  const parts = base ? [BASE, encodeHot(from.meta, base), ...fields] : fields;
+  const isChanged = stamp || from.state.pair.status !== state.pair.status;
   return [
     String(from.id),
-    String(from.version),
+    `${from.version} ${from.rank} ${from.loose} ${from.updated}`,
+    `${from.version + 1} ${from.rank} ${loose} `,
+    String(from.updated),
+    indexMember(from.id),
     String(companyId),
     String(channelId),
-    from.state.pair.status,
-    state.pair.status,
-    String(shipDay(shipDate)),
-    stamp ? "1" : "0",
+    Number(stamp),
+    Number(isChanged),
+    from.rank,
+    String(Math.floor(from.rank / ROWS_PER_BLOCK)),
+    String((from.rank % ROWS_PER_BLOCK) * BYTES_PER_ROW + (stamp ? 4 : 12)),
+    shipDay(shipDate) + DAY_SHIFT,
+    STATUSES.indexOf(state.pair.status),
+    ...[parts.length / 2, dropped.length, changes.length, deltas.length, applied, released],
     encodeHot(from.meta, state),
-    String(parts.length / 2),
-    String(changes.length),
-    String(applied),
-    String(released),
-    String(deltas.length),
     ...parts,
+    ...dropped,
     ...changes.map(encodeChange),
     ...deltas.flatMap(({ code, description, events, present, firstMs, lastMs }) => [
       unmappedName(courier, code),
       description,
-      String(events),
-      present ? "1" : "0",
+      events,
+      Number(present),
       String(firstMs),
       String(lastMs),
     ]),

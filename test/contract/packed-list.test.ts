@@ -6,6 +6,11 @@ import { packList } from "#core/redis/packed-list.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
+const EXACT_NUMBERS = `
+  local told = {}
+  for at, one in ipairs(cmsgpack.unpack(ARGV[1])) do told[at] = string.format('%.17g', one) end
+  return told`;
+
 let runtime: TestRuntime;
 
 beforeAll(async () => {
@@ -15,12 +20,24 @@ afterAll(() => runtime.end());
 
 describe("a packed list", () => {
   test("gives a script every text and all bytes, also long and empty ones", async () => {
-    const items = ["", "id", "città ☀ 𝄞", Buffer.of(0, 255, 13, 10), "x".repeat(70_000)];
+    const items: Array<string | Buffer> = [
+      "",
+      "id",
+      "città ☀ 𝄞",
+      Buffer.of(0, 255, 13, 10),
+      "x".repeat(70_000),
+    ];
     items.push(Buffer.alloc(300_000, 7), "é".repeat(40_000), "last");
     const reply = await binary(runtime.redis).eval("return cmsgpack.unpack(ARGV[1])", {
       arguments: [packList(items)],
     });
     expect(reply as unknown as Buffer[]).toEqual(items.map((one) => Buffer.from(one)));
+  });
+
+  test("gives a script every number", async () => {
+    const items = [0, 1, -1, 255, 65_536, 0xffffffff, 2 ** 32, Number.MAX_SAFE_INTEGER, -0.5];
+    const reply = await runtime.redis.eval(EXACT_NUMBERS, { arguments: [packList(items)] });
+    expect((reply as string[]).map(Number)).toEqual(items);
   });
 });
 

@@ -10,20 +10,23 @@
 -- ARGV[4]  version of the configuration that the facts were mapped with
 -- ARGV[5]  unmapped codes a partition keeps; the events of further ones are counted in the ledger as `untold`
 -- ARGV[6]  first second of the hour that no stamp may stand in    ARGV[7]  the second it ends with; both 0 = none
--- ARGV[8]  rows in a block of columns (columns.ts)    ARGV[9]  status names, by their numbers
--- ARGV[10] days from the year 0 to 1970
--- ARGV[11] the shipments (MessagePack, one list of texts); for each:
---   id, expected version, company id, channel id, old status, new status, ship date (days), stamp ('1' when the
---   pair changed), new state (packed), h = number of history parts, c = number of changes, facts applied,
---   facts released from the set-aside, u = number of codes whose unmapped events became more or fewer,
---   h times: field of the history part, the part (packed; '' = it goes), c changes (two lines of JSON each),
---   u times: `courier:code`, description, events more or fewer, '1' when some are left in the shipment,
+-- ARGV[8]  the shipments (MessagePack, one list of texts and numbers #); for each:
+--   id, expected head, new head without its end, statusUpdatedAt so far (the end of the head), member of the indices,
+--   company id, channel id, # stamp (1 when the pair changed), # row (1 when its row changes), # rank, block of its row,
+--   where in the block the change begins (statusUpdatedAt when stamped, else the status), # ship date (days since the
+--   year 0), # new status (its number), # h = fields to be written, # d = fields that go, # c = changes, # u = codes whose
+--   unmapped events became more or fewer, # facts applied, # facts released from the set-aside, new state (packed),
+--   h times: field, value, d times: field, c changes (two lines of JSON each),
+--   u times: `courier:code`, description, # events more or fewer, # 1 when some are left in the shipment,
 --     first and last time seen (milliseconds)
+--
+-- Texts go on as they came: Redis hashes every byte of a text that a script makes, and writes a number with 17 digits.
 --
 -- statusUpdatedAt never goes backwards within a company and no more than ARGV[3] shipments share one second, so that the
 -- reconciliation procedure of document 1 always gets past a full page; in a burst it runs ahead of the clock. It skips the hour that the
 -- autumn clock change repeats, since its local texts have been used once already.
--- Index members are ids of twelve digits, as in create.lua. All changes of a call stand in one entry of the log.
+-- Index members are ids of twelve digits, and rows stand at the rank in the index by id, as in create.lua (columns.ts).
+-- All changes of a call stand in one entry of the log.
 --
 -- Reply: for each shipment its statusUpdatedAt, 0 when it was not stamped, -1 when its version has moved on
 -- (nothing done for it); an empty list, and nothing done, when the facts were mapped with an older configuration.
@@ -34,8 +37,18 @@ local call, pack, format = redis.call, struct.pack, string.format
 
 if (tonumber(call('GET', floor)) or 0) > tonumber(ARGV[4]) then return reply end
 
--- Clocks of the companies as they run on, and ranks of changed rows by channel: written once, at the end.
-local clocks, changed = {}, {}
+-- Clocks of the companies as they run on, and by channel the ranks of changed rows and what goes into the index by
+-- statusUpdatedAt: written once, at the end.
+local clocks, changed, stamped = {}, {}, {}
+
+local function ofChannel(lists, channel)
+  local list = lists[channel]
+  if not list then
+    list = {}
+    lists[channel] = list
+  end
+  return list
+end
 
 local function stamp(company)
   local clock = clocks[company]
@@ -49,8 +62,10 @@ local function stamp(company)
   elseif used < share then used = used + 1
   else second, used = second + 1, 1 end
   if second >= tonumber(ARGV[6]) and second < tonumber(ARGV[7]) then second, used = tonumber(ARGV[7]), 1 end
-  clock.second, clock.used = second, used
-  return second
+  clock.used = used
+  if second ~= clock.second then clock.second, clock.text = second, nil end
+  clock.text = clock.text or format('%d', second)
+  return second, clock.text
 end
 
 local function unmapped(id, name, description, events, present, first, last)
@@ -78,59 +93,54 @@ local function unmapped(id, name, description, events, present, first, last)
   end
 end
 
-local per, shift, numbersOf, named = tonumber(ARGV[8]), tonumber(ARGV[10]), {}, 0
-for status in string.gmatch(ARGV[9], '%S+') do
-  numbersOf[status], named = string.char(named), named + 1
-end
-
--- The shipment's row, as columns.ts describes it, stands at its rank in the index by id.
-local function changeRow(channel, member, updated, ship, status)
-  local rank = call('ZRANK', tag .. ':i:' .. channel .. ':id', member)
-  local block, start = math.floor(rank / per), (rank % per) * 16
-  local name, number = tag .. ':b:' .. channel .. ':' .. block, numbersOf[status]
-  if updated then call('SETRANGE', name, start + 4, pack('<I4I4', updated, ship + shift) .. number)
-  else call('SETRANGE', name, start + 12, number) end
-  local ranks = changed[channel] or {}
-  changed[channel], ranks[#ranks + 1] = ranks, pack('<I4', rank)
-end
-
-local list, at = cmsgpack.unpack(ARGV[11]), 1
+local list, at = cmsgpack.unpack(ARGV[8]), 1
 local count = #list
 while at <= count do
-  local id, version, company, channel = list[at], list[at + 1], list[at + 2], list[at + 3]
-  local old, new, ship, stamped = list[at + 4], list[at + 5], list[at + 6], list[at + 7] == '1'
-  local parts, entries, deltas = tonumber(list[at + 9]), tonumber(list[at + 10]), tonumber(list[at + 13])
+  local id, head, company, channel = list[at], list[at + 2], list[at + 5], list[at + 6]
+  local fields, drops, entries = list[at + 14], list[at + 15], list[at + 16]
   local key = tag .. ':s:' .. id
-  local logged = at + 14 + 2 * parts
+  local dropped = at + 21 + 2 * fields
+  local logged = dropped + drops
   local after = logged + entries
-  if call('HGET', key, 'v') ~= version then
+  local deltas = after + 6 * list[at + 17]
+  if call('HGET', key, 'v') ~= list[at + 1] then
     reply[#reply + 1] = -1
   else
-    local index, member = tag .. ':i:' .. channel .. ':', format('%012d', id)
-    local updated = stamped and stamp(company) or 0
-    local fields = {'v', tonumber(version) + 1, 'st', list[at + 8]}
-    if stamped then
-      fields[5], fields[6] = 'u', updated
-      call('ZADD', index .. 'upd', updated, member)
+    local second, updated = 0, '0'
+    if list[at + 7] == 1 then
+      second, updated = stamp(company)
+      head = head .. updated
+      local scores = ofChannel(stamped, channel)
+      scores[#scores + 1] = updated
+      scores[#scores + 1] = list[at + 4]
+    else
+      head = head .. list[at + 3]
     end
-    for part = at + 14, logged - 2, 2 do
-      if list[part + 1] == '' then call('HDEL', key, list[part])
-      else fields[#fields + 1], fields[#fields + 2] = list[part], list[part + 1] end
+    if fields == 1 then call('HSET', key, 'v', head, 'st', list[at + 20], list[at + 21], list[at + 22])
+    else call('HSET', key, 'v', head, 'st', unpack(list, at + 20, dropped - 1)) end
+    if drops > 0 then call('HDEL', key, unpack(list, dropped, logged - 1)) end
+    if list[at + 8] == 1 then
+      local status = list[at + 13]
+      local row = second > 0 and pack('<I4I4B', second, list[at + 12], status) or string.char(status)
+      call('SETRANGE', tag .. ':b:' .. channel .. ':' .. list[at + 10], list[at + 11], row)
+      local ranks = ofChannel(changed, channel)
+      ranks[#ranks + 1] = pack('<I4', list[at + 9])
     end
-    call('HSET', key, unpack(fields))
-    if stamped or old ~= new then changeRow(channel, member, stamped and updated, ship, new) end
     for entry = logged, after - 1 do
       ids[#ids + 1], told[#told + 1] = id, list[entry]
     end
-    for delta = after, after + 6 * (deltas - 1), 6 do
-      unmapped(id, list[delta], list[delta + 1], tonumber(list[delta + 2]), list[delta + 3] == '1',
+    for delta = after, deltas - 6, 6 do
+      unmapped(id, list[delta], list[delta + 1], list[delta + 2], list[delta + 3] == 1,
         list[delta + 4], list[delta + 5])
     end
-    applied = applied + tonumber(list[at + 11])
-    released = released + tonumber(list[at + 12])
-    reply[#reply + 1] = updated
+    applied = applied + list[at + 18]
+    released = released + list[at + 19]
+    reply[#reply + 1] = second
   end
-  at = after + 6 * deltas
+  at = deltas
+end
+for channel, scores in pairs(stamped) do
+  call('ZADD', tag .. ':i:' .. channel .. ':upd', unpack(scores))
 end
 for company, clock in pairs(clocks) do
   call('HSET', tag .. ':clock:' .. company, 's', clock.second, 'n', clock.used)

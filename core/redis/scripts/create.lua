@@ -56,9 +56,9 @@ for at = 8, #ARGV, 9 do
     local id = redis.call('INCR', KEYS[1]) * partitions + partition
     local name = string.format('%d', id)
     redis.call('HSET', numbers, courier, name)
-    redis.call('HSET', tag .. ':s:' .. name, 'v', '1', 'st', state, 'c', record)
     local index, member = tag .. ':i:' .. channel .. ':', string.format('%012d', id)
     local rank = appendRow(channel, id, ship, status)
+    redis.call('HSET', tag .. ':s:' .. name, 'v', string.format('1 %d 0 0', rank), 'st', state, 'c', record)
     redis.call('ZADD', index .. 'id', id, member)
     redis.call('ZADD', index .. 'ship', ship, member)
     redis.call('ZADD', index .. 'upd', 0, member)

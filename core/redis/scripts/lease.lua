@@ -171,7 +171,7 @@ local function shipmentPlace(frozen)
   local id = string.match(frozen, '"shipmentId":(%d+)')
   if not id then return 0 end
   if not places[id] then
-    local kept = redis.call('HMGET', tag .. ':s:' .. id, 'c', 'st', 'u')
+    local kept = redis.call('HMGET', tag .. ':s:' .. id, 'c', 'st', 'v')
     for _, value in ipairs({ id, kept[1], kept[2], kept[3] }) do shipments[#shipments + 1] = value end
     places[id] = #shipments / 4
   end
