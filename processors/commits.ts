@@ -23,7 +23,7 @@ export function addFacts(
   const facts = folded.map(({ change }) => change.fact);
   const before = from.state.last === null ? [] : [from.state.last.by];
   const rows = eventRows(from, facts, [...before, ...facts]);
-  const changes = withRows(from, state, changesOf(from, folded), rows);
+  const changes = changesOf(from, state, folded, rows);
   return {
     from,
     state,
@@ -53,10 +53,10 @@ export function replaceHistory(
   const rows = eventRows(from, fresh, all);
   const changes =
     told.length > 0
-      ? withRows(
+      ? changesOf(
           from,
           state,
-          told.map((change) => changeOf(from, change)),
+          told.map((change) => ({ change })),
           rows,
         )
       : correction(from, state, anew.decisive, rows);
@@ -73,8 +73,9 @@ export function replaceHistory(
 /** The commit with a history that keeps its limit, and in the base what leaves it. */
 export function withRoom(commit: Commit, history: readonly Fact[]): Commit {
   const { from, facts, replaced, state } = commit;
-  const all = replaced === undefined ? [...history, ...facts] : facts;
-  if (all.length <= HISTORY_LIMIT) return commit;
+  const known = replaced === undefined ? history : [];
+  if (known.length + facts.length <= HISTORY_LIMIT) return commit;
+  const all = [...known, ...facts];
   const { kept, base } = makeRoom(all, from.base);
   const keys = kept.map(({ key }) => key).sort();
   return {
@@ -84,8 +85,18 @@ export function withRoom(commit: Commit, history: readonly Fact[]): Commit {
   };
 }
 
-function changesOf(from: HotShipment, folded: readonly FoldedFact[]): Change[] {
-  return folded.map(({ change }) => changeOf(from, change));
+/** The last change carries the lane row as it is after all of them, and the facts of all. */
+function changesOf(
+  from: HotShipment,
+  state: ShipmentState,
+  folded: readonly FoldedFact[],
+  events: readonly EventRow[],
+): Change[] {
+  const lane = laneRow(from.meta, from.state, state, from.version + 1);
+  const last = folded.length - 1;
+  return folded.map(({ change }, at) =>
+    at === last ? { ...changeOf(from, change), lane, events } : changeOf(from, change),
+  );
 }
 
 function changeOf({ meta }: HotShipment, change: Omit<StateChange, "before" | "after">): Change {
@@ -99,18 +110,6 @@ function eventRows(
   known: Parameters<typeof eventRow>[2],
 ): EventRow[] {
   return facts.map((fact) => eventRow(from.meta, fact, known, from.version + 1));
-}
-
-/** The last change carries the lane row as it is after all of them, and the facts of all. */
-function withRows(
-  from: HotShipment,
-  state: ShipmentState,
-  changes: readonly Change[],
-  events: readonly EventRow[],
-): Change[] {
-  const lane = laneRow(from.meta, from.state, state, from.version + 1);
-  const last = changes.length - 1;
-  return changes.map((change, at) => (at === last ? { ...change, lane, events } : change));
 }
 
 /** The pair stays, and what the analytics know may not: it is put right without telling anybody. */

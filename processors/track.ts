@@ -2,7 +2,7 @@
 import type { Fact } from "#core/domain/fact.ts";
 import { foldAll } from "#core/domain/fold.ts";
 import { HISTORY_LIMIT } from "#core/domain/history-limit.ts";
-import { mapStatus } from "#core/domain/map-status.ts";
+import { type Catalogue, mapStatus } from "#core/domain/map-status.ts";
 import { agrees } from "#core/domain/match-reference.ts";
 import { instantOf } from "#core/domain/rome-time.ts";
 import { factsApplied } from "#core/metrics.ts";
@@ -170,25 +170,33 @@ async function gather(
 ): Promise<Gathered[]> {
   const [configuration, hot] = await Promise.all([refreshed, readHotShipments(redis, ids)]);
   const nowMs = live.now();
-  const found = await Promise.all(
-    [...hot.values()].map(async (shipment) => {
-      const events = (open.get(shipment.id) ?? []).map(({ logged }) => logged);
-      const numbers = numbersToRelease(shipment, events);
-      const released =
-        numbers.length === 0
-          ? null
-          : await findParked(redis, configuration, shipment, numbers, nowMs);
-      return { shipment, events, released };
-    }),
-  );
+  const found: Gathered[] = [];
+  const waiting: Promise<void>[] = [];
+  for (const shipment of hot.values()) {
+    const events = (open.get(shipment.id) ?? []).map(({ logged }) => logged);
+    const numbers = numbersToRelease(shipment, events);
+    const one = { shipment, events, released: null, history: NO_FACTS };
+    const at = found.push(one) - 1;
+    if (numbers.length === 0) continue;
+    const search = findParked(redis, configuration, shipment, numbers, nowMs);
+    waiting.push(
+      search.then((released) => {
+        found[at] = { ...one, released };
+      }),
+    );
+  }
+  await Promise.all(waiting);
   const wanted = found.filter(needsHistory).map(({ shipment }) => shipment.id);
+  if (wanted.length === 0) return found;
   const histories = await readHistories(redis, wanted);
-  return found.map((one) => ({ ...one, history: histories.get(one.shipment.id) ?? [] }));
+  return found.map((one) => ({ ...one, history: histories.get(one.shipment.id) ?? NO_FACTS }));
 }
 
-function needsHistory({ shipment, events, released }: Omit<Gathered, "history">): boolean {
+const NO_FACTS: readonly Fact[] = [];
+
+function needsHistory({ shipment, events, released }: Gathered): boolean {
   const added = events.length + (released?.events.length ?? 0);
-  return hasKnown(shipment, events) || shipment.state.keys.length + added > HISTORY_LIMIT;
+  return shipment.state.keys.length + added > HISTORY_LIMIT || hasKnown(shipment, events);
 }
 
 function hasKnown({ state }: HotShipment, events: readonly LoggedEvent[]): boolean {
@@ -202,27 +210,18 @@ function hasKnown({ state }: HotShipment, events: readonly LoggedEvent[]): boole
 function plan(configuration: Configuration, gathered: Gathered): Plan {
   const { shipment, released, history } = gathered;
   const { state, meta, base } = shipment;
-  const catalogue = configuration.couriers.get(meta.courier)?.catalogue ?? new Map();
-  const toFact = (logged: Omit<LoggedEvent, "shipmentId" | "courier">): Fact => ({
-    key: logged.factKey,
-    event: logged.event,
-    occurredAtMs: instantOf(logged.event.occurredAt),
-    receivedAtMs: logged.receivedAtMs,
-    place: logged.place,
-    mapping: mapStatus(catalogue, logged.event),
-  });
+  const catalogue = configuration.couriers.get(meta.courier)?.catalogue ?? NO_CATALOGUE;
   const left = base && new Set(base.keys);
-  const here = (one: { readonly factKey: string }) => !left?.has(one.factKey);
-  const events = gathered.events.filter(here).map(toFact);
-  const parked = (released?.events ?? [])
-    .filter(here)
-    .map((one): Fact => ({ ...toFact(one), setAside: true }));
+  const events = factsOf(catalogue, left, gathered.events);
+  const parked = factsOf(catalogue, left, released?.events ?? []).map(
+    (fact): Fact => ({ ...fact, setAside: true }),
+  );
   // An event that was resent in full replaces its set-aside copy: it is folded first and the copy is known then.
   const arrived = foldAll(state, events);
   const joined = foldAll(arrived.state, parked);
   const known = history.length === 0 ? [] : events.filter(({ key }) => state.keys.includes(key));
-  const fresh = [...arrived.folded, ...joined.folded].map(({ change }) => change.fact);
   const full = inFull(history, known);
+  const fresh = [...arrived.folded, ...joined.folded].map(({ change }) => change.fact);
   if (full.count > 0) {
     const commit = replaceHistory(shipment, history, full.facts, fresh);
     const applied = arrived.folded.length + full.count;
@@ -236,11 +235,30 @@ function plan(configuration: Configuration, gathered: Gathered): Plan {
   return { commit: withRoom(commit, history), released };
 }
 
+const NO_CATALOGUE: Catalogue = new Map();
+
+/** @param left keys of facts that have left the history */
+function factsOf(
+  catalogue: Catalogue,
+  left: ReadonlySet<string> | null,
+  logged: ReadonlyArray<Omit<LoggedEvent, "shipmentId" | "courier">>,
+): Fact[] {
+  const here = left === null ? logged : logged.filter(({ factKey }) => !left.has(factKey));
+  return here.map(({ factKey, event, receivedAtMs, place }) => ({
+    key: factKey,
+    event,
+    occurredAtMs: instantOf(event.occurredAt),
+    ...{ receivedAtMs, place },
+    mapping: mapStatus(catalogue, event),
+  }));
+}
+
 /** The history with released facts replaced by those that came in full after them. */
 function inFull(
   history: readonly Fact[],
   known: readonly Fact[],
 ): { readonly facts: readonly Fact[]; readonly count: number } {
+  if (known.length === 0) return { facts: history, count: 0 };
   const byKey = new Map(known.map((fact) => [fact.key, fact]));
   let count = 0;
   const facts = history.map((fact) => {
@@ -258,9 +276,11 @@ function inFull(
  */
 function numbersToRelease(shipment: HotShipment, events: readonly LoggedEvent[]): string[] {
   const { state, meta } = shipment;
-  const aliases = events.flatMap(
-    ({ event }) => event.trackingNumberChange?.newTrackingNumber ?? [],
-  );
+  const aliases: string[] = [];
+  for (const { event } of events) {
+    const { newTrackingNumber } = event.trackingNumberChange ?? {};
+    if (newTrackingNumber !== undefined) aliases.push(newTrackingNumber);
+  }
   const isFirst = state.keys.length === 0;
   return isFirst || hasKnown(shipment, events) ? [meta.trackingNumber, ...aliases] : aliases;
 }

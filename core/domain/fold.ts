@@ -118,8 +118,7 @@ export function fold(state: ShipmentState, fact: Fact): Folded | null {
   const { keys } = state;
   const at = placeOf(keys, fact.key);
   if (keys[at] === fact.key) return null;
-  const { state: next, change } = apply(state, fact);
-  return { state: { ...next, keys: keys.toSpliced(at, 0, fact.key) }, change };
+  return apply(state, fact, keys.toSpliced(at, 0, fact.key));
 }
 
 /** Where a key stands among sorted ones, or belongs. */
@@ -133,8 +132,8 @@ function placeOf(keys: readonly string[], key: string): number {
   return from;
 }
 
-/** All that a fact changes but the keys: taken up one by one they would cost the square of their number. */
-function apply(state: ShipmentState, fact: Fact): Folded {
+/** @param keys with the fact's own, or as they were where they are put right at the end */
+function apply(state: ShipmentState, fact: Fact, keys: readonly string[]): Folded {
   const by = orderOf(fact);
   const { event, mapping } = fact;
   const pairKey = mapping && `${mapping.status}:${mapping.detail}`;
@@ -147,13 +146,14 @@ function apply(state: ShipmentState, fact: Fact): Folded {
     mapping?.status === "DEPARTED"
       ? Math.min(state.departedAtMs ?? fact.occurredAtMs, fact.occurredAtMs)
       : state.departedAtMs;
+  const isNew = pairKey !== null && !state.pairs.includes(pairKey);
   const next: ShipmentState = {
-    ...state,
     pair,
     last: later(state.last, { by, value: { place: event.location?.name ?? null } }),
     mapped,
-    pairs:
-      pairKey && !state.pairs.includes(pairKey) ? [...state.pairs, pairKey].sort() : state.pairs,
+    keys,
+    dropped: state.dropped,
+    pairs: isNew ? [...state.pairs, pairKey].sort() : state.pairs,
     estimate: event.delivery
       ? later(state.estimate, { by, value: estimateOf(event.delivery) })
       : state.estimate,
@@ -180,7 +180,7 @@ function apply(state: ShipmentState, fact: Fact): Folded {
       before: state.pair,
       after: pair,
       changed: !samePair(state.pair, pair),
-      firstOccurrence: pairKey !== null && !state.pairs.includes(pairKey),
+      firstOccurrence: isNew,
     },
   };
 }
@@ -199,7 +199,8 @@ export function foldAll(
   for (const fact of inOrder(facts)) {
     if (keys?.has(fact.key)) continue;
     keys?.add(fact.key);
-    const next = keys ? apply(state, fact) : fold(state, fact);
+    // Taken up one by one many keys would cost the square of their number.
+    const next = keys ? apply(state, fact, state.keys) : fold(state, fact);
     if (!next) continue;
     state = next.state;
     folded.push(next);

@@ -80,6 +80,7 @@ export interface UnmappedDelta {
 export function unmappedDeltas(replaced: readonly Fact[], facts: readonly Fact[]): UnmappedDelta[] {
   const before = unmappedByCode(replaced);
   const after = unmappedByCode(facts);
+  if (before.size === 0 && after.size === 0) return [];
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((code) => {
     const old = before.get(code) ?? [];
     const now = after.get(code) ?? [];
@@ -101,6 +102,7 @@ export function unmappedDeltas(replaced: readonly Fact[], facts: readonly Fact[]
 const NONE: ReadonlyMap<string, Fact[]> = new Map();
 
 function unmappedByCode(facts: readonly Fact[]): ReadonlyMap<string, Fact[]> {
+  if (facts.every(({ mapping }) => mapping !== null)) return NONE;
   const unmapped = facts.filter(({ mapping }) => mapping === null);
-  return unmapped.length === 0 ? NONE : Map.groupBy(unmapped, ({ event }) => event.status.code);
+  return Map.groupBy(unmapped, ({ event }) => event.status.code);
 }

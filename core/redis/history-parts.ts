@@ -4,11 +4,11 @@
  * | field           | holds                                                           |
  * |-----------------|-----------------------------------------------------------------|
  * | `h0`, `h1`, ... | full parts, packed                                              |
- * | `h`             | the open part, packed                                           |
- * | `f0`, `f1`, ... | what single commits have added since: loose, not packed yet      |
+ * | `h`             | the open part; packed when it is long or the journey has ended   |
+ * | `f0`, `f1`, ... | loose: what single commits have added since                      |
  *
- * While a shipment is under way a commit writes its own facts alone; the loose ones are packed into the open part when they
- * have become many, and when the journey ends. How many facts are loose stands in the shipment's head.
+ * While a shipment is under way a commit writes its own facts alone; the loose ones go into the open part when they have
+ * become many, and when the journey ends. How many facts are loose stands in the shipment's head.
  */
 import type { Fact } from "#core/domain/fact.ts";
 import type { ShipmentMeta } from "#core/domain/shipment.ts";
@@ -83,7 +83,7 @@ function openFacts(change: HistoryChange): number {
 }
 
 function packedParts(change: HistoryChange, stored: readonly (Uint8Array | null)[]) {
-  const { meta, facts, isReplaced } = change;
+  const { meta, facts, isReplaced, isUnderWay } = change;
   const room = PART_FACTS - (isReplaced ? 0 : openFacts(change));
   const before = isReplaced ? [] : stored.map((part) => (part ? decodeFactsText(part) : ""));
   const first = [...before, factsText(meta, facts.slice(0, room))];
@@ -94,7 +94,7 @@ function packedParts(change: HistoryChange, stored: readonly (Uint8Array | null)
     fields.push(`${OPEN_PART}${full}`, encodeFacts(text));
     text = factsText(meta, facts.slice(next, next + PART_FACTS));
   }
-  fields.push(OPEN_PART, encodeFacts(text));
+  fields.push(OPEN_PART, encodeFacts(text, isUnderWay));
   return { fields, full };
 }
 

@@ -17,9 +17,9 @@ const NUMBER_BYTES = 8;
 /** A character of UTF-16 takes at most so many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
 
-type Item = string | Buffer | number;
+export type ListItem = string | Buffer | number;
 
-export function packList(items: readonly Item[]): Buffer {
+export function packList(items: readonly ListItem[]): Buffer {
   reserve(items);
   room[0] = LIST_32;
   room.writeUInt32BE(items.length, 1);
@@ -28,19 +28,19 @@ export function packList(items: readonly Item[]): Buffer {
   return Buffer.from(room.subarray(0, at));
 }
 
-function reserve(items: readonly Item[]): void {
+function reserve(items: readonly ListItem[]): void {
   let most = HEAD_BYTES;
   for (const item of items) most += HEAD_BYTES + mostBytes(item);
   if (most > room.length) room = Buffer.allocUnsafeSlow(2 * most);
 }
 
-function mostBytes(item: Item): number {
+function mostBytes(item: ListItem): number {
   if (typeof item === "number") return NUMBER_BYTES;
   return typeof item === "string" ? item.length * CHARACTER_BYTES : item.length;
 }
 
 /** @returns where the next item stands */
-function write(item: Item, at: number): number {
+function write(item: ListItem, at: number): number {
   if (typeof item === "number") return writeNumber(item, at);
   const isLong = item.length * CHARACTER_BYTES > 0xffff;
   const from = at + (isLong ? 5 : 3);

@@ -35,6 +35,11 @@ export function seenPlace(courier: string, eventId: string): SeenPlace {
   };
 }
 
+/** The place's `factKey` alone. */
+export function factKeyOf(courier: string, eventId: string): string {
+  return digestOf(`${courier}\0${eventId}`).toString("base64url", 8, 16);
+}
+
 export interface Generation {
   readonly number: number;
   /** Buckets per partition, fixed when the generation begins. */

@@ -7,13 +7,13 @@
  * never changed, and another layout has another first byte.
  */
 import type { Fact, FactOrder, StoredEvent } from "#core/domain/fact.ts";
-import type { ShipmentState } from "#core/domain/fold.ts";
+import type { PickupPoint, ShipmentState } from "#core/domain/fold.ts";
 import { instantOf } from "#core/domain/rome-time.ts";
 import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
 import { STATUSES, type Status, type StatusPair } from "#core/domain/status.ts";
 import { DICTIONARY } from "./codec-dictionary.ts";
 import { createDeflater, createInflater } from "./deflate.ts";
-import { seenPlace } from "./seen.ts";
+import { factKeyOf } from "./seen.ts";
 
 const PACKED = 1;
 const PLAIN = 2;
@@ -49,9 +49,11 @@ function unpack(bytes: Uint8Array): string {
 }
 
 /** Members at the end of a list that are absent are left out. */
-function trimmed(row: Row): Row {
-  const end = row.findLastIndex((member) => member !== null && member !== undefined) + 1;
-  return row.slice(0, end);
+function trimmed(row: unknown[]): Row {
+  let end = row.length;
+  while (end > 0 && (row[end - 1] ?? null) === null) end -= 1;
+  row.length = end;
+  return row;
 }
 
 /** What mostly is zero is absent then. */
@@ -92,56 +94,64 @@ function metaRow(meta: ShipmentMeta): Row {
 
 // biome-ignore lint/suspicious/noExplicitAny: positional, see metaRow
 function metaOf(row: any): ShipmentMeta {
-  const [companyId, channelId, courier, trackingNumber, shipDate, placeholder, ...rest] = row;
-  const [orderReference = null, destCap = null, originCap = null, weightKg = null] = rest;
   return {
-    ...{ companyId, channelId, courier, trackingNumber, shipDate },
-    isPlaceholder: placeholder === 1,
-    ...{ orderReference, destCap, originCap, weightKg },
+    companyId: row[0],
+    channelId: row[1],
+    courier: row[2],
+    trackingNumber: row[3],
+    shipDate: row[4],
+    isPlaceholder: row[5] === 1,
+    orderReference: row[6] ?? null,
+    destCap: row[7] ?? null,
+    originCap: row[8] ?? null,
+    weightKg: row[9] ?? null,
   };
 }
 
-type SaidRow = readonly [order: number, ...value: unknown[]] | 0;
-
 /** The facts that said something stand in one list; most things were said by the same one or two. */
-function stateRow(state: ShipmentState): Row {
-  const orders: Row[] = [];
-  const places = new Map<string, number>();
-  const orderAt = (by: FactOrder): number => {
-    const known = places.get(by.key);
-    if (known !== undefined) return known;
-    const at = state.keys.indexOf(by.key);
-    const flags = [unlessZero(by.place), by.terminal ? 1 : null];
-    orders.push(trimmed([at === -1 ? by.key : at, by.occurredAtMs, by.receivedAtMs, ...flags]));
-    places.set(by.key, orders.length - 1);
-    return orders.length - 1;
+function createOrders(keys: readonly string[]) {
+  const saidBy: string[] = [];
+  const rows: Row[] = [];
+  const at = (by: FactOrder): number => {
+    const known = saidBy.indexOf(by.key);
+    if (known !== -1) return known;
+    const place = keys.indexOf(by.key);
+    const row: unknown[] = [place === -1 ? by.key : place, by.occurredAtMs, by.receivedAtMs];
+    if (by.place !== 0 || by.terminal) row.push(unlessZero(by.place));
+    if (by.terminal) row.push(1);
+    rows.push(row);
+    return saidBy.push(by.key) - 1;
   };
-  const said = <T>(one: { by: FactOrder; value: T } | null, row: (value: T) => Row): SaidRow =>
-    one === null ? 0 : [orderAt(one.by), ...row(one.value)];
+  return { rows, at };
+}
+
+function stateRow(state: ShipmentState): Row {
+  const { keys, last, mapped, estimate, proof, pickupPoint, actionUrl, parcels } = state;
+  const { rows: orders, at } = createOrders(keys);
+  const mappedRow = (one: ShipmentState["mapped"]) => one && [at(one.by), ...pairRow(one.value)];
   const rows = [
-    said(state.last, ({ place }) => [place]),
-    said(state.mapped, pairRow),
-    said(state.estimate, ({ date, from, to }) => [date, from, to]),
-    said(state.proof, ({ deliveredTo, signedBy, podUrl }) => [deliveredTo, signedBy, podUrl]),
-    said(state.pickupPoint, (point) => [
-      ...[point.id, point.name, point.address],
-      ...[point.postalCode, point.countryCode, point.availableUntil],
-    ]),
-    said(state.actionUrl, (url) => [url]),
-    Object.entries(state.parcels).map(([number, one]) => [number, said(one, pairRow)]),
-  ];
-  const isPlain = state.keys.every((key) => key.length === KEY_LENGTH);
+    last && [at(last.by), last.value.place],
+    mappedRow(mapped),
+    estimate && [at(estimate.by), estimate.value.date, estimate.value.from, estimate.value.to],
+    proof && [at(proof.by), proof.value.deliveredTo, proof.value.signedBy, proof.value.podUrl],
+    pickupPoint && [at(pickupPoint.by), ...pointRow(pickupPoint.value)],
+    actionUrl && [at(actionUrl.by), actionUrl.value],
+  ].map((row) => row ?? 0);
+  const parcelRows: Row[] = [];
+  for (const number in parcels) parcelRows.push([number, mappedRow(parcels[number] ?? null) ?? 0]);
+  const isPlain = keys.every((key) => key.length === KEY_LENGTH);
   return [
     pairRow(state.pair),
-    isPlain ? state.keys.join("") : state.keys,
+    isPlain ? keys.join("") : keys,
     state.pairs,
     orders,
-    rows,
+    [...rows, parcelRows],
     trimmed([
       state.isReturn ? 1 : null,
-      ...[state.attemptNumber, state.failedAttempts, state.exceptions, state.unmapped].map(
-        unlessZero,
-      ),
+      unlessZero(state.attemptNumber),
+      unlessZero(state.failedAttempts),
+      unlessZero(state.exceptions),
+      unlessZero(state.unmapped),
       state.departedAtMs,
       state.aliases.length === 0 ? null : state.aliases,
       unlessZero(state.dropped),
@@ -149,48 +159,67 @@ function stateRow(state: ShipmentState): Row {
   ];
 }
 
+function pointRow(point: PickupPoint): Row {
+  const { id, name, address, postalCode, countryCode, availableUntil } = point;
+  return [id, name, address, postalCode, countryCode, availableUntil];
+}
+
+/** Taken place by place: patterns of lists cost twice as much, and every event needs a state. */
 // biome-ignore lint/suspicious/noExplicitAny: positional, see stateRow
 function stateOf([pair, packedKeys, pairs, orders, rows, rest]: any): ShipmentState {
   const keys: string[] =
     typeof packedKeys === "string" ? (packedKeys.match(KEYS_FORM) ?? []) : packedKeys;
-  const [isReturn, attemptNumber, failedAttempts, exceptions, unmapped, ...more] = rest;
-  const [departedAtMs = null, aliases, dropped] = more;
-  const by = (at: number): FactOrder => {
-    const [key, occurredAtMs, receivedAtMs, place, terminal] = orders[at];
-    const name: string = typeof key === "number" ? (keys[key] ?? "") : key;
-    return { occurredAtMs, terminal: terminal === 1, receivedAtMs, place: place ?? 0, key: name };
-  };
-  // biome-ignore lint/suspicious/noExplicitAny: positional
-  const said = <T>(row: any, value: (row: any) => T) =>
-    row === 0 ? null : { by: by(row[0]), value: value(row.slice(1)) };
-  const [last, mapped, estimate, proof, pickupPoint, actionUrl, parcels] = rows;
+  const by: FactOrder[] = orders.map((order: Row) => orderOf(keys, order));
+  const [last, mapped, estimate, proof, point, actionUrl, parcels] = rows;
   return {
     pair: pairOf(pair),
-    last: said(last, ([place]) => ({ place })),
-    mapped: said(mapped, pairOf),
+    last: said(by, last, () => ({ place: last[1] })),
+    mapped: said(by, mapped, () => pairOf(mapped, 1)),
     keys,
-    dropped: dropped ?? 0,
+    dropped: rest[7] ?? 0,
     pairs,
-    estimate: said(estimate, ([date, from, to]) => ({ date, from, to })),
-    proof: said(proof, ([deliveredTo, signedBy, podUrl]) => ({ deliveredTo, signedBy, podUrl })),
-    pickupPoint: said(
-      pickupPoint,
-      ([id, name, address, postalCode, countryCode, availableUntil]) => ({
-        ...{ id, name, address, postalCode, countryCode, availableUntil },
-      }),
-    ),
-    actionUrl: said(actionUrl, ([url]) => url),
-    aliases: aliases ?? [],
-    attemptNumber: attemptNumber ?? 0,
-    failedAttempts: failedAttempts ?? 0,
-    exceptions: exceptions ?? 0,
-    unmapped: unmapped ?? 0,
-    isReturn: isReturn === 1,
-    departedAtMs,
-    parcels: Object.fromEntries(
-      parcels.map(([number, one]: [string, unknown]) => [number, said(one, pairOf)]),
-    ),
+    estimate: said(by, estimate, () => ({ date: estimate[1], from: estimate[2], to: estimate[3] })),
+    proof: said(by, proof, () => ({ deliveredTo: proof[1], signedBy: proof[2], podUrl: proof[3] })),
+    pickupPoint: said(by, point, () => pointOf(point)),
+    actionUrl: said(by, actionUrl, () => actionUrl[1]),
+    aliases: rest[6] ?? [],
+    attemptNumber: rest[1] ?? 0,
+    failedAttempts: rest[2] ?? 0,
+    exceptions: rest[3] ?? 0,
+    unmapped: rest[4] ?? 0,
+    isReturn: rest[0] === 1,
+    departedAtMs: rest[5] ?? null,
+    parcels: parcels.length === 0 ? {} : parcelsOf(by, parcels),
   };
+}
+
+function said<T>(orders: readonly FactOrder[], row: readonly number[] | 0, value: () => T) {
+  const by = row === 0 ? undefined : orders[row[0] ?? -1];
+  return by === undefined ? null : { by, value: value() };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: positional, see createOrders
+function orderOf(keys: readonly string[], row: any): FactOrder {
+  const key: string = typeof row[0] === "number" ? (keys[row[0]] ?? "") : row[0];
+  const [, occurredAtMs, receivedAtMs] = row;
+  return { occurredAtMs, terminal: row[4] === 1, receivedAtMs, place: row[3] ?? 0, key };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: positional, see pointRow
+function pointOf([, id, name, address, postalCode, countryCode, availableUntil]: any): PickupPoint {
+  return { id, name, address, postalCode, countryCode, availableUntil };
+}
+
+function parcelsOf(
+  orders: readonly FactOrder[],
+  rows: ReadonlyArray<readonly [number: string, mapped: readonly number[]]>,
+): ShipmentState["parcels"] {
+  return Object.fromEntries(
+    rows.flatMap(([number, row]) => {
+      const mapped = said(orders, row, () => pairOf(row, 1));
+      return mapped ? [[number, mapped] as const] : [];
+    }),
+  );
 }
 
 const KEYS_FORM = new RegExp(`.{${KEY_LENGTH}}`, "g");
@@ -199,8 +228,9 @@ function pairRow({ status, detail }: StatusPair): Row {
   return [STATUSES.indexOf(status), detail];
 }
 
-function pairOf([status, detail]: readonly number[]): StatusPair {
-  return { status: statusAt(status), detail: detail ?? 0 };
+/** @param at where it stands in the row */
+function pairOf(row: readonly number[], at = 0): StatusPair {
+  return { status: statusAt(row[at]), detail: row[at + 1] ?? 0 };
 }
 
 /** Statuses are stored by their place in the list: new ones go to its end. */
@@ -215,7 +245,8 @@ function statusAt(at: number | undefined): Status {
  * them. Packed together, since the same words come again and again in them.
  */
 export function factsText(meta: ShipmentMeta, facts: readonly Fact[]): string {
-  return facts.map((fact) => JSON.stringify(factRow(meta, fact))).join(",");
+  const rows = facts.map((fact) => factRow(meta, fact));
+  return JSON.stringify(rows).slice(1, -1);
 }
 
 /** @param underWay more facts are soon to come */
@@ -236,23 +267,30 @@ function factRow(meta: ShipmentMeta, fact: Fact): Row {
   const { name = null, countryCode = null, postalCode = null } = location ?? {};
   // A location without members is told among the rest.
   const isEmpty = location && name === null && countryCode === null && postalCode === null;
-  const others = { ...rest, ...(isEmpty && { location }) };
-  const isOwnKey = fact.key === seenPlace(meta.courier, eventId).factKey;
+  const others = isEmpty ? { ...rest, location } : rest;
+  const { mapping } = fact;
   return trimmed([
     eventId,
     occurredAt,
     fact.receivedAtMs,
     fact.place,
-    fact.mapping ? [...pairRow(fact.mapping), Number(fact.mapping.terminal)] : null,
+    mapping && [STATUSES.indexOf(mapping.status), mapping.detail, Number(mapping.terminal)],
     status.code,
     status.description,
-    ...[name, countryCode, postalCode],
-    Object.keys(others).length === 0 ? null : others,
+    name,
+    countryCode,
+    postalCode,
+    hasMembers(others) ? others : null,
     trackingNumber === meta.trackingNumber ? null : [trackingNumber],
     fact.setAside ? 1 : null,
-    isOwnKey ? null : [fact.key],
+    fact.key === factKeyOf(meta.courier, eventId) ? null : [fact.key],
     instantOf(occurredAt) === fact.occurredAtMs ? null : [fact.occurredAtMs],
   ]);
+}
+
+function hasMembers(object: object): boolean {
+  for (const _ in object) return true;
+  return false;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: positional, see factRow
@@ -274,7 +312,7 @@ function factOf(meta: ShipmentMeta, row: any): Fact {
     ...others,
   };
   return {
-    key: key ? key[0] : seenPlace(meta.courier, eventId).factKey,
+    key: key ? key[0] : factKeyOf(meta.courier, eventId),
     event,
     occurredAtMs: occurredAtMs ? occurredAtMs[0] : instantOf(occurredAt),
     receivedAtMs,

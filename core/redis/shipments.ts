@@ -26,7 +26,7 @@ import {
   shipmentPartition,
   unmappedName,
 } from "./keys.ts";
-import { packList } from "./packed-list.ts";
+import { type ListItem, packList } from "./packed-list.ts";
 import commitSource from "./scripts/commit.lua" with { type: "text" };
 import createSource from "./scripts/create.lua" with { type: "text" };
 import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
@@ -275,14 +275,6 @@ function storedHistory(row: readonly Buffer[]): Fact[] {
   return hot ? historyOf(decodeHot(hot).meta, fields) : [];
 }
 
-function historyChange({ from, state, facts, replaced }: Commit): HistoryChange {
-  return {
-    ...{ meta: from.meta, known: from.state.keys.length, loose: from.loose, facts },
-    isReplaced: replaced !== undefined,
-    isUnderWay: isUnderWay(state),
-  };
-}
-
 export interface Commit {
   readonly from: HotShipment;
   readonly state: ShipmentState;
@@ -312,10 +304,10 @@ export async function commitShipments(
   nowMs: number,
   mappedWith = Number.MAX_SAFE_INTEGER,
 ): Promise<CommitOutcome[]> {
-  const stored = await readPackedAnew(redis, commits);
   const outcomes: CommitOutcome[] = new Array(commits.length);
-  const indexed = commits.map((commit, at) => ({ commit, at }));
-  const groups = Map.groupBy(indexed, ({ commit }) => shipmentPartition(commit.from.id));
+  const writes = commits.map((commit, at) => ({ commit, at, change: historyChange(commit) }));
+  const stored = await readPackedAnew(redis, writes);
+  const groups = Map.groupBy(writes, ({ commit }) => shipmentPartition(commit.from.id));
   // A stamp whose text exists twice would be read back as the earlier one, and a reconciliation would go in circles.
   const { fromMs, toMs } = repeatedHour(nowMs) ?? { fromMs: 0, toMs: 0 };
   const skipped = [String(fromMs / 1000), String(toMs / 1000)];
@@ -326,11 +318,10 @@ export async function commitShipments(
     const head = [companyTag(partition), ...numbers, ...skipped];
     for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
       const part = group.slice(from, from + SHIPMENTS_PER_CALL);
-      const list = packList(
-        part.flatMap(({ commit }) => commitArguments(commit, stored.get(commit.from.id) ?? [])),
-      );
+      const items: ListItem[] = [];
+      for (const write of part) addWrite(items, write, stored.get(write.commit.from.id) ?? []);
       const keys = [changes, ledger, mappingFloor, unmappedCodes];
-      const reply = await run<number[]>(redis, commitScript, keys, [...head, list]);
+      const reply = await run<number[]>(redis, commitScript, keys, [...head, packList(items)]);
       part.forEach(({ at }, position) => {
         outcomes[at] = outcomeOf(reply[position]);
       });
@@ -344,33 +335,47 @@ function outcomeOf(code: number | undefined): CommitOutcome {
   return code === -1 ? "conflict" : "committed";
 }
 
+/** A commit and what it does to the history. */
+interface Write {
+  readonly commit: Commit;
+  readonly change: HistoryChange;
+}
+
+function historyChange({ from, state, facts, replaced }: Commit): HistoryChange {
+  return {
+    meta: from.meta,
+    known: from.state.keys.length,
+    loose: from.loose,
+    facts,
+    isReplaced: replaced !== undefined,
+    isUnderWay: isUnderWay(state),
+  };
+}
+
 /** What stands in the fields of those histories that a commit packs anew, by shipment. */
 async function readPackedAnew(
   redis: Redis,
-  commits: readonly Commit[],
+  writes: readonly Write[],
 ): Promise<ReadonlyMap<number, FieldRow>> {
-  const anew = commits.filter((commit) => packsAnew(historyChange(commit)));
+  const anew = writes.filter(({ change }) => packsAnew(change));
   if (anew.length === 0) return NO_ROWS;
   return readFields(
     redis,
-    anew.map(({ from }) => from.id),
+    anew.map(({ commit }) => commit.from.id),
     PACKED_ANEW,
   );
 }
 
 const NO_ROWS: ReadonlyMap<number, FieldRow> = new Map();
 
-/** As `commit.lua` takes them. */
-function commitArguments(commit: Commit, stored: FieldRow): Array<string | Buffer | number> {
+/** As `commit.lua` takes it. */
+function addWrite(items: ListItem[], { commit, change }: Write, stored: FieldRow): void {
   const { from, state, facts, replaced, base, changes, stamp } = commit;
   const { companyId, channelId, shipDate, courier } = from.meta;
   const added = replaced === undefined ? facts.length : 0;
-  const { applied, released } = commit.counts ?? { applied: added, released: 0 };
   const deltas = unmappedDeltas(replaced ?? [], facts);
-  const { fields, dropped, loose } = partsOf(historyChange(commit), stored);
-  const parts = base ? [BASE, encodeHot(from.meta, base), ...fields] : fields;
-  const isChanged = stamp || from.state.pair.status !== state.pair.status;
-  return [
+  const { fields, dropped, loose } = partsOf(change, stored);
+  items.push(
     String(from.id),
     `${from.version} ${from.rank} ${from.loose} ${from.updated}`,
     `${from.version + 1} ${from.rank} ${loose} `,
@@ -379,24 +384,25 @@ function commitArguments(commit: Commit, stored: FieldRow): Array<string | Buffe
     String(companyId),
     String(channelId),
     Number(stamp),
-    Number(isChanged),
+    Number(stamp || from.state.pair.status !== state.pair.status),
     from.rank,
     String(Math.floor(from.rank / ROWS_PER_BLOCK)),
     String((from.rank % ROWS_PER_BLOCK) * BYTES_PER_ROW + (stamp ? 4 : 12)),
     shipDay(shipDate) + DAY_SHIFT,
     STATUSES.indexOf(state.pair.status),
-    ...[parts.length / 2, dropped.length, changes.length, deltas.length, applied, released],
+    fields.length / 2 + (base ? 1 : 0),
+    dropped.length,
+    changes.length,
+    deltas.length,
+    commit.counts?.applied ?? added,
+    commit.counts?.released ?? 0,
     encodeHot(from.meta, state),
-    ...parts,
-    ...dropped,
-    ...changes.map(encodeChange),
-    ...deltas.flatMap(({ code, description, events, present, firstMs, lastMs }) => [
-      unmappedName(courier, code),
-      description,
-      events,
-      Number(present),
-      String(firstMs),
-      String(lastMs),
-    ]),
-  ];
+  );
+  if (base) items.push(BASE, encodeHot(from.meta, base));
+  items.push(...fields, ...dropped);
+  for (const one of changes) items.push(encodeChange(one));
+  for (const { code, description, events, present, firstMs, lastMs } of deltas) {
+    const name = unmappedName(courier, code);
+    items.push(name, description, events, Number(present), String(firstMs), String(lastMs));
+  }
 }
