@@ -319,9 +319,18 @@ export async function commitShipments(
     for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
       const part = group.slice(from, from + SHIPMENTS_PER_CALL);
       const items: ListItem[] = [];
-      for (const write of part) addWrite(items, write, stored.get(write.commit.from.id) ?? []);
+      let told = "";
+      for (const write of part) {
+        const text = write.commit.changes.map((change) => `${encodeChange(change)}\n`).join("");
+        addWrite(items, write, stored.get(write.commit.from.id) ?? [], Buffer.byteLength(text));
+        told += text;
+      }
       const keys = [changes, ledger, mappingFloor, unmappedCodes];
-      const reply = await run<number[]>(redis, commitScript, keys, [...head, packList(items)]);
+      const reply = await run<number[]>(redis, commitScript, keys, [
+        ...head,
+        packList(items),
+        told,
+      ]);
       part.forEach(({ at }, position) => {
         outcomes[at] = outcomeOf(reply[position]);
       });
@@ -369,7 +378,12 @@ async function readPackedAnew(
 const NO_ROWS: ReadonlyMap<number, FieldRow> = new Map();
 
 /** As `commit.lua` takes it. */
-function addWrite(items: ListItem[], { commit, change }: Write, stored: FieldRow): void {
+function addWrite(
+  items: ListItem[],
+  { commit, change }: Write,
+  stored: FieldRow,
+  toldBytes: number,
+): void {
   const { from, state, facts, replaced, base, changes, stamp } = commit;
   const { companyId, channelId, shipDate, courier } = from.meta;
   const added = replaced === undefined ? facts.length : 0;
@@ -393,6 +407,7 @@ function addWrite(items: ListItem[], { commit, change }: Write, stored: FieldRow
     fields.length / 2 + (base ? 1 : 0),
     dropped.length,
     changes.length,
+    toldBytes,
     deltas.length,
     commit.counts?.applied ?? added,
     commit.counts?.released ?? 0,
@@ -400,7 +415,6 @@ function addWrite(items: ListItem[], { commit, change }: Write, stored: FieldRow
   );
   if (base) items.push(BASE, encodeHot(from.meta, base));
   items.push(...fields, ...dropped);
-  for (const one of changes) items.push(encodeChange(one));
   for (const { code, description, events, present, firstMs, lastMs } of deltas) {
     const name = unmappedName(courier, code);
     items.push(name, description, events, Number(present), String(firstMs), String(lastMs));

@@ -14,11 +14,12 @@
 --   id, expected head, new head without its end, statusUpdatedAt so far (the end of the head), member of the indices,
 --   company id, channel id, # stamp (1 when the pair changed), # row (1 when its row changes), # rank, block of its row,
 --   where in the block the change begins (statusUpdatedAt when stamped, else the status), # ship date (days since the
---   year 0), # new status (its number), # h = fields to be written, # d = fields that go, # c = changes, # u = codes whose
+--   year 0), # new status (its number), # h = fields to be written, # d = fields that go, # changes, # bytes of them, # u = codes whose
 --   unmapped events became more or fewer, # facts applied, # facts released from the set-aside, new state (packed),
---   h times: field, value, d times: field, c changes (two lines of JSON each),
+--   h times: field, value, d times: field,
 --   u times: `courier:code`, description, # events more or fewer, # 1 when some are left in the shipment,
 --     first and last time seen (milliseconds)
+-- ARGV[9]  the changes of all of them, two lines of JSON each
 --
 -- Texts go on as they came: Redis hashes every byte of a text that a script makes, and writes a number with 17 digits.
 --
@@ -32,7 +33,7 @@
 -- (nothing done for it); an empty list, and nothing done, when the facts were mapped with an older configuration.
 local changes, ledger, floor, codes = unpack(KEYS)
 local tag, now, share = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local reply, applied, released, untold, ids, told = {}, 0, 0, 0, {}, {}
+local reply, applied, released, untold = {}, 0, 0, 0
 local call, pack, format = redis.call, struct.pack, string.format
 
 if (tonumber(call('GET', floor)) or 0) > tonumber(ARGV[4]) then return reply end
@@ -93,18 +94,28 @@ local function unmapped(id, name, description, events, present, first, last)
   end
 end
 
+-- Changes are told as they came, without those of shipments whose version has moved on.
+local ids, parts, from, seen = {}, {}, 1, 0
+local function told()
+  if from == 1 then return ARGV[9] end
+  parts[#parts + 1] = string.sub(ARGV[9], from)
+  return table.concat(parts)
+end
+
 local list, at = cmsgpack.unpack(ARGV[8]), 1
 local count = #list
 while at <= count do
   local id, head, company, channel = list[at], list[at + 2], list[at + 5], list[at + 6]
-  local fields, drops, entries = list[at + 14], list[at + 15], list[at + 16]
+  local fields, drops = list[at + 14], list[at + 15]
   local key = tag .. ':s:' .. id
-  local dropped = at + 21 + 2 * fields
-  local logged = dropped + drops
-  local after = logged + entries
-  local deltas = after + 6 * list[at + 17]
+  local dropped = at + 22 + 2 * fields
+  local after = dropped + drops
+  local deltas = after + 6 * list[at + 18]
+  seen = seen + list[at + 17]
   if call('HGET', key, 'v') ~= list[at + 1] then
     reply[#reply + 1] = -1
+    parts[#parts + 1] = string.sub(ARGV[9], from, seen - list[at + 17])
+    from = seen + 1
   else
     local second, updated = 0, '0'
     if list[at + 7] == 1 then
@@ -116,9 +127,9 @@ while at <= count do
     else
       head = head .. list[at + 3]
     end
-    if fields == 1 then call('HSET', key, 'v', head, 'st', list[at + 20], list[at + 21], list[at + 22])
-    else call('HSET', key, 'v', head, 'st', unpack(list, at + 20, dropped - 1)) end
-    if drops > 0 then call('HDEL', key, unpack(list, dropped, logged - 1)) end
+    if fields == 1 then call('HSET', key, 'v', head, 'st', list[at + 21], list[at + 22], list[at + 23])
+    else call('HSET', key, 'v', head, 'st', unpack(list, at + 21, dropped - 1)) end
+    if drops > 0 then call('HDEL', key, unpack(list, dropped, after - 1)) end
     if list[at + 8] == 1 then
       local status = list[at + 13]
       local row = second > 0 and pack('<I4I4B', second, list[at + 12], status) or string.char(status)
@@ -126,15 +137,13 @@ while at <= count do
       local ranks = ofChannel(changed, channel)
       ranks[#ranks + 1] = pack('<I4', list[at + 9])
     end
-    for entry = logged, after - 1 do
-      ids[#ids + 1], told[#told + 1] = id, list[entry]
-    end
+    for _ = 1, list[at + 16] do ids[#ids + 1] = id end
     for delta = after, deltas - 6, 6 do
       unmapped(id, list[delta], list[delta + 1], list[delta + 2], list[delta + 3] == 1,
         list[delta + 4], list[delta + 5])
     end
-    applied = applied + list[at + 18]
-    released = released + list[at + 19]
+    applied = applied + list[at + 19]
+    released = released + list[at + 20]
     reply[#reply + 1] = second
   end
   at = deltas
@@ -157,7 +166,7 @@ for channel, list in pairs(changed) do
 end
 if #ids > 0 then
   local logged = call('HINCRBY', ledger, 'logged', #ids)
-  call('XADD', changes, '*', 'n', logged, 'k', #ids, 's', table.concat(ids, ' '), 'change', table.concat(told, '\n'))
+  call('XADD', changes, '*', 'n', logged, 'k', #ids, 's', table.concat(ids, ' '), 'change', told())
 end
 if applied ~= 0 then call('HINCRBY', ledger, 'applied', applied) end
 if released ~= 0 then call('HINCRBY', ledger, 'released', released) end
