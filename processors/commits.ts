@@ -10,7 +10,7 @@ import {
 import { HISTORY_LIMIT, makeRoom } from "#core/domain/history-limit.ts";
 import { laneRow } from "#core/domain/lane.ts";
 import { refold } from "#core/domain/refold.ts";
-import { type Change, describeChange } from "#core/redis/change-log.ts";
+import { type Change, type ChangeRows, describeChange } from "#core/redis/change-log.ts";
 import type { Commit, HotShipment } from "#core/redis/shipments.ts";
 
 /** Adds facts to a shipment: one change each, in the order they were folded. */
@@ -95,14 +95,20 @@ function changesOf(
   const lane = laneRow(from.meta, from.state, state, from.version + 1);
   const last = folded.length - 1;
   return folded.map(({ change }, at) =>
-    at === last ? { ...changeOf(from, change), lane, events } : changeOf(from, change),
+    at === last ? changeOf(from, change, { lane, events }) : changeOf(from, change),
   );
 }
 
-function changeOf({ meta }: HotShipment, change: Omit<StateChange, "before" | "after">): Change {
-  const { companyId, channelId } = meta;
-  return { companyId, channelId, ...describeChange(change), lane: null };
+function changeOf(
+  { meta: { companyId, channelId } }: HotShipment,
+  change: Omit<StateChange, "before" | "after">,
+  rows: ChangeRows = NO_ROWS,
+): Change {
+  const { fact, changed, firstOccurrence } = describeChange(change);
+  return { companyId, channelId, fact, changed, firstOccurrence, ...rows };
 }
+
+const NO_ROWS: ChangeRows = { lane: null };
 
 function eventRows(
   from: HotShipment,
@@ -124,6 +130,6 @@ function correction(
   const before = laneRow(meta, from.state, from.state, version + 1);
   const isSame = events.length === 0 && JSON.stringify(lane) === JSON.stringify(before);
   if (fact === null || isSame) return [];
-  const change = changeOf(from, { fact, changed: false, firstOccurrence: false });
-  return [{ ...change, lane, events, isCorrection: true }];
+  const unchanged = { fact, changed: false, firstOccurrence: false };
+  return [{ ...changeOf(from, unchanged, { lane, events }), isCorrection: true }];
 }

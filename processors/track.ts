@@ -248,7 +248,8 @@ function factsOf(
     key: factKey,
     event,
     occurredAtMs: instantOf(event.occurredAt),
-    ...{ receivedAtMs, place },
+    receivedAtMs,
+    place,
     mapping: mapStatus(catalogue, event),
   }));
 }

@@ -75,16 +75,18 @@ export function describeChange({
 }
 
 /** Two lines, the second for analytics, so that the other readers of the log leave it unread. */
-export function encodeChange({ lane, events, ...told }: Change): string {
+export function encodeChange(change: Change): string {
+  const { lane, events } = change;
   const rows = events === undefined ? [lane] : [lane, events.map(rowOfEvent)];
-  return `${JSON.stringify(rowOfTold(told))}\n${JSON.stringify(rows)}`;
+  return `${JSON.stringify(rowOfTold(change))}\n${JSON.stringify(rows)}`;
 }
 
 /** The second line of a change that brings none. */
 const NO_ROWS = "\n[null]";
 
 /** Rows are positional: names would be half of what stands in the log, five times read. */
-function rowOfTold({ companyId, channelId, fact, ...change }: ToldChange): readonly unknown[] {
+function rowOfTold(change: ToldChange): readonly unknown[] {
+  const { companyId, channelId, fact } = change;
   return [
     companyId,
     channelId,

@@ -53,7 +53,7 @@ export function packsAnew(change: HistoryChange): boolean {
 }
 
 /** @param stored values of `PACKED_ANEW`, where it is needed */
-export function partsOf(change: HistoryChange, stored: readonly (Uint8Array | null)[]): Parts {
+export function partsOf(change: HistoryChange, stored: readonly (Buffer | null)[]): Parts {
   const { meta, loose, facts } = change;
   if (facts.length === 0) return { fields: [], dropped: [], loose };
   if (staysLoose(change)) {
@@ -82,7 +82,7 @@ function openFacts(change: HistoryChange): number {
   return change.known - fullParts(change) * PART_FACTS;
 }
 
-function packedParts(change: HistoryChange, stored: readonly (Uint8Array | null)[]) {
+function packedParts(change: HistoryChange, stored: readonly (Buffer | null)[]) {
   const { meta, facts, isReplaced, isUnderWay } = change;
   const room = PART_FACTS - (isReplaced ? 0 : openFacts(change));
   const before = isReplaced ? [] : stored.map((part) => (part ? decodeFactsText(part) : ""));
@@ -99,8 +99,8 @@ function packedParts(change: HistoryChange, stored: readonly (Uint8Array | null)
 }
 
 /** @param fields of the shipment's hash */
-export function historyOf(meta: ShipmentMeta, fields: ReadonlyMap<string, Uint8Array>): Fact[] {
-  const parts: Uint8Array[] = [];
+export function historyOf(meta: ShipmentMeta, fields: ReadonlyMap<string, Buffer>): Fact[] {
+  const parts: Buffer[] = [];
   for (let part = fields.get(`${OPEN_PART}0`); part; part = fields.get(OPEN_PART + parts.length)) {
     parts.push(part);
   }

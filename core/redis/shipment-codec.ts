@@ -37,12 +37,12 @@ function plain(text: string): string {
 }
 
 /** @throws when the bytes are not ours. */
-function unpack(bytes: Uint8Array): string {
+function unpack(bytes: Buffer): string {
   switch (bytes[0]) {
     case PACKED:
       return inflate(bytes, 1);
     case PLAIN:
-      return Buffer.from(bytes.buffer, bytes.byteOffset + 1, bytes.length - 1).toString("utf8");
+      return bytes.toString("utf8", 1);
     default:
       throw new Error("a shipment is stored in a layout of another version");
   }
@@ -72,9 +72,9 @@ export function isUnderWay({ mapped }: ShipmentState): boolean {
   return mapped !== null && !mapped.by.terminal;
 }
 
-export function decodeHot(bytes: Uint8Array): { meta: ShipmentMeta; state: ShipmentState } {
-  const [meta, state] = JSON.parse(unpack(bytes));
-  return { meta: metaOf(meta), state: stateOf(state) };
+export function decodeHot(bytes: Buffer): { meta: ShipmentMeta; state: ShipmentState } {
+  const rows = JSON.parse(unpack(bytes));
+  return { meta: metaOf(rows[0]), state: stateOf(rows[1]) };
 }
 
 function metaRow(meta: ShipmentMeta): Row {
@@ -166,18 +166,18 @@ function pointRow(point: PickupPoint): Row {
 
 /** Taken place by place: patterns of lists cost twice as much, and every event needs a state. */
 // biome-ignore lint/suspicious/noExplicitAny: positional, see stateRow
-function stateOf([pair, packedKeys, pairs, orders, rows, rest]: any): ShipmentState {
-  const keys: string[] =
-    typeof packedKeys === "string" ? (packedKeys.match(KEYS_FORM) ?? []) : packedKeys;
-  const by: FactOrder[] = orders.map((order: Row) => orderOf(keys, order));
-  const [last, mapped, estimate, proof, point, actionUrl, parcels] = rows;
+function stateOf(row: any): ShipmentState {
+  const keys = keysOf(row[1]);
+  const by: FactOrder[] = row[3].map((order: Row) => orderOf(keys, order));
+  const [last, mapped, estimate, proof, point, actionUrl, parcels] = row[4];
+  const rest = row[5];
   return {
-    pair: pairOf(pair),
+    pair: pairOf(row[0]),
     last: said(by, last, () => ({ place: last[1] })),
     mapped: said(by, mapped, () => pairOf(mapped, 1)),
     keys,
     dropped: rest[7] ?? 0,
-    pairs,
+    pairs: row[2],
     estimate: said(by, estimate, () => ({ date: estimate[1], from: estimate[2], to: estimate[3] })),
     proof: said(by, proof, () => ({ deliveredTo: proof[1], signedBy: proof[2], podUrl: proof[3] })),
     pickupPoint: said(by, point, () => pointOf(point)),
@@ -200,9 +200,13 @@ function said<T>(orders: readonly FactOrder[], row: readonly number[] | 0, value
 
 // biome-ignore lint/suspicious/noExplicitAny: positional, see createOrders
 function orderOf(keys: readonly string[], row: any): FactOrder {
-  const key: string = typeof row[0] === "number" ? (keys[row[0]] ?? "") : row[0];
-  const [, occurredAtMs, receivedAtMs] = row;
-  return { occurredAtMs, terminal: row[4] === 1, receivedAtMs, place: row[3] ?? 0, key };
+  return {
+    occurredAtMs: row[1],
+    terminal: row[4] === 1,
+    receivedAtMs: row[2],
+    place: row[3] ?? 0,
+    key: typeof row[0] === "number" ? (keys[row[0]] ?? "") : row[0],
+  };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: positional, see pointRow
@@ -222,7 +226,15 @@ function parcelsOf(
   );
 }
 
-const KEYS_FORM = new RegExp(`.{${KEY_LENGTH}}`, "g");
+/** @param packed one text where all are of the usual length */
+function keysOf(packed: string | string[]): string[] {
+  if (typeof packed !== "string") return packed;
+  const keys: string[] = [];
+  for (let at = 0; at < packed.length; at += KEY_LENGTH) {
+    keys.push(packed.slice(at, at + KEY_LENGTH));
+  }
+  return keys;
+}
 
 function pairRow({ status, detail }: StatusPair): Row {
   return [STATUSES.indexOf(status), detail];
@@ -254,11 +266,11 @@ export function encodeFacts(text: string, underWay = false): string | Buffer {
   return underWay && text.length <= PLAIN_LENGTH ? plain(text) : pack(text);
 }
 
-export function decodeFactsText(bytes: Uint8Array): string {
+export function decodeFactsText(bytes: Buffer): string {
   return unpack(bytes);
 }
 
-export function decodeFacts(meta: ShipmentMeta, bytes: Uint8Array): Fact[] {
+export function decodeFacts(meta: ShipmentMeta, bytes: Buffer): Fact[] {
   return JSON.parse(`[${unpack(bytes)}]`).map((row: unknown) => factOf(meta, row));
 }
 
@@ -332,7 +344,7 @@ export function encodeRecord(record: Omit<ShipmentRecord, "id">, meta: ShipmentM
   return pack(JSON.stringify([Object.fromEntries(members), absent]));
 }
 
-export function decodeRecord(bytes: Uint8Array, meta: ShipmentMeta): Omit<ShipmentRecord, "id"> {
+export function decodeRecord(bytes: Buffer, meta: ShipmentMeta): Omit<ShipmentRecord, "id"> {
   const [members, absent] = JSON.parse(unpack(bytes));
   const record = { ...toldByMeta(meta), ...members };
   for (const name of absent) delete record[name];

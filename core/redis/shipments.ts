@@ -146,11 +146,13 @@ export interface Head {
 }
 
 function headOf(bytes: Buffer): Head {
-  const [version = 0, rank = 0, loose = 0, updated = 0] = bytes
-    .toString("latin1")
-    .split(" ")
-    .map(Number);
-  return { version, rank, loose, updated };
+  const numbers = bytes.toString("latin1").split(" ");
+  return {
+    version: Number(numbers[0]),
+    rank: Number(numbers[1]),
+    loose: Number(numbers[2]),
+    updated: Number(numbers[3]),
+  };
 }
 
 /** State and meta of every shipment that exists, one call a partition (and 100 shipments). */
@@ -160,7 +162,7 @@ export async function readHotShipments(
 ): Promise<Map<number, HotShipment>> {
   const found = new Map<number, HotShipment>();
   for (const [id, [head, hot]] of await readFields(redis, ids, ["v", "st"])) {
-    if (head && hot) found.set(id, { id, ...headOf(head), ...decodeHot(hot), base: null });
+    if (head && hot) found.set(id, hotShipment(id, head, hot));
   }
   const long = [...found.values()].filter(({ state }) => state.dropped > 0);
   if (long.length === 0) return found;
@@ -174,6 +176,12 @@ export async function readHotShipments(
     if (packed) found.set(shipment.id, { ...shipment, base: decodeHot(packed).state });
   }
   return found;
+}
+
+function hotShipment(id: number, head: Buffer, hot: Buffer): HotShipment {
+  const { version, rank, loose, updated } = headOf(head);
+  const { meta, state } = decodeHot(hot);
+  return { id, version, rank, loose, updated, state, meta, base: null };
 }
 
 /** A whole shipment as the API and the webhooks show it. */

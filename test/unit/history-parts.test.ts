@@ -35,7 +35,7 @@ const step = fc.record({
 test("a history is read as it was written, commit by commit", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const fields = new Map<string, Uint8Array>();
+      const fields = new Map<string, Buffer>();
       let history: readonly Fact[] = [];
       let loose = 0;
       let number = 0;
