@@ -1,18 +1,18 @@
 /** Backpressure of the change log: whoever reads it late, ClickHouse above all, makes ingest wait and loses nothing. */
 import type { Redis } from "./client.ts";
-import { readLength } from "./streams.ts";
+import { readWaiting } from "./streams.ts";
 
 /** The log is looked at this often and not with every message: it cannot grow by much in between. */
 const LOOK_EVERY_MS = 500;
 
-/** @returns whether the change log holds `highWater` changes or more, as of half a second ago at most */
+/** @returns whether `highWater` changes or more wait in the change log, as of half a second ago at most */
 export function watchChangeLog(redis: Redis, highWater: number): () => Promise<boolean> {
   let isFull = false;
   let lookAtMs = 0;
   return async () => {
     if (performance.now() < lookAtMs) return isFull;
     lookAtMs = performance.now() + LOOK_EVERY_MS;
-    isFull = (await readLength(redis, "change")) >= highWater;
+    isFull = (await readWaiting(redis, "change")) >= highWater;
     return isFull;
   };
 }

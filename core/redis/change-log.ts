@@ -1,7 +1,7 @@
 /**
  * The change log: what happened to shipments, read by webhooks, benchmarks and whoever comes next. An entry holds the
- * changes of one commit call, or one creation: `s` ids of the shipments, `change` two lines for each, `k` how many, `n` how
- * many the log has had so far.
+ * changes of one commit call or the creations of one call: `s` ids of the shipments, `change` two lines for each, or
+ * `created` one.
  */
 import type { EventRow } from "#core/domain/event-row.ts";
 import type { StateChange } from "#core/domain/fold.ts";
@@ -171,7 +171,10 @@ function eventOfRow(row: any): EventRow {
 /** A change by itself, as a handler is given it and a dead letter keeps it. */
 export function splitChanges(fields: Fields): readonly Fields[] {
   const { s = "", created, change } = fields;
-  if (created !== undefined) return [{ s, created }];
+  if (created !== undefined) {
+    const metas = created.split("\n");
+    return s.split(" ").map((id, at) => ({ s: id, created: metas[at] ?? "" }));
+  }
   if (change === undefined) return [fields];
   const changes: Fields[] = [];
   let from = 0;

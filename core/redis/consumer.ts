@@ -18,7 +18,7 @@ import type { Log } from "#core/log.ts";
 import { deadLetters } from "#core/metrics.ts";
 import { isStoreAway, type Redis, run, script } from "./client.ts";
 import { type Entry, type LogEntry, logEntry } from "./log-entry.ts";
-import { type Failure, postpone, readDueRetries, settleRetry } from "./retries.ts";
+import { acknowledge, type Failure, isLastTry, readDueRetries, settleRetries } from "./retries.ts";
 import dropSource from "./scripts/drop-consumer.lua" with { type: "text" };
 import {
   ensureGroups,
@@ -45,7 +45,8 @@ export interface ConsumerOptions {
   readonly source: LogName;
   readonly group: GroupName;
   readonly handler: Handler;
-  /** Events or changes read per partition at once, about: what stands in one entry is not cut. */
+  /** Events or changes read per partition at once, about: what stands in one entry is not cut. The handler is given those of
+   * 16 partitions at most. */
   readonly batch: number;
   /** Waits this long after a read that left nothing behind, so that the next batch is larger; default 0. */
   readonly lingerMs?: number;
@@ -62,9 +63,12 @@ const IDLE_WAIT_MS = 15;
 const TROUBLE_WAIT_MS = 500;
 const SIGN_OF_LIFE_MS = 3_000;
 const HOUSEKEEPING_MS = 1_000;
-/** Entries read per partition at once: few until it is known what stands in one. */
+/** A process whose batch takes longer than this gives no more sign of life: others may do better. */
+const STUCK_MS = 60_000;
+/** Entries read of a partition at once: few until it is known what stands in one, never more than the last. */
 const ENTRIES_AT_FIRST = 4;
 const ENTRIES_AT_MOST = 100;
+const GROWTH = 4;
 
 export function startConsumer(options: ConsumerOptions): Consumer {
   const {
@@ -84,18 +88,20 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   let hasLoose = false;
   /** The batch that follows the one in hand. */
   let ahead: Promise<LogEntry[]> | null = null;
-  /** Per partition. */
-  let entriesAtOnce = Math.min(ENTRIES_AT_FIRST, batch);
+  /** By log key, after what stood in its entries last. */
+  const entriesAtOnce = new Map<string, number>();
   /** A partition gave as many as it was asked for: it may have more. */
   let hasMore = false;
   let stopping = false;
-  let housekeepingAt = 0;
+  let housekeepingAtMs = 0;
+  let begunAtMs = performance.now();
 
   async function loop(): Promise<void> {
     while (!stopping) {
       try {
         if (hasLoose) await processLoose();
         await keepHouse();
+        begunAtMs = performance.now();
         const entries = await next();
         if (entries.length === 0) await Bun.sleep(idleMs);
         else await process(entries);
@@ -114,6 +120,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     await finish().catch((error: Error) => {
       log.warn({ group, reason: error.message }, "a batch is left to others");
     });
+    clearInterval(beating);
     await redis.del(alive(name)).catch(() => {});
   }
 
@@ -134,20 +141,28 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   }
 
   async function read(): Promise<LogEntry[]> {
+    hasMore = false;
     const replies = await Promise.all(keys.map((key) => readFrom(key, ">")));
-    hasMore = replies.some(({ length }) => length >= entriesAtOnce);
-    const entries = replies.flat();
-    const most = entries.reduce((largest, { items }) => Math.max(largest, items.length), 0);
-    if (most > 0) {
-      const wanted = Math.ceil(batch / most);
-      entriesAtOnce = Math.min(wanted, ENTRIES_AT_MOST, ENTRIES_AT_FIRST * entriesAtOnce);
-    }
-    return entries;
+    return replies.flat();
   }
 
   async function readFrom(key: string, id: string): Promise<LogEntry[]> {
-    const reply = await redis.xReadGroup(group, name, { key, id }, { COUNT: entriesAtOnce });
-    return ((reply as StreamReply) ?? []).flatMap(({ messages }) => messages.map(entryOf(key)));
+    const count = entriesAtOnce.get(key) ?? Math.min(ENTRIES_AT_FIRST, batch);
+    const reply = await redis.xReadGroup(group, name, { key, id }, { COUNT: count });
+    const entries = ((reply as StreamReply) ?? []).flatMap(({ messages }) =>
+      messages.map(entryOf(key)),
+    );
+    if (entries.length >= count) hasMore = true;
+    if (entries.length > 0) entriesAtOnce.set(key, nextCount(entries, count));
+    return entries;
+  }
+
+  /** As many entries as hold a batch, when they are like these; more than now only where all that were asked for came. */
+  function nextCount(entries: readonly LogEntry[], count: number): number {
+    const items = entries.reduce((sum, one) => sum + one.items.length, 0);
+    const wanted = Math.ceil((batch * entries.length) / items);
+    const most = entries.length < count ? count : GROWTH * count;
+    return Math.min(wanted, most, ENTRIES_AT_MOST);
   }
 
   function entryOf(key: string) {
@@ -166,9 +181,26 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   }
 
   async function process(entries: readonly LogEntry[]): Promise<void> {
-    if (entries.length === 0) return;
-    const failures = await handleInSteps(entries.flatMap(({ items }) => items));
-    await acknowledge(entries, failures);
+    for (const part of parts(entries)) {
+      begunAtMs = performance.now();
+      const failures = await handleInSteps(part.flatMap(({ items }) => items));
+      await acknowledgeAll(part, failures);
+    }
+  }
+
+  /** What the handler is given together; an entry that holds more goes alone. */
+  function parts(entries: readonly LogEntry[]): LogEntry[][] {
+    const all: LogEntry[][] = [];
+    let [part, items]: [LogEntry[], number] = [[], 0];
+    for (const entry of entries) {
+      if (part.length > 0 && items + entry.items.length > batch * keys.length) {
+        all.push(part);
+        [part, items] = [[], 0];
+      }
+      part.push(entry);
+      items += entry.items.length;
+    }
+    return part.length === 0 ? all : [...all, part];
   }
 
   /** A handler that throws is tried entry by entry, so that one poisonous entry does not hold up the others. */
@@ -194,7 +226,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
         if (stopping) throw error;
         log.warn({ group, reason: (error as Error).message }, "batch waits for its store");
         await Bun.sleep(TROUBLE_WAIT_MS);
-        await giveSignOfLife().catch(() => {});
+        begunAtMs = performance.now();
       }
     }
   }
@@ -203,50 +235,46 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     return error instanceof Unavailable || isStoreAway(error) || !redis.isReady;
   }
 
-  async function acknowledge(
+  async function acknowledgeAll(
     entries: readonly LogEntry[],
     failures: readonly Failure[],
   ): Promise<void> {
-    for (const { entry, reason } of failures) {
-      log.warn({ group, entry: entry.id, tries: 1, reason }, "entry failed and is tried again");
-    }
+    for (const { entry, reason } of failures) tellAgain(entry, 1, reason);
     const failed = Map.groupBy(failures, ({ entry }) => entry.key);
     await Promise.all(
-      [...Map.groupBy(entries, ({ key }) => key)].map(([key, own]) => {
-        const ids = own.map(({ id }) => id);
-        const ownFailures = failed.get(key);
-        return ownFailures
-          ? postpone(redis, group, key, ids, ownFailures)
-          : redis.xAck(key, group, ids);
-      }),
+      [...Map.groupBy(entries, ({ key }) => key)].map(([key, own]) =>
+        acknowledge(redis, group, key, own, failed.get(key)),
+      ),
     );
   }
 
+  function tellAgain({ id }: Entry, tries: number, reason: string): void {
+    log.warn({ group, entry: id, tries, reason }, "entry failed and is tried again");
+  }
+
   async function keepHouse(): Promise<void> {
-    if (Date.now() < housekeepingAt) return;
-    housekeepingAt = Date.now() + HOUSEKEEPING_MS;
-    await giveSignOfLife();
+    if (performance.now() < housekeepingAtMs) return;
+    housekeepingAtMs = performance.now() + HOUSEKEEPING_MS;
     await tryAgain();
-    await process((await Promise.all(keys.map(takeOver))).flat());
-    await Promise.all(keys.map((key) => trimLog(redis, key)));
+    await takeOver();
+    await Promise.all(keys.map((key) => trimLog(redis, source, key)));
   }
 
   /** Two processes may take one at the same time; handlers bear repetition, and it is settled once. */
   async function tryAgain(): Promise<void> {
     const due = await readDueRetries(redis, keys, group, batch);
     if (due.length === 0) return;
+    begunAtMs = performance.now();
     const failures = await handleInSteps(due);
-    const reasons = new Map(failures.map(({ entry, reason }) => [entry, reason]));
-    for (const retry of due) {
-      const reason = reasons.get(retry) ?? null;
-      const settled = await settleRetry(redis, group, retry, reason);
-      if (settled === "waiting") {
-        const about = { group, entry: retry.id, tries: retry.tries + 1, reason };
-        log.warn(about, "entry failed and is tried again");
-      }
-      if (settled !== "parked") continue;
-      deadLetters.inc({ group });
-      log.error({ group, entry: retry.id, reason }, "entry parked as dead letter");
+    const reasons = new Map(failures.map(({ entry, reason }) => [placeOf(entry), reason]));
+    const tried = due.map((retry) => ({ retry, reason: reasons.get(placeOf(retry)) ?? null }));
+    for (const one of await settleRetries(redis, group, tried)) {
+      const { retry, reason } = one;
+      if (reason === null) continue;
+      if (isLastTry(one)) {
+        deadLetters.inc({ group });
+        log.error({ group, entry: retry.id, reason }, "entry parked as dead letter");
+      } else tellAgain(retry, retry.tries + 1, reason);
     }
   }
 
@@ -254,26 +282,35 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     await redis.set(alive(name), "1", { PX: SIGN_OF_LIFE_MS });
   }
 
-  /** Entries held by consumers whose sign of life has expired. Their names go once they hold nothing. */
-  async function takeOver(key: string): Promise<LogEntry[]> {
-    const consumers = await redis.xInfoConsumers(key, group);
-    const taken: LogEntry[] = [];
-    for (const consumer of consumers) {
-      const other = String(consumer.name);
-      if (other === name || (await redis.exists(alive(other))) === 1) continue;
-      if (consumer.pending === 0) {
-        await run(redis, dropScript, [key], [group, other]);
-        continue;
+  /** Does what consumers hold whose sign of life has expired. Their names go once they hold nothing. */
+  async function takeOver(): Promise<void> {
+    const dead = (await Promise.all(keys.map(deadConsumersOf))).flat();
+    for (const { key, consumer } of dead) {
+      for (;;) {
+        const range = [key, group, "-", "+", ENTRIES_AT_MOST] as const;
+        const held = await redis.xPendingRange(...range, { consumer });
+        if (held.length === 0) break;
+        const ids = held.map(({ id }) => String(id));
+        const claimed = await redis.xClaim(key, group, name, 0, ids);
+        await process(claimed.flatMap((message) => (message ? [entryOf(key)(message)] : [])));
       }
-      const held = await redis.xPendingRange(key, group, "-", "+", entriesAtOnce, {
-        consumer: other,
-      });
-      const ids = held.map(({ id }) => String(id));
-      const claimed = ids.length === 0 ? [] : await redis.xClaim(key, group, name, 0, ids);
-      taken.push(...claimed.flatMap((message) => (message ? [entryOf(key)(message)] : [])));
+      await run(redis, dropScript, [key], [group, consumer]);
     }
-    return taken;
   }
+
+  async function deadConsumersOf(key: string) {
+    const dead: { key: string; consumer: string }[] = [];
+    for (const one of await redis.xInfoConsumers(key, group)) {
+      const consumer = String(one.name);
+      if (consumer === name || (await redis.exists(alive(consumer))) === 1) continue;
+      dead.push({ key, consumer });
+    }
+    return dead;
+  }
+
+  const beating = setInterval(() => {
+    if (performance.now() < begunAtMs + STUCK_MS) giveSignOfLife().catch(() => {});
+  }, HOUSEKEEPING_MS);
 
   const running = giveSignOfLife()
     .catch(() => {})
@@ -284,6 +321,10 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       await running;
     },
   };
+}
+
+function placeOf({ key, id }: Entry): string {
+  return `${key} ${id}`;
 }
 
 interface StreamMessage {

@@ -10,6 +10,7 @@ import {
   EVENT_LOGS,
   redrivenKey,
   retriesKey,
+  retryAgesKey,
 } from "./keys.ts";
 import { compareIds } from "./log-entry.ts";
 import redriveSource from "./scripts/redrive.lua" with { type: "text" };
@@ -99,6 +100,7 @@ export async function redriveDeadLetter(
   if (!place) return "not_found";
   const { key, streamId } = place;
   const keys = [deadLetterKey(key), redrivenKey(key)];
-  const args = [streamId, retriesKey(key, ""), String(nowMs), String(nowMs - REMEMBERED_MS)];
+  const times = [nowMs, nowMs - REMEMBERED_MS].map(String);
+  const args = [streamId, retriesKey(key, ""), ...times, retryAgesKey(key, "")];
   return (await run<number>(redis, redriveScript, keys, args)) === 0 ? "not_found" : "redriven";
 }

@@ -1,10 +1,10 @@
 /**
  * The event log: courier events that were answered ACCEPTED, until track has applied them. An entry holds what one call of
- * `claim.lua` accepted, a line for each event: `e` the lines, `k` how many, `n` how many the log has had so far.
+ * `claim.lua` accepted, a line for each event (`e`).
  */
 import type { CourierEvent } from "#core/domain/event.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
-import { eventKeys, PARTITIONS } from "./keys.ts";
+import { eventKeys, logCountsKey, PARTITIONS, retriesKey } from "./keys.ts";
 import type { Fields } from "./log-entry.ts";
 import claimSource from "./scripts/claim.lua" with { type: "text" };
 import rememberSource from "./scripts/remember.lua" with { type: "text" };
@@ -62,7 +62,7 @@ const OUTCOMES: readonly ClaimOutcome[] = ["known", "claimed", "not_known"];
 
 export interface ClaimTerms {
   readonly layout: SeenLayout;
-  /** Events of the whole log. */
+  /** Events that may wait in the whole log. */
   readonly highWater: number;
   readonly courier: string;
   readonly nowMs: number;
@@ -108,11 +108,11 @@ async function callClaim(
 ): Promise<ClaimOutcome[]> {
   const outcomes: ClaimOutcome[] = new Array(claims.length);
   const places = Map.groupBy(claims.keys(), (at) => claims[at]?.seen.partition ?? 0);
-  const marks = [perLog, CLAIMS_PER_CALL, SEEN_TTL_SECONDS].map(String);
-  const head = [...marks, courier, String(hour)];
+  const head = [String(perLog), String(SEEN_TTL_SECONDS), courier, String(hour)];
   await perPartition(places, async (partition, group) => {
     const { log, ledger, counts, countedHours, seenPrefix } = eventKeys(partition);
-    const keys = [log, ledger, counts(hour), countedHours];
+    const keys = [log, ledger, counts(hour), countedHours, logCountsKey(log)];
+    keys.push(retriesKey(log, "track"));
     const prefixes = layout.generations.map(({ number }) => seenPrefix(number));
     for (let from = 0; from < group.length; from += CLAIMS_PER_CALL) {
       const part = group.slice(from, from + CLAIMS_PER_CALL);

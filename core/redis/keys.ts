@@ -36,9 +36,19 @@ export function deadLetterKey(logKey: string): string {
   return `${logKey}:dead`;
 }
 
-/** Sorted set: what failed in a group and waits for its next try, by the time of its entry. */
+/** Hash: how many events or changes a log has had (`logged`), and by group how many of them are done. */
+export function logCountsKey(logKey: string): string {
+  return `${logKey}:counts`;
+}
+
+/** Sorted set: what failed in a group and waits for its next try, by when it is due. */
 export function retriesKey(logKey: string, group: string): string {
   return `${logKey}:retries:${group}`;
+}
+
+/** Sorted set: the same by the time of its entry. */
+export function retryAgesKey(logKey: string, group: string): string {
+  return `${logKey}:ages:${group}`;
 }
 
 /** Sorted set: dead letters that were driven again, by time (service clock, milliseconds). */

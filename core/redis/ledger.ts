@@ -25,7 +25,7 @@ import {
   PARTITIONS,
   webhookKeys,
 } from "./keys.ts";
-import { readLags, readLength } from "./streams.ts";
+import { readLags, readWaiting } from "./streams.ts";
 
 const OUTCOMES = ["received", "accepted", "duplicate", "unknown", "invalid"] as const;
 type Outcomes = Readonly<Record<(typeof OUTCOMES)[number], number>>;
@@ -112,7 +112,7 @@ function readCouriers(hashes: ReadonlyArray<Readonly<Record<string, string>>>): 
 
 export async function readBooks(redis: Redis, configuration: Configuration): Promise<Books> {
   // What is under way is read before and the counters after it: what moves in between is seen twice rather than missed.
-  const waiting = await readWaiting(redis);
+  const waiting = await readUnapplied(redis);
   const pending = await readPending(redis, configuration);
   const ledger = await readLedger(redis);
   const { received, accepted, duplicate, unknown, invalid } = ledger;
@@ -128,7 +128,7 @@ export async function readBooks(redis: Redis, configuration: Configuration): Pro
   };
 }
 
-async function readWaiting(redis: Redis): Promise<number> {
+async function readUnapplied(redis: Redis): Promise<number> {
   const [lags, dead] = await Promise.all([
     readLags(redis),
     Promise.all(EVENT_LOGS.map((key) => redis.xLen(deadLetterKey(key)))),
@@ -151,7 +151,7 @@ async function readPending(redis: Redis, configuration: Configuration): Promise<
 }
 
 export interface QueueDepths {
-  /** Events and changes that the logs hold. */
+  /** Events and changes that wait in the logs. */
   readonly eventLog: number;
   readonly changeLog: number;
   readonly deadLetters: number;
@@ -161,8 +161,8 @@ export async function readQueueDepths(redis: Redis): Promise<QueueDepths> {
   const lengths = async (keys: readonly string[]) =>
     (await Promise.all(keys.map((key) => redis.xLen(key)))).reduce((sum, n) => sum + n, 0);
   const [eventLog, changeLog, deadLetters] = await Promise.all([
-    readLength(redis, "event"),
-    readLength(redis, "change"),
+    readWaiting(redis, "event"),
+    readWaiting(redis, "change"),
     lengths([...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS].map(deadLetterKey)),
   ]);
   return { eventLog, changeLog, deadLetters };

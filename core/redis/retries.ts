@@ -1,20 +1,25 @@
 /**
- * What failed in a group by its own fault: its entry is acknowledged in the same step, and it is tried again by whichever
- * process of the group comes first. Dead letters that are driven again wait here too, for a single try.
+ * Acknowledging, and what failed in a group by its own fault: its entry is acknowledged all the same, in one step, and it is
+ * tried again by whichever process of the group comes first. Dead letters that are driven again wait here too, for a single
+ * try.
  */
 import { type Redis, run, script } from "./client.ts";
-import { deadLetterKey, retriesKey } from "./keys.ts";
-import type { Entry } from "./log-entry.ts";
-import postponeSource from "./scripts/postpone.lua" with { type: "text" };
+import { deadLetterKey, logCountsKey, retriesKey, retryAgesKey } from "./keys.ts";
+import type { Entry, LogEntry } from "./log-entry.ts";
+import acknowledgeSource from "./scripts/acknowledge.lua" with { type: "text" };
+import dueSource from "./scripts/due-retries.lua" with { type: "text" };
 import settleSource from "./scripts/settle-retry.lua" with { type: "text" };
 
-const postponeScript = script(postponeSource);
+const acknowledgeScript = script(acknowledgeSource);
+const dueScript = script(dueSource);
 const settleScript = script(settleSource);
 
 export const MAX_TRIES = 5;
 const FIRST_RETRY_MS = 1_000;
 /** Characters of a failure that its dead letter tells. */
 const REASON_LENGTH = 1_000;
+/** Entries, and tries, one script call takes. */
+const PER_CALL = 100;
 
 /** An entry that failed by its own fault; entries not named are done. */
 export interface Failure {
@@ -26,29 +31,46 @@ export interface Failure {
 export interface Retry extends Entry {
   /** So far. */
   readonly tries: number;
-  readonly dueMs: number;
   /** As it is stored. */
   readonly text: string;
 }
 
-/** Acknowledges entries of one log and keeps what failed of them, in one step. */
-export async function postpone(
+/** Acknowledges entries of one log, and keeps what failed of them: one script call for 100 entries. */
+export async function acknowledge(
   redis: Redis,
   group: string,
   key: string,
-  ids: readonly string[],
-  failures: readonly Failure[],
+  entries: readonly LogEntry[],
+  failures: readonly Failure[] = [],
 ): Promise<void> {
-  const dueMs = Date.now() + FIRST_RETRY_MS;
-  const kept = failures.flatMap(({ entry: { id, fields } }) => [
-    id.replace(/\..*/, ""),
-    JSON.stringify({ id, entry: JSON.stringify(fields), tries: 1, dueMs }),
-  ]);
-  const keys = [key, retriesKey(key, group)];
-  await run(redis, postponeScript, keys, [group, String(ids.length), ...ids, ...kept]);
+  const keys = [key, logCountsKey(key), retriesKey(key, group), retryAgesKey(key, group)];
+  const failed = Map.groupBy(failures, ({ entry }) => logEntryId(entry));
+  for (let from = 0; from < entries.length; from += PER_CALL) {
+    const part = entries.slice(from, from + PER_CALL);
+    const kept = part.flatMap(({ id: logId }) =>
+      (failed.get(logId) ?? []).flatMap(({ entry: { id, fields } }) => [
+        logId,
+        retryText(id, fields, 1),
+      ]),
+    );
+    await run(redis, acknowledgeScript, keys, [
+      ...[group, String(FIRST_RETRY_MS), String(part.length)],
+      ...part.flatMap(({ id, items }) => [id, String(items.length)]),
+      ...kept,
+    ]);
+  }
 }
 
-/** Those that are due among the oldest of every log. */
+/** Of the entry in the log that it stands in. */
+function logEntryId({ id }: Entry): string {
+  return id.replace(/\..*/, "");
+}
+
+function retryText(id: string, fields: Entry["fields"], tries: number): string {
+  return JSON.stringify({ id, entry: JSON.stringify(fields), tries });
+}
+
+/** @param limit of each log */
 export async function readDueRetries(
   redis: Redis,
   logKeys: readonly string[],
@@ -56,41 +78,58 @@ export async function readDueRetries(
   limit: number,
 ): Promise<Retry[]> {
   const lists = await Promise.all(
-    logKeys.map((key) => redis.zRange(retriesKey(key, group), 0, limit - 1)),
+    logKeys.map((key) =>
+      run<string[]>(redis, dueScript, [retriesKey(key, group)], [String(limit)]),
+    ),
   );
-  const nowMs = Date.now();
   return lists.flatMap((texts, at) =>
-    texts.flatMap((text) => {
-      const { id, entry, tries = MAX_TRIES - 1, dueMs = 0 } = JSON.parse(text);
-      const key = logKeys[at] ?? "";
-      return dueMs > nowMs ? [] : [{ key, id, fields: JSON.parse(entry), tries, dueMs, text }];
+    texts.map((text) => {
+      const { id, entry, tries = MAX_TRIES - 1 } = JSON.parse(text);
+      return { key: logKeys[at] ?? "", id, fields: JSON.parse(entry), tries, text };
     }),
   );
 }
 
+/** What came of a try: null = done, else why it failed. */
+export interface Tried {
+  readonly retry: Retry;
+  readonly reason: string | null;
+}
+
 /**
- * Done (`reason` null), or failed once more: it waits twice as long each time, and the fifth failure parks it.
- * @returns false when another process has settled it before
+ * What failed once more waits twice as long each time, and the fifth failure parks it. One script call for 100 tries of a log.
+ * @returns those that were settled by this call and not by another process before
  */
-export async function settleRetry(
+export async function settleRetries(
   redis: Redis,
   group: string,
-  retry: Retry,
-  reason: string | null,
-): Promise<"done" | "waiting" | "parked" | "settled_before"> {
-  const { key, id, fields, text } = retry;
+  tried: readonly Tried[],
+): Promise<Tried[]> {
+  const settled: Tried[] = [];
+  const groups = Map.groupBy(tried, ({ retry }) => retry.key);
+  await Promise.all(
+    [...groups].map(async ([key, own]) => {
+      const keys = [retriesKey(key, group), retryAgesKey(key, group), deadLetterKey(key)];
+      for (let from = 0; from < own.length; from += PER_CALL) {
+        const part = own.slice(from, from + PER_CALL);
+        const args = [key, group, ...part.flatMap(settleArguments)];
+        const reply = await run<number[]>(redis, settleScript, keys, args);
+        settled.push(...part.filter((_, at) => reply[at] === 1));
+      }
+    }),
+  );
+  return settled;
+}
+
+export function isLastTry({ retry }: Tried): boolean {
+  return retry.tries + 1 >= MAX_TRIES;
+}
+
+function settleArguments(one: Tried): string[] {
+  const { retry, reason } = one;
+  const { id, fields, text } = retry;
+  if (reason === null) return [text, "", "0", ""];
+  if (isLastTry(one)) return [text, "", "0", reason.slice(0, REASON_LENGTH) || "failed"];
   const tries = retry.tries + 1;
-  const isLast = reason !== null && tries >= MAX_TRIES;
-  const dueMs = Date.now() + FIRST_RETRY_MS * 2 ** (tries - 1);
-  const next =
-    reason === null || isLast
-      ? ""
-      : JSON.stringify({ id, entry: JSON.stringify(fields), tries, dueMs });
-  const told = isLast ? reason.slice(0, REASON_LENGTH) || "failed" : "";
-  const keys = [retriesKey(key, group), deadLetterKey(key)];
-  if ((await run<number>(redis, settleScript, keys, [text, next, key, group, told])) === 0) {
-    return "settled_before";
-  }
-  if (reason === null) return "done";
-  return isLast ? "parked" : "waiting";
+  return [text, retryText(id, fields, tries), String(FIRST_RETRY_MS * 2 ** (tries - 1)), ""];
 }

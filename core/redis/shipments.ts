@@ -22,6 +22,7 @@ import {
   companyTag,
   type ExactField,
   indexMember,
+  logCountsKey,
   PARTITIONS,
   shipmentPartition,
   unmappedName,
@@ -40,6 +41,8 @@ const readHashesScript = script(readHashesSource);
 
 /** Shipments one script call reads or writes: keeps a call under some 5 ms of Redis. */
 export const SHIPMENTS_PER_CALL = 100;
+/** Changes one commit call writes, and its entry of the change log holds; those of one shipment stay together. */
+const CHANGES_PER_CALL = 100;
 /**
  * Shipments of a company that may share one second of statusUpdatedAt: one less than the largest page, so that the
  * reconciliation procedure of document 1 always finds a later second on a full page.
@@ -78,7 +81,7 @@ export async function createShipments(
     const reply = await run<number[]>(
       redis,
       createScript,
-      [keys.shipmentIds, keys.changes, keys.ledger],
+      [keys.shipmentIds, keys.changes, logCountsKey(keys.changes)],
       [
         companyTag(partition),
         ...[partition, PARTITIONS, ROWS_PER_BLOCK, DAY_SHIFT].map(String),
@@ -324,8 +327,7 @@ export async function commitShipments(
     const second = Math.floor(nowMs / 1000);
     const numbers = [second, SHARED_SECOND_LIMIT, mappedWith, UNMAPPED_CODES_LIMIT].map(String);
     const head = [companyTag(partition), ...numbers, ...skipped];
-    for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
-      const part = group.slice(from, from + SHIPMENTS_PER_CALL);
+    for (const part of inCalls(group)) {
       const items: ListItem[] = [];
       let told = "";
       for (const write of part) {
@@ -333,7 +335,7 @@ export async function commitShipments(
         addWrite(items, write, stored.get(write.commit.from.id) ?? [], Buffer.byteLength(text));
         told += text;
       }
-      const keys = [changes, ledger, mappingFloor, unmappedCodes];
+      const keys = [changes, ledger, mappingFloor, unmappedCodes, logCountsKey(changes)];
       const reply = await run<number[]>(redis, commitScript, keys, [
         ...head,
         packList(items),
@@ -345,6 +347,23 @@ export async function commitShipments(
     }
   });
   return outcomes;
+}
+
+/** A call takes so many shipments and changes at most, or one shipment with more. */
+function inCalls<T extends { readonly commit: Commit }>(writes: readonly T[]): T[][] {
+  const calls: T[][] = [];
+  let [call, changes]: [T[], number] = [[], 0];
+  for (const write of writes) {
+    const more = write.commit.changes.length;
+    const isFull = call.length === SHIPMENTS_PER_CALL || changes + more > CHANGES_PER_CALL;
+    if (call.length > 0 && isFull) {
+      calls.push(call);
+      [call, changes] = [[], 0];
+    }
+    call.push(write);
+    changes += more;
+  }
+  return call.length === 0 ? calls : [...calls, call];
 }
 
 function outcomeOf(code: number | undefined): CommitOutcome {

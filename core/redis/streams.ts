@@ -2,7 +2,7 @@
 import { splitChanges } from "./change-log.ts";
 import { type Redis, run, script } from "./client.ts";
 import { splitEvents } from "./event-log.ts";
-import { ATTEMPT_LOGS, CHANGE_LOGS, EVENT_LOGS, retriesKey } from "./keys.ts";
+import { ATTEMPT_LOGS, CHANGE_LOGS, EVENT_LOGS, logCountsKey, retryAgesKey } from "./keys.ts";
 import type { Fields } from "./log-entry.ts";
 import readLagSource from "./scripts/read-lag.lua" with { type: "text" };
 import trimSource from "./scripts/trim-log.lua" with { type: "text" };
@@ -60,7 +60,7 @@ export async function readLags(redis: Redis): Promise<Lag[]> {
     const { keys, groups } = LOGS[log];
     const positions = await Promise.all(keys.map((key) => readPositions(redis, key, groups)));
     groups.forEach((group, at) => {
-      const behind = positions.flatMap(({ groups: one }) => one[at] ?? []);
+      const behind = positions.flatMap((one) => one[at] ?? []);
       const oldestMs = Math.min(...behind.map((one) => one.oldestMs ?? Number.POSITIVE_INFINITY));
       lags.push({
         ...{ log, group },
@@ -72,39 +72,37 @@ export async function readLags(redis: Redis): Promise<Lag[]> {
   return lags;
 }
 
-/** What a log holds, over all partitions, whether it is done or not. */
-export async function readLength(redis: Redis, log: LogName): Promise<number> {
-  const { keys } = LOGS[log];
-  const positions = await Promise.all(keys.map((key) => readPositions(redis, key, [])));
-  return positions.reduce((sum, { length }) => sum + length, 0);
+/** What waits in a log for the group that is furthest behind, over all partitions. */
+export async function readWaiting(redis: Redis, log: LogName): Promise<number> {
+  const { keys, groups } = LOGS[log];
+  const positions = await Promise.all(keys.map((key) => readPositions(redis, key, groups)));
+  const most = positions.map((ofGroups) => Math.max(...ofGroups.map(({ open }) => open)));
+  return most.reduce((sum, open) => sum + open, 0);
 }
 
-interface Positions {
-  /** Events or changes. */
-  readonly length: number;
-  /** In the order asked for; the oldest is null where nothing is open. */
-  readonly groups: readonly { readonly open: number; readonly oldestMs: number | null }[];
+interface Position {
+  /** Events or changes, those that wait for their next try included. */
+  readonly open: number;
+  /** Null where nothing is open. */
+  readonly oldestMs: number | null;
 }
 
+/** In the order of the groups. */
 async function readPositions(
   redis: Redis,
   key: string,
   groups: readonly GroupName[],
-): Promise<Positions> {
-  const keys = [key, ...groups.map((group) => retriesKey(key, group))];
-  const [length = 0, ...told] = await run<Array<number | string>>(redis, readLagScript, keys, [
-    ...groups,
-  ]);
-  return {
-    length: Number(length),
-    groups: groups.map((_, at) => {
-      const oldest = told[2 * at + 1];
-      return { open: Number(told[2 * at]), oldestMs: oldest === "" ? null : Number(oldest) };
-    }),
-  };
+): Promise<Position[]> {
+  const ages = groups.map((group) => retryAgesKey(key, group));
+  const keys = [key, logCountsKey(key), ...ages];
+  const reply = await run<Array<number | string>>(redis, readLagScript, keys, [...groups]);
+  return groups.map((_, at) => {
+    const oldest = reply[2 * at + 1];
+    return { open: Number(reply[2 * at]), oldestMs: oldest === "" ? null : Number(oldest) };
+  });
 }
 
-/** Deletes the entries that every group has acknowledged, and no other. */
-export async function trimLog(redis: Redis, key: string): Promise<void> {
-  await run(redis, trimScript, [key], []);
+/** Deletes the entries that every group has acknowledged, and no other; none while a group is missing. */
+export async function trimLog(redis: Redis, log: LogName, key: string): Promise<void> {
+  await run(redis, trimScript, [key, logCountsKey(key)], [...LOGS[log].groups]);
 }

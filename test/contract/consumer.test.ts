@@ -5,10 +5,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { run, script } from "#core/redis/client.ts";
 import { type Entry, startConsumer } from "#core/redis/consumer.ts";
-import { deadLetterKey, EVENT_LOGS, eventKeys } from "#core/redis/keys.ts";
-import { MAX_TRIES, postpone } from "#core/redis/retries.ts";
+import { splitEvents } from "#core/redis/event-log.ts";
+import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS, logCountsKey } from "#core/redis/keys.ts";
+import { type LogEntry, logEntry } from "#core/redis/log-entry.ts";
+import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/retries.ts";
 import dropSource from "#core/redis/scripts/drop-consumer.lua" with { type: "text" };
-import { ensureGroups, readLags, readLength, trimLog } from "#core/redis/streams.ts";
+import { ensureGroups, readLags, readWaiting, trimLog } from "#core/redis/streams.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -117,10 +119,8 @@ test("a group that has read nothing is as late as the oldest entry there is", as
 describe("an entry that holds many events", () => {
   /** As `claim.lua` appends it. */
   async function append(...events: string[]): Promise<string> {
-    const { redis } = runtime;
-    const logged = await redis.hIncrBy(eventKeys(0).ledger, "logged", events.length);
-    const counts = { n: String(logged), k: String(events.length) };
-    return redis.xAdd(LOG, "*", { ...counts, e: events.join("\n") });
+    await runtime.redis.hIncrBy(logCountsKey(LOG), "logged", events.length);
+    return runtime.redis.xAdd(LOG, "*", { e: events.join("\n") });
   }
 
   const track = async () => (await readLags(runtime.redis)).find(({ group }) => group === "track");
@@ -146,8 +146,21 @@ describe("an entry that holds many events", () => {
     return calls;
   }
 
+  /** Of the group's next entries, read by a consumer of that name. */
+  async function readEntries(consumer: string, count: number): Promise<LogEntry[]> {
+    const from = { key: LOG, id: ">" };
+    const reply = await runtime.redis.xReadGroup("track", consumer, from, { COUNT: count });
+    const found = (reply as { messages: { id: string; message: Record<string, string> }[] }[])[0];
+    return (found?.messages ?? []).map(({ id, message }) =>
+      logEntry(LOG, id, message, splitEvents),
+    );
+  }
+
+  const failuresOf = ({ items }: LogEntry, ...places: number[]) =>
+    places.flatMap((place) => (items[place] ? [{ entry: items[place], reason: "not yet" }] : []));
+
   beforeEach(async () => {
-    await runtime.redis.del([LOG, deadLetterKey(LOG)]);
+    await runtime.redis.del([LOG, deadLetterKey(LOG), logCountsKey(LOG)]);
     await ensureGroups(runtime.redis);
   });
 
@@ -157,21 +170,30 @@ describe("an entry that holds many events", () => {
     expect(await pending()).toBe(0);
   });
 
-  test("counts for the lag, the length and the books by its events", async () => {
+  test("counts for the lag, the mark and the books by its events", async () => {
     const { redis } = runtime;
     await append("a", "b", "c");
     await append("d");
-    expect([await readLength(redis, "event"), (await track())?.entries]).toEqual([4, 4]);
-    await redis.xReadGroup("track", "reader", { key: LOG, id: ">" }, { COUNT: 1 });
+    expect([await readWaiting(redis, "event"), (await track())?.entries]).toEqual([4, 4]);
+    const first = await readEntries("reader", 1);
     expect((await track())?.entries).toBe(4);
-    const [first] = await redis.xPendingRange(LOG, "track", "-", "+", 1);
-    await redis.xAck(LOG, "track", first?.id ?? "");
-    expect([await readLength(redis, "event"), (await track())?.entries]).toEqual([4, 1]);
-    await trimLog(redis, LOG);
-    expect(await readLength(redis, "event")).toBe(1);
+    await acknowledge(redis, "track", LOG, first);
+    // A process that had it in hand as well comes later, and it is not counted twice.
+    await acknowledge(redis, "track", LOG, first);
+    expect([await readWaiting(redis, "event"), (await track())?.entries]).toEqual([1, 1]);
     await handle();
-    await trimLog(redis, LOG);
-    expect(await readLength(redis, "event")).toBe(0);
+    expect(await readWaiting(redis, "event")).toBe(0);
+  });
+
+  test("counts right again once a log from which entries were removed by hand is done", async () => {
+    const { redis } = runtime;
+    await append("a", "b", "c");
+    await redis.xTrim(LOG, "MAXLEN", 0);
+    expect((await track())?.entries).toBe(0);
+    await trimLog(redis, "event", LOG);
+    await append("d");
+    expect((await track())?.entries).toBe(1);
+    await handle();
   });
 
   test("is tried again only for what failed of it, and others do not wait for that", async () => {
@@ -181,9 +203,11 @@ describe("an entry that holds many events", () => {
     expect(await runtime.redis.exists(deadLetterKey(LOG))).toBe(0);
   });
 
-  test("leaves what fails five times as a dead letter of its own", async () => {
+  test("leaves what fails five times as a dead letter of its own, after 1, 2, 4 and 8 s", async () => {
     const id = await append("a", "b", "c");
+    const startMs = performance.now();
     const calls = await handle({ c: Number.POSITIVE_INFINITY });
+    expect(performance.now() - startMs).toBeGreaterThan(15_000);
     expect(calls.flat().filter((one) => one === `${id}.2 c`).length).toBe(MAX_TRIES);
     expect(calls.flat().filter((one) => one.endsWith(" a"))).toEqual([`${id} a`]);
     const letters = await runtime.redis.xRange(deadLetterKey(LOG), "-", "+");
@@ -192,18 +216,42 @@ describe("an entry that holds many events", () => {
     ]);
   }, 40_000);
 
-  test("while a part waits for its next try it counts, with the age of its entry", async () => {
+  test("while a part waits for its next try it counts, with the age of its entry, log or no log", async () => {
     const { redis } = runtime;
-    const id = await append("a", "b");
-    await redis.xReadGroup("track", "reader", { key: LOG, id: ">" }, { COUNT: 1 });
-    const entry = { key: LOG, id: `${id}.1`, fields: { e: "b" } };
-    await postpone(redis, "track", LOG, [id], [{ entry, reason: "not yet" }]);
-    // Another process that had it in hand as well fails too, and nothing is kept twice.
-    await postpone(redis, "track", LOG, [id], [{ entry, reason: "not yet either" }]);
+    await append("a", "b", "c");
+    const [entry] = await readEntries("reader", 1);
+    if (!entry) throw new Error("no entry");
+    await acknowledge(redis, "track", LOG, [entry], failuresOf(entry, 1));
+    // Another process that had it in hand as well sees other parts fail: the first one's word counts.
+    await acknowledge(redis, "track", LOG, [entry], failuresOf(entry, 1, 2));
     const lag = await track();
-    expect([await pending(), lag?.entries]).toEqual([0, 1]);
+    expect([await pending(), lag?.entries, await readWaiting(redis, "event")]).toEqual([0, 1, 1]);
     expect(lag?.seconds).toBeGreaterThan(0);
-    expect(await handle()).toEqual([[`${id}.1 b`]]);
+    await redis.del(LOG);
+    expect((await track())?.entries).toBe(1);
+    await ensureGroups(redis);
+    expect(await handle()).toEqual([[`${entry.id}.1 b`]]);
+  });
+
+  test("what is due is found behind any number that are not", async () => {
+    const { redis } = runtime;
+    await append("due");
+    const [due] = await readEntries("reader", 1);
+    if (!due) throw new Error("no entry");
+    await acknowledge(redis, "track", LOG, [due], failuresOf(due, 0));
+    const isDue = async () => (await readDueRetries(redis, [LOG], "track", 5)).length === 1;
+    await eventually(isDue, "it is due");
+    await append(...Array.from({ length: 100 }, (_, n) => String(n)));
+    const [late] = await readEntries("reader", 1);
+    if (!late) throw new Error("no entry");
+    await acknowledge(redis, "track", LOG, [late], failuresOf(late, ...late.items.keys()));
+    const found = await readDueRetries(redis, [LOG], "track", 5);
+    expect(found.map(({ fields }) => fields)).toEqual([{ e: "due" }]);
+    // Two processes have tried it: one settles it.
+    const tried = found.map((retry) => ({ retry, reason: null }));
+    expect((await settleRetries(redis, "track", tried)).length).toBe(1);
+    expect((await settleRetries(redis, "track", tried)).length).toBe(0);
+    expect((await handle()).flat().length).toBe(100);
   });
 
   test("is read whole, and in steps that follow what stands in one", async () => {
@@ -213,5 +261,59 @@ describe("an entry that holds many events", () => {
     expect(calls.flat().length).toBe(12 * 60);
     expect(Math.max(...calls.map(({ length }) => length))).toBe(4 * 60);
     expect(calls.at(-1)?.length).toBeLessThanOrEqual(2 * 60);
+  });
+
+  test("after many small ones: the handler is given no more than its batch of every partition", async () => {
+    for (let n = 0; n < 40; n += 1) await append(String(n));
+    const full = Array.from({ length: 100 }, (_, n) => String(n));
+    for (let n = 0; n < 100; n += 1) await append(...full);
+    const calls = await handle();
+    expect(calls.flat().length).toBe(40 + 100 * 100);
+    expect(Math.max(...calls.map(({ length }) => length))).toBeLessThanOrEqual(100 * 16);
+  });
+
+  test("of a process that is gone is taken over at once, however many there are", async () => {
+    for (let n = 0; n < 300; n += 1) await append(String(n));
+    expect((await readEntries("gone", 300)).length).toBe(300);
+    const startMs = performance.now();
+    expect(new Set((await handle()).flat()).size).toBe(300);
+    expect(performance.now() - startMs).toBeLessThan(5_000);
+  });
+});
+
+describe("trimming", () => {
+  test("deletes what every group has acknowledged, and nothing that one still needs or while one is missing", async () => {
+    const { redis } = runtime;
+    const log = CHANGE_LOGS[7] ?? "";
+    await redis.del([log, logCountsKey(log)]);
+    await ensureGroups(redis);
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n += 1) ids.push(await redis.xAdd(log, "*", { s: String(n) }));
+    const left = async () => {
+      await trimLog(redis, "change", log);
+      return ((await redis.xRange(log, "-", "+")) ?? []).map(({ id }) => ids.indexOf(id));
+    };
+    const read = (group: string, count: number) =>
+      redis.xReadGroup(group, "reader", { key: log, id: ">" }, { COUNT: count });
+    for (const group of ["references", "webhooks", "notify"]) await read(group, 6);
+    await redis.xAck(log, "references", ids);
+    // One group holds an entry behind others that it has done, one has read nothing.
+    await redis.xAck(log, "webhooks", [ids[0] ?? "", ids[1] ?? "", ids[3] ?? "", ids[4] ?? ""]);
+    await redis.xAck(log, "notify", ids);
+    expect(await left()).toEqual([0, 1, 2, 3, 4, 5]);
+    await read("analytics", 5);
+    await redis.xAck(log, "analytics", ids.slice(0, 5));
+    expect(await left()).toEqual([2, 3, 4, 5]);
+    await redis.xAck(log, "webhooks", [ids[2] ?? "", ids[5] ?? ""]);
+    expect(await left()).toEqual([5]);
+    await read("analytics", 1);
+    await redis.xAck(log, "analytics", [ids[5] ?? ""]);
+    await redis.xGroupDestroy(log, "notify");
+    expect(await left()).toEqual([5]);
+    await ensureGroups(redis);
+    expect(await left()).toEqual([5]);
+    await read("notify", 1);
+    await redis.xAck(log, "notify", ids);
+    expect(await left()).toEqual([]);
   });
 });

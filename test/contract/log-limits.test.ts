@@ -60,11 +60,9 @@ test(`an entry of the event log holds ${LIMIT} events, and one more stands in th
   expect(places).toEqual(Array.from({ length: LIMIT + 1 }, (_, place) => place));
 });
 
-test(`an entry of the change log holds changes of ${LIMIT} shipments, and one more stands in the next`, async () => {
+/** @returns shipments of the changes, by entry, the largest first */
+async function apply(ids: readonly number[]): Promise<number[][]> {
   const { redis } = runtime;
-  const numbers = Array.from({ length: LIMIT + 1 }, (_, n) => `LIMIT-${n}`);
-  const ids: number[] = [];
-  for (const number of numbers) ids.push(await addShipment(runtime, number));
   for (const key of CHANGE_LOGS) await redis.xTrim(key, "MAXLEN", 0);
   const track = trackHandler({ ...runtime, eventsPerDay: runtime.config.eventsPerDay });
   const entries = ids.map((shipmentId, place) => {
@@ -75,8 +73,29 @@ test(`an entry of the change log holds changes of ${LIMIT} shipments, and one mo
   });
   expect(await track(entries)).toEqual([]);
   const logged = await Promise.all(CHANGE_LOGS.map((key) => redis.xRange(key, "-", "+")));
-  const changes = logged.flatMap((own) => (own ?? []).map(({ message }) => splitChanges(message)));
-  expect(changes.map(({ length }) => length).sort((one, other) => other - one)).toEqual([LIMIT, 1]);
-  const told = changes.flat().map((fields) => decodeChangeEntry(fields).shipmentId);
-  expect(told.sort((one, other) => one - other)).toEqual(ids.sort((one, other) => one - other));
+  return logged
+    .flatMap((own) => (own ?? []).map(({ message }) => splitChanges(message)))
+    .map((changes) => changes.map((fields) => decodeChangeEntry(fields).shipmentId))
+    .sort((one, other) => other.length - one.length);
+}
+
+const repeat = (id: number, times: number) => Array.from({ length: times }, () => id);
+
+test(`an entry of the change log holds ${LIMIT} changes, and one more stands in the next`, async () => {
+  const ids: number[] = [];
+  for (let n = 0; n <= LIMIT; n += 1) ids.push(await addShipment(runtime, `LIMIT-${n}`));
+  const byShipments = await apply(ids);
+  expect(byShipments.map(({ length }) => length)).toEqual([LIMIT, 1]);
+  expect(byShipments.flat().sort((one, other) => one - other)).toEqual(ids);
+  const [first = 0, second = 0] = ids;
+  const half = LIMIT / 2;
+  expect(await apply([...repeat(first, half), ...repeat(second, half)])).toEqual([
+    [...repeat(first, half), ...repeat(second, half)],
+  ]);
+  expect(await apply([...repeat(first, half), ...repeat(second, half + 1)])).toEqual([
+    repeat(second, half + 1),
+    repeat(first, half),
+  ]);
+  // Those of one shipment are written in one step and stay together.
+  expect(await apply(repeat(first, LIMIT + 1))).toEqual([repeat(first, LIMIT + 1)]);
 });

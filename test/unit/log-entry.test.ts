@@ -14,7 +14,7 @@ import { compareIds, logEntry } from "#core/redis/log-entry.ts";
 
 describe("an entry of the change log", () => {
   test("gives every change with its shipment and its two lines", () => {
-    const fields = { n: "9", k: "2", s: "17 33", change: '{"a":1}\n{"b":1}\n{"a":2}\n{"b":2}' };
+    const fields = { s: "17 33", change: '{"a":1}\n{"b":1}\n{"a":2}\n{"b":2}' };
     expect(splitChanges(fields)).toEqual([
       { s: "17", change: '{"a":1}\n{"b":1}' },
       { s: "33", change: '{"a":2}\n{"b":2}' },
@@ -23,8 +23,13 @@ describe("an entry of the change log", () => {
 
   test("of one change, or of a creation, is that alone", () => {
     expect(splitChanges({ s: "1", change: "x\ny" })).toEqual([{ s: "1", change: "x\ny" }]);
-    expect(splitChanges({ n: "1", k: "1", s: "1", created: "{}" })).toEqual([
-      { s: "1", created: "{}" },
+    expect(splitChanges({ s: "1", created: "{}" })).toEqual([{ s: "1", created: "{}" }]);
+  });
+
+  test("gives every creation with its shipment", () => {
+    expect(splitChanges({ s: "17 33", created: '{"a":1}\n{"a":2}' })).toEqual([
+      { s: "17", created: '{"a":1}' },
+      { s: "33", created: '{"a":2}' },
     ]);
   });
 
@@ -85,7 +90,7 @@ test("a change is read as it was written, with its rows", () => {
 });
 
 test("an entry of the event log gives every event, in order", () => {
-  expect(splitEvents({ n: "2", k: "2", e: "[1]\n[2]" })).toEqual([{ e: "[1]" }, { e: "[2]" }]);
+  expect(splitEvents({ e: "[1]\n[2]" })).toEqual([{ e: "[1]" }, { e: "[2]" }]);
 });
 
 test("ids of what stands together are its entry's, then with a place, in order", () => {

@@ -1,37 +1,34 @@
 -- Claims eventIds and appends their events to the event log, in one step and one entry.
 --
 -- KEYS[1]  event log (stream)
--- KEYS[2]  ledger (hash): `accepted:<courier>` grows by the claims, `duplicate:<courier>` by the known ids,
---          `received:<courier>` by both, and `logged` by what the log has had so far
+-- KEYS[2]  ledger (hash): `accepted:<courier>` grows by the claims, `duplicate:<courier>` by the known ids, and
+--          `received:<courier>` by both
 -- KEYS[3]  counts of the hour (hash)
 -- KEYS[4]  hours that have counts (set)
--- ARGV[1]  high-water mark of the log, events    ARGV[2]  events an entry holds at most
--- ARGV[3]  seconds a bucket of the current generation lives
--- ARGV[4]  courier code, '' for a mere question that is not counted
--- ARGV[5]  the hour
--- ARGV[6]  the events, two lines each: `<bucket of each generation …> <id as a 64-bit integer>`, and the event for the log,
+-- KEYS[5]  counts of the log (hash): `logged` grows by the claims, `track` is what has been applied of them
+-- KEYS[6]  what waits for its next try (sorted set)
+-- ARGV[1]  high-water mark: events that may wait to be applied
+-- ARGV[2]  seconds a bucket of the current generation lives
+-- ARGV[3]  courier code, '' for a mere question that is not counted
+-- ARGV[4]  the hour
+-- ARGV[5]  the events, two lines each: `<bucket of each generation …> <id as a 64-bit integer>`, and the event for the log,
 --          which is empty to look without claiming
--- ARGV[7…] what the names of the buckets begin with, by generation, the current one first
+-- ARGV[6…] what the names of the buckets begin with, by generation, the current one first
 --
 -- Reply: one digit for each event: 1 = claimed and appended, 0 = the id is known, 2 = not known (only looked at);
 -- an empty text, and nothing done, when the log is over its mark.
-local log, ledger, counts, hours = unpack(KEYS)
+local log, ledger, counts, hours, logCounts, retries = unpack(KEYS)
 local call, find, sub = redis.call, string.find, string.sub
-local mark, most = tonumber(ARGV[1]), tonumber(ARGV[2])
--- Counted only where it may have come to the mark.
-if call('XLEN', log) * most >= mark then
-  local first = call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
-  local fields = first and first[2] or {}
-  local gone = fields[3] == 'k' and fields[2] - fields[4] or 0
-  if first and call('HGET', ledger, 'logged') - gone >= mark then return '' end
-end
-local ttl, courier, hour, events = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local generations = #ARGV - 6
+local logged, applied = unpack(call('HMGET', logCounts, 'logged', 'track'))
+local waiting = (logged or 0) - (applied or 0) + call('ZCARD', retries)
+if waiting >= tonumber(ARGV[1]) then return '' end
+local ttl, courier, hour, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local generations = #ARGV - 5
 local reply, lines, known, buckets, at = {}, {}, 0, {}, 1
 while at <= #events do
   for generation = 1, generations do
     local stop = find(events, ' ', at, true)
-    buckets[generation] = ARGV[6 + generation] .. sub(events, at, stop - 1)
+    buckets[generation] = ARGV[5 + generation] .. sub(events, at, stop - 1)
     at = stop + 1
   end
   local first = find(events, '\n', at, true)
@@ -60,8 +57,8 @@ while at <= #events do
 end
 local claimed = #lines
 if claimed > 0 then
-  local logged = call('HINCRBY', ledger, 'logged', claimed)
-  call('XADD', log, '*', 'n', logged, 'k', claimed, 'e', table.concat(lines, '\n'))
+  call('HINCRBY', logCounts, 'logged', claimed)
+  call('XADD', log, '*', 'e', table.concat(lines, '\n'))
 end
 if courier ~= '' and claimed + known > 0 then
   call('SADD', hours, hour)

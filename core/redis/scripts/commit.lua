@@ -1,9 +1,10 @@
 -- Commits new states of shipments: compares versions and sets; holds no rules.
 --
 -- KEYS[1]  change log (stream)
--- KEYS[2]  ledger (hash): `applied` and `released` grow as each shipment says, `logged` by the changes
+-- KEYS[2]  ledger (hash): `applied` and `released` grow as each shipment says
 -- KEYS[3]  version of the configuration that facts must have been mapped with at least (string)
 -- KEYS[4]  unmapped codes (set of `courier:code`)
+-- KEYS[5]  counts of the log (hash): `logged` grows by the changes
 -- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
 -- ARGV[2]  the service clock, seconds since 1970
 -- ARGV[3]  shipments of one company that may share a statusUpdatedAt
@@ -31,7 +32,7 @@
 --
 -- Reply: for each shipment its statusUpdatedAt, 0 when it was not stamped, -1 when its version has moved on
 -- (nothing done for it); an empty list, and nothing done, when the facts were mapped with an older configuration.
-local changes, ledger, floor, codes = unpack(KEYS)
+local changes, ledger, floor, codes, logCounts = unpack(KEYS)
 local tag, now, share = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local reply, applied, released, untold = {}, 0, 0, 0
 local call, pack, format = redis.call, struct.pack, string.format
@@ -165,8 +166,8 @@ for channel, list in pairs(changed) do
   end
 end
 if #ids > 0 then
-  local logged = call('HINCRBY', ledger, 'logged', #ids)
-  call('XADD', changes, '*', 'n', logged, 'k', #ids, 's', table.concat(ids, ' '), 'change', told())
+  call('HINCRBY', logCounts, 'logged', #ids)
+  call('XADD', changes, '*', 's', table.concat(ids, ' '), 'change', told())
 end
 if applied ~= 0 then call('HINCRBY', ledger, 'applied', applied) end
 if released ~= 0 then call('HINCRBY', ledger, 'released', released) end

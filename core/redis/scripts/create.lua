@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  counter of shipment ids in this partition
 -- KEYS[2]  change log (stream)
--- KEYS[3]  ledger (hash): `logged` grows by the entries
+-- KEYS[3]  counts of the log (hash): `logged` grows by the creations
 -- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
 -- ARGV[2]  partition number    ARGV[3]  number of partitions
 -- ARGV[4]  rows in a block of columns    ARGV[5]  days from the year 0 to 1970    ARGV[6]  status names, by their numbers
@@ -21,7 +21,7 @@ local numbersOf, count = {}, 0
 for status in string.gmatch(ARGV[6], '%S+') do
   numbersOf[status], count = count, count + 1
 end
-local reply, changed = {}, {}
+local reply, changed, names, metas = {}, {}, {}, {}
 
 -- A row as columns.ts describes it, at the rank that the shipment is about to have in the index by id.
 local function appendRow(channel, id, ship, status)
@@ -65,12 +65,15 @@ for at = 8, #ARGV, 9 do
     for field, value in pairs(cjson.decode(ARGV[at + 8])) do
       addExact(channel, field .. ':' .. value, name, rank)
     end
-    local logged = redis.call('HINCRBY', KEYS[3], 'logged', 1)
-    redis.call('XADD', KEYS[2], '*', 'n', logged, 'k', 1, 's', name, 'created', meta)
+    names[#names + 1], metas[#metas + 1] = name, meta
     reply[#reply + 1] = id
   end
 end
 
+if #names > 0 then
+  redis.call('HINCRBY', KEYS[3], 'logged', #names)
+  redis.call('XADD', KEYS[2], '*', 's', table.concat(names, ' '), 'created', table.concat(metas, '\n'))
+end
 -- Tells the processes that keep rows (read-columns.ts) which have changed: ranks of 4 bytes, the latest last, after 8 bytes
 -- of how many have gone. 16,382 of them stay at most, 8,192 at least.
 for channel, ranks in pairs(changed) do

@@ -1,19 +1,30 @@
--- Settles a try, once: what was tried is done, waits for its next try, or stands among the dead letters.
+-- Settles tries, each once: what was tried is done, waits for its next try, or stands among the dead letters.
 --
--- KEYS[1]  what waits for its next try in the group (sorted set by the time of the entry, milliseconds)
--- KEYS[2]  dead letters of the log (stream)
--- ARGV[1]  its text
--- ARGV[2]  its text for the next try, '' when there is none
--- ARGV[3]  key of the log    ARGV[4]  group    ARGV[5]  why it failed for the last time, '' when it has not
+-- KEYS[1]  what waits for its next try in the group (sorted set by when it is due, milliseconds)
+-- KEYS[2]  the same by the time of its entry (sorted set)    KEYS[3]  dead letters of the log (stream)
+-- ARGV[1]  key of the log    ARGV[2]  group
+-- then for each four: its text; its text for the next try, '' when there is none; milliseconds until then; why it failed for
+--   the last time, '' when it has not
 --
--- Reply: 1 = settled, 0 = another process has settled it before.
-local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not score then return 0 end
-redis.call('ZREM', KEYS[1], ARGV[1])
-if ARGV[2] ~= '' then redis.call('ZADD', KEYS[1], score, ARGV[2]) end
-if ARGV[5] ~= '' then
-  local kept = cjson.decode(ARGV[1])
-  redis.call('XADD', KEYS[2], '*', 'log', ARGV[3], 'group', ARGV[4], 'id', kept.id,
-    'reason', ARGV[5], 'entry', kept.entry)
+-- Reply: for each 1 = settled, 0 = another process has settled it before.
+local call, reply = redis.call, {}
+local time = call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for at = 3, #ARGV, 4 do
+  local text, again, reason = ARGV[at], ARGV[at + 1], ARGV[at + 3]
+  local entered = call('ZSCORE', KEYS[2], text)
+  if entered then
+    call('ZREM', KEYS[1], text)
+    call('ZREM', KEYS[2], text)
+    if again ~= '' then
+      call('ZADD', KEYS[1], now + ARGV[at + 2], again)
+      call('ZADD', KEYS[2], entered, again)
+    end
+    if reason ~= '' then
+      local kept = cjson.decode(text)
+      call('XADD', KEYS[3], '*', 'log', ARGV[1], 'group', ARGV[2], 'id', kept.id, 'reason', reason, 'entry', kept.entry)
+    end
+  end
+  reply[#reply + 1] = entered and 1 or 0
 end
-return 1
+return reply

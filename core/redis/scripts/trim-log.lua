@@ -1,21 +1,36 @@
 -- Deletes the entries of a log that every group has acknowledged, and no other: up to the oldest entry that is pending in a
--- group or has not been delivered to it yet.
+-- group or has not been delivered to it yet. Nothing is deleted while a group is missing.
 --
--- KEYS[1]  log (stream)
+-- KEYS[1]  log (stream)    KEYS[2]  counts of the log (hash): `logged`, and by group what is done
+-- ARGV[1…] the groups
+--
+-- A group that has nothing left has done all there was: its count says so from here on, whatever was removed by hand.
 --
 -- Reply: how many were deleted.
-local log = KEYS[1]
-local oldest, oldestMs, oldestNumber
-for _, group in ipairs(redis.call('XINFO', 'GROUPS', log)) do
+local log, call, found = KEYS[1], redis.call, {}
+if call('EXISTS', log) == 0 then return 0 end
+for _, group in ipairs(call('XINFO', 'GROUPS', log)) do
   local told = {}
   for at = 1, #group, 2 do told[group[at]] = group[at + 1] end
-  local pending = redis.call('XPENDING', log, told.name)
-  local ms, number = string.match(pending[2] or told['last-delivered-id'], '(%d+)-(%d+)')
+  found[told.name] = told
+end
+local oldest, oldestMs, oldestNumber
+for _, name in ipairs(ARGV) do
+  local told = found[name]
+  if not told then return 0 end
+  local first = call('XPENDING', log, name)[2]
+  local last = told['last-delivered-id']
+  local ms, number = string.match(first or last, '(%d+)-(%d+)')
   ms, number = tonumber(ms), tonumber(number)
-  if not pending[2] then number = number + 1 end
+  if not first then
+    number = number + 1
+    if #call('XRANGE', log, '(' .. last, '+', 'COUNT', 1) == 0 then
+      local logged, done = unpack(call('HMGET', KEYS[2], 'logged', name))
+      if logged and logged ~= done then call('HSET', KEYS[2], name, logged) end
+    end
+  end
   if not oldest or ms < oldestMs or (ms == oldestMs and number < oldestNumber) then
     oldest, oldestMs, oldestNumber = string.format('%.0f-%.0f', ms, number), ms, number
   end
 end
-if not oldest then return 0 end
-return redis.call('XTRIM', log, 'MINID', oldest)
+return call('XTRIM', log, 'MINID', oldest)
