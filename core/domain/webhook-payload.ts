@@ -58,13 +58,19 @@ export function shipmentText(shipment: ShipmentSummary, includeConsignee: boolea
   return JSON.stringify(webhookShipment(shipment, includeConsignee));
 }
 
-/** The same payload as text. @param shipment its `shipmentText` */
+/** `data.event` as text: made once for all deliveries of an event. */
+export function eventText(fact: FrozenFact): string {
+  return JSON.stringify(eventOf(fact));
+}
+
+/** The same payload as text. @param shipment its `shipmentText` @param fact its `eventText` */
 export function webhookText(
-  { id, type, createdAtMs, trigger, fact }: WebhookEvent,
+  { id, type, createdAtMs, trigger }: Omit<WebhookEvent, "fact">,
   shipment: string,
+  fact: string,
 ): string {
   const head = `{"id":${JSON.stringify(id)},"type":"${type}","createdAt":"${romeIso(createdAtMs)}"`;
-  const data = `{"trigger":"${trigger}","shipment":${shipment},"event":${JSON.stringify(eventOf(fact))}}`;
+  const data = `{"trigger":"${trigger}","shipment":${shipment},"event":${fact}}`;
   return `${head},"apiVersion":"${WEBHOOK_API_VERSION}","data":${data}}`;
 }
 

@@ -9,7 +9,13 @@ import {
 import { shipmentSummary } from "#core/domain/shipment-view.ts";
 import { sign } from "#core/domain/signature.ts";
 import { standardWebhookHeaders } from "#core/domain/standard-webhooks.ts";
-import { shipmentText, type WebhookEvent, webhookText } from "#core/domain/webhook-payload.ts";
+import {
+  eventText,
+  type FrozenFact,
+  shipmentText,
+  type WebhookEvent,
+  webhookText,
+} from "#core/domain/webhook-payload.ts";
 import { v1MeaningOf, v1Payload } from "#core/domain/webhook-v1.ts";
 import { attemptSeconds, deliveryAttempts } from "#core/metrics.ts";
 import type { Configuration, Endpoint, WebhookV1 } from "#core/redis/configuration.ts";
@@ -38,15 +44,15 @@ export async function sendDelivery(
   const { live, random } = deps;
   const attempt = leased.attemptsMade + 1;
   const atMs = live.now();
-  const event: WebhookEvent = {
+  const event = {
     id: leased.eventId,
     type: "shipment.updated",
     createdAtMs: leased.createdAtMs,
     trigger: leased.trigger,
-    fact: leased.fact,
-  };
+  } as const;
   const text = textOf(shipment, live.configuration(), endpoint.include.includes("consignee"));
-  const sent = await postEvent(deps, endpoint, event, webhookText(event, text), attempt);
+  const body = webhookText(event, text, eventTextOf(leased.fact()));
+  const sent = await postEvent(deps, endpoint, event, body, attempt);
   const meaning = meaningOf(sent);
   const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
   return finishedBy(
@@ -67,7 +73,7 @@ export async function sendV1Delivery(
   const attempt = leased.attemptsMade + 1;
   const atMs = live.now();
   const headers = { "Content-Type": "application/json", "User-Agent": "Service-Webhooks/1" };
-  const body = JSON.stringify(v1Payload(record, leased.fact));
+  const body = JSON.stringify(v1Payload(record, leased.fact()));
   const sent = await transport.post(url, headers, body, { allowHttp: true });
   const meaning = v1MeaningOf(sent, sent.responseBody, acknowledgement);
   const isUnacknowledged = meaning === "retry" && meaningOf(sent) === "delivered";
@@ -163,6 +169,18 @@ function textOf(shipment: StoredShipment, configuration: Configuration, withCons
     const summary = shipmentSummary(record, state, statusUpdatedAtMs, names);
     text = shipmentText(summary, withConsignee);
     kept.texts.set(withConsignee, text);
+  }
+  return text;
+}
+
+/** Deliveries of one lease share the fact of their event too. */
+const eventTexts = new WeakMap<FrozenFact, string>();
+
+function eventTextOf(fact: FrozenFact): string {
+  let text = eventTexts.get(fact);
+  if (text === undefined) {
+    text = eventText(fact);
+    eventTexts.set(fact, text);
   }
   return text;
 }

@@ -11,6 +11,7 @@ import {
 import { disableEndpoint, enableEndpoint, setActive } from "#core/redis/endpoints.ts";
 import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
 import { readBooks } from "#core/redis/ledger.ts";
+import { packList } from "#core/redis/packed-list.ts";
 import decideSource from "#core/redis/scripts/decide.lua" with { type: "text" };
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -337,17 +338,19 @@ test("invariant 10: a delivery whose 30 days end before it is delivered has fail
 test("a full lane makes further deliveries fail at once, replayable", async () => {
   const { firstRing, turns, ledger, delivery } = webhookKeys(acme());
   const tag = `{k${acme()}}`;
-  const frozen = JSON.stringify({ createdAtMs: 1 });
-  const change = (n: number) => ["1", `evt_${n}`, "[]", "1", "1", "send", `d${n}`, "ep", frozen];
+  const change = (n: number) => {
+    const verdict = ["send", `d${n}`, "ep", "every_event"];
+    return ["1", `evt_${n}`, "[]", "1", "{}", "1", ...verdict];
+  };
   const reply = await run<number[]>(
     runtime.redis,
     script(decideSource),
     [firstRing, turns, ledger],
-    [tag, "1", "60000", "1000", "2", "lane full", ...[1, 2, 3].flatMap(change)],
+    [tag, "1", "60000", "1000", "2", "lane full", packList([1, 2, 3].flatMap(change))],
   );
   expect(reply).toEqual([1, 1, 1]);
   const read = (n: number) => runtime.redis.hmGet(delivery(`d${n}`), ["s", "r"]);
-  expect(await read(2)).toEqual(["queued", ""]);
+  expect(await read(2)).toEqual(["queued", null]);
   expect(await read(3)).toEqual(["failed", "lane full"]);
   expect(await runtime.redis.hGet(ledger, "webhook:failed")).toBe("1");
 });

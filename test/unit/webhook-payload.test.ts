@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
+  eventText,
   SAMPLE_FACT,
   SAMPLE_SHIPMENT,
   shipmentText,
@@ -48,7 +49,8 @@ describe("document 3, Delivery payload", () => {
   test("as text it is the same, whatever the courier's words contain", () => {
     const fact = { ...event.fact, courierStatus: 'In "transito" \\ \u2028 \ud800', place: null };
     for (const withConsignee of [false, true]) {
-      const text = webhookText({ ...event, fact }, shipmentText(SAMPLE_SHIPMENT, withConsignee));
+      const shipment = shipmentText(SAMPLE_SHIPMENT, withConsignee);
+      const text = webhookText(event, shipment, eventText(fact));
       const payload = webhookPayload({ ...event, fact }, SAMPLE_SHIPMENT, withConsignee);
       expect(text).toBe(JSON.stringify(payload));
     }

@@ -19,18 +19,17 @@
 --
 -- Reply: '1' when first attempts are left, else '0';
 --   the shipments of the deliveries, for each four: id, record, state, statusUpdatedAt (as stored, null where missing);
---   the deliveries as one text, for each three lines: `delivery lease generation attempts-made failing shipment` (failing: '1'
---   or '0'; shipment: its place in the list above, from 1), delivery (JSON), attempts (JSON); '' when there are none.
+--   the facts of the deliveries, a line each (JSON);
+--   the deliveries as one text, for each three lines: `delivery lease generation attempts-made failing shipment fact`
+--   (failing: '1' or '0'; shipment and fact: their places in the lists above, from 1), what it is but for its fact (words, as
+--   stored), attempts (JSON); '' when there are none.
 local firstRing, retryRing, leases, flight, turns, failing, ledger = unpack(KEYS)
 local tag, now, lasts = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local wanted, wantedFailing = tonumber(ARGV[4]), tonumber(ARGV[5])
 local limit, failingLimit = tonumber(ARGV[6]), tonumber(ARGV[7])
 local ENDED_PER_CALL = 100
 
-local anyFirst = redis.call('EXISTS', firstRing) == 1
-local anyRetry = redis.call('EXISTS', retryRing) == 1
-local anyLease = redis.call('EXISTS', leases) == 1
-if not (anyFirst or anyRetry or anyLease) then return { '0', {}, '' } end
+if redis.call('EXISTS', firstRing, retryRing, leases) == 0 then return { '0', {}, '', '' } end
 
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -57,17 +56,20 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', clock, 'LIMI
   nextRetry(endpoint)
 end
 
+-- How endpoints stand, asked for many at once.
 local known = {}
-local function lane(endpoint)
-  local one = known[endpoint]
-  if not one then
-    local fails = redis.call('ZSCORE', failing, endpoint) ~= false
-    local underWay = tonumber(redis.call('HGET', flight, endpoint)) or 0
-    one = { endpoint = endpoint, fails = fails, taken = 0, queue = tag .. ':dq:' .. endpoint,
-      room = (fails and failingLimit or limit) - underWay }
-    known[endpoint] = one
+local function learn(endpoints)
+  local new = {}
+  for _, endpoint in ipairs(endpoints) do
+    if not known[endpoint] then new[#new + 1] = endpoint end
   end
-  return one
+  if #new == 0 then return end
+  local underWay, since = redis.call('HMGET', flight, unpack(new)), redis.call('ZMSCORE', failing, unpack(new))
+  for at, endpoint in ipairs(new) do
+    local fails, before = since[at] ~= false, tonumber(underWay[at]) or 0
+    known[endpoint] = { endpoint = endpoint, fails = fails, before = before, taken = 0,
+      queue = tag .. ':dq:' .. endpoint, room = (fails and failingLimit or limit) - before }
+  end
 end
 
 -- What is handed out, in order.
@@ -89,8 +91,11 @@ local lanes, held, offered, offeredFailing = {}, {}, 0, 0
 while offered < wanted do
   local popped = redis.call('ZPOPMIN', firstRing, wanted - offered)
   if #popped == 0 then break end
-  for at = 1, #popped, 2 do
-    local one = lane(popped[at])
+  local endpoints = {}
+  for at = 1, #popped, 2 do endpoints[#endpoints + 1] = popped[at] end
+  learn(endpoints)
+  for _, endpoint in ipairs(endpoints) do
+    local one = known[endpoint]
     one.length = redis.call('LLEN', one.queue)
     local offer = math.min(one.room, one.length)
     if one.fails then offer = math.min(offer, wantedFailing - offeredFailing) end
@@ -139,9 +144,10 @@ if not more and ARGV[8] == '1' then
   while #given < wanted do
     local due = redis.call('ZRANGEBYSCORE', retryRing, '-inf', now, 'LIMIT', 0, wanted - #given)
     if #due == 0 then break end
+    learn(due)
     for _, endpoint in ipairs(due) do
       if #given >= wanted then break end
-      local one, retries = lane(endpoint), tag .. ':dr:' .. endpoint
+      local one, retries = known[endpoint], tag .. ':dr:' .. endpoint
       if one.room <= 0 or (one.fails and wantedFailing <= 0) then
         redis.call('ZREM', retryRing, endpoint)
         if one.room > 0 then held[#held + 1] = endpoint end
@@ -165,11 +171,8 @@ local function nextTurn()
   return string.format('%.0f', turn)
 end
 
-local shipments, places, rows, leased = {}, {}, {}, {}
-local function shipmentPlace(frozen)
-  -- Its members stand in a fixed order, the ids before any text of others.
-  local id = string.match(frozen, '"shipmentId":(%d+)')
-  if not id then return 0 end
+local shipments, places, facts, factPlaces, rows, leased = {}, {}, {}, {}, {}, {}
+local function shipmentPlace(id)
   if not places[id] then
     local kept = redis.call('HMGET', tag .. ':s:' .. id, 'c', 'st', 'v')
     for _, value in ipairs({ id, kept[1], kept[2], kept[3] }) do shipments[#shipments + 1] = value end
@@ -178,20 +181,33 @@ local function shipmentPlace(frozen)
   return places[id]
 end
 
+-- The deliveries of an event share its fact.
+local function factPlace(event, kept, first)
+  if not factPlaces[event] then
+    facts[#facts + 1] = string.sub(kept, first)
+    factPlaces[event] = #facts
+  end
+  return factPlaces[event]
+end
+
 for _, one in ipairs(given) do
   local lease, kept = nextTurn(), one.kept
   leased[#leased + 1] = clock + lasts
   leased[#leased + 1] = one.lane.endpoint .. ' ' .. one.delivery .. ' ' .. lease
+  local frozen, event, shipment, fact = string.match(kept[1], '^(%S+ (%S+) (%d+)[^\n]*)\n()')
   local fails = one.lane.fails and '1' or '0'
-  local head = { one.delivery, lease, kept[2], kept[3], fails, shipmentPlace(kept[1]) }
-  rows[#rows + 1] = table.concat(head, ' ')
-  rows[#rows + 1] = kept[1]
-  rows[#rows + 1] = kept[4]
+  local places = shipmentPlace(shipment) .. ' ' .. factPlace(event, kept[1], fact)
+  rows[#rows + 1] = table.concat({ one.delivery, lease, kept[2] or 1, kept[3] or 0, fails, places }, ' ')
+  rows[#rows + 1] = frozen
+  rows[#rows + 1] = kept[4] or '[]'
 end
 if #leased > 0 then redis.call('ZADD', leases, unpack(leased)) end
+local underWay, standing = {}, {}
 for endpoint, one in pairs(known) do
-  if one.taken > 0 then redis.call('HINCRBY', flight, endpoint, one.taken) end
+  if one.taken > 0 then underWay[#underWay + 1], underWay[#underWay + 2] = endpoint, one.before + one.taken end
 end
-for _, endpoint in ipairs(ring) do redis.call('ZADD', firstRing, 'NX', nextTurn(), endpoint) end
+if #underWay > 0 then redis.call('HSET', flight, unpack(underWay)) end
+for _, endpoint in ipairs(ring) do standing[#standing + 1], standing[#standing + 2] = nextTurn(), endpoint end
+if #standing > 0 then redis.call('ZADD', firstRing, 'NX', unpack(standing)) end
 if gone > 0 then redis.call('HINCRBY', ledger, 'webhook:failed', gone) end
-return { more and '1' or '0', shipments, table.concat(rows, '\n') }
+return { more and '1' or '0', shipments, table.concat(facts, '\n'), table.concat(rows, '\n') }

@@ -20,14 +20,14 @@ if replay and redis.call('HGET', replay, 'at') ~= ARGV[3] then return reply end
 
 local function queue(delivery)
   local key = tag .. ':d:' .. delivery
-  local kept = redis.call('HMGET', key, 's', 'e')
+  local kept = redis.call('HMGET', key, 's', 'i', 'g')
   if kept[1] ~= 'failed' then return 0 end
-  redis.call('HSET', key, 's', 'queued', 'n', 0, 'd', '', 'r', '')
-  redis.call('HINCRBY', key, 'g', 1)
+  local endpoint, generation = string.match(kept[2], '^%S+'), (tonumber(kept[3]) or 1) + 1
+  redis.call('HSET', key, 's', 'queued', 'g', generation, 'n', 0, 'd', '', 'r', '')
   if redis.call('PTTL', key) < life then redis.call('PEXPIRE', key, life) end
-  redis.call('ZREM', tag .. ':df:' .. kept[2], delivery)
-  redis.call('RPUSH', tag .. ':dq:' .. kept[2], delivery)
-  redis.call('ZADD', ring, 'NX', redis.call('INCR', turns), kept[2])
+  redis.call('ZREM', tag .. ':df:' .. endpoint, delivery)
+  redis.call('RPUSH', tag .. ':dq:' .. endpoint, delivery)
+  redis.call('ZADD', ring, 'NX', redis.call('INCR', turns), endpoint)
   return 1
 end
 
