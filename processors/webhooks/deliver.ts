@@ -62,6 +62,8 @@ export interface Deliverer {
 const ROUND_GAP_MS = 2;
 /** Under load a round waits for half of the places, but not longer than this: few large leases cost least. */
 const FULL_ROUND_WAIT_MS = 10;
+/** Requests begun in one turn of the event loop: more would keep all answers waiting, and then come all at once. */
+const BEGUN_PER_TURN = 16;
 /** Busy partitions asked in one round under load; all others are looked at this often even then. */
 const BUSY_PER_ROUND = 8;
 const LOOK_AT_ALL_MS = 20;
@@ -77,8 +79,11 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const limits = { ...LIMITS, ...deps.limits };
   const results = createFinishQueue(redis, live, log);
   const pause = createPause();
+  /** Leased and not begun. */
+  const ready: (() => void)[] = [];
   /** Until they are recorded. */
-  const underWay = new Map<Leased, Promise<void>>();
+  const underWay = new Set<Leased>();
+  let onNoneUnderWay: (() => void) | null = null;
   /** Without an answer, by when they were leased: the oldest stand first. */
   const unanswered = new Map<Leased, number>();
   let unansweredFailing = 0;
@@ -160,7 +165,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       .union(new Set(full.map((one) => one.partition)));
     // Retries that were held back for first attempts are asked for again at once.
     if (leased.length > 0 || !terms.retries) eager = true;
-    for (const one of leased) start(one, configuration);
+    for (const one of leased) add(one, configuration);
     return leased.length;
   }
 
@@ -175,22 +180,29 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     return shareOut(free, freeFailing, busy, turn, looksAtAll ? PARTITIONS : BUSY_PER_ROUND);
   }
 
-  function start(leased: Leased, configuration: Configuration): void {
+  function add(leased: Leased, configuration: Configuration): void {
+    underWay.add(leased);
     unanswered.set(leased, performance.now());
     if (leased.failing) unansweredFailing += 1;
-    const work = attempt(leased, configuration)
-      .then((result) => {
-        unanswered.delete(leased);
-        if (leased.failing) unansweredFailing -= 1;
-        hurry();
-        return results.record(result);
-      })
-      .finally(() => {
-        underWay.delete(leased);
-        // Recorded, it makes room for the next one of its endpoint.
-        hurry();
-      });
-    underWay.set(leased, work);
+    if (ready.push(() => void send(leased, configuration)) === 1) setImmediate(begin);
+  }
+
+  function begin(): void {
+    for (const one of ready.splice(0, BEGUN_PER_TURN)) one();
+    if (ready.length > 0) setImmediate(begin);
+  }
+
+  async function send(leased: Leased, configuration: Configuration): Promise<void> {
+    const result = await attempt(leased, configuration);
+    unanswered.delete(leased);
+    if (leased.failing) unansweredFailing -= 1;
+    results.record(result, () => {
+      underWay.delete(leased);
+      if (underWay.size === 0) onNoneUnderWay?.();
+      // Recorded, it makes room for the next one of its endpoint.
+      hurry();
+    });
+    hurry();
   }
 
   function hurry(): void {
@@ -230,7 +242,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** What a killed process had under way is sent again soon, and what takes long is not sent twice. */
   const renewal = setInterval(() => {
     if (underWay.size === 0) return;
-    renewLeases(redis, [...underWay.keys()], limits.leaseMs).catch((error: Error) =>
+    renewLeases(redis, [...underWay], limits.leaseMs).catch((error: Error) =>
       log.warn({ reason: error.message }, "leases are not renewed"),
     );
   }, limits.leaseMs / RENEWALS_PER_LEASE);
@@ -242,7 +254,11 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       pause.wake();
       await running;
       results.giveUp();
-      await Promise.all(underWay.values());
+      if (underWay.size > 0) {
+        await new Promise<void>((resolve) => {
+          onNoneUnderWay = resolve;
+        });
+      }
       clearInterval(renewal);
     },
   };

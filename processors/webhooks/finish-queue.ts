@@ -10,19 +10,24 @@ const LOADED_BATCH = 16;
 const GATHER_MS = 10;
 
 export interface FinishQueue {
-  /** Settles once the result is recorded, or given up: its lease ends then and the delivery is sent again. */
-  readonly record: (result: Finished) => Promise<void>;
+  /** `done` once the result is recorded, or given up: its lease ends then and the delivery is sent again. */
+  readonly record: (result: Finished, done: () => void) => void;
   /** Results that the store does not take any more are given up from here on. */
   readonly giveUp: () => void;
 }
 
+interface Waiting {
+  readonly result: Finished;
+  readonly done: () => void;
+}
+
 /** Bounded by the deliveries under way: each waits for its own result. */
 export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQueue {
-  let waiting: { result: Finished; done: () => void }[] = [];
+  let waiting: Waiting[] = [];
   let flushing = false;
   let givingUp = false;
 
-  async function flush(): Promise<void> {
+  async function work(): Promise<void> {
     flushing = true;
     let lastBatch = 0;
     while (waiting.length > 0) {
@@ -30,29 +35,31 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
       const batch = waiting;
       lastBatch = batch.length;
       waiting = [];
-      try {
-        await finishDeliveries(
-          redis,
-          batch.map(({ result }) => result),
-          live.now(),
-        );
-        for (const { done } of batch) done();
-      } catch (error) {
-        log.warn({ reason: (error as Error).message }, "webhook results wait for the store");
-        if (givingUp) for (const { done } of batch) done();
-        else waiting = [...batch, ...waiting];
+      if (await isRecorded(batch)) for (const { done } of batch) done();
+      else {
+        waiting = [...batch, ...waiting];
         await Bun.sleep(TROUBLE_WAIT_MS);
       }
     }
     flushing = false;
   }
 
+  /** True as well for what is given up. */
+  async function isRecorded(batch: readonly Waiting[]): Promise<boolean> {
+    const results = batch.map(({ result }) => result);
+    try {
+      await finishDeliveries(redis, results, live.now());
+      return true;
+    } catch (error) {
+      log.warn({ reason: (error as Error).message }, "webhook results wait for the store");
+      return givingUp;
+    }
+  }
+
   return {
-    record(result) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      waiting.push({ result, done: resolve });
-      if (!flushing) void flush();
-      return promise;
+    record(result, done) {
+      waiting.push({ result, done });
+      if (!flushing) void work();
     },
     giveUp() {
       givingUp = true;
