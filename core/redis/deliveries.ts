@@ -239,7 +239,7 @@ export async function leaseDeliveries(
       const keys = webhookKeys(partition);
       const { firstRing, retryRing, leases, inFlight, turns, failing, ledger } = keys;
       const numbers = [terms.leaseMs, wanted, wantedFailing, terms.perEndpoint];
-      const [left, shipments, facts, rows] = await run<[Buffer, (Buffer | null)[], Buffer, Buffer]>(
+      const [left, shipments, rows] = await run<[Buffer, (Buffer | null)[], Buffer]>(
         redis,
         leaseScript,
         [firstRing, retryRing, leases, inFlight, turns, failing, ledger],
@@ -251,41 +251,45 @@ export async function leaseDeliveries(
         binary(redis),
       );
       if (String(left) === "1") more.add(partition);
-      return rows.length === 0
-        ? []
-        : readHandout(partition, shipments, String(facts), String(rows));
+      return rows.length === 0 ? [] : readHandout(partition, shipments, String(rows).split("\n"));
     }),
   );
   return { leased: perShare.flat(), more };
 }
 
+const LINES = 9;
+
 /** See the reply in `lease.lua`. */
 function readHandout(
   partition: number,
   shipments: readonly (Buffer | null)[],
-  facts: string,
-  rows: string,
+  lines: readonly string[],
 ): Leased[] {
   const shared: Leased["shipment"][] = [];
   for (let at = 0; at < shipments.length; at += 4) {
     const [id, ...row] = shipments.slice(at, at + 4);
     shared.push(once(() => storedShipment(Number(String(id)), row)));
   }
-  const told = facts.split("\n").map((text) => once((): ChangeFact => JSON.parse(text)));
-  const lines = rows.split("\n");
+  const facts = new Map<string, Leased["fact"]>();
   const leased: Leased[] = [];
-  for (let at = 0; at < lines.length; at += 3) {
-    const [head = "", words = "", attemptsText = "[]"] = lines.slice(at, at + 3);
-    const [deliveryId = "", lease = "", generation, made, failing, ...places] = head.split(" ");
-    const fact = told[Number(places[1]) - 1];
+  for (let at = 0; at < lines.length; at += LINES) {
+    const text = (line: number) => lines[at + line] ?? "";
+    const words = readWords(text(6));
+    const told = text(7);
+    if (told !== "")
+      facts.set(
+        words.eventId,
+        once((): ChangeFact => JSON.parse(told)),
+      );
+    const fact = facts.get(words.eventId);
     if (!fact) throw new Error("a delivery is leased without its fact");
     leased.push({
-      ...readWords(words),
-      ...{ partition, deliveryId, lease, attemptsText, fact },
-      generation: Number(generation),
-      attemptsMade: Number(made),
-      failing: failing === "1",
-      shipment: shared[Number(places[0]) - 1] ?? (() => null),
+      ...words,
+      ...{ partition, deliveryId: text(0), lease: text(1), fact, attemptsText: text(8) },
+      generation: Number(text(2)),
+      attemptsMade: Number(text(3)),
+      failing: text(4) === "1",
+      shipment: shared[Number(text(5)) - 1] ?? (() => null),
     });
   }
   return leased;

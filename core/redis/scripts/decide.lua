@@ -108,8 +108,8 @@ while at <= #list do
       local delivery, endpoint, trigger = unpack(list, at, at + 2)
       at = at + 3
       if isNew then
-        local words = table.concat({ endpoint, event, shipment, channel, trigger, now }, ' ')
-        made = made + create(delivery, endpoint, words .. '\n' .. fact, isTraced)
+        local frozen = endpoint .. ' ' .. event .. ' ' .. shipment .. ' ' .. channel .. ' ' .. trigger .. ' ' .. now .. '\n' .. fact
+        made = made + create(delivery, endpoint, frozen, isTraced)
       end
     end
   end

@@ -19,17 +19,16 @@
 --
 -- Reply: '1' when first attempts are left, else '0';
 --   the shipments of the deliveries, for each four: id, record, state, statusUpdatedAt (as stored, null where missing);
---   the facts of the deliveries, a line each (JSON);
---   the deliveries as one text, for each three lines: `delivery lease generation attempts-made failing shipment fact`
---   (failing: '1' or '0'; shipment and fact: their places in the lists above, from 1), what it is but for its fact (words, as
---   stored), attempts (JSON); '' when there are none.
+--   the deliveries as one text, for each nine lines: delivery id, lease, generation, attempts made, '1' when its endpoint is
+--   failing, else '0', place of its shipment in the list above, from 1, what it is but for its fact (words, as stored), its
+--   fact (JSON; '' when one before it is of the same event), attempts (JSON); '' when there are none.
 local firstRing, retryRing, leases, flight, turns, failing, ledger = unpack(KEYS)
 local tag, now, lasts = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local wanted, wantedFailing = tonumber(ARGV[4]), tonumber(ARGV[5])
 local limit, failingLimit = tonumber(ARGV[6]), tonumber(ARGV[7])
 local ENDED_PER_CALL = 100
 
-if redis.call('EXISTS', firstRing, retryRing, leases) == 0 then return { '0', {}, '', '' } end
+if redis.call('EXISTS', firstRing, retryRing, leases) == 0 then return { '0', {}, '' } end
 
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -171,7 +170,7 @@ local function nextTurn()
   return string.format('%.0f', turn)
 end
 
-local shipments, places, facts, factPlaces, rows, leased = {}, {}, {}, {}, {}, {}
+local shipments, places, events, rows, leased = {}, {}, {}, {}, {}
 local function shipmentPlace(id)
   if not places[id] then
     local kept = redis.call('HMGET', tag .. ':s:' .. id, 'c', 'st', 'v')
@@ -181,25 +180,19 @@ local function shipmentPlace(id)
   return places[id]
 end
 
--- The deliveries of an event share its fact.
-local function factPlace(event, kept, first)
-  if not factPlaces[event] then
-    facts[#facts + 1] = string.sub(kept, first)
-    factPlaces[event] = #facts
-  end
-  return factPlaces[event]
-end
-
-for _, one in ipairs(given) do
+local row = 0
+for at, one in ipairs(given) do
   local lease, kept = nextTurn(), one.kept
-  leased[#leased + 1] = clock + lasts
-  leased[#leased + 1] = one.lane.endpoint .. ' ' .. one.delivery .. ' ' .. lease
-  local frozen, event, shipment, fact = string.match(kept[1], '^(%S+ (%S+) (%d+)[^\n]*)\n()')
-  local fails = one.lane.fails and '1' or '0'
-  local places = shipmentPlace(shipment) .. ' ' .. factPlace(event, kept[1], fact)
-  rows[#rows + 1] = table.concat({ one.delivery, lease, kept[2] or 1, kept[3] or 0, fails, places }, ' ')
-  rows[#rows + 1] = frozen
-  rows[#rows + 1] = kept[4] or '[]'
+  leased[2 * at - 1] = clock + lasts
+  leased[2 * at] = one.lane.endpoint .. ' ' .. one.delivery .. ' ' .. lease
+  local frozen, event, shipment = kept[1], string.match(kept[1], '^%S+ (%S+) (%d+)')
+  -- Words and fact are two lines as they are stored; the deliveries of an event share its fact.
+  if events[event] then frozen = string.match(frozen, '^[^\n]*\n') end
+  events[event] = true
+  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = one.delivery, lease, kept[2] or 1, kept[3] or 0
+  rows[row + 5], rows[row + 6] = one.lane.fails and 1 or 0, shipmentPlace(shipment)
+  rows[row + 7], rows[row + 8] = frozen, kept[4] or '[]'
+  row = row + 8
 end
 if #leased > 0 then redis.call('ZADD', leases, unpack(leased)) end
 local underWay, standing = {}, {}
@@ -210,4 +203,4 @@ if #underWay > 0 then redis.call('HSET', flight, unpack(underWay)) end
 for _, endpoint in ipairs(ring) do standing[#standing + 1], standing[#standing + 2] = nextTurn(), endpoint end
 if #standing > 0 then redis.call('ZADD', firstRing, 'NX', unpack(standing)) end
 if gone > 0 then redis.call('HINCRBY', ledger, 'webhook:failed', gone) end
-return { more and '1' or '0', shipments, table.concat(facts, '\n'), table.concat(rows, '\n') }
+return { more and '1' or '0', shipments, table.concat(rows, '\n') }
