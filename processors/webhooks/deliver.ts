@@ -3,8 +3,9 @@
  *
  * | limit                                  | value | at the limit                                                   |
  * |----------------------------------------|-------|----------------------------------------------------------------|
- * | places of this process                 | 400   | no lease until a place is free                                 |
+ * | places of this process                 | 400   | what is leased waits for a free one                            |
  * | of them for failing endpoints          | half  | the others go first: hanging receivers cannot take every place |
+ * | leased ahead of a place                | 200   | no lease until one of them has found its place                 |
  * | a delivery keeps its place             | 1 s   | then it gives it back, as it does once it is answered          |
  * | under way in this process without one  | 400   | slow ones keep their places, answered ones wait to be recorded |
  * | under way per endpoint, all processes  | 10    | the rest waits in the endpoint's own lanes                     |
@@ -31,7 +32,7 @@ import { type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
 import { shareOut } from "./share-out.ts";
 
 export interface DeliverLimits {
-  /** Places; as many again are under way without one. */
+  /** Places; as many again are under way without one, and half as many leased ahead of one. */
   readonly inFlight: number;
   readonly slowMs: number;
   readonly inFlightPerEndpoint: number;
@@ -77,15 +78,18 @@ const RENEWALS_PER_LEASE = 3;
 export function startDeliverer(deps: DeliverDeps): Deliverer {
   const { redis, live, log } = deps;
   const limits = { ...LIMITS, ...deps.limits };
+  const ahead = Math.floor(limits.inFlight / 2);
   const results = createFinishQueue(redis, live, log);
   const pause = createPause();
-  /** Leased and not begun. */
+  /** Leased and not begun: while the next lease is asked for, there is work. */
   const ready: (() => void)[] = [];
+  let beginning = false;
   /** Until they are recorded. */
   const underWay = new Set<Leased>();
   let onNoneUnderWay: (() => void) | null = null;
-  /** Without an answer, by when they were leased: the oldest stand first. */
+  /** Begun and without an answer, by when they were begun: the oldest stand first. */
   const unanswered = new Map<Leased, number>();
+  /** Of failing endpoints and without an answer, begun or not. */
   let unansweredFailing = 0;
   /** Partitions that had more to give, and those of them that had first attempts, when they were last asked. */
   let busy: ReadonlySet<number> = new Set();
@@ -102,6 +106,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   async function loop(): Promise<void> {
     let waitMs = ROUND_GAP_MS;
     while (!stopping) {
+      beginSoon();
       try {
         const leased = (await isWorthRound()) ? await round() : 0;
         waitMs = leased > 0 ? ROUND_GAP_MS : Math.min(waitMs * 2, IDLE_WAIT_MS);
@@ -129,14 +134,20 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     return bell !== before;
   }
 
-  function freePlaces(nowMs: number): number {
+  /** Begun, without an answer and still with their places. */
+  function placed(nowMs: number): number {
     let slow = 0;
     for (const startMs of unanswered.values()) {
       if (startMs > nowMs - limits.slowMs) break;
       slow += 1;
     }
-    const placed = unanswered.size - slow;
-    return Math.min(limits.inFlight - placed, 2 * limits.inFlight - underWay.size);
+    return unanswered.size - slow;
+  }
+
+  /** How many may be leased. */
+  function freePlaces(nowMs: number): number {
+    const all = limits.inFlight + ahead;
+    return Math.min(all - placed(nowMs) - ready.length, all + limits.inFlight - underWay.size);
   }
 
   /** @returns how many deliveries were leased */
@@ -182,20 +193,32 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
 
   function add(leased: Leased, configuration: Configuration): void {
     underWay.add(leased);
-    unanswered.set(leased, performance.now());
     if (leased.failing) unansweredFailing += 1;
-    if (ready.push(() => void send(leased, configuration)) === 1) setImmediate(begin);
+    ready.push(() => void send(leased, configuration));
+    beginSoon();
   }
 
+  function beginSoon(): void {
+    if (beginning || ready.length === 0) return;
+    beginning = true;
+    setImmediate(begin);
+  }
+
+  /** Those that find no place free wait for the next answer, or for a slow one to give its place back. */
   function begin(): void {
-    for (const one of ready.splice(0, BEGUN_PER_TURN)) one();
-    if (ready.length > 0) setImmediate(begin);
+    beginning = false;
+    const free = limits.inFlight - placed(performance.now());
+    if (free <= 0) return;
+    for (const one of ready.splice(0, Math.min(free, BEGUN_PER_TURN))) one();
+    beginSoon();
   }
 
   async function send(leased: Leased, configuration: Configuration): Promise<void> {
+    unanswered.set(leased, performance.now());
     const result = await attempt(leased, configuration);
     unanswered.delete(leased);
     if (leased.failing) unansweredFailing -= 1;
+    beginSoon();
     results.record(result, () => {
       underWay.delete(leased);
       if (underWay.size === 0) onNoneUnderWay?.();
@@ -242,6 +265,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** What a killed process had under way is sent again soon, and what takes long is not sent twice. */
   const renewal = setInterval(() => {
     if (underWay.size === 0) return;
+    beginSoon();
     renewLeases(redis, [...underWay], limits.leaseMs).catch((error: Error) =>
       log.warn({ reason: error.message }, "leases are not renewed"),
     );

@@ -355,6 +355,30 @@ test("a full lane makes further deliveries fail at once, replayable", async () =
   expect(await runtime.redis.hGet(ledger, "webhook:failed")).toBe("1");
 });
 
+test("what is leased ahead of a place waits until one is free", async () => {
+  await queueChanges(4);
+  const kept = receivers.map(hold);
+  const begun = () => kept.reduce((sum, { held }) => sum + held.length, 0);
+  const { leases } = webhookKeys(acme());
+  start({ inFlight: 2, slowMs: 60_000 });
+  await eventually(async () => (await runtime.redis.zCard(leases)) === 3, "one is leased ahead");
+  await eventually(() => begun() === 2, "all places are taken");
+  const sent = () => receivers.reduce((sum, { requests }) => sum + requests.length, 0);
+  expect(sent()).toBe(2);
+  kept
+    .find(({ held }) => held.length > 0)
+    ?.held.shift()
+    ?.end();
+  await eventually(() => begun() === 2 && sent() === 3, "the one ahead has the free place");
+  await eventually(async () => (await runtime.redis.zCard(leases)) === 3, "the next one is leased");
+  expect(sent()).toBe(3);
+  for (const { release } of kept) release();
+  await eventually(
+    () => receivers.every(({ requests }) => requests.length === 4),
+    "all are sent, each once",
+  );
+});
+
 test("a stopped deliverer leaves nothing under way", async () => {
   await queueChanges(20);
   const [receiver] = receivers;
