@@ -58,8 +58,8 @@ local function lane(endpoint)
   return one
 end
 
--- State, generation 1 and no attempts stand for themselves where nothing else is written. Deliveries live no longer than
--- the decision that made them, so only where that left no trace may one be there already.
+-- Generation 1 and no attempts stand for themselves where nothing else is written. A decision lives as long as its
+-- deliveries, but for those replayed in their last two days: only where it left no trace may one be there already.
 local function create(delivery, endpoint, frozen, isTraced)
   local key = tag .. ':d:' .. delivery
   if not isTraced and call('EXISTS', key) == 1 then return 0 end
