@@ -46,7 +46,7 @@ const EVENTS_PER_BLOCK = 8 * UNDERWAY;
 /** Sent and worked off before the clock starts: every process is up then, and its code is warm. */
 const WARM_UP = values.quick ? 2_000 : 20_000;
 /** Entries; little enough in a short run that working them off is not most of it. */
-const HOLD_AT = values.quick ? 3_000 : 16_000;
+const HOLD_AT = values.quick ? 8_000 : 16_000;
 const WARM_UP_LIMIT_SECONDS = 60;
 /** A run that is shorter is over before its lag has come to rest. */
 const FLAT_FROM_SECONDS = 60;
