@@ -47,6 +47,7 @@ export async function connectCluster(
   const cluster = createCluster({ rootNodes: urls.map((url) => ({ url })), defaults: COMMON });
   Object.defineProperty(cluster, "isReady", { get: () => cluster.isOpen });
   const client = cluster as unknown as Redis;
+  clusters.add(client);
   logInterruptions(client, log);
   await connectInTime(client);
   if (waitReplicas > 0) {
@@ -56,6 +57,20 @@ export async function connectCluster(
     waits.set(client, (key) => waitOn(waitReplicas, (...wait) => send(key, wait))(key));
   }
   return client;
+}
+
+const clusters = new WeakSet<Redis>();
+
+/**
+ * Keys by what one reading command may ask for: on a cluster those of one partition, on one server all of them, since a
+ * command of its own for every partition is most of what a small read costs.
+ */
+export function readTogether(
+  redis: Redis,
+  byPartition: ReadonlyMap<number, readonly string[]>,
+): (readonly string[])[] {
+  const groups = [...byPartition.values()];
+  return clusters.has(redis) ? groups : [groups.flat()].filter(({ length }) => length > 0);
 }
 
 /** How long a master may take to hear from its replicas before the write counts as not acknowledged. */

@@ -1,6 +1,6 @@
 /** References: which shipments a courier's tracking number or externalId may mean. */
 import type { Candidate } from "#core/domain/match-reference.ts";
-import { perPartition, type Redis, run, script } from "./client.ts";
+import { perPartition, type Redis, readTogether, run, script } from "./client.ts";
 import { externalReference, type Reference, trackingReference } from "./keys.ts";
 import registerSource from "./scripts/register.lua" with { type: "text" };
 
@@ -8,6 +8,8 @@ const registerScript = script(registerSource);
 
 /** Candidates one reference holds; two are ambiguous already. */
 const CANDIDATES_LIMIT = 50;
+/** Of a reference that is not registered; never changed. */
+const NOBODY: Candidate[] = [];
 
 export interface Registration extends Candidate {
   readonly reference: Reference;
@@ -44,26 +46,32 @@ export async function registerReferences(
   });
 }
 
-/** Candidates of every reference, by its key: one call a partition, whatever the number. */
+/** Candidates of every reference, by its key: one call, on a cluster one a partition, whatever the number. */
 export async function resolveReferences(
   redis: Redis,
   references: Iterable<Reference>,
 ): Promise<Map<string, Candidate[]>> {
-  const byKey = new Map([...references].map((reference) => [reference.key, reference]));
-  const groups = Map.groupBy(byKey.values(), ({ partition }) => partition);
   const found = new Map<string, Candidate[]>();
-  await perPartition(groups, async (_, group) => {
-    const keys = group.map(({ key }) => key);
-    const values = await redis.mGet(keys);
-    keys.forEach((key, at) => {
-      found.set(key, parseCandidates(values[at] ?? null));
+  const keys = new Map<number, string[]>();
+  for (const { key, partition } of references) {
+    if (found.has(key)) continue;
+    found.set(key, NOBODY);
+    const known = keys.get(partition);
+    if (known) known.push(key);
+    else keys.set(partition, [key]);
+  }
+  const reads = readTogether(redis, keys).map(async (together) => {
+    const values = await redis.mGet([...together]);
+    together.forEach((key, at) => {
+      const lines = values[at];
+      if (lines) found.set(key, parseCandidates(lines));
     });
   });
+  await Promise.all(reads);
   return found;
 }
 
-function parseCandidates(lines: string | null): Candidate[] {
-  if (lines === null) return [];
+function parseCandidates(lines: string): Candidate[] {
   return lines.split("\n").map((line) => {
     const [shipmentId, channelId, placeholder, orderReference] = JSON.parse(line);
     return { shipmentId, channelId, isPlaceholder: placeholder === 1, orderReference };
