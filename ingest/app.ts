@@ -5,7 +5,13 @@ import { ops } from "#core/http/ops.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { type AuthenticateDeps, admit, withHeaders } from "#ingest/authenticate.ts";
+import {
+  type AuthenticateDeps,
+  admit,
+  bearerOf,
+  type FindPeer,
+  withHeaders,
+} from "#ingest/authenticate.ts";
 import { openIntake } from "#ingest/intake.ts";
 import { accessTokens } from "#ingest/oauth/access-token.ts";
 import { type Peer, peerOf } from "#ingest/peer.ts";
@@ -48,7 +54,7 @@ export function createIngestApp(
     .onError(async ({ code, error, request, set, server }) => {
       const problem =
         code === "NOT_FOUND"
-          ? await noRoute(deps, request, findPeer(request, server))
+          ? await noRoute(deps, request, () => findPeer(request, server))
           : toProblem(error, redis, log);
       set.status = problem.status;
       return problemResponse(problem);
@@ -61,7 +67,7 @@ export function createIngestApp(
 }
 
 /** Also a wrong path of the API takes from the caller's rate and tells what is left of it. */
-async function noRoute(deps: AuthenticateDeps, request: Request, peer: Peer): Promise<Problem> {
+async function noRoute(deps: AuthenticateDeps, request: Request, peer: FindPeer): Promise<Problem> {
   const { pathname } = new URL(request.url);
   const allow = METHODS[pathname];
   const problem =
@@ -72,7 +78,8 @@ async function noRoute(deps: AuthenticateDeps, request: Request, peer: Peer): Pr
         });
   if (!pathname.startsWith("/v1/")) return problem;
   try {
-    const { rateHeaders } = await admit(deps, request.headers.get("authorization"), peer);
+    const bearer = bearerOf(deps, request.headers.get("authorization"));
+    const { rateHeaders } = await admit(deps, bearer, peer);
     return withHeaders(problem, rateHeaders);
   } catch (error) {
     if (error instanceof Problem) return error;

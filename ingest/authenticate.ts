@@ -24,6 +24,16 @@ export interface Caller {
   readonly rateHeaders: RateHeaders;
 }
 
+/** What a request shows of its sender. */
+export interface Bearer {
+  readonly hasToken: boolean;
+  /** Whose token it is; undefined when it is nobody's. */
+  readonly courierIn: (configuration: Configuration) => Courier | undefined;
+}
+
+/** Looks the far end of a connection up: most requests are judged without it. */
+export type FindPeer = () => Peer;
+
 export interface AuthenticateDeps extends Pick<Runtime, "redis" | "live" | "log"> {
   readonly intake: Intake;
   readonly accessTokens: AccessTokens;
@@ -35,11 +45,11 @@ export interface AuthenticateDeps extends Pick<Runtime, "redis" | "live" | "log"
  */
 export async function authenticate(
   deps: AuthenticateDeps,
-  authorization: string | null,
-  peer: Peer,
+  bearer: Bearer,
+  peer: FindPeer,
 ): Promise<Caller> {
-  const { courier, rateHeaders } = await admit(deps, authorization, peer);
-  const refusal = courier ? refusalOf(courier, peer) : unknownToken(authorization);
+  const { courier, rateHeaders } = await admit(deps, bearer, peer);
+  const refusal = courier ? refusalOf(courier, peer) : unknownToken(bearer);
   if (refusal) throw withHeaders(refusal, rateHeaders);
   if (!courier) throw new Error("a caller is either refused or known");
   return { courier, rateHeaders };
@@ -50,25 +60,19 @@ export async function authenticate(
  * @throws {Problem} 429, 503
  */
 export async function admit(
-  { redis, live, log, accessTokens, intake }: AuthenticateDeps,
-  authorization: string | null,
-  { address }: Peer,
+  { redis, live, log, intake }: AuthenticateDeps,
+  { courierIn }: Bearer,
+  peer: FindPeer,
 ): Promise<{ readonly courier: Courier | undefined; readonly rateHeaders: RateHeaders }> {
-  const token = bearerOf(authorization);
-  const courierOf = (configuration: Configuration) => {
-    if (token === undefined) return undefined;
-    const known = configuration.courierByToken.get(hashToken(token));
-    return known ?? accessTokens.courierOf(token, configuration, live.now());
-  };
-  const expected = courierOf(live.configuration());
+  const expected = courierIn(live.configuration());
   const limit = expected ?? UNKNOWN_CALLER_RATE;
+  const subject = expected?.code ?? `ip ${peer().address}`;
   try {
     await live.followTestClock();
-    const subject = expected?.code ?? `ip ${address}`;
     const { configuration, rate } = await intake.admit({ subject, limit });
     const rateHeaders = headersOf(rate);
     if (!rate.allowed) throw withHeaders(tooManyRequests(rate), rateHeaders);
-    return { courier: courierOf(configuration), rateHeaders };
+    return { courier: courierIn(configuration), rateHeaders };
   } catch (error) {
     // The store that counts is away: nothing remains for now.
     const unknown = headersOf({ limit: limit.burst, remaining: 0 });
@@ -76,7 +80,23 @@ export async function admit(
   }
 }
 
-function bearerOf(authorization: string | null): string | undefined {
+/** @param authorization the header; null for a caller who shows no token */
+export function bearerOf(
+  { accessTokens, live }: Pick<AuthenticateDeps, "accessTokens" | "live">,
+  authorization: string | null,
+): Bearer {
+  const token = tokenOf(authorization);
+  if (token === undefined) return { hasToken: false, courierIn: () => undefined };
+  const hash = hashToken(token);
+  return {
+    hasToken: true,
+    courierIn: (configuration) =>
+      configuration.courierByToken.get(hash) ??
+      accessTokens.courierOf(token, configuration, live.now()),
+  };
+}
+
+function tokenOf(authorization: string | null): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
 }
 
@@ -102,18 +122,18 @@ export function tooManyRequests({ retryAfterMs }: RateVerdict): Problem {
   });
 }
 
-function unknownToken(authorization: string | null): Problem {
-  const challenge = bearerOf(authorization) ? 'Bearer error="invalid_token"' : "Bearer";
+function unknownToken({ hasToken }: Bearer): Problem {
+  const challenge = hasToken ? 'Bearer error="invalid_token"' : "Bearer";
   const detail = "The bearer token is missing, unknown or expired.";
   return new Problem(401, "UNKNOWN_TOKEN", detail, { headers: { "www-authenticate": challenge } });
 }
 
 /** Why a courier may not send from here; null when it may. An empty allowlist allows any address. */
-export function refusalOf({ allowedIps, certificates }: Courier, peer: Peer): Problem | null {
-  if (allowedIps.length > 0 && !isWithin(peer.address, allowedIps)) {
+export function refusalOf({ allowedIps, certificates }: Courier, peer: FindPeer): Problem | null {
+  if (allowedIps.length > 0 && !isWithin(peer().address, allowedIps)) {
     return new Problem(403, "ADDRESS_NOT_ALLOWED", "The source address is not on the allowlist.");
   }
-  if (certificates && !certificateMatches(peer.certificate, certificates)) {
+  if (certificates && !certificateMatches(peer().certificate, certificates)) {
     const detail = "This courier must connect with the client certificate agreed at onboarding.";
     return new Problem(403, "CERTIFICATE_NOT_ACCEPTED", detail);
   }

@@ -34,6 +34,9 @@ export interface Intake {
 
 /** Requests, references or events of one call. */
 const SIZE_PER_CALL = 1_000;
+/** Events of a claim that is large enough to go alone: parts of one message are under way together. */
+const LARGE = 50;
+const LARGE_UNDER_WAY = 4;
 const LIMITS = {
   callsUnderWay: 1,
   sizePerCall: SIZE_PER_CALL,
@@ -43,6 +46,14 @@ const LIMITS = {
 } as const;
 
 export function openIntake(redis: Redis, live: Live, highWater: number): Intake {
+  const claims = (callsUnderWay: number) =>
+    combine(
+      (messages: readonly MessageClaims[]) => claimAll(redis, messages, highWater),
+      { ...LIMITS, callsUnderWay },
+      ({ claims }) => claims.length,
+    );
+  const claimSmall = claims(LIMITS.callsUnderWay);
+  const claimLarge = claims(LARGE_UNDER_WAY);
   return {
     admit: combine(async (asks: readonly RateAsk[]) => {
       const [configuration, rates] = await Promise.all([
@@ -59,11 +70,7 @@ export function openIntake(redis: Redis, live: Live, highWater: number): Intake 
       LIMITS,
       ({ length }) => length,
     ),
-    claim: combine(
-      (messages: readonly MessageClaims[]) => claimAll(redis, messages, highWater),
-      LIMITS,
-      ({ claims }) => claims.length,
-    ),
+    claim: (message) => (message.claims.length < LARGE ? claimSmall(message) : claimLarge(message)),
   };
 }
 

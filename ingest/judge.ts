@@ -3,7 +3,6 @@
  * else ACCEPTED. Two round trips whatever the number of events: one resolves every reference, one claims the ids and
  * appends to the event log; messages that come together share them. A third only where events are set aside.
  */
-import type { CourierEvent } from "#core/domain/event.ts";
 import { minimalEvent } from "#core/domain/fact.ts";
 import type { Fault } from "#core/domain/fault.ts";
 import { type Candidate, type Match, matchReference } from "#core/domain/match-reference.ts";
@@ -11,11 +10,22 @@ import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration, Courier } from "#core/redis/configuration.ts";
 import { type ClaimOutcome, encodeLoggedEvent, lookUpEvents } from "#core/redis/event-log.ts";
-import { externalReference, type Reference, trackingReference } from "#core/redis/keys.ts";
+import { type Reference, trackingReference } from "#core/redis/keys.ts";
 import { parkEvents } from "#core/redis/parked.ts";
 import { registerReferences } from "#core/redis/references.ts";
-import { type SeenLayout, type SeenPlace, seenPlace } from "#core/redis/seen.ts";
+import type { SeenLayout } from "#core/redis/seen.ts";
 import type { Intake } from "#ingest/intake.ts";
+import { nextTurn } from "#ingest/next-turn.ts";
+import {
+  announces,
+  type Candidacy,
+  type Candidates,
+  checkMessage,
+  type Invalid,
+  listed,
+  type Message,
+  type Prepared,
+} from "#ingest/prepare.ts";
 
 export type Outcome = "ACCEPTED" | "DUPLICATE" | "UNKNOWN_TRACKING" | "INVALID";
 
@@ -37,23 +47,6 @@ export interface JudgeDeps {
   readonly onNotSetAside: (count: number) => void;
 }
 
-/** The events of a message, and the rule that finds the faults of one. */
-export interface Message {
-  readonly events: readonly unknown[];
-  readonly check: (event: unknown) => readonly Fault[];
-}
-
-/** A valid event on its way to a judgement. */
-interface Candidacy {
-  readonly place: number;
-  readonly event: CourierEvent;
-  readonly seen: SeenPlace;
-  readonly byNumber: Reference | null;
-  readonly byExternal: Reference | null;
-}
-
-type Candidates = Map<string, Candidate[]>;
-
 const RETRY_AFTER_SECONDS = "5";
 /** Passes over events whose shipment was registered while they were being set aside. */
 const PASSES = 3;
@@ -65,22 +58,54 @@ const PASSES = 3;
 export async function judge(
   deps: JudgeDeps,
   courier: Courier,
-  message: Message,
+  { size, parts, candidates }: Prepared,
   receivedAtMs: number,
 ): Promise<Judgement[]> {
-  const { judgements, open: valid } = checkAll(courier, message);
-  let open = valid;
-  for (let pass = 1; open.length > 0; pass += 1) {
-    const matches = await match(deps, courier, open);
-    const outcomes = await claim(deps, courier, open, matches, receivedAtMs);
-    const strangers = open.filter((one, at) => {
-      judgements[one.place] = judgement(one, outcomes[at]);
-      return outcomes[at] === "not_known" && matches[at]?.kind === "none";
-    });
-    deps.onAmbiguous(matches.filter(({ kind }) => kind === "ambiguous").length);
-    open = pass < PASSES ? await setAside(deps, strangers, receivedAtMs) : [];
+  const judgements: Judgement[] = new Array(size);
+  const known = await candidates;
+  const judging: Promise<Candidacy[]>[] = [];
+  for (const part of parts) {
+    if (judging.length > 0) await nextTurn();
+    const { open, invalid } = part();
+    tellInvalid(judgements, invalid);
+    const strangers = judgeOpen(deps, courier, open, known, receivedAtMs, judgements);
+    // Heard below, with those of the other parts.
+    strangers.catch(() => {});
+    judging.push(strangers);
+  }
+  let strangers = (await Promise.all(judging)).flat().sort((one, other) => one.place - other.place);
+  for (let pass = 2; pass <= PASSES; pass += 1) {
+    const open = await setAside(deps, strangers, receivedAtMs);
+    if (open.length === 0) break;
+    const found = await deps.intake.resolve(open.flatMap(listed));
+    strangers = await judgeOpen(deps, courier, open, found, receivedAtMs, judgements);
   }
   return judgements;
+}
+
+/**
+ * Judges valid events.
+ * @returns those to be set aside
+ */
+async function judgeOpen(
+  deps: JudgeDeps,
+  courier: Courier,
+  open: readonly Candidacy[],
+  candidates: Candidates,
+  receivedAtMs: number,
+  judgements: Judgement[],
+): Promise<Candidacy[]> {
+  if (open.length === 0) return [];
+  const matchAll = matcher(deps, courier, open);
+  const matches = open.some(({ event }) => announces(event))
+    ? await followChanges(deps.redis, courier, open, candidates, matchAll)
+    : matchAll(candidates);
+  const outcomes = await claim(deps, courier, open, matches, receivedAtMs);
+  deps.onAmbiguous(matches.filter(({ kind }) => kind === "ambiguous").length);
+  return open.filter((one, at) => {
+    judgements[one.place] = judgement(one, outcomes[at]);
+    return outcomes[at] === "not_known" && matches[at]?.kind === "none";
+  });
 }
 
 /**
@@ -92,7 +117,9 @@ export async function validate(
   courier: Courier,
   message: Message,
 ): Promise<Judgement[]> {
-  const { judgements, open } = checkAll(courier, message);
+  const judgements: Judgement[] = new Array(message.events.length);
+  const { open, invalid } = checkMessage(courier, message);
+  tellInvalid(judgements, invalid);
   const places = open.map(({ seen }) => seen);
   const outcomes = await lookUpEvents(redis, layout, places);
   const taken = new Set<string>();
@@ -104,18 +131,10 @@ export async function validate(
   return judgements;
 }
 
-function checkAll(
-  courier: Courier,
-  { events, check }: Message,
-): { judgements: Judgement[]; open: Candidacy[] } {
-  const judgements: Judgement[] = new Array(events.length);
-  const open: Candidacy[] = [];
-  events.forEach((event, place) => {
-    const errors = check(event);
-    if (errors.length === 0) open.push(candidacy(courier.code, event as CourierEvent, place));
-    else judgements[place] = { eventId: eventIdOf(event), outcome: "INVALID", errors };
-  });
-  return { judgements, open };
+function tellInvalid(judgements: Judgement[], invalid: readonly Invalid[]): void {
+  for (const { place, event, errors } of invalid) {
+    judgements[place] = { eventId: eventIdOf(event), outcome: "INVALID", errors };
+  }
 }
 
 function judgement(
@@ -146,43 +165,23 @@ function eventIdOf(event: unknown): string | null {
   return typeof id === "string" ? id : null;
 }
 
-function candidacy(courier: string, event: CourierEvent, place: number): Candidacy {
-  const { trackingNumber, externalId, senderAccount } = event;
-  return {
-    ...{ place, event, seen: seenPlace(courier, event.eventId) },
-    byNumber: trackingNumber === undefined ? null : trackingReference(courier, trackingNumber),
-    byExternal:
-      externalId === undefined || senderAccount === undefined
-        ? null
-        : externalReference(courier, senderAccount, externalId),
-  };
-}
-
-function referencesOf({ byNumber, byExternal }: Candidacy): Reference[] {
-  return [byNumber, byExternal].filter((reference) => reference !== null);
-}
-
-/** Resolves every reference of the message in one round trip. */
-async function match(
-  { redis, intake, configuration }: JudgeDeps,
+/** The rule that matches events with what their references mean. */
+function matcher(
+  { configuration }: JudgeDeps,
   courier: Courier,
   open: readonly Candidacy[],
-): Promise<Match[]> {
-  const candidates = await intake.resolve(open.flatMap(referencesOf));
+): (known: Candidates) => Match[] {
   const accountsOf = (channelId: number) =>
     configuration.channels.get(channelId)?.couriers.get(courier.code)?.senderAccounts ?? [];
-  const matchAll = (known: Candidates) =>
-    open.map((one) =>
+  return (known) =>
+    open.map(({ event, byNumber, byExternal }) =>
       matchReference(
-        one.event,
-        known.get(one.byNumber?.key ?? "") ?? [],
-        known.get(one.byExternal?.key ?? "") ?? [],
+        event,
+        (byNumber && known.get(byNumber.key)) ?? [],
+        (byExternal && known.get(byExternal.key)) ?? [],
         accountsOf,
       ),
     );
-  const announces = ({ event }: Candidacy) => event.trackingNumberChange !== undefined;
-  if (!open.some(announces)) return matchAll(candidates);
-  return followChanges(redis, courier, open, candidates, matchAll);
 }
 
 /**
@@ -249,7 +248,7 @@ async function setAside(
   receivedAtMs: number,
 ): Promise<Candidacy[]> {
   const items = strangers.flatMap((stranger) => {
-    const [reference] = referencesOf(stranger);
+    const [reference] = listed(stranger);
     if (!reference) return [];
     const { event, seen, place } = stranger;
     const parked = { factKey: seen.factKey, event: minimalEvent(event), receivedAtMs, place };

@@ -21,18 +21,14 @@ import type { Runtime } from "#core/runtime.ts";
 import {
   type AuthenticateDeps,
   authenticate,
-  type Caller,
+  bearerOf,
+  type FindPeer,
+  refusalOf,
   withHeaders,
 } from "#ingest/authenticate.ts";
-import {
-  type Judgement,
-  judge,
-  logFull,
-  type Message,
-  type Outcome,
-  validate,
-} from "#ingest/judge.ts";
+import { type Judgement, judge, logFull, type Outcome, validate } from "#ingest/judge.ts";
 import type { Peer } from "#ingest/peer.ts";
+import { type Message, type Prepared, prepare } from "#ingest/prepare.ts";
 import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";
 
 interface Received {
@@ -46,7 +42,26 @@ interface ReadMessage {
   readonly message: Message;
 }
 
-type Judge = (courier: Courier, message: Message, receivedAtMs: number) => Promise<Judgement[]>;
+interface Read<Ready> {
+  readonly envelope: Envelope;
+  readonly ready: Ready;
+}
+
+/** A message that is read for the courier its request is expected to come from. */
+interface Begun<Ready> {
+  readonly courier: Courier;
+  readonly body: Promise<Uint8Array>;
+  readonly work: Promise<Read<Ready>>;
+}
+
+/** What a route does with a message once it is read. */
+interface Way<Ready> {
+  /** Whether the courier must have been activated. */
+  readonly mustAccept: boolean;
+  /** Stores nothing: it may begin before the request is admitted. */
+  readonly prepare: (courier: Courier, message: Message) => Ready | Promise<Ready>;
+  readonly judge: (courier: Courier, ready: Ready, receivedAtMs: number) => Promise<Judgement[]>;
+}
 
 /** @param findPeer the far end of a request */
 export function eventRoutes(
@@ -61,64 +76,106 @@ export function eventRoutes(
 
   const changeLogIsFull = watchChangeLog(redis, config.logHighWater);
 
-  const judgeMessage: Judge = async (courier, message, receivedAtMs) => {
-    if (await changeLogIsFull()) throw logFull();
-    const judgements = await judge(
-      {
-        ...{ redis, intake, configuration: live.configuration() },
-        layout: await layoutNow(receivedAtMs),
-        onAmbiguous: (count) => ambiguousEvents.inc({ courier: courier.code }, count),
-        onNotSetAside: (count) => eventsNotSetAside.inc({ courier: courier.code }, count),
-      },
-      courier,
-      message,
-      receivedAtMs,
-    );
-    const counts = countOutcomes(judgements);
-    for (const outcome of OUTCOMES) {
-      if (counts[outcome] > 0) {
-        eventsReceived.inc({ courier: courier.code, outcome }, counts[outcome]);
+  const toStore: Way<Prepared> = {
+    mustAccept: true,
+    prepare: (courier, message) => prepare({ intake }, courier, message),
+    async judge(courier, prepared, receivedAtMs) {
+      if (await changeLogIsFull()) throw logFull();
+      const judgements = await judge(
+        {
+          ...{ redis, intake, configuration: live.configuration() },
+          layout: await layoutNow(receivedAtMs),
+          onAmbiguous: (count) => ambiguousEvents.inc({ courier: courier.code }, count),
+          onNotSetAside: (count) => eventsNotSetAside.inc({ courier: courier.code }, count),
+        },
+        courier,
+        prepared,
+        receivedAtMs,
+      );
+      const counts = countOutcomes(judgements);
+      for (const outcome of OUTCOMES) {
+        if (counts[outcome] > 0) {
+          eventsReceived.inc({ courier: courier.code, outcome }, counts[outcome]);
+        }
       }
-    }
-    const refused = judgements.filter(({ outcome }) => REFUSED.has(outcome));
-    await countRefused(redis, courier.code, refused, receivedAtMs);
-    return judgements;
+      const refused = judgements.filter(({ outcome }) => REFUSED.has(outcome));
+      await countRefused(redis, courier.code, refused, receivedAtMs);
+      return judgements;
+    },
   };
 
-  const validateMessage: Judge = async (courier, message, receivedAtMs) =>
-    validate({ redis, layout: await layoutNow(receivedAtMs) }, courier, message);
+  const toValidate: Way<Message> = {
+    mustAccept: false,
+    prepare: (_, message) => message,
+    judge: async (courier, message, receivedAtMs) =>
+      validate({ redis, layout: await layoutNow(receivedAtMs) }, courier, message),
+  };
 
-  function callerOf({ request, server }: Received): Promise<Caller> {
-    return authenticate(deps, request.headers.get("authorization"), findPeer(request, server));
-  }
+  /** Couriers whose last request was refused: the next one is not begun before it is admitted. */
+  const refused = new Set<string>();
 
-  async function answer(received: Received, judgeWith: Judge, mustAccept: boolean) {
-    const caller = await callerOf(received);
+  async function answer<Ready>({ request, server }: Received, way: Way<Ready>) {
+    const peer = () => findPeer(request, server);
+    const bearer = bearerOf(deps, request.headers.get("authorization"));
+    const expected = bearer.courierIn(live.configuration());
+    const admission = authenticate(deps, bearer, peer);
+    const begun =
+      expected && !refused.has(expected.code) && mayBegin(expected, peer, way)
+        ? begin(request, expected, way)
+        : null;
+    const caller = await admission.catch((error) => {
+      if (expected) refused.add(expected.code);
+      throw error;
+    });
+    const { courier, rateHeaders } = caller;
+    refused.delete(courier.code);
     try {
-      if (mustAccept && !caller.courier.acceptingEvents) throw notAccepting();
-      const { envelope, message } = await readMessage(deps, received.request, caller);
+      if (way.mustAccept && !courier.acceptingEvents) throw notAccepting();
+      const isExpected = begun?.courier === courier;
+      const { envelope, ready } = await (isExpected
+        ? begun.work
+        : read(request, begun?.body ?? readBody(request), courier, way));
       const receivedAtMs = live.now();
-      const judgements = await judgeWith(caller.courier, message, receivedAtMs);
+      const judgements = await way.judge(courier, ready, receivedAtMs);
       const body = JSON.stringify(report(envelope.messageId, receivedAtMs, judgements));
-      const headers = { "content-type": "application/json", ...caller.rateHeaders };
+      const headers = { "content-type": "application/json", ...rateHeaders };
       return new Response(body, { headers });
     } catch (error) {
-      throw withHeaders(toProblem(error, redis, log), caller.rateHeaders);
+      throw withHeaders(toProblem(error, redis, log), rateHeaders);
     }
+  }
+
+  /** Reads a message while its request is being admitted: what comes of it, a problem too, counts only after that. */
+  function begin<Ready>(request: Request, courier: Courier, way: Way<Ready>): Begun<Ready> {
+    const body = readBody(request);
+    const work = live.followTestClock().then(() => read(request, body, courier, way));
+    for (const unheard of [body, work]) unheard.catch(() => {});
+    return { courier, body, work };
+  }
+
+  /** @throws {Problem} 413, 415, 403 bad signature, 400 bad envelope, 403 other courier, in this order */
+  async function read<Ready>(
+    request: Request,
+    body: Promise<Uint8Array>,
+    courier: Courier,
+    way: Way<Ready>,
+  ): Promise<Read<Ready>> {
+    const { envelope, message } = readMessage(deps, request, await body, courier);
+    return { envelope, ready: await way.prepare(courier, message) };
   }
 
   // Elysia reads from the text of a handler what it takes: one that takes all has queries and cookies parsed for it.
   return new Elysia({ name: "events" })
-    .post("/v1/events", ({ request, server }) => answer({ request, server }, judgeMessage, true), {
+    .post("/v1/events", ({ request, server }) => answer({ request, server }, toStore), {
       parse: "none",
     })
-    .post(
-      "/v1/events/validate",
-      ({ request, server }) => answer({ request, server }, validateMessage, false),
-      { parse: "none" },
-    )
+    .post("/v1/events/validate", ({ request, server }) => answer({ request, server }, toValidate), {
+      parse: "none",
+    })
     .get("/v1/ping", async ({ request, server }) => {
-      const { courier, rateHeaders } = await callerOf({ request, server });
+      const bearer = bearerOf(deps, request.headers.get("authorization"));
+      const peer = () => findPeer(request, server);
+      const { courier, rateHeaders } = await authenticate(deps, bearer, peer);
       const { code, environment } = courier;
       return Response.json(
         { courier: code, environment, schemaVersions: SCHEMA_VERSIONS },
@@ -127,13 +184,18 @@ export function eventRoutes(
     });
 }
 
-/** @throws {Problem} 413, 415, 403 bad signature, 400 bad envelope, 403 other courier, in this order */
-async function readMessage(
+/** Whether nothing but its rate refuses a courier yet. */
+function mayBegin<Ready>(courier: Courier, peer: FindPeer, { mustAccept }: Way<Ready>): boolean {
+  return (courier.acceptingEvents || !mustAccept) && refusalOf(courier, peer) === null;
+}
+
+/** @throws {Problem} 403 bad signature, 400 bad envelope, 403 other courier, in this order */
+function readMessage(
   { secrets, live }: Runtime,
   request: Request,
-  { courier }: Caller,
-): Promise<ReadMessage> {
-  const body = await readBody(request);
+  body: Uint8Array,
+  courier: Courier,
+): ReadMessage {
   checkSignature(request, body, courier, secrets.vault, live.now());
   const { value, hasSurrogateEscapes } = parseBody(request, body);
   const check = hasSurrogateEscapes ? checkEscapedEvent : checkEvent;

@@ -4,7 +4,7 @@ import { Elysia } from "elysia";
 import { readBounded } from "#core/http/read-bounded.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import { hashToken } from "#core/secrets.ts";
-import { type AuthenticateDeps, admit, refusalOf } from "#ingest/authenticate.ts";
+import { type AuthenticateDeps, admit, bearerOf, refusalOf } from "#ingest/authenticate.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 import type { Peer } from "#ingest/peer.ts";
 
@@ -39,7 +39,7 @@ export function tokenRoute(
     "/v1/oauth/token",
     async ({ request, server }) => {
       const peer = findPeer(request, server);
-      const { rateHeaders } = await admit(deps, null, peer);
+      const { rateHeaders } = await admit(deps, bearerOf(deps, null), () => peer);
       const usesBasic = request.headers.has("authorization");
       const asked = await readRequest(request);
       if ("error" in asked) return refuse(asked, usesBasic, rateHeaders);
@@ -148,7 +148,7 @@ function clientOf(
   const given = Buffer.from(hashToken(clientSecret));
   const expected = Buffer.from(courier?.oauth?.secretHash ?? hashToken(""));
   const same = timingSafeEqual(given, expected);
-  return courier && same && refusalOf(courier, peer) === null ? courier : undefined;
+  return courier && same && refusalOf(courier, () => peer) === null ? courier : undefined;
 }
 
 function invalid(description: string): Refusal {

@@ -189,6 +189,31 @@ describe("outcomes (document 2, States and transitions)", () => {
     expect(await outcomes([twice, twice])).toEqual(["ACCEPTED", "DUPLICATE"]);
   });
 
+  test("a message of 500 is judged in parts and answered in send order", async () => {
+    const kinds = ["ACCEPTED", "UNKNOWN_TRACKING", "INVALID", "DUPLICATE", "INVALID"];
+    const twice = Array.from({ length: 100 }, () => event());
+    const of: Record<string, (at: number) => unknown> = {
+      ACCEPTED: (at) => twice[at],
+      DUPLICATE: (at) => ({ ...twice[at], trackingNumber: "another" }),
+      UNKNOWN_TRACKING: () => event({ trackingNumber: "a stranger" }),
+    };
+    const broken = [null, 7, "text", [], { eventId: "x".repeat(500) }, { eventId: 5 }];
+    const events = Array.from({ length: 500 }, (_, place) => {
+      const at = Math.floor(place / kinds.length);
+      return of[kinds[place % kinds.length] ?? ""]?.(at) ?? broken[at % broken.length];
+    });
+    const told = events.map((_, place) => kinds[place % kinds.length]);
+    expect(await outcomes(events)).toEqual(told as string[]);
+    const { body } = await push(url, events);
+    expect(body.results.map(({ eventId }: { eventId: unknown }) => eventId)).toEqual(
+      events.map((one) => {
+        const id = (one as { eventId?: unknown } | null)?.eventId;
+        return typeof id === "string" ? id : null;
+      }),
+    );
+    expect([body.accepted, body.duplicate]).toEqual([0, 200]);
+  });
+
   test("an INVALID or UNKNOWN_TRACKING event does not take the id", async () => {
     const { eventId } = event();
     const tries = [
@@ -317,6 +342,19 @@ describe("matching (document 2, Data rules)", () => {
     expect(await outcomes([newer, change, chained])).toEqual(["ACCEPTED", "ACCEPTED", "ACCEPTED"]);
     const later = ["OLD", "NEW", "NEWER"].map((trackingNumber) => event({ trackingNumber }));
     expect(await outcomes(later)).toEqual(["ACCEPTED", "ACCEPTED", "ACCEPTED"]);
+  });
+});
+
+describe("matching in a large message (document 2, Data rules)", () => {
+  test("1: a number that the last of 300 events announces is known to all of them", async () => {
+    await addShipment(runtime, "LARGE-1");
+    const early = Array.from({ length: 299 }, () => event({ trackingNumber: "LARGE-2" }));
+    const change = event({
+      trackingNumber: "LARGE-1",
+      trackingNumberChange: { newTrackingNumber: "LARGE-2" },
+    });
+    const told = await outcomes([...early, change]);
+    expect(new Set(told)).toEqual(new Set(["ACCEPTED"]));
   });
 });
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
+import { applySetup } from "#core/redis/apply-setup.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { applySetupFile, type Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
@@ -27,6 +28,7 @@ beforeAll(async () => {
     { code: "LOCAL", tokens: ["tok_local"], allowedIps: ["127.0.0.0/8"] },
     { code: "CLOSED", tokens: ["tok_closed"], acceptingEvents: false },
     { code: "SLOW", tokens: ["tok_slow"], rateLimit: { perSecond: 1, burst: 3 } },
+    { code: "STRICT", tokens: ["tok_strict"], rateLimit: { perSecond: 1, burst: 1 } },
     { code: "BURSTY", tokens: ["tok_bursty"], rateLimit: { perSecond: 0.001, burst: 5 } },
     { code: "TWO_TOKENS", tokens: ["tok_old", "tok_new"], rateLimit: roomy },
   );
@@ -60,6 +62,27 @@ describe("authentication (document 2, Authentication)", () => {
     expect((await push(url, [event()], { token: "tok_brief", courier: "BRIEF" })).status).toBe(200);
     await applySetupFile(runtime, { couriers: [{ code: "BRIEF", tokens: ["tok_other"] }] });
     expect((await push(url, [event()], { token: "tok_brief", courier: "BRIEF" })).status).toBe(401);
+  });
+
+  test("1, 2: a message begun for a courier as it was is judged for the courier as it is", async () => {
+    const to = { token: "tok_turning", courier: "TURNING" };
+    const known = { code: "TURNING", tokens: ["tok_turning"], allowedIps: [] };
+    await applySetupFile(runtime, { couriers: [{ ...known, signingSecrets: ["before"] }] });
+    expect((await push(url, [event()], { ...to, secrets: ["before"] })).status).toBe(200);
+    // As another process applies it: this one learns of it from the store, with its next request.
+    const apply = (courier: object) =>
+      applySetup(
+        runtime.redis,
+        runtime.secrets.vault,
+        { couriers: [{ ...known, ...courier }] },
+        runtime.live.now(),
+      );
+    await apply({ signingSecrets: ["after"] });
+    expect((await push(url, [event()], { ...to, secrets: ["after"] })).status).toBe(200);
+    expect((await push(url, [event()], { ...to, secrets: ["before"] })).status).toBe(403);
+    await apply({ signingSecrets: ["after"], allowedIps: ["10.0.0.0/8"] });
+    const refused = await push(url, [event()], { ...to, secrets: ["after"] });
+    expect([refused.status, refused.body.code]).toEqual([403, "ADDRESS_NOT_ALLOWED"]);
   });
 
   test("2: a signature of either secret is accepted, with several v1 values too", async () => {
@@ -244,6 +267,19 @@ describe("rate (document 2, Limits)", () => {
     const later = [await push(url, [event()], to), await push(url, [event()], to)];
     expect(later.map(({ status }) => status)).toEqual([200, 200]);
     expect((await push(url, [event()], to)).status).toBe(429);
+  });
+
+  test("a message over the rate is 429 whatever it holds", async () => {
+    const to = { token: "tok_strict", courier: "STRICT" };
+    const statusOf = async (answer: ReturnType<typeof push>) => (await answer).status;
+    expect(await statusOf(push(url, [event()], to))).toBe(200);
+    // The first one over the rate has been begun, since the one before it was admitted; the others have not.
+    expect(await statusOf(push(url, [event()], { ...to, secrets: ["wrong"] }))).toBe(429);
+    expect(await statusOf(push(url, [event()], { ...to, secrets: ["wrong"] }))).toBe(429);
+    await advanceClock(runtime.redis, 1);
+    expect(await statusOf(push(url, [event()], to))).toBe(200);
+    expect(await statusOf(pushBytes(url, utf8("no JSON"), to))).toBe(429);
+    expect(await statusOf(push(url, [event()], to))).toBe(429);
   });
 
   test("of requests that come together the burst passes and tells 4 to 0 left, the others are 429", async () => {

@@ -1,0 +1,145 @@
+/**
+ * Prepares a message for its judgement and stores nothing: its references are looked up while its events are checked, and
+ * a large message goes in parts, so that the store works on one while the next is checked.
+ */
+import type { CourierEvent } from "#core/domain/event.ts";
+import type { Fault } from "#core/domain/fault.ts";
+import type { Candidate } from "#core/domain/match-reference.ts";
+import type { Courier } from "#core/redis/configuration.ts";
+import { externalReference, type Reference, trackingReference } from "#core/redis/keys.ts";
+import { type SeenPlace, seenPlace } from "#core/redis/seen.ts";
+import type { Intake } from "#ingest/intake.ts";
+import { nextTurn } from "#ingest/next-turn.ts";
+
+/** The events of a message, and the rule that finds the faults of one. */
+export interface Message {
+  readonly events: readonly unknown[];
+  readonly check: (event: unknown) => readonly Fault[];
+}
+
+/** A valid event on its way to a judgement. */
+export interface Candidacy extends References {
+  readonly place: number;
+  readonly event: CourierEvent;
+  readonly seen: SeenPlace;
+}
+
+export interface Invalid {
+  readonly place: number;
+  readonly event: unknown;
+  readonly errors: readonly Fault[];
+}
+
+export interface Checked {
+  readonly open: readonly Candidacy[];
+  readonly invalid: readonly Invalid[];
+}
+
+export type Candidates = Map<string, Candidate[]>;
+
+export interface Prepared {
+  readonly size: number;
+  /** Each checks its part when it is asked; events of one id are in one part, in send order. */
+  readonly parts: readonly (() => Checked)[];
+  readonly candidates: Promise<Candidates>;
+}
+
+/** By what an event may be matched. */
+interface References {
+  readonly byNumber: Reference | null;
+  readonly byExternal: Reference | null;
+}
+
+/** An event that has not been checked. */
+interface Draft extends References {
+  readonly place: number;
+  readonly event: unknown;
+  /** Null for what cannot be valid. */
+  readonly seen: SeenPlace | null;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The longest ids and references, `eventId` and `externalId` (document 2, "Limits"). */
+const ID_LENGTH = 128;
+/** Events of a message that goes in parts, and into how many. */
+const LARGE = 100;
+const PARTS = 4;
+
+/** A reference of an event that turns out to be invalid is looked up in vain. */
+export async function prepare(
+  { intake }: { readonly intake: Intake },
+  courier: Courier,
+  { events, check }: Message,
+): Promise<Prepared> {
+  const references = events.map((event) => referencesIn(courier.code, event));
+  const candidates = intake.resolve(references.flatMap(listed));
+  // Whoever judges the message hears of it; a message that is refused until then asks nobody.
+  candidates.catch(() => {});
+  const isLarge = events.length >= LARGE;
+  if (isLarge) await nextTurn();
+  const drafts = draftsOf(courier.code, events, references);
+  // A number that an event announces counts for all of them: their matches are found together.
+  const parts = isLarge && !events.some(announces) ? partsOf(drafts) : [drafts];
+  const [first, ...others] = parts.map((part) => () => checkDrafts(part, check));
+  const checked = first?.();
+  return {
+    size: events.length,
+    parts: [...(checked ? [() => checked] : []), ...others],
+    candidates,
+  };
+}
+
+/** All events at once, without a look at what they refer to. */
+export function checkMessage({ code }: Courier, { events, check }: Message): Checked {
+  return checkDrafts(draftsOf(code, events, []), check);
+}
+
+export function announces(event: unknown): boolean {
+  return ((event ?? {}) as Fields)["trackingNumberChange"] !== undefined;
+}
+
+export function listed({ byNumber, byExternal }: References): Reference[] {
+  return [byNumber, byExternal].filter((reference) => reference !== null);
+}
+
+const UNREFERRED: References = { byNumber: null, byExternal: null };
+
+function draftsOf(courier: string, events: readonly unknown[], references: readonly References[]) {
+  return events.map((event, place): Draft => {
+    const { eventId } = (event ?? {}) as Fields;
+    const seen = isPlausible(eventId) ? seenPlace(courier, eventId) : null;
+    const { byNumber, byExternal } = references[place] ?? UNREFERRED;
+    return { place, event, seen, byNumber, byExternal };
+  });
+}
+
+/** By the partitions of their ids, so that all parts together cost no more calls than the whole. */
+function partsOf(drafts: readonly Draft[]): Draft[][] {
+  return [...Map.groupBy(drafts, ({ seen }) => (seen?.partition ?? 0) % PARTS).values()];
+}
+
+function checkDrafts(drafts: readonly Draft[], check: Message["check"]): Checked {
+  const open: Candidacy[] = [];
+  const invalid: Invalid[] = [];
+  for (const { place, event, seen, byNumber, byExternal } of drafts) {
+    const errors = check(event);
+    if (seen !== null && errors.length === 0) {
+      open.push({ place, event: event as CourierEvent, seen, byNumber, byExternal });
+    } else invalid.push({ place, event, errors });
+  }
+  return { open, invalid };
+}
+
+/** Of an event that has not been checked. */
+function referencesIn(courier: string, event: unknown): References {
+  const { trackingNumber, externalId, senderAccount } = (event ?? {}) as Fields;
+  const byNumber = isPlausible(trackingNumber) ? trackingReference(courier, trackingNumber) : null;
+  if (!isPlausible(externalId) || !isPlausible(senderAccount))
+    return { byNumber, byExternal: null };
+  return { byNumber, byExternal: externalReference(courier, senderAccount, externalId) };
+}
+
+function isPlausible(text: unknown): text is string {
+  return typeof text === "string" && text.length <= ID_LENGTH;
+}
