@@ -102,13 +102,23 @@ const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
 /** True for a `YYYY-MM-DD` that is a real day. */
 export function isCalendarDate(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
-  const year = Number(text.slice(0, 4));
-  const month = Number(text.slice(5, 7));
-  const day = Number(text.slice(8));
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && beginsWithRealDay(text);
+}
+
+/** Of a text that begins with `NNNN-NN-NN`: every event is asked twice, so that nothing is cut out of it. */
+function beginsWithRealDay(text: string): boolean {
+  const year = 100 * twoDigits(text, 0) + twoDigits(text, 2);
+  const month = twoDigits(text, 5);
+  const day = twoDigits(text, 8);
   const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   const days = month === 2 && isLeap ? 29 : (MONTH_DAYS[month - 1] ?? 0);
   return day >= 1 && day <= days;
+}
+
+const CODE_OF_ZERO = 0x30;
+
+function twoDigits(text: string, at: number): number {
+  return 10 * (text.charCodeAt(at) - CODE_OF_ZERO) + text.charCodeAt(at + 1) - CODE_OF_ZERO;
 }
 
 const OFFSET_DATE_TIME =
@@ -119,7 +129,7 @@ const OFFSET_DATE_TIME =
  * years 2000 to 2099: any other is a sender's mistake, and one far ahead would be the latest event for ever.
  */
 export function isOffsetDateTime(text: string): boolean {
-  return OFFSET_DATE_TIME.test(text) && isCalendarDate(text.slice(0, 10));
+  return OFFSET_DATE_TIME.test(text) && beginsWithRealDay(text);
 }
 
 /** UTC milliseconds of a text that `isOffsetDateTime` accepts. */
