@@ -74,7 +74,7 @@ export async function judge(
     judging.push(strangers);
   }
   let strangers = (await Promise.all(judging)).flat().sort((one, other) => one.place - other.place);
-  for (let pass = 2; pass <= PASSES; pass += 1) {
+  for (let pass = 2; pass <= PASSES && strangers.length > 0; pass += 1) {
     const open = await setAside(deps, strangers, receivedAtMs);
     if (open.length === 0) break;
     const found = await deps.intake.resolve(open.flatMap(listed));
