@@ -47,7 +47,10 @@ export function decodeLoggedEvent(text: string): LoggedEvent {
 
 /** An event by itself, as a handler is given it and a dead letter keeps it. */
 export function splitEvents(fields: Fields): readonly Fields[] {
-  return (fields["e"] ?? "").split("\n").map((e) => ({ e }));
+  const lines = (fields["e"] ?? "").split("\n");
+  // Each line ends with its break; what is no line at all fails in its handler.
+  if (lines.length > 1 && lines.at(-1) === "") lines.pop();
+  return lines.map((e) => ({ e }));
 }
 
 export interface Claim {
@@ -116,8 +119,10 @@ async function callClaim(
     const prefixes = layout.generations.map(({ number }) => seenPrefix(number));
     for (let from = 0; from < group.length; from += CLAIMS_PER_CALL) {
       const part = group.slice(from, from + CLAIMS_PER_CALL);
-      const events = Buffer.from(part.map((at) => claimText(layout, claims[at])).join(""));
-      const digits = await run<string>(redis, claimScript, keys, [...head, events, ...prefixes]);
+      const own = part.flatMap((at) => claims[at] ?? []);
+      const ids = own.map((claim) => idLine(layout, claim)).join("");
+      const args = [...head, ids, eventLines(own), ...prefixes];
+      const digits = await run<string>(redis, claimScript, keys, args);
       part.forEach((at, position) => {
         const digit = digits.charCodeAt(position) - CODE_OF_ZERO;
         outcomes[at] = digits === "" ? "log_full" : (OUTCOMES[digit] ?? "known");
@@ -129,11 +134,16 @@ async function callClaim(
 
 const CODE_OF_ZERO = 0x30;
 
-/** Two lines, as `claim.lua` reads them; no line of JSON holds a line break. */
-function claimText(layout: SeenLayout, claim: Claim | undefined): string {
-  if (!claim) return "";
-  const { seen, entry } = claim;
-  return `${bucketNumbers(layout, seen).join(" ")} ${seen.member}\n${entry ?? ""}\n`;
+/** As `claim.lua` reads it. */
+function idLine(layout: SeenLayout, claim: Claim): string {
+  const bytes = claim.entry === null ? 0 : Buffer.byteLength(claim.entry) + 1;
+  return `${bucketNumbers(layout, claim.seen).join(" ")} ${claim.seen.member} ${bytes}\n`;
+}
+
+/** No line of JSON holds a line break. */
+function eventLines(claims: readonly Claim[]): Buffer {
+  const lines = claims.flatMap(({ entry }) => entry ?? []);
+  return Buffer.from(lines.length === 0 ? "" : `${lines.join("\n")}\n`);
 }
 
 /** Takes the eventIds of set-aside events once they are applied, so that a resend is a DUPLICATE. */

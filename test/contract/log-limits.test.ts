@@ -1,5 +1,6 @@
 /** What one entry of a log holds at most, at N and N + 1, and how long the memory of an eventId lives. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import fc from "fast-check";
 import { decodeChangeEntry, splitChanges } from "#core/redis/change-log.ts";
 import {
   claimEvents,
@@ -51,6 +52,41 @@ async function claim(count: number): Promise<string[][]> {
   const entries = (await redis.xRange(log, "-", "+")) ?? [];
   return entries.map(({ message }) => splitEvents(message).map(({ e = "" }) => e));
 }
+
+test("only what is claimed of a call stands in the log, byte for byte", async () => {
+  const { redis } = runtime;
+  const { log } = eventKeys(0);
+  const layout = await seenLayout(redis, Date.now(), runtime.config.eventsPerDay);
+  const terms = { layout, highWater: 1_000_000, courier: COURIER, nowMs: Date.now() };
+  const kinds = fc.array(
+    fc.tuple(fc.constantFrom("claim", "again", "look"), fc.string({ unit: "binary" })),
+    { minLength: 1, maxLength: 12 },
+  );
+  await fc.assert(
+    fc.asyncProperty(kinds, async (drawn) => {
+      await redis.xTrim(log, "MAXLEN", 0);
+      const claims = drawn.map(([kind, text]) => {
+        const entry = kind === "look" ? null : JSON.stringify(`${text} perché 🚚`);
+        return { kind, claim: { seen: seenEvent().seen, entry } };
+      });
+      const known = claims.filter(({ kind }) => kind === "again").map(({ claim }) => claim);
+      await claimEvents(redis, terms, known);
+      await redis.xTrim(log, "MAXLEN", 0);
+      const outcomes = await claimEvents(
+        redis,
+        terms,
+        claims.map(({ claim }) => claim),
+      );
+      const expected = { claim: "claimed", again: "known", look: "not_known" } as const;
+      expect(outcomes).toEqual(drawn.map(([kind]) => expected[kind]));
+      const entries = (await redis.xRange(log, "-", "+")) ?? [];
+      const logged = entries.flatMap(({ message }) => splitEvents(message).map(({ e }) => e));
+      const claimed = claims.filter(({ kind }) => kind === "claim").map(({ claim }) => claim.entry);
+      expect(logged).toEqual(claimed as string[]);
+    }),
+    { numRuns: 60 },
+  );
+});
 
 test(`an entry of the event log holds ${LIMIT} events, and one more stands in the next`, async () => {
   expect((await claim(LIMIT)).map(({ length }) => length)).toEqual([LIMIT]);

@@ -11,9 +11,13 @@
 -- ARGV[2]  seconds a bucket of the current generation lives
 -- ARGV[3]  courier code, '' for a mere question that is not counted
 -- ARGV[4]  the hour
--- ARGV[5]  the events, two lines each: `<bucket of each generation …> <id as a 64-bit integer>`, and the event for the log,
---          which is empty to look without claiming
--- ARGV[6…] what the names of the buckets begin with, by generation, the current one first
+-- ARGV[5]  for each event a line: `<bucket of each generation …> <id as a 64-bit integer> <bytes of its event>`, 0 bytes to
+--          look without claiming
+-- ARGV[6]  the events for the log, a line each
+-- ARGV[7…] what the names of the buckets begin with, by generation, the current one first
+--
+-- Events go on as they came, and are cut out only where some are not claimed: Redis hashes every byte of a text that a script
+-- makes.
 --
 -- Reply: one digit for each event: 1 = claimed and appended, 0 = the id is known, 2 = not known (only looked at);
 -- an empty text, and nothing done, when the log is over its mark.
@@ -22,19 +26,22 @@ local call, find, sub = redis.call, string.find, string.sub
 local logged, applied = unpack(call('HMGET', logCounts, 'logged', 'track'))
 local waiting = (logged or 0) - (applied or 0) + call('ZCARD', retries)
 if waiting >= tonumber(ARGV[1]) then return '' end
-local ttl, courier, hour, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local generations = #ARGV - 5
-local reply, lines, known, buckets, at = {}, {}, 0, {}, 1
-while at <= #events do
+local ttl, courier, hour, ids, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local generations = #ARGV - 6
+local reply, buckets, at, known = {}, {}, 1, 0
+-- Claimed events: how many, and where those stand in the text that have not been cut out yet.
+local claimed, parts, from, to = 0, {}, 1, 0
+while at <= #ids do
   for generation = 1, generations do
-    local stop = find(events, ' ', at, true)
-    buckets[generation] = ARGV[5 + generation] .. sub(events, at, stop - 1)
+    local stop = find(ids, ' ', at, true)
+    buckets[generation] = ARGV[6 + generation] .. sub(ids, at, stop - 1)
     at = stop + 1
   end
-  local first = find(events, '\n', at, true)
-  local id = sub(events, at, first - 1)
-  local last = find(events, '\n', first + 1, true)
-  at = last + 1
+  local stop = find(ids, ' ', at, true)
+  local id = sub(ids, at, stop - 1)
+  at = find(ids, '\n', stop + 1, true)
+  local bytes = tonumber(sub(ids, stop + 1, at - 1))
+  at = at + 1
   local current, isKnown = buckets[1], false
   for older = 2, generations do
     if call('SISMEMBER', buckets[older], id) == 1 then isKnown = true break end
@@ -42,23 +49,31 @@ while at <= #events do
   local outcome
   if isKnown then
     outcome = 0
-  elseif last == first + 1 then
+  elseif bytes == 0 then
     outcome = call('SISMEMBER', current, id) == 1 and 0 or 2
   else
     outcome = call('SADD', current, id)
   end
   if outcome == 1 then
     call('EXPIRE', current, ttl, 'NX')
-    lines[#lines + 1] = sub(events, first + 1, last - 1)
-  elseif outcome == 0 then
-    known = known + 1
+    claimed = claimed + 1
+  else
+    if bytes > 0 then
+      if to >= from then parts[#parts + 1] = sub(events, from, to) end
+      from = to + bytes + 1
+    end
+    if outcome == 0 then known = known + 1 end
   end
+  to = to + bytes
   reply[#reply + 1] = outcome
 end
-local claimed = #lines
 if claimed > 0 then
+  if from > 1 then
+    if to >= from then parts[#parts + 1] = sub(events, from, to) end
+    events = table.concat(parts)
+  end
   call('HINCRBY', logCounts, 'logged', claimed)
-  call('XADD', log, '*', 'e', table.concat(lines, '\n'))
+  call('XADD', log, '*', 'e', events)
 end
 if courier ~= '' and claimed + known > 0 then
   call('SADD', hours, hour)
