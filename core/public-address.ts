@@ -14,8 +14,23 @@ const ALWAYS_REFUSED: readonly Cidr[] = ["3fff::/20", "5f00::/16", "64:ff9b:1::/
   ipaddr.parseCIDR(text),
 );
 
+/** Verdicts kept for one list of networks: receivers are the same again and again. */
+const VERDICTS_KEPT = 10_000;
+const verdicts = new WeakMap<readonly Cidr[], Map<string, boolean>>();
+
 /** True when an address as text is public, or inside one of the allowed networks. Text that is none is not. */
 export function isReachable(text: string, allowed: readonly Cidr[]): boolean {
+  const kept = verdicts.get(allowed) ?? new Map<string, boolean>();
+  verdicts.set(allowed, kept);
+  const known = kept.get(text);
+  if (known !== undefined) return known;
+  const verdict = judge(text, allowed);
+  if (kept.size >= VERDICTS_KEPT) kept.clear();
+  kept.set(text, verdict);
+  return verdict;
+}
+
+function judge(text: string, allowed: readonly Cidr[]): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = unwrap(ipaddr.parse(text));
   if (allowed.some((network) => within(address, network))) return true;

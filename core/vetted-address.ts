@@ -1,4 +1,5 @@
 /** From the host of a URL to an address that may be connected to (document 3: checked on save and on every send). */
+import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Cidr } from "./config.ts";
 import { isReachable } from "./public-address.ts";
@@ -20,7 +21,7 @@ export async function vetHost(
 ): Promise<Vetted> {
   let addresses: readonly string[];
   try {
-    addresses = ipaddr.isValid(host) ? [host] : await resolve(host);
+    addresses = isIP(host) === 0 ? await resolve(host) : [host];
   } catch (error) {
     return { kind: "unresolved", error: `dns: ${codeOf(error)}` };
   }

@@ -10,7 +10,7 @@ import { bucketOf } from "#core/domain/latency-buckets.ts";
 import type { Trigger, Verdict } from "#core/domain/trigger.ts";
 import { ATTEMPTS_WAITING, encodeAttempt } from "./attempt-log.ts";
 import type { ChangeFact } from "./change-log.ts";
-import { binary, perPartition, type Redis, run, script } from "./client.ts";
+import { binary, perPartition, type Redis, run, runTogether, script } from "./client.ts";
 import { digestOf } from "./digest.ts";
 import {
   companyTag,
@@ -47,6 +47,10 @@ const ATTEMPTS_KEPT = 8 * GENERATIONS_KEPT;
 /** Changes, results or ids one script call takes: keeps a call under some 5 ms of Redis. */
 export const ITEMS_PER_CALL = 100;
 const DRAINED_PER_CALL = 500;
+/** Of Redis, for one of each. */
+const DECISION_US = 12;
+const LEASE_US = 12;
+const FINISH_US = 9;
 
 export type DeliveryState = "queued" | "waiting" | "delivered" | "failed";
 
@@ -140,7 +144,9 @@ export async function recordDecisions(
     for (const part of chunks(group, ITEMS_PER_CALL)) {
       const changes = packList(part.flatMap((decision) => changeOf(partition, decision, nowMs)));
       const keys = [firstRing, turns, ledger];
-      const reply = await run<number[]>(redis, decideScript, keys, [...head, changes]);
+      const args = [...head, changes];
+      const costUs = part.length * DECISION_US;
+      const reply = await runTogether<number[]>(redis, decideScript, keys, args, costUs);
       made.push(...part.filter((_, at) => reply[at] !== -1));
       queued += reply.filter((deliveries) => deliveries > 0).length;
     }
@@ -239,7 +245,7 @@ export async function leaseDeliveries(
       const keys = webhookKeys(partition);
       const { firstRing, retryRing, leases, inFlight, turns, failing, ledger } = keys;
       const numbers = [terms.leaseMs, wanted, wantedFailing, terms.perEndpoint];
-      const [left, shipments, rows] = await run<[Buffer, (Buffer | null)[], Buffer]>(
+      const [left, shipments, rows] = await runTogether<[Buffer, (Buffer | null)[], Buffer]>(
         redis,
         leaseScript,
         [firstRing, retryRing, leases, inFlight, turns, failing, ledger],
@@ -248,6 +254,7 @@ export async function leaseDeliveries(
           ...[nowMs, ...numbers, terms.perFailingEndpoint].map(String),
           terms.retries ? "1" : "0",
         ],
+        wanted * LEASE_US,
         binary(redis),
       );
       if (String(left) === "1") more.add(partition);
@@ -362,7 +369,7 @@ export async function finishDeliveries(
     const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = keys;
     const { attemptLog, attemptCounts } = keys;
     for (const part of chunks(group, ITEMS_PER_CALL)) {
-      await run(
+      await runTogether(
         redis,
         finishScript,
         [
@@ -374,6 +381,7 @@ export async function finishDeliveries(
           ...[nowMs, hourOf(nowMs), DELIVERY_LIFE_MS / 1000, attemptsWaiting].map(String),
           packList(endpointArguments(part)),
         ],
+        part.length * FINISH_US,
       );
     }
   });

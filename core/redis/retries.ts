@@ -3,7 +3,7 @@
  * tried again by whichever process of the group comes first. Dead letters that are driven again wait here too, for a single
  * try.
  */
-import { type Redis, run, script } from "./client.ts";
+import { type Redis, run, runTogether, script } from "./client.ts";
 import { deadLetterKey, logCountsKey, retriesKey, retryAgesKey } from "./keys.ts";
 import type { Entry, LogEntry } from "./log-entry.ts";
 import acknowledgeSource from "./scripts/acknowledge.lua" with { type: "text" };
@@ -20,6 +20,8 @@ const FIRST_RETRY_MS = 1_000;
 const REASON_LENGTH = 1_000;
 /** Entries, and tries, one script call takes. */
 const PER_CALL = 100;
+/** Of Redis, for one. */
+const ENTRY_US = 3;
 
 /** An entry that failed by its own fault; entries not named are done. */
 export interface Failure {
@@ -53,11 +55,12 @@ export async function acknowledge(
         retryText(id, fields, 1),
       ]),
     );
-    await run(redis, acknowledgeScript, keys, [
+    const args = [
       ...[group, String(FIRST_RETRY_MS), String(part.length)],
       ...part.flatMap(({ id, items }) => [id, String(items.length)]),
       ...kept,
-    ]);
+    ];
+    await runTogether(redis, acknowledgeScript, keys, args, part.length * ENTRY_US);
   }
 }
 
@@ -79,7 +82,7 @@ export async function readDueRetries(
 ): Promise<Retry[]> {
   const lists = await Promise.all(
     logKeys.map((key) =>
-      run<string[]>(redis, dueScript, [retriesKey(key, group)], [String(limit)]),
+      runTogether<string[]>(redis, dueScript, [retriesKey(key, group)], [String(limit)], ENTRY_US),
     ),
   );
   return lists.flatMap((texts, at) =>

@@ -1,6 +1,6 @@
 /** Logs and their consumer groups: all groups are known here, so that no log is trimmed before one of them has begun. */
 import { splitChanges } from "./change-log.ts";
-import { type Redis, run, script } from "./client.ts";
+import { type Redis, runTogether, script } from "./client.ts";
 import { splitEvents } from "./event-log.ts";
 import { ATTEMPT_LOGS, CHANGE_LOGS, EVENT_LOGS, logCountsKey, retryAgesKey } from "./keys.ts";
 import type { Fields } from "./log-entry.ts";
@@ -9,6 +9,9 @@ import trimSource from "./scripts/trim-log.lua" with { type: "text" };
 
 const readLagScript = script(readLagSource);
 const trimScript = script(trimSource);
+
+/** Of Redis, for a group that is looked at. */
+const LOOK_US = 20;
 
 /** `split` tells apart what stands together in an entry; attempts are read together. */
 export const LOGS = {
@@ -95,7 +98,9 @@ async function readPositions(
 ): Promise<Position[]> {
   const ages = groups.map((group) => retryAgesKey(key, group));
   const keys = [key, logCountsKey(key), ...ages];
-  const reply = await run<Array<number | string>>(redis, readLagScript, keys, [...groups]);
+  const args = [...groups];
+  const costUs = groups.length * LOOK_US;
+  const reply = await runTogether<Array<number | string>>(redis, readLagScript, keys, args, costUs);
   return groups.map((_, at) => {
     const oldest = reply[2 * at + 1];
     return { open: Number(reply[2 * at]), oldestMs: oldest === "" ? null : Number(oldest) };
@@ -104,5 +109,6 @@ async function readPositions(
 
 /** Deletes the entries that every group has acknowledged, and no other; none while a group is missing. */
 export async function trimLog(redis: Redis, log: LogName, key: string): Promise<void> {
-  await run(redis, trimScript, [key, logCountsKey(key)], [...LOGS[log].groups]);
+  const groups = [...LOGS[log].groups];
+  await runTogether(redis, trimScript, [key, logCountsKey(key)], groups, groups.length * LOOK_US);
 }

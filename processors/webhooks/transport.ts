@@ -13,8 +13,8 @@ import {
   type IncomingMessage,
 } from "node:http";
 import { Agent, request } from "node:https";
+import { isIP } from "node:net";
 import { createSecureContext, rootCertificates } from "node:tls";
-import ipaddr from "ipaddr.js";
 import type { Cidr } from "#core/config.ts";
 import type { Answer } from "#core/domain/delivery-outcome.ts";
 import { hostOf, type Resolve, vetHost } from "#core/vetted-address.ts";
@@ -93,7 +93,7 @@ export function createTransport(options: TransportOptions): Transport {
       host: vetted.address,
       port: url.port === "" ? DEFAULT_PORTS[url.protocol] : Number(url.port),
       // A literal address is verified as an address; names only are sent as SNI.
-      servername: ipaddr.isValid(host) ? "" : host,
+      servername: isIP(host) === 0 ? host : "",
       method: "POST",
       path: `${url.pathname}${url.search}`,
       headers: { Host: url.host, ...headers, "Content-Length": String(body.length) },
