@@ -314,6 +314,10 @@ describe("trimming", () => {
     expect(await left()).toEqual([5]);
     await read("notify", 1);
     await redis.xAck(log, "notify", ids);
+    // A reader of one's own counts as well.
+    await redis.xGroupCreate(log, "auditor", "0");
+    expect(await left()).toEqual([5]);
+    await redis.xGroupDestroy(log, "auditor");
     expect(await left()).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@
 -- group or has not been delivered to it yet. Nothing is deleted while a group is missing.
 --
 -- KEYS[1]  log (stream)    KEYS[2]  counts of the log (hash): `logged`, and by group what is done
--- ARGV[1…] the groups
+-- ARGV[1…] the groups that must be there; others, such as a reader of one's own, count as well
 --
 -- A group that has nothing left has done all there was: its count says so from here on, whatever was removed by hand.
 --
@@ -16,8 +16,9 @@ for _, group in ipairs(call('XINFO', 'GROUPS', log)) do
 end
 local oldest, oldestMs, oldestNumber
 for _, name in ipairs(ARGV) do
-  local told = found[name]
-  if not told then return 0 end
+  if not found[name] then return 0 end
+end
+for name, told in pairs(found) do
   local first = call('XPENDING', log, name)[2]
   local last = told['last-delivered-id']
   local ms, number = string.match(first or last, '(%d+)-(%d+)')
