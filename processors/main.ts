@@ -8,8 +8,8 @@ import { startRemaps } from "#processors/remap.ts";
 import { trackHandler } from "#processors/track.ts";
 import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
-/** Entries read per partition at once: a batch is at most 16 times as many. */
-export const EVENTS_AT_ONCE = 100;
+/** Events read per partition at once: under load those of one shipment meet in a batch, and are read and written once. */
+export const EVENTS_AT_ONCE = 250;
 /** Whoever creates a shipment registers it: this reader comes after one that was cut short, and may come late. */
 const REFERENCES_LINGER_MS = 200;
 
