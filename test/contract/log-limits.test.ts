@@ -88,6 +88,20 @@ test("only what is claimed of a call stands in the log, byte for byte", async ()
   );
 });
 
+test("a bucket of eventIds lives from its first id on, whatever comes later", async () => {
+  const { redis } = runtime;
+  const layout = { generations: [{ number: 999, buckets: 1 }] };
+  const terms = { layout, highWater: 1_000_000, courier: COURIER, nowMs: Date.now() };
+  const { seen } = seenEvent();
+  const [bucket = ""] = bucketKeys(layout, seen);
+  await claimEvents(redis, terms, [{ seen, entry: "{}" }]);
+  expect(await redis.ttl(bucket)).toBeGreaterThan(SEEN_TTL_SECONDS - 60);
+  await redis.expire(bucket, 1_000);
+  await claimEvents(redis, terms, [{ seen: seenEvent().seen, entry: "{}" }]);
+  expect(await redis.sCard(bucket)).toBe(2);
+  expect(await redis.ttl(bucket)).toBeLessThanOrEqual(1_000);
+});
+
 test(`an entry of the event log holds ${LIMIT} events, and one more stands in the next`, async () => {
   expect((await claim(LIMIT)).map(({ length }) => length)).toEqual([LIMIT]);
   const entries = await claim(LIMIT + 1);
