@@ -6,6 +6,7 @@
 import { minimalEvent } from "#core/domain/fact.ts";
 import type { Fault } from "#core/domain/fault.ts";
 import { type Candidate, type Match, matchReference } from "#core/domain/match-reference.ts";
+import { nextTurn } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration, Courier } from "#core/redis/configuration.ts";
@@ -15,7 +16,6 @@ import { parkEvents } from "#core/redis/parked.ts";
 import { registerReferences } from "#core/redis/references.ts";
 import type { SeenLayout } from "#core/redis/seen.ts";
 import type { Intake } from "#ingest/intake.ts";
-import { nextTurn } from "#ingest/next-turn.ts";
 import {
   announces,
   type Candidacy,

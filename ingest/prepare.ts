@@ -5,11 +5,11 @@
 import type { CourierEvent } from "#core/domain/event.ts";
 import type { Fault } from "#core/domain/fault.ts";
 import type { Candidate } from "#core/domain/match-reference.ts";
+import { nextTurn } from "#core/next-turn.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import { externalReference, type Reference, trackingReference } from "#core/redis/keys.ts";
 import { type SeenPlace, seenPlace } from "#core/redis/seen.ts";
 import type { Intake } from "#ingest/intake.ts";
-import { nextTurn } from "#ingest/next-turn.ts";
 
 /** The events of a message, and the rule that finds the faults of one. */
 export interface Message {

@@ -1,4 +1,5 @@
 /** From the event log to shipment state: map, fold, commit. Correct under any order, repetition and crash. */
+import { chunks } from "#core/chunks.ts";
 import type { Fact } from "#core/domain/fact.ts";
 import { foldAll } from "#core/domain/fold.ts";
 import { HISTORY_LIMIT } from "#core/domain/history-limit.ts";
@@ -6,6 +7,7 @@ import { type Catalogue, mapStatus } from "#core/domain/map-status.ts";
 import { agrees } from "#core/domain/match-reference.ts";
 import { instantOf } from "#core/domain/rome-time.ts";
 import { factsApplied } from "#core/metrics.ts";
+import { nextTurn } from "#core/next-turn.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
@@ -103,7 +105,9 @@ interface Applied {
  */
 async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
   const configuration = deps.live.refresh();
-  const calls = [...Map.groupBy(open.keys(), shipmentPartition).values()].flatMap(inCalls);
+  const calls = [...Map.groupBy(open.keys(), shipmentPartition).values()].flatMap((ids) =>
+    chunks(ids, SHIPMENTS_PER_CALL),
+  );
   const gathering = calls.map((ids) => gather(deps, configuration, ids, open));
   // Whichever fails, the batch ends when nothing of it is under way any more.
   const settled = Promise.allSettled(gathering);
@@ -118,24 +122,12 @@ async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
       // Its failure is heard at the end, after the others.
       commit.catch(() => {});
       committing.push(commit);
-      await turn();
+      await nextTurn();
     }
   } finally {
     await Promise.allSettled([settled, ...committing]);
   }
   return { conflicts: (await Promise.all(committing)).flat(), missing };
-}
-
-function inCalls(ids: readonly number[]): number[][] {
-  const count = Math.ceil(ids.length / SHIPMENTS_PER_CALL);
-  return Array.from({ length: count }, (_, at) =>
-    ids.slice(at * SHIPMENTS_PER_CALL, (at + 1) * SHIPMENTS_PER_CALL),
-  );
-}
-
-/** Lets go out what has been written to sockets. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** @returns ids of shipments that another process has changed meanwhile */

@@ -1,5 +1,6 @@
 /** The test carrier GENERIC: makes real labels, calls nobody. */
 import { parcelsOf } from "#core/domain/label.ts";
+import { nextTurn } from "#core/next-turn.ts";
 import type { LabelCarrier, LabelOrder } from "./label-carrier.ts";
 import { labelPdf } from "./label-pdf.ts";
 import { labelSheets } from "./label-sheet.ts";
@@ -15,7 +16,7 @@ export const genericCarrier: LabelCarrier = {
     // One at a time: a page takes some 30 ms, and other requests come in between.
     for (const sheet of sheets) {
       labels.push(order.format === "ZPL" ? labelZpl(sheet) : await labelPdf(sheet));
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
     return { kind: "ok", value: { trackingNumbers, extShipmentId: null, labels } };
   },

@@ -189,12 +189,12 @@ export function splitChanges(fields: Fields): readonly Fields[] {
 }
 
 /** True without reading further for what most entries are. */
-export function isChange({ change }: Readonly<Record<string, string>>): boolean {
+export function isChange({ change }: Fields): boolean {
   return change !== undefined;
 }
 
 /** @throws when the entry is not one of ours. */
-export function decodeChangeEntry(fields: Readonly<Record<string, string>>): ChangeEntry {
+export function decodeChangeEntry(fields: Fields): ChangeEntry {
   const { s, created, change } = fields;
   const shipmentId = Number(s);
   if (created !== undefined) return { type: "created", shipmentId, meta: JSON.parse(created) };

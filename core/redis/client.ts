@@ -1,6 +1,7 @@
 /** The Redis client of every room, one server or a cluster, and the way scripts are run through it. */
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
+import { chunksBySize } from "#core/chunks.ts";
 import type { Log } from "#core/log.ts";
 import severalSource from "./scripts/several.lua" with { type: "text" };
 import { answerTracing } from "./tracing.ts";
@@ -214,25 +215,11 @@ export function runTogether<Reply>(
     queueMicrotask(() => {
       const calls = bySha.get(step.sha) ?? [];
       bySha.delete(step.sha);
-      for (const command of inCommands(calls)) void runCommand(redis, step, command, client);
+      const commands = chunksBySize(calls, COMMAND_US, (one) => one.costUs);
+      for (const command of commands) void runCommand(redis, step, command, client);
     });
   }
   return promise as Promise<Reply>;
-}
-
-function inCommands(calls: readonly GatheredCall[]): GatheredCall[][] {
-  const commands: GatheredCall[][] = [];
-  let leftUs = 0;
-  for (const call of calls) {
-    leftUs -= call.costUs;
-    const command = commands.at(-1);
-    if (command && leftUs >= 0) command.push(call);
-    else {
-      commands.push([call]);
-      leftUs = COMMAND_US - call.costUs;
-    }
-  }
-  return commands;
 }
 
 async function runCommand(

@@ -14,6 +14,7 @@
  * | the log or group is gone            | created again                                                            |
  */
 import { randomUUID } from "node:crypto";
+import { chunksBySize } from "#core/chunks.ts";
 import type { Log } from "#core/log.ts";
 import { deadLetters } from "#core/metrics.ts";
 import { isStoreAway, type Redis, run, script } from "./client.ts";
@@ -181,26 +182,11 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   }
 
   async function process(entries: readonly LogEntry[]): Promise<void> {
-    for (const part of parts(entries)) {
+    for (const part of chunksBySize(entries, batch * keys.length, ({ items }) => items.length)) {
       begunAtMs = performance.now();
       const failures = await handleInSteps(part.flatMap(({ items }) => items));
       await acknowledgeAll(part, failures);
     }
-  }
-
-  /** What the handler is given together; an entry that holds more goes alone. */
-  function parts(entries: readonly LogEntry[]): LogEntry[][] {
-    const all: LogEntry[][] = [];
-    let [part, items]: [LogEntry[], number] = [[], 0];
-    for (const entry of entries) {
-      if (part.length > 0 && items + entry.items.length > batch * keys.length) {
-        all.push(part);
-        [part, items] = [[], 0];
-      }
-      part.push(entry);
-      items += entry.items.length;
-    }
-    return part.length === 0 ? all : [...all, part];
   }
 
   /** A handler that throws is tried entry by entry, so that one poisonous entry does not hold up the others. */

@@ -5,6 +5,7 @@
  * first attempts in the order of their creation and retries by due time. A lease hands a delivery to one process for
  * a while; if that process dies the lease ends and the delivery is sent again. Deliveries and decisions live 30 days.
  */
+import { chunks } from "#core/chunks.ts";
 import { attemptErrorOf } from "#core/domain/attempt-row.ts";
 import { bucketOf } from "#core/domain/latency-buckets.ts";
 import type { Trigger, Verdict } from "#core/domain/trigger.ts";
@@ -509,10 +510,4 @@ export async function readDeliveries(
       },
     ];
   });
-}
-
-/** Cut into parts of at most `size`. */
-export function chunks<T>(items: readonly T[], size: number): T[][] {
-  const count = Math.ceil(items.length / size);
-  return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }

@@ -2,6 +2,7 @@
  * The event log: courier events that were answered ACCEPTED, until track has applied them. An entry holds what one call of
  * `claim.lua` accepted, a line for each event (`e`).
  */
+import { chunks } from "#core/chunks.ts";
 import type { CourierEvent } from "#core/domain/event.ts";
 import { perPartition, type Redis, run, runTogether, script } from "./client.ts";
 import { eventKeys, logCountsKey, PARTITIONS, retriesKey } from "./keys.ts";
@@ -119,8 +120,7 @@ async function callClaim(
     const keys = [log, ledger, counts(hour), countedHours, logCountsKey(log)];
     keys.push(retriesKey(log, "track"));
     const prefixes = layout.generations.map(({ number }) => seenPrefix(number));
-    for (let from = 0; from < group.length; from += CLAIMS_PER_CALL) {
-      const part = group.slice(from, from + CLAIMS_PER_CALL);
+    for (const part of chunks(group, CLAIMS_PER_CALL)) {
       const own = part.flatMap((at) => claims[at] ?? []);
       const ids = own.map((claim) => idLine(layout, claim)).join("");
       const args = [...head, ids, eventLines(own), ...prefixes];

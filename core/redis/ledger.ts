@@ -25,7 +25,7 @@ import {
   PARTITIONS,
   webhookKeys,
 } from "./keys.ts";
-import { readLags, readWaiting } from "./streams.ts";
+import { readWaiting } from "./streams.ts";
 
 const OUTCOMES = ["received", "accepted", "duplicate", "unknown", "invalid"] as const;
 type Outcomes = Readonly<Record<(typeof OUTCOMES)[number], number>>;
@@ -129,11 +129,10 @@ export async function readBooks(redis: Redis, configuration: Configuration): Pro
 }
 
 async function readUnapplied(redis: Redis): Promise<number> {
-  const [lags, dead] = await Promise.all([
-    readLags(redis),
+  const [behind, dead] = await Promise.all([
+    readWaiting(redis, "event"),
     Promise.all(EVENT_LOGS.map((key) => redis.xLen(deadLetterKey(key)))),
   ]);
-  const behind = lags.find(({ group }) => group === "track")?.entries ?? 0;
   return dead.reduce((sum, count) => sum + count, behind);
 }
 

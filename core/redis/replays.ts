@@ -3,10 +3,11 @@
  * stands in the store. A step of a job queues its deliveries and moves its place in one script call, so that neither a
  * crash nor a second process repeats one.
  */
+
 import { randomBytes } from "node:crypto";
+import { chunks } from "#core/chunks.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import {
-  chunks,
   DELIVERY_LIFE_MS,
   deliveryPartition,
   ITEMS_PER_CALL,

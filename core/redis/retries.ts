@@ -3,6 +3,7 @@
  * tried again by whichever process of the group comes first. Dead letters that are driven again wait here too, for a single
  * try.
  */
+import { chunks } from "#core/chunks.ts";
 import { type Redis, run, runTogether, script } from "./client.ts";
 import { deadLetterKey, logCountsKey, retriesKey, retryAgesKey } from "./keys.ts";
 import type { Entry, LogEntry } from "./log-entry.ts";
@@ -47,8 +48,7 @@ export async function acknowledge(
 ): Promise<void> {
   const keys = [key, logCountsKey(key), retriesKey(key, group), retryAgesKey(key, group)];
   const failed = Map.groupBy(failures, ({ entry }) => logEntryId(entry));
-  for (let from = 0; from < entries.length; from += PER_CALL) {
-    const part = entries.slice(from, from + PER_CALL);
+  for (const part of chunks(entries, PER_CALL)) {
     const kept = part.flatMap(({ id: logId }) =>
       (failed.get(logId) ?? []).flatMap(({ entry: { id, fields } }) => [
         logId,
@@ -113,8 +113,7 @@ export async function settleRetries(
   await Promise.all(
     [...groups].map(async ([key, own]) => {
       const keys = [retriesKey(key, group), retryAgesKey(key, group), deadLetterKey(key)];
-      for (let from = 0; from < own.length; from += PER_CALL) {
-        const part = own.slice(from, from + PER_CALL);
+      for (const part of chunks(own, PER_CALL)) {
         const args = [key, group, ...part.flatMap(settleArguments)];
         const reply = await run<number[]>(redis, settleScript, keys, args);
         settled.push(...part.filter((_, at) => reply[at] === 1));

@@ -1,4 +1,5 @@
 /** Shipments in the company's partition: create, read, commit. The state's rules are in `core/domain/fold.ts`. */
+import { chunksBySize } from "#core/chunks.ts";
 import type { Fact } from "#core/domain/fact.ts";
 import { initialState, type ShipmentState } from "#core/domain/fold.ts";
 import type { Base } from "#core/domain/history-limit.ts";
@@ -42,7 +43,7 @@ const readHashesScript = script(readHashesSource);
 /** Shipments one script call reads or writes: keeps a call under some 5 ms of Redis. */
 export const SHIPMENTS_PER_CALL = 100;
 /** Changes one commit call writes, and its entry of the change log holds; those of one shipment stay together. */
-const CHANGES_PER_CALL = 100;
+const CHANGES_PER_CALL = SHIPMENTS_PER_CALL;
 /**
  * Shipments of a company that may share one second of statusUpdatedAt: one less than the largest page, so that the
  * reconciliation procedure of document 1 always finds a later second on a full page.
@@ -327,7 +328,7 @@ export async function commitShipments(
     const second = Math.floor(nowMs / 1000);
     const numbers = [second, SHARED_SECOND_LIMIT, mappedWith, UNMAPPED_CODES_LIMIT].map(String);
     const head = [companyTag(partition), ...numbers, ...skipped];
-    for (const part of inCalls(group)) {
+    for (const part of chunksBySize(group, CHANGES_PER_CALL, sizeOfWrite)) {
       const items: ListItem[] = [];
       let told = "";
       for (const write of part) {
@@ -349,21 +350,9 @@ export async function commitShipments(
   return outcomes;
 }
 
-/** A call takes so many shipments and changes at most, or one shipment with more. */
-function inCalls<T extends { readonly commit: Commit }>(writes: readonly T[]): T[][] {
-  const calls: T[][] = [];
-  let [call, changes]: [T[], number] = [[], 0];
-  for (const write of writes) {
-    const more = write.commit.changes.length;
-    const isFull = call.length === SHIPMENTS_PER_CALL || changes + more > CHANGES_PER_CALL;
-    if (call.length > 0 && isFull) {
-      calls.push(call);
-      [call, changes] = [[], 0];
-    }
-    call.push(write);
-    changes += more;
-  }
-  return call.length === 0 ? calls : [...calls, call];
+/** One that changes nothing anybody is told of takes its place all the same. */
+function sizeOfWrite({ commit }: { readonly commit: Commit }): number {
+  return Math.max(1, commit.changes.length);
 }
 
 function outcomeOf(code: number | undefined): CommitOutcome {
