@@ -18,6 +18,16 @@ const POLL_MS = 20;
 /** A server that was killed is back within a second. */
 const WATCH_EVERY_MS = 500;
 const LOG_NAME = "redis.log";
+/**
+ * When the append-only file is written anew: with the defaults (at twice its size, from 64 MB on) that took a sixth of the
+ * machine at high rates. Values are packed already, so they are not compressed once more. The price is a longer file to
+ * read at the start: `docs/operations.md`, "The append-only file".
+ */
+const REWRITE = {
+  "auto-aof-rewrite-percentage": "300",
+  "auto-aof-rewrite-min-size": "512mb",
+  rdbcompression: "no",
+};
 
 export interface EmbeddedRedis {
   /** Path of the Unix socket. */
@@ -122,6 +132,7 @@ function launch(folder: string, address: string, pidFile: string): ChildProcess 
     appendfsync: "always",
     "maxmemory-policy": "noeviction",
     save: "",
+    ...REWRITE,
     loglevel: "warning",
   };
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);

@@ -11,13 +11,14 @@ export async function eventually<T>(
   condition: () => T | Promise<T>,
   what: string | (() => string),
   limitMs = 15_000,
+  pollMs = POLL_MS,
 ): Promise<Truthy<T>> {
   const deadline = performance.now() + limitMs;
   for (;;) {
     const value = await condition();
     if (value) return value as Truthy<T>;
     if (performance.now() > deadline) break;
-    await Bun.sleep(POLL_MS);
+    await Bun.sleep(pollMs);
   }
   const told = typeof what === "string" ? what : what();
   throw new Error(`not within ${limitMs} ms: ${told}`);
