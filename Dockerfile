@@ -7,7 +7,7 @@ RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM oven/bun:1.4.5-slim
 WORKDIR /app
-ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
+ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data MIMALLOC_PURGE_DELAY=-1
 RUN mkdir /data && chown bun:bun /data
 COPY --from=packages /app/node_modules node_modules
 COPY . .

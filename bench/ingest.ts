@@ -22,6 +22,7 @@ import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";
+import { ALLOCATOR } from "./product-roles.ts";
 
 const { values } = parseArgs({
   options: {
@@ -242,6 +243,7 @@ async function main(dataDir: string): Promise<void> {
   for (let at = 0; at < SHIPMENTS; at += 1) await addShipment(runtime, `BENCH-${at}`);
   const ingest = Bun.spawn([process.execPath, ...profileFlags(), "ingest/main.ts"], {
     env: {
+      ...ALLOCATOR,
       ...env,
       INGEST_PORT: String(port),
       LOG_LEVEL: "warn",
@@ -249,7 +251,10 @@ async function main(dataDir: string): Promise<void> {
     },
     stdio: ["ignore", "inherit", "inherit"],
   });
-  const bare = Bun.spawn([process.execPath, "bench/bare-route.ts"], { stdout: "pipe" });
+  const bare = Bun.spawn([process.execPath, "bench/bare-route.ts"], {
+    env: ALLOCATOR,
+    stdout: "pipe",
+  });
   try {
     const { value } = await bare.stdout.getReader().read();
     const bareUrl = new TextDecoder().decode(value).trim();

@@ -15,6 +15,8 @@ const READY_LIMIT_MS = 60_000;
 /** Of `utime` and `stime`. */
 const TICKS_PER_SECOND = 100;
 const HIGH_WATER = 10_000_000;
+/** As processes of the product are started (`start/run.mjs`), and those of a peer likewise. */
+export const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "-1" };
 
 export interface Store {
   readonly runtime: Runtime;
@@ -82,7 +84,7 @@ export function startRole(
   // Ours read the environment; those of the peer, which are no roles of the product, are told it.
   const told = [name, JSON.stringify(env)];
   const child: Subprocess = Bun.spawn([process.execPath, ...flags, file, ...told], {
-    env,
+    env: { ...ALLOCATOR, ...env },
     stdio: ["ignore", "ignore", "inherit"],
     onExit: (ended) => void running.delete(ended),
   });

@@ -8,7 +8,9 @@ import { eventually } from "#test/support/eventually.ts";
 import type { SenderCommand, SenderOptions, SenderReport } from "./event-sender.ts";
 
 const HOLD_AT = 16_000;
-const LOOK_EVERY_MS = 500;
+/** Of what it is held at: no stage may run dry until it is looked at next. */
+const GO_AT = 0.75;
+const LOOK_EVERY_MS = 100;
 const DRAIN_LIMIT_MS = 120_000;
 /** A look at all groups is work for Redis too. */
 const DRAIN_LOOK_MS = 100;
@@ -34,7 +36,7 @@ type Sample = readonly Behind[];
 
 export interface SustainedOptions extends SenderOptions {
   readonly seconds: number;
-  /** Entries that the slowest stage may be behind, default 16,000; the sender goes on when it is at half of it. */
+  /** Entries that the slowest stage may be behind, default 16,000; the sender goes on at three quarters of it. */
   readonly holdAt?: number;
   readonly behind: () => Promise<Sample>;
 }
@@ -63,7 +65,7 @@ export async function runSustained(options: SustainedOptions): Promise<Sustained
     // A group that has read nothing of a log yet is told to be behind since 1970.
     samples.push(sample.map((one) => ({ ...one, seconds: Math.min(one.seconds, sinceStart) })));
     const most = Math.max(...sample.map(({ entries }) => entries));
-    if (isSending() && (isHeld ? most < holdAt / 2 : most > holdAt)) {
+    if (isSending() && (isHeld ? most < GO_AT * holdAt : most > holdAt)) {
       isHeld = !isHeld;
       say(isHeld ? "hold" : "go");
     }
