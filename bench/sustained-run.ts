@@ -10,7 +10,8 @@ import type { SenderCommand, SenderOptions, SenderReport } from "./event-sender.
 const HOLD_AT = 16_000;
 /** Of what it is held at: no stage may run dry until it is looked at next. */
 const GO_AT = 0.75;
-const LOOK_EVERY_MS = 100;
+const SENDER_START_MS = 500;
+const LOOK_EVERY_MS = 200;
 const DRAIN_LIMIT_MS = 120_000;
 /** A look at all groups is work for Redis too. */
 const DRAIN_LOOK_MS = 100;
@@ -53,7 +54,7 @@ export async function runSustained(options: SustainedOptions): Promise<Sustained
     },
   });
   const say = (word: SenderCommand) => sender.send(word);
-  await Bun.sleep(LOOK_EVERY_MS);
+  await Bun.sleep(SENDER_START_MS);
   const samples: Sample[] = [];
   let isHeld = false;
   say("go");
