@@ -227,13 +227,20 @@ async function measure(runtime: TestRuntime, playing: Receivers, transport: Tran
   const [ours, bare, bullmq]: [number[], number[], number[]] = [[], [], []];
   const about = (name: string) => ({ name, runtime, playing });
   try {
-    for (let round = 0; round < rounds; round += 1) {
+    for (let round = 0; round <= rounds; round += 1) {
       await queue(runtime, shipments);
       await peer.add(bullmqJobs(playing));
       const loop = () => runBare(playing, transport, deliveries, ENDPOINTS);
-      bare.push(await costed(about("bare loop"), loop));
-      ours.push(await costed(about("ours"), () => runOurs(runtime, transport)));
-      bullmq.push(await costed(about("BullMQ"), () => peer.run(deliveries)));
+      const figures = [
+        await costed(about("bare loop"), loop),
+        await costed(about("ours"), () => runOurs(runtime, transport)),
+        await costed(about("BullMQ"), () => peer.run(deliveries)),
+      ] as const;
+      // The first round warms up.
+      if (round === 0) continue;
+      bare.push(figures[0]);
+      ours.push(figures[1]);
+      bullmq.push(figures[2]);
     }
   } finally {
     await peer.close();
