@@ -2,10 +2,10 @@
  * End to end, from the HTTP message to the row in ClickHouse, beside the same work as BullMQ jobs (row 4):
  * `bun bench/end-to-end.ts [--seconds 120] [--shipments 256000] [--everysec] [--quick] [--json]`, with `--profile <folder>`
  * for CPU profiles of ours. Every role is a process of its own, one each, and so is the sender; all share the machine. The
- * sender holds while the slowest stage is 16,000 events behind, so the figure is what that stage can keep up. It counts the
- * events whose row was found in ClickHouse afterwards, over the time from the first message to the last row. What is left
- * out is sending webhooks (rows 7 and 8). The second figure is the age of the oldest entry that a stage had before it, in
- * the second half of the run beside the first.
+ * sender keeps fewer messages in flight the nearer the slowest stage is to 16,000 events behind, and none there, so the
+ * figure is what that stage can keep up. It counts the events whose row was found in ClickHouse afterwards, over the time
+ * from the first message to the last row. What is left out is sending webhooks (rows 7 and 8). The second figure is the age of
+ * the oldest entry that a stage had before it, in the second half of the run beside the first.
  */
 import { parseArgs } from "node:util";
 import { openClickhouse } from "#analytics/clickhouse.ts";

@@ -1,6 +1,6 @@
 /**
- * A courier as a process of its own: keeps some signed 500-event messages in flight while it may send, and tells how many
- * events were accepted. Options come as JSON in its argument; "hold", "go" and "stop" come as messages.
+ * A courier as a process of its own: keeps as many signed 500-event messages in flight as it may, and tells how many events
+ * were accepted. Options come as JSON in its argument; what it may, and "stop", come as messages.
  */
 import { sign } from "#core/domain/signature.ts";
 import { eventText, type Population, stepAt } from "./event-life.ts";
@@ -15,7 +15,8 @@ export interface SenderOptions {
   readonly limit: number;
 }
 
-export type SenderCommand = "hold" | "go" | "stop";
+/** How many messages may be in flight, none at first; no further ones. */
+export type SenderCommand = number | "stop";
 
 /** Told after every answer, and once more at the end. */
 export interface SenderReport {
@@ -24,19 +25,21 @@ export interface SenderReport {
 }
 
 export const EVENTS_PER_MESSAGE = 500;
-const IN_FLIGHT = 4;
+export const IN_FLIGHT = 4;
 const RETRY_WAIT_MS = 50;
 const [TOKEN, SECRET] = ["tok_gls_1", "sig_gls_1"];
 
 async function send({ url, population, from, limit }: SenderOptions): Promise<void> {
-  let mayGo = Promise.withResolvers<void>();
+  let told = Promise.withResolvers<void>();
+  let inFlight = 0;
   let over = false;
   let taken = 0;
   let accepted = 0;
   process.on("message", (command: SenderCommand) => {
-    if (command === "hold") mayGo = Promise.withResolvers<void>();
-    else mayGo.resolve();
     if (command === "stop") over = true;
+    else inFlight = command;
+    told.resolve();
+    told = Promise.withResolvers();
   });
 
   async function post(at: number): Promise<void> {
@@ -69,17 +72,19 @@ async function send({ url, population, from, limit }: SenderOptions): Promise<vo
     process.send?.({ accepted, over: false } satisfies SenderReport);
   }
 
-  async function worker(): Promise<void> {
+  async function worker(place: number): Promise<void> {
     while (!over && taken < limit) {
+      if (place >= inFlight) {
+        await told.promise;
+        continue;
+      }
       const at = from + taken;
       taken += EVENTS_PER_MESSAGE;
       await post(at);
-      await mayGo.promise;
     }
   }
 
-  await mayGo.promise;
-  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
+  await Promise.all(Array.from({ length: IN_FLIGHT }, (_, place) => worker(place)));
   process.send?.({ accepted, over: true } satisfies SenderReport);
 }
 

@@ -5,11 +5,14 @@
 import { join } from "node:path";
 import { median } from "#bench/table.ts";
 import { eventually } from "#test/support/eventually.ts";
-import type { SenderCommand, SenderOptions, SenderReport } from "./event-sender.ts";
+import {
+  IN_FLIGHT,
+  type SenderCommand,
+  type SenderOptions,
+  type SenderReport,
+} from "./event-sender.ts";
 
 const HOLD_AT = 16_000;
-/** Of what it is held at: no stage may run dry until it is looked at next. */
-const GO_AT = 0.75;
 const SENDER_START_MS = 500;
 const LOOK_EVERY_MS = 200;
 const DRAIN_LIMIT_MS = 120_000;
@@ -37,7 +40,7 @@ type Sample = readonly Behind[];
 
 export interface SustainedOptions extends SenderOptions {
   readonly seconds: number;
-  /** Entries that the slowest stage may be behind, default 16,000; the sender goes on at three quarters of it. */
+  /** Entries that the slowest stage may be behind, default 16,000: the nearer it is, the fewer messages are in flight. */
   readonly holdAt?: number;
   readonly behind: () => Promise<Sample>;
 }
@@ -56,8 +59,8 @@ export async function runSustained(options: SustainedOptions): Promise<Sustained
   const say = (word: SenderCommand) => sender.send(word);
   await Bun.sleep(SENDER_START_MS);
   const samples: Sample[] = [];
-  let isHeld = false;
-  say("go");
+  let inFlight = IN_FLIGHT;
+  say(inFlight);
   const startMs = performance.now();
   const isSending = () => !report.over && sender.exitCode === null;
   while (performance.now() - startMs < seconds * 1_000 && isSending()) {
@@ -65,11 +68,10 @@ export async function runSustained(options: SustainedOptions): Promise<Sustained
     const sinceStart = (performance.now() - startMs) / 1_000;
     // A group that has read nothing of a log yet is told to be behind since 1970.
     samples.push(sample.map((one) => ({ ...one, seconds: Math.min(one.seconds, sinceStart) })));
-    const most = Math.max(...sample.map(({ entries }) => entries));
-    if (isSending() && (isHeld ? most < GO_AT * holdAt : most > holdAt)) {
-      isHeld = !isHeld;
-      say(isHeld ? "hold" : "go");
-    }
+    const most = Math.max(0, ...sample.map(({ entries }) => entries));
+    const wanted = Math.max(0, Math.ceil(IN_FLIGHT * (1 - most / holdAt)));
+    if (isSending() && wanted !== inFlight) say(wanted);
+    inFlight = wanted;
     await Bun.sleep(LOOK_EVERY_MS);
   }
   if (isSending()) say("stop");
