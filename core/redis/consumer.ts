@@ -82,7 +82,9 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     lingerMs = 0,
     idleMs = IDLE_WAIT_MS,
   } = options;
-  const { keys, split } = LOGS[source];
+  const { keys, groups, split } = LOGS[source];
+  /** One group trims for all: while it is away nothing can go, since it has acknowledged nothing. */
+  const trims = group === groups[0];
   const name = randomUUID();
   const alive = (consumer: string) => `alive:${group}:${consumer}`;
   /** After trouble: entries may have been delivered to us without reaching us, or reached us and not been done. */
@@ -243,7 +245,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     housekeepingAtMs = performance.now() + HOUSEKEEPING_MS;
     await tryAgain();
     await takeOver();
-    await Promise.all(keys.map((key) => trimLog(redis, source, key)));
+    if (trims) await Promise.all(keys.map((key) => trimLog(redis, source, key)));
   }
 
   /** Two processes may take one at the same time; handlers bear repetition, and it is settled once. */
