@@ -1,0 +1,44 @@
+/** What the embedded Redis is started with, and that `compose.yaml` starts its own with the same. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLog } from "#core/log.ts";
+import { connectRedis, type Redis } from "#core/redis/client.ts";
+import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/embedded.ts";
+
+const SETTINGS = {
+  appendonly: "yes",
+  appendfsync: "always",
+  "maxmemory-policy": "noeviction",
+  "auto-aof-rewrite-percentage": "300",
+  "auto-aof-rewrite-min-size": "512mb",
+  rdbcompression: "no",
+};
+const MB = 1024 * 1024;
+
+let folder: string;
+let server: EmbeddedRedis;
+let redis: Redis;
+
+beforeAll(async () => {
+  const log = createLog("error");
+  folder = await mkdtemp(join(tmpdir(), "waybill-embedded-"));
+  server = await startEmbeddedRedis(folder, log);
+  redis = await connectRedis(server.address, log);
+});
+
+afterAll(async () => {
+  redis.destroy();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test.each(Object.entries(SETTINGS))("the embedded Redis runs with %s %s", async (name, value) => {
+  const told = value === "512mb" ? String(512 * MB) : value;
+  expect(await redis.configGet(name)).toEqual({ [name]: told });
+});
+
+test.each(Object.entries(SETTINGS))("compose.yaml starts Redis with %s %s", async (name, value) => {
+  expect(await Bun.file("compose.yaml").text()).toContain(`--${name} ${value}`);
+});
