@@ -231,22 +231,17 @@ async function measure(runtime: TestRuntime, playing: Receivers, transport: Tran
       await queue(runtime, shipments);
       await peer.add(bullmqJobs(playing));
       const loop = () => runBare(playing, transport, deliveries, ENDPOINTS);
-      const figures = [
-        await costed(about("bare loop"), loop),
-        await costed(about("ours"), () => runOurs(runtime, transport)),
-        await costed(about("BullMQ"), () => peer.run(deliveries)),
-      ] as const;
-      // The first round warms up.
-      if (round === 0) continue;
-      bare.push(figures[0]);
-      ours.push(figures[1]);
-      bullmq.push(figures[2]);
+      bare.push(await costed(about("bare loop"), loop));
+      ours.push(await costed(about("ours"), () => runOurs(runtime, transport)));
+      bullmq.push(await costed(about("BullMQ"), () => peer.run(deliveries)));
     }
   } finally {
     await peer.close();
   }
   const version = await redisVersion(redis);
-  return { ours: median(ours), bare: median(bare), bullmq: median(bullmq), version };
+  // The first round warms up.
+  const warm = (rates: readonly number[]) => median(rates.slice(1));
+  return { ours: warm(ours), bare: warm(bare), bullmq: warm(bullmq), version };
 }
 
 /** @returns connections opened by some requests to each of many receivers */
