@@ -1,13 +1,25 @@
-/** A loopback port that nobody listens on at this moment. */
+/**
+ * A loopback port that nobody listens on at this moment, another one with every call. Below those that the system gives to
+ * outgoing connections (from 32,768 on): one of these could take it before its server does, or while that is started again.
+ */
 import { createServer } from "node:net";
 
-export function freePort(): Promise<number> {
+const [LOWEST, HIGHEST] = [20_000, 32_000];
+
+let next = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
+
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = next;
+    next = port < HIGHEST ? port + 1 : LOWEST;
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" ? (address?.port ?? 0) : 0;
-      server.close(() => resolve(port));
-    });
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 }

@@ -10,8 +10,6 @@ import { freePort } from "./free-port.ts";
 const MASTERS = 3;
 const SLOTS = 16_384;
 const NODE_TIMEOUT_MS = 1_500;
-/** Of a node, each with ports of its own. */
-const STARTS = 3;
 
 export interface TestCluster {
   /** What REDIS_CLUSTER_URLS takes. */
@@ -68,15 +66,6 @@ export async function startTestCluster(): Promise<TestCluster> {
 }
 
 async function startNode(parent: string): Promise<Node> {
-  for (let left = STARTS; left > 0; left -= 1) {
-    const node = await tryNode(parent);
-    if (node) return node;
-  }
-  throw new Error(`a node of the cluster has not started ${STARTS} times`);
-}
-
-/** Null where a port was taken by somebody else after it had been found free: the server ends then. */
-async function tryNode(parent: string): Promise<Node | null> {
   const [port, bus] = [await freePort(), await freePort()];
   const folder = await mkdtemp(join(parent, "node-"));
   const options: Record<string, string> = {
@@ -98,13 +87,7 @@ async function tryNode(parent: string): Promise<Node | null> {
   let child: ChildProcess = launch();
   const client = createClient({ url: `redis://127.0.0.1:${port}` });
   client.on("error", () => {});
-  const ended = new Promise<"ended">((resolve) => child.once("exit", () => resolve("ended")));
-  const connecting = client.connect();
-  connecting.catch(() => {});
-  if ((await Promise.race([connecting, ended])) === "ended") {
-    client.destroy();
-    return null;
-  }
+  await client.connect();
   return {
     port,
     bus,
