@@ -251,11 +251,13 @@ async function runCommand(
 
 const severals = new Map<string, Script>();
 
-/** A script that does several calls of another one. */
+/** A script that does several calls of another one, under the same flags. */
 function severalOf({ source, sha }: Script): Script {
   const known = severals.get(sha);
   if (known) return known;
-  const several = script(severalSource.replace("-- the step", () => source));
+  const [header = ""] = source.split("\n", 1);
+  const step = source.slice(header.length);
+  const several = script(`${header}\n${severalSource.replace("-- the step", () => step)}`);
   severals.set(sha, several);
   return several;
 }

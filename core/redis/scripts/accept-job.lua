@@ -1,3 +1,4 @@
+#!lua
 -- Accepts an import job, once all of its items are stored.
 --
 -- KEYS[1]  job (hash)    KEYS[2]  items (hash)    KEYS[3]  unfinished jobs of the channel (set)    KEYS[4]  waiting jobs

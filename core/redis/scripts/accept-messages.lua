@@ -1,3 +1,4 @@
+#!lua
 -- Accepts messages to recipients: each thing told once, and the queue bounded.
 --
 -- KEYS[1]  waiting messages (sorted set)    KEYS[2]  messages under a lease (sorted set)

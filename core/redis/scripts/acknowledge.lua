@@ -1,3 +1,4 @@
+#!lua
 -- Acknowledges entries of a log, counts what stood in them as done, and keeps what failed of them for its next try, in one
 -- step. What another process has acknowledged before is neither counted nor kept twice.
 --

@@ -1,3 +1,4 @@
+#!lua
 -- Admits a merchant's request: takes a token of the channel's bucket, unless the API key is suspended or the bucket empty.
 --
 -- KEYS[1]  bucket of the channel (hash: t = tokens, s = start of its cycle); missing = full

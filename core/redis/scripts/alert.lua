@@ -1,3 +1,4 @@
+#!lua
 -- Puts alerts about failing endpoints into the outbox, each exactly once.
 --
 -- KEYS[1]  failing endpoints (sorted set by first failure)    KEYS[2]  endpoints warned (set)

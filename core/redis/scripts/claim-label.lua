@@ -1,3 +1,4 @@
+#!lua
 -- Claims the label of (channel, carrier, reference) before the carrier is called.
 --
 -- KEYS[1]  string: id of the label that has the claim

@@ -1,3 +1,4 @@
+#!lua
 -- Claims eventIds and appends their events to the event log, in one step and one entry.
 --
 -- KEYS[1]  event log (stream)

@@ -1,3 +1,4 @@
+#!lua
 -- Commits new states of shipments: compares versions and sets; holds no rules.
 --
 -- KEYS[1]  change log (stream)

@@ -1,3 +1,4 @@
+#!lua
 -- Opens a transmission for labels that none has yet. Run by the holder of the confirm lock.
 --
 -- KEYS[1]  counter of transmissions in this partition

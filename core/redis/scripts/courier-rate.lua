@@ -1,3 +1,4 @@
+#!lua
 -- Takes tokens from a bucket that refills steadily (document 2, "Limits": sustained rate and burst).
 --
 -- KEYS[1]  bucket (hash: tokens, at)

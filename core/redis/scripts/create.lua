@@ -1,3 +1,4 @@
+#!lua
 -- Creates shipments, unique by (channel, courier, tracking number), with their indices and a change log entry.
 --
 -- KEYS[1]  counter of shipment ids in this partition

@@ -1,3 +1,4 @@
+#!lua
 -- Records webhook decisions and creates and queues the deliveries that are to be sent. Repeating a change does nothing.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set)

@@ -1,3 +1,4 @@
+#!lua
 -- Fails what waits in the lanes of endpoints that are switched off. What is under way ends by itself.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set)    KEYS[2]  endpoints with retries (sorted set)

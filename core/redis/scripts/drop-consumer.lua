@@ -1,3 +1,4 @@
+#!lua
 -- Forgets a consumer that holds nothing: one that comes back to life in between keeps what it has read.
 --
 -- KEYS[1]  log (stream)

@@ -1,3 +1,4 @@
+#!lua flags=no-writes
 -- What is due for its next try, by the clock of Redis, so that the clocks of processes do not matter.
 --
 -- KEYS[1]  what waits for its next try in a group (sorted set by when it is due, milliseconds)

@@ -1,3 +1,4 @@
+#!lua flags=no-writes
 -- Finds orders of a channel by their natural keys.
 --
 -- KEYS[1]  hash: natural key -> order id

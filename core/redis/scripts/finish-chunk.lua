@@ -1,3 +1,4 @@
+#!lua
 -- Records what came of one chunk of an import job; the first word counts.
 --
 -- KEYS[1]  job (hash)    KEYS[2]  items (hash: chunk -> JSON)    KEYS[3]  results (hash: chunk -> JSON)

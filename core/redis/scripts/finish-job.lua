@@ -1,3 +1,4 @@
+#!lua
 -- Ends an import job that is still in work; the first word counts.
 --
 -- KEYS[1]  job (hash)    KEYS[2]  items (hash)    KEYS[3]  unfinished jobs of the channel (set)

@@ -1,3 +1,4 @@
+#!lua
 -- Records what came of leased deliveries and of the health of their endpoints.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)

@@ -1,3 +1,4 @@
+#!lua
 -- Forgets the counts of hours that have been written elsewhere, unless one has grown since.
 --
 -- KEYS[1]  hours (set)

@@ -1,3 +1,4 @@
+#!lua
 -- Hands out due deliveries under a lease: first attempts of any endpoint before retries, in turn over the endpoints.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)

@@ -1,3 +1,4 @@
+#!lua
 -- Renews or releases a lock, if it is still its owner's.
 --
 -- KEYS[1]  the lock (string: its owner)

@@ -1,3 +1,4 @@
+#!lua
 -- Sets events of unknown parcels aside, unless their reference has been registered in between.
 --
 -- KEYS[1]      counts of the partition (hash: day -> events set aside on it)

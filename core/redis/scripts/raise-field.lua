@@ -1,3 +1,4 @@
+#!lua
 -- Raises a number of a hash, and never lowers it.
 --
 -- KEYS[1]  hash

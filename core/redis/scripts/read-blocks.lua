@@ -1,3 +1,4 @@
+#!lua flags=no-writes
 -- Reads blocks of rows.
 --
 -- KEYS[i]  block

@@ -1,3 +1,4 @@
+#!lua flags=no-writes
 -- Reads what has changed in the rows of some channels since a process last looked, and some bitmaps, at one moment.
 --
 -- KEYS[1..n]   row logs: 8 bytes of how many entries have gone, then the ranks of changed rows, 4 bytes each

@@ -1,3 +1,4 @@
+#!lua flags=no-writes
 -- Reads the same fields of many hashes.
 --
 -- KEYS[i]  hash

@@ -1,3 +1,4 @@
+#!lua flags=no-writes
 -- Reads many hashes whole.
 --
 -- KEYS[i]  hash

@@ -1,3 +1,4 @@
+#!lua flags=no-writes
 -- How far groups are behind a log: events or changes that they have not done, those that wait for their next try included.
 --
 -- KEYS[1]  log (stream)    KEYS[2]  counts of the log (hash): `logged`, and by group what is done

@@ -1,3 +1,4 @@
+#!lua flags=no-writes
 -- Reads the rows of some shipments of a channel.
 --
 -- KEYS[1]  index by id

@@ -1,3 +1,4 @@
+#!lua
 -- Records what became of a message, which leaves the store; the first word counts.
 --
 -- KEYS[1]  message (hash)    KEYS[2]  notifications of the shipment (list, newest first)

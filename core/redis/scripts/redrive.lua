@@ -1,3 +1,4 @@
+#!lua
 -- Drives a dead letter again: from the dead letters to what its own group tries next. Repeating it changes nothing.
 --
 -- KEYS[1]  dead letters of a log (stream)

@@ -1,3 +1,4 @@
+#!lua
 -- Makes shipments findable by references. Repeating it changes nothing.
 --
 -- KEYS[i]     reference (string): one candidate a line

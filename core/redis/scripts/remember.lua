@@ -1,3 +1,4 @@
+#!lua
 -- Marks eventIds as seen without appending anything: for set-aside events once they are applied.
 --
 -- KEYS[i]  bucket of the current generation

@@ -1,3 +1,4 @@
+#!lua
 -- Lengthens the leases of deliveries that are still under way.
 --
 -- KEYS[1]  leases: `endpoint delivery lease` (sorted set by their end)

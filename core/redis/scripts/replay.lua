@@ -1,3 +1,4 @@
+#!lua
 -- Queues failed deliveries as new: the next generation, attempts from 1. Alone, or as a step of a window's replay.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set)    KEYS[2]  counter of turns

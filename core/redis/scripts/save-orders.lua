@@ -1,3 +1,4 @@
+#!lua
 -- Saves orders of a channel, each only if it is still the version it was read as, with its place by date and its parcels.
 --
 -- KEYS[1]  counter of order ids in this partition

@@ -1,3 +1,4 @@
+#!lua
 -- Ends a claim with what came of it, if it is still the claimant's.
 --
 -- KEYS[1]  string: id of the label that has the claim

@@ -1,3 +1,4 @@
+#!lua
 -- Settles tries, each once: what was tried is done, waits for its next try, or stands among the dead letters.
 --
 -- KEYS[1]  what waits for its next try in the group (sorted set by when it is due, milliseconds)

@@ -1,3 +1,4 @@
+#!lua
 -- Renews the lease of a piece of work, puts the work back for later, or ends it.
 --
 -- KEYS[1]  waiting work    KEYS[2]  leases    KEYS[3]  work -> lease

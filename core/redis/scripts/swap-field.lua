@@ -1,3 +1,4 @@
+#!lua
 -- Replaces a hash field if it is still what was read.
 --
 -- KEYS[1]  hash

@@ -1,3 +1,4 @@
+#!lua
 -- Hands out due work under a lease. A lease that has ended puts its work back.
 --
 -- KEYS[1]  waiting work (sorted set by due time, service clock, milliseconds)

@@ -1,3 +1,4 @@
+#!lua
 -- Deletes the entries of a log that every group has acknowledged, and no other: up to the oldest entry that is pending in a
 -- group or has not been delivered to it yet. Nothing is deleted while a group is missing.
 --

@@ -1,3 +1,4 @@
+#!lua
 -- Forgets parked events that have been applied, and takes them out of the partition's count. Repeating it changes
 -- nothing.
 --
