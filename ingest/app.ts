@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import { toProblem } from "#core/http/errors.ts";
 import { ops } from "#core/http/ops.ts";
+import { type Peer, peerOf } from "#core/http/peer.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -14,7 +15,6 @@ import {
 } from "#ingest/authenticate.ts";
 import { openIntake } from "#ingest/intake.ts";
 import { accessTokens } from "#ingest/oauth/access-token.ts";
-import { type Peer, peerOf } from "#ingest/peer.ts";
 import { eventRoutes } from "#ingest/routes/events.ts";
 import { referenceRoutes } from "#ingest/routes/reference.ts";
 import { tokenRoute } from "#ingest/routes/token.ts";

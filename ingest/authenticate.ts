@@ -4,6 +4,7 @@
  */
 import { certificateMatches } from "#core/domain/client-certificate.ts";
 import { toProblem } from "#core/http/errors.ts";
+import { isWithin, type Peer } from "#core/http/peer.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration, Courier } from "#core/redis/configuration.ts";
 import type { RateVerdict } from "#core/redis/courier-rate.ts";
@@ -11,7 +12,6 @@ import type { Runtime } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
 import type { Intake } from "#ingest/intake.ts";
 import type { AccessTokens } from "#ingest/oauth/access-token.ts";
-import { isWithin, type Peer } from "#ingest/peer.ts";
 
 /** Callers without a valid token, and those who ask for one, share this rate per address. */
 export const UNKNOWN_CALLER_RATE = { perSecond: 20, burst: 100 } as const;

@@ -13,7 +13,7 @@ import {
   canonicalSubject,
   plainFingerprint,
 } from "#core/domain/client-certificate.ts";
-import type { Peer } from "#ingest/peer.ts";
+import type { Peer } from "#core/http/peer.ts";
 
 const CONNECTIONS_LIMIT = 10_000;
 const HANDSHAKE_LIMIT_MS = 10_000;

@@ -11,6 +11,7 @@ import {
 } from "#core/domain/event.ts";
 import { romeIso } from "#core/domain/rome-time.ts";
 import { toProblem } from "#core/http/errors.ts";
+import type { Peer } from "#core/http/peer.ts";
 import { ambiguousEvents, eventsNotSetAside, eventsReceived } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
 import { watchChangeLog } from "#core/redis/change-log-watch.ts";
@@ -27,7 +28,6 @@ import {
   withHeaders,
 } from "#ingest/authenticate.ts";
 import { type Judgement, judge, logFull, type Outcome, validate } from "#ingest/judge.ts";
-import type { Peer } from "#ingest/peer.ts";
 import { type Message, type Prepared, prepare } from "#ingest/prepare.ts";
 import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";
 

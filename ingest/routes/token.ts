@@ -1,12 +1,12 @@
 /** `POST /v1/oauth/token`: OAuth 2.0 client credentials for couriers that have a client (RFC 6749, 4.4). */
 import { timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
+import type { Peer } from "#core/http/peer.ts";
 import { readBounded } from "#core/http/read-bounded.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import { hashToken } from "#core/secrets.ts";
 import { type AuthenticateDeps, admit, bearerOf, refusalOf } from "#ingest/authenticate.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
-import type { Peer } from "#ingest/peer.ts";
 
 const FORM_LIMIT_BYTES = 8_192;
 /** The only scope; it may be left out. */
