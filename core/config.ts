@@ -43,8 +43,10 @@ export interface Config {
   readonly smsGatewayUrl: string | null;
   readonly webhookAllowedCidrs: readonly Cidr[];
   readonly webhookCaFile: string | null;
-  /** Proxies whose `X-Forwarded-For` and client certificate headers ingest believes. */
+  /** Proxies whose `X-Forwarded-For` is believed, and the client certificate headers named next. */
   readonly trustedProxies: readonly Cidr[];
+  /** The one family of headers in which those proxies tell of a client certificate. */
+  readonly clientCertHeaders: ClientCertHeaders;
   /** Null = ingest serves plain HTTP, behind whatever ends TLS. */
   readonly ingestTls: IngestTls | null;
   readonly testClock: boolean;
@@ -65,6 +67,10 @@ export interface IngestTls {
   /** Roots of client certificates; null = none is asked for. */
   readonly clientCaFile: string | null;
 }
+
+/** See `core/http/peer.ts`. */
+const CLIENT_CERT_HEADERS = ["none", "x-client-cert", "envoy", "rfc9440"] as const;
+export type ClientCertHeaders = (typeof CLIENT_CERT_HEADERS)[number];
 
 export type Cidr = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
@@ -156,6 +162,18 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     return listed;
   }
 
+  function clientCertHeaders(): ClientCertHeaders {
+    const text = given("CLIENT_CERT_HEADERS") ?? "none";
+    const known = CLIENT_CERT_HEADERS.find((name) => name === text);
+    if (known === undefined) {
+      faults.push(`CLIENT_CERT_HEADERS: one of ${CLIENT_CERT_HEADERS.join(", ")}, not "${text}".`);
+    }
+    if (text !== "none" && !given("TRUSTED_PROXIES")) {
+      faults.push("CLIENT_CERT_HEADERS: needs TRUSTED_PROXIES, which says who may send them.");
+    }
+    return known ?? "none";
+  }
+
   function ingestTls(): IngestTls | null {
     const certFile = given("INGEST_TLS_CERT_FILE");
     const keyFile = given("INGEST_TLS_KEY_FILE");
@@ -241,6 +259,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     webhookAllowedCidrs: cidrs("WEBHOOK_ALLOWED_CIDRS"),
     webhookCaFile: readable("WEBHOOK_CA_FILE", faultOfPem),
     trustedProxies: cidrs("TRUSTED_PROXIES"),
+    clientCertHeaders: clientCertHeaders(),
     ingestTls: ingestTls(),
     testClock: testClockText === "1",
     logLevel,

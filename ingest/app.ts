@@ -47,7 +47,7 @@ export function createIngestApp(
     const end = server?.requestIP(request);
     const plain = { address: end?.address ?? "", certificate: null };
     const connection = connectionFrom(end?.port ?? 0) ?? plain;
-    return peerOf(request.headers, connection, config.trustedProxies);
+    return peerOf(request.headers, connection, config);
   }
 
   return new Elysia()

@@ -1,9 +1,11 @@
 /**
  * Who is at the other end: source address and client certificate. Headers tell them only where a configured proxy
- * (`TRUSTED_PROXIES`) has sent them; anybody else's are ignored.
+ * (`TRUSTED_PROXIES`) has sent them, and the certificate only in the headers that this proxy writes
+ * (`CLIENT_CERT_HEADERS`): any other header may be the caller's own, handed on by a proxy that does not know it.
  */
+import { X509Certificate } from "node:crypto";
 import ipaddr from "ipaddr.js";
-import type { Cidr } from "#core/config.ts";
+import type { Cidr, ClientCertHeaders, Config } from "#core/config.ts";
 import {
   type ClientCertificate,
   canonicalSubject,
@@ -17,12 +19,19 @@ export interface Peer {
   readonly certificate: ClientCertificate | null;
 }
 
+type PeerConfig = Pick<Config, "trustedProxies" | "clientCertHeaders">;
+
 /** The peer of a request, given the end of its connection. */
-export function peerOf(headers: Headers, connection: Peer, trusted: readonly Cidr[]): Peer {
-  if (!isWithin(connection.address, trusted)) return connection;
+export function peerOf(headers: Headers, connection: Peer, config: PeerConfig): Peer {
+  const { trustedProxies, clientCertHeaders } = config;
+  if (!isWithin(connection.address, trustedProxies)) return connection;
+  const forwardedFor = headers.get("x-forwarded-for");
   return {
-    address: sourceAddress(connection.address, headers.get("x-forwarded-for"), trusted),
-    certificate: toldCertificate(headers) ?? connection.certificate,
+    address: sourceAddress(connection.address, forwardedFor, trustedProxies),
+    // Read only for couriers that are bound to one.
+    get certificate() {
+      return CERTIFICATE_READERS[clientCertHeaders](headers) ?? connection.certificate;
+    },
   };
 }
 
@@ -53,12 +62,24 @@ export function isWithin(address: string, networks: readonly Cidr[]): boolean {
   );
 }
 
-/** `X-Client-Cert-Fingerprint` (SHA-256) and `X-Client-Cert-Subject`, or Envoy's `X-Forwarded-Client-Cert`. */
-function toldCertificate(headers: Headers): ClientCertificate | null {
-  const forwarded = headers.get("x-forwarded-client-cert");
-  const last = forwarded === null ? new Map<string, string>() : lastElement(forwarded);
-  const fingerprint = headers.get("x-client-cert-fingerprint") ?? last.get("hash");
-  const subject = headers.get("x-client-cert-subject") ?? last.get("subject");
+type CertificateReader = (headers: Headers) => ClientCertificate | null;
+
+/** By what the proxy writes. */
+const CERTIFICATE_READERS: Readonly<Record<ClientCertHeaders, CertificateReader>> = {
+  none: () => null,
+  "x-client-cert": (headers) =>
+    certificateOf(headers.get("x-client-cert-fingerprint"), headers.get("x-client-cert-subject")),
+  envoy: (headers) => {
+    const element = lastElement(headers.get("x-forwarded-client-cert") ?? "");
+    return certificateOf(element.get("hash"), element.get("subject"));
+  },
+  rfc9440: (headers) => decodedCertificate(headers.get("client-cert") ?? ""),
+};
+
+function certificateOf(
+  fingerprint: string | null | undefined,
+  subject: string | null | undefined,
+): ClientCertificate | null {
   if (!fingerprint && !subject) return null;
   return {
     fingerprint: fingerprint ? plainFingerprint(fingerprint) : null,
@@ -66,16 +87,48 @@ function toldCertificate(headers: Headers): ClientCertificate | null {
   };
 }
 
-/** The nearest proxy's element of `Hash=…;Subject="CN=a,O=b",Hash=…`, by lowercase key. */
-function lastElement(header: string): Map<string, string> {
-  const quoted = String.raw`"(?:[^"\\]|\\.)*"`;
-  const elements = header.match(new RegExp(`(?:${quoted}|[^",])+`, "g")) ?? [];
-  const pairs = elements.at(-1)?.match(new RegExp(`(?:${quoted}|[^";])+`, "g")) ?? [];
-  return new Map(
-    pairs.map((pair) => {
-      const [key = "", ...rest] = pair.trim().split("=");
-      const value = rest.join("=").replace(/^"(.*)"$/s, "$1");
-      return [key.toLowerCase(), value.replaceAll('\\"', '"')] as const;
-    }),
-  );
+/** `Client-Cert: :MIIB…:`, the certificate itself in DER (RFC 9440, 2.1). More than one is none. */
+function decodedCertificate(header: string): ClientCertificate | null {
+  const text = /^:([A-Za-z0-9+/]+=*):$/.exec(header.trim())?.[1];
+  if (text === undefined) return null;
+  try {
+    const { fingerprint256, subject } = new X509Certificate(Buffer.from(text, "base64"));
+    return certificateOf(fingerprint256, subject);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The nearest proxy's element of `Hash=…;Subject="CN=a,O=b",Hash=…`, by lowercase key. It is cut off from the end: what
+ * stands left of it may be the caller's own, with a quotation mark that is never closed.
+ */
+function lastElement(header: string): ReadonlyMap<string, string> {
+  const pairs: string[] = [];
+  let end = header.length;
+  let quoted = false;
+  let at = header.length - 1;
+  for (; at >= 0; at -= 1) {
+    const mark = header[at];
+    if (mark === '"' && !isEscaped(header, at)) quoted = !quoted;
+    if (quoted || (mark !== ";" && mark !== ",")) continue;
+    pairs.push(header.slice(at + 1, end));
+    end = at;
+    if (mark === ",") break;
+  }
+  if (at < 0) pairs.push(header.slice(0, end));
+  return new Map(pairs.map(readPair));
+}
+
+/** Whether an odd number of backslashes stands before it. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text[first - 1] === "\\") first -= 1;
+  return (at - first) % 2 === 1;
+}
+
+function readPair(pair: string): [string, string] {
+  const [key = "", ...rest] = pair.trim().split("=");
+  const value = rest.join("=").replace(/^"(.*)"$/s, "$1");
+  return [key.toLowerCase(), value.replaceAll('\\"', '"')];
 }

@@ -321,32 +321,117 @@ describe("5: mutual TLS, ended by ingest itself", () => {
 });
 
 describe("5: mutual TLS, ended by a proxy", () => {
+  const FAMILIES = ["none", "x-client-cert", "envoy", "rfc9440"] as const;
+  type Family = (typeof FAMILIES)[number];
+  const behind = new Map<Family, Running>();
+
+  beforeAll(async () => {
+    for (const clientCertHeaders of FAMILIES) {
+      const config = { ...runtime.config, clientCertHeaders };
+      behind.set(clientCertHeaders, await startIngest({ ...runtime, config }));
+    }
+  });
+  afterAll(async () => {
+    for (const ingest of behind.values()) await ingest.stop();
+  });
+
   const statusWith = async (ingest: Running, code: string, headers: Record<string, string>) => {
     const token = `tok_${code.toLowerCase()}`;
     return (await push(ingest.url ?? "", [event()], { token, courier: code, headers })).status;
   };
+  const statusBehind = (family: Family, code: string, headers: Record<string, string>) => {
+    const ingest = behind.get(family);
+    if (!ingest) throw new Error(`no ingest behind ${family}`);
+    return statusWith(ingest, code, headers);
+  };
+  const plain = () => fingerprint.replaceAll(":", "").toLowerCase();
+  const xfcc = (value: string) => ({ "x-forwarded-client-cert": value });
+  const clientCert = (pem: string) => {
+    const der = new X509Certificate(pem).raw.toString("base64");
+    return { "client-cert": `:${der}:` };
+  };
+  /** The right certificate as each family tells it. */
+  const told = (): Record<Exclude<Family, "none">, Record<string, string>> => ({
+    "x-client-cert": { "x-client-cert-fingerprint": plain() },
+    envoy: xfcc(`By=spiffe://x;Hash=${plain()};Subject="CN=a,O=b"`),
+    rfc9440: clientCert(client.cert),
+  });
 
-  test("a trusted proxy tells fingerprint or subject", async () => {
-    const lower = fingerprint.replaceAll(":", "").toLowerCase();
-    expect(await statusWith(proxied, "FINGER", { "x-client-cert-fingerprint": lower })).toBe(200);
-    const subject = "C=IT,O=GLS Italy,CN=push.gls.test";
-    expect(await statusWith(proxied, "SUBJECT", { "x-client-cert-subject": subject })).toBe(200);
-    expect(await statusWith(proxied, "FINGER", {})).toBe(403);
+  test("the family of headers that the configuration names is believed, and no other", async () => {
+    for (const family of FAMILIES) {
+      for (const [name, headers] of Object.entries(told())) {
+        const status = await statusBehind(family, "FINGER", headers);
+        expect([family, name, status]).toEqual([family, name, name === family ? 200 : 403]);
+      }
+      expect(await statusBehind(family, "FINGER", {})).toBe(403);
+    }
+  });
+
+  test("a caller's header of another family does not beat the proxy's own", async () => {
+    const other = new X509Certificate(stranger.cert).fingerprint256.replaceAll(":", "");
+    const families: Record<Exclude<Family, "none">, Record<string, string>> = {
+      "x-client-cert": { "x-client-cert-fingerprint": other },
+      envoy: xfcc(`Hash=${other}`),
+      rfc9440: clientCert(stranger.cert),
+    };
+    const all = Object.assign({}, ...Object.values(told()));
+    for (const [family, proxys] of Object.entries(families)) {
+      expect(await statusBehind(family as Family, "FINGER", { ...all, ...proxys })).toBe(403);
+    }
+  });
+
+  test("none is believed unless the configuration names one", async () => {
+    const all = Object.assign({}, ...Object.values(told()));
+    expect(await statusWith(proxied, "FINGER", all)).toBe(403);
+  });
+
+  test("X-Client-Cert tells fingerprint or subject", async () => {
+    const subject = { "x-client-cert-subject": "C=IT,O=GLS Italy,CN=push.gls.test" };
+    expect(await statusBehind("x-client-cert", "SUBJECT", subject)).toBe(200);
+    const repeated = { "x-client-cert-fingerprint": `${plain()}, ${"0".repeat(64)}` };
+    expect(await statusBehind("x-client-cert", "FINGER", repeated)).toBe(403);
   });
 
   test("of X-Forwarded-Client-Cert the element of the nearest proxy counts", async () => {
-    const own = `Hash=${fingerprint.replaceAll(":", "")};Subject="CN=a,O=b"`;
-    const xfcc = (value: string) => ({ "x-forwarded-client-cert": value });
-    expect(await statusWith(proxied, "FINGER", xfcc(own))).toBe(200);
-    expect(await statusWith(proxied, "FINGER", xfcc(`By=x;Hash=00,${own}`))).toBe(200);
-    expect(await statusWith(proxied, "FINGER", xfcc(`${own},By=x;Hash=00`))).toBe(403);
-    const subject = 'Subject="CN=push.gls.test,O=GLS Italy,C=IT"';
-    expect(await statusWith(proxied, "SUBJECT", xfcc(subject))).toBe(200);
+    const own = `Hash=${plain()};Subject="CN=a,O=b"`;
+    const cases: [string, number][] = [
+      [own, 200],
+      [`By=x;Hash=00,${own}`, 200],
+      [`${own},By=x;Hash=00`, 403],
+      [`${own}, `, 403],
+    ];
+    for (const [value, status] of cases) {
+      expect([value, await statusBehind("envoy", "FINGER", xfcc(value))]).toEqual([value, status]);
+    }
+    const subject = 'Hash=00;Subject="CN=push.gls.test,O=GLS Italy,C=IT"';
+    expect(await statusBehind("envoy", "SUBJECT", xfcc(subject))).toBe(200);
+  });
+
+  test("a caller's element with an open quotation mark does not swallow the proxy's", async () => {
+    const proxys = 'By=x;Hash=00;Subject="CN=\\"push\\",O=b"';
+    for (const opened of ['Subject="', 'Subject="\\', 'Subject="a\\"', 'Subject="";URI="x']) {
+      const value = `Hash=${plain()};${opened},${proxys}`;
+      expect([opened, await statusBehind("envoy", "FINGER", xfcc(value))]).toEqual([opened, 403]);
+    }
+  });
+
+  test("Client-Cert (RFC 9440) is one certificate; two, or none, or a chain are none", async () => {
+    const right = clientCert(client.cert)["client-cert"];
+    const wrong = [`${right}, ${right}`, right.slice(1), ":AAAA:", "", `${right};x`];
+    for (const value of wrong) {
+      expect(await statusBehind("rfc9440", "FINGER", { "client-cert": value })).toBe(403);
+    }
+    expect(await statusBehind("rfc9440", "SUBJECT", clientCert(client.cert))).toBe(200);
   });
 
   test("from anybody else the headers are ignored", async () => {
-    expect(await statusWith(direct, "FINGER", { "x-client-cert-fingerprint": fingerprint })).toBe(
-      403,
-    );
+    for (const [family, headers] of Object.entries(told())) {
+      const clientCertHeaders = family as Family;
+      const config = { ...runtime.config, trustedProxies: [], clientCertHeaders };
+      const open = await startIngest({ ...runtime, config });
+      expect(await statusWith(open, "FINGER", headers)).toBe(403);
+      await open.stop();
+    }
+    expect(await statusWith(direct, "FINGER", told()["x-client-cert"])).toBe(403);
   });
 });

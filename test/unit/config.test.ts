@@ -24,6 +24,8 @@ describe("configuration", () => {
       WEBHOOK_ALLOWED_CIDRS: "10.0.0.0/8,nonsense",
       MAIL_FROM: "nobody",
       OUTBOUND_IPS: "203.0.113.7,example.com",
+      TRUSTED_PROXIES: "10.0.0.0/33",
+      CLIENT_CERT_HEADERS: "x-forwarded-client-cert",
     };
     let faults: readonly string[] = [];
     try {
@@ -32,6 +34,13 @@ describe("configuration", () => {
       faults = error instanceof ConfigFaults ? error.faults : [];
     }
     expect(faults.map((fault) => fault.split(":")[0]).sort()).toEqual(Object.keys(env).sort());
+  });
+
+  test("no client certificate header is believed unless one is named, and a proxy that may send it", () => {
+    expect(readConfig({}).clientCertHeaders).toBe("none");
+    const proxied = { TRUSTED_PROXIES: "10.0.0.1", CLIENT_CERT_HEADERS: "envoy" };
+    expect(readConfig(proxied).clientCertHeaders).toBe("envoy");
+    expect(() => readConfig({ CLIENT_CERT_HEADERS: "envoy" })).toThrow("needs TRUSTED_PROXIES");
   });
 
   test("how long the analytics keep things, and their cluster", () => {
