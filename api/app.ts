@@ -21,21 +21,24 @@ import { importRoute } from "#api/shipments/import.ts";
 import { notifyRoute } from "#api/shipments/notify.ts";
 import { searchRoute } from "#api/shipments/search.ts";
 import { stockReleaseRoute } from "#api/shipments/stock-release.ts";
+import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
+import { noRoute } from "#core/http/no-route.ts";
 import { ops } from "#core/http/ops.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
-import { Problem } from "#core/problem.ts";
+import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 
 export function createApiApp(deps: ApiDeps) {
   const { redis, log } = deps;
-  const app = new Elysia()
-    .onError(({ code, error, request, set }) => {
+  const app = new Elysia(ONE_ROUTER)
+    .onError(({ code, error, path, set }) => {
       const problem =
-        code === "NOT_FOUND" ? noRoute(app.routes, request) : toProblem(error, redis, log);
+        code === "NOT_FOUND" ? noRoute(app.routes, path) : toProblem(error, redis, log);
       set.status = problem.status;
       return errorResponse(problem);
     })
     .use(requestMetrics("api"))
+    .use(requestTarget())
     .use(ops(redis))
     .use(openApiRoute())
     .use(tokenRoute(deps))
@@ -56,30 +59,5 @@ export function createApiApp(deps: ApiDeps) {
     .use(confirmLabelsRoute(deps))
     .use(deliveryTimesRoute(deps))
     .use(efficiencyIndexRoute(deps));
-  return app;
-}
-
-interface Route {
-  readonly method: string;
-  readonly path: string;
-}
-
-/** Another method on a path that exists is 405, any other path 404. */
-function noRoute(routes: readonly Route[], request: Request): Problem {
-  const { pathname } = new URL(request.url);
-  const allowed = routes.filter(({ path }) => matches(path, pathname)).map(({ method }) => method);
-  if (allowed.length === 0) return new Problem(404, "NOT_FOUND", "There is no such path.");
-  const allow = [...new Set(allowed)].join(", ");
-  return new Problem(405, "METHOD_NOT_ALLOWED", `Only ${allow} is allowed here.`, {
-    headers: { allow },
-  });
-}
-
-function matches(path: string, pathname: string): boolean {
-  const parts = pathname.split("/");
-  const pattern = path.split("/");
-  return (
-    parts.length === pattern.length &&
-    pattern.every((part, at) => (part.startsWith(":") ? parts[at] !== "" : part === parts[at]))
-  );
+  return everyRouteDeclared(app);
 }

@@ -1,9 +1,12 @@
 /** The whole ingest API on one page: document 2 and the operator's probes. CORS stays off. */
 import { Elysia } from "elysia";
+import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
+import { noRoute } from "#core/http/no-route.ts";
 import { ops } from "#core/http/ops.ts";
 import { type Peer, peerOf } from "#core/http/peer.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
+import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
 import {
@@ -18,19 +21,6 @@ import { accessTokens } from "#ingest/oauth/access-token.ts";
 import { eventRoutes } from "#ingest/routes/events.ts";
 import { referenceRoutes } from "#ingest/routes/reference.ts";
 import { tokenRoute } from "#ingest/routes/token.ts";
-
-/** Methods of the paths that exist; another method on them is 405, any other path 404. */
-const METHODS: Readonly<Record<string, string>> = {
-  "/v1/events": "POST",
-  "/v1/events/validate": "POST",
-  "/v1/ping": "GET",
-  "/v1/oauth/token": "POST",
-  "/v1/openapi.json": "GET",
-  "/v1/docs": "GET",
-  "/healthz": "GET",
-  "/readyz": "GET",
-  "/metrics": "GET",
-};
 
 type Server = Bun.Server<unknown> | null;
 
@@ -50,33 +40,33 @@ export function createIngestApp(
     return peerOf(request.headers, connection, config);
   }
 
-  return new Elysia()
-    .onError(async ({ code, error, request, set, server }) => {
+  const app = new Elysia(ONE_ROUTER)
+    .onError(async ({ code, error, path, request, set, server }) => {
       const problem =
         code === "NOT_FOUND"
-          ? await noRoute(deps, request, () => findPeer(request, server))
+          ? await admitted(deps, noRoute(app.routes, path), request, () =>
+              findPeer(request, server),
+            )
           : toProblem(error, redis, log);
       set.status = problem.status;
       return problemResponse(problem);
     })
     .use(requestMetrics("ingest"))
+    .use(requestTarget())
     .use(ops(redis))
     .use(eventRoutes(deps, findPeer))
     .use(tokenRoute(deps, findPeer))
     .use(referenceRoutes());
+  return everyRouteDeclared(app);
 }
 
-/** Also a wrong path of the API takes from the caller's rate and tells what is left of it. */
-async function noRoute(deps: AuthenticateDeps, request: Request, peer: FindPeer): Promise<Problem> {
-  const { pathname } = new URL(request.url);
-  const allow = METHODS[pathname];
-  const problem =
-    allow === undefined
-      ? new Problem(404, "NOT_FOUND", "There is no such path.")
-      : new Problem(405, "METHOD_NOT_ALLOWED", `Only ${allow} is allowed here.`, {
-          headers: { allow },
-        });
-  if (!pathname.startsWith("/v1/")) return problem;
+/** Also a request without a route takes from the caller's rate and tells what is left of it. */
+async function admitted(
+  deps: AuthenticateDeps,
+  problem: Problem,
+  request: Request,
+  peer: FindPeer,
+): Promise<Problem> {
   try {
     const bearer = bearerOf(deps, request.headers.get("authorization"));
     const { rateHeaders } = await admit(deps, bearer, peer);

@@ -4,7 +4,7 @@
  */
 import { certificateMatches } from "#core/domain/client-certificate.ts";
 import { toProblem } from "#core/http/errors.ts";
-import { isWithin, type Peer } from "#core/http/peer.ts";
+import { isWithin, type Peer, subscriberOf } from "#core/http/peer.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration, Courier } from "#core/redis/configuration.ts";
 import type { RateVerdict } from "#core/redis/courier-rate.ts";
@@ -66,7 +66,7 @@ export async function admit(
 ): Promise<{ readonly courier: Courier | undefined; readonly rateHeaders: RateHeaders }> {
   const expected = courierIn(live.configuration());
   const limit = expected ?? UNKNOWN_CALLER_RATE;
-  const subject = expected?.code ?? `ip ${peer().address}`;
+  const subject = expected?.code ?? `ip ${subscriberOf(peer().address)}`;
   try {
     await live.followTestClock();
     const { configuration, rate } = await intake.admit({ subject, limit });

@@ -2,9 +2,11 @@
 import { Elysia } from "elysia";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
 import type { Insights } from "#analytics/insights.ts";
+import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { ops } from "#core/http/ops.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
+import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { addressChecksRoute } from "#panel/routes/address-checks.ts";
@@ -24,25 +26,19 @@ import { trackingRoute } from "#panel/routes/tracking.ts";
 import { webhookRoutes } from "#panel/routes/webhooks.ts";
 import { webhookKitRoutes } from "#panel/routes/webhooks-kit.ts";
 import { webhookStatsRoute } from "#panel/routes/webhooks-stats.ts";
-import { authorizeCall, sessionRoutes } from "#panel/session.ts";
+import { sessionRoutes } from "#panel/session.ts";
 
 /** @param insights the pages and calls of the analytics are left out without them */
 export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insights?: Insights) {
-  const { redis, log, secrets, live } = runtime;
-  const app = new Elysia()
+  const app = new Elysia(ONE_ROUTER)
     .onError(({ code, error, set }) => {
       const problem = problemOf(code, error, runtime);
       set.status = problem.status;
       return problemResponse(problem);
     })
     .use(requestMetrics("panel"))
-    .use(ops(redis))
-    .onRequest(({ request }) => {
-      const { pathname } = new URL(request.url);
-      if (!pathname.startsWith("/panel/api/")) return;
-      authorizeCall(request, secrets.panelToken, live.now());
-      log.debug({ method: request.method, path: pathname }, "panel call");
-    })
+    .use(requestTarget())
+    .use(ops(runtime.redis))
     .use(overviewRoute(runtime, benchmarks))
     .use(mappingRoutes(runtime))
     .use(deadLetterRoutes(runtime))
@@ -60,11 +56,10 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(trackingRoute(runtime))
     .use(sessionRoutes(runtime));
   if (insights) app.use(analyticsRoutes(runtime, insights)).use(explorerRoute(runtime, insights));
-  return app;
+  return everyRouteDeclared(app);
 }
 
 function problemOf(code: string | number, error: unknown, { redis, log }: Runtime): Problem {
   if (code === "NOT_FOUND") return new Problem(404, "NOT_FOUND", "There is no such path.");
-  if (code === "PARSE") return new Problem(400, "MALFORMED_BODY", "The body is not valid JSON.");
   return toProblem(error, redis, log);
 }

@@ -1,100 +1,151 @@
 /**
- * Operators in a browser: the login page takes `PANEL_TOKEN` once and gives a cookie for the working day. Nothing is kept
- * on our side: the cookie is signed with a key made of the token, so a new token ends all sessions.
+ * Log-in and log-out: the login page for browsers, `/panel/api/session` for programs. Both take `PANEL_TOKEN` and give the
+ * cookie of a session for a working day.
  */
-import { createHmac, timingSafeEqual } from "node:crypto";
 import { join } from "node:path";
-import { Elysia } from "elysia";
+import { type Static, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { publicRoutes } from "#core/http/access.ts";
+import { peerOfConnection, subscriberOf } from "#core/http/peer.ts";
+import { readBounded } from "#core/http/read-bounded.ts";
 import { Problem } from "#core/problem.ts";
 import { takeCourierRate } from "#core/redis/courier-rate.ts";
-import type { Runtime } from "#core/runtime.ts";
-import { authorizeOperator } from "#panel/authorize.ts";
+import { endSession, openSession, SESSION_MS } from "#core/redis/sessions.ts";
 import { html, pageResponse } from "#panel/html.ts";
+import {
+  cookieOf,
+  credentialOf,
+  isOperatorToken,
+  type OperatorDeps,
+  originOf,
+  sessionIdOf,
+  unknownOperator,
+} from "#panel/operators.ts";
+import { readJson } from "#panel/read-json.ts";
 
 const STYLE = join(import.meta.dir, "style.css");
-const COOKIE = "waybill_session";
-const SESSION_MS = 12 * 3_600_000;
 /** Tries to log in from one address. */
 const LOGIN_RATE = { perSecond: 0.2, burst: 10 };
-const FORM_LENGTH = 4_096;
-const READING = new Set(["GET", "HEAD"]);
+const LOGIN_LIMIT_BYTES = 4_096;
 
-function mac(panelToken: string, expiresMs: number): string {
-  return createHmac("sha256", `waybill session ${panelToken}`).update(`${expiresMs}`).digest("hex");
-}
+/** An operator's token, or an account's e-mail address and password. */
+const Credentials = Type.Union([
+  Type.Object({ token: Type.String() }),
+  Type.Object({ email: Type.String(), password: Type.String() }),
+]);
+type Credentials = Static<typeof Credentials>;
+const checker = TypeCompiler.Compile(Credentials);
 
-function cookieOf(request: Request): string {
-  const pairs = (request.headers.get("cookie") ?? "").split(/; */);
-  return pairs.find((pair) => pair.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? "";
-}
+type Server = Bun.Server<unknown> | null;
 
-export function isSignedIn(request: Request, panelToken: string, nowMs: number): boolean {
-  const [expires = "", given = ""] = cookieOf(request).split(".");
-  if (!/^\d{13}$/.test(expires) || Number(expires) <= nowMs) return false;
-  const expected = Buffer.from(mac(panelToken, Number(expires)));
-  const actual = Buffer.from(given);
-  return actual.length === expected.length && timingSafeEqual(actual, expected);
-}
-
-/**
- * Lets in who has the bearer token or a session; what a session changes must come from our own pages.
- * @throws {Problem} 401, 403
- */
-export function authorizeCall(request: Request, panelToken: string, nowMs: number): void {
-  if (request.headers.has("authorization") || !isSignedIn(request, panelToken, nowMs)) {
-    authorizeOperator(request.headers.get("authorization"), panelToken);
-    return;
-  }
-  const site = request.headers.get("sec-fetch-site");
-  if (READING.has(request.method) || site === "same-origin") return;
-  throw new Problem(403, "CROSS_SITE", "A session works from the panel's own pages only.");
-}
-
-export function sessionRoutes({ config, secrets, redis, live }: Runtime) {
-  const isSecure = config.publicUrl?.startsWith("https:") ?? false;
-  const attributes = `Path=/panel; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
-
-  async function logIn(request: Request, address: string): Promise<Response> {
-    const verdict = await takeCourierRate(redis, `login ${address}`, LOGIN_RATE, live.now());
-    if (!verdict.allowed) return loginPage(429, "Too many tries. Wait a minute.");
-    const token = new URLSearchParams(await formOf(request)).get("token") ?? "";
-    try {
-      authorizeOperator(`Bearer ${token}`, secrets.panelToken);
-    } catch {
-      return loginPage(401, "This is not the operator's token.");
-    }
-    const expiresMs = live.now() + SESSION_MS;
-    const value = `${expiresMs}.${mac(secrets.panelToken, expiresMs)}`;
-    const cookie = `${COOKIE}=${value}; Max-Age=${SESSION_MS / 1000}; ${attributes}`;
-    return seeOther("/panel/explorer", cookie);
-  }
-
-  return new Elysia({ name: "session" })
+/** The routes are public: they are where a caller shows who they are. */
+export function sessionRoutes(deps: OperatorDeps) {
+  return publicRoutes("session")
     .get("/panel/style.css", () => {
       const headers = { "content-type": "text/css; charset=utf-8", "cache-control": "max-age=300" };
       return new Response(Bun.file(STYLE), { headers });
     })
     .get("/panel/login", () => loginPage(200, null))
+    .post("/panel/login", ({ request, server }) => logInByForm(deps, request, server), {
+      parse: "none",
+    })
     .post(
-      "/panel/login",
-      ({ request, server }) => logIn(request, server?.requestIP(request)?.address ?? ""),
+      "/panel/logout",
+      async ({ request }) => seeOther("/panel/login", await logOut(deps, request)),
       { parse: "none" },
     )
-    .post("/panel/logout", () => seeOther("/panel/login", `${COOKIE}=; Max-Age=0; ${attributes}`), {
+    .post("/panel/api/session", ({ request, server }) => logInByCall(deps, request, server), {
       parse: "none",
+      detail: { summary: "Open a session: {token}, or {email, password} of an account" },
+    })
+    .delete("/panel/api/session", async ({ request }) => noContent(await logOut(deps, request)), {
+      parse: "none",
+      detail: { summary: "End the session of the cookie" },
     });
 }
 
-/** @throws {Problem} 413 */
-async function formOf(request: Request): Promise<string> {
-  if (Number(request.headers.get("content-length") ?? FORM_LENGTH + 1) > FORM_LENGTH) {
-    throw new Problem(413, "BODY_TOO_LARGE", `At most ${FORM_LENGTH} bytes.`);
+async function logInByForm(deps: OperatorDeps, request: Request, server: Server) {
+  try {
+    await admitLogin(deps, request, server);
+    const token = new URLSearchParams(await readForm(request)).get("token") ?? "";
+    return seeOther("/panel/explorer", await logIn(deps, { token }));
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    if (error.status === 429) return loginPage(429, "Too many tries. Wait a minute.");
+    if (error.status === 401) return loginPage(401, "This is not the operator's token.");
+    throw error;
   }
-  return request.text();
+}
+
+async function logInByCall(deps: OperatorDeps, request: Request, server: Server) {
+  await admitLogin(deps, request, server);
+  const credentials = await readJson(request, LOGIN_LIMIT_BYTES);
+  if (!checker.Check(credentials)) {
+    throw new Problem(422, "INVALID_BODY", "Either a token, or an email and a password.");
+  }
+  return noContent(await logIn(deps, credentials));
+}
+
+/**
+ * Everybody behind one proxy would share its address, so the proxy's word counts where it is trusted.
+ * @throws {Problem} 403 from a page of another site, 429
+ */
+async function admitLogin(deps: OperatorDeps, request: Request, server: Server): Promise<void> {
+  refuseOtherSites(deps, request);
+  const { redis, live, config } = deps;
+  await live.followTestClock();
+  const subscriber = subscriberOf(peerOfConnection(request, server, config).address);
+  const verdict = await takeCourierRate(redis, `login ${subscriber}`, LOGIN_RATE, live.now());
+  if (verdict.allowed) return;
+  const seconds = Math.max(1, Math.ceil(verdict.retryAfterMs / 1000));
+  throw new Problem(429, "RATE_LIMITED", `Too many log-ins; retry after ${seconds} s.`, {
+    headers: { "retry-after": String(seconds) },
+  });
+}
+
+/**
+ * There are no accounts yet, so an e-mail address is answered like a wrong token.
+ * @returns the cookie
+ * @throws {Problem} 401
+ */
+async function logIn(deps: OperatorDeps, credentials: Credentials): Promise<string> {
+  const { redis, live } = deps;
+  if (!("token" in credentials && isOperatorToken(deps, credentials.token))) {
+    throw unknownOperator();
+  }
+  const id = await openSession(redis, credentialOf(deps), live.now());
+  return cookieOf(deps, id, SESSION_MS / 1000);
+}
+
+/** Whoever has the cookie may end its session. @returns the cookie taken back */
+async function logOut(deps: OperatorDeps, request: Request): Promise<string> {
+  refuseOtherSites(deps, request);
+  await endSession(deps.redis, sessionIdOf(deps, request));
+  return cookieOf(deps, "", 0);
+}
+
+/** @throws {Problem} 403: another site must neither log our visitors in nor out */
+function refuseOtherSites(deps: OperatorDeps, request: Request): void {
+  if (originOf(deps, request) !== "other") return;
+  throw new Problem(403, "CROSS_SITE", "Log-in and log-out work from the panel's own pages.");
+}
+
+/** @throws {Problem} 413 */
+async function readForm(request: Request): Promise<string> {
+  const body = await readBounded(request, LOGIN_LIMIT_BYTES);
+  if (body === null) {
+    throw new Problem(413, "BODY_TOO_LARGE", `At most ${LOGIN_LIMIT_BYTES} bytes.`);
+  }
+  return new TextDecoder().decode(body);
 }
 
 function seeOther(location: string, cookie: string): Response {
   return new Response(null, { status: 303, headers: { location, "set-cookie": cookie } });
+}
+
+function noContent(cookie: string): Response {
+  const headers = { "set-cookie": cookie, "cache-control": "no-store" };
+  return new Response(null, { status: 204, headers });
 }
 
 function loginPage(status: number, fault: string | null): Response {

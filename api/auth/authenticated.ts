@@ -6,6 +6,7 @@ import { Elysia } from "elysia";
 import { createTokens, type Tokens } from "#api/auth/tokens.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import type { Scope } from "#core/domain/setup.ts";
+import { declared } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import type { ApiKey, Channel, Company, Configuration } from "#core/redis/configuration.ts";
 import { type Admission, admitRequest } from "#core/redis/rate-limit.ts";
@@ -23,6 +24,7 @@ export function authenticated(deps: ApiDeps) {
   const tokens = createTokens(deps.secrets.jwtSecret);
   return new Elysia({ name: "authenticated" }).macro({
     scope: (scope: Scope | null) => ({
+      detail: declared("merchant"),
       resolve: async ({ request, set }) => ({
         caller: await admit(deps, tokens, request.headers, scope, (headers) => {
           Object.assign(set.headers, headers);

@@ -1,11 +1,11 @@
 /** `POST /v2/auth/token` (document 1, "Authentication"). */
 import { Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Elysia } from "elysia";
 import { suspended } from "#api/auth/authenticated.ts";
 import { createTokens, TOKEN_LIFE_SECONDS } from "#api/auth/tokens.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
+import { publicRoutes } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import type { ApiKey, Channel, Configuration } from "#core/redis/configuration.ts";
 import { suspendedUntilMs } from "#core/redis/rate-limit.ts";
@@ -26,7 +26,7 @@ export function tokenRoute(deps: ApiDeps) {
   const { redis, live, secrets } = deps;
   const tokens = createTokens(secrets.jwtSecret);
 
-  return new Elysia().post(
+  return publicRoutes("auth token").post(
     "/v2/auth/token",
     async ({ request, set }) => {
       const { apiKey: text } = await readChecked(request, checker);
@@ -38,6 +38,7 @@ export function tokenRoute(deps: ApiDeps) {
       const scopes = [...apiKey.scopes];
       const { companyId } = channel;
       const claims = { keyId: apiKey.id, channelId: channel.id, companyId, scopes };
+      set.headers["cache-control"] = "no-store";
       set.headers["x-auth-cache"] = cached ? "HIT" : "MISS";
       return {
         token: await tokens.mint(claims, nowMs),

@@ -1,6 +1,6 @@
 /** `GET /v2/openapi.json`: the merchant API as OpenAPI 3.1, from the schemas that validate and type it. */
 import type { TSchema } from "@sinclair/typebox";
-import { Elysia } from "elysia";
+import { publicRoutes } from "#core/http/access.ts";
 import { ACCESS_OPERATIONS } from "./access.ts";
 import { COURIER_OPERATIONS } from "./couriers.ts";
 import { ErrorBody, errorResponseName, errorResponses, ProblemDocument } from "./errors.ts";
@@ -35,7 +35,7 @@ const TOKEN_ERRORS: readonly ErrorStatus[] = [401, 403, 429];
 
 export function openApiRoute() {
   const document = JSON.stringify(openApiDocument());
-  return new Elysia().get(
+  return publicRoutes("openapi").get(
     "/v2/openapi.json",
     () => new Response(document, { headers: { "content-type": "application/json" } }),
   );

@@ -1,5 +1,5 @@
 /** `GET /healthz`, `/readyz` and `/metrics`, the same on every port. */
-import { Elysia } from "elysia";
+import { publicRoutes } from "#core/http/access.ts";
 import { attemptLog, groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
 import { readAttemptCounts } from "#core/redis/attempt-log.ts";
 import type { Redis } from "#core/redis/client.ts";
@@ -7,7 +7,7 @@ import { readLedger } from "#core/redis/ledger.ts";
 import { readLags } from "#core/redis/streams.ts";
 
 export function ops(redis: Redis) {
-  return new Elysia({ name: "ops" })
+  return publicRoutes("ops")
     .get("/healthz", () => ({ status: "ok" }))
     .get("/readyz", async ({ set }) => {
       const reason = await reasonNotReady(redis);

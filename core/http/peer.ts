@@ -19,7 +19,7 @@ export interface Peer {
   readonly certificate: ClientCertificate | null;
 }
 
-type PeerConfig = Pick<Config, "trustedProxies" | "clientCertHeaders">;
+export type PeerConfig = Pick<Config, "trustedProxies" | "clientCertHeaders">;
 
 /** The peer of a request, given the end of its connection. */
 export function peerOf(headers: Headers, connection: Peer, config: PeerConfig): Peer {
@@ -33,6 +33,16 @@ export function peerOf(headers: Headers, connection: Peer, config: PeerConfig): 
       return CERTIFICATE_READERS[clientCertHeaders](headers) ?? connection.certificate;
     },
   };
+}
+
+/** The peer of a request that came in plain HTTP. */
+export function peerOfConnection(
+  request: Request,
+  server: Bun.Server<unknown> | null,
+  config: PeerConfig,
+): Peer {
+  const address = server?.requestIP(request)?.address ?? "";
+  return peerOf(request.headers, { address, certificate: null }, config);
 }
 
 /**
@@ -51,6 +61,14 @@ function addressOf(hop: string): string {
   const text = hop.trim();
   const host = /^\[(.*)\](:\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   return ipaddr.isValid(host) ? ipaddr.process(host).toString() : "";
+}
+
+/** Whom a limit by address is for: of IPv6 the network of 64 bits, since one caller has all the addresses in it. */
+export function subscriberOf(address: string): string {
+  if (!ipaddr.IPv6.isValid(address)) return address;
+  const peer = ipaddr.process(address);
+  if (peer.kind() === "ipv4") return peer.toString();
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${peer.toNormalizedString()}/64`)}/64`;
 }
 
 /** IPv4 addresses in IPv6 form count as IPv4. */

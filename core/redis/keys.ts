@@ -311,3 +311,6 @@ export const admissionKeys = (companyId: number, channelId: number, apiKeyId: nu
 export const verifiedKeyKey = (apiKeyHash: string) => `verified:${apiKeyHash}`;
 
 export const courierRateKey = (subject: string) => `rate:courier:${subject}`;
+
+/** String (JSON): a session of an operator, by the hash of its id. */
+export const sessionKey = (idHash: string) => `session:${idHash}`;

@@ -28,6 +28,12 @@ export const PROBLEM_CODES: readonly ProblemCode[] = [
     "Send a supported version.",
   ),
   row(
+    400,
+    "BAD_REQUEST_TARGET",
+    "The Host header is missing, empty, there twice or no host name, or the path is malformed.",
+    "Correct the address.",
+  ),
+  row(
     401,
     "UNKNOWN_TOKEN",
     "The bearer token is missing, unknown, revoked or expired.",

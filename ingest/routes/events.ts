@@ -10,6 +10,7 @@ import {
   SCHEMA_VERSIONS,
 } from "#core/domain/event.ts";
 import { romeIso } from "#core/domain/rome-time.ts";
+import { declared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import type { Peer } from "#core/http/peer.ts";
 import { ambiguousEvents, eventsNotSetAside, eventsReceived } from "#core/metrics.ts";
@@ -165,7 +166,8 @@ export function eventRoutes(
   }
 
   // Elysia reads from the text of a handler what it takes: one that takes all has queries and cookies parsed for it.
-  return new Elysia({ name: "events" })
+  // They ask for the courier's token themselves: a message is read while its courier is being admitted.
+  return new Elysia({ name: "events", detail: declared("courier") })
     .post("/v1/events", ({ request, server }) => answer({ request, server }, toStore), {
       parse: "none",
     })

@@ -1,5 +1,5 @@
 /** `GET /v1/openapi.json` and `GET /v1/docs`: the reference, made once at the start. */
-import { Elysia } from "elysia";
+import { publicRoutes } from "#core/http/access.ts";
 import { docsPage } from "#ingest/reference/docs-page.ts";
 import { openapi } from "#ingest/reference/openapi.ts";
 
@@ -8,7 +8,7 @@ const CACHE = { "cache-control": "public, max-age=300" };
 export function referenceRoutes() {
   const description = JSON.stringify(openapi());
   const page = docsPage();
-  return new Elysia({ name: "reference" })
+  return publicRoutes("reference")
     .get("/v1/openapi.json", () => {
       return new Response(description, {
         headers: { "content-type": "application/json", ...CACHE },
@@ -17,7 +17,8 @@ export function referenceRoutes() {
     .get("/v1/docs", () => {
       const headers = {
         "content-type": "text/html; charset=utf-8",
-        "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+        "content-security-policy":
+          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         "x-content-type-options": "nosniff",
         ...CACHE,
       };

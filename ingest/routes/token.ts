@@ -1,6 +1,6 @@
 /** `POST /v1/oauth/token`: OAuth 2.0 client credentials for couriers that have a client (RFC 6749, 4.4). */
 import { timingSafeEqual } from "node:crypto";
-import { Elysia } from "elysia";
+import { publicRoutes } from "#core/http/access.ts";
 import type { Peer } from "#core/http/peer.ts";
 import { readBounded } from "#core/http/read-bounded.ts";
 import type { Courier } from "#core/redis/configuration.ts";
@@ -35,7 +35,7 @@ export function tokenRoute(
   deps: AuthenticateDeps,
   findPeer: (request: Request, server: Bun.Server<unknown> | null) => Peer,
 ) {
-  return new Elysia({ name: "token" }).post(
+  return publicRoutes("token").post(
     "/v1/oauth/token",
     async ({ request, server }) => {
       const peer = findPeer(request, server);

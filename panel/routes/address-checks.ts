@@ -1,9 +1,9 @@
 /** `GET /panel/api/channels/{code}/address-checks`: what is billed of document 1's address check. */
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { Problem } from "#core/problem.ts";
 import { readAddressChecks } from "#core/redis/address-checks.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
 
 export const AddressChecks = Type.Object({
   channel: Type.String(),
@@ -16,8 +16,9 @@ export const AddressChecks = Type.Object({
   ),
 });
 
-export function addressChecksRoute({ redis, live }: Runtime) {
-  return new Elysia({ name: "address-checks" }).get(
+export function addressChecksRoute(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return operatorRoutes(runtime, "address-checks").get(
     "/panel/api/channels/:channelCode/address-checks",
     async ({ params }) => {
       const { channelByCode } = await live.refresh();

@@ -1,5 +1,4 @@
 /** `GET /panel/explorer`: the benchmark explorer, behind the login page. */
-import { Elysia } from "elysia";
 import type { Insights } from "#analytics/insights.ts";
 import { isItalianCap } from "#core/domain/lane.ts";
 import { Problem } from "#core/problem.ts";
@@ -10,13 +9,14 @@ import {
   explorerPage,
 } from "#panel/explorer/page.ts";
 import { pageResponse } from "#panel/html.ts";
-import { isSignedIn } from "#panel/session.ts";
+import { operatorPages } from "#panel/operators.ts";
 
 const QUALITY_MS = 7 * 86_400_000;
 /** Of what the form's fields take. */
 const FIELD_LENGTH = 64;
 
-export function explorerRoute({ secrets, live }: Runtime, insights: Insights) {
+export function explorerRoute(runtime: Runtime, insights: Insights) {
+  const { live } = runtime;
   async function find(question: ExplorerQuestion): Promise<ExplorerFindings> {
     const { destCap, originCap, weightKg, courier } = question;
     const nowMs = live.now();
@@ -36,10 +36,7 @@ export function explorerRoute({ secrets, live }: Runtime, insights: Insights) {
     return { lane: found, provinces, trend, quality, silence };
   }
 
-  return new Elysia({ name: "explorer" }).get("/panel/explorer", async ({ request }) => {
-    if (!isSignedIn(request, secrets.panelToken, live.now())) {
-      return new Response(null, { status: 303, headers: { location: "/panel/login" } });
-    }
+  return operatorPages(runtime, "explorer").get("/panel/explorer", async ({ request }) => {
     const question = questionOf(new URL(request.url).searchParams);
     const fault = faultOf(question);
     const page = (status: number, findings: ExplorerFindings | string) =>

@@ -2,12 +2,13 @@
 import { Readable } from "node:stream";
 import { Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Elysia } from "elysia";
 import type { Insights } from "#analytics/insights.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import { isItalianCap } from "#core/domain/lane.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
+import { readJson } from "#panel/read-json.ts";
 
 const DAY_MS = 86_400_000;
 const DAYS_LIMIT = 90;
@@ -33,8 +34,9 @@ const CONTENT_TYPES = {
   table: "text/plain; charset=utf-8",
 } as const;
 
-export function analyticsRoutes({ live }: Runtime, insights: Insights) {
-  return new Elysia({ name: "analytics" })
+export function analyticsRoutes(runtime: Runtime, insights: Insights) {
+  const { live } = runtime;
+  return operatorRoutes(runtime, "analytics")
     .get(
       "/panel/api/analytics/lane",
       async ({ request }) => {
@@ -89,7 +91,8 @@ export function analyticsRoutes({ live }: Runtime, insights: Insights) {
     )
     .post(
       "/panel/api/sql",
-      async ({ body }) => {
+      async ({ request }) => {
+        const body = await readJson(request);
         if (!sqlChecker.Check(body)) {
           const violations = listFaults(sqlChecker.Errors(body));
           throw new Problem(422, "INVALID_BODY", "The body is invalid.", {
@@ -103,6 +106,7 @@ export function analyticsRoutes({ live }: Runtime, insights: Insights) {
         });
       },
       {
+        parse: "none",
         detail: {
           summary:
             "One SELECT on the analytics, read-only: {query, format: json|csv|tsv|parquet|table}",

@@ -1,13 +1,14 @@
 /** Channels of merchants: API keys (issue, revoke) and activation. */
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Elysia } from "elysia";
 import { listFaults } from "#core/domain/fault.ts";
 import { SCOPES } from "#core/domain/setup.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { activateChannel, issueApiKey, revokeApiKey } from "#panel/channel-access.ts";
+import { operatorRoutes } from "#panel/operators.ts";
+import { readJson } from "#panel/read-json.ts";
 
 const ScopeSchema = Type.Union(SCOPES.map((name) => Type.Literal(name)));
 
@@ -58,14 +59,15 @@ export function channelRoutes(runtime: Runtime) {
     return { code, active };
   }
 
-  return new Elysia({ name: "channels" })
+  return operatorRoutes(runtime, "channels")
     .get("/panel/api/channels", async () => ({ items: channelsOf(await live.refresh()) }), {
       response: Type.Object({ items: Type.Array(ChannelView) }),
       detail: { summary: "Channels and their API keys" },
     })
     .post(
       "/panel/api/channels/:channelCode/api-keys",
-      async ({ params, body, set }) => {
+      async ({ params, request, set }) => {
+        const body = await readJson(request);
         const { code = null, companyWideRead = false, scopes = [...SCOPES] } = checked(body ?? {});
         const wanted = { code, companyWideRead, scopes };
         const issued = await issueApiKey(runtime, params.channelCode, wanted);
@@ -74,6 +76,7 @@ export function channelRoutes(runtime: Runtime) {
         return { ...issued, scopes: [...issued.scopes] };
       },
       {
+        parse: "none",
         response: { 201: IssuedApiKeyView },
         detail: { summary: "Issue an API key; the others keep working until they are revoked" },
       },

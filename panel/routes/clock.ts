@@ -1,11 +1,12 @@
 /** `POST /panel/api/clock`: moves the test clock of all processes forward (`TEST_CLOCK=1`). */
 import { Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Elysia } from "elysia";
 import { listFaults } from "#core/domain/fault.ts";
 import { Problem } from "#core/problem.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
+import { readJson } from "#panel/read-json.ts";
 
 /** Ten years a call: enough for every expiry, and far from the end of dates. */
 const MAX_ADVANCE_SECONDS = 315_360_000;
@@ -15,10 +16,12 @@ export const ClockAdvance = Type.Object({
 });
 const checker = TypeCompiler.Compile(ClockAdvance);
 
-export function clockRoute({ redis, live, config }: Runtime) {
-  return new Elysia({ name: "clock" }).post(
+export function clockRoute(runtime: Runtime) {
+  const { redis, live, config } = runtime;
+  return operatorRoutes(runtime, "clock").post(
     "/panel/api/clock",
-    async ({ body }) => {
+    async ({ request }) => {
+      const body = await readJson(request);
       if (!config.testClock) {
         throw new Problem(409, "TEST_CLOCK_OFF", "The clock moves only with TEST_CLOCK=1.");
       }
@@ -31,6 +34,7 @@ export function clockRoute({ redis, live, config }: Runtime) {
       return { now: new Date(live.now()).toISOString() };
     },
     {
+      parse: "none",
       response: Type.Object({ now: Type.String({ description: "service clock, ISO 8601" }) }),
       detail: { summary: "Move the test clock forward", requestBody: requestBody() },
     },

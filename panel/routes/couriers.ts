@@ -1,6 +1,5 @@
 /** Onboarding of couriers: tokens, signing secrets, activation. */
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { allEntities, type CourierEntity } from "#core/redis/entities.ts";
 import type { Runtime } from "#core/runtime.ts";
 import {
@@ -11,6 +10,7 @@ import {
   setAccepting,
   viewAccess,
 } from "#panel/courier-access.ts";
+import { operatorRoutes } from "#panel/operators.ts";
 
 const Access = Type.Object({
   id: Type.String(),
@@ -74,7 +74,7 @@ export function courierRoutes(runtime: Runtime) {
     return { code, acceptingEvents };
   }
 
-  return new Elysia({ name: "couriers" })
+  return operatorRoutes(runtime, "couriers")
     .get(
       "/panel/api/couriers",
       async () => ({ items: (await allEntities(redis, "courier")).map(viewOf) }),

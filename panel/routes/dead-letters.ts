@@ -1,9 +1,9 @@
 /** Dead letters: log entries that our own code could not process, and driving them again. */
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { Problem } from "#core/problem.ts";
 import { listDeadLetters, placeOf, redriveDeadLetter } from "#core/redis/dead-letters.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf } from "#panel/page.ts";
 
 export const DeadLetters = Type.Object({
@@ -21,8 +21,9 @@ export const DeadLetters = Type.Object({
   cursor: Type.Union([Type.String(), Type.Null()], { description: "null on the last page" }),
 });
 
-export function deadLetterRoutes({ redis, live }: Runtime) {
-  return new Elysia({ name: "dead-letters" })
+export function deadLetterRoutes(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return operatorRoutes(runtime, "dead-letters")
     .get(
       "/panel/api/dead-letters",
       async ({ query }) => {

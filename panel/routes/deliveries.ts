@@ -1,7 +1,6 @@
 /** The delivery log and replays of the panel's HTTP API (document 3, "Delivery"). */
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Elysia } from "elysia";
 import { listFaults } from "#core/domain/fault.ts";
 import { Problem } from "#core/problem.ts";
 import { type Delivery, readDeliveries } from "#core/redis/deliveries.ts";
@@ -14,6 +13,8 @@ import {
 import { companyPartition } from "#core/redis/keys.ts";
 import { readReplay, replayDeliveries, startReplay } from "#core/redis/replays.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
+import { readJson } from "#panel/read-json.ts";
 import { endpointOf, instantIn, refuseDisabled, refuseFaults } from "#panel/webhook-access.ts";
 import { DeliveryView, deliveryView, ReplayView, replayView } from "#panel/webhook-view.ts";
 
@@ -58,7 +59,7 @@ const windowChecker = TypeCompiler.Compile(WindowBody);
 
 export function deliveryRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
-  return new Elysia({ name: "deliveries" })
+  return operatorRoutes(runtime, "deliveries")
     .get(
       "/panel/api/webhooks/:endpointId/deliveries",
       ({ params, query }) => readLog(runtime, params.endpointId, query),
@@ -84,12 +85,14 @@ export function deliveryRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/webhooks/:endpointId/replay",
-      async ({ params, body, set }) => {
+      async ({ params, request, set }) => {
+        const body = await readJson(request);
         const replayId = await replayWindow(runtime, params.endpointId, body);
         set.status = 202;
         return replayOf(runtime, params.endpointId, replayId);
       },
       {
+        parse: "none",
         response: { 202: ReplayView },
         detail: {
           summary: "Queue the failed deliveries of a window as new, paced",

@@ -1,7 +1,6 @@
 /** Unmapped codes, mapping with preview, and the remaps that fold shipments anew. */
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Elysia } from "elysia";
 import { listFaults } from "#core/domain/fault.ts";
 import type { CatalogueEntry } from "#core/domain/map-status.ts";
 import {
@@ -18,8 +17,10 @@ import { listRemaps, type Remap, readRemap } from "#core/redis/remaps.ts";
 import { readUnmappedCodes } from "#core/redis/unmapped.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { mapCode, revertRemap, type WantedMapping, wantedEntry } from "#panel/map-code.ts";
+import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
 import { previewRemap } from "#panel/preview-remap.ts";
+import { readJson } from "#panel/read-json.ts";
 
 const instant = Type.String({ description: "ISO 8601" });
 const pair = Type.Object({
@@ -107,7 +108,8 @@ const PreviewAnswer = Type.Object({
   }),
 });
 
-export function mappingRoutes({ redis, live }: Runtime) {
+export function mappingRoutes(runtime: Runtime) {
+  const { redis, live } = runtime;
   async function put(
     params: { code: string; statusCode: string },
     body: unknown,
@@ -133,7 +135,7 @@ export function mappingRoutes({ redis, live }: Runtime) {
     return previewRemap(redis, configuration, scope, [...catalogue.values()]);
   }
 
-  return new Elysia({ name: "mapping" })
+  return operatorRoutes(runtime, "mapping")
     .get(
       "/panel/api/unmapped-codes",
       async ({ query }) => {
@@ -167,8 +169,9 @@ export function mappingRoutes({ redis, live }: Runtime) {
     )
     .put(
       "/panel/api/couriers/:code/catalogue/:statusCode",
-      ({ params, body, query }) => put(params, body, query),
+      async ({ params, request, query }) => put(params, await readJson(request), query),
       {
+        parse: "none",
         response: Type.Union([MappingAnswer, PreviewAnswer]),
         detail: {
           summary: "Map a code; ?preview=true tells what would change and changes nothing",

@@ -2,13 +2,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
-import { Elysia } from "elysia";
 import { type Fault, listFaults } from "#core/domain/fault.ts";
 import { OrderInput, withoutNullMembers } from "#core/domain/order.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import { type PutOutcome, putOrders } from "#core/redis/orders.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
 
 /** 10,000 orders of some 3 KB. */
 const BODY_LIMIT_BYTES = 32 * 1024 * 1024;
@@ -46,8 +46,9 @@ export const OrdersImport = Type.Object({
 });
 type OrdersImport = Static<typeof OrdersImport>;
 
-export function panelOrdersRoute({ redis, live }: Runtime) {
-  return new Elysia({ name: "panel-orders" }).post(
+export function panelOrdersRoute(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return operatorRoutes(runtime, "panel-orders").post(
     "/panel/api/channels/:channelCode/orders",
     async ({ params, request }): Promise<OrdersImport> => {
       const configuration = await live.refresh();

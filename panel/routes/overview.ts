@@ -1,10 +1,10 @@
 /** `GET /panel/api/overview`: rates, lag, queue depths, error counts and freshness at a glance. */
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
 import { type Ledger, readBooks, readLedger, readQueueDepths } from "#core/redis/ledger.ts";
 import { readLags } from "#core/redis/streams.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
 
 const Lag = Type.Object({
   log: Type.String(),
@@ -78,7 +78,8 @@ interface Sample {
 const SAMPLE_EVERY_MS = 5_000;
 const SAMPLES_KEPT = 12;
 
-export function overviewRoute({ redis, live }: Runtime, benchmarks: Benchmarks) {
+export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
+  const { redis, live } = runtime;
   const samples: Sample[] = [];
   let timer: ReturnType<typeof setInterval> | undefined;
 
@@ -109,7 +110,7 @@ export function overviewRoute({ redis, live }: Runtime, benchmarks: Benchmarks) 
     };
   }
 
-  return new Elysia({ name: "overview" })
+  return operatorRoutes(runtime, "overview")
     .onStart(() => {
       timer = setInterval(() => void takeSample().catch(() => {}), SAMPLE_EVERY_MS);
     })

@@ -1,11 +1,11 @@
 /** `GET /slips/{token}`: the slip of a transmission, behind an address that cannot be guessed. */
-import { Elysia } from "elysia";
+import { publicRoutes } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import { readSlip } from "#core/redis/labels.ts";
 import type { Runtime } from "#core/runtime.ts";
 
 export function slipRoute({ redis }: Runtime) {
-  return new Elysia({ name: "slips" }).get("/slips/:token", async ({ params }) => {
+  return publicRoutes("slips").get("/slips/:token", async ({ params }) => {
     const pdf = await readSlip(redis, params.token);
     if (!pdf) throw new Problem(404, "NOT_FOUND", "There is no such slip.");
     return new Response(Uint8Array.from(pdf), {
@@ -14,6 +14,7 @@ export function slipRoute({ redis }: Runtime) {
         "content-disposition": 'inline; filename="transmission.pdf"',
         "cache-control": "private, no-store",
         "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
         "x-robots-tag": "noindex",
       },
     });

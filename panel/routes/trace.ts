@@ -1,6 +1,5 @@
 /** `GET /panel/api/shipments/{id}/trace`: everything that happened to a shipment, and what was told of it. */
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import type { CourierEvent } from "#core/domain/event.ts";
 import type { Fact } from "#core/domain/fact.ts";
 import { fold, initialState } from "#core/domain/fold.ts";
@@ -18,6 +17,7 @@ import {
 import { shipmentPartition } from "#core/redis/keys.ts";
 import { readHistory, readShipments, type StoredShipment } from "#core/redis/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
 
 const pair = Type.Object({
@@ -101,7 +101,8 @@ type Trace = Static<typeof Trace>;
 /** Ids have at most twelve digits; any other text is the id of no shipment. */
 const ID_FORM = /^[1-9]\d{0,11}$/;
 
-export function traceRoute({ redis, live }: Runtime) {
+export function traceRoute(runtime: Runtime) {
+  const { redis, live } = runtime;
   async function trace(idText: string, offset: number, limit: number): Promise<Trace> {
     const id = ID_FORM.test(idText) ? Number(idText) : 0;
     const [[shipment], configuration] = await Promise.all([
@@ -136,7 +137,7 @@ export function traceRoute({ redis, live }: Runtime) {
     };
   }
 
-  return new Elysia({ name: "trace" }).get(
+  return operatorRoutes(runtime, "trace").get(
     "/panel/api/shipments/:id/trace",
     ({ params, query }) => {
       const { offset, limit } = pageOf(query);

@@ -1,12 +1,12 @@
 /** `GET /t/{token}`: the public tracking page, behind `trackingUrl` of document 1. */
-import { Elysia } from "elysia";
 import { opens, parseTrackingLink } from "#core/domain/tracking-link.ts";
+import { publicRoutes } from "#core/http/access.ts";
 import { readHistory, readShipments } from "#core/redis/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { noTrackingPage, trackingPage } from "#panel/tracking-page.ts";
 
 export function trackingRoute({ redis, live }: Pick<Runtime, "redis" | "live">) {
-  return new Elysia({ name: "tracking" }).get("/t/:token", async ({ params }) => {
+  return publicRoutes("tracking").get("/t/:token", async ({ params }) => {
     const link = parseTrackingLink(params.token);
     const [configuration, [shipment]] = await Promise.all([
       live.refresh(),

@@ -1,14 +1,14 @@
 /** What receivers need and may read without a token: the addresses we call from, the payload's schema, AsyncAPI. */
 import { networkInterfaces } from "node:os";
-import { Elysia } from "elysia";
 import { WebhookPayload } from "#core/domain/webhook-schema.ts";
+import { publicRoutes } from "#core/http/access.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { webhookAsyncapi } from "#panel/webhook-asyncapi.ts";
 
 const SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 export function webhookKitRoutes({ config }: Runtime) {
-  return new Elysia({ name: "webhook kit" })
+  return publicRoutes("webhook kit")
     .get("/ips.txt", () => new Response(addressList(config.outboundIps), { headers: PLAIN }), {
       detail: { summary: "Addresses that outgoing calls leave from, one per line" },
     })

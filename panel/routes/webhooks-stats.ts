@@ -1,11 +1,11 @@
 /** `GET /panel/api/webhooks/{endpointId}/stats`: success rate and latency by hour, and what stands in the lanes. */
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { Problem } from "#core/problem.ts";
 import { type AttemptHour, readAttemptStats, readLaneDepths } from "#core/redis/attempt-stats.ts";
 import { DELIVERY_LIFE_MS, hourOf } from "#core/redis/deliveries.ts";
 import { companyPartition } from "#core/redis/keys.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
 import { endpointOf, instantIn } from "#panel/webhook-access.ts";
 import { instant, isoOf } from "#panel/webhook-view.ts";
 
@@ -36,8 +36,9 @@ const Stats = Type.Object({
   }),
 });
 
-export function webhookStatsRoute({ redis, live }: Runtime) {
-  return new Elysia({ name: "webhook stats" }).get(
+export function webhookStatsRoute(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return operatorRoutes(runtime, "webhook stats").get(
     "/panel/api/webhooks/:endpointId/stats",
     async ({ params, query }) => {
       const { endpoint, channel } = endpointOf(await live.refresh(), params.endpointId);

@@ -1,6 +1,5 @@
 /** Webhook endpoints of the panel's HTTP API (document 3; setup-file.md, "The panel's HTTP API"). */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import {
   EndpointInput,
   EndpointPatch,
@@ -22,6 +21,8 @@ import {
 import type { EndpointEntity } from "#core/redis/entities.ts";
 import { requestTestEvent } from "#core/redis/webhook-tests.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
+import { readJson } from "#panel/read-json.ts";
 import { channelOf, endpointOf, refuseFaults, refusePrivateHost } from "#panel/webhook-access.ts";
 import { EndpointView, endpointView, NewEndpointView } from "#panel/webhook-view.ts";
 
@@ -41,7 +42,7 @@ const Tested = Type.Object({
 export function webhookRoutes(runtime: Runtime) {
   const { redis, live, config, secrets } = runtime;
   const calls = endpointCalls(runtime);
-  return new Elysia({ name: "webhooks" })
+  return operatorRoutes(runtime, "webhooks")
     .get(
       "/panel/api/channels/:channelCode/webhooks",
       async ({ params }) => {
@@ -54,7 +55,8 @@ export function webhookRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/channels/:channelCode/webhooks",
-      async ({ params, body, set }) => {
+      async ({ params, request, set }) => {
+        const body = await readJson(request);
         const channel = channelOf(await live.refresh(), params.channelCode);
         refuseFaults(faultsOfEndpoint(body));
         const input = body as EndpointInput;
@@ -66,6 +68,7 @@ export function webhookRoutes(runtime: Runtime) {
         return { ...(await calls.view(await live.refresh(), endpoint.id)), secret };
       },
       {
+        parse: "none",
         response: { 201: NewEndpointView },
         detail: {
           summary: "Make an endpoint; its secret is shown this once",
@@ -80,7 +83,8 @@ export function webhookRoutes(runtime: Runtime) {
     )
     .patch(
       "/panel/api/webhooks/:endpointId",
-      async ({ params, body }) => {
+      async ({ params, request }) => {
+        const body = await readJson(request);
         endpointOf(await live.refresh(), params.endpointId);
         refuseFaults(faultsOfPatch(body));
         const patch = body as EndpointPatch;
@@ -90,6 +94,7 @@ export function webhookRoutes(runtime: Runtime) {
         return calls.view(await live.refresh(), params.endpointId);
       },
       {
+        parse: "none",
         response: EndpointView,
         detail: { summary: "Change what is given", requestBody: requestBody(EndpointPatch) },
       },

@@ -25,6 +25,9 @@ afterAll(async () => {
   await api.end();
 });
 
+/** Of the body of a call. */
+const BODY_LIMIT_BYTES = 1024 * 1024;
+
 const issue = (body?: object, channel = "acme-outlet") =>
   panel.call("POST", `/panel/api/channels/${channel}/api-keys`, body);
 
@@ -132,4 +135,11 @@ describe("activation", () => {
   test("404 for a channel that does not exist", async () => {
     expect((await turn("activate", "nowhere")).status).toBe(404);
   });
+});
+
+test("a body of 1 MiB is read, one more byte is 413", async () => {
+  const empty = JSON.stringify({ code: "" }).length;
+  const sized = (bytes: number) => issue({ code: "x".repeat(bytes - empty) });
+  expect((await sized(BODY_LIMIT_BYTES)).status).toBe(422);
+  expect((await sized(BODY_LIMIT_BYTES + 1)).status).toBe(413);
 });

@@ -54,7 +54,7 @@ describe("session", () => {
     const answer = await logIn(product.runtime.secrets.panelToken);
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/panel/explorer"]);
     const cookie = answer.headers.get("set-cookie") ?? "";
-    for (const attribute of ["HttpOnly", "SameSite=Strict", "Path=/panel", "Max-Age=43200"]) {
+    for (const attribute of ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"]) {
       expect(cookie).toContain(attribute);
     }
     expect(cookie).not.toContain(product.runtime.secrets.panelToken);

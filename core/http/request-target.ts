@@ -1,0 +1,42 @@
+/**
+ * What a request asks for. Bun hands out a URL that is made of the Host header and of the path, and the router cuts the
+ * path out of it again by counting slashes: with a Host that is short, empty or no host name both went astray. Requests
+ * for which the two do not agree are refused before the router looks at them.
+ */
+import { Elysia } from "elysia";
+import { Problem } from "#core/problem.ts";
+
+/**
+ * The configuration of every app. One router instead of two, since Bun's own one reads the raw path and Elysia's the
+ * normal form; and hosts shorter than four characters are hosts too.
+ */
+export const ONE_ROUTER = { systemRouter: false, handler: { standardHostname: false } } as const;
+
+/** An HTTP/1.0 request, such as a load balancer's probe, may leave Host out. */
+const NO_HOST = "localhost";
+
+/** Comes before every route of the app that uses it. */
+export function requestTarget() {
+  return new Elysia({ name: "request-target" }).onRequest((context) => {
+    // Set before the first hook runs, though its type does not say so.
+    const { path } = context as typeof context & { readonly path: string };
+    checkTarget(context.request, path);
+  });
+}
+
+/**
+ * @param path where the router is going to look
+ * @throws {Problem} 400
+ */
+function checkTarget(request: Request, path: string): void {
+  const host = request.headers.get("host");
+  const isRelative = request.url.startsWith("/");
+  // Two Host headers arrive as one, with a comma between them.
+  const isHost = host === null || !(isRelative || host.includes(","));
+  const url = isRelative ? `http://${NO_HOST}${request.url}` : request.url;
+  const target = isHost && URL.canParse(url) ? new URL(url) : null;
+  if (target?.protocol !== "http:" || target.pathname !== path) {
+    throw new Problem(400, "BAD_REQUEST_TARGET", "The Host header or the path is malformed.");
+  }
+  if (isRelative) Object.defineProperty(request, "url", { value: url });
+}

@@ -1,0 +1,296 @@
+/** Log-in and log-out of operators (setup-file.md, "The panel's HTTP API"): the session, its cookie and its limits. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { sessionKey } from "#core/redis/keys.ts";
+import { advanceClock } from "#core/redis/live.ts";
+import { SESSION_MS } from "#core/redis/sessions.ts";
+import type { Running } from "#core/runtime.ts";
+import { hashToken } from "#core/secrets.ts";
+import { startPanel } from "#panel/main.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+/** Tries of one address at once. */
+const TRIES = 10;
+const LOGIN_LIMIT_BYTES = 4_096;
+
+let runtime: TestRuntime;
+/** Behind a proxy on this machine. */
+let proxied: Running;
+let direct: Running;
+/** Behind HTTPS. */
+let secure: Running;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup(), {
+    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+    TRUSTED_PROXIES: "127.0.0.1",
+  });
+  const { config } = runtime;
+  proxied = await startPanel(runtime);
+  direct = await startPanel({ ...runtime, config: { ...config, trustedProxies: [] } });
+  const publicUrl = "https://waybill.example";
+  secure = await startPanel({ ...runtime, config: { ...config, publicUrl } });
+});
+afterAll(async () => {
+  for (const panel of [secure, direct, proxied]) await panel.stop();
+  await runtime.end();
+});
+
+let addresses = 0;
+const newAddress = () => {
+  addresses += 1;
+  return `198.51.100.${addresses}`;
+};
+
+interface Ask {
+  readonly panel?: Running;
+  readonly address?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function logIn(credentials: unknown, { panel = proxied, address, headers }: Ask = {}) {
+  const text = typeof credentials === "string" ? credentials : JSON.stringify(credentials);
+  return fetch(`${panel.url}/panel/api/session`, {
+    method: "POST",
+    body: text,
+    headers: {
+      "content-type": "application/json",
+      "x-forwarded-for": address ?? newAddress(),
+      ...headers,
+    },
+  });
+}
+
+function logOut(cookie: string, headers: Readonly<Record<string, string>> = {}) {
+  const all = { cookie, ...headers };
+  return fetch(`${proxied.url}/panel/api/session`, { method: "DELETE", headers: all });
+}
+
+async function cookieFrom(answer: Promise<Response>): Promise<string> {
+  return (await answer).headers.get("set-cookie")?.split(";")[0] ?? "";
+}
+
+const operator = () => ({ token: runtime.secrets.panelToken });
+const newSession = (ask: Ask = {}) => cookieFrom(logIn(operator(), ask));
+const idOf = (cookie: string) => cookie.slice(cookie.indexOf("=") + 1);
+
+async function statusWith(cookie: string, panel = proxied): Promise<number> {
+  return (await fetch(`${panel.url}/panel/api/channels`, { headers: { cookie } })).status;
+}
+
+describe("POST /panel/api/session", () => {
+  test("204 and the cookie for the operator's token", async () => {
+    const answer = await logIn(operator());
+    expect([answer.status, await answer.text()]).toEqual([204, ""]);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(await statusWith(answer.headers.get("set-cookie")?.split(";")[0] ?? "")).toBe(200);
+  });
+
+  test("a wrong token and an e-mail address are answered alike: 401 and no cookie", async () => {
+    const wrong = await logIn({ token: "guess" });
+    const account = await logIn({ email: "ops@acme.test", password: "secret" });
+    expect([wrong.status, account.status]).toEqual([401, 401]);
+    expect([wrong, account].map(({ headers }) => headers.get("set-cookie"))).toEqual([null, null]);
+    expect(await wrong.text()).toBe(await account.text());
+  });
+
+  test("400 for no JSON, 422 for neither kind of credentials", async () => {
+    expect((await logIn("{")).status).toBe(400);
+    for (const body of [{}, { email: "a@b.test" }, [], "null", { token: 1 }]) {
+      expect((await logIn(body)).status).toBe(422);
+    }
+  });
+
+  test(`a body of ${LOGIN_LIMIT_BYTES} bytes is read, one more is 413`, async () => {
+    const sized = (bytes: number) => {
+      const empty = JSON.stringify({ ...operator(), filler: "" }).length;
+      return logIn({ ...operator(), filler: "x".repeat(bytes - empty) });
+    };
+    expect((await sized(LOGIN_LIMIT_BYTES)).status).toBe(204);
+    expect((await sized(LOGIN_LIMIT_BYTES + 1)).status).toBe(413);
+  });
+});
+
+describe("a session", () => {
+  test("logging out ends it for every copy of its cookie, and no other session", async () => {
+    for (const path of ["/panel/api/session", "/panel/logout"]) {
+      const [mine, others] = [await newSession(), await newSession()];
+      expect([await statusWith(mine), await statusWith(others)]).toEqual([200, 200]);
+      const method = path === "/panel/logout" ? "POST" : "DELETE";
+      const init = { method, headers: { cookie: mine }, redirect: "manual" } as const;
+      const out = await fetch(`${proxied.url}${path}`, init);
+      expect(out.status).toBe(method === "POST" ? 303 : 204);
+      expect(out.headers.get("set-cookie")).toStartWith("waybill_session=; Max-Age=0; Path=/");
+      expect([await statusWith(mine), await statusWith(others)]).toEqual([401, 200]);
+    }
+  });
+
+  test("logging out twice, or without a session, is 204", async () => {
+    const cookie = await newSession();
+    for (const value of [cookie, cookie, "waybill_session=x", "other=1"]) {
+      expect((await logOut(value)).status).toBe(204);
+    }
+  });
+
+  test("is one of every process of the same token, and a new token ends it", async () => {
+    const cookie = await newSession();
+    expect(await statusWith(cookie, direct)).toBe(200);
+    const secrets = { ...runtime.secrets, panelToken: "the-next-token-of-the-tests" };
+    const renewed = await startPanel({ ...runtime, secrets });
+    expect(await statusWith(cookie, renewed)).toBe(401);
+    await renewed.stop();
+  });
+
+  test("lasts for 12 hours and not longer", async () => {
+    const cookie = await newSession();
+    await advanceClock(runtime.redis, SESSION_MS / 1000 - 60);
+    expect(await statusWith(cookie)).toBe(200);
+    await advanceClock(runtime.redis, 61);
+    expect(await statusWith(cookie)).toBe(401);
+  });
+
+  test("is kept in Redis under a hash, without what its cookie or the token says, and expires there", async () => {
+    const { redis, secrets } = runtime;
+    const id = idOf(await newSession());
+    const key = sessionKey(hashToken(id));
+    const [record, ttlMs] = [await redis.get(key), await redis.pTTL(key)];
+    expect(record).not.toContain(id);
+    expect(record).not.toContain(secrets.panelToken);
+    expect(ttlMs).toBeGreaterThan(SESSION_MS - 60_000);
+    expect(ttlMs).toBeLessThanOrEqual(SESSION_MS);
+  });
+
+  test("behind HTTPS its cookie is bound to the host and to HTTPS", async () => {
+    const answer = await logIn(operator(), { panel: secure });
+    const cookie = answer.headers.get("set-cookie") ?? "";
+    const attributes = cookie.split("; ").slice(1);
+    expect(cookie).toStartWith("__Host-waybill_session=");
+    expect(attributes.sort()).toEqual(
+      ["HttpOnly", "Max-Age=43200", "Path=/", "SameSite=Strict", "Secure"].sort(),
+    );
+    const [pair = ""] = cookie.split(";");
+    expect(await statusWith(pair, secure)).toBe(200);
+    expect(await statusWith(pair.replace("__Host-", ""), secure)).toBe(401);
+  });
+});
+
+describe("other sites", () => {
+  const other = [
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site", origin: "https://waybill.example" },
+    { origin: "https://evil.example" },
+    { origin: "null" },
+  ];
+
+  test("neither log a visitor in nor out", async () => {
+    for (const headers of other) {
+      expect((await logIn(operator(), { panel: secure, headers })).status).toBe(403);
+      const form = { method: "POST", headers, body: new URLSearchParams(operator()) };
+      expect((await fetch(`${secure.url}/panel/login`, form)).status).toBe(403);
+      const cookie = await newSession();
+      expect((await logOut(cookie, headers)).status).toBe(403);
+      expect(await statusWith(cookie)).toBe(200);
+    }
+  });
+
+  test("a page of ours is known by the browser's word, by its Origin, and by the public address", async () => {
+    const cookie = await newSession({ panel: secure });
+    const own = [
+      { "sec-fetch-site": "same-origin" },
+      { origin: "https://waybill.example" },
+      { origin: secure.url ?? "" },
+    ];
+    const change = (headers: object) =>
+      fetch(`${secure.url}/panel/api/channels/acme-it/activate`, {
+        method: "POST",
+        headers: { cookie, ...headers },
+      });
+    for (const headers of own) expect((await change(headers)).status).toBe(200);
+    for (const headers of [...other, {}]) expect((await change(headers)).status).toBe(403);
+  });
+});
+
+describe("log-ins from one address", () => {
+  async function triesOf(count: number, ask: () => Ask): Promise<number[]> {
+    const statuses: number[] = [];
+    for (let tries = 0; tries < count; tries += 1) {
+      statuses.push((await logIn({ token: "guess" }, ask())).status);
+    }
+    return statuses;
+  }
+
+  test(`${TRIES} are judged, the next is 429 with Retry-After, the right token too`, async () => {
+    const address = newAddress();
+    expect(await triesOf(TRIES, () => ({ address }))).toEqual(Array(TRIES).fill(401));
+    const refused = await logIn(operator(), { address });
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
+  test("behind a trusted proxy each visitor has an address of their own", async () => {
+    const guessing = newAddress();
+    await triesOf(TRIES + 1, () => ({ address: guessing }));
+    expect((await logIn(operator(), { address: newAddress() })).status).toBe(204);
+    const pretended = { "x-forwarded-for": `203.0.113.9, ${guessing}` };
+    expect((await logIn(operator(), { headers: pretended })).status).toBe(429);
+  });
+
+  test("the addresses of one IPv6 network of 64 bits count as one, those of the next do not", async () => {
+    let host = 0;
+    const next = () => {
+      host += 1;
+      return { address: `2001:db8:0:1::${host.toString(16)}` };
+    };
+    const statuses = await triesOf(TRIES + 1, next);
+    expect([statuses.at(-2), statuses.at(-1)]).toEqual([401, 429]);
+    expect((await logIn(operator(), { address: "2001:db8:0:2::1" })).status).toBe(204);
+    expect((await logIn(operator(), { address: "::ffff:198.51.100.250" })).status).toBe(204);
+  });
+
+  test("from anybody else X-Forwarded-For does not make another address", async () => {
+    const statuses = await triesOf(TRIES + 1, () => ({ panel: direct }));
+    expect(statuses.at(-1)).toBe(429);
+  });
+
+  test("the login page and the call share the limit", async () => {
+    const address = newAddress();
+    await triesOf(TRIES, () => ({ address }));
+    const form = await fetch(`${proxied.url}/panel/login`, {
+      method: "POST",
+      body: new URLSearchParams(operator()),
+      headers: { "x-forwarded-for": address },
+      redirect: "manual",
+    });
+    expect(form.status).toBe(429);
+  });
+});
+
+describe("what a browser may keep or frame", () => {
+  test("no answer to an operator is kept, secrets that are shown once among them", async () => {
+    const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
+    const cases = [
+      ["POST", "/panel/api/couriers/GLS_ITA/tokens", 201],
+      ["POST", "/panel/api/channels/acme-it/api-keys", 201],
+      ["GET", "/panel/api/couriers", 200],
+      ["GET", "/panel/api/couriers/NOBODY", 404],
+    ] as const;
+    for (const [method, path, status] of cases) {
+      const answer = await fetch(`${proxied.url}${path}`, { method, headers });
+      expect([path, answer.status, answer.headers.get("cache-control")]).toEqual([
+        path,
+        status,
+        "no-store",
+      ]);
+    }
+  });
+
+  test("the pages are in no frame, run nothing and are not kept", async () => {
+    for (const path of ["/panel/login", "/t/nothing"]) {
+      const { headers } = await fetch(`${proxied.url}${path}`);
+      expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+      expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+      expect(headers.get("cache-control")).toContain("no-store");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+    }
+  });
+});
