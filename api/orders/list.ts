@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import type { OrderView } from "#core/domain/order.ts";
+import { searchParamsOf } from "#core/http/search-params.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { findOrder, listOrders } from "#core/redis/orders.ts";
 import { orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
@@ -18,7 +19,7 @@ export function ordersRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).get(
     "/v2/orders",
     async ({ request, caller, set }) => {
-      const params = new URL(request.url).searchParams;
+      const params = searchParamsOf(request);
       const source = params.get("source");
       const reference = params.get("reference");
       if (source && reference) {

@@ -13,6 +13,7 @@ import {
   parcelView,
   withoutParcels,
 } from "#core/domain/order-parcel.ts";
+import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import { changeOrder, createOrder, findOrder } from "#core/redis/orders.ts";
 import { saveParcelJob } from "#core/redis/parcel-jobs.ts";
@@ -28,7 +29,7 @@ export function parcelsRoute(deps: ApiDeps) {
       "/v2/parcels",
       async ({ request, caller }) => {
         checkProduct(caller);
-        const query = readParcelQuery(new URL(request.url).searchParams);
+        const query = readParcelQuery(searchParamsOf(request));
         const { orderOrigin, orderReference, page, limit } = query;
         const order = await findOrder(redis, ownerOf(caller), orderOrigin, orderReference);
         const parcels = order?.record.parcels ?? [];
@@ -71,7 +72,7 @@ export function parcelsRoute(deps: ApiDeps) {
       "/v2/parcels",
       async ({ request, caller, set }) => {
         checkProduct(caller);
-        const query = readParcelQuery(new URL(request.url).searchParams);
+        const query = readParcelQuery(searchParamsOf(request));
         const owner = ownerOf(caller);
         const order = await findOrder(redis, owner, query.orderOrigin, query.orderReference);
         const changed =

@@ -5,6 +5,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { asIndexed } from "#api/shipments/as-indexed.ts";
 import { readSearch, type Search } from "#api/shipments/search-query.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
+import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { searchShipments } from "#core/redis/search.ts";
@@ -17,7 +18,7 @@ export function searchRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).get(
     "/v2/shipments",
     async ({ request, caller }) => {
-      const search = readSearch(new URL(request.url).searchParams);
+      const search = readSearch(searchParamsOf(request));
       const channelIds = channelsOf(search, caller);
       const { total, shipments } = await readMatching(deps.redis, search, channelIds, caller);
       const { page, limit } = search;

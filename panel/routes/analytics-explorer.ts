@@ -1,6 +1,7 @@
 /** `GET /panel/explorer`: the benchmark explorer, behind the login page. */
 import type { Insights } from "#analytics/insights.ts";
 import { isItalianCap } from "#core/domain/lane.ts";
+import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
 import {
@@ -37,7 +38,7 @@ export function explorerRoute(runtime: Runtime, insights: Insights) {
   }
 
   return operatorPages(runtime, "explorer").get("/panel/explorer", async ({ request }) => {
-    const question = questionOf(new URL(request.url).searchParams);
+    const question = questionOf(searchParamsOf(request));
     const fault = faultOf(question);
     const page = (status: number, findings: ExplorerFindings | string) =>
       pageResponse("Benchmark explorer", explorerPage(question, findings), { status });

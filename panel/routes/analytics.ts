@@ -5,6 +5,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Insights } from "#analytics/insights.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import { isItalianCap } from "#core/domain/lane.ts";
+import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
@@ -40,7 +41,7 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
     .get(
       "/panel/api/analytics/lane",
       async ({ request }) => {
-        const { destCap, originCap, weightKg } = laneOf(new URL(request.url).searchParams);
+        const { destCap, originCap, weightKg } = laneOf(searchParamsOf(request));
         const nowMs = live.now();
         return { items: await insights.lane({ destCap, originCap, weightKg, nowMs }) };
       },
@@ -53,7 +54,7 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
     .get(
       "/panel/api/analytics/provinces",
       async ({ request }) => {
-        const courier = new URL(request.url).searchParams.get("courier") ?? "";
+        const courier = searchParamsOf(request).get("courier") ?? "";
         return { items: await insights.provinces(courier.slice(0, COURIER_LENGTH), live.now()) };
       },
       { detail: { summary: "Destinations by CAP prefix: ?courier=" } },
@@ -61,7 +62,7 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
     .get(
       "/panel/api/analytics/trend",
       async ({ request }) => {
-        const destCap = new URL(request.url).searchParams.get("destCap") ?? "";
+        const destCap = searchParamsOf(request).get("destCap") ?? "";
         return { items: await insights.trend(destCap === "" ? "" : capOf(destCap), live.now()) };
       },
       { detail: { summary: "Couriers by month of delivery: ?destCap=" } },
@@ -69,7 +70,7 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
     .get(
       "/panel/api/analytics/quality",
       async ({ request }) => {
-        const days = daysOf(new URL(request.url).searchParams.get("days") ?? "7");
+        const days = daysOf(searchParamsOf(request).get("days") ?? "7");
         const nowMs = live.now();
         return { days, items: await insights.quality(nowMs - days * DAY_MS, nowMs) };
       },
