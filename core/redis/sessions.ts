@@ -4,8 +4,13 @@
  */
 import { randomBytes } from "node:crypto";
 import { hashToken } from "#core/secrets.ts";
-import type { Redis } from "./client.ts";
+import { type Redis, run, script } from "./client.ts";
 import { sessionKey } from "./keys.ts";
+import endSource from "./scripts/end-session.lua" with { type: "text" };
+import openSource from "./scripts/open-session.lua" with { type: "text" };
+
+const openScript = script(openSource);
+const endScript = script(endSource);
 
 /** A working day. */
 export const SESSION_MS = 12 * 3_600_000;
@@ -23,7 +28,7 @@ export async function openSession(
 ): Promise<string> {
   const id = randomBytes(ID_BYTES).toString("base64url");
   const record = JSON.stringify({ credential, untilMs: nowMs + SESSION_MS });
-  await redis.set(sessionKey(hashToken(id)), record, { PX: SESSION_MS });
+  await run(redis, openScript, [sessionKey(hashToken(id))], [record, String(SESSION_MS)]);
   return id;
 }
 
@@ -43,5 +48,5 @@ export async function isSessionOpen(
 
 /** Ending one that is over, or none, changes nothing. */
 export async function endSession(redis: Redis, id: string): Promise<void> {
-  if (ID.test(id)) await redis.del(sessionKey(hashToken(id)));
+  if (ID.test(id)) await run(redis, endScript, [sessionKey(hashToken(id))], []);
 }

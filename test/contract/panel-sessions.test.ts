@@ -160,6 +160,18 @@ describe("a session", () => {
     expect(ttlMs).toBeLessThanOrEqual(SESSION_MS);
   });
 
+  test("can be ended while the memory of Redis is full", async () => {
+    const { redis } = runtime;
+    const cookie = await newSession();
+    await redis.configSet("maxmemory", "1");
+    try {
+      expect((await logOut(cookie)).status).toBe(204);
+    } finally {
+      await redis.configSet("maxmemory", "0");
+    }
+    expect(await statusWith(cookie)).toBe(401);
+  });
+
   test("behind HTTPS its cookie is bound to the host and to HTTPS", async () => {
     const answer = await logIn(operator(), { panel: secure });
     const cookie = answer.headers.get("set-cookie") ?? "";

@@ -1,0 +1,9 @@
+#!lua
+-- Keeps a new session: as a script, so that replicas have it before its cookie is given out.
+--
+-- KEYS[1]  session (string)
+-- ARGV[1]  record (JSON)    ARGV[2]  milliseconds it is kept
+--
+-- Reply: 1.
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
