@@ -3,10 +3,10 @@ import { gunzipSync } from "node:zlib";
 import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
 import { verifySignature } from "#core/domain/signature.ts";
 import { readBounded } from "#core/http/read-bounded.ts";
+import { JsonFault, type ParsedJson, parseStrictJson } from "#core/http/strict-json.ts";
 import { Problem } from "#core/problem.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import type { Vault } from "#core/secrets.ts";
-import { JsonFault, type ParsedJson, parseStrictJson } from "#ingest/strict-json.ts";
 
 const SIGNATURE_HEADER = "x-service-signature";
 

@@ -4,6 +4,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { suspended } from "#api/auth/authenticated.ts";
 import { createTokens, TOKEN_LIFE_SECONDS } from "#api/auth/tokens.ts";
+import { TOKEN_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
 import { Problem } from "#core/problem.ts";
@@ -29,7 +30,7 @@ export function tokenRoute(deps: ApiDeps) {
   return new Elysia().post(
     "/v2/auth/token",
     async ({ request, set }) => {
-      const { apiKey: text } = await readChecked(request, checker);
+      const { apiKey: text } = await readChecked(request, checker, TOKEN_BODY_BYTES);
       const configuration = await live.refresh();
       const nowMs = live.now();
       const { apiKey, channel, cached } = await verify(deps, hashToken(text), configuration, nowMs);
