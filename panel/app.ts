@@ -65,6 +65,5 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
 
 function problemOf(code: string | number, error: unknown, { redis, log }: Runtime): Problem {
   if (code === "NOT_FOUND") return new Problem(404, "NOT_FOUND", "There is no such path.");
-  if (code === "PARSE") return new Problem(400, "MALFORMED_BODY", "The body is not valid JSON.");
   return toProblem(error, redis, log);
 }

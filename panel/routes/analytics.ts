@@ -8,6 +8,7 @@ import { listFaults } from "#core/domain/fault.ts";
 import { isItalianCap } from "#core/domain/lane.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { readJson } from "#panel/read-json.ts";
 
 const DAY_MS = 86_400_000;
 const DAYS_LIMIT = 90;
@@ -89,7 +90,8 @@ export function analyticsRoutes({ live }: Runtime, insights: Insights) {
     )
     .post(
       "/panel/api/sql",
-      async ({ body }) => {
+      async ({ request }) => {
+        const body = await readJson(request);
         if (!sqlChecker.Check(body)) {
           const violations = listFaults(sqlChecker.Errors(body));
           throw new Problem(422, "INVALID_BODY", "The body is invalid.", {
@@ -103,6 +105,7 @@ export function analyticsRoutes({ live }: Runtime, insights: Insights) {
         });
       },
       {
+        parse: "none",
         detail: {
           summary:
             "One SELECT on the analytics, read-only: {query, format: json|csv|tsv|parquet|table}",

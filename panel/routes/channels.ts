@@ -8,6 +8,7 @@ import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { activateChannel, issueApiKey, revokeApiKey } from "#panel/channel-access.ts";
+import { readJson } from "#panel/read-json.ts";
 
 const ScopeSchema = Type.Union(SCOPES.map((name) => Type.Literal(name)));
 
@@ -65,7 +66,8 @@ export function channelRoutes(runtime: Runtime) {
     })
     .post(
       "/panel/api/channels/:channelCode/api-keys",
-      async ({ params, body, set }) => {
+      async ({ params, request, set }) => {
+        const body = await readJson(request);
         const { code = null, companyWideRead = false, scopes = [...SCOPES] } = checked(body ?? {});
         const wanted = { code, companyWideRead, scopes };
         const issued = await issueApiKey(runtime, params.channelCode, wanted);
@@ -74,6 +76,7 @@ export function channelRoutes(runtime: Runtime) {
         return { ...issued, scopes: [...issued.scopes] };
       },
       {
+        parse: "none",
         response: { 201: IssuedApiKeyView },
         detail: { summary: "Issue an API key; the others keep working until they are revoked" },
       },

@@ -14,6 +14,7 @@ import {
 import { companyPartition } from "#core/redis/keys.ts";
 import { readReplay, replayDeliveries, startReplay } from "#core/redis/replays.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { readJson } from "#panel/read-json.ts";
 import { endpointOf, instantIn, refuseDisabled, refuseFaults } from "#panel/webhook-access.ts";
 import { DeliveryView, deliveryView, ReplayView, replayView } from "#panel/webhook-view.ts";
 
@@ -84,12 +85,14 @@ export function deliveryRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/webhooks/:endpointId/replay",
-      async ({ params, body, set }) => {
+      async ({ params, request, set }) => {
+        const body = await readJson(request);
         const replayId = await replayWindow(runtime, params.endpointId, body);
         set.status = 202;
         return replayOf(runtime, params.endpointId, replayId);
       },
       {
+        parse: "none",
         response: { 202: ReplayView },
         detail: {
           summary: "Queue the failed deliveries of a window as new, paced",

@@ -20,6 +20,7 @@ import type { Runtime } from "#core/runtime.ts";
 import { mapCode, revertRemap, type WantedMapping, wantedEntry } from "#panel/map-code.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
 import { previewRemap } from "#panel/preview-remap.ts";
+import { readJson } from "#panel/read-json.ts";
 
 const instant = Type.String({ description: "ISO 8601" });
 const pair = Type.Object({
@@ -167,8 +168,9 @@ export function mappingRoutes({ redis, live }: Runtime) {
     )
     .put(
       "/panel/api/couriers/:code/catalogue/:statusCode",
-      ({ params, body, query }) => put(params, body, query),
+      async ({ params, request, query }) => put(params, await readJson(request), query),
       {
+        parse: "none",
         response: Type.Union([MappingAnswer, PreviewAnswer]),
         detail: {
           summary: "Map a code; ?preview=true tells what would change and changes nothing",

@@ -22,6 +22,7 @@ import {
 import type { EndpointEntity } from "#core/redis/entities.ts";
 import { requestTestEvent } from "#core/redis/webhook-tests.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { readJson } from "#panel/read-json.ts";
 import { channelOf, endpointOf, refuseFaults, refusePrivateHost } from "#panel/webhook-access.ts";
 import { EndpointView, endpointView, NewEndpointView } from "#panel/webhook-view.ts";
 
@@ -54,7 +55,8 @@ export function webhookRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/channels/:channelCode/webhooks",
-      async ({ params, body, set }) => {
+      async ({ params, request, set }) => {
+        const body = await readJson(request);
         const channel = channelOf(await live.refresh(), params.channelCode);
         refuseFaults(faultsOfEndpoint(body));
         const input = body as EndpointInput;
@@ -66,6 +68,7 @@ export function webhookRoutes(runtime: Runtime) {
         return { ...(await calls.view(await live.refresh(), endpoint.id)), secret };
       },
       {
+        parse: "none",
         response: { 201: NewEndpointView },
         detail: {
           summary: "Make an endpoint; its secret is shown this once",
@@ -80,7 +83,8 @@ export function webhookRoutes(runtime: Runtime) {
     )
     .patch(
       "/panel/api/webhooks/:endpointId",
-      async ({ params, body }) => {
+      async ({ params, request }) => {
+        const body = await readJson(request);
         endpointOf(await live.refresh(), params.endpointId);
         refuseFaults(faultsOfPatch(body));
         const patch = body as EndpointPatch;
@@ -90,6 +94,7 @@ export function webhookRoutes(runtime: Runtime) {
         return calls.view(await live.refresh(), params.endpointId);
       },
       {
+        parse: "none",
         response: EndpointView,
         detail: { summary: "Change what is given", requestBody: requestBody(EndpointPatch) },
       },
