@@ -43,7 +43,7 @@ export interface Config {
   readonly smsGatewayUrl: string | null;
   readonly webhookAllowedCidrs: readonly Cidr[];
   readonly webhookCaFile: string | null;
-  /** Proxies whose `X-Forwarded-For` and client certificate headers ingest believes. */
+  /** Proxies whose `X-Forwarded-For` is believed, and whose client certificate headers ingest believes. */
   readonly trustedProxies: readonly Cidr[];
   /** Null = ingest serves plain HTTP, behind whatever ends TLS. */
   readonly ingestTls: IngestTls | null;

@@ -3,7 +3,7 @@
  * (`TRUSTED_PROXIES`) has sent them; anybody else's are ignored.
  */
 import ipaddr from "ipaddr.js";
-import type { Cidr } from "#core/config.ts";
+import type { Cidr, Config } from "#core/config.ts";
 import {
   type ClientCertificate,
   canonicalSubject,
@@ -24,6 +24,16 @@ export function peerOf(headers: Headers, connection: Peer, trusted: readonly Cid
     address: sourceAddress(connection.address, headers.get("x-forwarded-for"), trusted),
     certificate: toldCertificate(headers) ?? connection.certificate,
   };
+}
+
+/** The peer of a request that came in plain HTTP. */
+export function peerOfConnection(
+  request: Request,
+  server: Bun.Server<unknown> | null,
+  { trustedProxies }: Pick<Config, "trustedProxies">,
+): Peer {
+  const address = server?.requestIP(request)?.address ?? "";
+  return peerOf(request.headers, { address, certificate: null }, trustedProxies);
 }
 
 /**
