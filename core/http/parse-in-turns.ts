@@ -54,6 +54,8 @@ export interface TurnOptions {
   /** Of an element of a list in the outer object, such as `shipments[3]`. */
   readonly itemBytes?: number;
   readonly wanted?: Wanted;
+  /** A text of so many bytes is parsed at once. */
+  readonly atOnceBytes?: number;
   readonly pieceBytes?: number;
 }
 
@@ -65,7 +67,8 @@ export async function parseInTurns(
   bytes: Uint8Array,
   options: TurnOptions = {},
 ): Promise<ParsedJson> {
-  if (bytes.length <= (options.pieceBytes ?? PIECE_BYTES)) return parseStrictJson(bytes);
+  const { pieceBytes = PIECE_BYTES, atOnceBytes = pieceBytes } = options;
+  if (bytes.length <= atOnceBytes) return parseStrictJson(bytes);
   const assembling = assemble(bytes, options);
   let step = assembling.next();
   while (!step.done) {
