@@ -281,6 +281,7 @@ function isEmpty(piece: object): boolean {
 
 /** @throws {JsonFault} unless there is nothing but white space */
 function refuseText(bytes: Uint8Array, from: number, to: number): void {
+  if (to - from > VALUE_LIMIT_BYTES) throw valueTooLarge();
   for (let at = from; at < to; at += 1) {
     const byte = bytes[at];
     if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) throw notJson();

@@ -1,6 +1,8 @@
 /** Import jobs in the company's partition (document 1, `POST /v2/shipments/import`): items in chunks, results by chunk. */
 import { randomUUID } from "node:crypto";
+import { importSummary, successView } from "#core/domain/import-result.ts";
 import type { ItemError } from "#core/domain/new-shipment.ts";
+import { type JsonPieces, jsonList, jsonObject } from "#core/json-text.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import { type Redis, run, script } from "./client.ts";
 import { companyKeys, companyPartition, companyTag, workKeys } from "./keys.ts";
@@ -224,18 +226,25 @@ export async function finishJob(
   );
 }
 
-/** Everything that came of the job, in the order of the request. */
-export async function readJobResult(
+/** The `result` of an ended job as JSON: everything that came of it, in the order of the request. */
+export async function importResultText(
   redis: Redis,
   partition: number,
-  jobId: string,
-): Promise<ChunkResult> {
+  { jobId, totalItems }: Pick<ImportJob, "jobId" | "totalItems">,
+  publicUrl: string,
+): Promise<JsonPieces> {
   const rows = Object.entries(await redis.hGetAll(companyKeys(partition).jobResults(jobId)));
-  const chunks = rows
-    .sort(([one], [other]) => Number(one) - Number(other))
-    .map(([, text]): ChunkResult => JSON.parse(text));
-  return {
-    successes: chunks.flatMap(({ successes }) => successes),
-    errors: chunks.flatMap(({ errors }) => errors),
-  };
+  const successes: ImportSuccess[] = [];
+  const errors: ImportFailure[] = [];
+  for (const [, text] of rows.sort(([one], [other]) => Number(one) - Number(other))) {
+    const result: ChunkResult = JSON.parse(text);
+    successes.push(...result.successes);
+    errors.push(...result.errors);
+    await nextTurn();
+  }
+  return jsonObject({
+    summary: JSON.stringify(importSummary(successes.length, totalItems)),
+    successes: await jsonList(successes, (success) => successView(success, publicUrl)),
+    errors: await jsonList(errors, (failure) => failure),
+  });
 }

@@ -1,5 +1,5 @@
 /** Orders in the company's partition: one store for the setup file, the panel and the parcels of orders. */
-import { chunksBySize } from "#core/chunks.ts";
+import { chunks, chunksBySize } from "#core/chunks.ts";
 import {
   naturalKey,
   type OrderInput,
@@ -22,6 +22,8 @@ const readFieldsScript = script(readFieldsSource);
 const ORDERS_PER_CALL = 100;
 /** The same for large ones, of hundreds of parcels and items. */
 const CHARACTERS_PER_CALL = 512 * 1024;
+/** Of a page, whose orders may have some 300 KiB each. */
+const ORDERS_PER_READ = 25;
 /** Readings of an order that others change at the same time; every round at least one of them is done. */
 const TRIES = 100;
 /** The more often it was in vain, the longer somebody else is let through. */
@@ -234,10 +236,14 @@ export async function readOrders(redis: Redis, ids: readonly number[]): Promise<
     "v",
     "d",
   ]);
-  return ids.flatMap((id, at) => {
+  const turn = turns();
+  const orders: StoredOrder[] = [];
+  for (const [at, id] of ids.entries()) {
     const [version, record] = rows[at] ?? [];
-    return record ? [{ id, version: Number(version), record: JSON.parse(record) }] : [];
-  });
+    if (record) orders.push({ id, version: Number(version), record: JSON.parse(record) });
+    if (turn.due()) await turn.take();
+  }
+  return orders;
 }
 
 /** A page of a channel's orders, newest order date first, ties by the higher id. */
@@ -252,7 +258,10 @@ export async function listOrders(
     redis.zRange(dates, offset, offset + limit - 1, { REV: true }),
     redis.zCard(dates),
   ]);
-  const orders = await readOrders(redis, members.map(Number));
+  const orders: StoredOrder[] = [];
+  for (const ids of chunks(members.map(Number), ORDERS_PER_READ)) {
+    orders.push(...(await readOrders(redis, ids)));
+  }
   // Deleted since the index was read.
   return { total, orders: orders.filter(({ record }) => !record.input.deleted) };
 }

@@ -3,7 +3,7 @@
  * up the others. A chunk that was cut short is created again: what exists already is a DUPLICATE_SHIPMENT then.
  */
 import { type ImportItem, readImportItem, trackingNumberOf } from "#core/domain/import-item.ts";
-import { importResult } from "#core/domain/import-result.ts";
+import { jsonObject } from "#core/json-text.ts";
 import type { Log } from "#core/log.ts";
 import { turns } from "#core/next-turn.ts";
 import { isStoreAway, type Redis } from "#core/redis/client.ts";
@@ -16,10 +16,10 @@ import {
   type ImportFailure,
   type ImportJob,
   type ImportSuccess,
+  importResultText,
   openChunks,
   readChunk,
   readJob,
-  readJobResult,
 } from "#core/redis/import-jobs.ts";
 import type { Live } from "#core/redis/live.ts";
 import type { Taken } from "#core/redis/work-queue.ts";
@@ -175,14 +175,14 @@ async function finish(
 async function callBack(
   { redis, log, live, transport }: ImportDeps,
   partition: number,
-  { jobId, status, totalItems, webhookUrl }: ImportJob,
+  job: ImportJob,
 ): Promise<null> {
+  const { jobId, status, webhookUrl } = job;
   if (webhookUrl === null) return null;
-  const { successes, errors } = await readJobResult(redis, partition, jobId);
-  const { publicUrl } = live.configuration();
-  const result = importResult(successes, errors, totalItems, publicUrl);
+  const result = await importResultText(redis, partition, job, live.configuration().publicUrl);
   const headers = { "Content-Type": "application/json", "User-Agent": "Service-Webhooks/2" };
-  const body = JSON.stringify({ jobId, status, result });
+  const told = { jobId: JSON.stringify(jobId), status: JSON.stringify(status), result };
+  const body = jsonObject(told).join("");
   const sent = await transport.post(webhookUrl, headers, body, { allowHttp: true });
   const reached = sent.kind === "answered" && sent.httpStatus < 300;
   if (!reached) log.info({ job: jobId, answer: sent.kind }, "the completion call failed");
