@@ -6,14 +6,15 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { TypeCheck } from "@sinclair/typebox/compiler";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
+import { illFormedText } from "#core/domain/ill-formed-text.ts";
+import { parseInTurns } from "#core/http/parse-in-turns.ts";
 import { readBounded } from "#core/http/read-bounded.ts";
+import { JsonFault } from "#core/http/strict-json.ts";
 
 /** Less than our own callers wait. */
 export const GATEWAY_LIMIT_MS = 10_000;
 /** 99 labels of some 100 KB each. */
 const ANSWER_LIMIT_BYTES = 16 * 1024 * 1024;
-const NOTHING = new Uint8Array();
-const utf8 = new TextDecoder();
 const MESSAGE_LENGTH = 500;
 const REFUSALS = [400, 409, 422];
 /** Codes of connections that never came to be. */
@@ -35,7 +36,7 @@ export async function callGateway<T extends TSchema>(
   if (base === null) return { kind: "away", unreadable: false, called: false };
   const { method, path, body, key, checker } = call;
   let status: number;
-  let text: string;
+  let answer: unknown;
   try {
     const response = await fetch(`${base.replace(/\/+$/, "")}${path}`, {
       method,
@@ -49,12 +50,10 @@ export async function callGateway<T extends TSchema>(
       signal: AbortSignal.timeout(GATEWAY_LIMIT_MS),
     });
     status = response.status;
-    // What is longer is no answer of the contract.
-    text = utf8.decode((await readBounded(response, ANSWER_LIMIT_BYTES)) ?? NOTHING);
+    answer = await readAnswer(response, ANSWER_LIMIT_BYTES);
   } catch (error) {
     return { kind: "away", unreadable: false, called: !isNotConnected(error) };
   }
-  const answer = parse(text);
   if (status >= 200 && status < 300) {
     return checker.Check(answer)
       ? { kind: "ok", value: answer }
@@ -72,14 +71,23 @@ function isNotConnected(error: unknown): boolean {
 function messageOf(answer: unknown): string {
   const { message } = (answer ?? {}) as { readonly message?: unknown };
   return typeof message === "string" && message !== ""
-    ? message.slice(0, MESSAGE_LENGTH)
+    ? message.slice(0, MESSAGE_LENGTH).toWellFormed()
     : "The carrier refused without a reason.";
 }
 
-function parse(text: string): unknown {
+/**
+ * The JSON of an answer; undefined where it is too long, is no strict JSON or holds text that is no Unicode: such is no
+ * answer of any contract of ours.
+ * @throws what the connection does
+ */
+export async function readAnswer(response: Response, limitBytes: number): Promise<unknown> {
+  const bytes = await readBounded(response, limitBytes);
+  if (bytes === null) return undefined;
   try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    const { value, hasSurrogateEscapes } = await parseInTurns(bytes);
+    return hasSurrogateEscapes && illFormedText(value).length > 0 ? undefined : value;
+  } catch (error) {
+    if (error instanceof JsonFault) return undefined;
+    throw error;
   }
 }

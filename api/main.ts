@@ -1,12 +1,15 @@
 /** The api role: the merchant API. */
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
-import { BODY_LIMIT_BYTES } from "#api/read-json.ts";
+import { IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import type { Config } from "#core/config.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 
-/** Above our own limit, so that a body too large is answered by our error body and not by the server's. */
-const SERVER_BODY_LIMIT_BYTES = 4 * BODY_LIMIT_BYTES;
+/**
+ * Above our own limits, so that a body too large is answered by our error body and not by the server's empty one. The
+ * server hands on what arrives and keeps none of it.
+ */
+const SERVER_BODY_LIMIT_BYTES = 2 * IMPORT_BODY_BYTES;
 const IDLE_SECONDS = 30;
 
 /** @param started tells the panel's address where its port is one that was free */

@@ -1,7 +1,9 @@
 /** What every role starts from, and the life of a process: start, serve, stop on a signal. */
 import { readFile } from "node:fs/promises";
 import { type Config, ConfigFaults, readConfig } from "./config.ts";
+import { illFormedText } from "./domain/ill-formed-text.ts";
 import { labelCarriers } from "./domain/label-carrier.ts";
+import { parseStrictJson } from "./http/strict-json.ts";
 import { createLog, type Log } from "./log.ts";
 import { applySetup, SetupFaults } from "./redis/apply-setup.ts";
 import { connectCluster, connectRedis, type Redis, StoreUnreachable } from "./redis/client.ts";
@@ -70,13 +72,20 @@ export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
 
 /** @throws {ConfigFaults} when there is no such file or it is not JSON */
 export async function readSetup(path: string): Promise<unknown> {
-  const text = await readFile(path, "utf8").catch((error: Error) => {
+  const bytes = await readFile(path).catch((error: Error) => {
     throw new ConfigFaults([`SETUP_FILE: cannot be read: ${error.message}`]);
   });
   try {
-    return JSON.parse(text);
+    // Its error tells the place.
+    JSON.parse(bytes.toString());
+    const { value, hasSurrogateEscapes } = parseStrictJson(bytes);
+    const faults = hasSurrogateEscapes ? illFormedText(value) : [];
+    if (faults.length === 0) return value;
+    throw new ConfigFaults(faults.map((one) => `SETUP_FILE: ${one.path}: ${one.message}`));
   } catch (error) {
-    throw new ConfigFaults([`SETUP_FILE: ${path} is not JSON: ${(error as Error).message}`]);
+    if (error instanceof ConfigFaults) throw error;
+    const reason = (error as Error).message.replace(/^The body/, "it");
+    throw new ConfigFaults([`SETUP_FILE: ${path} is not JSON: ${reason}`]);
   }
 }
 

@@ -13,7 +13,7 @@ import { hashToken } from "#core/secrets.ts";
 import type { Intake } from "#ingest/intake.ts";
 import type { AccessTokens } from "#ingest/oauth/access-token.ts";
 
-/** Callers without a valid token, and those who ask for one, share this rate per address. */
+/** Callers without a valid token, and those who ask for one, share this rate per address, an IPv6 network of 64 bits together. */
 export const UNKNOWN_CALLER_RATE = { perSecond: 20, burst: 100 } as const;
 
 export type RateHeaders = Readonly<Record<"x-ratelimit-limit" | "x-ratelimit-remaining", string>>;
@@ -115,7 +115,7 @@ export function headersOf({ limit, remaining }: Pick<RateVerdict, "limit" | "rem
   } satisfies RateHeaders;
 }
 
-export function tooManyRequests({ retryAfterMs }: RateVerdict): Problem {
+export function tooManyRequests({ retryAfterMs }: Pick<RateVerdict, "retryAfterMs">): Problem {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   return new Problem(429, "RATE_LIMITED", `Too many requests; retry after ${seconds} s.`, {
     headers: { "retry-after": String(seconds) },

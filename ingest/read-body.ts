@@ -2,12 +2,16 @@
 import { gunzipSync } from "node:zlib";
 import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
 import { verifySignature } from "#core/domain/signature.ts";
+import { parseInTurns } from "#core/http/parse-in-turns.ts";
 import { readBounded } from "#core/http/read-bounded.ts";
+import { JsonFault, type ParsedJson } from "#core/http/strict-json.ts";
+import { nextTurn } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import type { Vault } from "#core/secrets.ts";
-import { JsonFault, type ParsedJson, parseStrictJson } from "#ingest/strict-json.ts";
 
+/** 500 events of ordinary size are parsed at once: turns cost a second look at every byte. */
+const AT_ONCE_BYTES = 512 * 1024;
 const SIGNATURE_HEADER = "x-service-signature";
 
 /** @throws {Problem} 415 wrong type or encoding, 413 too large */
@@ -55,10 +59,12 @@ export function checkSignature(
 }
 
 /** @throws {Problem} 413 over the limit once inflated, 400 no gzip, no UTF-8, no JSON or JSON with tricks */
-export function parseBody(request: Request, body: Uint8Array): ParsedJson {
+export async function parseBody(request: Request, body: Uint8Array): Promise<ParsedJson> {
   const plain = encodingOf(request) === "gzip" ? inflate(body) : body;
+  // What came before has taken its time too.
+  if (plain.length > AT_ONCE_BYTES) await nextTurn();
   try {
-    return parseStrictJson(plain);
+    return await parseInTurns(plain, { atOnceBytes: AT_ONCE_BYTES });
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     throw new Problem(400, "MALFORMED_BODY", error.message);

@@ -1,21 +1,19 @@
 /** Reads the JSON body of a panel's call, after its caller is known: no route lets the framework read one before. */
-import { readBounded } from "#core/http/read-bounded.ts";
+import { illFormedText } from "#core/domain/ill-formed-text.ts";
+import { readJsonBody } from "#core/http/read-json.ts";
 import { Problem } from "#core/problem.ts";
 
-/** The largest is a mapping with all its rules. */
-const BODY_LIMIT_BYTES = 1024 * 1024;
+/** The largest is a statement of 20,000 characters, each of them an escape, or a mapping with its 50 rules. */
+export const PANEL_BODY_BYTES = 256 * 1024;
 
 /**
  * @returns undefined for a request without a body
- * @throws {Problem} 400 no JSON, 413 too large
+ * @throws {Problem} 400 no UTF-8 or no strict JSON; 408, 413; 422 text that is no Unicode
  */
-export async function readJson(request: Request, limitBytes = BODY_LIMIT_BYTES): Promise<unknown> {
-  const bytes = await readBounded(request, limitBytes);
-  if (bytes === null) throw new Problem(413, "BODY_TOO_LARGE", `At most ${limitBytes} bytes.`);
-  if (bytes.length === 0) return undefined;
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    throw new Problem(400, "MALFORMED_BODY", "The body is not valid JSON in UTF-8.");
-  }
+export async function readJson(request: Request, limitBytes = PANEL_BODY_BYTES): Promise<unknown> {
+  const parsed = await readJsonBody(request, limitBytes);
+  if (parsed === null) return undefined;
+  const violations = parsed.hasSurrogateEscapes ? illFormedText(parsed.value) : [];
+  if (violations.length === 0) return parsed.value;
+  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
 }

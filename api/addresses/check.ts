@@ -2,6 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
 import { readChecked } from "#api/read-json.ts";
@@ -29,7 +30,11 @@ export function addressCheckRoute(deps: ApiDeps) {
     "/v2/addresses/check",
     async ({ request, caller }): Promise<AddressCheckView> => {
       checkEnabled(caller);
-      const { provider = "geocoder", ...body } = await readChecked(request, checker);
+      const { provider = "geocoder", ...body } = await readChecked(
+        request,
+        checker,
+        SMALL_BODY_BYTES,
+      );
       const { state = null, postcode = null, country = "IT" } = body;
       const address = { ...body, state, postcode, country };
       if (provider === "national-carrier") checkServed(config, caller, address);

@@ -3,13 +3,16 @@ import { Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { suspended } from "#api/auth/authenticated.ts";
 import { createTokens, TOKEN_LIFE_SECONDS } from "#api/auth/tokens.ts";
+import { TOKEN_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
 import { publicRoutes } from "#core/http/access.ts";
+import { type Peer, peerOfConnection, subscriberOf } from "#core/http/peer.ts";
 import { Problem } from "#core/problem.ts";
 import type { ApiKey, Channel, Configuration } from "#core/redis/configuration.ts";
 import { suspendedUntilMs } from "#core/redis/rate-limit.ts";
 import { readVerifiedKey, rememberVerifiedKey } from "#core/redis/verified-keys.ts";
+import { refuseGuess, WRONG_SECRETS } from "#core/redis/wrong-secrets.ts";
 import { hashToken } from "#core/secrets.ts";
 
 const TokenRequest = Type.Object({ apiKey: Type.String({ minLength: 1, maxLength: 255 }) });
@@ -28,11 +31,16 @@ export function tokenRoute(deps: ApiDeps) {
 
   return publicRoutes("auth token").post(
     "/v2/auth/token",
-    async ({ request, set }) => {
-      const { apiKey: text } = await readChecked(request, checker);
+    async ({ request, server, set }) => {
+      const { apiKey: text } = await readChecked(request, checker, TOKEN_BODY_BYTES);
       const configuration = await live.refresh();
       const nowMs = live.now();
-      const { apiKey, channel, cached } = await verify(deps, hashToken(text), configuration, nowMs);
+      const verified = await verify(deps, hashToken(text), configuration, nowMs);
+      await refuseGuesses(deps, peerOfConnection(request, server, deps.config), verified, nowMs);
+      if (!verified) {
+        throw new Problem(401, "INVALID_API_KEY", "The API key is not valid or not active.");
+      }
+      const { apiKey, channel, cached } = verified;
       const untilMs = await suspendedUntilMs(redis, channel, apiKey, nowMs);
       if (untilMs > 0) throw suspended(untilMs, nowMs);
       const scopes = [...apiKey.scopes];
@@ -53,22 +61,44 @@ export function tokenRoute(deps: ApiDeps) {
   );
 }
 
-/** @throws {Problem} 401 */
+/**
+ * Only wrong keys count. A key that was right from this network before passes whatever its neighbours try.
+ * @throws {Problem} 429
+ */
+async function refuseGuesses(
+  { redis }: ApiDeps,
+  { address }: Peer,
+  verified: Verified | null,
+  nowMs: number,
+): Promise<void> {
+  const holder = verified ? String(verified.apiKey.id) : null;
+  const shown = { door: "api-key", network: subscriberOf(address), holder } as const;
+  const waitMs = await refuseGuess(redis, shown, nowMs);
+  if (waitMs === 0) return;
+  const headers = {
+    "retry-after": String(Math.ceil(waitMs / 1000)),
+    "x-ratelimit-limit": String(WRONG_SECRETS.burst),
+    "x-ratelimit-remaining": "0",
+    "x-ratelimit-reset": String(Math.ceil((nowMs + waitMs) / 1000)),
+  };
+  const detail = "Too many invalid API keys came from this address.";
+  throw new Problem(429, "RATE_LIMITED", detail, { headers });
+}
+
+/** Null when the key is nobody's or not active. */
 async function verify(
   { redis }: ApiDeps,
   hash: string,
   configuration: Configuration,
   nowMs: number,
-): Promise<Verified> {
+): Promise<Verified | null> {
   const { version } = configuration;
   const known = await readVerifiedKey(redis, hash, version, nowMs);
   const apiKey = known
     ? configuration.apiKeyById.get(known.keyId)
     : configuration.apiKeys.get(hash);
   const channel = apiKey && configuration.channels.get(apiKey.channelId);
-  if (!apiKey?.active || !channel?.active) {
-    throw new Problem(401, "INVALID_API_KEY", "The API key is not valid or not active.");
-  }
+  if (!apiKey?.active || !channel?.active) return null;
   if (known) return { apiKey, channel, cached: true };
   const context = { keyId: apiKey.id, channelId: channel.id, companyId: channel.companyId };
   await rememberVerifiedKey(redis, hash, context, version, nowMs);

@@ -3,6 +3,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import type { CourierTimes } from "#analytics/benchmarks.ts";
 import { authenticated } from "#api/auth/authenticated.ts";
+import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
 import { freshness } from "./freshness.ts";
@@ -16,7 +17,7 @@ export function deliveryTimesRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).post(
     "/v2/couriers/delivery-times",
     async ({ request, caller }) => {
-      const body = await readChecked(request, checker);
+      const body = await readChecked(request, checker, SMALL_BODY_BYTES);
       const query = laneQuery(body, caller, live.now());
       const isFull = body.detail === "full";
       const fresh = isFull ? { asOf: await asOf() } : {};

@@ -3,10 +3,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { ImportResult, importResult } from "#core/domain/import-result.ts";
+import { ImportResult } from "#core/domain/import-result.ts";
 import { nullableText as text } from "#core/domain/nullable.ts";
+import { jsonObject, jsonResponse } from "#core/json-text.ts";
 import { Problem } from "#core/problem.ts";
-import { type ImportJob, readJob, readJobResult } from "#core/redis/import-jobs.ts";
+import { type ImportJob, importResultText, readJob } from "#core/redis/import-jobs.ts";
 import { companyPartition } from "#core/redis/keys.ts";
 import { readParcelJob } from "#core/redis/parcel-jobs.ts";
 import { parcelJobView } from "./parcel-job-view.ts";
@@ -42,20 +43,21 @@ export function jobRoute(deps: ApiDeps) {
         if (parcels?.channelId === channel.id) return parcelJobView(parcels);
         throw new Problem(404, "JOB_NOT_FOUND", "There is no such job.");
       }
-      if (job.status === "processing") return jobView(job, null);
-      const { successes, errors } = await readJobResult(redis, partition, jobId);
-      const { publicUrl } = configuration;
-      return jobView(job, importResult(successes, errors, job.totalItems, publicUrl));
+      const view = jobView(job);
+      if (job.status === "processing") return { ...view, result: null };
+      const result = await importResultText(redis, partition, job, configuration.publicUrl);
+      const members = Object.entries(view).map(([name, value]) => [name, JSON.stringify(value)]);
+      return jsonResponse(jsonObject({ ...Object.fromEntries(members), result }));
     },
     { scope: "jobs:read" },
   );
 }
 
-function jobView(job: ImportJob, result: ImportResult | null): JobView {
+function jobView(job: ImportJob): Omit<JobView, "result"> {
   const { jobId, status, totalItems, processedItems, failedItems, error } = job;
   return {
     ...{ jobId, type: "shipments_import", status, totalItems, processedItems, failedItems },
-    ...{ result, error },
+    error,
     createdAt: new Date(job.createdAtMs).toISOString(),
     completedAt: job.completedAtMs === null ? null : new Date(job.completedAtMs).toISOString(),
   };

@@ -3,6 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
@@ -56,7 +57,7 @@ export function confirmLabelsRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).post(
     "/v2/labels/confirm",
     async ({ request, caller, set }): Promise<ConfirmView> => {
-      const body = await readChecked(request, checker).catch((error) => {
+      const body = await readChecked(request, checker, SMALL_BODY_BYTES).catch((error) => {
         throw asLabelProblem(error);
       });
       const faults = confirmFaults(body);

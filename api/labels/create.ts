@@ -2,6 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
@@ -22,7 +23,7 @@ export function createLabelRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).post(
     "/v2/labels",
     async ({ request, caller, set }): Promise<LabelView> => {
-      const body = await readChecked(request, checker).catch((error) => {
+      const body = await readChecked(request, checker, LIST_BODY_BYTES).catch((error) => {
         throw asLabelProblem(error);
       });
       const found = findCarrier(deps.config, caller, body.courier);

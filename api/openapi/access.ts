@@ -1,5 +1,6 @@
 /** The token call, jobs and the sandbox in the interface description. */
 import { Type } from "@sinclair/typebox";
+import { SANDBOX_BODY_BYTES, TOKEN_BODY_BYTES } from "#api/body-limits.ts";
 import { JobView } from "#api/jobs/job.ts";
 import { ParcelJobView } from "#api/jobs/parcel-job-view.ts";
 import { SandboxPatch, SandboxPut, SandboxView } from "#api/sandbox/sandbox.ts";
@@ -62,7 +63,8 @@ export const ACCESS_OPERATIONS: readonly Operation[] = [
         },
       },
     },
-    errors: [400, 401, 403, 422],
+    limitBytes: TOKEN_BODY_BYTES,
+    errors: [401, 403, 429],
   },
   {
     id: "readJob",
@@ -131,6 +133,7 @@ export const ACCESS_OPERATIONS: readonly Operation[] = [
     scope: "sandbox:write",
     parameters: sandboxId,
     body: { name: "SandboxPut", schema: SandboxPut, example: values },
+    limitBytes: SANDBOX_BODY_BYTES,
     answers: { 200: { description: "The entity as it now is.", content: sandbox } },
     errors: [400, 404, 422],
   },
@@ -143,6 +146,7 @@ export const ACCESS_OPERATIONS: readonly Operation[] = [
     scope: "sandbox:write",
     parameters: sandboxId,
     body: { name: "SandboxPatch", schema: SandboxPatch, example: { intValue: 2 } },
+    limitBytes: SANDBOX_BODY_BYTES,
     answers: { 200: { description: "The entity as it now is.", content: sandbox } },
     errors: [400, 404, 422],
   },

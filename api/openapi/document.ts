@@ -1,5 +1,6 @@
 /** `GET /v2/openapi.json`: the merchant API as OpenAPI 3.1, from the schemas that validate and type it. */
 import type { TSchema } from "@sinclair/typebox";
+import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { ACCESS_OPERATIONS } from "./access.ts";
 import { COURIER_OPERATIONS } from "./couriers.ts";
@@ -32,6 +33,9 @@ const TAGS: Readonly<Record<string, string>> = {
 
 /** Every call with a token can be refused so. */
 const TOKEN_ERRORS: readonly ErrorStatus[] = [401, 403, 429];
+
+/** Every call with a body can be refused so. */
+const BODY_ERRORS: readonly ErrorStatus[] = [400, 408, 413, 422];
 
 export function openApiRoute() {
   const document = JSON.stringify(openApiDocument());
@@ -74,13 +78,15 @@ function paths(): Record<string, Record<string, object>> {
 
 function operationObject(operation: Operation): object {
   const { id, tag, summary, description, scope, parameters, body, answers, errors } = operation;
-  const told = scope === "public" ? [] : TOKEN_ERRORS;
-  const statuses = [...new Set([...errors, ...told])].sort((one, other) => one - other);
+  const { limitBytes = SMALL_BODY_BYTES } = operation;
+  const told = [...(scope === "public" ? [] : TOKEN_ERRORS), ...(body ? BODY_ERRORS : [])];
+  const own = Object.entries(answers).map(([status, answer]) => [status, answerObject(answer)]);
+  const missing = told.filter((status) => answers[status] === undefined);
+  const statuses = [...new Set([...errors, ...missing])].sort((one, other) => one - other);
   const shared = statuses.map((status) => [
     status,
     { $ref: `#/components/responses/${errorResponseName(status)}` },
   ]);
-  const own = Object.entries(answers).map(([status, answer]) => [status, answerObject(answer)]);
   return {
     operationId: id,
     tags: [tag],
@@ -88,8 +94,16 @@ function operationObject(operation: Operation): object {
     ...describe(description, scope),
     security: scope === "public" ? [] : [{ accessToken: [] }],
     ...(parameters && { parameters: parameters.map(parameterObject) }),
-    ...(body && { requestBody: { required: true, content: contentObject(body) } }),
+    ...(body && { requestBody: bodyObject(body, limitBytes) }),
     responses: Object.fromEntries([...own, ...shared]),
+  };
+}
+
+function bodyObject(body: Content, limitBytes: number): object {
+  return {
+    required: true,
+    description: `At most ${limitBytes} bytes.`,
+    content: contentObject(body),
   };
 }
 

@@ -52,7 +52,8 @@ interface ErrorText {
 
 const TEXTS: Readonly<Record<ErrorStatus, ErrorText>> = {
   400: {
-    description: "The body is missing or is not JSON: MALFORMED_BODY.",
+    description:
+      "MALFORMED_BODY: the body is missing or is no JSON in UTF-8, has a key twice or a key `__proto__`, or is nested more than 32 deep.",
     code: "MALFORMED_BODY",
     message: "The body is missing or is not valid JSON in UTF-8.",
   },
@@ -73,15 +74,21 @@ const TEXTS: Readonly<Record<ErrorStatus, ErrorText>> = {
     code: "ORDER_NOT_FOUND",
     message: "There is no such order.",
   },
+  408: {
+    description: "BODY_TOO_SLOW: the body did not arrive within 60 s.",
+    code: "BODY_TOO_SLOW",
+    message: "The body did not arrive within 60 s.",
+  },
   409: {
     description: "ORDER_EXISTS, NOT_HELD_IN_DEPOT, EMAILS_NOT_MANAGED, NOTIFICATION_REPEATED.",
     code: "ORDER_EXISTS",
     message: "The channel has an order with this origin and reference.",
   },
   413: {
-    description: "BODY_TOO_LARGE.",
+    description:
+      "BODY_TOO_LARGE: more bytes than the call takes, or a shipment of more than 524288 bytes in a list.",
     code: "BODY_TOO_LARGE",
-    message: "At most 33554432 bytes.",
+    message: "At most 65536 bytes.",
   },
   422: {
     description: "VALIDATION_FAILED, PROVIDER_CANNOT_SERVE, CARRIER_REFUSED.",
@@ -89,7 +96,8 @@ const TEXTS: Readonly<Record<ErrorStatus, ErrorText>> = {
     message: "The request has 1 violation(s).",
   },
   429: {
-    description: "RATE_LIMITED: honour Retry-After, with exponential backoff.",
+    description:
+      "RATE_LIMITED: honour Retry-After, with exponential backoff. At the token call: too many invalid API keys from one address.",
     code: "RATE_LIMITED",
     message: "The request budget is used up.",
   },

@@ -1,4 +1,5 @@
 /** Labels and address checks in the interface description. */
+import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import { ConfirmView } from "#api/labels/confirm.ts";
 import { AddressCheckRequest, AddressCheckView } from "#core/domain/address-check.ts";
 import { ConfirmRequest, LabelRequest, LabelView } from "#core/domain/label.ts";
@@ -99,6 +100,7 @@ export const LABEL_OPERATIONS: readonly Operation[] = [
     description:
       "Idempotent by (channel, carrier, reference): the carrier is called once. After a call whose outcome nobody knows, the carrier is asked for it before it is called again. Labels are kept for 400 days.",
     scope: null,
+    limitBytes: LIST_BODY_BYTES,
     body: {
       name: "LabelRequest",
       schema: LabelRequest,

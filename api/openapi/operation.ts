@@ -14,12 +14,17 @@ export interface Operation {
   readonly scope: Scope | "public" | null;
   readonly parameters?: readonly Parameter[];
   readonly body?: Content;
+  /** Of the body. */
+  readonly limitBytes?: number;
   readonly answers: Readonly<Record<number, Answer>>;
-  /** Statuses told by the shared error shapes; 401, 403 and 429 are added to every call with a token. */
+  /**
+   * Statuses told by the shared error shapes; 401, 403 and 429 are added to every call with a token, 400, 408, 413 and 422
+   * to every call with a body.
+   */
   readonly errors: readonly ErrorStatus[];
 }
 
-export type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 422 | 429 | 502 | 503;
+export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 422 | 429 | 502 | 503;
 
 export interface Content {
   /** Name of the component. */

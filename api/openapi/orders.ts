@@ -1,5 +1,7 @@
 /** Orders and order parcels in the interface description. */
+
 import { Type } from "@sinclair/typebox";
+import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import { OrderView, orderRecord, orderView } from "#core/domain/order.ts";
 import {
   OrderParcelView,
@@ -153,6 +155,7 @@ export const ORDER_OPERATIONS: readonly Operation[] = [
     description: "More than 100 parcels, at most 1,000, are answered 202 with a job.",
     scope: "parcels:create",
     body: { name: "ParcelsCreation", schema: ParcelsCreation, example: creation },
+    limitBytes: LIST_BODY_BYTES,
     answers: {
       201: {
         description: "The parcels, in the order given.",

@@ -1,5 +1,6 @@
 /** Shipments in the interface description. */
 import { Type } from "@sinclair/typebox";
+import { CREATE_BODY_BYTES, IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import { DetailPart } from "#api/shipments/shipment-detail.ts";
 import { NotificationBody } from "#core/domain/notification.ts";
 import { nullableText } from "#core/domain/nullable.ts";
@@ -169,6 +170,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     description: "Each item is validated and created on its own.",
     scope: "shipments:write",
     body: { name: "ShipmentsCreation", schema: CreateBody, example: { shipments: [item] } },
+    limitBytes: CREATE_BODY_BYTES,
     answers: {
       201: {
         description: "Every item was created.",
@@ -203,6 +205,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     summary: "Create up to 5,000 shipments by a background job",
     scope: "shipments:write",
     body: { name: "ShipmentsImport", schema: ImportRequest, example: { shipments: [item] } },
+    limitBytes: IMPORT_BODY_BYTES,
     answers: {
       202: {
         description: "The job is queued.",

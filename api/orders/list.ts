@@ -4,6 +4,7 @@ import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import type { OrderView } from "#core/domain/order.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
+import { jsonList, jsonResponse } from "#core/json-text.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { findOrder, listOrders } from "#core/redis/orders.ts";
 import { orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
@@ -35,7 +36,7 @@ export function ordersRoute(deps: ApiDeps) {
         "x-limit": String(limit),
         "x-total-count": String(total),
       });
-      return orders.map((order) => orderAnswer(order, caller));
+      return jsonResponse(await jsonList(orders, (order) => orderAnswer(order, caller)));
     },
     { scope: "orders:read" },
   );

@@ -2,6 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
@@ -48,7 +49,7 @@ export function parcelsRoute(deps: ApiDeps) {
       "/v2/parcels",
       async ({ request, caller, set }) => {
         checkProduct(caller);
-        const body = await readChecked(request, checker);
+        const body = await readChecked(request, checker, LIST_BODY_BYTES);
         checkOrigin(body.orderOrigin, caller);
         const owner = ownerOf(caller);
         const record = orderOfParcels(owner.channelId, body, live.now());

@@ -2,6 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
+import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
@@ -37,7 +38,7 @@ export function parcelRoute(deps: ApiDeps) {
       "/v2/parcels/:hash",
       async ({ params, request, caller }) => {
         checkProduct(caller);
-        const update = await readChecked(request, checker);
+        const update = await readChecked(request, checker, SMALL_BODY_BYTES);
         if (Object.keys(update).length === 0) throw nothingToUpdate();
         const changed = await changeParcel(redis, caller, params.hash, (record) =>
           withParcelChanged(record, params.hash, update, live.now()),

@@ -3,6 +3,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
+import { SANDBOX_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readJson } from "#api/read-json.ts";
@@ -98,14 +99,14 @@ function idOf(text: string): number {
 }
 
 async function readPut(request: Request): Promise<SandboxValues> {
-  const body = await readJson(request);
+  const body = await readJson(request, SANDBOX_BODY_BYTES);
   if (!putChecker.Check(body)) throw validationFailed(listFaults(putChecker.Errors(body)));
   const { stringValue, intValue, boolValue, floatValue, dateTimeValue = null } = body;
   return { stringValue, intValue, boolValue, floatValue, dateTimeValue };
 }
 
 async function readPatch(request: Request): Promise<Partial<SandboxValues>> {
-  const body = await readJson(request);
+  const body = await readJson(request, SANDBOX_BODY_BYTES);
   if (!patchChecker.Check(body)) throw validationFailed(listFaults(patchChecker.Errors(body)));
   const { stringValue, intValue, boolValue, floatValue, dateTimeValue } = body;
   return {

@@ -1,21 +1,34 @@
 /** `POST /v2/shipments` (document 1, "Shipments"): up to 100 shipments, each created on its own. */
+import { Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Value } from "@sinclair/typebox/value";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
+import { CREATE_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { readChecked } from "#api/read-json.ts";
-import { CreateBody, type ShipmentInput } from "#core/domain/shipment.ts";
+import { validationFailed } from "#api/error-response.ts";
+import { FAULTS_LISTED, type Fault, listFaults } from "#core/domain/fault.ts";
+import { illFormedText } from "#core/domain/ill-formed-text.ts";
+import { SHIPMENTS_PER_CREATE, ShipmentInput } from "#core/domain/shipment.ts";
 import { trackingUrl } from "#core/domain/tracking-link.ts";
+import { turns } from "#core/next-turn.ts";
 import { createItems, type ItemOutcome } from "#core/redis/create-items.ts";
+import { readShipments } from "./read-shipments.ts";
 
-const checker = TypeCompiler.Compile(CreateBody);
+/** The body around the items, which are checked one by one. */
+const outline = TypeCompiler.Compile(
+  Type.Object({
+    shipments: Type.Array(Type.Unknown(), { minItems: 1, maxItems: SHIPMENTS_PER_CREATE }),
+  }),
+);
+const checker = TypeCompiler.Compile(ShipmentInput);
 
 export function createRoute(deps: ApiDeps) {
   const { redis, log, live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments",
     async ({ request, caller: { configuration, channel }, set }) => {
-      const { shipments } = await readChecked(request, checker);
+      const shipments = await readInputs(request);
       const creation = { redis, log, configuration };
       const outcomes = await createItems(creation, channel, shipments, live.now());
       const created = outcomes.filter(({ kind }) => kind === "created").length;
@@ -31,6 +44,39 @@ export function createRoute(deps: ApiDeps) {
     },
     { scope: "shipments:write", parse: "none" },
   );
+}
+
+/** @throws {Problem} 400, 408, 413; 422 with every violation found */
+async function readInputs(request: Request): Promise<ShipmentInput[]> {
+  const items: unknown[] = [];
+  const illFormed: Fault[] = [];
+  const limits = { bytes: CREATE_BODY_BYTES, items: SHIPMENTS_PER_CREATE };
+  const body = await readShipments(request, limits, [], (item, mayBeIllFormed) => {
+    const path = `shipments[${items.length}]`;
+    if (mayBeIllFormed) illFormed.push(...illFormedText(item, path));
+    items.push(item);
+  });
+  if (illFormed.length > 0) throw validationFailed(illFormed.slice(0, FAULTS_LISTED));
+  if (!outline.Check(body)) throw validationFailed(listFaults(outline.Errors(body)));
+  const turn = turns();
+  const faults: Fault[] = [];
+  const inputs: ShipmentInput[] = [];
+  for (const [at, item] of items.entries()) {
+    if (checker.Check(item)) {
+      inputs.push(Value.Clean(ShipmentInput, item) as ShipmentInput);
+    } else if (faults.length < FAULTS_LISTED) {
+      const found = listFaults(checker.Errors(item), FAULTS_LISTED - faults.length);
+      faults.push(...found.map(({ path, ...rest }) => ({ path: within(at, path), ...rest })));
+    }
+    if (turn.due()) await turn.take();
+  }
+  if (faults.length > 0) throw validationFailed(faults);
+  return inputs;
+}
+
+/** The path of a member of an item; empty is the item itself. */
+function within(at: number, path: string): string {
+  return path === "" ? `shipments[${at}]` : `shipments[${at}].${path}`;
 }
 
 function itemView(

@@ -3,16 +3,19 @@ import { Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
+import { IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
-import { readChecked } from "#api/read-json.ts";
+import { listFaults } from "#core/domain/fault.ts";
+import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { SHIPMENTS_PER_IMPORT } from "#core/domain/shipment.ts";
 import { faultOfWebhookUrl } from "#core/domain/webhook-url.ts";
 import { Problem } from "#core/problem.ts";
-import { acceptJob } from "#core/redis/import-jobs.ts";
+import { acceptJob, type ImportChunk, importChunks } from "#core/redis/import-jobs.ts";
+import { readShipments } from "./read-shipments.ts";
 
 /** Items are judged one by one in the background. */
-export const ImportBody = Type.Object({
+const ImportBody = Type.Object({
   shipments: Type.Array(Type.Unknown(), { minItems: 1, maxItems: SHIPMENTS_PER_IMPORT }),
   webhookUrl: Type.Optional(Type.String({ minLength: 1 })),
 });
@@ -25,18 +28,40 @@ export function importRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments/import",
     async ({ request, caller: { channel }, set }) => {
-      const { shipments, webhookUrl = null } = await readChecked(request, checker);
+      const { chunks, total, webhookUrl } = await readImport(request);
       checkUrl(webhookUrl);
       const { companyId, id: channelId } = channel;
-      const job = { companyId, channelId, items: shipments, webhookUrl };
+      const job = { companyId, channelId, chunks, total, webhookUrl };
       const jobId = await acceptJob(redis, job, live.now());
       if (jobId === null) throw tooManyJobs();
       set.status = 202;
       const statusUrl = `/jobs/${jobId}`;
-      return { jobId, status: "processing", statusUrl, totalShipments: shipments.length };
+      return { jobId, status: "processing", statusUrl, totalShipments: total };
     },
     { scope: "shipments:write", parse: "none" },
   );
+}
+
+interface Import {
+  readonly chunks: readonly ImportChunk[];
+  readonly total: number;
+  readonly webhookUrl: string | null;
+}
+
+/**
+ * Items become the text that the job keeps as soon as they are read. One with text that is no Unicode fails alone later:
+ * as JSON it is plain ASCII.
+ * @throws {Problem} 400, 408, 413, 422
+ */
+async function readImport(request: Request): Promise<Import> {
+  const items = importChunks();
+  const limits = { bytes: IMPORT_BODY_BYTES, items: SHIPMENTS_PER_IMPORT };
+  const body = await readShipments(request, limits, ["webhookUrl"], items.add);
+  if (!checker.Check(body)) throw validationFailed(listFaults(checker.Errors(body)));
+  const { webhookUrl = null, shipments } = body;
+  const faults = illFormedText({ webhookUrl });
+  if (faults.length > 0) throw validationFailed(faults);
+  return { chunks: items.chunks(), total: shipments.length, webhookUrl };
 }
 
 /** @throws {Problem} 422 */

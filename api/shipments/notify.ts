@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
+import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
@@ -61,7 +62,7 @@ export function notifyRoute(deps: ApiDeps) {
 
 /** @throws {Problem} 422 */
 async function readNotification(request: Request): Promise<NotificationBody> {
-  const body = await readChecked(request, checker);
+  const body = await readChecked(request, checker, SMALL_BODY_BYTES);
   if (!RESERVED_EVENTS.includes(body.event)) return body;
   throw refused("event", "NOT_ALLOWED", "The event is reserved.");
 }

@@ -4,10 +4,10 @@
  * refusal, anything else means it is away. A deferred carrier's real outcome comes later as a tracking event.
  */
 
+import { readAnswer } from "#api/gateway.ts";
 import type { Config } from "#core/config.ts";
 import { isNational } from "#core/domain/label-carrier.ts";
 import type { StockReleaseBody } from "#core/domain/stock-release.ts";
-import { readBounded } from "#core/http/read-bounded.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 
 export interface ReleaseOrder {
@@ -33,8 +33,6 @@ export type ReleaseCarrier = ((order: ReleaseOrder) => Promise<ReleaseAnswer>) |
 
 const REQUEST_LIMIT_MS = 10_000;
 const ANSWER_LIMIT_BYTES = 64 * 1024;
-const NOTHING = new Uint8Array();
-const utf8 = new TextDecoder();
 const MESSAGE_LENGTH = 500;
 
 export function releaseCarrier(
@@ -62,7 +60,7 @@ async function ask(
   expected: readonly Outcome[],
 ): Promise<ReleaseAnswer> {
   let status: number;
-  let text: string;
+  let answer: unknown;
   try {
     const response = await fetch(url, {
       method: "POST",
@@ -75,30 +73,20 @@ async function ask(
       signal: AbortSignal.timeout(REQUEST_LIMIT_MS),
     });
     status = response.status;
-    // What is longer is no answer of the contract.
-    text = utf8.decode((await readBounded(response, ANSWER_LIMIT_BYTES)) ?? NOTHING);
+    answer = await readAnswer(response, ANSWER_LIMIT_BYTES);
   } catch {
     return { kind: "unreachable" };
   }
-  return answerOf(status, text, expected);
+  return answerOf(status, answer, expected);
 }
 
-function answerOf(status: number, text: string, expected: readonly Outcome[]): ReleaseAnswer {
+function answerOf(status: number, value: unknown, expected: readonly Outcome[]): ReleaseAnswer {
   if (status >= 500) return { kind: "unreachable" };
-  const answer = parse(text);
+  const answer = typeof value === "object" ? (value as Record<string, unknown> | null) : null;
   const message = typeof answer?.["message"] === "string" ? answer["message"] : null;
-  const told = message?.slice(0, MESSAGE_LENGTH) ?? null;
+  const told = message?.slice(0, MESSAGE_LENGTH).toWellFormed() ?? null;
   if (status >= 400) return { kind: "refused", message: told ?? "The carrier refused." };
   const outcome = expected.find((one) => one === answer?.["outcome"]);
   if (status >= 300 || outcome === undefined) return { kind: "unreadable" };
   return { kind: "accepted", outcome, message: told };
-}
-
-function parse(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" ? (value as Record<string, unknown> | null) : null;
-  } catch {
-    return null;
-  }
 }

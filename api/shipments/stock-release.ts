@@ -2,6 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
+import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
@@ -23,7 +24,7 @@ export function stockReleaseRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments/:id/stock-release",
     async ({ params, request, caller: { channel, configuration } }) => {
-      const body = await readChecked(request, checker);
+      const body = await readChecked(request, checker, SMALL_BODY_BYTES);
       const faults = stockReleaseFaults(body);
       if (faults.length > 0) throw validationFailed(faults);
       const { record, state } = await ownShipment(redis, channel, params.id);

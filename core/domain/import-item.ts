@@ -2,6 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
 import { listFaults } from "./fault.ts";
+import { illFormedText } from "./ill-formed-text.ts";
 import type { ItemError } from "./new-shipment.ts";
 import { ShipmentInput } from "./shipment.ts";
 
@@ -11,12 +12,17 @@ export type ImportItem =
 
 const checker = TypeCompiler.Compile(ShipmentInput);
 
-/** @param raw changed: members that no schema knows are left out */
-export function readImportItem(raw: unknown): ImportItem {
-  if (checker.Check(raw)) {
+/**
+ * @param raw changed: members that no schema knows are left out
+ * @param mayBeIllFormed whether its texts need a look for half surrogate pairs
+ */
+export function readImportItem(raw: unknown, mayBeIllFormed: boolean): ImportItem {
+  const illFormed = mayBeIllFormed ? illFormedText(raw) : [];
+  if (illFormed.length === 0 && checker.Check(raw)) {
     return { kind: "valid", input: Value.Clean(ShipmentInput, raw) as ShipmentInput };
   }
-  const errors = listFaults(checker.Errors(raw)).map(({ path, message }) => ({
+  const faults = illFormed.length > 0 ? illFormed : listFaults(checker.Errors(raw));
+  const errors = faults.map(({ path, message }) => ({
     code: "VALIDATION_ERROR" as const,
     message,
     field: path,
@@ -28,5 +34,5 @@ export function readImportItem(raw: unknown): ImportItem {
 export function trackingNumberOf(raw: unknown): string | null {
   if (typeof raw !== "object" || raw === null) return null;
   const { trackingNumber } = raw as { readonly trackingNumber?: unknown };
-  return typeof trackingNumber === "string" ? trackingNumber : null;
+  return typeof trackingNumber === "string" ? trackingNumber.toWellFormed() : null;
 }

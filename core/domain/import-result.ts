@@ -1,6 +1,5 @@
 /** The `result` of a finished import job (document 1): the same in the job resource and in the completion call. */
 import { type Static, Type } from "@sinclair/typebox";
-import type { ItemError } from "./new-shipment.ts";
 import { nullableText as text } from "./nullable.ts";
 import { trackingUrl } from "./tracking-link.ts";
 
@@ -28,7 +27,7 @@ export const ImportResult = Type.Object({
     }),
   ),
 });
-export type ImportResult = Static<typeof ImportResult>;
+type ImportResult = Static<typeof ImportResult>;
 
 interface Success {
   readonly index: number;
@@ -37,28 +36,16 @@ interface Success {
   readonly trackingToken: string | null;
 }
 
-interface Failed {
-  readonly index: number;
-  readonly trackingNumber: string | null;
-  readonly errors: readonly ItemError[];
+export function importSummary(
+  totalSuccess: number,
+  totalRequested: number,
+): ImportResult["summary"] {
+  return { totalRequested, totalSuccess, totalFailed: totalRequested - totalSuccess };
 }
 
-export function importResult(
-  successes: readonly Success[],
-  errors: readonly Failed[],
-  totalRequested: number,
+export function successView(
+  { index, id, trackingNumber, trackingToken }: Success,
   publicUrl: string,
-): ImportResult {
-  return {
-    summary: {
-      totalRequested,
-      totalSuccess: successes.length,
-      totalFailed: totalRequested - successes.length,
-    },
-    successes: successes.map(({ index, id, trackingNumber, trackingToken }) => ({
-      ...{ index, id, trackingNumber },
-      trackingUrl: trackingUrl(publicUrl, id, trackingToken),
-    })),
-    errors: errors.map((one) => ({ ...one, errors: [...one.errors] })),
-  };
+): ImportResult["successes"][number] {
+  return { index, id, trackingNumber, trackingUrl: trackingUrl(publicUrl, id, trackingToken) };
 }

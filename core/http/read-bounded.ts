@@ -1,16 +1,23 @@
 /** Reads a body of unknown length under a limit: what exceeds it never reaches memory. */
 
+export type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
+
 /** @returns null for a body of more than `limitBytes`; the rest of it is not read */
 export async function readBounded(
-  { body }: Request | Response,
+  { body }: Pick<Request | Response, "body">,
   limitBytes: number,
 ): Promise<Uint8Array | null> {
+  const reader = body?.getReader();
+  return reader ? readAll(reader, limitBytes) : new Uint8Array();
+}
+
+/** @returns null when it is longer; the rest of it is not read */
+export async function readAll(reader: BodyReader, limitBytes: number): Promise<Uint8Array | null> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  const reader = body?.getReader();
-  while (reader) {
+  for (;;) {
     const { done, value } = await reader.read();
-    if (done) break;
+    if (done) return Buffer.concat(chunks);
     size += value.byteLength;
     if (size > limitBytes) {
       await reader.cancel();
@@ -18,5 +25,4 @@ export async function readBounded(
     }
     chunks.push(value);
   }
-  return Buffer.concat(chunks);
 }

@@ -1,6 +1,9 @@
 /** Import jobs in the company's partition (document 1, `POST /v2/shipments/import`): items in chunks, results by chunk. */
 import { randomUUID } from "node:crypto";
+import { importSummary, successView } from "#core/domain/import-result.ts";
 import type { ItemError } from "#core/domain/new-shipment.ts";
+import { type JsonPieces, jsonList, jsonObject } from "#core/json-text.ts";
+import { nextTurn } from "#core/next-turn.ts";
 import { type Redis, run, script } from "./client.ts";
 import { companyKeys, companyPartition, companyTag, workKeys } from "./keys.ts";
 import acceptSource from "./scripts/accept-job.lua" with { type: "text" };
@@ -11,8 +14,11 @@ const acceptScript = script(acceptSource);
 const finishChunkScript = script(finishChunkSource);
 const finishJobScript = script(finishJobSource);
 
-/** Items that are created, and recorded, together. */
-export const ITEMS_PER_CHUNK = 250;
+/** Items that are created, and recorded, together: so many, or so much text (the last item may exceed it). */
+const ITEMS_PER_CHUNK = 250;
+const CHUNK_CHARACTERS = 512 * 1024;
+/** Items of a job that has not been accepted go by themselves after an hour. */
+const UNACCEPTED_SECONDS = 3_600;
 /** By the service clock; the keys go by themselves some time after. */
 const KEPT_MS = 30 * 86_400_000;
 const KEPT_SECONDS = KEPT_MS / 1000;
@@ -55,32 +61,72 @@ export interface ChunkResult {
   readonly errors: readonly ImportFailure[];
 }
 
+/** Some items of an import as they are kept until they are created. */
+export interface ImportChunk {
+  /** Position of its first item in the request; its name. */
+  readonly from: number;
+  /** JSON list. */
+  readonly text: string;
+}
+
+/** Cuts items into chunks as they come. */
+export function importChunks() {
+  const chunks: ImportChunk[] = [];
+  let from = 0;
+  let items: string[] = [];
+  let characters = 0;
+
+  function close(): void {
+    if (items.length === 0) return;
+    chunks.push({ from, text: `[${items.join(",")}]` });
+    from += items.length;
+    items = [];
+    characters = 0;
+  }
+
+  return {
+    add(item: unknown): void {
+      const text = JSON.stringify(item);
+      items.push(text);
+      characters += text.length;
+      if (items.length === ITEMS_PER_CHUNK || characters >= CHUNK_CHARACTERS) close();
+    },
+    chunks(): readonly ImportChunk[] {
+      close();
+      return chunks;
+    },
+  };
+}
+
 export interface NewJob {
   readonly companyId: number;
   readonly channelId: number;
-  readonly items: readonly unknown[];
+  readonly chunks: readonly ImportChunk[];
+  /** Items of all chunks. */
+  readonly total: number;
   readonly webhookUrl: string | null;
 }
 
 /** @returns null when the channel has too many unfinished jobs */
 export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promise<string | null> {
-  const { companyId, channelId, items, webhookUrl } = job;
+  const { companyId, channelId, chunks, total, webhookUrl } = job;
   const jobId = randomUUID();
   const partition = companyPartition(companyId);
   const keys = companyKeys(partition);
   const { waiting } = workKeys(companyTag(partition), "imports");
-  // Together no more than one body; Redis makes them durable with one fsync.
-  const chunks = redis.multi();
-  for (let from = 0; from < items.length; from += ITEMS_PER_CHUNK) {
-    const chunk = items.slice(from, from + ITEMS_PER_CHUNK);
-    chunks.hSet(keys.jobItems(jobId), String(from / ITEMS_PER_CHUNK), JSON.stringify(chunk));
+  const written: Promise<unknown>[] = [];
+  for (const { from, text } of chunks) {
+    const chunk = redis.multi().hSet(keys.jobItems(jobId), String(from), text);
+    // Always with an end: what is not accepted after all goes by itself.
+    written.push(chunk.expire(keys.jobItems(jobId), UNACCEPTED_SECONDS).exec());
+    // Heard of below, with those of the other chunks.
+    written.at(-1)?.catch(() => {});
+    await nextTurn();
   }
-  // What is not accepted after all goes by itself; all or nothing, so that no items stand without an end.
-  chunks.expire(keys.jobItems(jobId), KEPT_SECONDS);
-  await chunks.exec();
+  await Promise.all(written);
   const fields = {
     ...{ companyId, channelId, status: "processing", createdAtMs: nowMs },
-    ...{ total: items.length, processed: 0, failed: 0, webhookUrl: webhookUrl ?? "" },
+    ...{ total, processed: 0, failed: 0, webhookUrl: webhookUrl ?? "" },
   };
   const reply = await run<number>(
     redis,
@@ -118,7 +164,7 @@ export async function readJob(
   };
 }
 
-/** Chunks that nothing has come of yet, in order. */
+/** Chunks that nothing has come of yet, by the position of their first item, in order. */
 export async function openChunks(
   redis: Redis,
   partition: number,
@@ -128,15 +174,21 @@ export async function openChunks(
   return names.map(Number).sort((one, other) => one - other);
 }
 
+export interface ChunkItems {
+  readonly items: readonly unknown[];
+  /** Only then their texts need a look: as JSON nothing but half a surrogate pair is written as such an escape. */
+  readonly mayBeIllFormed: boolean;
+}
+
 /** Null when the chunk is done. */
 export async function readChunk(
   redis: Redis,
   partition: number,
   jobId: string,
   chunk: number,
-): Promise<unknown[] | null> {
+): Promise<ChunkItems | null> {
   const text = await redis.hGet(companyKeys(partition).jobItems(jobId), String(chunk));
-  return text === null ? null : JSON.parse(text);
+  return text === null ? null : { items: JSON.parse(text), mayBeIllFormed: text.includes("\\ud") };
 }
 
 export async function finishChunk(
@@ -174,18 +226,25 @@ export async function finishJob(
   );
 }
 
-/** Everything that came of the job, in the order of the request. */
-export async function readJobResult(
+/** The `result` of an ended job as JSON: everything that came of it, in the order of the request. */
+export async function importResultText(
   redis: Redis,
   partition: number,
-  jobId: string,
-): Promise<ChunkResult> {
+  { jobId, totalItems }: Pick<ImportJob, "jobId" | "totalItems">,
+  publicUrl: string,
+): Promise<JsonPieces> {
   const rows = Object.entries(await redis.hGetAll(companyKeys(partition).jobResults(jobId)));
-  const chunks = rows
-    .sort(([one], [other]) => Number(one) - Number(other))
-    .map(([, text]): ChunkResult => JSON.parse(text));
-  return {
-    successes: chunks.flatMap(({ successes }) => successes),
-    errors: chunks.flatMap(({ errors }) => errors),
-  };
+  const successes: ImportSuccess[] = [];
+  const errors: ImportFailure[] = [];
+  for (const [, text] of rows.sort(([one], [other]) => Number(one) - Number(other))) {
+    const result: ChunkResult = JSON.parse(text);
+    successes.push(...result.successes);
+    errors.push(...result.errors);
+    await nextTurn();
+  }
+  return jsonObject({
+    summary: JSON.stringify(importSummary(successes.length, totalItems)),
+    successes: await jsonList(successes, (success) => successView(success, publicUrl)),
+    errors: await jsonList(errors, (failure) => failure),
+  });
 }

@@ -310,6 +310,12 @@ export const admissionKeys = (companyId: number, channelId: number, apiKeyId: nu
 /** Hash of an API key -> the context it was verified for. */
 export const verifiedKeyKey = (apiKeyHash: string) => `verified:${apiKeyHash}`;
 
+/** Wrong secrets shown at a door from a network, and whose secrets were right from there. */
+export const wrongSecretKeys = (door: string, network: string) => {
+  const tag = `{secrets:${door}:${network}}`;
+  return { bucket: `${tag}:wrong`, holders: `${tag}:holders` };
+};
+
 export const courierRateKey = (subject: string) => `rate:courier:${subject}`;
 
 /** String (JSON): a session of an operator, by the hash of its id. */

@@ -1,4 +1,5 @@
 /** Orders in the company's partition: one store for the setup file, the panel and the parcels of orders. */
+import { chunks, chunksBySize } from "#core/chunks.ts";
 import {
   naturalKey,
   type OrderInput,
@@ -6,6 +7,7 @@ import {
   orderFingerprint,
   orderRecord,
 } from "#core/domain/order.ts";
+import { turns } from "#core/next-turn.ts";
 import { type Redis, run, script } from "./client.ts";
 import { companyKeys, companyPartition, companyTag, idPartition, PARTITIONS } from "./keys.ts";
 import findSource from "./scripts/find-orders.lua" with { type: "text" };
@@ -18,6 +20,10 @@ const readFieldsScript = script(readFieldsSource);
 
 /** Orders one script call reads or writes: keeps a call under some 5 ms of Redis. */
 const ORDERS_PER_CALL = 100;
+/** The same for large ones, of hundreds of parcels and items. */
+const CHARACTERS_PER_CALL = 512 * 1024;
+/** Of a page, whose orders may have some 300 KiB each. */
+const ORDERS_PER_READ = 25;
 /** Readings of an order that others change at the same time; every round at least one of them is done. */
 const TRIES = 100;
 /** The more often it was in vain, the longer somebody else is let through. */
@@ -122,9 +128,15 @@ export async function putOrders(
   nowMs: number,
 ): Promise<PutOutcome[]> {
   const outcomes: PutOutcome[] = new Array(inputs.length);
-  const rounds = inputs.map((input, at) => ({ input, at, natural: naturalOf(input) }));
-  for (let from = 0; from < rounds.length; from += ORDERS_PER_CALL) {
-    let open = rounds.slice(from, from + ORDERS_PER_CALL);
+  const turn = turns();
+  const rounds: { input: OrderInput; at: number; natural: string; size: number }[] = [];
+  for (const [at, input] of inputs.entries()) {
+    const size = Math.max(JSON.stringify(input).length, CHARACTERS_PER_CALL / ORDERS_PER_CALL);
+    rounds.push({ input, at, natural: naturalOf(input), size });
+    if (turn.due()) await turn.take();
+  }
+  for (const share of chunksBySize(rounds, CHARACTERS_PER_CALL, ({ size }) => size)) {
+    let open = share;
     for (let tries = 0; open.length > 0; tries += 1) {
       if (tries > TRIES + ORDERS_PER_CALL) throw new Error("orders keep changing");
       // Of lines with one key the first is put alone, then the next.
@@ -224,10 +236,14 @@ export async function readOrders(redis: Redis, ids: readonly number[]): Promise<
     "v",
     "d",
   ]);
-  return ids.flatMap((id, at) => {
+  const turn = turns();
+  const orders: StoredOrder[] = [];
+  for (const [at, id] of ids.entries()) {
     const [version, record] = rows[at] ?? [];
-    return record ? [{ id, version: Number(version), record: JSON.parse(record) }] : [];
-  });
+    if (record) orders.push({ id, version: Number(version), record: JSON.parse(record) });
+    if (turn.due()) await turn.take();
+  }
+  return orders;
 }
 
 /** A page of a channel's orders, newest order date first, ties by the higher id. */
@@ -242,7 +258,10 @@ export async function listOrders(
     redis.zRange(dates, offset, offset + limit - 1, { REV: true }),
     redis.zCard(dates),
   ]);
-  const orders = await readOrders(redis, members.map(Number));
+  const orders: StoredOrder[] = [];
+  for (const ids of chunks(members.map(Number), ORDERS_PER_READ)) {
+    orders.push(...(await readOrders(redis, ids)));
+  }
   // Deleted since the index was read.
   return { total, orders: orders.filter(({ record }) => !record.input.deleted) };
 }

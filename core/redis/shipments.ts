@@ -7,6 +7,7 @@ import { unmappedDeltas } from "#core/domain/refold.ts";
 import { repeatedHour } from "#core/domain/rome-time.ts";
 import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
 import { STATUSES } from "#core/domain/status.ts";
+import { turns } from "#core/next-turn.ts";
 import { type Change, encodeChange } from "./change-log.ts";
 import { binary, perPartition, type Redis, run, script } from "./client.ts";
 import {
@@ -65,10 +66,11 @@ export async function createShipments(
   const keys = companyKeys(partition);
   const state = initialState("WAITING_TO_COMPUTE");
   const ids: (number | null)[] = [];
+  const turn = turns();
   for (let from = 0; from < shipments.length; from += SHIPMENTS_PER_CALL) {
-    const args = shipments
-      .slice(from, from + SHIPMENTS_PER_CALL)
-      .flatMap(({ record, meta }) => [
+    const args: (string | Buffer)[] = [];
+    for (const { record, meta } of shipments.slice(from, from + SHIPMENTS_PER_CALL)) {
+      args.push(
         String(record.channelId),
         record.courier,
         record.trackingNumber,
@@ -78,7 +80,10 @@ export async function createShipments(
         JSON.stringify(meta),
         state.pair.status,
         JSON.stringify(exactValues(record)),
-      ]);
+      );
+      // A record with hundreds of order lines takes some milliseconds to pack.
+      if (turn.due()) await turn.take();
+    }
     const reply = await run<number[]>(
       redis,
       createScript,

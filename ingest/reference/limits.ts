@@ -2,8 +2,8 @@
 import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/domain/event.ts";
 import { FAULTS_LISTED } from "#core/domain/fault.ts";
 import { SIGNATURE_TOLERANCE_MS } from "#core/domain/signature.ts";
+import { NESTING_LIMIT } from "#core/http/strict-json.ts";
 import { PARKED_LIMIT, PARKED_MS, PARKED_PER_REFERENCE } from "#core/redis/parked.ts";
-import { NESTING_LIMIT } from "#ingest/strict-json.ts";
 
 export interface Limit {
   readonly what: string;

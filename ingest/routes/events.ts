@@ -161,7 +161,7 @@ export function eventRoutes(
     courier: Courier,
     way: Way<Ready>,
   ): Promise<Read<Ready>> {
-    const { envelope, message } = readMessage(deps, request, await body, courier);
+    const { envelope, message } = await readMessage(deps, request, await body, courier);
     return { envelope, ready: await way.prepare(courier, message) };
   }
 
@@ -192,14 +192,14 @@ function mayBegin<Ready>(courier: Courier, peer: FindPeer, { mustAccept }: Way<R
 }
 
 /** @throws {Problem} 403 bad signature, 400 bad envelope, 403 other courier, in this order */
-function readMessage(
+async function readMessage(
   { secrets, live }: Runtime,
   request: Request,
   body: Uint8Array,
   courier: Courier,
-): ReadMessage {
+): Promise<ReadMessage> {
   checkSignature(request, body, courier, secrets.vault, live.now());
-  const { value, hasSurrogateEscapes } = parseBody(request, body);
+  const { value, hasSurrogateEscapes } = await parseBody(request, body);
   const check = hasSurrogateEscapes ? checkEscapedEvent : checkEvent;
   const errors = hasSurrogateEscapes ? checkEscapedEnvelope(value) : checkEnvelope(value);
   if (errors.length > 0) {

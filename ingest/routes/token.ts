@@ -1,11 +1,20 @@
 /** `POST /v1/oauth/token`: OAuth 2.0 client credentials for couriers that have a client (RFC 6749, 4.4). */
 import { timingSafeEqual } from "node:crypto";
 import { publicRoutes } from "#core/http/access.ts";
-import type { Peer } from "#core/http/peer.ts";
-import { readBounded } from "#core/http/read-bounded.ts";
+import { type Peer, subscriberOf } from "#core/http/peer.ts";
+import { readBody } from "#core/http/read-body.ts";
+import { Problem } from "#core/problem.ts";
 import type { Courier } from "#core/redis/configuration.ts";
+import { refuseGuess } from "#core/redis/wrong-secrets.ts";
 import { hashToken } from "#core/secrets.ts";
-import { type AuthenticateDeps, admit, bearerOf, refusalOf } from "#ingest/authenticate.ts";
+import {
+  type AuthenticateDeps,
+  admit,
+  bearerOf,
+  refusalOf,
+  tooManyRequests,
+  withHeaders,
+} from "#ingest/authenticate.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 
 const FORM_LIMIT_BYTES = 8_192;
@@ -41,9 +50,18 @@ export function tokenRoute(
       const peer = findPeer(request, server);
       const { rateHeaders } = await admit(deps, bearerOf(deps, null), () => peer);
       const usesBasic = request.headers.has("authorization");
-      const asked = await readRequest(request);
+      const asked = await readRequest(request).catch((error) => {
+        throw error instanceof Problem ? withHeaders(error, rateHeaders) : error;
+      });
       if ("error" in asked) return refuse(asked, usesBasic, rateHeaders);
       const courier = clientOf(deps, asked, peer);
+      const shown = {
+        door: "oauth-client",
+        network: subscriberOf(peer.address),
+        holder: courier?.code ?? null,
+      } as const;
+      const retryAfterMs = await refuseGuess(deps.redis, shown, deps.live.now());
+      if (retryAfterMs > 0) throw withHeaders(tooManyRequests({ retryAfterMs }), rateHeaders);
       if (!courier) {
         const description = TOKEN_ERRORS.invalid_client;
         return refuse({ error: "invalid_client", description }, usesBasic, rateHeaders);
@@ -86,7 +104,10 @@ async function readRequest(request: Request): Promise<Credentials | Refusal> {
   if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(type)) {
     return invalid("Content-Type must be application/x-www-form-urlencoded.");
   }
-  const body = await readBounded(request, FORM_LIMIT_BYTES);
+  const body = await readBody(request, FORM_LIMIT_BYTES).catch((error) => {
+    if (error instanceof Problem && error.status === 413) return null;
+    throw error;
+  });
   if (body === null) return invalid(`The form has more than ${FORM_LIMIT_BYTES} bytes.`);
   const form = new URLSearchParams(new TextDecoder().decode(body));
   const names = [...form.keys()];

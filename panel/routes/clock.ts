@@ -21,10 +21,10 @@ export function clockRoute(runtime: Runtime) {
   return operatorRoutes(runtime, "clock").post(
     "/panel/api/clock",
     async ({ request }) => {
-      const body = await readJson(request);
       if (!config.testClock) {
         throw new Problem(409, "TEST_CLOCK_OFF", "The clock moves only with TEST_CLOCK=1.");
       }
+      const body = await readJson(request);
       if (!checker.Check(body)) {
         const violations = listFaults(checker.Errors(body));
         throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });

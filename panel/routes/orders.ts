@@ -2,8 +2,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
-import { type Fault, listFaults } from "#core/domain/fault.ts";
+import { type Fault, type FaultCode, listFaults } from "#core/domain/fault.ts";
+import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { OrderInput, withoutNullMembers } from "#core/domain/order.ts";
+import { readBody } from "#core/http/read-body.ts";
+import { JsonFault, type ParsedJson, parseStrictJson } from "#core/http/strict-json.ts";
+import { jsonList, jsonObject, jsonResponse } from "#core/json-text.ts";
+import { turns } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import { type PutOutcome, putOrders } from "#core/redis/orders.ts";
@@ -13,9 +18,11 @@ import { operatorRoutes } from "#panel/operators.ts";
 /** 10,000 orders of some 3 KB. */
 const BODY_LIMIT_BYTES = 32 * 1024 * 1024;
 const LINES_LIMIT = 10_000;
+/** An order with all its parcels and items: 1,500 of some 300 bytes. */
+const LINE_LIMIT_BYTES = 512 * 1024;
+const NEWLINE = 0x0a;
 
 const checker = TypeCompiler.Compile(OrderInput);
-const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 const LineOutcome = Type.Object({
   line: Type.Integer({ description: "from 1" }),
@@ -44,18 +51,16 @@ export const OrdersImport = Type.Object({
   }),
   items: Type.Array(LineOutcome, { description: "one a line that is not blank, in their order" }),
 });
-type OrdersImport = Static<typeof OrdersImport>;
 
 export function panelOrdersRoute(runtime: Runtime) {
   const { redis, live } = runtime;
   return operatorRoutes(runtime, "panel-orders").post(
     "/panel/api/channels/:channelCode/orders",
-    async ({ params, request }): Promise<OrdersImport> => {
+    async ({ params, request }) => {
       const configuration = await live.refresh();
       const channel = configuration.channelByCode.get(params.channelCode);
       if (!channel) throw new Problem(404, "CHANNEL_NOT_FOUND", "There is no such channel.");
-      const lines = linesOf(await readText(request));
-      const read = lines.map(({ line, text }) => ({ line, ...readLine(text, configuration) }));
+      const read = await readLines(await readBody(request, BODY_LIMIT_BYTES), configuration);
       const ready = read.flatMap(({ order }) => (order ? [order] : []));
       const owner = { companyId: channel.companyId, channelId: channel.id };
       const put = await putOrders(redis, owner, ready, live.now());
@@ -63,54 +68,78 @@ export function panelOrdersRoute(runtime: Runtime) {
     },
     {
       parse: "none",
-      response: OrdersImport,
-      detail: { summary: "Import orders, idempotent by (source, reference)" },
+      detail: {
+        summary: "Import orders, idempotent by (source, reference)",
+        responses: {
+          200: {
+            description: "what came of each line",
+            content: { "application/json": { schema: OrdersImport as object } },
+          },
+        },
+      },
     },
   );
 }
 
-/** @throws {Problem} 400, 413 */
-async function readText(request: Request): Promise<string> {
-  if (Number(request.headers.get("content-length") ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
-  const bytes = await request.arrayBuffer();
-  if (bytes.byteLength > BODY_LIMIT_BYTES) throw tooLarge();
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw new Problem(400, "MALFORMED_BODY", "The body is not valid UTF-8.");
+type NumberedLine = { readonly line: number } & ReadLine;
+
+/**
+ * Lines that are not blank. The event loop turns between them.
+ * @throws {Problem} 413
+ */
+async function readLines(bytes: Uint8Array, configuration: Configuration): Promise<NumberedLine[]> {
+  const turn = turns();
+  const read: NumberedLine[] = [];
+  let line = 0;
+  for (let from = 0; from < bytes.length; ) {
+    const newline = bytes.indexOf(NEWLINE, from);
+    const end = newline === -1 ? bytes.length : newline;
+    line += 1;
+    if (!isBlank(bytes, from, end)) {
+      read.push({ line, ...readLine(bytes.subarray(from, end), configuration) });
+    }
+    if (read.length > LINES_LIMIT) throw tooManyLines();
+    if (turn.due()) await turn.take();
+    from = end + 1;
   }
+  return read;
 }
 
-function tooLarge(): Problem {
-  const detail = `At most ${BODY_LIMIT_BYTES} bytes and ${LINES_LIMIT} lines.`;
-  return new Problem(413, "BODY_TOO_LARGE", detail);
+function tooManyLines(): Problem {
+  return new Problem(413, "BODY_TOO_LARGE", `At most ${LINES_LIMIT} lines.`);
 }
 
-/** @throws {Problem} 413 */
-function linesOf(text: string): { line: number; text: string }[] {
-  const lines = text
-    .split("\n")
-    .map((one, at) => ({ line: at + 1, text: one.trim() }))
-    .filter((one) => one.text !== "");
-  if (lines.length > LINES_LIMIT) throw tooLarge();
-  return lines;
+function isBlank(bytes: Uint8Array, from: number, end: number): boolean {
+  for (let at = from; at < end; at += 1) if ((bytes[at] ?? 0) > 0x20) return false;
+  return true;
 }
 
 type ReadLine =
   | { readonly order: OrderInput; readonly faults?: never }
   | { readonly order?: never; readonly faults: readonly Fault[] };
 
-function readLine(text: string, configuration: Configuration): ReadLine {
-  let value: unknown;
+/** A line that is no strict JSON is refused alone. */
+function readLine(bytes: Uint8Array, configuration: Configuration): ReadLine {
+  if (bytes.length > LINE_LIMIT_BYTES)
+    return refused("TOO_LONG", `At most ${LINE_LIMIT_BYTES} bytes.`);
+  let parsed: ParsedJson;
   try {
-    value = withoutNullMembers(JSON.parse(text));
-  } catch {
-    return { faults: [{ path: "", code: "BAD_FORMAT", message: "The line is not valid JSON." }] };
+    parsed = parseStrictJson(bytes);
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    return refused("BAD_FORMAT", error.message.replace(/^The body/, "The line"));
   }
+  const illFormed = parsed.hasSurrogateEscapes ? illFormedText(parsed.value) : [];
+  if (illFormed.length > 0) return { faults: illFormed };
+  const value = withoutNullMembers(parsed.value);
   if (!checker.Check(value)) return { faults: listFaults(checker.Errors(value)) };
   const order = Value.Clean(OrderInput, value) as OrderInput;
   const faults = registryFaults(order, configuration);
   return faults.length > 0 ? { faults } : { order };
+}
+
+function refused(code: FaultCode, message: string): ReadLine {
+  return { faults: [{ path: "", code, message }] };
 }
 
 /** Origins come from the platform registry, couriers from those that exist. */
@@ -129,28 +158,19 @@ function registryFaults({ source, courier }: OrderInput, configuration: Configur
   ];
 }
 
-function answer(
-  read: ReadonlyArray<{ readonly line: number } & ReadLine>,
+/** Ten thousand lines with their violations make a long answer: it is written in turns. */
+async function answer(
+  read: readonly NumberedLine[],
   put: readonly PutOutcome[],
-): OrdersImport {
+): Promise<Response> {
   let at = 0;
-  const items = read.map(({ line, order, faults }): LineOutcome => {
+  const summary = { created: 0, updated: 0, unchanged: 0, deleted: 0, rejected: 0 };
+  const items = await jsonList(read, ({ line, order, faults }): LineOutcome => {
     const done = order ? put[at++] : undefined;
-    return done
-      ? { line, outcome: done.outcome, id: done.id, violations: [] }
-      : { line, outcome: "rejected", id: null, violations: [...(faults ?? [])] };
+    const outcome = done?.outcome ?? "rejected";
+    summary[outcome] += 1;
+    return { line, outcome, id: done?.id ?? null, violations: [...(faults ?? [])] };
   });
-  const count = (name: LineOutcome["outcome"]) =>
-    items.filter(({ outcome }) => outcome === name).length;
-  return {
-    summary: {
-      lines: items.length,
-      created: count("created"),
-      updated: count("updated"),
-      unchanged: count("unchanged"),
-      deleted: count("deleted"),
-      rejected: count("rejected"),
-    },
-    items,
-  };
+  const counts = JSON.stringify({ lines: read.length, ...summary });
+  return jsonResponse(jsonObject({ summary: counts, items }));
 }

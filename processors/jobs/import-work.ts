@@ -2,23 +2,24 @@
  * Works off import jobs (document 1, `POST /v2/shipments/import`), some chunks at a time, so that a large job does not hold
  * up the others. A chunk that was cut short is created again: what exists already is a DUPLICATE_SHIPMENT then.
  */
-import { readImportItem, trackingNumberOf } from "#core/domain/import-item.ts";
-import { importResult } from "#core/domain/import-result.ts";
+import { type ImportItem, readImportItem, trackingNumberOf } from "#core/domain/import-item.ts";
+import { jsonObject } from "#core/json-text.ts";
 import type { Log } from "#core/log.ts";
+import { turns } from "#core/next-turn.ts";
 import { isStoreAway, type Redis } from "#core/redis/client.ts";
 import { beginItems, type ItemOutcome } from "#core/redis/create-items.ts";
 import {
+  type ChunkItems,
   type ChunkResult,
   finishChunk,
   finishJob,
   type ImportFailure,
   type ImportJob,
   type ImportSuccess,
-  ITEMS_PER_CHUNK,
+  importResultText,
   openChunks,
   readChunk,
   readJob,
-  readJobResult,
 } from "#core/redis/import-jobs.ts";
 import type { Live } from "#core/redis/live.ts";
 import type { Taken } from "#core/redis/work-queue.ts";
@@ -115,7 +116,7 @@ async function createChunk(
   const configuration = live.configuration();
   const channel = configuration.channels.get(channelId);
   if (!channel) throw new Error("the channel is gone");
-  const items = raw.map(readImportItem);
+  const items = await readItems(raw);
   const valid = items.flatMap((item) => (item.kind === "valid" ? [item.input] : []));
   const begun = await beginItems({ redis, log, configuration }, channel, valid, live.now());
   const { outcomes, registered } = begun;
@@ -123,10 +124,20 @@ async function createChunk(
   const all = items.map((item) =>
     item.kind === "valid" ? outcomes[next++] : { kind: "rejected" as const, errors: item.errors },
   );
-  return { result: chunkResult(chunk, raw.map(trackingNumberOf), all), registered };
+  return { result: chunkResult(chunk, raw.items.map(trackingNumberOf), all), registered };
 }
 
-/** @param numbers tracking numbers as given, of all items */
+async function readItems({ items, mayBeIllFormed }: ChunkItems): Promise<ImportItem[]> {
+  const turn = turns();
+  const read: ImportItem[] = [];
+  for (const item of items) {
+    read.push(readImportItem(item, mayBeIllFormed));
+    if (turn.due()) await turn.take();
+  }
+  return read;
+}
+
+/** @param chunk position of its first item @param numbers tracking numbers as given, of all items */
 function chunkResult(
   chunk: number,
   numbers: readonly (string | null)[],
@@ -135,7 +146,7 @@ function chunkResult(
   const successes: ImportSuccess[] = [];
   const errors: ImportFailure[] = [];
   outcomes.forEach((outcome, at) => {
-    const index = chunk * ITEMS_PER_CHUNK + at;
+    const index = chunk + at;
     const trackingNumber = numbers[at] ?? null;
     if (outcome?.kind === "created") {
       const { id, trackingToken } = outcome;
@@ -164,14 +175,14 @@ async function finish(
 async function callBack(
   { redis, log, live, transport }: ImportDeps,
   partition: number,
-  { jobId, status, totalItems, webhookUrl }: ImportJob,
+  job: ImportJob,
 ): Promise<null> {
+  const { jobId, status, webhookUrl } = job;
   if (webhookUrl === null) return null;
-  const { successes, errors } = await readJobResult(redis, partition, jobId);
-  const { publicUrl } = live.configuration();
-  const result = importResult(successes, errors, totalItems, publicUrl);
+  const result = await importResultText(redis, partition, job, live.configuration().publicUrl);
   const headers = { "Content-Type": "application/json", "User-Agent": "Service-Webhooks/2" };
-  const body = JSON.stringify({ jobId, status, result });
+  const told = { jobId: JSON.stringify(jobId), status: JSON.stringify(status), result };
+  const body = jsonObject(told).join("");
   const sent = await transport.post(webhookUrl, headers, body, { allowHttp: true });
   const reached = sent.kind === "answered" && sent.httpStatus < 300;
   if (!reached) log.info({ job: jobId, answer: sent.kind }, "the completion call failed");

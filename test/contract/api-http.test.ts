@@ -1,9 +1,9 @@
 /** Document 1, "Errors", and the life of the api role: over a real socket. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
+import { CREATE_BODY_BYTES } from "#api/body-limits.ts";
 import { startApi } from "#api/main.ts";
 import { OPERATIONS } from "#api/openapi/document.ts";
-import { BODY_LIMIT_BYTES } from "#api/read-json.ts";
 import type { Running } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -71,7 +71,7 @@ describe("errors", () => {
   });
 
   test("413 for a body over the limit, announced or counted while it arrives", async () => {
-    const size = BODY_LIMIT_BYTES + 1;
+    const size = CREATE_BODY_BYTES + 1;
     const large = new Uint8Array(size).fill(32);
     await expectError(await send("POST", "/v2/shipments", large), 413, "BODY_TOO_LARGE");
     const stream = new ReadableStream({

@@ -1,8 +1,8 @@
 /** JSON tricks (document 2, "Errors": 400): what is refused, what makes one event INVALID, what is accepted. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { NESTING_LIMIT } from "#core/http/strict-json.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
-import { NESTING_LIMIT } from "#ingest/strict-json.ts";
 import { event, pushBytes } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

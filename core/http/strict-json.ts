@@ -3,7 +3,7 @@
  * may see another one; it takes any depth; and a key `__proto__` harms code that copies objects. All three are refused.
  */
 
-/** An envelope of ours is five deep; an unknown envelope field may go further. */
+/** Bodies of ours are at most eight deep; an unknown envelope field of a courier may go further. */
 export const NESTING_LIMIT = 32;
 
 export interface ParsedJson {
@@ -15,23 +15,50 @@ export interface ParsedJson {
 /** What is wrong with the text; its message is fit for the caller. */
 export class JsonFault extends Error {}
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const LETTER_U = 0x75;
 const LETTER_D = 0x64;
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * A byte order mark before the text is ignored, as RFC 8259 (8.1) allows.
  * @throws {JsonFault}
  */
 export function parseStrictJson(bytes: Uint8Array): ParsedJson {
+  return parseFragment(bytes.subarray(textStart(bytes)), "", "");
+}
+
+/** Where the text begins: behind a byte order mark. */
+export function textStart(bytes: Uint8Array): number {
+  return BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte) ? BYTE_ORDER_MARK.length : 0;
+}
+
+/**
+ * Parses a part of a text, such as some elements of a list, between what makes it whole.
+ * @param before without members of its own
+ * @throws {JsonFault}
+ */
+export function parseFragment(bytes: Uint8Array, before: string, after: string): ParsedJson {
   const { members, hasSurrogateEscapes } = scan(bytes);
-  const value = parse(decode(bytes));
-  if (countMembers(value) !== members) throw new JsonFault("An object has the same key twice.");
+  const value = parse(before + decode(bytes) + after);
+  if (countMembers(value) !== members) throw doubledKey();
   return { value, hasSurrogateEscapes };
+}
+
+export function doubledKey(): JsonFault {
+  return new JsonFault("An object has the same key twice.");
+}
+
+export function notJson(): JsonFault {
+  return new JsonFault("The body is not valid JSON.");
+}
+
+export function tooDeep(): JsonFault {
+  return new JsonFault(`The body is nested more than ${NESTING_LIMIT} deep.`);
 }
 
 function decode(bytes: Uint8Array): string {
@@ -46,7 +73,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new JsonFault("The body is not valid JSON.");
+    throw notJson();
   }
 }
 
@@ -68,9 +95,7 @@ function scan(bytes: Uint8Array): { members: number; hasSurrogateEscapes: boolea
       members += 1;
     } else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
-      if (depth > NESTING_LIMIT) {
-        throw new JsonFault(`The body is nested more than ${NESTING_LIMIT} deep.`);
-      }
+      if (depth > NESTING_LIMIT) throw tooDeep();
     } else if (byte === 0x7d || byte === 0x5d) {
       depth -= 1;
     }

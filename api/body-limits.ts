@@ -1,0 +1,21 @@
+/**
+ * Bytes that a body may have, by what its schema can hold. A text of 255 characters is some 300 bytes as people write it
+ * and 3 KiB at the worst, in escapes of two times six characters each.
+ */
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** One API key of at most 255 characters. */
+export const TOKEN_BODY_BYTES = 4 * KIB;
+/** A few texts: notifications, stock releases, address checks, parcel updates, benchmarks. */
+export const SMALL_BODY_BYTES = 64 * KIB;
+/** A text of 10,000 characters, each an escape. */
+export const SANDBOX_BODY_BYTES = 128 * KIB;
+/** 99 parcels and 500 rows of some 1 KiB, or 1,000 parcels of an order. */
+export const LIST_BODY_BYTES = MIB;
+/** One shipment: 100 parcels and 500 order lines of some 850 bytes. */
+export const SHIPMENT_BYTES = 512 * KIB;
+/** 100 shipments of 80 KiB: with some 150 parcels and order lines each. */
+export const CREATE_BODY_BYTES = 8 * MIB;
+/** 5,000 shipments of 6.5 KiB: with some 15 parcels and order lines each. */
+export const IMPORT_BODY_BYTES = 32 * MIB;

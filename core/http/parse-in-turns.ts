@@ -1,0 +1,289 @@
+/**
+ * Strict JSON of any size without holding the event loop: `JSON.parse` takes 5 to 60 ms a MiB, whatever is computed
+ * beside it waits so long. A large text is cut at its commas into pieces that are parsed one by one, with a turn of the
+ * loop between them, and put together again: a list or an object that is larger than a piece is opened, and its elements
+ * come piece by piece.
+ */
+import { nextTurn } from "#core/next-turn.ts";
+import {
+  BACKSLASH,
+  doubledKey,
+  JsonFault,
+  NESTING_LIMIT,
+  notJson,
+  type ParsedJson,
+  parseFragment,
+  parseStrictJson,
+  QUOTE,
+  textStart,
+  tooDeep,
+} from "./strict-json.ts";
+
+/** Up to this size a text is parsed at once: at most some 5 ms. */
+const PIECE_BYTES = 128 * 1024;
+/**
+ * Elements of a list or members of an object that is larger than a piece: growing a larger one holds the loop by itself,
+ * and no body of ours has as many.
+ */
+export const ELEMENTS_LIMIT = 100_000;
+/** Bytes that are looked through between two turns. */
+const SCAN_BYTES = 1024 * 1024;
+/** A value that no comma cuts, such as a text, is parsed whole. */
+const VALUE_LIMIT_BYTES = 8 * 1024 * 1024;
+
+const COMMA = 0x2c;
+const BRACKET = 0x5b;
+const BRACE = 0x7b;
+const BRACKET_END = 0x5d;
+const BRACE_END = 0x7d;
+/** Depth of the elements of a list in the outer object, such as `shipments[3]`. */
+const ITEM_DEPTH = 2;
+
+/** An element of a list in the outer object has more bytes than allowed. */
+export class ItemTooLarge extends Error {}
+
+/** What is wanted of the outer object: nothing else of it is kept in memory. */
+export interface Wanted {
+  readonly members: readonly string[];
+  /** One of the members. Where it is a large list, its elements are handed over piece by piece and the list is left empty. */
+  readonly list: string;
+  readonly take: (elements: readonly unknown[], hasSurrogateEscapes: boolean) => void;
+}
+
+export interface TurnOptions {
+  /** Of an element of a list in the outer object, such as `shipments[3]`. */
+  readonly itemBytes?: number;
+  readonly wanted?: Wanted;
+  /** A text of so many bytes is parsed at once. */
+  readonly atOnceBytes?: number;
+  readonly pieceBytes?: number;
+}
+
+/**
+ * The same as `parseStrictJson`, in turns where the text is large.
+ * @throws {JsonFault} {ItemTooLarge}
+ */
+export async function parseInTurns(
+  bytes: Uint8Array,
+  options: TurnOptions = {},
+): Promise<ParsedJson> {
+  const { pieceBytes = PIECE_BYTES, atOnceBytes = pieceBytes } = options;
+  if (bytes.length <= atOnceBytes) return parseStrictJson(bytes);
+  const assembling = assemble(bytes, options);
+  let step = assembling.next();
+  while (!step.done) {
+    await nextTurn();
+    step = assembling.next();
+  }
+  return step.value;
+}
+
+/** A list or an object that is being put together. */
+interface Opened {
+  readonly value: unknown[] | Record<string, unknown>;
+  readonly isList: boolean;
+  /** Its key in what it stands in; empty in a list. */
+  readonly key: string;
+  /** Adds elements or members that have been parsed. */
+  readonly add: (piece: object, hasSurrogateEscapes: boolean) => void;
+  /** Whether its last element has been put together by itself: a comma or its end comes next. */
+  elementEnded: boolean;
+}
+
+/** By depth. */
+interface Places {
+  /** Where the element under way begins. */
+  readonly startAt: number[];
+  /** Where the bracket stands that opened the depth. */
+  readonly openAt: number[];
+}
+
+/** Yields where a turn of the loop is due. */
+function* assemble(bytes: Uint8Array, options: TurnOptions): Generator<void, ParsedJson> {
+  const { itemBytes = Number.POSITIVE_INFINITY } = options;
+  const from = textStart(bytes);
+  const pieces = collect(bytes, from, options);
+  const places: Places = { startAt: [from], openAt: [] };
+  const { startAt, openAt } = places;
+  let depth = 0;
+  let turnAt = from + SCAN_BYTES;
+  for (let at = from; at < bytes.length; at += 1) {
+    if (at >= turnAt) {
+      yield;
+      turnAt = at + SCAN_BYTES;
+    }
+    const byte = bytes[at];
+    const isEnd = byte === BRACKET_END || byte === BRACE_END;
+    if (byte === QUOTE) {
+      at = endOfText(bytes, at);
+    } else if (byte === BRACKET || byte === BRACE) {
+      depth += 1;
+      if (depth > NESTING_LIMIT) throw tooDeep();
+      openAt[depth] = at;
+      startAt[depth] = at + 1;
+    } else if (byte === COMMA || isEnd) {
+      if (depth === ITEM_DEPTH && at - (startAt[depth] ?? 0) > itemBytes) {
+        throw new ItemTooLarge();
+      }
+      if (isEnd ? pieces.end(at, depth) : pieces.comma(at, depth, places)) yield;
+      if (isEnd) depth -= 1;
+      else startAt[depth] = at + 1;
+    }
+  }
+  if (depth !== 0) throw notJson();
+  return pieces.finish();
+}
+
+/** @returns the place of the closing quote */
+function endOfText(bytes: Uint8Array, from: number): number {
+  const limit = Math.min(bytes.length, from + VALUE_LIMIT_BYTES);
+  for (let at = from + 1; at < limit; at += 1) {
+    if (bytes[at] === QUOTE) return at;
+    if (bytes[at] === BACKSLASH) at += 1;
+  }
+  throw limit < bytes.length ? valueTooLarge() : notJson();
+}
+
+function valueTooLarge(): JsonFault {
+  return new JsonFault(`The body holds a single value of more than ${VALUE_LIMIT_BYTES} bytes.`);
+}
+
+/** Parses pieces and puts them into the lists and objects that have been opened; `opened[n]` is `n` deep. */
+function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
+  const { wanted, pieceBytes = PIECE_BYTES } = options;
+  const whole: unknown[] = [];
+  const opened: Opened[] = [
+    { value: whole, isList: true, key: "", add: keepElements(whole), elementEnded: false },
+  ];
+  let hasSurrogateEscapes = false;
+  /** Where the elements of the innermost opened value begin that have not been parsed. */
+  let pieceAt = from;
+
+  function parse(begin: number, end: number, before: string, after: string): ParsedJson {
+    if (end - begin > pieceBytes + VALUE_LIMIT_BYTES) throw valueTooLarge();
+    const parsed = parseFragment(bytes.subarray(begin, end), before, after);
+    hasSurrogateEscapes ||= parsed.hasSurrogateEscapes;
+    return parsed;
+  }
+
+  function innermost(): Opened {
+    const last = opened.at(-1);
+    if (!last) throw notJson();
+    return last;
+  }
+
+  /** Parses what stands before `end` and adds it to the innermost value. */
+  function take(end: number): void {
+    const { isList, elementEnded, add } = innermost();
+    if (elementEnded) {
+      refuseText(bytes, pieceAt, end);
+      return;
+    }
+    const piece = parse(pieceAt, end, isList ? "[" : "{", isList ? "]" : "}");
+    // What is opened is opened at a comma: there is an element on either side of it.
+    if (isEmpty(piece.value as object)) throw notJson();
+    add(piece.value as object, piece.hasSurrogateEscapes);
+  }
+
+  /** Opens what the element under way of the innermost value is. */
+  function open({ startAt, openAt }: Places): void {
+    const outer = innermost();
+    const elementAt = startAt[opened.length - 1] ?? 0;
+    const bracketAt = openAt[opened.length] ?? 0;
+    if (elementAt > pieceAt) take(elementAt - 1);
+    else if (outer.elementEnded) throw notJson();
+    outer.elementEnded = false;
+    let key = "";
+    if (outer.isList) refuseText(bytes, elementAt, bracketAt);
+    else [key = ""] = Object.keys(parse(elementAt, bracketAt, "{", "[]}").value as object);
+    const isList = bytes[bracketAt] === BRACKET;
+    const value = isList ? [] : {};
+    const add = adder(value, key, opened.length, wanted);
+    opened.push({ value, isList, key, add, elementEnded: false });
+    pieceAt = bracketAt + 1;
+  }
+
+  return {
+    /** @returns whether a piece has been parsed */
+    comma(at: number, depth: number, places: Places): boolean {
+      const isBetween = depth === opened.length - 1 && innermost().elementEnded;
+      if (!isBetween && at - pieceAt < pieceBytes) return false;
+      while (opened.length <= depth) open(places);
+      take(at);
+      innermost().elementEnded = false;
+      pieceAt = at + 1;
+      return true;
+    },
+    /** The end of what is `depth` deep. */
+    end(at: number, depth: number): boolean {
+      if (depth === 0) throw notJson();
+      if (depth > opened.length - 1) return false;
+      const { value, isList, key } = innermost();
+      if (bytes[at] !== (isList ? BRACKET_END : BRACE_END)) throw notJson();
+      take(at);
+      opened.pop();
+      const outer = innermost();
+      outer.add(outer.isList ? [value] : { [key]: value }, false);
+      outer.elementEnded = true;
+      pieceAt = at + 1;
+      return true;
+    },
+    finish(): ParsedJson {
+      take(bytes.length);
+      if (whole.length !== 1) throw notJson();
+      return { value: whole[0], hasSurrogateEscapes };
+    },
+  };
+}
+
+/** What becomes of the elements of a list or object that is opened at a depth. */
+function adder(value: object, key: string, depth: number, wanted?: Wanted): Opened["add"] {
+  const isList = Array.isArray(value);
+  if (wanted && depth === ITEM_DEPTH && isList && key === wanted.list) {
+    return (piece, hasSurrogateEscapes) => wanted.take(piece as unknown[], hasSurrogateEscapes);
+  }
+  if (isList) return keepElements(value);
+  const only = wanted && depth === 1 ? new Set(wanted.members) : null;
+  return keepMembers(value as Record<string, unknown>, only);
+}
+
+function keepElements(list: unknown[]): Opened["add"] {
+  return (piece) => {
+    for (const element of piece as unknown[]) list.push(element);
+    if (list.length > ELEMENTS_LIMIT) throw tooManyElements();
+  };
+}
+
+/** @param only members whose values are wanted; null = all */
+function keepMembers(
+  object: Record<string, unknown>,
+  only: ReadonlySet<string> | null,
+): Opened["add"] {
+  let count = 0;
+  return (piece) => {
+    for (const [key, value] of Object.entries(piece)) {
+      if (Object.hasOwn(object, key)) throw doubledKey();
+      object[key] = only === null || only.has(key) ? value : null;
+      count += 1;
+    }
+    if (count > ELEMENTS_LIMIT) throw tooManyElements();
+  };
+}
+
+function tooManyElements(): JsonFault {
+  return new JsonFault(`A list or an object has more than ${ELEMENTS_LIMIT} elements.`);
+}
+
+function isEmpty(piece: object): boolean {
+  for (const _ in piece) return false;
+  return true;
+}
+
+/** @throws {JsonFault} unless there is nothing but white space */
+function refuseText(bytes: Uint8Array, from: number, to: number): void {
+  if (to - from > VALUE_LIMIT_BYTES) throw valueTooLarge();
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at];
+    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) throw notJson();
+  }
+}

@@ -1,0 +1,33 @@
+#!lua
+-- Judges a secret that was shown at a door: wrong ones are taken from a bucket of the caller's network that refills
+-- steadily. While it is empty, only holders pass whose secret has been right from there before.
+--
+-- KEYS[1]  bucket (hash: tokens, at)
+-- KEYS[2]  holders whose secrets were right from there (sorted set: holder -> service clock, milliseconds)
+-- ARGV[1]  the service clock, milliseconds
+-- ARGV[2]  wrong secrets a second    ARGV[3]  burst, the size of the bucket
+-- ARGV[4]  whose secret it is, empty = it is wrong
+-- ARGV[5]  holders kept    ARGV[6]  milliseconds they are kept    ARGV[7]  milliseconds after which one is noted again
+--
+-- Reply: {1 = judged, 0 = refused unjudged; milliseconds until the next may be shown}
+local now, rate, burst, holder = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local holdersKept, keptMs, notedMs = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local tokens, at = tonumber(bucket[1]) or burst, tonumber(bucket[2]) or now
+tokens = math.min(burst, tokens + math.max(0, now - at) * rate / 1000)
+local waitMs = tokens >= 1 and 0 or math.ceil((1 - tokens) / rate * 1000)
+if holder == '' then
+  if waitMs > 0 then return {0, waitMs} end
+  redis.call('HSET', KEYS[1], 'tokens', tostring(tokens - 1), 'at', math.max(at, now))
+  redis.call('PEXPIRE', KEYS[1], math.ceil(burst / rate * 1000) + 1000)
+  return {1, 0}
+end
+local last = tonumber(redis.call('ZSCORE', KEYS[2], holder) or false)
+local isKnown = last and now - last < keptMs
+if not isKnown and waitMs > 0 then return {0, waitMs} end
+if not isKnown or now - last >= notedMs then
+  redis.call('ZADD', KEYS[2], now, holder)
+  redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -holdersKept - 1)
+  redis.call('PEXPIRE', KEYS[2], keptMs)
+end
+return {1, 0}

@@ -1,0 +1,45 @@
+/**
+ * Guessing of secrets, limited by network. Wrong secrets empty a bucket; while it is empty a right one passes only if it
+ * was right from there before. So a guess learns nothing, and whoever shares an address with somebody who guesses goes on.
+ */
+import { type Redis, run, script } from "./client.ts";
+import { wrongSecretKeys } from "./keys.ts";
+import source from "./scripts/judge-secret.lua" with { type: "text" };
+
+const judgeScript = script(source);
+
+/** Wrong secrets from one network: some retries of a whole office at once, then one in three seconds. */
+export const WRONG_SECRETS = { perSecond: 1 / 3, burst: 20 } as const;
+/** Holders known at one network; those that came longest ago are forgotten. */
+const HOLDERS_KEPT = 100;
+const KEPT_MS = 7 * 86_400_000;
+const NOTED_AGAIN_MS = 3_600_000;
+
+export type Door = "api-key" | "oauth-client" | "operator";
+
+export interface SecretShown {
+  readonly door: Door;
+  /** Of the caller (`subscriberOf`). */
+  readonly network: string;
+  /** Whose secret it is; null = it is wrong. */
+  readonly holder: string | null;
+}
+
+/** @returns 0 when the secret may be judged, else the milliseconds until one may be shown again */
+export async function refuseGuess(
+  redis: Redis,
+  { door, network, holder }: SecretShown,
+  nowMs: number,
+): Promise<number> {
+  const { bucket, holders } = wrongSecretKeys(door, network);
+  const { perSecond, burst } = WRONG_SECRETS;
+  const [judged, waitMs = 0] = await run<number[]>(
+    redis,
+    judgeScript,
+    [bucket, holders],
+    [String(nowMs), String(perSecond), String(burst), holder ?? ""].concat(
+      [HOLDERS_KEPT, KEPT_MS, NOTED_AGAIN_MS].map(String),
+    ),
+  );
+  return judged === 1 ? 0 : Math.max(1, waitMs);
+}

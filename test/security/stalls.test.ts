@@ -1,0 +1,341 @@
+/** No single request holds the event loop for long, whatever its body, and bodies over a limit cost no memory. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startApi } from "#api/main.ts";
+import { readBody } from "#core/http/read-body.ts";
+import { Problem } from "#core/problem.ts";
+import type { Running } from "#core/runtime.ts";
+import { startIngest } from "#ingest/main.ts";
+import { startPanel } from "#panel/main.ts";
+import { startJobs } from "#processors/jobs/start.ts";
+import { item } from "#test/support/api.ts";
+import { event } from "#test/support/courier.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { type LoopWatch, watchLoop } from "#test/support/loop-holds.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const MIB = 1024 * 1024;
+const HOLD_LIMIT_MS = 50;
+/** A first one warms code up, and collecting the garbage of a test before may fall into any of them. */
+const TRIES = 4;
+/** Three bodies of 30 MB; what the test process itself uses meanwhile is some MiB. */
+const MEMORY_LIMIT_BYTES = 25 * MIB;
+
+/** In a process of its own: what it does must not count. */
+const SENDER = `
+const [, method, url, token, path, form] = process.argv;
+const bytes = await Bun.file(path).bytes();
+const stream = () => new ReadableStream({
+  start(controller) {
+    for (let at = 0; at < bytes.length; at += 65536) controller.enqueue(bytes.subarray(at, at + 65536));
+    controller.close();
+  },
+});
+const body = method === "GET" ? undefined : form === "chunked" ? stream() : bytes;
+const headers = { authorization: "Bearer " + token, "content-type": "application/json" };
+const answer = await fetch(url, { method, body, headers });
+await answer.arrayBuffer();
+console.log(answer.status);
+`;
+
+let runtime: TestRuntime;
+let api: Running;
+let panel: Running;
+let ingest: Running;
+let jobs: Running;
+let token: string;
+let folder: string;
+let watch: LoopWatch;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup(), {
+    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+  });
+  api = await startApi(runtime);
+  panel = await startPanel(runtime);
+  ingest = await startIngest(runtime);
+  jobs = await startJobs(runtime);
+  folder = await mkdtemp(join(tmpdir(), "waybill-stalls-"));
+  const body = JSON.stringify({ apiKey: "key_acme_main" });
+  const answer = await fetch(`${api.url}/v2/auth/token`, { method: "POST", body });
+  ({ token } = (await answer.json()) as { token: string });
+  watch = watchLoop();
+});
+afterAll(async () => {
+  watch.stop();
+  for (const role of [api, panel, ingest, jobs]) await role.stop();
+  await rm(folder, { recursive: true, force: true });
+  await runtime.end();
+});
+
+interface Call {
+  readonly method?: string;
+  readonly url: string;
+  readonly bearer?: string;
+  readonly body: string | Uint8Array;
+  readonly form?: "chunked";
+}
+
+/** @returns its status */
+async function send({ method = "POST", url, bearer = token, body, form }: Call): Promise<number> {
+  const path = join(folder, "body");
+  await writeFile(path, body);
+  const args = ["-e", SENDER, method, url, bearer, path, form ?? ""];
+  const sender = Bun.spawn([process.execPath, ...args], { stdout: "pipe", stderr: "inherit" });
+  return Number(await new Response(sender.stdout).text());
+}
+
+/** The same call again and again, until one has not held the loop too long; a call that always does never gets there. */
+async function expectNoStall(
+  call: Call,
+  status: number | readonly number[],
+  after = async (): Promise<void> => {},
+): Promise<void> {
+  let heldMs = Number.POSITIVE_INFINITY;
+  for (let tries = 0; tries < TRIES && heldMs >= HOLD_LIMIT_MS; tries += 1) {
+    watch.longestMs();
+    expect([status].flat()).toContain(await send(call));
+    await after();
+    heldMs = watch.longestMs();
+  }
+  expect(heldMs).toBeLessThan(HOLD_LIMIT_MS);
+}
+
+const line = (at: number) => ({
+  sku: `SKU-${at}`,
+  name: "T-shirt blu, taglia L, cotone biologico",
+  quantity: 2,
+  price: 19.9,
+  url: `https://shop.example/products/${at}?${"x".repeat(120)}`,
+  notes: "to be wrapped ".repeat(5),
+});
+const lines = (count: number) => Array.from({ length: count }, (_, at) => line(at));
+const shipments = (count: number, members: (at: number) => object) =>
+  JSON.stringify({
+    shipments: Array.from({ length: count }, (_, at) => item(`STALL-${at}`, { ...members(at) })),
+  });
+const filled = (size: number) => new Uint8Array(size).fill(0x20);
+
+/** Until no import is under way. */
+async function importsEnded(): Promise<void> {
+  await eventually(
+    async () => {
+      const keys = await runtime.redis.keys("*");
+      return !keys.some((key) => key.includes(":jobi:"));
+    },
+    "the imports have ended",
+    60_000,
+  );
+}
+
+describe("the merchant API", () => {
+  const importUrl = () => `${api.url}/v2/shipments/import`;
+
+  test("creates 100 shipments in 7 MiB, and refuses 100 with hundreds of faults", async () => {
+    const url = `${api.url}/v2/shipments`;
+    const full = { orderItems: lines(230) };
+    await expectNoStall({ url, body: shipments(100, () => full) }, [201, 207]);
+    const faulty = { orderItems: lines(200), parcels: Array(100).fill({ weight: -1 }), note: 1 };
+    await expectNoStall({ url, body: shipments(100, () => faulty) }, 422);
+  }, 60_000);
+
+  test("takes 5,000 shipments in 30 MiB, works them off and tells the result", async () => {
+    const body = shipments(5_000, () => ({ orderItems: lines(18) }));
+    expect(body.length).toBeGreaterThan(28 * MIB);
+    await expectNoStall({ url: importUrl(), body }, 202, importsEnded);
+  }, 240_000);
+
+  test("takes 5,000 shipments full of faults and tells all of them", async () => {
+    const parcels = Array(20).fill({ weight: -1 });
+    const body = shipments(5_000, () => ({ orderDate: 1, note: 1, parcels }));
+    await expectNoStall({ url: importUrl(), body }, 202, importsEnded);
+    const answer = await fetch(importUrl(), {
+      method: "POST",
+      body,
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const { jobId } = (await answer.json()) as { jobId: string };
+    await importsEnded();
+    const url = `${api.url}/v2/jobs/${jobId}`;
+    await expectNoStall({ method: "GET", url, body: "" }, 200);
+  }, 240_000);
+
+  test.each([
+    ["a list of ten million objects", `{"shipments":[],"x":[${"{},".repeat(10 * MIB)}0]}`, 400],
+    ["shipments that are eight million zeros", `{"shipments":[${"0,".repeat(8 * MIB)}0]}`, 422],
+    [
+      "an object of two million keys",
+      `{"shipments":[],${Array.from({ length: 2_000_000 }, (_, at) => `"k${at}":0`).join(",")}}`,
+      400,
+    ],
+    ["30 MiB of white space", `{"shipments":[]${" ".repeat(30 * MIB)}}`, 400],
+  ])(
+    "refuses an import with %s",
+    (_, body, status) => expectNoStall({ url: importUrl(), body }, status),
+    120_000,
+  );
+
+  test("a page of 90 orders with 1,500 parcels and items each", async () => {
+    const parcels = Array(1_000).fill({ weight: 1, content: "c".repeat(100) });
+    const orders = Array.from({ length: 90 }, (_, at) =>
+      JSON.stringify({ source: "shopify", reference: `O-${at}`, parcels, items: lines(500) }),
+    );
+    const url = `${panel.url}/panel/api/channels/acme-it/orders`;
+    const bearer = runtime.secrets.panelToken;
+    await expectNoStall({ url, bearer, body: orders.join("\n") }, 200);
+    const page = `${api.url}/v2/orders?limit=100`;
+    await expectNoStall({ method: "GET", url: page, body: "" }, 200);
+  }, 120_000);
+});
+
+describe("the panel", () => {
+  test("refuses 10,000 orders with hundreds of faults, line by line", async () => {
+    const parcels = Array(100).fill({ weight: -1 });
+    const text = JSON.stringify({ source: "nope", reference: 1, parcels });
+    const url = `${panel.url}/panel/api/channels/acme-it/orders`;
+    const bearer = runtime.secrets.panelToken;
+    const body = Array(10_000).fill(text).join("\n");
+    await expectNoStall({ url, bearer, body }, 200);
+  }, 120_000);
+});
+
+describe("ingest", () => {
+  const bearer = "tok_gls_1";
+  const url = () => `${ingest.url}/v1/events`;
+  const message = (events: readonly unknown[]) =>
+    JSON.stringify({
+      schemaVersion: "1.0",
+      messageId: "stall",
+      sentAt: "2026-11-20T10:00:00+01:00",
+      courier: "GLS_ITA",
+      events,
+    });
+
+  test("judges messages of nearly 5 MiB, full of attributes, of faults and of half surrogates", async () => {
+    const members = <T>(value: T, count: number): Record<string, T> =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`key${at}`, value]));
+    for (const events of [
+      Array.from({ length: 500 }, () => event({ attributes: members("v".repeat(400), 20) })),
+      Array.from({ length: 500 }, () => ({ ...event(), ...members(1, 700) })),
+      Array.from({ length: 500 }, () => ({ ...event(), ...members("\ud800", 400) })),
+    ]) {
+      await expectNoStall({ url: url(), bearer, body: message(events) }, 200);
+    }
+    const unknown = `{"x":[${"{},".repeat(1.5 * MIB)}0]}`;
+    await expectNoStall({ url: url(), bearer, body: unknown }, 400);
+  }, 120_000);
+});
+
+describe("bodies over the limit", () => {
+  test("30 MB at the token route are 413 without credentials, announced or not, and leave no memory behind", async () => {
+    const url = `${api.url}/v2/auth/token`;
+    const body = filled(30_000_000);
+    await send({ url, body: filled(5_000) });
+    Bun.gc(true);
+    const before = process.memoryUsage().rss;
+    for (const form of [undefined, "chunked", undefined] as const) {
+      await expectNoStall({ url, body, ...(form && { form }) }, 413);
+    }
+    expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_LIMIT_BYTES);
+  }, 60_000);
+
+  test.each([
+    ["/v2/auth/token", "POST", 4_096],
+    ["/v2/shipments/17/notifications", "POST", 65_536],
+    ["/v2/shipments/17/stock-release", "POST", 65_536],
+    ["/v2/couriers/delivery-times", "POST", 65_536],
+    ["/v2/couriers/efficiency-index", "POST", 65_536],
+    ["/v2/labels/confirm", "POST", 65_536],
+    ["/v2/sandbox/1", "PUT", 131_072],
+    ["/v2/sandbox/1", "PATCH", 131_072],
+    ["/v2/labels", "POST", 1_048_576],
+    ["/v2/shipments", "POST", 8_388_608],
+    ["/v2/shipments/import", "POST", 33_554_432],
+  ] as const)(
+    "%s takes a %s of %d bytes, and one byte more is 413, announced or not",
+    async (path, method, limit) => {
+      const url = `${api.url}${path}`;
+      expect(await send({ method, url, body: filled(limit) })).toBe(400);
+      for (const form of [undefined, "chunked"] as const) {
+        expect(await send({ method, url, body: filled(limit + 1), ...(form && { form }) })).toBe(
+          413,
+        );
+      }
+    },
+    60_000,
+  );
+
+  test("a body of the panel takes 256 KiB, and one byte more is 413", async () => {
+    const url = `${panel.url}/panel/api/clock`;
+    const bearer = runtime.secrets.panelToken;
+    expect(await send({ url, bearer, body: filled(262_144) })).toBe(400);
+    expect(await send({ url, bearer, body: filled(262_145) })).toBe(413);
+  });
+
+  test("a shipment of an import has at most 512 KiB; with one byte more the import is 413", async () => {
+    const url = `${api.url}/v2/shipments/import`;
+    const padded = (size: number) => {
+      const text = JSON.stringify(item("PADDED", { x: "" }));
+      return text.replace('"x":""', `"x":"${"y".repeat(size - text.length)}"`);
+    };
+    expect(await send({ url, body: `{"shipments":[${padded(524_288)}]}` })).toBe(202);
+    expect(await send({ url, body: `{"shipments":[${padded(524_289)}]}` })).toBe(413);
+  });
+
+  test("who has no token is refused before anything of the body is read", async () => {
+    for (const path of ["/v2/shipments", "/v2/shipments/import", "/v2/labels"]) {
+      const status = await send({
+        url: `${api.url}${path}`,
+        bearer: "x",
+        body: filled(20_000_000),
+      });
+      expect(status).toBe(401);
+    }
+    const url = `${panel.url}/panel/api/channels/acme-it/orders`;
+    expect(await send({ url, bearer: "x", body: filled(20_000_000) })).toBe(401);
+  });
+});
+
+describe("bodies that do not come", () => {
+  /** A request over a connection of its own, which announces more than it sends. */
+  function dripping(): Promise<{ request: Request; end: () => void }> {
+    return new Promise((resolve) => {
+      const server = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        fetch(request) {
+          const end = () => {
+            socket.destroy();
+            void server.stop(true);
+          };
+          resolve({ request, end });
+          return new Promise<Response>(() => {});
+        },
+      });
+      const socket = connect(server.port ?? 0, "127.0.0.1", () => {
+        socket.write("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{");
+      });
+      socket.on("error", () => {});
+    });
+  }
+
+  test("one that is not there in time is 408", async () => {
+    const { request, end } = await dripping();
+    const problem = await readBody(request, 1_000, 200).catch((error) => error);
+    end();
+    expect(problem).toBeInstanceOf(Problem);
+    expect([problem.status, problem.code]).toEqual([408, "BODY_TOO_SLOW"]);
+  });
+
+  test("one that is cut short is 400", async () => {
+    const { request, end } = await dripping();
+    const reading = readBody(request, 1_000).catch((error) => error);
+    end();
+    const problem = await reading;
+    expect([problem.status, problem.code]).toEqual([400, "MALFORMED_BODY"]);
+  });
+});

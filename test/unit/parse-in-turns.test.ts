@@ -1,0 +1,85 @@
+/** A large text parsed in turns means what it means parsed at once, and is refused for the same reasons. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { ItemTooLarge, parseInTurns } from "#core/http/parse-in-turns.ts";
+import { JsonFault, NESTING_LIMIT, parseStrictJson } from "#core/http/strict-json.ts";
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+/** What becomes of a text: its value, or why it is refused. */
+async function outcome(parse: () => unknown): Promise<unknown> {
+  try {
+    return await parse();
+  } catch (error) {
+    if (error instanceof JsonFault) return "refused";
+    throw error;
+  }
+}
+
+async function expectSame(text: string, pieceBytes: number): Promise<void> {
+  const bytes = bytesOf(text);
+  const atOnce = await outcome(() => parseStrictJson(bytes));
+  expect(await outcome(() => parseInTurns(bytes, { pieceBytes }))).toEqual(atOnce);
+}
+
+const spaced = fc
+  .tuple(fc.json({ maxDepth: 5 }), fc.integer({ min: 0, max: 2 }))
+  .map(([text, indent]) => JSON.stringify(JSON.parse(text), null, indent));
+
+describe("parsed in turns", () => {
+  test("any JSON gives the value that it gives at once, whatever the size of the pieces", async () => {
+    await fc.assert(fc.asyncProperty(spaced, fc.integer({ min: 1, max: 40 }), expectSame), {
+      numRuns: 3_000,
+    });
+  });
+
+  test("any text that is spoiled somewhere is accepted or refused as at once", async () => {
+    const pieces = [",", "[", "]", "{", "}", '"', ":", "-", "0", "\\", " ", '"a":', "null", ""];
+    const spoiled = fc
+      .tuple(spaced, fc.nat(), fc.nat({ max: 3 }), fc.constantFrom(...pieces))
+      .map(([text, at, length, piece]) => {
+        const from = at % (text.length + 1);
+        return text.slice(0, from) + piece + text.slice(from + length);
+      });
+    await fc.assert(fc.asyncProperty(spoiled, fc.integer({ min: 1, max: 20 }), expectSame), {
+      numRuns: 10_000,
+    });
+  });
+
+  test("a number or a sign before an opened list is not taken for a part of it", async () => {
+    for (const text of ['{"a":-[1,2,3]}', '{"a":1[1,2,3]}', "[1[2,3,4]]", '[-{"a":1,"b":2}]']) {
+      expect(await outcome(() => parseInTurns(bytesOf(text), { pieceBytes: 1 }))).toBe("refused");
+    }
+  });
+
+  test("tricks are refused in every piece and between pieces", async () => {
+    const filler = Array.from({ length: 40_000 }, (_, at) => `"k${at}":${at}`).join(",");
+    const deep = (depth: number) => `${"[".repeat(depth)}1,2${"]".repeat(depth)}`;
+    for (const text of [
+      `{"k1":0,${filler}}`,
+      `{${filler},"k39999":0}`,
+      `{"x":1,"y":{${filler}},"x":2}`,
+      `{"y":{${filler}},"y":[]}`,
+      `{${filler},"__proto__":{}}`,
+      `{"__proto__":{${filler}}}`,
+      `{${filler},"z":${deep(NESTING_LIMIT)}}`,
+      `{${filler}`,
+      `{${filler}]`,
+      `{${filler}} {}`,
+      `{${filler},}`,
+    ]) {
+      expect(await outcome(() => parseInTurns(bytesOf(text)))).toBe("refused");
+    }
+    const good = bytesOf(`\ufeff{${filler},"z":${deep(NESTING_LIMIT - 1)},"t":"\\ud83d"}`);
+    expect(await parseInTurns(good)).toEqual(parseStrictJson(good));
+  });
+
+  test("an element of a list in the outer object has at most the bytes given, with one more it is too large", async () => {
+    const element = (size: number) => `"${"x".repeat(size - 2)}"`;
+    const list = (size: number) =>
+      bytesOf(`{"other":1,"list":[${element(90_000)},${element(size)},${element(90_000)}]}`);
+    const limits = { itemBytes: 100_000 };
+    expect((await parseInTurns(list(100_000), limits)).hasSurrogateEscapes).toBe(false);
+    expect(parseInTurns(list(100_001), limits)).rejects.toThrow(ItemTooLarge);
+  });
+});
