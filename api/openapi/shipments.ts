@@ -263,7 +263,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
         },
       },
     },
-    errors: [422],
+    errors: [422, 503],
   },
   {
     id: "readShipment",
