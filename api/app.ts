@@ -27,7 +27,7 @@ import { requestMetrics } from "#core/http/request-metrics.ts";
 import { Problem } from "#core/problem.ts";
 
 export function createApiApp(deps: ApiDeps) {
-  const { redis, log } = deps;
+  const { redis, log, config } = deps;
   const app = new Elysia()
     .onError(({ code, error, request, set }) => {
       const problem =
@@ -36,7 +36,7 @@ export function createApiApp(deps: ApiDeps) {
       return errorResponse(problem);
     })
     .use(requestMetrics("api"))
-    .use(ops(redis))
+    .use(ops(redis, { config }))
     .use(openApiRoute())
     .use(tokenRoute(deps))
     .use(createRoute(deps))

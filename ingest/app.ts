@@ -60,7 +60,7 @@ export function createIngestApp(
       return problemResponse(problem);
     })
     .use(requestMetrics("ingest"))
-    .use(ops(redis))
+    .use(ops(redis, { config }))
     .use(eventRoutes(deps, findPeer))
     .use(tokenRoute(deps, findPeer))
     .use(referenceRoutes());

@@ -28,7 +28,7 @@ import { authorizeCall, sessionRoutes } from "#panel/session.ts";
 
 /** @param insights the pages and calls of the analytics are left out without them */
 export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insights?: Insights) {
-  const { redis, log, secrets, live } = runtime;
+  const { redis, log, config, secrets, live } = runtime;
   const app = new Elysia()
     .onError(({ code, error, set }) => {
       const problem = problemOf(code, error, runtime);
@@ -36,7 +36,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
       return problemResponse(problem);
     })
     .use(requestMetrics("panel"))
-    .use(ops(redis))
+    .use(ops(redis, { config }))
     .onRequest(({ request }) => {
       const { pathname } = new URL(request.url);
       if (!pathname.startsWith("/panel/api/")) return;
