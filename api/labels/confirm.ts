@@ -106,9 +106,9 @@ async function waitForLock(redis: Redis, owner: LabelOwner, courier: string) {
 }
 
 /**
- * What has been recorded is answered from the labels. A confirmation whose outcome nobody knows, since we or the carrier
- * went away, is asked of the carrier again under the same key.
- * @throws {Problem} 422 when the carrier refuses all that is left, 502 when it is away
+ * What has been recorded is answered from the labels. A confirmation whose outcome nobody knows, since a process died or the
+ * carrier did not answer, is asked of the carrier again under the same key.
+ * @throws {Problem} 422 when the carrier refuses all that is left, 502 when it does not answer
  */
 async function confirm(
   deps: ApiDeps,
