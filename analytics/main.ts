@@ -1,8 +1,10 @@
 /** The analytics role: change log and courier counts in, rows in ClickHouse out. */
+import { openRolePort } from "#core/http/ops-port.ts";
 import { startConsumer } from "#core/redis/consumer.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { applySchema } from "./apply-schema.ts";
 import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhouse.ts";
+import { openProbe } from "./clickhouse-probe.ts";
 import { startDraining } from "./drain-counts.ts";
 import { attemptsHandler } from "./write-attempts.ts";
 import { benchmarkHandler } from "./write-batches.ts";
@@ -23,21 +25,37 @@ const ATTEMPT_LINGER_MS = 500;
 /** How soon a process that stands by notices that the embedded folder is free. */
 const STAND_BY_MS = 1_000;
 
-export async function startAnalytics(runtime: Runtime): Promise<Running> {
+/** Where health and metrics are answered when the role runs alone. */
+const ALONE_PORT = 8084;
+
+export function startAnalytics(runtime: Runtime): Promise<Running> {
+  return start(runtime, null);
+}
+
+/** @param usualPort null = only the port that the environment names */
+async function start(runtime: Runtime, usualPort: number | null): Promise<Running> {
   const store = keepClickhouse(() => openWriter(runtime));
   const stopping = new AbortController();
   await firstOpening(runtime, store);
   const writing = folderIsOurs(runtime, store, stopping.signal).then((isOurs) =>
     isOurs ? startWriting(runtime, store) : null,
   );
+  const probe = await openProbe(runtime.config, store);
+  const port = openRolePort(
+    runtime,
+    "analytics",
+    { configured: runtime.config.ports.analytics, usual: usualPort },
+    () => (stopping.signal.aborted ? Promise.resolve("stopping") : probe.reasonNotReady()),
+  );
   return {
     name: "analytics",
-    url: null,
+    url: port?.url ?? null,
     async stop() {
       stopping.abort();
       const stopWriting = await writing;
       await stopWriting?.();
-      await store.close();
+      await port?.stop();
+      await Promise.all([probe.close(), store.close()]);
     },
   };
 }
@@ -124,4 +142,4 @@ async function openWriter({ config, log }: Runtime) {
   }
 }
 
-if (import.meta.main) await runRoles(process.env, [startAnalytics]);
+if (import.meta.main) await runRoles(process.env, [(runtime) => start(runtime, ALONE_PORT)]);

@@ -29,7 +29,7 @@ import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 
 export function createApiApp(deps: ApiDeps) {
-  const { redis, log } = deps;
+  const { redis, log, config } = deps;
   const app = new Elysia(ONE_ROUTER)
     .onError(({ code, error, path, set }) => {
       const problem =
@@ -39,7 +39,7 @@ export function createApiApp(deps: ApiDeps) {
     })
     .use(requestMetrics("api"))
     .use(requestTarget())
-    .use(ops(redis))
+    .use(ops(redis, { config }))
     .use(openApiRoute())
     .use(tokenRoute(deps))
     .use(createRoute(deps))

@@ -7,7 +7,18 @@ import ipaddr from "ipaddr.js";
 
 export interface Config {
   readonly host: string;
-  readonly ports: { readonly ingest: number; readonly api: number; readonly panel: number };
+  readonly ports: {
+    readonly ingest: number;
+    readonly api: number;
+    readonly panel: number;
+    /** Null = none, or the usual one where the role runs alone. */
+    readonly processors: number | null;
+    readonly analytics: number | null;
+    /** Where `/metrics` is answered instead of on every port; null = on every port. */
+    readonly metrics: number | null;
+  };
+  /** Bearer token of `/metrics`; null = it is open. */
+  readonly metricsToken: string | null;
   readonly dataDir: string;
   /** Null = the embedded Redis under `dataDir`. */
   readonly redisUrl: string | null;
@@ -97,6 +108,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     if (/^\d+$/.test(text) && value >= min && value <= max) return value;
     faults.push(`${name}: a whole number from ${min} to ${max}, not "${text}".`);
     return fallback;
+  }
+
+  function port(name: string): number | null {
+    return given(name) === undefined ? null : integer(name, 0, 0, 65_535);
   }
 
   function url(name: string, protocols: readonly string[]): string | null {
@@ -229,15 +244,20 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ingest: integer("INGEST_PORT", 8081, 0, 65_535),
     api: integer("API_PORT", 8080, 0, 65_535),
     panel: integer("PANEL_PORT", 8082, 0, 65_535),
+    processors: port("PROCESSORS_PORT"),
+    analytics: port("ANALYTICS_PORT"),
+    metrics: port("METRICS_PORT"),
   };
-  const fixed = Object.values(ports).filter((port) => port !== 0);
-  if (new Set(fixed).size < fixed.length) {
-    faults.push("INGEST_PORT, API_PORT, PANEL_PORT: each needs a port of its own.");
+  const fixed = Object.entries(ports).filter(([, value]) => value !== null && value !== 0);
+  if (new Set(fixed.map(([, value]) => value)).size < fixed.length) {
+    const names = fixed.map(([name]) => `${name.toUpperCase()}_PORT`);
+    faults.push(`${names.join(", ")}: each needs a port of its own.`);
   }
   const panelUrl = `http://${host}:${ports.panel}`;
   const config: Config = {
     host,
     ports,
+    metricsToken: secret("METRICS_TOKEN"),
     dataDir: folder("DATA_DIR", ".data"),
     redisUrl: url("REDIS_URL", ["redis:", "rediss:"]),
     redisClusterUrls: urls("REDIS_CLUSTER_URLS", ["redis:", "rediss:"]),

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { type Config, ConfigFaults, readConfig } from "./config.ts";
 import { illFormedText } from "./domain/ill-formed-text.ts";
 import { labelCarriers } from "./domain/label-carrier.ts";
+import { openOpsPort } from "./http/ops-port.ts";
 import { parseStrictJson } from "./http/strict-json.ts";
 import { createLog, type Log } from "./log.ts";
 import { applySetup, SetupFaults } from "./redis/apply-setup.ts";
@@ -26,6 +27,8 @@ export interface Running {
   readonly name: string;
   /** Null for a role without a port. */
   readonly url: string | null;
+  /** Absent where there is nothing to ask: a role that serves runs while its port answers. */
+  readonly isRunning?: () => boolean;
   /** Stops accepting, finishes what is in flight, acknowledges. */
   readonly stop: () => Promise<void>;
 }
@@ -163,7 +166,8 @@ export async function serve(
   stopOnSignal(log, stop);
   try {
     const runtime = await opening;
-    for (const start of roles) if (!stopping) running.push(await start(runtime, running));
+    for (const start of [...metricsPort(runtime.config), ...roles])
+      if (!stopping) running.push(await start(runtime, running));
   } catch (error) {
     // What was stopped in the middle of its start may well fail; the signal ends the process.
     if (stopping) return;
@@ -172,6 +176,12 @@ export async function serve(
   }
   const urls = Object.fromEntries(running.flatMap(({ name, url }) => (url ? [[name, url]] : [])));
   if (!stopping) log.info(urls, "ready");
+}
+
+/** `/metrics` of the process on a port of its own, where one is configured. */
+function metricsPort({ ports: { metrics } }: Config): StartRole[] {
+  if (metrics === null) return [];
+  return [async (runtime) => openOpsPort(runtime, "metrics", metrics, { isMetricsPort: true })];
 }
 
 async function stopRoles(log: Log, roles: readonly Running[]): Promise<void> {

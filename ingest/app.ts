@@ -53,7 +53,7 @@ export function createIngestApp(
     })
     .use(requestMetrics("ingest"))
     .use(requestTarget())
-    .use(ops(redis))
+    .use(ops(redis, { config }))
     .use(eventRoutes(deps, findPeer))
     .use(tokenRoute(deps, findPeer))
     .use(referenceRoutes());

@@ -38,7 +38,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     })
     .use(requestMetrics("panel"))
     .use(requestTarget())
-    .use(ops(runtime.redis))
+    .use(ops(runtime.redis, { config: runtime.config }))
     .use(overviewRoute(runtime, benchmarks))
     .use(mappingRoutes(runtime))
     .use(deadLetterRoutes(runtime))

@@ -1,4 +1,5 @@
 /** The processors role: logs in, state and webhooks out. */
+import { openRolePort } from "#core/http/ops-port.ts";
 import { startConsumer } from "#core/redis/consumer.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { startJobs } from "#processors/jobs/start.ts";
@@ -13,7 +14,15 @@ export const EVENTS_AT_ONCE = 250;
 /** Whoever creates a shipment registers it: this reader comes after one that was cut short, and may come late. */
 const REFERENCES_LINGER_MS = 200;
 
-export async function startProcessors(runtime: Runtime): Promise<Running> {
+/** Where health and metrics are answered when the role runs alone. */
+const ALONE_PORT = 8083;
+
+export function startProcessors(runtime: Runtime): Promise<Running> {
+  return start(runtime, null);
+}
+
+/** @param usualPort null = only the port that the environment names */
+async function start(runtime: Runtime, usualPort: number | null): Promise<Running> {
   const { redis, live, log, config } = runtime;
   const common = { redis, log, batch: EVENTS_AT_ONCE };
   const track = startConsumer({
@@ -35,10 +44,20 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
   const jobs = await startJobs(runtime);
   const notify = await startNotify(runtime);
   const remaps = startRemaps({ redis, live, log });
+  const consumers = Object.entries({ track, references, webhooks, notify });
+  const port = openRolePort(
+    runtime,
+    "processors",
+    { configured: config.ports.processors, usual: usualPort },
+    async () => {
+      const [group] = consumers.find(([, { isRunning }]) => isRunning?.() === false) ?? [];
+      return group === undefined ? null : `the consumers of ${group} do not run`;
+    },
+  );
   log.info("processors run");
   return {
     name: "processors",
-    url: null,
+    url: port?.url ?? null,
     async stop() {
       await Promise.all([
         track.stop(),
@@ -49,8 +68,10 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
         webhooks.stop(),
         alerts.stop(),
       ]);
+      // Until now it has answered that the role cannot serve any more.
+      await port?.stop();
     },
   };
 }
 
-if (import.meta.main) await runRoles(process.env, [startProcessors]);
+if (import.meta.main) await runRoles(process.env, [(runtime) => start(runtime, ALONE_PORT)]);

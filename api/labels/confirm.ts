@@ -9,22 +9,25 @@ import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
 import { ConfirmRequest, confirmFaults } from "#core/domain/label.ts";
 import { romeIso } from "#core/domain/rome-time.ts";
+import { transmissionNumberOf } from "#core/domain/slip.ts";
 import type { Redis } from "#core/redis/client.ts";
 import {
+  claimTransmission,
+  freeTransmission,
   type LabelOwner,
   lockConfirmation,
+  newSlipToken,
   openTransmission,
   readLabels,
   type StoredLabel,
-  saveSlip,
+  type Transmission,
 } from "#core/redis/labels.ts";
 import { findCarrier } from "./carriers.ts";
 import type { LabelCarrier, Refusal } from "./label-carrier.ts";
 import { asLabelProblem, failed, labelProblem, unknownCarrier } from "./label-problem.ts";
-import { slipPdf } from "./slip-pdf.ts";
 
 const checker = TypeCompiler.Compile(ConfirmRequest);
-/** Longer than the gateway's limit and the making of a slip. */
+/** Longer than the gateway's limit and what is read and written before and after. */
 const LOCK_MS = 60_000;
 const WAIT_LIMIT_MS = 15_000;
 const LOOK_EVERY_MS = 50;
@@ -32,6 +35,13 @@ const BUSY_RETRY_SECONDS = "5";
 
 const ids = (description: string) => Type.Array(Type.Integer(), { description });
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+const TransmissionView = Type.Object({
+  transmissionId: Type.Integer(),
+  transmissionNumber: Type.String({ description: "what stands on the slip" }),
+  slipUrl: Type.String({ description: "the address of its slip, as in `Location`" }),
+  labelIds: ids("labels of this request that it holds"),
+});
 
 export const ConfirmView = Type.Object({
   transmissionId: Type.Union([Type.Integer(), Type.Null()], {
@@ -49,6 +59,9 @@ export const ConfirmView = Type.Object({
   pickupDate: nullable("as asked for"),
   pickupTime: nullable("as asked for"),
   createdAt: nullable("ISO 8601; of the transmission"),
+  transmissions: Type.Array(TransmissionView, {
+    description: "those that hold confirmedIds and alreadyConfirmedIds, the latest first",
+  }),
 });
 type ConfirmView = Static<typeof ConfirmView>;
 
@@ -67,11 +80,10 @@ export function confirmLabelsRoute(deps: ApiDeps) {
       const owner = { companyId: caller.company.id, channelId: caller.channel.id };
       const lock = await waitForLock(redis, owner, body.courier);
       try {
-        const { view, slipToken } = await confirm(deps, caller, owner, found.carrier, body);
-        set.status = slipToken === null ? 200 : 201;
-        if (slipToken !== null) {
-          set.headers["location"] = `${deps.config.publicUrl}/slips/${slipToken}`;
-        }
+        const view = await confirm(deps, caller, owner, found.carrier, body);
+        set.status = view.transmissionId === null ? 200 : 201;
+        const [latest] = view.transmissions;
+        if (latest) set.headers["location"] = latest.slipUrl;
         return view;
       } finally {
         await lock.release();
@@ -94,90 +106,107 @@ async function waitForLock(redis: Redis, owner: LabelOwner, courier: string) {
   throw labelProblem(423, "CONFIRMATION_IN_PROGRESS", detail, {}, headers);
 }
 
-interface Confirmed {
-  readonly view: ConfirmView;
-  /** Null: no new transmission. */
-  readonly slipToken: string | null;
-}
-
-/** @throws {Problem} 422 when the carrier refuses all that is left, 502 when it is away */
+/**
+ * What has been recorded is answered from the labels. A confirmation whose outcome nobody knows, since a process died or the
+ * carrier did not answer, is asked of the carrier again under the same key.
+ * @throws {Problem} 422 when the carrier refuses all that is left, 502 when it does not answer
+ */
 async function confirm(
-  { redis, live }: ApiDeps,
+  deps: ApiDeps,
   caller: Caller,
   owner: LabelOwner,
   carrier: LabelCarrier,
   body: ConfirmRequest,
-): Promise<Confirmed> {
+): Promise<ConfirmView> {
+  const { redis, live, config } = deps;
   const wanted = [...new Set(body.labelIds)];
-  const stored = (await readLabels(redis, owner, wanted)).filter(
-    ({ record }) => record.courier === body.courier,
-  );
-  const open = stored.filter(({ transmissionId }) => transmissionId === null);
-  const known = new Set(stored.map(({ id }) => id));
-  const done = stored.filter(({ transmissionId }) => transmissionId !== null);
-  const base: ConfirmView = {
-    transmissionId: null,
-    transmissionNumber: null,
-    courier: body.courier,
-    confirmedIds: [],
-    alreadyConfirmedIds: done.map(({ id }) => id),
-    notFoundIds: wanted.filter((id) => !known.has(id)),
-    errors: [],
-    pickupDate: body.pickupDate ?? null,
-    pickupTime: body.pickupTime ?? null,
-    createdAt: null,
-  };
-  if (open.length === 0) return { view: base, slipToken: null };
-  const errors = await askCarrier(carrier, body, open);
+  const read = async () =>
+    (await readLabels(redis, owner, wanted)).filter(
+      ({ record }) => record.courier === body.courier,
+    );
+  const view = viewer(body, wanted, config.publicUrl);
+  const stored = await read();
+  const open = stored.filter(({ transmission }) => transmission === null);
+  if (open.length === 0) return view(stored, null);
+  const { courier, pickupDate = null, pickupTime = null } = body;
+  const pickup = [pickupDate, pickupTime].filter((part) => part !== null).join(" ") || null;
+  const asked = { courier, labelIds: idsOf(open), pickup };
+  const id = await claimTransmission(redis, owner, asked);
+  const order = { key: `confirmation-${id}`, courier, labels: open, pickupDate, pickupTime };
+  const answer = await carrier.confirm(order);
+  if (answer.kind === "away") throw problemOf(answer);
+  if (answer.kind === "refused") {
+    await freeTransmission(redis, owner, asked);
+    throw problemOf(answer);
+  }
+  const errors = answer.value.filter(({ labelId }) => asked.labelIds.includes(labelId));
   const refused = new Set(errors.map(({ labelId }) => labelId));
-  const accepted = open.filter(({ id }) => !refused.has(id));
-  const { alreadyConfirmedIds, notFoundIds } = base;
+  const accepted = open.filter((label) => !refused.has(label.id));
   if (accepted.length === 0) {
+    await freeTransmission(redis, owner, asked);
+    const { alreadyConfirmedIds, notFoundIds } = view(stored, null);
     const members = { errors, alreadyConfirmedIds, notFoundIds };
     throw labelProblem(422, "CARRIER_REFUSED", "The carrier refused every label.", members);
   }
-  const ids = accepted.map(({ id }) => id);
-  const transmission = await openTransmission(redis, owner, ids);
-  if (!transmission) return { view: { ...base, alreadyConfirmedIds: ids }, slipToken: null };
+  const transmissionNumber = transmissionNumberOf(id);
   const createdAtMs = live.now();
-  const transmissionNumber = `T${String(transmission.id).padStart(9, "0")}`;
-  const pickup = [body.pickupDate, body.pickupTime].filter(Boolean).join(" ");
-  const pdf = await slipPdf({
-    transmissionNumber,
-    courier: body.courier,
-    channelName: caller.channel.name,
-    pickup: pickup === "" ? null : pickup,
-    createdAtMs,
-    labels: accepted.filter(({ id }) => transmission.labelIds.includes(id)),
-  });
-  await saveSlip(redis, transmission.slipToken, pdf);
-  const view = {
-    ...base,
-    transmissionId: transmission.id,
-    transmissionNumber,
-    confirmedIds: [...transmission.labelIds],
-    errors,
-    createdAt: romeIso(createdAtMs),
-  };
-  return { view, slipToken: transmission.slipToken };
+  const channelName = caller.channel.name;
+  const head = { transmissionNumber, courier, channelName, pickup, createdAtMs };
+  const transmission = { id, slipToken: newSlipToken(owner) };
+  const confirmedIds = await openTransmission(redis, owner, transmission, asked, head, accepted);
+  const opened = { ...transmission, confirmedIds, createdAtMs, errors };
+  return view(await read(), confirmedIds.length === 0 ? null : opened);
 }
 
-/** @throws {Problem} 422, 502 */
-async function askCarrier(
-  carrier: LabelCarrier,
-  { courier, pickupDate, pickupTime }: ConfirmRequest,
-  labels: readonly StoredLabel[],
-): Promise<Refusal[]> {
-  const answer = await carrier.confirm({
-    courier,
-    labels,
-    pickupDate: pickupDate ?? null,
-    pickupTime: pickupTime ?? null,
-  });
-  if (answer.kind === "ok") {
-    const asked = new Set(labels.map(({ id }) => id));
-    return answer.value.filter(({ labelId }) => asked.has(labelId));
-  }
-  const { status, code, message } = failed(answer);
-  throw labelProblem(status, code, message);
+function problemOf(failure: Parameters<typeof failed>[0]) {
+  const { status, code, message } = failed(failure);
+  return labelProblem(status, code, message);
+}
+
+/** A transmission that this call has opened. */
+interface Opened extends Transmission {
+  readonly confirmedIds: readonly number[];
+  readonly createdAtMs: number;
+  readonly errors: readonly Refusal[];
+}
+
+function viewer(body: ConfirmRequest, wanted: readonly number[], publicUrl: string) {
+  return (stored: readonly StoredLabel[], opened: Opened | null): ConfirmView => {
+    const known = new Set(idsOf(stored));
+    const fresh = new Set(opened?.confirmedIds);
+    const isConfirmed = ({ transmission }: StoredLabel) => transmission !== null;
+    return {
+      transmissionId: opened?.id ?? null,
+      transmissionNumber: opened && transmissionNumberOf(opened.id),
+      courier: body.courier,
+      confirmedIds: [...fresh],
+      alreadyConfirmedIds: idsOf(stored.filter(isConfirmed)).filter((id) => !fresh.has(id)),
+      notFoundIds: wanted.filter((id) => !known.has(id)),
+      errors: [...(opened?.errors ?? [])],
+      pickupDate: body.pickupDate ?? null,
+      pickupTime: body.pickupTime ?? null,
+      createdAt: opened && romeIso(opened.createdAtMs),
+      transmissions: transmissionsOf(stored, publicUrl),
+    };
+  };
+}
+
+/** The latest first; ids grow with time. */
+function transmissionsOf(stored: readonly StoredLabel[], publicUrl: string) {
+  const confirmed = stored.flatMap(({ id, transmission }) =>
+    transmission ? [{ labelId: id, transmission }] : [],
+  );
+  const groups = Map.groupBy(confirmed, ({ transmission }) => transmission.id);
+  return [...groups]
+    .sort(([one], [other]) => other - one)
+    .map(([transmissionId, members]) => ({
+      transmissionId,
+      transmissionNumber: transmissionNumberOf(transmissionId),
+      slipUrl: `${publicUrl}/slips/${members[0]?.transmission.slipToken}`,
+      labelIds: members.map(({ labelId }) => labelId),
+    }));
+}
+
+function idsOf(labels: readonly StoredLabel[]): number[] {
+  return labels.map(({ id }) => id);
 }

@@ -2,10 +2,10 @@
 import type { LabelFormat, LabelRequest } from "#core/domain/label.ts";
 import { romeDateTime } from "#core/domain/rome-time.ts";
 import type { Language } from "#core/domain/shipment.ts";
+import { LABEL_SIZE, renderPdf, writeFitting } from "#core/pdf/pdf.ts";
+import { printableInPdf } from "#core/pdf/printable.ts";
 import { errorWords } from "./label-words.ts";
 import { errorZpl } from "./label-zpl.ts";
-import { LABEL_SIZE, renderPdf, writeFitting } from "./pdf.ts";
-import { printableInPdf } from "./printable.ts";
 
 const MARGIN = 16;
 

@@ -25,6 +25,8 @@ export interface Refusal {
 }
 
 export interface Confirmation {
+  /** The same for every try of one confirmation until its outcome is known. */
+  readonly key: string;
   readonly courier: string;
   readonly labels: readonly StoredLabel[];
   readonly pickupDate: string | null;

@@ -1,8 +1,9 @@
 /** One label as PDF: a page of 10x15 cm. */
+
+import { LABEL_SIZE, type Pdf, renderPdf, writeFitting } from "#core/pdf/pdf.ts";
+import { printableInPdf } from "#core/pdf/printable.ts";
 import { code128 } from "./code128.ts";
 import type { LabelSheet } from "./label-sheet.ts";
-import { LABEL_SIZE, type Pdf, renderPdf, writeFitting } from "./pdf.ts";
-import { printableInPdf } from "./printable.ts";
 
 const MARGIN = 12;
 const [PAGE_WIDTH] = LABEL_SIZE;

@@ -4,7 +4,9 @@
  * - `POST /labels` with `Idempotency-Key`, the order as JSON -> 2xx `{trackingNumbers: [{number, description}],
  *   extShipmentId, labels}`, one label a parcel in the asked format.
  * - `GET /labels/{key}` -> the same for what has been made under the key, 404 where nothing has.
- * - `POST /confirmations` -> 2xx `{refused: [{labelId, code, message}]}`; a label confirmed before is no refusal.
+ * - `POST /confirmations` with `Idempotency-Key` -> 2xx `{refused: [{labelId, code, message}]}`; a label confirmed before is
+ *   no refusal. The key stays the same until we have recorded an outcome: a gateway that answers a key it has answered with
+ *   2xx as it did then opens one transmission, whatever dies in between.
  * - `POST /addresses`, see `api/addresses/registry-provider.ts`; `POST /stock-release`, see `api/shipments/release-carrier.ts`.
  */
 import { type Static, Type } from "@sinclair/typebox";
@@ -73,10 +75,11 @@ export function nationalCarrier(
       });
       return madeOf(answer, order);
     },
-    async confirm({ courier, labels, pickupDate, pickupTime }) {
+    async confirm({ key, courier, labels, pickupDate, pickupTime }) {
       const answer = await callGateway(url, {
         method: "POST",
         path: "/confirmations",
+        key,
         checker: confirmationChecker,
         body: {
           courier,

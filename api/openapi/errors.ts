@@ -109,7 +109,7 @@ const TEXTS: Readonly<Record<ErrorStatus, ErrorText>> = {
   },
   503: {
     description:
-      "STORE_UNAVAILABLE, IMPORT_QUEUE_FULL, NOTIFICATION_NOT_QUEUED: try again after Retry-After.",
+      "STORE_UNAVAILABLE, IMPORT_QUEUE_FULL, NOTIFICATION_NOT_QUEUED, SEARCH_UNSTEADY: try again after Retry-After.",
     code: "STORE_UNAVAILABLE",
     message: "The store is away; nothing was acknowledged.",
   },

@@ -42,12 +42,27 @@ const confirmation = {
   pickupDate: "2026-11-21",
   pickupTime: null,
   createdAt: "2026-11-20T18:00:00.000+01:00",
+  transmissions: [
+    {
+      transmissionId: 17,
+      transmissionNumber: "T000000017",
+      slipUrl: "https://track.example/slips/3cZkq0",
+      labelIds: [81],
+    },
+    {
+      transmissionId: 1,
+      transmissionNumber: "T000000001",
+      slipUrl: "https://track.example/slips/3Yw81h",
+      labelIds: [65],
+    },
+  ],
 };
 const unconfirmed = {
   ...confirmation,
   transmissionId: null,
   transmissionNumber: null,
   confirmedIds: [],
+  alreadyConfirmedIds: [81, 65],
   createdAt: null,
 };
 
@@ -125,6 +140,8 @@ export const LABEL_OPERATIONS: readonly Operation[] = [
     path: "/v2/labels/confirm",
     tag: "Labels",
     summary: "Close the day: confirm labels to the carrier",
+    description:
+      "May be repeated: labels that are confirmed stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that holds one of the labels, `transmissions` lists them all. After a call whose outcome nobody knows, the same labels and pickup are asked of the carrier again under the same `Idempotency-Key`.",
     scope: null,
     body: {
       name: "ConfirmRequest",
@@ -134,6 +151,10 @@ export const LABEL_OPERATIONS: readonly Operation[] = [
     answers: {
       200: {
         description: "No new transmission: all labels were confirmed before or are not found.",
+        headers: {
+          Location:
+            "Address of the slip of the latest transmission that holds one of the labels; absent when none does.",
+        },
         content: { name: "Confirmation", schema: ConfirmView, example: unconfirmed },
       },
       201: {

@@ -266,7 +266,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
         },
       },
     },
-    errors: [422],
+    errors: [422, 503],
   },
   {
     id: "readShipment",
@@ -290,6 +290,8 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     path: "/v2/shipments/{id}/stock-release",
     tag: "Shipments",
     summary: "Ask the carrier to release a shipment held in depot",
+    description:
+      "May be repeated after a lost answer: the same body, while the same event holds the shipment, is the same release. One that the carrier has accepted is answered again for an hour without asking it; one whose outcome nobody knows is asked for again under the same `Idempotency-Key`.",
     scope: "shipments:write",
     parameters: shipmentId,
     body: {

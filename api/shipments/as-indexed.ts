@@ -16,3 +16,12 @@ export function asIndexed(
     return { ...shipment, statusUpdatedAtMs: second === 0 ? null : second * 1000 };
   });
 }
+
+/** No shipment has changed since the index was read. */
+export function isAsIndexed(shipments: readonly StoredShipment[], hits: readonly Hit[]): boolean {
+  const seconds = new Map(hits.map(({ id, score }) => [id, score]));
+  return shipments.every(
+    ({ record, statusUpdatedAtMs }) =>
+      (statusUpdatedAtMs ?? 0) === (seconds.get(record.id) ?? 0) * 1000,
+  );
+}

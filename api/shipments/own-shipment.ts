@@ -2,6 +2,7 @@
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Channel } from "#core/redis/configuration.ts";
+import { readMoment, type ShipmentMoment } from "#core/redis/shipment-moment.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
 
 /** Ids have at most twelve digits; any other text is the id of no shipment. */
@@ -13,9 +14,27 @@ export async function ownShipment(
   channel: Channel,
   text: string,
 ): Promise<StoredShipment> {
-  const id = ID_FORM.test(text) ? Number(text) : 0;
   // A missing one is read like any other, so that a foreign one is not told apart by time.
-  const [shipment] = await readShipments(redis, [id]);
+  const [shipment] = await readShipments(redis, [idOf(text)]);
   if (shipment?.record.channelId === channel.id) return shipment;
-  throw new Problem(404, "SHIPMENT_NOT_FOUND", "There is no such shipment.");
+  throw notFound();
+}
+
+/** The same with all that is told of it. */
+export async function ownMoment(
+  redis: Redis,
+  channel: Channel,
+  text: string,
+): Promise<ShipmentMoment> {
+  const moment = await readMoment(redis, idOf(text));
+  if (moment?.shipment.record.channelId === channel.id) return moment;
+  throw notFound();
+}
+
+function idOf(text: string): number {
+  return ID_FORM.test(text) ? Number(text) : 0;
+}
+
+function notFound(): Problem {
+  return new Problem(404, "SHIPMENT_NOT_FOUND", "There is no such shipment.");
 }

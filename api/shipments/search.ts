@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { asIndexed } from "#api/shipments/as-indexed.ts";
+import { asIndexed, isAsIndexed } from "#api/shipments/as-indexed.ts";
 import { readSearch, type Search } from "#api/shipments/search-query.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
@@ -11,8 +11,9 @@ import type { Redis } from "#core/redis/client.ts";
 import { searchShipments } from "#core/redis/search.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
 
-/** Readings of a page whose shipments left the filtered status while it was read. */
-const READINGS = 3;
+/** Readings of a page whose shipments changed while it was read. */
+const READINGS = 5;
+const RETRY_AFTER_SECONDS = "1";
 
 export function searchRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).get(
@@ -47,6 +48,12 @@ function channelsOf({ scope }: Search, { apiKey, channel, company, configuration
   return company.channelIds.filter((id) => configuration.channels.get(id)?.active);
 }
 
+/**
+ * A page is found in the index and its shipments are read after it, so one may have moved on in between. The page is read
+ * again then, with more shipments than it holds: one that has left the filtered status is left out, the next takes its
+ * place, and a page is short only where nothing follows it (the reconciliation procedure ends there).
+ * @throws {Problem} 503 when the shipments change faster than they are read
+ */
 async function readMatching(
   redis: Redis,
   search: Search,
@@ -54,19 +61,34 @@ async function readMatching(
   { company }: Caller,
 ): Promise<{ total: number; shipments: StoredShipment[] }> {
   const { filters, page, limit } = search;
-  const place = { offset: (page - 1) * limit, limit };
-  const query = { ...filters, ...place, companyId: company.id, channelIds };
+  const offset = (page - 1) * limit;
+  const query = { ...filters, offset, companyId: company.id, channelIds };
+  let more = 0;
   for (let reading = 1; ; reading += 1) {
-    const { total, hits } = await searchShipments(redis, query);
+    const { total, hits } = await searchShipments(redis, { ...query, limit: limit + more });
     const found = await readShipments(
       redis,
       hits.map(({ id }) => id),
     );
-    const steady = found.every(
+    const matching = found.filter(
       ({ state }) => filters.statuses?.includes(state.pair.status) ?? true,
     );
-    if (!steady && reading < READINGS) continue;
-    const shipments = filters.order.by === "upd" ? asIndexed(found, hits) : found;
-    return { total, shipments };
+    const gone = hits.length - matching.length;
+    const isFull = matching.length >= limit || offset + hits.length >= total;
+    const isSteady = filters.order.by !== "upd" || isAsIndexed(matching, hits);
+    if (isFull && (isSteady || reading >= READINGS)) {
+      const shown = matching.slice(0, limit);
+      const shipments = filters.order.by === "upd" ? asIndexed(shown, hits) : shown;
+      return { total: total - gone, shipments };
+    }
+    if (reading >= READINGS) throw tooManyChanges();
+    more = Math.min(limit, more + 2 * gone);
   }
+}
+
+function tooManyChanges(): Problem {
+  const detail = "The shipments change faster than they can be read; try again.";
+  return new Problem(503, "SEARCH_UNSTEADY", detail, {
+    headers: { "retry-after": RETRY_AFTER_SECONDS },
+  });
 }

@@ -15,7 +15,7 @@ import {
   stockReleaseFaults,
 } from "#core/domain/stock-release.ts";
 import { Problem } from "#core/problem.ts";
-import { keepRelease, newReleaseId } from "#core/redis/stock-releases.ts";
+import { claimRelease, keepRelease } from "#core/redis/stock-releases.ts";
 
 const checker = TypeCompiler.Compile(StockReleaseBody);
 
@@ -38,25 +38,49 @@ export function stockReleaseRoute(deps: ApiDeps) {
       const { action, notes = null, address = null } = body;
       const { needsDate } = courier.stockRelease;
       const redeliveryDate = redeliveryDateOf(body, needsDate, romeDate(askedAtMs));
-      const releaseId = await newReleaseId(redis, record.id);
+      const said = { action, notes, redeliveryDate, address };
+      const asked = { ...said, shipmentId: record.id, heldBy: state.mapped?.by.key ?? "" };
+      const { releaseId, before } = await claimRelease(redis, asked);
+      if (before && isAccepted(before.outcome)) return released(releaseId, before);
       const release = { releaseId, action, redeliveryDate, askedAtMs };
-      await keepRelease(redis, record.id, { ...release, outcome: null });
+      const unanswered = { ...release, outcome: null, message: null };
+      await keepRelease(redis, asked, unanswered, "unknown");
       const { trackingNumber } = record;
-      const order = { releaseId, courier: courier.code, trackingNumber, action, notes };
-      const answer = await carrier({ ...order, redeliveryDate, address });
-      await keepRelease(redis, record.id, { ...release, outcome: told(answer) });
-      const { outcome, message } = acceptedBy(answer);
-      return { status: "sent", courierOutcome: outcome, message, releaseId };
+      const answer = await carrier({ ...said, releaseId, courier: courier.code, trackingNumber });
+      const known = { ...release, ...told(answer) };
+      await keepRelease(redis, asked, known, meaningOf(answer));
+      return released(releaseId, acceptedBy(answer));
     },
     { scope: "shipments:write", parse: "none" },
   );
 }
 
-function told(answer: ReleaseAnswer): string {
-  return answer.kind === "accepted" ? answer.outcome : answer.kind;
+interface Answered {
+  readonly outcome: string | null;
+  readonly message: string | null;
 }
 
-/** @throws {Problem} 422 refused, 502 away */
+function released(releaseId: number, { outcome, message }: Answered) {
+  return { status: "sent", courierOutcome: outcome, message, releaseId };
+}
+
+function told(answer: ReleaseAnswer): Answered {
+  if (answer.kind === "accepted") return { outcome: answer.outcome, message: answer.message };
+  return { outcome: answer.kind, message: answer.kind === "refused" ? answer.message : null };
+}
+
+/** "error" is an answer too, and the carrier may be asked again. */
+function isAccepted(outcome: string | null): boolean {
+  return outcome === "ok" || outcome === "pending";
+}
+
+/** What the answer says about the same request when it comes again. */
+function meaningOf(answer: ReleaseAnswer): "unknown" | "accepted" | "refused" {
+  if (answer.kind === "unreachable" || answer.kind === "unreadable") return "unknown";
+  return answer.kind === "accepted" && isAccepted(answer.outcome) ? "accepted" : "refused";
+}
+
+/** @throws {Problem} 422 refused, 502 unavailable */
 function acceptedBy(answer: ReleaseAnswer): Extract<ReleaseAnswer, { kind: "accepted" }> {
   switch (answer.kind) {
     case "accepted":

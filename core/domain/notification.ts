@@ -37,3 +37,16 @@ export function templateOrder(event: string, language: Language): readonly Templ
     { event: FALLBACK_EVENT, language: "en" },
   ];
 }
+
+/** A message to a recipient, or a webhook, that has ended. */
+export interface SentNotification {
+  readonly type: "email" | "sms" | "webhook";
+  readonly result: "OK" | "KO";
+  readonly sentAtMs: number;
+  /** Address, phone or URL. */
+  readonly recipient: string;
+  /** Status of the shipment at the time. */
+  readonly shipmentStatus: string;
+  /** What went wrong; null when OK. */
+  readonly error: string | null;
+}

@@ -1,38 +1,101 @@
-/** `GET /healthz`, `/readyz` and `/metrics`, the same on every port. */
+/**
+ * `GET /healthz`, `/readyz` and `/metrics`, the same on every port. None of them can be used to keep Redis busy: what they
+ * ask of it is shared by all callers of this process for a moment.
+ */
+import type { Config } from "#core/config.ts";
 import { publicRoutes } from "#core/http/access.ts";
+import { keepFor } from "#core/keep-for.ts";
 import { attemptLog, groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
+import { Problem } from "#core/problem.ts";
 import { readAttemptCounts } from "#core/redis/attempt-log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { readLedger } from "#core/redis/ledger.ts";
 import { readLags } from "#core/redis/streams.ts";
+import { hashToken } from "#core/secrets.ts";
 
-export function ops(redis: Redis) {
+/** Some 100 commands of Redis make the figures. */
+const METRICS_KEPT_MS = 1_000;
+const READY_KEPT_MS = 250;
+/** Redis and whatever else is asked must answer within. */
+const READY_LIMIT_MS = 2_000;
+const NO_REDIS = "Redis does not answer";
+
+export interface OpsOptions {
+  readonly config: Pick<Config, "ports" | "metricsToken">;
+  /** What the role needs besides Redis; null = it can serve. */
+  readonly reasonNotReady?: () => Promise<string | null>;
+  /** This is the port that METRICS_PORT names. */
+  readonly isMetricsPort?: boolean;
+}
+
+export function ops(redis: Redis, options: OpsOptions) {
+  const { config, reasonNotReady = async () => null, isMetricsPort = false } = options;
+  const servesMetrics = isMetricsPort || config.ports.metrics === null;
+  const metrics = metricsOf(redis);
+  const asked = keepFor(READY_KEPT_MS, async () => {
+    const ping = redis.ping().then(() => null);
+    const reason = await answerWithin(ping, NO_REDIS);
+    return reason ?? answerWithin(reasonNotReady(), "the role does not answer");
+  });
+  // A lost connection is known without asking.
+  const readiness = async () => (redis.isReady ? asked() : NO_REDIS);
   return publicRoutes("ops")
     .get("/healthz", () => ({ status: "ok" }))
     .get("/readyz", async ({ set }) => {
-      const reason = await reasonNotReady(redis);
+      const reason = await readiness();
       if (reason === null) return { status: "ready" };
       set.status = 503;
       return { status: "not ready", reason };
     })
-    .get("/metrics", async () => {
-      await Promise.all([measureLags(redis), measureLedger(redis), measureAttemptLog(redis)]);
-      const body = await registry.metrics();
-      return new Response(body, { headers: { "content-type": registry.contentType } });
+    .get("/metrics", async ({ request }) => {
+      if (!servesMetrics) throw new Problem(404, "METRICS_ELSEWHERE", "METRICS_PORT serves them.");
+      authorizeScrape(request, config.metricsToken);
+      const headers = { "content-type": registry.contentType };
+      return new Response(await metrics(), { headers });
     });
 }
 
-/** Null when the role can serve. Without ClickHouse only benchmarks are away, and their answers say so. */
-async function reasonNotReady(redis: Redis): Promise<string | null> {
+/** @returns the reason that was told, or `otherwise` where nothing is told in time; null = none */
+async function answerWithin(
+  asked: Promise<string | null>,
+  otherwise: string,
+): Promise<string | null> {
+  const late = Promise.withResolvers<string>();
+  const timer = setTimeout(() => late.resolve(otherwise), READY_LIMIT_MS);
   try {
-    await redis.ping();
-    return null;
+    return await Promise.race([asked, late.promise]);
   } catch {
-    return "Redis is away";
+    return otherwise;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
-/** While Redis is away the last figures stand, and the process' own metrics are still told. */
+/** @throws {Problem} 401 */
+function authorizeScrape(request: Request, token: string | null): void {
+  if (token === null) return;
+  const given = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+  if (hashToken(given) === hashToken(token)) return;
+  throw new Problem(401, "UNAUTHORIZED", "The metrics need the bearer token METRICS_TOKEN.", {
+    headers: { "www-authenticate": "Bearer" },
+  });
+}
+
+/** By client: the roles of a process share their Redis and the registry. */
+const shared = new WeakMap<Redis, () => Promise<string>>();
+
+function metricsOf(redis: Redis): () => Promise<string> {
+  const known = shared.get(redis);
+  if (known) return known;
+  const metrics = keepFor(METRICS_KEPT_MS, async () => {
+    await Promise.all([measureLags(redis), measureLedger(redis), measureAttemptLog(redis)]);
+    return registry.metrics();
+  });
+  shared.set(redis, metrics);
+  return metrics;
+}
+
+/** While Redis is unavailable the last figures stand, and the process' own metrics are still answered. */
 async function measureLags(redis: Redis): Promise<void> {
   const lags = await readLags(redis).catch(() => []);
   for (const { log, group, entries, seconds } of lags) {

@@ -56,6 +56,8 @@ export interface ConsumerOptions {
 }
 
 export interface Consumer {
+  /** It reads and is not stuck in a batch; while the store is unavailable it waits and runs on. */
+  readonly isRunning: () => boolean;
   /** Finishes what is in hand, acknowledges it and ends. */
   readonly stop: () => Promise<void>;
 }
@@ -296,6 +298,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     return dead;
   }
 
+  const isRunning = () => !stopping && performance.now() < begunAtMs + STUCK_MS;
   const beating = setInterval(() => {
     if (performance.now() < begunAtMs + STUCK_MS) giveSignOfLife().catch(() => {});
   }, HOUSEKEEPING_MS);
@@ -304,6 +307,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     .catch(() => {})
     .then(loop);
   return {
+    isRunning,
     async stop() {
       stopping = true;
       await running;

@@ -186,8 +186,13 @@ export interface KeptDecision {
 /** Every decision about a shipment of the last 30 days, in the order of its changes. */
 export async function readDecisions(redis: Redis, shipmentId: number): Promise<KeptDecision[]> {
   const keys = webhookKeys(shipmentPartition(shipmentId));
-  const rows = Object.entries(await redis.hGetAll(keys.verdicts(shipmentId)));
-  const kept = rows.map(([eventId, text]) => {
+  const rows = await redis.hGetAll(keys.verdicts(shipmentId));
+  return decisionsOf(Object.entries(rows).flat());
+}
+
+/** @param rows event ids and decisions in turn, as stored */
+export function decisionsOf(rows: readonly string[]): KeptDecision[] {
+  const kept = chunks(rows, 2).map(([eventId = "", text = "[]"]) => {
     const [entryId, atMs, factKey, verdicts] = JSON.parse(text);
     return { entryId, decision: { eventId, atMs, factKey, verdicts } };
   });

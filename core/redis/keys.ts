@@ -170,7 +170,9 @@ export const companyKeys = (n: number) => {
     labelClaim: (channelId: number, digest: string) => `${tag}:lc:${channelId}:${digest}`,
     /** String: who is confirming labels of a carrier. */
     confirmLock: (channelId: number, carrier: string) => `${tag}:lock:cf:${channelId}:${carrier}`,
-    /** Hash: a transmission (JSON) and its slip (PDF, base64), by the digest of its secret address. */
+    /** String: the transmission that a confirmation is to open, until its outcome is known. */
+    transmissionClaim: (channelId: number, digest: string) => `${tag}:txc:${channelId}:${digest}`,
+    /** Hash: what a transmission's slip is made of (JSON), by the digest of its secret address. */
     slip: (digest: string) => `${tag}:slip:${digest}`,
     /** Hash: `channel:month` -> address checks to be billed. */
     addressChecks: `${tag}:billing:address-checks`,
@@ -187,6 +189,8 @@ export const companyKeys = (n: number) => {
     releaseIds: `${tag}:releases`,
     /** Hash: release id -> what was asked of the carrier and what it answered (JSON). */
     releases: (shipmentId: number) => `${tag}:sr:${shipmentId}`,
+    /** String: the release that a request gets, and gets again when it is repeated. */
+    releaseClaim: (shipmentId: number, digest: string) => `${tag}:src:${shipmentId}:${digest}`,
     /** Hash: a message to a recipient on its way: e-mail or SMS. */
     message: (messageId: string) => `${tag}:msg:${messageId}`,
     /** Hash: what a shipment's recipient has been told -> when (UTC milliseconds). */

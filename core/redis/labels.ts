@@ -1,15 +1,19 @@
 /** Labels in the company's partition: claimed before the carrier is called, kept for a while, confirmed once. */
 import { randomBytes } from "node:crypto";
 import { type LabelRecord, labelDigest } from "#core/domain/label.ts";
+import { type Slip, type SlipHead, type SlipRow, slipRow } from "#core/domain/slip.ts";
 import { hashToken } from "#core/secrets.ts";
 import { type Redis, run, script } from "./client.ts";
-import { companyKeys, companyPartition, companyTag, idPartition, PARTITIONS } from "./keys.ts";
+import { digestOf } from "./digest.ts";
+import { companyKeys, companyPartition, idPartition, PARTITIONS } from "./keys.ts";
+import claimIdSource from "./scripts/claim-id.lua" with { type: "text" };
 import claimSource from "./scripts/claim-label.lua" with { type: "text" };
 import confirmSource from "./scripts/confirm-labels.lua" with { type: "text" };
 import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
 import settleSource from "./scripts/settle-label.lua" with { type: "text" };
 
 const claimScript = script(claimSource);
+const claimIdScript = script(claimIdSource);
 const settleScript = script(settleSource);
 const confirmScript = script(confirmSource);
 const readFieldsScript = script(readFieldsSource);
@@ -38,21 +42,20 @@ export async function claimLabel(
 ): Promise<LabelClaim> {
   const partition = companyPartition(companyId);
   const keys = companyKeys(partition);
+  const claimKey = keys.labelClaim(channelId, labelDigest(courier, reference));
   const token = randomBytes(12).toString("base64url");
-  const [kind, id] = await run<[LabelClaim["kind"], number]>(
+  const holder = await redis.get(claimKey);
+  const id =
+    holder === null ? (await redis.incr(keys.labelIds)) * PARTITIONS + partition : Number(holder);
+  const isNew = holder === null ? "1" : "0";
+  const kind = await run<LabelClaim["kind"] | "other">(
     redis,
     claimScript,
-    [keys.labelClaim(channelId, labelDigest(courier, reference)), keys.labelIds],
-    [
-      companyTag(partition),
-      String(partition),
-      String(PARTITIONS),
-      token,
-      String(goneAfterMs),
-      String(KEPT_MS),
-    ],
+    [claimKey, keys.label(id)],
+    [String(id), isNew, token, String(goneAfterMs), String(KEPT_MS)],
   );
-  return { kind, id, token };
+  // Somebody has claimed or freed it since it was read: the next look tells.
+  return { kind: kind === "other" ? "busy" : kind, id, token };
 }
 
 /** What a claim ends with. "free": the carrier was surely not called; "unsure": it may have been. */
@@ -84,7 +87,14 @@ export async function settleLabel(
 export interface StoredLabel {
   readonly id: number;
   readonly record: LabelRecord;
-  readonly transmissionId: number | null;
+  /** Null while the label is not confirmed. */
+  readonly transmission: Transmission | null;
+}
+
+export interface Transmission {
+  readonly id: number;
+  /** Secret part of its slip's address. */
+  readonly slipToken: string;
 }
 
 /** Every label of the channel among the ids, in their order, without their contents. */
@@ -97,15 +107,15 @@ export async function readLabels(
   const own = ids.filter((id) => idPartition(id) === partition);
   if (own.length === 0) return [];
   const names = own.map((id) => companyKeys(partition).label(id));
-  const rows = await run<[string | null, string | null][]>(redis, readFieldsScript, names, [
-    "d",
-    "tx",
-  ]);
+  const fields = ["d", "tx", "slip"];
+  const rows = await run<(string | null)[][]>(redis, readFieldsScript, names, fields);
   return own.flatMap((id, at) => {
-    const [text, transmission] = rows[at] ?? [];
+    const [text, transmissionId, slipToken] = rows[at] ?? [];
     const record: LabelRecord | null = text ? JSON.parse(text) : null;
     if (record?.channelId !== channelId) return [];
-    return [{ id, record, transmissionId: transmission ? Number(transmission) : null }];
+    const transmission =
+      transmissionId && slipToken ? { id: Number(transmissionId), slipToken } : null;
+    return [{ id, record, transmission }];
   });
 }
 
@@ -135,53 +145,91 @@ export async function lockConfirmation(
   };
 }
 
-export interface Transmission {
-  readonly id: number;
-  /** Labels that stand in it. */
+/** What a confirmation asks of the carrier: as long as nobody knows what came of it, the same is the same confirmation. */
+export interface AskedConfirmation {
+  readonly courier: string;
   readonly labelIds: readonly number[];
-  /** Secret part of the slip's address. */
-  readonly slipToken: string;
+  readonly pickup: string | null;
 }
 
-/** @returns null when every label stands in another transmission already */
+/** @returns the id of the transmission that the confirmation is to open */
+export async function claimTransmission(
+  redis: Redis,
+  owner: LabelOwner,
+  asked: AskedConfirmation,
+): Promise<number> {
+  const partition = companyPartition(owner.companyId);
+  const { transmissionIds } = companyKeys(partition);
+  return run<number>(
+    redis,
+    claimIdScript,
+    [claimKeyOf(owner, asked), transmissionIds],
+    [String(partition), String(PARTITIONS), String(KEPT_MS)],
+  );
+}
+
+/** The carrier has done nothing, and says so: the next try is another confirmation. */
+export async function freeTransmission(
+  redis: Redis,
+  owner: LabelOwner,
+  asked: AskedConfirmation,
+): Promise<void> {
+  await redis.del(claimKeyOf(owner, asked));
+}
+
+function claimKeyOf({ companyId, channelId }: LabelOwner, asked: AskedConfirmation): string {
+  const { courier, labelIds, pickup } = asked;
+  const ids = labelIds.toSorted((one, other) => one - other);
+  const digest = digestOf(JSON.stringify([courier, pickup, ids])).toString("base64url", 0, 16);
+  return companyKeys(companyPartition(companyId)).transmissionClaim(channelId, digest);
+}
+
+/**
+ * Opens a transmission: its labels, the address of its slip and what the slip is made of are kept in one step, and the
+ * claim of the confirmation ends with it.
+ * @param confirmed labels that the carrier has not refused, of those that were asked for
+ * @returns the labels that stand in it; none when every one stands in another transmission already
+ */
 export async function openTransmission(
   redis: Redis,
-  { companyId }: LabelOwner,
-  labelIds: readonly number[],
-): Promise<Transmission | null> {
-  const partition = companyPartition(companyId);
-  const keys = companyKeys(partition);
-  // The partition stands in front, so that the token alone finds the slip.
-  const slipToken = `${partition.toString(PARTITIONS)}${randomBytes(32).toString("base64url")}`;
-  const [id = 0, ...marks] = await run<number[]>(
+  owner: LabelOwner,
+  { id, slipToken }: Transmission,
+  asked: AskedConfirmation,
+  head: SlipHead,
+  confirmed: readonly StoredLabel[],
+): Promise<number[]> {
+  const keys = companyKeys(companyPartition(owner.companyId));
+  const marks = await run<number[]>(
     redis,
     confirmScript,
     [
-      keys.transmissionIds,
+      claimKeyOf(owner, asked),
       keys.slip(hashToken(slipToken)),
-      ...labelIds.map((label) => keys.label(label)),
+      ...confirmed.map((label) => keys.label(label.id)),
     ],
-    [String(partition), String(PARTITIONS), String(KEPT_MS)],
+    [
+      String(id),
+      slipToken,
+      String(KEPT_MS),
+      JSON.stringify(head),
+      ...confirmed.map(({ record }) => JSON.stringify(slipRow(record))),
+    ],
   );
-  if (id === 0) return null;
-  return { id, slipToken, labelIds: labelIds.filter((_, at) => marks[at] === 1) };
+  return confirmed.flatMap((label, at) => (marks[at] === 1 ? [label.id] : []));
 }
 
-/** Keeps the slip of a transmission, PDF. */
-export async function saveSlip(redis: Redis, slipToken: string, pdf: Uint8Array): Promise<void> {
-  const key = slipKey(slipToken);
-  if (key) await redis.hSet(key, "pdf", Buffer.from(pdf).toString("base64"));
+/** The partition stands in front, so that the address alone finds the slip. */
+export function newSlipToken({ companyId }: LabelOwner): string {
+  const digit = companyPartition(companyId).toString(PARTITIONS);
+  return `${digit}${randomBytes(32).toString("base64url")}`;
 }
 
 /** The slip behind a secret address; null when there is none. */
-export async function readSlip(redis: Redis, slipToken: string): Promise<Uint8Array | null> {
-  const key = slipKey(slipToken);
-  const text = key && (await redis.hGet(key, "pdf"));
-  return text ? Buffer.from(text, "base64") : null;
-}
-
-function slipKey(slipToken: string): string | null {
+export async function readSlip(redis: Redis, slipToken: string): Promise<Slip | null> {
   if (!/^[0-9a-f][\w-]{43}$/.test(slipToken)) return null;
   const partition = Number.parseInt(slipToken.slice(0, 1), PARTITIONS);
-  return companyKeys(partition).slip(hashToken(slipToken));
+  const key = companyKeys(partition).slip(hashToken(slipToken));
+  const [head, rows] = await redis.hmGet(key, ["head", "rows"]);
+  if (!head || !rows) return null;
+  return { ...(JSON.parse(head) as SlipHead), rows: JSON.parse(rows) as SlipRow[] };
 }

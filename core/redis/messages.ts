@@ -2,9 +2,9 @@
  * Messages to recipients (e-mail, SMS) on their way, in the company's partition. A message is accepted together with the
  * mark that its shipment has been told, handed out under leases (`work-queue.ts`), and leaves with its outcome.
  */
+import type { SentNotification } from "#core/domain/notification.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import { companyKeys, companyTag, shipmentPartition, workKeys } from "./keys.ts";
-import type { SentNotification } from "./notifications.ts";
 import acceptSource from "./scripts/accept-messages.lua" with { type: "text" };
 import recordSource from "./scripts/record-message.lua" with { type: "text" };
 

@@ -1,49 +1,38 @@
 /** Notifications sent about a shipment (document 1, "Shipment detail"): messages to its recipient, and webhooks. */
+import type { SentNotification } from "#core/domain/notification.ts";
 import type { Redis } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
-import { type Delivery, deliveryIdOf, readDecisions, readDeliveries } from "./deliveries.ts";
-import { companyKeys, shipmentPartition } from "./keys.ts";
-
-export interface SentNotification {
-  readonly type: "email" | "sms" | "webhook";
-  readonly result: "OK" | "KO";
-  readonly sentAtMs: number;
-  /** Address, phone or URL. */
-  readonly recipient: string;
-  /** Status of the shipment at the time. */
-  readonly shipmentStatus: string;
-  /** What went wrong; null when OK. */
-  readonly error: string | null;
-}
+import { type Delivery, deliveryIdOf, readDeliveries } from "./deliveries.ts";
+import { shipmentPartition } from "./keys.ts";
+import type { ShipmentMoment } from "./shipment-moment.ts";
 
 /** Changes whose webhooks are told, the latest ones. */
 const CHANGES_TOLD = 50;
 
-/** Most recent first. */
+/**
+ * Most recent first. Deliveries are those of the decisions that the moment knows; how they have ended may be a little newer
+ * than it.
+ */
 export async function readNotifications(
   redis: Redis,
-  shipmentId: number,
+  moment: ShipmentMoment,
   configuration: Configuration,
   nowMs: number,
 ): Promise<SentNotification[]> {
-  const key = companyKeys(shipmentPartition(shipmentId)).notifications(shipmentId);
-  const [texts, webhooks] = await Promise.all([
-    redis.lRange(key, 0, -1),
-    readWebhooks(redis, shipmentId, configuration, nowMs),
-  ]);
-  const messages = texts.map((text): SentNotification => JSON.parse(text));
-  return [...messages, ...webhooks].sort((one, other) => other.sentAtMs - one.sentAtMs);
+  const webhooks = await readWebhooks(redis, moment, configuration, nowMs);
+  const all = [...moment.messages(), ...webhooks];
+  return all.sort((one, other) => other.sentAtMs - one.sentAtMs);
 }
 
 /** Deliveries that have ended, of endpoints that exist. */
 async function readWebhooks(
   redis: Redis,
-  shipmentId: number,
+  moment: ShipmentMoment,
   { endpoints }: Configuration,
   nowMs: number,
 ): Promise<SentNotification[]> {
-  const partition = shipmentPartition(shipmentId);
-  const decisions = (await readDecisions(redis, shipmentId)).slice(-CHANGES_TOLD);
+  const partition = shipmentPartition(moment.shipment.record.id);
+  const decisions = moment.decisions().slice(-CHANGES_TOLD);
   const sent = decisions.flatMap(({ eventId, verdicts }) =>
     verdicts.flatMap(([endpointId, verdict]) =>
       verdict === "send" && endpoints.has(endpointId)

@@ -7,7 +7,7 @@ import type { Redis } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
 import { companyKeys, companyPartition, PARTITIONS, unmappedName } from "./keys.ts";
 import type { RemapCursor, RemapEntry } from "./remaps.ts";
-import { type HotShipment, readHistories, readHotShipments } from "./shipments.ts";
+import { type HotShipment, readHotHistories, readHotShipments } from "./shipments.ts";
 
 /** Shipments read at once. */
 const PAGE = 100;
@@ -52,13 +52,12 @@ export async function readRemappings(
   const hot = [...(await readHotShipments(redis, ids)).values()].filter(
     ({ meta, state }) => meta.courier === scope.courier && mayHold(state, scope),
   );
-  // Read after the version: a commit in between is found out when the new history is committed.
-  const histories = await readHistories(
+  // State and history anew, of one moment: a preview shows both, and a remap commits on that version.
+  const whole = await readHotHistories(
     redis,
     hot.map(({ id }) => id),
   );
-  return hot.flatMap((from) => {
-    const history = histories.get(from.id) ?? [];
+  return whole.flatMap(({ from, history }) => {
     const facts = remapFacts(history, scope.codes, catalogue);
     return facts === null ? [] : [{ from, history, facts }];
   });

@@ -265,6 +265,64 @@ export async function readHistories(
   ids: readonly number[],
 ): Promise<Map<number, Fact[]>> {
   const histories = new Map<number, Fact[]>();
+  for (const [id, fields] of await readWhole(redis, ids)) histories.set(id, storedHistory(fields));
+  return histories;
+}
+
+/** A shipment and its history, read at one moment. */
+export interface ShipmentWithHistory {
+  readonly shipment: StoredShipment;
+  /** In the order they were applied. */
+  readonly facts: () => Fact[];
+}
+
+export async function readShipmentWithHistory(
+  redis: Redis,
+  id: number,
+): Promise<ShipmentWithHistory | null> {
+  const fields = (await readWhole(redis, [id])).get(id);
+  return fields ? withHistory(id, fields) : null;
+}
+
+/** @param row fields and values in turn, as stored. @returns null where there is no such shipment */
+export function shipmentWithHistory(
+  id: number,
+  row: readonly Buffer[],
+): ShipmentWithHistory | null {
+  return withHistory(id, fieldsOf(row));
+}
+
+function withHistory(id: number, fields: Fields): ShipmentWithHistory | null {
+  const row = ["c", "st", "v"].map((field) => fields.get(field) ?? null);
+  const shipment = storedShipment(id, row);
+  return shipment && { shipment, facts: () => storedHistory(fields) };
+}
+
+/** What a commit that makes a history anew must start from. */
+export interface HotHistory {
+  readonly from: HotShipment;
+  readonly history: readonly Fact[];
+}
+
+/** State, meta and history of every shipment that exists, those of each at one moment. */
+export async function readHotHistories(
+  redis: Redis,
+  ids: readonly number[],
+): Promise<HotHistory[]> {
+  return [...(await readWhole(redis, ids))].flatMap(([id, fields]) => {
+    const [head, hot, packed] = ["v", "st", BASE].map((field) => fields.get(field));
+    if (!head || !hot) return [];
+    const base = packed ? decodeHot(packed).state : null;
+    return [{ from: { ...hotShipment(id, head, hot), base }, history: storedHistory(fields) }];
+  });
+}
+
+/** A shipment's hash. */
+type Fields = ReadonlyMap<string, Buffer>;
+
+/** Every shipment that exists among the ids, each at one moment: one call a partition (and 100 shipments). */
+async function readWhole(redis: Redis, ids: readonly number[]): Promise<Map<number, Fields>> {
+  const found = new Map<number, Fields>();
   await perPartition(Map.groupBy(ids, shipmentPartition), async (partition, group) => {
     const keys = companyKeys(partition);
     for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
@@ -272,22 +330,27 @@ export async function readHistories(
       const names = part.map((id) => keys.shipment(id));
       const reply = await run<Buffer[][]>(redis, readHashesScript, names, [], binary(redis));
       part.forEach((id, at) => {
-        histories.set(id, storedHistory(reply[at] ?? []));
+        const row = reply[at] ?? [];
+        if (row.length > 0) found.set(id, fieldsOf(row));
       });
     }
   });
-  return histories;
+  return found;
 }
 
 /** What has left the history, packed like the state. */
 const BASE = "b";
 
 /** @param row fields and values in turn */
-function storedHistory(row: readonly Buffer[]): Fact[] {
+function fieldsOf(row: readonly Buffer[]): Fields {
   const fields = new Map<string, Buffer>();
   for (let at = 0; at + 1 < row.length; at += 2) {
     fields.set(String(row[at]), row[at + 1] as Buffer);
   }
+  return fields;
+}
+
+function storedHistory(fields: Fields): Fact[] {
   const hot = fields.get("st");
   return hot ? historyOf(decodeHot(hot).meta, fields) : [];
 }

@@ -1,14 +1,15 @@
 /** `GET /slips/{token}`: the slip of a transmission, behind an address that cannot be guessed. */
 import { publicRoutes } from "#core/http/access.ts";
+import { slipPdf } from "#core/pdf/slip-pdf.ts";
 import { Problem } from "#core/problem.ts";
 import { readSlip } from "#core/redis/labels.ts";
 import type { Runtime } from "#core/runtime.ts";
 
 export function slipRoute({ redis }: Runtime) {
   return publicRoutes("slips").get("/slips/:token", async ({ params }) => {
-    const pdf = await readSlip(redis, params.token);
-    if (!pdf) throw new Problem(404, "NOT_FOUND", "There is no such slip.");
-    return new Response(Uint8Array.from(pdf), {
+    const slip = await readSlip(redis, params.token);
+    if (!slip) throw new Problem(404, "NOT_FOUND", "There is no such slip.");
+    return new Response(Uint8Array.from(await slipPdf(slip)), {
       headers: {
         "content-type": "application/pdf",
         "content-disposition": 'inline; filename="transmission.pdf"',

@@ -11,11 +11,11 @@ import {
   type Delivery,
   deliveryIdOf,
   type KeptDecision,
-  readDecisions,
   readDeliveries,
 } from "#core/redis/deliveries.ts";
 import { shipmentPartition } from "#core/redis/keys.ts";
-import { readHistory, readShipments, type StoredShipment } from "#core/redis/shipments.ts";
+import { readMoment } from "#core/redis/shipment-moment.ts";
+import type { StoredShipment } from "#core/redis/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
@@ -105,18 +105,14 @@ export function traceRoute(runtime: Runtime) {
   const { redis, live } = runtime;
   async function trace(idText: string, offset: number, limit: number): Promise<Trace> {
     const id = ID_FORM.test(idText) ? Number(idText) : 0;
-    const [[shipment], configuration] = await Promise.all([
-      readShipments(redis, [id]),
-      live.refresh(),
-    ]);
-    if (!shipment) throw new Problem(404, "SHIPMENT_NOT_FOUND", "There is no such shipment.");
-    const [facts, decisions] = await Promise.all([
-      readHistory(redis, id),
-      readDecisions(redis, id),
-    ]);
+    const [moment, configuration] = await Promise.all([readMoment(redis, id), live.refresh()]);
+    if (!moment) throw new Problem(404, "SHIPMENT_NOT_FOUND", "There is no such shipment.");
+    const { shipment } = moment;
+    const facts = moment.facts();
     const steps = stepsOf(facts).slice(offset, offset + limit);
     const keys = new Set(steps.map(({ fact }) => fact.key));
-    const shown = decisions.filter(({ factKey }) => keys.has(factKey));
+    const shown = moment.decisions().filter(({ factKey }) => keys.has(factKey));
+    // Of the decisions shown; how they have ended may be a little newer than the rest.
     const deliveries = await readDeliveries(redis, deliveryIds(id, shown), live.now());
     const tell = teller(id, configuration, deliveries);
     const byFact = Map.groupBy(shown, ({ factKey }) => factKey);

@@ -29,6 +29,7 @@ export async function startNotify({ redis, log, live, config }: Runtime): Promis
   return {
     name: "notify",
     url: null,
+    isRunning: consumer.isRunning,
     async stop() {
       await Promise.all([consumer.stop(), worker.stop()]);
       mailer.close();

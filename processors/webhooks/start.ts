@@ -36,6 +36,7 @@ export async function startWebhooks(runtime: Runtime): Promise<Running> {
   return {
     name: "webhooks",
     url: null,
+    isRunning: consumer.isRunning,
     async stop() {
       await consumer.stop();
       await Promise.all(parts.map((part) => part.stop()));

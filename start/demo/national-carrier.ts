@@ -56,6 +56,7 @@ export function startNationalCarrier(): SimulatedCarrier {
   const orders: GatewayOrder[] = [];
   const confirmations: GatewayConfirmation[] = [];
   const made = new Map<string, MadeByUs>();
+  const answered = new Map<string, object>();
 
   async function make(key: string, order: GatewayOrder): Promise<MadeByUs> {
     const known = made.get(key);
@@ -103,6 +104,17 @@ export function startNationalCarrier(): SimulatedCarrier {
     }
   }
 
+  /** What has been answered once is answered again, and nothing is done for it. */
+  async function confirmOnce(request: Request): Promise<Response> {
+    const key = request.headers.get("idempotency-key") ?? "";
+    const before = answered.get(key);
+    if (before !== undefined) return Response.json(before);
+    const answer = await confirm(request);
+    if (answer.ok && answered.size < KEPT)
+      answered.set(key, (await answer.clone().json()) as object);
+    return answer;
+  }
+
   async function confirm(request: Request): Promise<Response> {
     const confirmation = (await request.json()) as GatewayConfirmation;
     confirmations.push(confirmation);
@@ -128,7 +140,7 @@ export function startNationalCarrier(): SimulatedCarrier {
       const [, path, key = ""] = new URL(request.url).pathname.split("/");
       const call = `${request.method} ${path}`;
       if (call === "POST labels") return takeOrder(request);
-      if (call === "POST confirmations") return confirm(request);
+      if (call === "POST confirmations") return confirmOnce(request);
       if (call === "POST addresses") return checkAddress((await request.json()) as GatewayAddress);
       const label = call === "GET labels" ? made.get(key) : undefined;
       return label ? Response.json(label) : new Response(null, { status: 404 });

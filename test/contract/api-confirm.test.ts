@@ -57,6 +57,8 @@ describe("201", () => {
     const made = await labels(3);
     const answer = await confirm(idsOf(made), { pickupDate: "2026-12-01", pickupTime: "14:30" });
     expect(answer.status).toBe(201);
+    const { transmissionId, transmissionNumber } = answer.body;
+    const slipUrl = answer.headers.get("location");
     expect(answer.body).toEqual({
       transmissionId: expect.any(Number),
       transmissionNumber: expect.stringMatching(/^T\d{9,}$/),
@@ -68,10 +70,9 @@ describe("201", () => {
       pickupDate: "2026-12-01",
       pickupTime: "14:30",
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*[+]0[12]:00$/),
+      transmissions: [{ transmissionId, transmissionNumber, slipUrl, labelIds: idsOf(made) }],
     });
-    expect(answer.headers.get("location")).toMatch(
-      /^https:\/\/waybill\.example\/slips\/[0-9a-f][\w-]{43}$/,
-    );
+    expect(slipUrl).toMatch(/^https:\/\/waybill\.example\/slips\/[0-9a-f][\w-]{43}$/);
   });
 
   test("the slip is a PDF with every label, served without a token and not to be guessed", async () => {
@@ -94,6 +95,13 @@ describe("201", () => {
     }
     const last = location.endsWith("A") ? "B" : "A";
     expect((await slip(`${location.slice(0, -1)}${last}`)).status).toBe(404);
+  });
+
+  test("the slip is made of what was kept: every reading gives the same bytes", async () => {
+    const { headers } = await confirm(idsOf(await labels(2)));
+    const location = headers.get("location") ?? "";
+    const [one, other] = [await slip(location), await slip(location)];
+    expect(Buffer.from(await one.arrayBuffer())).toEqual(Buffer.from(await other.arrayBuffer()));
   });
 
   test("a slip of many labels goes on over more pages", async () => {
@@ -136,21 +144,50 @@ describe("201", () => {
 });
 
 describe("200", () => {
-  test("all labels confirmed before or not found: no new transmission, no Location", async () => {
+  test("labels of one transmission confirmed again: no new one, the same Location", async () => {
     const made = await labels(2);
-    await confirm(idsOf(made));
-    for (const ids of [idsOf(made), [...idsOf(made), 999_968], [999_968]]) {
+    const first = await confirm(idsOf(made));
+    for (const ids of [idsOf(made), [...idsOf(made), 999_968], [made[0]?.id]]) {
       const answer = await confirm(ids);
       expect(answer.status).toBe(200);
-      expect(answer.headers.get("location")).toBeNull();
+      expect(answer.headers.get("location")).toBe(first.headers.get("location"));
       expect(answer.body).toMatchObject({
         transmissionId: null,
         transmissionNumber: null,
         confirmedIds: [],
         alreadyConfirmedIds: idsOf(made).filter((id) => ids.includes(id)),
         errors: [],
+        createdAt: null,
+        transmissions: [
+          {
+            transmissionId: first.body.transmissionId,
+            transmissionNumber: first.body.transmissionNumber,
+            slipUrl: first.headers.get("location"),
+            labelIds: idsOf(made).filter((id) => ids.includes(id)),
+          },
+        ],
       });
     }
+  });
+
+  test("labels of several transmissions: Location is the latest, the body lists them all", async () => {
+    const [old, fresh] = await labels(2);
+    const first = await confirm([old?.id]);
+    const second = await confirm([fresh?.id, old?.id]);
+    const answer = await confirm([old?.id, fresh?.id]);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("location")).toBe(second.headers.get("location"));
+    expect(answer.body.transmissions).toMatchObject([
+      { slipUrl: second.headers.get("location"), labelIds: [fresh?.id] },
+      { slipUrl: first.headers.get("location"), labelIds: [old?.id] },
+    ]);
+    expect(second.body.transmissions).toEqual(answer.body.transmissions);
+  });
+
+  test("labels that are not found: no transmission, no Location", async () => {
+    const answer = await confirm([999_968]);
+    expect([answer.status, answer.headers.get("location")]).toEqual([200, null]);
+    expect(answer.body).toMatchObject({ notFoundIds: [999_968], transmissions: [] });
   });
 
   test("labels of another channel or of another carrier are not found", async () => {
@@ -172,6 +209,7 @@ describe("200", () => {
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(9);
     expect(answers.flatMap((answer) => answer.body.confirmedIds)).toEqual(idsOf(made));
+    expect(new Set(answers.map(({ headers }) => headers.get("location"))).size).toBe(1);
   });
 });
 

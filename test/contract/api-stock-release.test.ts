@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { releaseCarrier } from "#api/shipments/release-carrier.ts";
 import type { Consumer } from "#core/redis/consumer.ts";
 import { startConsumer } from "#core/redis/consumer.ts";
-import { readReleases } from "#core/redis/stock-releases.ts";
+import { claimRelease, keepRelease, readReleases } from "#core/redis/stock-releases.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { trackHandler } from "#processors/track.ts";
@@ -135,6 +135,64 @@ describe("200", () => {
     const first = await release(id, { action: "redeliver" });
     const second = await release(id, { action: "return_to_sender" });
     expect(first.body.releaseId).not.toBe(second.body.releaseId);
+  });
+
+  test("the same request again is the same release: the carrier is asked once, the answer is the same", async () => {
+    const id = await held();
+    const body = { action: "redeliver", notes: "ring three times" };
+    const first = await release(id, body);
+    const before = depot.releases.length;
+    const again = await release(id, body);
+    expect([again.status, again.body]).toEqual([200, first.body]);
+    expect(depot.releases).toHaveLength(before);
+    expect(await readReleases(api.runtime.redis, id)).toHaveLength(1);
+  });
+
+  test("another event that holds it makes the same request another release", async () => {
+    const id = await held();
+    const first = await release(id, { action: "redeliver" });
+    await applyEvents(api.runtime, [{ shipmentId: id, code: "HLD" }]);
+    const second = await release(id, { action: "redeliver" });
+    expect(second.body.releaseId).not.toBe(first.body.releaseId);
+  });
+
+  test("after a failure the carrier is asked under the same id, after a refusal or an error under another one", async () => {
+    for (const [notes, isSame] of [
+      ["fail", true],
+      ["babble", true],
+      ["refuse", false],
+      ["error", false],
+    ] as const) {
+      const id = await held();
+      await release(id, { action: "redeliver", notes });
+      await release(id, { action: "redeliver", notes });
+      const [first, second] = depot.releases.slice(-2);
+      expect([notes, first?.releaseId === second?.releaseId]).toEqual([notes, isSame]);
+    }
+  });
+
+  test("no two releases have one id, in whatever partition: it is the carrier's idempotency key", async () => {
+    const asked = { heldBy: "x", action: "redeliver", notes: null, redeliveryDate: null };
+    const ids = await Promise.all(
+      Array.from({ length: 32 }, async (_, shipmentId) => {
+        const one = { ...asked, shipmentId: 900_000 + shipmentId, address: null };
+        return (await claimRelease(api.runtime.redis, one)).releaseId;
+      }),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("the latest 50 releases of a shipment are remembered", async () => {
+    const { redis } = api.runtime;
+    const asked = { shipmentId: 16, heldBy: "x", action: "redeliver", notes: null };
+    const known = { action: "redeliver", redeliveryDate: null, askedAtMs: 0, message: null };
+    const one = { ...asked, redeliveryDate: null, address: null };
+    for (let releaseId = 1; releaseId <= 51; releaseId += 1) {
+      await keepRelease(redis, one, { ...known, releaseId, outcome: "ok" }, "unknown");
+      if (releaseId === 50) expect((await readReleases(redis, 16))[0]?.releaseId).toBe(1);
+    }
+    const ids = (await readReleases(redis, 16)).map(({ releaseId }) => releaseId);
+    expect([ids.length, ids[0], ids.at(-1)]).toEqual([50, 2, 51]);
   });
 
   test("redeliveryDate is passed on to a carrier that requires a date", async () => {

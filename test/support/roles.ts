@@ -14,11 +14,13 @@ const REDIS = "redis";
 /** And the variable of its port. */
 const ROLES = {
   ingest: "INGEST_PORT",
-  processors: null,
+  processors: "PROCESSORS_PORT",
   api: "API_PORT",
   panel: "PANEL_PORT",
-  analytics: null,
+  analytics: "ANALYTICS_PORT",
 } as const;
+/** One process at a time has the embedded ClickHouse: the other one stands by and is not ready. */
+const STANDS_BY = "analytics";
 
 /** Addresses are those of the first of two. */
 export interface Roles {
@@ -99,7 +101,7 @@ export async function startRoles(setup: SetupFile, kind: StoreKind): Promise<Rol
   };
 }
 
-/** @returns addresses by name, of those that have one */
+/** @returns addresses by name, of those that are to be ready */
 async function addRoles(
   parts: Map<string, Part>,
   env: Part["env"],
@@ -107,12 +109,11 @@ async function addRoles(
   const urls: Record<string, string> = {};
   for (const [role, portName] of Object.entries(ROLES)) {
     for (const name of [`${role}-1`, `${role}-2`]) {
-      const port = portName === null ? null : await freePort();
-      if (port !== null) urls[name] = `http://127.0.0.1:${port}`;
-      const own = portName !== null && { [portName]: String(port) };
+      const port = await freePort();
+      if (role !== STANDS_BY) urls[name] = `http://127.0.0.1:${port}`;
       parts.set(name, {
         command: ["bun", `${role}/main.ts`],
-        env: { ...env, ...own },
+        env: { ...env, [portName]: String(port) },
         child: null,
       });
     }

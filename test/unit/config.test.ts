@@ -5,7 +5,9 @@ import { ConfigFaults, parseCidr, readConfig } from "#core/config.ts";
 describe("configuration", () => {
   test("an empty environment has the documented defaults", () => {
     const config = readConfig({});
-    expect(config.ports).toEqual({ ingest: 8081, api: 8080, panel: 8082 });
+    const none = { processors: null, analytics: null, metrics: null };
+    expect(config.ports).toEqual({ ingest: 8081, api: 8080, panel: 8082, ...none });
+    expect(config.metricsToken).toBeNull();
     expect(config.host).toBe("127.0.0.1");
     expect(config.dataDir).toEndWith(".data");
     expect([config.redisUrl, config.clickhouseUrl, config.setupFile]).toEqual([null, null, null]);
@@ -16,6 +18,10 @@ describe("configuration", () => {
     const env = {
       API_PORT: "eighty",
       INGEST_PORT: "65536",
+      PROCESSORS_PORT: "x",
+      ANALYTICS_PORT: "-1",
+      METRICS_PORT: "70000",
+      METRICS_TOKEN: "short",
       REDIS_URL: "http://localhost",
       CLICKHOUSE_URL: "localhost",
       JWT_SECRET: "short",
@@ -62,6 +68,10 @@ describe("configuration", () => {
       expect(() => readConfig({ HOST })).toThrow(ConfigFaults);
     }
     expect(() => readConfig({ API_PORT: "9000", PANEL_PORT: "9000" })).toThrow(ConfigFaults);
+    for (const name of ["PROCESSORS_PORT", "ANALYTICS_PORT", "METRICS_PORT"]) {
+      expect(() => readConfig({ [name]: "8080" })).toThrow(`API_PORT, PANEL_PORT, ${name}`);
+      expect(readConfig({ [name]: "0", API_PORT: "0" }).ports.api).toBe(0);
+    }
   });
 
   test("files that are named must be there and be what they should be", () => {

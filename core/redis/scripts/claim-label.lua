@@ -2,27 +2,31 @@
 -- Claims the label of (channel, carrier, reference) before the carrier is called.
 --
 -- KEYS[1]  string: id of the label that has the claim
--- KEYS[2]  counter of label ids in this partition
--- ARGV[1]  hash tag of the partition; the label's own key is built from it
--- ARGV[2]  partition number    ARGV[3]  number of partitions
--- ARGV[4]  who claims          ARGV[5]  milliseconds after which a claimant without an outcome counts as gone
--- ARGV[6]  milliseconds that a label is kept
+-- KEYS[2]  hash of the label ARGV[1]
+-- ARGV[1]  id that has the claim, or a new one where nothing has    ARGV[2]  1 = the id is new
+-- ARGV[3]  who claims          ARGV[4]  milliseconds after which a claimant without an outcome counts as gone
+-- ARGV[5]  milliseconds that a label is kept
 --
--- Reply: {what, id}; what is "new" (call the carrier), "made" (read the label), "busy" (somebody is at it) or
--- "unsure" (claimed, but an earlier call may have reached the carrier: ask it before calling again).
-local time = redis.call('TIME')
-local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local name = redis.call('GET', KEYS[1])
-if not name then
-  name = string.format('%d', redis.call('INCR', KEYS[2]) * tonumber(ARGV[3]) + tonumber(ARGV[2]))
-  redis.call('SET', KEYS[1], name, 'PX', ARGV[6])
-  redis.call('HSET', ARGV[1] .. ':lb:' .. name, 'by', ARGV[4], 'since', nowMs)
-  redis.call('PEXPIRE', ARGV[1] .. ':lb:' .. name, ARGV[6])
-  return { 'new', tonumber(name) }
+-- Reply: "new" (call the carrier), "made" (read the label), "busy" (somebody is at it), "unsure" (claimed, but an
+-- earlier call may have reached the carrier: ask it before calling again) or "other" (the claim is not as the caller has
+-- read it, and nothing is done).
+local id, isNew, who = ARGV[1], ARGV[2] == '1', ARGV[3]
+local goneAfterMs, keptMs = tonumber(ARGV[4]), tonumber(ARGV[5])
+if not string.find(id, '^%d+$') or who == '' or not goneAfterMs or not keptMs then
+  return redis.error_reply('ERR claim-label: wrong arguments')
 end
-local label = ARGV[1] .. ':lb:' .. name
-local fields = redis.call('HMGET', label, 'd', 'by', 'since')
-if fields[1] then return { 'made', tonumber(name) } end
-if fields[2] and nowMs - tonumber(fields[3] or 0) < tonumber(ARGV[5]) then return { 'busy', tonumber(name) } end
-redis.call('HSET', label, 'by', ARGV[4], 'since', nowMs)
-return { 'unsure', tonumber(name) }
+local time = redis.call('TIME')
+local nowMs = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local holder = redis.call('GET', KEYS[1])
+if not holder and isNew then
+  redis.call('SET', KEYS[1], id, 'PX', ARGV[5])
+  redis.call('HSET', KEYS[2], 'by', who, 'since', nowMs)
+  redis.call('PEXPIRE', KEYS[2], ARGV[5])
+  return 'new'
+end
+if holder ~= id then return 'other' end
+local fields = redis.call('HMGET', KEYS[2], 'd', 'by', 'since')
+if fields[1] then return 'made' end
+if fields[2] and nowMs - tonumber(fields[3] or 0) < goneAfterMs then return 'busy' end
+redis.call('HSET', KEYS[2], 'by', who, 'since', nowMs)
+return 'unsure'

@@ -1,23 +1,29 @@
 #!lua
--- Opens a transmission for labels that none has yet. Run by the holder of the confirm lock.
+-- Opens a transmission for labels that none has yet, with all that its slip is made of, and ends the confirmation's claim.
 --
--- KEYS[1]  counter of transmissions in this partition
+-- KEYS[1]  string: id of the transmission that this confirmation is to open (claim-id.lua)
 -- KEYS[2]  hash of the transmission's slip
 -- KEYS[3…] hashes of the labels that the carrier has confirmed
--- ARGV[1]  partition number    ARGV[2]  number of partitions
--- ARGV[3]  milliseconds that a transmission is kept
+-- ARGV[1]  transmission id    ARGV[2]  secret part of the slip's address
+-- ARGV[3]  milliseconds that a slip is kept
+-- ARGV[4]  head of the slip (JSON)
+-- ARGV[5…] for each label its row of the slip (JSON)
 --
--- Reply: {transmission id or 0, then for each label 1 = in this transmission, 0 = it was in another one already}
-local reply, free = { 0 }, {}
-for at = 3, #KEYS do
-  local open = redis.call('HEXISTS', KEYS[at], 'tx') == 0
-  reply[#reply + 1] = open and 1 or 0
-  if open then free[#free + 1] = KEYS[at] end
+-- Reply: for each label 1 = in this transmission, 0 = it stands in another one already, or has expired.
+local id, address, keptMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+if #KEYS < 3 or #ARGV ~= #KEYS + 2 or not string.find(id, '^%d+$') or address == '' or not keptMs then
+  return redis.error_reply('ERR confirm-labels: wrong arguments')
 end
+local reply, free, rows = {}, {}, {}
+for at = 3, #KEYS do
+  local fields = redis.call('HMGET', KEYS[at], 'd', 'tx')
+  local open = fields[1] and not fields[2]
+  reply[#reply + 1] = open and 1 or 0
+  if open then free[#free + 1], rows[#rows + 1] = KEYS[at], ARGV[at + 2] end
+end
+redis.call('DEL', KEYS[1])
 if #free == 0 then return reply end
-local id = redis.call('INCR', KEYS[1]) * tonumber(ARGV[2]) + tonumber(ARGV[1])
-for _, key in ipairs(free) do redis.call('HSET', key, 'tx', string.format('%d', id)) end
-redis.call('HSET', KEYS[2], 'id', string.format('%d', id))
+for _, key in ipairs(free) do redis.call('HSET', key, 'tx', id, 'slip', address) end
+redis.call('HSET', KEYS[2], 'head', ARGV[4], 'rows', '[' .. table.concat(rows, ',') .. ']')
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
-reply[1] = id
 return reply

@@ -8,11 +8,16 @@
 -- ARGV[3]  record (JSON), ARGV[4] labels (JSON); with "made" only
 --
 -- Reply: 1, or 0 when the claim has gone to somebody else.
-if redis.call('HGET', KEYS[2], 'by') ~= ARGV[1] then return 0 end
-if ARGV[2] == 'made' then
-  redis.call('HSET', KEYS[2], 'd', ARGV[3], 'l', ARGV[4])
+local who, outcome, record, labels = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local isMade = outcome == 'made' and record and labels
+if not isMade and outcome ~= 'free' and outcome ~= 'unsure' then
+  return redis.error_reply('ERR settle-label: wrong arguments')
+end
+if redis.call('HGET', KEYS[2], 'by') ~= who then return 0 end
+if isMade then
+  redis.call('HSET', KEYS[2], 'd', record, 'l', labels)
   redis.call('HDEL', KEYS[2], 'by', 'since')
-elseif ARGV[2] == 'free' then
+elseif outcome == 'free' then
   redis.call('DEL', KEYS[1], KEYS[2])
 else
   redis.call('HDEL', KEYS[2], 'by', 'since')

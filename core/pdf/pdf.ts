@@ -18,10 +18,18 @@ let fonts: { readonly regular: Buffer; readonly bold: Buffer } | undefined;
 
 const read = (url: string) => readFileSync(fileURLToPath(url));
 
-/** @param draw has the fonts `regular` and `bold`; what it draws stands on the pages it adds */
-export async function renderPdf(title: string, draw: (pdf: Pdf) => void): Promise<Uint8Array> {
+/**
+ * @param draw has the fonts `regular` and `bold`; what it draws stands on the pages it adds
+ * @param createdAtMs stands in the document, and the file's id is made of it: one given makes the same bytes every time
+ */
+export async function renderPdf(
+  title: string,
+  draw: (pdf: Pdf) => void | Promise<void>,
+  createdAtMs = Date.now(),
+): Promise<Uint8Array> {
   fonts ??= { regular: read(REGULAR), bold: read(BOLD) };
-  const pdf = new PDFDocument({ autoFirstPage: false, info: { Title: title, Creator: "Waybill" } });
+  const info = { Title: title, Creator: "Waybill", CreationDate: new Date(createdAtMs) };
+  const pdf = new PDFDocument({ autoFirstPage: false, info });
   const chunks: Uint8Array[] = [];
   const ended = new Promise((resolve, reject) => {
     pdf.on("end", resolve);
@@ -30,7 +38,7 @@ export async function renderPdf(title: string, draw: (pdf: Pdf) => void): Promis
   pdf.on("data", (chunk: Uint8Array) => chunks.push(chunk));
   pdf.registerFont("regular", fonts.regular);
   pdf.registerFont("bold", fonts.bold);
-  draw(pdf);
+  await draw(pdf);
   pdf.end();
   await ended;
   return Buffer.concat(chunks);

@@ -1,18 +1,9 @@
-/** The slip of a transmission: what a driver signs for, A4. */
-import type { LabelRecord } from "#core/domain/label.ts";
+/** The slip of a transmission: what a driver signs for, A4. The same inputs make the same bytes. */
 import { romeDateTime } from "#core/domain/rome-time.ts";
+import type { Slip, SlipRow } from "#core/domain/slip.ts";
+import { nextTurn } from "#core/next-turn.ts";
 import { type Pdf, renderPdf } from "./pdf.ts";
 import { printableInPdf } from "./printable.ts";
-
-export interface Slip {
-  readonly transmissionNumber: string;
-  readonly courier: string;
-  readonly channelName: string;
-  /** `YYYY-MM-DD`, with `HH:MM` behind it where one was asked for; null = none. */
-  readonly pickup: string | null;
-  readonly createdAtMs: number;
-  readonly labels: ReadonlyArray<{ readonly id: number; readonly record: LabelRecord }>;
-}
 
 const PAGE: [number, number] = [595.28, 841.89];
 const MARGIN = 40;
@@ -30,30 +21,29 @@ const COLUMNS = [
 ] as const;
 
 export function slipPdf(slip: Slip): Promise<Uint8Array> {
-  return renderPdf(`Transmission ${slip.transmissionNumber}`, (pdf) => {
+  const { transmissionNumber, createdAtMs, rows } = slip;
+  const draw = async (pdf: Pdf) => {
     let y = startPage(pdf, slip);
-    for (const { record } of slip.labels) {
-      if (y > LAST_ROW_Y) y = startPage(pdf, slip);
-      writeRow(pdf, "regular", y, rowOf(record));
+    for (const row of rows) {
+      if (y > LAST_ROW_Y) {
+        // A page takes some 15 ms, and other requests come in between.
+        await nextTurn();
+        y = startPage(pdf, slip);
+      }
+      writeRow(pdf, "regular", y, cellsOf(row));
       y += ROW_HEIGHT;
     }
-    const parcels = slip.labels.reduce((sum, { record }) => sum + record.parcels, 0);
+    const parcels = rows.reduce((sum, row) => sum + row.parcels, 0);
     pdf.font("bold").fontSize(10);
-    pdf.text(`Labels: ${slip.labels.length}   Parcels: ${parcels}`, MARGIN, y + 12);
+    pdf.text(`Labels: ${rows.length}   Parcels: ${parcels}`, MARGIN, y + 12);
     pdf.text("Signature / Firma: ______________________________", MARGIN, y + 40);
-  });
+  };
+  return renderPdf(`Transmission ${transmissionNumber}`, draw, createdAtMs);
 }
 
-function rowOf(record: LabelRecord): string[] {
-  const { name, postcode, city, country } = record.consignee;
-  return [
-    record.trackingNumbers[0]?.number ?? "",
-    record.reference,
-    name,
-    `${postcode} ${city} ${country}`,
-    String(record.parcels),
-    record.weight === null ? "" : `${record.weight} kg`,
-  ];
+function cellsOf({ trackingNumber, reference, name, place, parcels, weight }: SlipRow): string[] {
+  const weighed = weight === null ? "" : `${weight} kg`;
+  return [trackingNumber, reference, name, place, String(parcels), weighed];
 }
 
 function startPage(pdf: Pdf, slip: Slip): number {

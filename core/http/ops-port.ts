@@ -1,0 +1,85 @@
+/** A port that answers `/healthz`, `/readyz` and `/metrics` alone: of roles that serve nothing else, and METRICS_PORT. */
+import { Elysia } from "elysia";
+import type { Config } from "#core/config.ts";
+import type { Log } from "#core/log.ts";
+import { Problem, problemResponse } from "#core/problem.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { everyRouteDeclared } from "./access.ts";
+import { toProblem } from "./errors.ts";
+import { type OpsOptions, ops } from "./ops.ts";
+import { ONE_ROUTER, requestTarget } from "./request-target.ts";
+
+/** Nothing that is sent here has a body. */
+const BODY_LIMIT_BYTES = 1_024;
+
+interface Deps {
+  readonly redis: Redis;
+  readonly log: Log;
+  readonly config: Config;
+}
+
+export interface OpsPort {
+  readonly name: string;
+  readonly url: string;
+  readonly stop: () => Promise<void>;
+}
+
+/** @throws when the port is in use */
+export function openOpsPort(
+  { redis, log, config }: Deps,
+  name: string,
+  port: number,
+  options: Omit<OpsOptions, "config"> = {},
+): OpsPort {
+  const app = new Elysia(ONE_ROUTER)
+    .onError(({ code, error }) =>
+      problemResponse(
+        code === "NOT_FOUND"
+          ? new Problem(404, "NOT_FOUND", "There is no such path.")
+          : toProblem(error, redis, log),
+      ),
+    )
+    .use(requestTarget())
+    .use(ops(redis, { config, ...options }));
+  everyRouteDeclared(app).listen({
+    // Two processes on one port would share it silently.
+    reusePort: false,
+    port,
+    hostname: config.host,
+    maxRequestBodySize: BODY_LIMIT_BYTES,
+  });
+  const url = `http://${config.host}:${app.server?.port}`;
+  log.info({ url }, `${name} answers health and metrics`);
+  return {
+    name,
+    url,
+    async stop() {
+      await app.stop();
+    },
+  };
+}
+
+/**
+ * The port of a role that works without one.
+ * @param configured null where the environment names none
+ * @param usual where it listens when it runs alone: a taken one does not keep it from its work; null = nowhere
+ */
+export function openRolePort(
+  deps: Deps,
+  name: string,
+  { configured, usual }: { readonly configured: number | null; readonly usual: number | null },
+  reasonNotReady: () => Promise<string | null>,
+): OpsPort | null {
+  if (configured !== null) return openOpsPort(deps, name, configured, { reasonNotReady });
+  if (usual === null) return null;
+  try {
+    return openOpsPort(deps, name, usual, { reasonNotReady });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    deps.log.warn(
+      { role: name, port: usual },
+      "the role's usual port is in use; taking a free one",
+    );
+    return openOpsPort(deps, name, 0, { reasonNotReady });
+  }
+}
