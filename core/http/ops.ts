@@ -3,7 +3,10 @@ import { Elysia } from "elysia";
 import { attemptLog, groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
 import { readAttemptCounts } from "#core/redis/attempt-log.ts";
 import type { Redis } from "#core/redis/client.ts";
+import { SYSTEM_KEY } from "#core/redis/keys.ts";
 import { readLedger } from "#core/redis/ledger.ts";
+import { probeWrites } from "#core/redis/probe.ts";
+import { describeFailure } from "#core/redis/store-unavailable.ts";
 import { readLags } from "#core/redis/streams.ts";
 
 export function ops(redis: Redis) {
@@ -22,13 +25,13 @@ export function ops(redis: Redis) {
     });
 }
 
-/** Null when the role can serve. Without ClickHouse only benchmarks are away, and their answers say so. */
+/** Null when the role can serve: Redis takes writes. Without ClickHouse only benchmarks are away, and their answers say so. */
 async function reasonNotReady(redis: Redis): Promise<string | null> {
   try {
-    await redis.ping();
+    await probeWrites(redis, [SYSTEM_KEY]);
     return null;
-  } catch {
-    return "Redis is away";
+  } catch (error) {
+    return describeFailure(error);
   }
 }
 
