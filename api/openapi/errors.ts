@@ -103,7 +103,7 @@ const TEXTS: Readonly<Record<ErrorStatus, ErrorText>> = {
     description:
       "STORE_UNAVAILABLE, IMPORT_QUEUE_FULL, NOTIFICATION_NOT_QUEUED: try again after Retry-After.",
     code: "STORE_UNAVAILABLE",
-    message: "The store is away; nothing was acknowledged.",
+    message: "The store is unavailable; nothing was acknowledged.",
   },
 };
 
