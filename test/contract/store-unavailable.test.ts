@@ -1,5 +1,8 @@
 /** What a real Redis answers on its bad days means that the store is unavailable, and nothing else does. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createClient, MultiErrorReply } from "redis";
 import { NoAnswer } from "#core/combine.ts";
 import { createLog } from "#core/log.ts";
@@ -7,6 +10,7 @@ import { connectRedis, type Redis, run, script } from "#core/redis/client.ts";
 import { isStoreUnavailable, reasonOf } from "#core/redis/store-unavailable.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
+import { productEnv } from "#test/support/product.ts";
 import { type RedisServer, startRedisServer } from "#test/support/redis-server.ts";
 
 const READY = { isReady: true };
@@ -102,6 +106,12 @@ describe("a server that says so", () => {
       true,
     ]);
     await server.send("SCRIPT", "KILL");
+    const isOver = () =>
+      redis.get(KEY).then(
+        () => true,
+        () => false,
+      );
+    await eventually(isOver, "the script has ended");
   });
 
   test("as a replica, as one without its master, and as a master without replicas", async () => {
@@ -154,6 +164,24 @@ describe("a server that says so", () => {
     await eventually(() => redis.isReady, "the connection is back");
   });
 });
+
+test("a start on a store that takes no writes ends with a sentence and no stack", async () => {
+  await server.send("CONFIG", "SET", "maxmemory", "1");
+  const folder = await mkdtemp(join(tmpdir(), "waybill-start-"));
+  const role = Bun.spawn(["bun", "ingest/main.ts"], {
+    env: { ...productEnv(), REDIS_URL: server.url, DATA_DIR: folder, INGEST_PORT: "0" },
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const told = await new Response(role.stderr).text();
+  expect([await role.exited, told.trim().split("\n").at(-1)]).toEqual([
+    1,
+    "Redis is unavailable: its memory is full (maxmemory)",
+  ]);
+  expect(told).not.toContain("    at ");
+  await server.send("CONFIG", "SET", "maxmemory", "0");
+  await rm(folder, { recursive: true, force: true });
+}, 30_000);
 
 describe("a full disk", () => {
   /** As much as the files may hold, KiB. */
