@@ -2,7 +2,8 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { decodeAttempts, markTaken } from "#core/redis/attempt-log.ts";
 import type { Redis } from "#core/redis/client.ts";
-import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
+import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
+import { Unavailable } from "#core/redis/store-unavailable.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
 import { ATTEMPTS, attemptTableRow } from "./rows.ts";

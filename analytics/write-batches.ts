@@ -11,7 +11,8 @@
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import { ownerOfChange, rowsOf } from "#core/redis/change-log.ts";
-import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
+import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
+import { Unavailable } from "#core/redis/store-unavailable.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
 import { DELIVERIES, deliveryRow, EVENTS, eventTableRow } from "./rows.ts";

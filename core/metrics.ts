@@ -117,6 +117,27 @@ export const deadLetters = new Counter({
   registers,
 });
 
+export const deadLettersAtLimit = new Counter({
+  name: "waybill_dead_letters_at_limit_total",
+  help: "Entries that failed for the last time while their log kept as many dead letters as it may: they stay in retry.",
+  labelNames: ["group"],
+  registers,
+});
+
+export const storeFailures = new Counter({
+  name: "waybill_store_failures_total",
+  help: "Steps that failed because a store was unavailable and are tried again, by the part that waits.",
+  labelNames: ["part"],
+  registers,
+});
+
+export const internalErrors = new Counter({
+  name: "waybill_internal_errors_total",
+  help: "Unexpected errors of our own, by the part that goes on after a wait.",
+  labelNames: ["part"],
+  registers,
+});
+
 export const benchmarkRows = new Counter({
   name: "waybill_benchmark_rows_total",
   help: "Rows written to ClickHouse.",

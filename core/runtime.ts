@@ -10,6 +10,7 @@ import { applySetup, SetupFaults } from "./redis/apply-setup.ts";
 import { connectCluster, connectRedis, type Redis, StoreUnreachable } from "./redis/client.ts";
 import { startEmbeddedRedis } from "./redis/embedded.ts";
 import { createLive, type Live } from "./redis/live.ts";
+import { describeFailure, reasonOf } from "./redis/store-unavailable.ts";
 import { ensureGroups } from "./redis/streams.ts";
 import { loadSecrets, type Secrets } from "./secrets.ts";
 
@@ -201,14 +202,18 @@ function explainsItself(error: unknown): boolean {
   return ["EADDRINUSE", "EADDRNOTAVAIL", "ENOTFOUND"].includes(code);
 }
 
+function explanationOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (explainsItself(error)) return error.message;
+  return reasonOf(error) === null ? (error.stack ?? error.message) : describeFailure(error);
+}
+
 /** A start that fails ends the process with status 1. */
 export async function guarded(start: () => Promise<void>): Promise<void> {
   try {
     await start();
   } catch (error) {
-    const told = explainsItself(error);
-    const text = error instanceof Error ? (told ? error.message : error.stack) : String(error);
-    process.stderr.write(`${text}\n`);
+    process.stderr.write(`${explanationOf(error)}\n`);
     process.exit(1);
   }
 }

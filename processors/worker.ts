@@ -1,11 +1,21 @@
 /**
  * A worker of one queue: takes work under a lease, renews the lease while the work lasts, puts back what is to be tried
  * again. What a killed worker had in hand is taken by another once its lease has ended.
+ *
+ * | what happens                | what follows                                                                          |
+ * |-----------------------------|---------------------------------------------------------------------------------------|
+ * | the store is unavailable    | nothing is taken; what is in hand is recorded when it is back, and only after a pause  |
+ * |                             | of all workers is work handed out again, since leases may have ended meanwhile         |
+ * | an error of ours            | the work is tried again after 2, 4, 8 s and so on, an hour at most later, for ever     |
  */
 import type { Log } from "#core/log.ts";
+import { internalErrors } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client.ts";
-import type { WorkName } from "#core/redis/keys.ts";
+import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
+import { followOutage } from "#core/redis/outage.ts";
+import { probeWrites } from "#core/redis/probe.ts";
+import { describeFailure, isStoreUnavailable } from "#core/redis/store-unavailable.ts";
 import { renewWork, settleWork, type Taken, takeWork } from "#core/redis/work-queue.ts";
 
 /** When the work is due again, service clock, milliseconds; null = it is done. */
@@ -19,7 +29,7 @@ export interface WorkerOptions {
   /** Pieces of work in hand at once. */
   readonly atOnce: number;
   /** Doing the same work twice must change nothing. */
-  readonly work: (taken: Taken) => Promise<WorkVerdict>;
+  readonly work: (taken: Taken, isStopping: () => boolean) => Promise<WorkVerdict>;
 }
 
 export interface Worker {
@@ -30,14 +40,34 @@ export interface Worker {
 const LEASE_MS = 6_000;
 const RENEW_EVERY_MS = 2_000;
 const IDLE_WAIT_MS = 50;
-const TROUBLE_WAIT_MS = 500;
-/** Work that failed by a fault of our own, or because the store was away. */
+/** During an outage the store is asked this often whether it takes writes again. */
+const PROBE_EVERY_MS = 250;
+/** After an outage: longer than the client takes to connect again, 2.2 s, and than an outcome waits for its next try. */
+const RECOVERY_MS = 3_000;
+/** An outage so short that a lease renewed before it has not ended when all workers have found back. */
+const BRIDGED_MS = LEASE_MS - RENEW_EVERY_MS - RECOVERY_MS;
+/** Work that failed because the store was unavailable, or by an error of our own; then twice as long each time. */
 const FAULT_RETRY_MS = 2_000;
+const LONGEST_FAULT_RETRY_MS = 3_600_000;
+/** Pieces of work whose failures are counted; past it one waits as if it had failed for the first time. */
+const FAULTY_KNOWN = 1_000;
+
+const leaseKeys = (name: WorkName) =>
+  Array.from({ length: PARTITIONS }, (_, n) => workKeys(companyTag(n), name).leases);
+
+/** One of each partition. */
+const LEASE_KEYS: Readonly<Record<WorkName, readonly string[]>> = {
+  imports: leaseKeys("imports"),
+  messages: leaseKeys("messages"),
+};
 
 export function startWorker(options: WorkerOptions): Worker {
   const { redis, log, live, queue, atOnce, work } = options;
   const inHand = new Set<Promise<void>>();
   let stopping = false;
+  const outage = followOutage(log, queue);
+  /** Failures so far by errors of ours, by piece of work. */
+  const faults = new Map<string, number>();
 
   async function loop(): Promise<void> {
     while (!stopping) {
@@ -48,11 +78,25 @@ export function startWorker(options: WorkerOptions): Worker {
         if (inHand.size >= atOnce) await Promise.race(inHand);
         else if (taken.length === 0) await Promise.race([Bun.sleep(IDLE_WAIT_MS), ...inHand]);
       } catch (error) {
-        log.warn({ queue, reason: (error as Error).message }, "worker waits");
-        await Bun.sleep(TROUBLE_WAIT_MS);
+        outage.failed(error);
+        await recover();
       }
     }
     await Promise.all(inHand);
+  }
+
+  /** Returns when the store takes writes again, and leases may be handed out. */
+  async function recover(): Promise<void> {
+    while (!stopping) {
+      await Bun.sleep(PROBE_EVERY_MS);
+      try {
+        await probeWrites(redis, LEASE_KEYS[queue]);
+        break;
+      } catch (error) {
+        outage.failed(error);
+      }
+    }
+    if (!stopping && outage.succeeded() > BRIDGED_MS) await Bun.sleep(RECOVERY_MS);
   }
 
   function begin(taken: Taken): void {
@@ -68,19 +112,30 @@ export function startWorker(options: WorkerOptions): Worker {
       await settleWork(redis, queue, taken, await verdictOf(taken));
     } catch (error) {
       // The lease ends by itself and the work is taken again.
-      log.warn({ queue, reason: (error as Error).message }, "work is left to its lease");
+      log.warn({ queue, reason: describeFailure(error) }, "work is left to its lease");
     } finally {
       clearInterval(renewal);
     }
   }
 
   async function verdictOf(taken: Taken): Promise<WorkVerdict> {
+    const name = `${taken.partition} ${taken.id}`;
     try {
-      return await work(taken);
+      const verdict = await work(taken, () => stopping);
+      faults.delete(name);
+      return verdict;
     } catch (error) {
+      if (isStoreUnavailable(error, redis)) return live.now() + FAULT_RETRY_MS;
+      internalErrors.inc({ part: queue });
       log.error({ queue, work: taken.id, err: error }, "work failed and is tried again");
-      return live.now() + FAULT_RETRY_MS;
+      return live.now() + faultWaitMs(name);
     }
+  }
+
+  function faultWaitMs(name: string): number {
+    const before = faults.get(name) ?? 0;
+    if (faults.size < FAULTY_KNOWN || before > 0) faults.set(name, before + 1);
+    return Math.min(LONGEST_FAULT_RETRY_MS, FAULT_RETRY_MS * 2 ** before);
   }
 
   const running = loop();

@@ -111,7 +111,7 @@ const TEXTS: Readonly<Record<ErrorStatus, ErrorText>> = {
     description:
       "STORE_UNAVAILABLE, IMPORT_QUEUE_FULL, NOTIFICATION_NOT_QUEUED, SEARCH_UNSTEADY: try again after Retry-After.",
     code: "STORE_UNAVAILABLE",
-    message: "The store is away; nothing was acknowledged.",
+    message: "The store is unavailable; nothing was acknowledged.",
   },
 };
 

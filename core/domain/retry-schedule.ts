@@ -37,6 +37,14 @@ export function retryWaitMs(
   return Math.max(scheduled, Math.min(retryAfterMs, RETRY_AFTER_LIMIT_MS));
 }
 
+/**
+ * Milliseconds to wait after something of ours kept attempt `attempt` (from 1) from being made: as after an attempt, and as
+ * long as after the last one that has a wait from there on, since it never ends a delivery.
+ */
+export function faultWaitMs(attempt: number, random: number): number {
+  return retryWaitMs(Math.min(attempt, WAITS_MS.length), random, null) ?? 0;
+}
+
 /** Reads a `Retry-After` header, seconds or HTTP date, into milliseconds from now; null when unreadable or past. */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;

@@ -1,15 +1,17 @@
 /** What a thrown value means to an HTTP caller; the shape of the body is the room's own. */
 import type { Log } from "#core/log.ts";
 import { Problem } from "#core/problem.ts";
-import { isStoreAway, type Redis } from "#core/redis/client.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
 
 const RETRY_AFTER_SECONDS = "1";
 
-/** A `Problem` as it is; Redis away = 503; anything else is a bug: logged, and a 500 that tells nothing. */
+/** A `Problem` as it is; the store unavailable = 503; anything else is a bug: logged, and a 500 that tells nothing. */
 export function toProblem(error: unknown, redis: Redis, log: Log): Problem {
   if (error instanceof Problem) return error;
-  if (!redis.isReady || isStoreAway(error)) {
-    return new Problem(503, "STORE_UNAVAILABLE", "The store is away; nothing was acknowledged.", {
+  if (isStoreUnavailable(error, redis)) {
+    const detail = "The store is unavailable; nothing was acknowledged.";
+    return new Problem(503, "STORE_UNAVAILABLE", detail, {
       headers: { "retry-after": RETRY_AFTER_SECONDS },
     });
   }

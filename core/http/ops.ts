@@ -9,7 +9,10 @@ import { attemptLog, groupLag, groupLagSeconds, ledgerEntries, registry } from "
 import { Problem } from "#core/problem.ts";
 import { readAttemptCounts } from "#core/redis/attempt-log.ts";
 import type { Redis } from "#core/redis/client.ts";
+import { SYSTEM_KEY } from "#core/redis/keys.ts";
 import { readLedger } from "#core/redis/ledger.ts";
+import { probeWrites } from "#core/redis/probe.ts";
+import { describeFailure } from "#core/redis/store-unavailable.ts";
 import { readLags } from "#core/redis/streams.ts";
 import { hashToken } from "#core/secrets.ts";
 
@@ -33,8 +36,8 @@ export function ops(redis: Redis, options: OpsOptions) {
   const servesMetrics = isMetricsPort || config.ports.metrics === null;
   const metrics = metricsOf(redis);
   const asked = keepFor(READY_KEPT_MS, async () => {
-    const ping = redis.ping().then(() => null);
-    const reason = await answerWithin(ping, NO_REDIS);
+    const taking = probeWrites(redis, [SYSTEM_KEY]).then(() => null, describeFailure);
+    const reason = await answerWithin(taking, NO_REDIS);
     return reason ?? answerWithin(reasonNotReady(), "the role does not answer");
   });
   // A lost connection is known without asking.

@@ -4,6 +4,7 @@ import { createClient, createCluster, RESP_TYPES } from "redis";
 import { chunksBySize } from "#core/chunks.ts";
 import type { Log } from "#core/log.ts";
 import severalSource from "./scripts/several.lua" with { type: "text" };
+import { NotReplicated } from "./store-unavailable.ts";
 import { answerTracing } from "./tracing.ts";
 
 answerTracing();
@@ -90,7 +91,7 @@ const waits = new WeakMap<Redis, Wait>();
 function waitOn(replicas: number, send: (...wait: string[]) => Promise<unknown>): Wait {
   return async () => {
     const confirmed = Number(await send("WAIT", String(replicas), String(REPLICA_WAIT_MS)));
-    if (confirmed < replicas) throw new Error(`NOREPLICAS ${confirmed} of ${replicas} confirmed`);
+    if (confirmed < replicas) throw new NotReplicated(`${confirmed} of ${replicas} confirmed`);
   };
 }
 
@@ -125,16 +126,6 @@ function logInterruptions(client: Pick<Redis, "on">, log: Log): void {
     if (lost) log.info("redis connection is back");
     lost = false;
   });
-}
-
-/** True for what a server says or does while it is down, starting, or handing over: the command may be repeated. */
-export function isStoreAway(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /NoAnswer|ClientOffline|ClientClosed|SocketClosed|DisconnectsClient|ConnectionTimeout|SocketTimeout|ECONN|LOADING|MISCONF|CLUSTERDOWN|MASTERDOWN|READONLY|MOVED|TRYAGAIN|NOREPLICAS|UNBLOCKED|WAIT cannot be used/.test(
-      `${error.constructor.name} ${error.message}`,
-    )
-  );
 }
 
 export interface Script {

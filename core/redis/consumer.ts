@@ -7,8 +7,9 @@
  * | all of an entry is done             | acknowledged, deleted once every group has                               |
  * | a part fails (its own fault)        | acknowledged, and the part tried again after 1, 2, 4, 8 s; the fifth     |
  * |                                     | failure parks it as dead letter (`retries.ts`)                           |
+ * | the log keeps no more dead letters  | the part stays in retry, every minute, and an alarm says so              |
  * | dead letter is driven again         | this group alone tries it once more; a failure parks it again            |
- * | the store below is away             | the whole batch waits and is tried again for ever; nothing is counted    |
+ * | a store is unavailable              | the whole batch waits and is tried again for ever; nothing is counted    |
  * | an answer of Redis is lost          | what was delivered to us is asked for again                              |
  * | this process dies                   | another process takes its entries over once its sign of life has expired |
  * | the log or group is gone            | created again                                                            |
@@ -16,11 +17,14 @@
 import { randomUUID } from "node:crypto";
 import { chunksBySize } from "#core/chunks.ts";
 import type { Log } from "#core/log.ts";
-import { deadLetters } from "#core/metrics.ts";
-import { isStoreAway, type Redis, run, script } from "./client.ts";
+import { deadLetters, deadLettersAtLimit } from "#core/metrics.ts";
+import { startTicking } from "#core/tick.ts";
+import { type Redis, run, script } from "./client.ts";
 import { type Entry, type LogEntry, logEntry } from "./log-entry.ts";
+import { followOutage } from "./outage.ts";
 import { acknowledge, type Failure, isLastTry, readDueRetries, settleRetries } from "./retries.ts";
 import dropSource from "./scripts/drop-consumer.lua" with { type: "text" };
+import { isStoreUnavailable } from "./store-unavailable.ts";
 import {
   ensureGroups,
   type GroupName,
@@ -35,9 +39,7 @@ export type { Failure } from "./retries.ts";
 
 const dropScript = script(dropSource);
 
-/** Thrown by a handler when what it writes to is away: the batch is kept and nothing is counted. */
-export class Unavailable extends Error {}
-
+/** What it throws because a store is unavailable counts for nothing: the batch is kept. */
 export type Handler = (entries: readonly Entry[]) => Promise<readonly Failure[]>;
 
 export interface ConsumerOptions {
@@ -63,7 +65,7 @@ export interface Consumer {
 }
 
 const IDLE_WAIT_MS = 15;
-const TROUBLE_WAIT_MS = 500;
+const GONE_WAIT_MS = 500;
 const SIGN_OF_LIFE_MS = 3_000;
 const HOUSEKEEPING_MS = 1_000;
 /** A process whose batch takes longer than this gives no more sign of life: others may do better. */
@@ -100,6 +102,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   let stopping = false;
   let housekeepingAtMs = 0;
   let begunAtMs = performance.now();
+  const outage = followOutage(log, group);
 
   async function loop(): Promise<void> {
     while (!stopping) {
@@ -108,8 +111,9 @@ export function startConsumer(options: ConsumerOptions): Consumer {
         await keepHouse();
         begunAtMs = performance.now();
         const entries = await next();
+        if (entries.length > 0) await process(entries);
+        outage.succeeded();
         if (entries.length === 0) await Bun.sleep(idleMs);
-        else await process(entries);
         const isQuiet = entries.length > 0 && ahead === null;
         if (isQuiet && lingerMs > 0 && !stopping) await Bun.sleep(lingerMs);
       } catch (error) {
@@ -117,9 +121,9 @@ export function startConsumer(options: ConsumerOptions): Consumer {
         await ahead?.catch(() => {});
         ahead = null;
         hasLoose = true;
-        if (isReplyError(error, "NOGROUP")) await ensureGroups(redis).catch(() => {});
-        else log.warn({ group, reason: (error as Error).message }, "consumer waits");
-        await Bun.sleep(TROUBLE_WAIT_MS);
+        const isGone = isReplyError(error, "NOGROUP");
+        if (isGone) await ensureGroups(redis).catch(() => {});
+        if (!stopping) await Bun.sleep(isGone ? GONE_WAIT_MS : outage.failed(error));
       }
     }
     await finish().catch((error: Error) => {
@@ -198,7 +202,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     try {
       return await handleUntilAvailable(entries);
     } catch (error) {
-      if (isAway(error)) throw error;
+      if (isStoreUnavailable(error, redis)) throw error;
       const [only] = entries;
       if (entries.length === 1 && only) return [{ entry: only, reason: String(error) }];
       const failures: Failure[] = [];
@@ -212,17 +216,12 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       try {
         return await handler(entries);
       } catch (error) {
-        if (!isAway(error)) throw error;
+        if (!isStoreUnavailable(error, redis)) throw error;
         if (stopping) throw error;
-        log.warn({ group, reason: (error as Error).message }, "batch waits for its store");
-        await Bun.sleep(TROUBLE_WAIT_MS);
+        await Bun.sleep(outage.failed(error));
         begunAtMs = performance.now();
       }
     }
-  }
-
-  function isAway(error: unknown): boolean {
-    return error instanceof Unavailable || isStoreAway(error) || !redis.isReady;
   }
 
   async function acknowledgeAll(
@@ -247,7 +246,6 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     housekeepingAtMs = performance.now() + HOUSEKEEPING_MS;
     await tryAgain();
     await takeOver();
-    if (trims) await Promise.all(keys.map((key) => trimLog(redis, source, key)));
   }
 
   /** Two processes may take one at the same time; handlers bear repetition, and it is settled once. */
@@ -261,15 +259,21 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     for (const one of await settleRetries(redis, group, tried)) {
       const { retry, reason } = one;
       if (reason === null) continue;
-      if (isLastTry(one)) {
+      if (one.isKept) {
+        deadLettersAtLimit.inc({ group });
+        const about = { group, log: retry.key, entry: retry.id, reason };
+        log.error(about, "the log keeps no more dead letters: the entry stays in retry");
+      } else if (isLastTry(one)) {
         deadLetters.inc({ group });
         log.error({ group, entry: retry.id, reason }, "entry parked as dead letter");
       } else tellAgain(retry, retry.tries + 1, reason);
     }
   }
 
+  /** Lengthened where it is there, which Redis does with its memory full too. */
   async function giveSignOfLife(): Promise<void> {
-    await redis.set(alive(name), "1", { PX: SIGN_OF_LIFE_MS });
+    const isThere = await redis.pExpire(alive(name), SIGN_OF_LIFE_MS);
+    if (isThere === 0) await redis.set(alive(name), "1", { PX: SIGN_OF_LIFE_MS });
   }
 
   /** Does what consumers hold whose sign of life has expired. Their names go once they hold nothing. */
@@ -303,6 +307,15 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     if (performance.now() < begunAtMs + STUCK_MS) giveSignOfLife().catch(() => {});
   }, HOUSEKEEPING_MS);
 
+  /** On its own clock: while a batch waits for a store, other groups acknowledge, and a full memory is freed only by this. */
+  const trimming = trims
+    ? startTicking(
+        HOUSEKEEPING_MS,
+        async () => void (await Promise.all(keys.map((key) => trimLog(redis, source, key)))),
+        () => {},
+      )
+    : null;
+
   const running = giveSignOfLife()
     .catch(() => {})
     .then(loop);
@@ -310,7 +323,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     isRunning,
     async stop() {
       stopping = true;
-      await running;
+      await Promise.all([running, trimming?.stop()]);
     },
   };
 }

@@ -17,6 +17,10 @@ import redriveSource from "./scripts/redrive.lua" with { type: "text" };
 
 const redriveScript = script(redriveSource);
 
+/** Of one call: some seconds of work. */
+export const REDRIVEN_AT_ONCE = 10_000;
+/** Letters read and driven again together. */
+const PER_STEP = 100;
 /** What was driven again is remembered this long, so that a repeated call is answered the same. */
 const REMEMBERED_MS = 30 * 86_400_000;
 
@@ -103,4 +107,39 @@ export async function redriveDeadLetter(
   const times = [nowMs, nowMs - REMEMBERED_MS].map(String);
   const args = [streamId, retriesKey(key, ""), ...times, retryAgesKey(key, "")];
   return (await run<number>(redis, redriveScript, keys, args)) === 0 ? "not_found" : "redriven";
+}
+
+export interface RedrivenAll {
+  readonly redriven: number;
+  /** Dead letters there are now: beyond the limit, or parked meanwhile. */
+  readonly remaining: number;
+}
+
+/**
+ * Drives the dead letters of all logs again, the oldest of each first, and none that is parked meanwhile. Cut short or
+ * repeated, it goes on with what is left.
+ * @param limit of this call
+ */
+export async function redriveAllDeadLetters(
+  redis: Redis,
+  nowMs: number,
+  limit = REDRIVEN_AT_ONCE,
+): Promise<RedrivenAll> {
+  const newest = await Promise.all(
+    ALL_LOGS.map(([, key]) => redis.xRevRange(deadLetterKey(key), "+", "-", { COUNT: 1 })),
+  );
+  let redriven = 0;
+  for (const [at, [name, key]] of ALL_LOGS.entries()) {
+    const end = newest[at]?.[0]?.id;
+    while (end !== undefined && redriven < limit) {
+      const count = Math.min(PER_STEP, limit - redriven);
+      const rows = await redis.xRange(deadLetterKey(key), "-", String(end), { COUNT: count });
+      if (!rows || rows.length === 0) break;
+      const ids = rows.map(({ id }) => `${name}-${String(id)}`);
+      const outcomes = await Promise.all(ids.map((id) => redriveDeadLetter(redis, id, nowMs)));
+      redriven += outcomes.filter((outcome) => outcome === "redriven").length;
+    }
+  }
+  const left = await Promise.all(ALL_LOGS.map(([, key]) => redis.xLen(deadLetterKey(key))));
+  return { redriven, remaining: left.reduce((sum, count) => sum + count, 0) };
 }

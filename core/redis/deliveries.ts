@@ -294,8 +294,7 @@ function readHandout(
         words.eventId,
         once((): ChangeFact => JSON.parse(told)),
       );
-    const fact = facts.get(words.eventId);
-    if (!fact) throw new Error("a delivery is leased without its fact");
+    const fact = facts.get(words.eventId) ?? missingFact;
     leased.push({
       ...words,
       ...{ partition, deliveryId: text(0), lease: text(1), fact, attemptsText: text(8) },
@@ -306,6 +305,11 @@ function readHandout(
     });
   }
   return leased;
+}
+
+/** Thrown when it is asked for: one delivery like this keeps no other from being sent. */
+function missingFact(): never {
+  throw new Error("a delivery is leased without its fact");
 }
 
 /** What a delivery is but for its fact, as `decide.lua` has written it. */
@@ -354,6 +358,8 @@ export async function renewLeases(
 export interface Finished {
   readonly of: Leased;
   readonly attempt: Attempt | null;
+  /** An error of ours kept the attempt from being made: the delivery's log tells of it, and it counts nowhere. */
+  readonly isOwnFault?: true;
   readonly state: Exclude<DeliveryState, "queued">;
   readonly nextAttemptAtMs: number | null;
   readonly reason: string | null;
@@ -409,25 +415,27 @@ function endpointArguments(results: readonly Finished[]): string[] {
 }
 
 function finishArguments(result: Finished): string[] {
-  const { of, attempt, state, nextAttemptAtMs, reason } = result;
+  const { of, attempt, isOwnFault, state, nextAttemptAtMs, reason } = result;
+  const counted = isOwnFault ? null : attempt;
   return [
     of.deliveryId,
     of.lease,
     state,
-    String(attempt?.attempt ?? of.attemptsMade),
-    attempt === null ? of.attemptsText : attemptsText(of, attempt),
+    String(counted?.attempt ?? of.attemptsMade),
+    attempt === null ? of.attemptsText : attemptsText(result, attempt),
     nextAttemptAtMs === null ? "" : String(nextAttemptAtMs),
     reason ?? "",
-    attempt === null ? "" : bucketOf(attempt.durationMs),
-    attempt === null ? "" : attemptLine(result, attempt),
+    counted === null ? "" : bucketOf(counted.durationMs),
+    counted === null ? "" : attemptLine(result, counted),
   ];
 }
 
-/** Those before and the new one, the oldest left out where they grow too many. */
-function attemptsText({ attemptsText: before, generation }: Leased, attempt: Attempt): string {
+/** Those before and the new one, the oldest left out where they may grow too many. */
+function attemptsText({ of, isOwnFault }: Finished, attempt: Attempt): string {
+  const { attemptsText: before, generation } = of;
   const text = attemptText(attempt);
   if (before === "[]") return `[${text}]`;
-  if (generation <= GENERATIONS_KEPT) return `${before.slice(0, -1)},${text}]`;
+  if (generation <= GENERATIONS_KEPT && !isOwnFault) return `${before.slice(0, -1)},${text}]`;
   return JSON.stringify([...JSON.parse(before), attempt].slice(-ATTEMPTS_KEPT));
 }
 

@@ -17,6 +17,9 @@ const settleScript = script(settleSource);
 
 export const MAX_TRIES = 5;
 const FIRST_RETRY_MS = 1_000;
+/** Dead letters a log keeps, some 2 KB each; what fails for the last time while there are so many stays in retry. */
+export const DEAD_LETTERS_PER_LOG = 10_000;
+const AT_LIMIT_RETRY_MS = 60_000;
 /** Characters of a failure that its dead letter tells. */
 const REASON_LENGTH = 1_000;
 /** Entries, and tries, one script call takes. */
@@ -99,6 +102,11 @@ export interface Tried {
   readonly reason: string | null;
 }
 
+export interface Settled extends Tried {
+  /** It failed for the last time and stays in retry, since its log keeps as many dead letters as it may. */
+  readonly isKept: boolean;
+}
+
 /**
  * What failed once more waits twice as long each time, and the fifth failure parks it. One script call for 100 tries of a log.
  * @returns those that were settled by this call and not by another process before
@@ -107,16 +115,20 @@ export async function settleRetries(
   redis: Redis,
   group: string,
   tried: readonly Tried[],
-): Promise<Tried[]> {
-  const settled: Tried[] = [];
+  deadLettersPerLog = DEAD_LETTERS_PER_LOG,
+): Promise<Settled[]> {
+  const settled: Settled[] = [];
   const groups = Map.groupBy(tried, ({ retry }) => retry.key);
   await Promise.all(
     [...groups].map(async ([key, own]) => {
       const keys = [retriesKey(key, group), retryAgesKey(key, group), deadLetterKey(key)];
       for (const part of chunks(own, PER_CALL)) {
-        const args = [key, group, ...part.flatMap(settleArguments)];
+        const limits = [deadLettersPerLog, AT_LIMIT_RETRY_MS].map(String);
+        const args = [key, group, ...limits, ...part.flatMap(settleArguments)];
         const reply = await run<number[]>(redis, settleScript, keys, args);
-        settled.push(...part.filter((_, at) => reply[at] === 1));
+        part.forEach((one, at) => {
+          if (reply[at] !== 0) settled.push({ ...one, isKept: reply[at] === 2 });
+        });
       }
     }),
   );

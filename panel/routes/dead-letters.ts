@@ -1,7 +1,12 @@
 /** Dead letters: log entries that our own code could not process, and driving them again. */
 import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/problem.ts";
-import { listDeadLetters, placeOf, redriveDeadLetter } from "#core/redis/dead-letters.ts";
+import {
+  listDeadLetters,
+  placeOf,
+  redriveAllDeadLetters,
+  redriveDeadLetter,
+} from "#core/redis/dead-letters.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf } from "#panel/page.ts";
@@ -45,6 +50,15 @@ export function deadLetterRoutes(runtime: Runtime) {
         detail: { summary: "Entries our own code could not process, the newest first" },
       },
     )
+    .post("/panel/api/dead-letters/redrive", () => redriveAllDeadLetters(redis, live.now()), {
+      response: Type.Object({
+        redriven: Type.Integer({ description: "by this call: 10,000 at most" }),
+        remaining: Type.Integer({ description: "dead letters there are now" }),
+      }),
+      detail: {
+        summary: "Let every entry's own group process it once more; repeat it while some remain",
+      },
+    })
     .post(
       "/panel/api/dead-letters/:id/redrive",
       async ({ params }) => {

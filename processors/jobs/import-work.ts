@@ -1,12 +1,13 @@
 /**
  * Works off import jobs (document 1, `POST /v2/shipments/import`), some chunks at a time, so that a large job does not hold
- * up the others. A chunk that was cut short is created again: what exists already is a DUPLICATE_SHIPMENT then.
+ * up the others. A chunk that was cut short is created again: what exists already is a DUPLICATE_SHIPMENT then. An error of
+ * ours ends no job: its work is tried again (`worker.ts`).
  */
 import { type ImportItem, readImportItem, trackingNumberOf } from "#core/domain/import-item.ts";
 import { jsonObject } from "#core/json-text.ts";
 import type { Log } from "#core/log.ts";
 import { turns } from "#core/next-turn.ts";
-import { isStoreAway, type Redis } from "#core/redis/client.ts";
+import type { Redis } from "#core/redis/client.ts";
 import { beginItems, type ItemOutcome } from "#core/redis/create-items.ts";
 import {
   type ChunkItems,
@@ -36,23 +37,21 @@ export interface ImportDeps {
 /** Chunks of one job before the next job's turn. */
 const CHUNKS_AT_ONCE = 4;
 
-const FAULT = "An error on our side ended the import; items without a result were not created.";
+const CHANNEL_GONE = "The channel is gone; items without a result were not created.";
 
 export function importWork(deps: ImportDeps): (taken: Taken) => Promise<WorkVerdict> {
-  const { redis, log, live } = deps;
+  const { redis, live } = deps;
   return async ({ partition, id }) => {
     const job = await readJob(redis, partition, id, live.now());
     if (!job) return null;
     if (job.status !== "processing") return callBack(deps, partition, job);
-    try {
+    if (live.configuration().channels.has(job.channelId)) {
       const open = await openChunks(redis, partition, id);
       await workOff(deps, partition, job, open.slice(0, CHUNKS_AT_ONCE));
       if (open.length > CHUNKS_AT_ONCE) return live.now();
       await finish(deps, partition, job, null);
-    } catch (error) {
-      if (isStoreAway(error) || !redis.isReady) throw error;
-      log.error({ job: id, err: error }, "an import job ended by an error");
-      await finish(deps, partition, job, FAULT);
+    } else {
+      await finish(deps, partition, job, CHANNEL_GONE);
     }
     const ended = await readJob(redis, partition, id, live.now());
     return ended && callBack(deps, partition, ended);

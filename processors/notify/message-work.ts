@@ -6,17 +6,20 @@
  * | the server has taken it                     | OK in the shipment's notifications                                 |
  * | it refuses it for good (SMTP 5xx, HTTP 4xx) | KO in the shipment's notifications                                 |
  * | it is away or says later                    | again after 10 s, 1, 5, 30 min, 2, 6 h; then KO                     |
+ * | the store is unavailable after the sending  | the outcome is kept here until it can be recorded                  |
  * | this process dies in between                | sent again under the same Message-ID, recorded once                |
+ * | an error of ours                            | no outcome: tried again (`worker.ts`)                              |
  */
+import type { SentNotification } from "#core/domain/notification.ts";
 import type { Log } from "#core/log.ts";
 import type { Mailer } from "#core/mail.ts";
 import { recipientMessages } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Live } from "#core/redis/live.ts";
 import { countTry, type Message, readMessage, recordMessage } from "#core/redis/messages.ts";
+import { followOutage, untilAvailable } from "#core/redis/outage.ts";
 import { readHotShipments } from "#core/redis/shipments.ts";
-import type { Taken } from "#core/redis/work-queue.ts";
-import type { WorkVerdict } from "#processors/worker.ts";
+import type { WorkerOptions } from "#processors/worker.ts";
 import { type SmsGateway, SmsRefused } from "./sms-gateway.ts";
 
 export interface MessageDeps {
@@ -34,9 +37,10 @@ const MINUTE_MS = 60_000;
 const WAITS_MS = [10_000, ...[1, 5, 30, 120, 360].map((minutes) => minutes * MINUTE_MS)];
 const ERROR_LENGTH = 200;
 
-export function messageWork(deps: MessageDeps): (taken: Taken) => Promise<WorkVerdict> {
+export function messageWork(deps: MessageDeps): WorkerOptions["work"] {
   const { redis, log, live } = deps;
-  return async ({ partition, id }) => {
+  const outage = followOutage(log, "message outcomes");
+  return async ({ partition, id }, isStopping) => {
     const found = await readMessage(redis, partition, id);
     if (!found) return null;
     const { message, tries } = found;
@@ -47,22 +51,32 @@ export function messageWork(deps: MessageDeps): (taken: Taken) => Promise<WorkVe
       log.info({ message: id, tries: tries + 1, code: codeOf(error) }, "message is tried again");
       return live.now() + waitMs;
     }
-    const { type, to, shipmentId } = message;
-    const shipment = (await readHotShipments(redis, [shipmentId])).get(shipmentId);
-    await recordMessage(redis, message, {
+    const { type, to } = message;
+    const notification = {
       type,
-      result: error === null ? "OK" : "KO",
+      result: error === null ? ("OK" as const) : ("KO" as const),
       sentAtMs: live.now(),
       recipient: to,
-      shipmentStatus: shipment?.state.pair.status ?? "",
       error: error?.message.slice(0, ERROR_LENGTH) ?? null,
-    });
+    };
+    await untilAvailable(redis, outage, isStopping, () => record(redis, message, notification));
     recipientMessages.inc({ type, result: error === null ? "OK" : "KO" });
     return null;
   };
 }
 
-/** Null when the message was taken. */
+async function record(
+  redis: Redis,
+  message: Message,
+  notification: Omit<SentNotification, "shipmentStatus">,
+): Promise<void> {
+  const { shipmentId } = message;
+  const shipment = (await readHotShipments(redis, [shipmentId])).get(shipmentId);
+  const shipmentStatus = shipment?.state.pair.status ?? "";
+  await recordMessage(redis, message, { ...notification, shipmentStatus });
+}
+
+/** Null when the message was taken. @throws an error of ours, which says nothing about the message */
 async function send({ mailer, sms, host }: MessageDeps, message: Message): Promise<Error | null> {
   const { messageId, type, to, from, subject, text, html } = message;
   try {
@@ -79,8 +93,16 @@ async function send({ mailer, sms, host }: MessageDeps, message: Message): Promi
     }
     return null;
   } catch (error) {
+    if (isOwnFault(error)) throw error;
     return error instanceof Error ? error : new Error(String(error));
   }
+}
+
+/** What the language throws, and neither the network nor a server. */
+function isOwnFault(error: unknown): boolean {
+  const kinds = [TypeError, RangeError, ReferenceError, SyntaxError];
+  const { code } = error as { code?: unknown };
+  return code === undefined && kinds.some((kind) => error instanceof kind);
 }
 
 /** 5xx of an SMTP server is its last word, 4xx is not (RFC 5321). */

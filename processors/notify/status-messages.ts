@@ -9,10 +9,11 @@ import { type ShipmentSummary, shipmentSummary } from "#core/domain/shipment-vie
 import { decodeChangeEntry, ownerOfChange, type ToldChange } from "#core/redis/change-log.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Channel, Configuration } from "#core/redis/configuration.ts";
-import { type Entry, type Failure, type Handler, Unavailable } from "#core/redis/consumer.ts";
+import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
 import type { Live } from "#core/redis/live.ts";
 import { acceptMessages, type Message, type NewMessage } from "#core/redis/messages.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
+import { Unavailable } from "#core/redis/store-unavailable.ts";
 import { findTemplate } from "#core/redis/templates.ts";
 import { viewNames } from "#core/redis/view-names.ts";
 

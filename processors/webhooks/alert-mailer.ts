@@ -9,11 +9,13 @@
  * | still not after 7 days              | dropped, with an error in the log                           |
  * | the endpoint is gone                | dropped: nobody is left to be told                          |
  * | this process dies with it           | another one takes it once its claim has expired             |
+ * | the store is unavailable            | nothing is mailed; what was is remembered, and taken out    |
+ * | an error of ours                    | again when its claim has expired; the others go on          |
  */
 import { type AlertFacts, alertMail } from "#core/domain/alert-mail.ts";
 import type { Log } from "#core/log.ts";
 import type { Mail, Mailer } from "#core/mail.ts";
-import { webhookAlertMails } from "#core/metrics.ts";
+import { internalErrors, webhookAlertMails } from "#core/metrics.ts";
 import {
   type Alert,
   claimAlert,
@@ -24,6 +26,7 @@ import {
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Live } from "#core/redis/live.ts";
+import { describeFailure, isStoreUnavailable } from "#core/redis/store-unavailable.ts";
 import { startTicking, type Ticking } from "#core/tick.ts";
 
 const TICK_MS = 1_000;
@@ -42,27 +45,53 @@ export interface AlertMailerDeps {
   readonly mailer: Mailer;
 }
 
+/** Alerts that the mail server has taken and that are not out of the outbox yet. */
+type Mailed = Set<string>;
+
 export function startAlertMailer(deps: AlertMailerDeps): Ticking {
+  const mailed: Mailed = new Set();
   return startTicking(
     TICK_MS,
-    (isStopping) => mailAlerts(deps, isStopping),
-    ({ message }) => deps.log.warn({ reason: message }, "alerts wait"),
+    (isStopping) => mailAlerts(deps, mailed, isStopping),
+    (error) => deps.log.warn({ reason: describeFailure(error) }, "alerts wait"),
   );
 }
 
-async function mailAlerts(deps: AlertMailerDeps, isStopping: () => boolean): Promise<void> {
-  const { redis, live } = deps;
+async function mailAlerts(
+  deps: AlertMailerDeps,
+  mailed: Mailed,
+  isStopping: () => boolean,
+): Promise<void> {
+  const { redis, live, log } = deps;
   const alerts = await readAlerts(redis, AT_ONCE);
   if (alerts.length === 0) return;
   const configuration = await live.refresh();
   for (const alert of alerts) {
     if (isStopping()) return;
-    if (await claimAlert(redis, alert, CLAIM_MS)) await mailAlert(deps, alert, configuration);
+    try {
+      if (mailed.has(nameOf(alert))) await takeOut(redis, mailed, alert);
+      else if (await claimAlert(redis, alert, CLAIM_MS))
+        await mailAlert(deps, mailed, alert, configuration);
+    } catch (error) {
+      if (isStoreUnavailable(error, redis)) throw error;
+      internalErrors.inc({ part: "webhook alerts" });
+      log.error({ err: error, endpoint: alert.endpointId }, "a webhook alert waits");
+    }
   }
+}
+
+function nameOf({ partition, id }: Alert): string {
+  return `${partition} ${id}`;
+}
+
+async function takeOut(redis: Redis, mailed: Mailed, alert: Alert): Promise<void> {
+  await removeAlert(redis, alert);
+  mailed.delete(nameOf(alert));
 }
 
 async function mailAlert(
   { redis, live, log, mailer }: AlertMailerDeps,
+  mailed: Mailed,
   alert: Alert,
   configuration: Configuration,
 ): Promise<void> {
@@ -84,7 +113,8 @@ async function mailAlert(
     return postponeAlert(redis, alert, waitMs(ageMs));
   }
   webhookAlertMails.inc({ outcome: "sent" });
-  await removeAlert(redis, alert);
+  mailed.add(nameOf(alert));
+  await takeOut(redis, mailed, alert);
 }
 
 /** As long again as the alert has waited already. */

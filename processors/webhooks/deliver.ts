@@ -11,9 +11,15 @@
  * | under way per endpoint, all processes  | 10    | the rest waits in the endpoint's own lanes                     |
  * | the same for a failing endpoint        | 2     | until its next success                                         |
  * | lease, renewed while it is under way   | 6 s   | its process has died: the delivery is sent again               |
+ * | pause after an outage of the store     | 3 s   | leases are handed out again                                    |
+ *
+ * While the store is unavailable nothing is sent that could not be recorded: no lease is handed out, and what is leased and
+ * not begun waits. What receivers have answered meanwhile is kept and recorded when the store is back. Leases may have ended by
+ * then, so all processes pause: each records its results, and renews what is still under way, before anybody hands out leases.
  */
 import { v1ChannelId } from "#core/domain/webhook-v1.ts";
 import type { Log } from "#core/log.ts";
+import { internalErrors } from "#core/metrics.ts";
 import { createPause } from "#core/pause.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
@@ -26,9 +32,11 @@ import {
   type Share,
 } from "#core/redis/deliveries.ts";
 import { DELETED_REASON, DISABLED_REASON } from "#core/redis/endpoints.ts";
-import { PARTITIONS } from "#core/redis/keys.ts";
+import { PARTITIONS, webhookKeys } from "#core/redis/keys.ts";
+import { followOutage } from "#core/redis/outage.ts";
+import { probeWrites } from "#core/redis/probe.ts";
 import { createFinishQueue } from "./finish-queue.ts";
-import { type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
+import { postponed, type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
 import { shareOut } from "./share-out.ts";
 
 export interface DeliverLimits {
@@ -38,6 +46,8 @@ export interface DeliverLimits {
   readonly inFlightPerEndpoint: number;
   readonly inFlightPerFailingEndpoint: number;
   readonly leaseMs: number;
+  /** Longer than the client takes to connect again, 2.2 s, and than a result waits for its next try. */
+  readonly recoveryMs: number;
 }
 
 const LIMITS: DeliverLimits = {
@@ -46,6 +56,7 @@ const LIMITS: DeliverLimits = {
   inFlightPerEndpoint: 10,
   inFlightPerFailingEndpoint: 2,
   leaseMs: 6_000,
+  recoveryMs: 3_000,
 };
 
 export interface DeliverDeps extends SendDeps {
@@ -71,9 +82,18 @@ const LOOK_AT_ALL_MS = 20;
 /** An idle deliverer listens for the bell this often and looks at every partition that often. */
 const IDLE_WAIT_MS = 25;
 const LOOK_ROUND_MS = 200;
-const TROUBLE_WAIT_MS = 500;
+/** During an outage the store is asked this often whether it takes writes again. */
+const PROBE_EVERY_MS = 250;
 /** Leases are renewed three times before they would end. */
 const RENEWALS_PER_LEASE = 3;
+
+/** One of each partition. */
+const LEASE_KEYS = Array.from({ length: PARTITIONS }, (_, n) => webhookKeys(n).leases);
+
+interface Ready {
+  readonly leased: Leased;
+  readonly configuration: Configuration;
+}
 
 export function startDeliverer(deps: DeliverDeps): Deliverer {
   const { redis, live, log } = deps;
@@ -81,8 +101,12 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const ahead = Math.floor(limits.inFlight / 2);
   const results = createFinishQueue(redis, live, log);
   const pause = createPause();
+  const outage = followOutage(log, "webhooks");
+  /** An outage so short that a lease renewed before it has not ended when all processes have found back. */
+  const bridgedMs = limits.leaseMs - limits.leaseMs / RENEWALS_PER_LEASE - limits.recoveryMs;
+  let pausedUntilMs = 0;
   /** Leased and not begun: while the next lease is asked for, there is work. */
-  const ready: (() => void)[] = [];
+  const ready: Ready[] = [];
   let beginning = false;
   /** Until they are recorded. */
   const underWay = new Set<Leased>();
@@ -113,14 +137,40 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
         await Bun.sleep(ROUND_GAP_MS);
         if (!eager) await pause.wait(waitMs - ROUND_GAP_MS);
       } catch (error) {
-        log.warn({ reason: (error as Error).message }, "deliverer waits");
-        await Bun.sleep(TROUBLE_WAIT_MS);
+        outage.failed(error);
+        await recover();
       }
+    }
+  }
+
+  /** Returns when the store takes writes again, in every partition. */
+  async function recover(): Promise<void> {
+    while (!stopping) {
+      await Bun.sleep(PROBE_EVERY_MS);
+      try {
+        await probeWrites(redis, LEASE_KEYS);
+        break;
+      } catch (error) {
+        outage.failed(error);
+      }
+    }
+    if (stopping || outage.succeeded() <= bridgedMs) return;
+    pausedUntilMs = performance.now() + limits.recoveryMs;
+    giveUpReady();
+    renew();
+  }
+
+  /** Their leases may have ended; not renewed, what is leased and not begun goes back to its lane. */
+  function giveUpReady(): void {
+    for (const { leased } of ready.splice(0)) {
+      if (leased.failing) unansweredFailing -= 1;
+      forget(leased);
     }
   }
 
   async function isWorthRound(): Promise<boolean> {
     const nowMs = performance.now();
+    if (nowMs < pausedUntilMs) return false;
     const free = freePlaces(nowMs);
     if (free <= 0) {
       eager = false;
@@ -194,7 +244,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   function add(leased: Leased, configuration: Configuration): void {
     underWay.add(leased);
     if (leased.failing) unansweredFailing += 1;
-    ready.push(() => void send(leased, configuration));
+    ready.push({ leased, configuration });
     beginSoon();
   }
 
@@ -207,9 +257,14 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** Those that find no place free wait for the next answer, or for a slow one to give its place back. */
   function begin(): void {
     beginning = false;
+    if (outage.isOn() || !redis.isReady) {
+      if (stopping) giveUpReady();
+      return;
+    }
     const free = limits.inFlight - placed(performance.now());
     if (free <= 0) return;
-    for (const one of ready.splice(0, Math.min(free, BEGUN_PER_TURN))) one();
+    for (const { leased, configuration } of ready.splice(0, Math.min(free, BEGUN_PER_TURN)))
+      void send(leased, configuration);
     beginSoon();
   }
 
@@ -220,12 +275,16 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     if (leased.failing) unansweredFailing -= 1;
     beginSoon();
     results.record(result, () => {
-      underWay.delete(leased);
-      if (underWay.size === 0) onNoneUnderWay?.();
+      forget(leased);
       // Recorded, it makes room for the next one of its endpoint.
       hurry();
     });
     hurry();
+  }
+
+  function forget(leased: Leased): void {
+    underWay.delete(leased);
+    if (underWay.size === 0) onNoneUnderWay?.();
   }
 
   function hurry(): void {
@@ -237,8 +296,10 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     try {
       return await handle(leased, configuration);
     } catch (error) {
-      log.error({ err: error, delivery: leased.deliveryId }, "a delivery could not be sent");
-      return unsent(leased, "internal error");
+      internalErrors.inc({ part: "webhooks" });
+      const about = { err: error, delivery: leased.deliveryId };
+      log.error(about, "a delivery could not be sent and waits for its retry");
+      return postponed(deps, leased);
     }
   }
 
@@ -263,13 +324,15 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   }
 
   /** What a killed process had under way is sent again soon, and what takes long is not sent twice. */
-  const renewal = setInterval(() => {
+  function renew(): void {
     if (underWay.size === 0) return;
     beginSoon();
     renewLeases(redis, [...underWay], limits.leaseMs).catch((error: Error) =>
       log.warn({ reason: error.message }, "leases are not renewed"),
     );
-  }, limits.leaseMs / RENEWALS_PER_LEASE);
+  }
+
+  const renewal = setInterval(renew, limits.leaseMs / RENEWALS_PER_LEASE);
 
   const running = loop();
   return {
@@ -278,6 +341,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       pause.wake();
       await running;
       results.giveUp();
+      beginSoon();
       if (underWay.size > 0) {
         await new Promise<void>((resolve) => {
           onNoneUnderWay = resolve;

@@ -1,13 +1,22 @@
-/** Results on their way to the store: under load what gathers within a few milliseconds goes with one call a partition. */
+/**
+ * Results on their way to the store: under load what gathers within a few milliseconds goes with one call a partition. While
+ * the store is unavailable they wait here, so that what a receiver has taken is not sent again.
+ */
 import type { Log } from "#core/log.ts";
+import { internalErrors } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { type Finished, finishDeliveries } from "#core/redis/deliveries.ts";
 import type { Live } from "#core/redis/live.ts";
+import { followOutage } from "#core/redis/outage.ts";
+import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
 
+/** Shorter than the pause of all deliverers after an outage (`deliver.ts`): results are recorded before leases are handed out. */
 const TROUBLE_WAIT_MS = 200;
 /** After a batch of so many the next one gathers: few large calls cost least, and one fsync each. */
 const LOADED_BATCH = 16;
 const GATHER_MS = 10;
+/** A result that an error of ours keeps from being recorded. */
+const FAULT_WAIT_MS = 60_000;
 
 export interface FinishQueue {
   /** `done` once the result is recorded, or given up: its lease ends then and the delivery is sent again. */
@@ -26,6 +35,9 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
   let waiting: Waiting[] = [];
   let flushing = false;
   let givingUp = false;
+  const outage = followOutage(log, "webhook results");
+  /** Results that an error of ours has kept back, by their timers. */
+  const faulty = new Map<ReturnType<typeof setTimeout>, Waiting>();
 
   async function work(): Promise<void> {
     flushing = true;
@@ -35,34 +47,57 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
       const batch = waiting;
       lastBatch = batch.length;
       waiting = [];
-      if (await isRecorded(batch)) for (const { done } of batch) done();
-      else {
-        waiting = [...batch, ...waiting];
-        await Bun.sleep(TROUBLE_WAIT_MS);
-      }
+      await settle(batch);
     }
     flushing = false;
   }
 
-  /** True as well for what is given up. */
-  async function isRecorded(batch: readonly Waiting[]): Promise<boolean> {
-    const results = batch.map(({ result }) => result);
+  async function settle(batch: readonly Waiting[]): Promise<void> {
     try {
+      const results = batch.map(({ result }) => result);
       await finishDeliveries(redis, results, live.now());
-      return true;
+      outage.succeeded();
+      for (const { done } of batch) done();
     } catch (error) {
-      log.warn({ reason: (error as Error).message }, "webhook results wait for the store");
-      return givingUp;
+      if (givingUp) for (const { done } of batch) done();
+      else if (isStoreUnavailable(error, redis)) {
+        outage.failed(error);
+        waiting = [...batch, ...waiting];
+        await Bun.sleep(TROUBLE_WAIT_MS);
+      } else await keepFaulty(batch, error);
     }
   }
 
+  /** One that cannot be recorded holds up no other, and keeps its lease: it is not sent again. */
+  async function keepFaulty(batch: readonly Waiting[], error: unknown): Promise<void> {
+    const [only] = batch;
+    if (batch.length > 1 || !only) {
+      for (const one of batch) await settle([one]);
+      return;
+    }
+    internalErrors.inc({ part: "webhook results" });
+    log.error({ err: error, delivery: only.result.of.deliveryId }, "a webhook result waits");
+    const timer = setTimeout(() => {
+      faulty.delete(timer);
+      add(only);
+    }, FAULT_WAIT_MS);
+    faulty.set(timer, only);
+  }
+
+  function add(one: Waiting): void {
+    waiting.push(one);
+    if (!flushing) void work();
+  }
+
   return {
-    record(result, done) {
-      waiting.push({ result, done });
-      if (!flushing) void work();
-    },
+    record: (result, done) => add({ result, done }),
     giveUp() {
       givingUp = true;
+      for (const [timer, { done }] of faulty) {
+        clearTimeout(timer);
+        done();
+      }
+      faulty.clear();
     },
   };
 }

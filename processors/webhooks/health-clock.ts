@@ -22,6 +22,7 @@ import {
   setActive,
 } from "#core/redis/endpoints.ts";
 import type { Live } from "#core/redis/live.ts";
+import { describeFailure } from "#core/redis/store-unavailable.ts";
 
 const HOUR_MS = 3_600_000;
 /** Document 3, "Limits". */
@@ -46,7 +47,7 @@ export function startHealthClock(deps: HealthDeps): HealthClock {
     if (!idle) return;
     idle = false;
     ticking = checkHealth(deps)
-      .catch((error: Error) => deps.log.warn({ reason: error.message }, "health clock waits"))
+      .catch((error) => deps.log.warn({ reason: describeFailure(error) }, "health clock waits"))
       .finally(() => {
         idle = true;
       });

@@ -8,11 +8,13 @@
  * | first attempts waiting at the endpoint   | 100   | the replay waits until the lane has emptied  |
  */
 import type { Log } from "#core/log.ts";
+import { internalErrors } from "#core/metrics.ts";
 import { readLaneDepths } from "#core/redis/attempt-stats.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { PARTITIONS } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
 import { type Replay, runningReplays, stepReplay, stopReplay } from "#core/redis/replays.ts";
+import { describeFailure, isStoreUnavailable } from "#core/redis/store-unavailable.ts";
 import { startTicking, type Ticking } from "#core/tick.ts";
 
 const PER_STEP = 50;
@@ -30,14 +32,23 @@ export function startReplayJobs(deps: ReplayDeps): Ticking {
   return startTicking(
     TICK_MS,
     () => stepAll(deps),
-    ({ message }) => deps.log.warn({ reason: message }, "replays wait"),
+    (error) => deps.log.warn({ reason: describeFailure(error) }, "replays wait"),
   );
 }
 
 async function stepAll(deps: ReplayDeps): Promise<void> {
   const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
   const replays = await Promise.all(partitions.map((n) => runningReplays(deps.redis, n)));
-  for (const replay of replays.flat()) await step(deps, replay);
+  for (const replay of replays.flat()) {
+    try {
+      await step(deps, replay);
+    } catch (error) {
+      if (isStoreUnavailable(error, deps.redis)) throw error;
+      // It holds up no other replay, and goes on with the next tick.
+      internalErrors.inc({ part: "replays" });
+      deps.log.error({ err: error, replay: replay.replayId }, "a replay waits");
+    }
+  }
 }
 
 async function step({ redis, live, log }: ReplayDeps, replay: Replay): Promise<void> {

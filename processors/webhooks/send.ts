@@ -6,6 +6,7 @@ import {
   meaningOf,
   outcomeOf,
 } from "#core/domain/delivery-outcome.ts";
+import { faultWaitMs } from "#core/domain/retry-schedule.ts";
 import { shipmentSummary } from "#core/domain/shipment-view.ts";
 import { sign } from "#core/domain/signature.ts";
 import { standardWebhookHeaders } from "#core/domain/standard-webhooks.ts";
@@ -114,6 +115,36 @@ export function unsent(leased: Leased, reason: string): Finished {
     nextAttemptAtMs: null,
     reason,
   };
+}
+
+const INTERNAL_ERROR = "internal error";
+
+/**
+ * A delivery that an error of ours kept from being sent: it waits for its retry by the schedule, longer each time. It counts
+ * as no attempt and is no fault of the endpoint's; its log tells of it.
+ */
+export function postponed({ live, random }: SendDeps, leased: Leased): Finished {
+  const { generation, attemptsMade } = leased;
+  const atMs = live.now();
+  const waitMs = faultWaitMs(attemptsMade + faultsOf(leased) + 1, random());
+  return {
+    of: leased,
+    attempt: {
+      ...{ generation, attempt: attemptsMade + 1, atMs, httpStatus: null, durationMs: 0 },
+      ...{ error: INTERNAL_ERROR, responseSnippet: null },
+    },
+    isOwnFault: true,
+    state: "waiting",
+    nextAttemptAtMs: atMs + waitMs,
+    reason: null,
+  };
+}
+
+/** How often it has been postponed in this generation. */
+function faultsOf({ attemptsText, generation }: Leased): number {
+  const attempts: Attempt[] = JSON.parse(attemptsText);
+  const own = attempts.filter((one) => one.generation === generation);
+  return own.filter(({ error }) => error === INTERNAL_ERROR).length;
 }
 
 /** Signs and posts a payload; the signature covers exactly the bytes that are sent. */

@@ -8,6 +8,7 @@ import {
   webhookPayload,
 } from "#core/domain/webhook-payload.ts";
 import type { Log } from "#core/log.ts";
+import { internalErrors } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Endpoint } from "#core/redis/configuration.ts";
 import { clearFailing, DELETED_REASON } from "#core/redis/endpoints.ts";
@@ -64,7 +65,7 @@ export function startTestSender(deps: TestEventDeps): TestSender {
 async function answer(deps: TestEventDeps, request: TestRequest): Promise<void> {
   const configuration = await deps.live.refresh();
   const endpoint = configuration.endpoints.get(request.endpointId);
-  const result = endpoint ? await sendTest(deps, endpoint) : GONE;
+  const result = endpoint ? await sendTestSafely(deps, endpoint) : GONE;
   // A success makes the endpoint healthy; a failed test event does not count.
   if (endpoint && result.delivered) await clearFailing(deps.redis, configuration, endpoint.id);
   await answerTestRequest(deps.redis, request, result);
@@ -76,6 +77,17 @@ const GONE: TestResult = {
   durationMs: 0,
   error: DELETED_REASON,
 };
+
+/** The panel hears of an error of ours too, instead of waiting in vain. */
+async function sendTestSafely(deps: TestEventDeps, endpoint: Endpoint): Promise<TestResult> {
+  try {
+    return await sendTest(deps, endpoint);
+  } catch (error) {
+    internalErrors.inc({ part: "webhook tests" });
+    deps.log.error({ err: error, endpoint: endpoint.id }, "a test event could not be sent");
+    return { ...GONE, error: "internal error" };
+  }
+}
 
 async function sendTest(deps: TestEventDeps, endpoint: Endpoint): Promise<TestResult> {
   const event: WebhookEvent = {

@@ -51,7 +51,7 @@ export interface PostOptions {
 }
 
 export interface Transport {
-  /** Never throws: whatever happens is an answer. */
+  /** Whatever happens on the way is an answer. @throws where nothing could be sent, such as to a URL that does not parse */
   readonly post: (
     url: string,
     headers: Readonly<Record<string, string>>,
@@ -106,14 +106,14 @@ export function createTransport(options: TransportOptions): Transport {
   return {
     async post(url, headers, body, { allowHttp = false } = {}) {
       const startMs = performance.now();
-      const deadline = createDeadline(limitMs);
       const target = new URL(url);
       const mayGo = target.protocol === "https:" || (allowHttp && target.protocol === "http:");
+      const deadline = createDeadline(limitMs);
       const answering = mayGo
         ? answerOf(target, headers, Buffer.from(body), deadline)
         : REFUSED_PROTOCOL;
-      const { answer, bytes } = await Promise.race([answering, deadline.reached]);
-      deadline.clear();
+      const reply = Promise.race([answering, deadline.reached]);
+      const { answer, bytes } = await reply.finally(deadline.clear);
       const durationMs = Math.round(performance.now() - startMs);
       const responseSnippet = textOf(bytes.subarray(0, SNIPPET_BYTES));
       return { ...answer, durationMs, responseSnippet, responseBody: textOf(bytes) };

@@ -1,7 +1,11 @@
 /** Dead letters: listed in pages, driven again for their own group alone (setup-file.md, "The panel's HTTP API"). */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { registry } from "#core/metrics.ts";
 import { type Consumer, type Entry, type Handler, startConsumer } from "#core/redis/consumer.ts";
-import { CHANGE_LOGS, deadLetterKey, retriesKey } from "#core/redis/keys.ts";
+import { redriveAllDeadLetters } from "#core/redis/dead-letters.ts";
+import { CHANGE_LOGS, deadLetterKey, retriesKey, retryAgesKey } from "#core/redis/keys.ts";
+import { DEAD_LETTERS_PER_LOG, MAX_TRIES, type Retry, settleRetries } from "#core/redis/retries.ts";
+import { readLags } from "#core/redis/streams.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -54,6 +58,7 @@ async function letters(query = "") {
   return body;
 }
 
+const redriveAll = () => panel.call("POST", "/panel/api/dead-letters/redrive");
 const redrive = (id: string) => panel.call("POST", `/panel/api/dead-letters/${id}/redrive`);
 
 test("a letter is driven again for its own group, once, and no other group sees it", async () => {
@@ -104,6 +109,96 @@ test("pages follow each other over all logs, the newest first, without gap or re
   expect(new Set(found).size).toBe(25);
   const all = (await letters()).items.map(({ parkedAt }: { parkedAt: string }) => parkedAt);
   expect(all).toEqual([...all].sort().reverse());
+});
+
+test("all are driven again with one call, those of every log and none twice", async () => {
+  for (let n = 0; n < 250; n += 1) await parked(`10-${n}`, CHANGE_LOGS[n % CHANGE_LOGS.length]);
+  const before = seen.webhooks.length;
+  const there = (await letters("?limit=1000")).items.length;
+  const [first, second] = await Promise.all([redriveAll(), redriveAll()]);
+  expect([first.status, second.status]).toEqual([200, 200]);
+  await eventually(() => seen.webhooks.length === before + there, "their group has all of them");
+  expect(new Set(seen.webhooks.slice(before)).size).toBe(there);
+  expect((await redriveAll()).body).toEqual({ redriven: 0, remaining: 0 });
+  expect(seen.webhooks.length).toBe(before + there);
+});
+
+test("a call drives as many as its limit again, and tells how many remain", async () => {
+  const { redis, live } = runtime;
+  for (let n = 0; n < 7; n += 1) await parked(`11-${n}`);
+  const outcomes = [
+    await redriveAllDeadLetters(redis, live.now(), 6),
+    await redriveAllDeadLetters(redis, live.now(), 6),
+  ];
+  expect(outcomes).toEqual([
+    { redriven: 6, remaining: 1 },
+    { redriven: 1, remaining: 0 },
+  ]);
+});
+
+describe("a log with as many dead letters as it keeps", () => {
+  const full = CHANGE_LOGS[9] ?? "";
+  const LIMIT = 3;
+
+  /** Fails for the last time. */
+  async function failLast(entryId: string) {
+    const { redis } = runtime;
+    const text = JSON.stringify({ id: entryId, entry: '{"s":"1"}', tries: MAX_TRIES - 1 });
+    const retry: Retry = { key: full, id: entryId, fields: { s: "1" }, tries: MAX_TRIES - 1, text };
+    await redis.zAdd(retriesKey(full, "notify"), { score: 0, value: text });
+    await redis.zAdd(retryAgesKey(full, "notify"), { score: 1, value: text });
+    const settled = await settleRetries(redis, "notify", [{ retry, reason: "broken" }], LIMIT);
+    return settled.map(({ isKept }) => isKept);
+  }
+
+  test("parks the last that fits, keeps the next one in retry, and parks it once there is room", async () => {
+    const { redis } = runtime;
+    for (let n = 1; n < LIMIT; n += 1) expect(await failLast(`12-${n}`)).toEqual([false]);
+    expect(await failLast(`12-${LIMIT}`)).toEqual([false]);
+    expect(await failLast("13-0")).toEqual([true]);
+    expect(await redis.xLen(deadLetterKey(full))).toBe(LIMIT);
+    const [waiting, ...others] = await redis.zRangeWithScores(retriesKey(full, "notify"), 0, -1);
+    expect([JSON.parse(waiting?.value ?? "{}").id, others]).toEqual(["13-0", []]);
+    expect(waiting?.score).toBeGreaterThan(Date.now() + 30_000);
+    expect(await redis.zCard(retryAgesKey(full, "notify"))).toBe(1);
+    const lag = (await readLags(redis)).find(({ group }) => group === "notify");
+    expect(lag?.entries).toBeGreaterThanOrEqual(1);
+
+    await redis.xTrim(deadLetterKey(full), "MAXLEN", LIMIT - 1);
+    expect(await failLast("13-0")).toEqual([false]);
+    expect(await redis.zCard(retriesKey(full, "notify"))).toBe(0);
+    await redis.del(deadLetterKey(full));
+  });
+
+  test("says so in a metric, and the entry is done after all when what kept it is mended", async () => {
+    const { redis } = runtime;
+    const stuck = CHANGE_LOGS[10] ?? "";
+    const pipeline = redis.multi();
+    for (let n = 0; n < DEAD_LETTERS_PER_LOG; n += 1)
+      pipeline.xAdd(deadLetterKey(stuck), "*", { n: "" });
+    await pipeline.execAsPipeline();
+    const text = JSON.stringify({ id: "14-0", entry: '{"s":"1"}', tries: MAX_TRIES - 1 });
+    failing.add("14-0");
+    await redis.zAdd(retriesKey(stuck, "webhooks"), { score: 0, value: text });
+    await redis.zAdd(retryAgesKey(stuck, "webhooks"), { score: 1, value: text });
+    await eventually(
+      async () =>
+        (await registry.metrics()).includes(
+          'waybill_dead_letters_at_limit_total{group="webhooks"} 1',
+        ),
+      "the alarm counts it",
+    );
+    expect(await redis.xLen(deadLetterKey(stuck))).toBe(DEAD_LETTERS_PER_LOG);
+    failing.clear();
+    const tries = seen.webhooks.filter((id) => id === "14-0").length;
+    await redis.zAdd(retriesKey(stuck, "webhooks"), { score: 0, value: text });
+    await eventually(
+      async () => (await redis.zCard(retriesKey(stuck, "webhooks"))) === 0,
+      "it is done",
+    );
+    expect(seen.webhooks.filter((id) => id === "14-0").length).toBe(tries + 1);
+    await redis.del(deadLetterKey(stuck));
+  });
 });
 
 test("404 for a letter that never was, 400 for a foreign cursor", async () => {

@@ -1,7 +1,7 @@
 /** A courier that sends without pause and retries for ever, and the account of what it was answered. */
 import { expect } from "bun:test";
 import type { CourierEvent } from "#core/domain/event.ts";
-import { event, push } from "./courier.ts";
+import { event, type PushResult, push } from "./courier.ts";
 import { shipmentItem, signIn } from "./merchant.ts";
 
 const EVENTS_PER_MESSAGE = 10;
@@ -50,8 +50,20 @@ interface Ingest {
   readonly otherIngest?: string;
 }
 
+export interface StreamOptions {
+  /** Each sender waits this long after a message. */
+  readonly paceMs?: number;
+  /** Told of every answer, those that are tried again too. */
+  readonly onAnswer?: (answer: PushResult) => void;
+}
+
 /** Several senders of document 2 that push events of the shipments `<prefix>-n`. */
-export function startEventStream(product: Ingest, prefix: string, shipments: number): EventStream {
+export function startEventStream(
+  product: Ingest,
+  prefix: string,
+  shipments: number,
+  { paceMs = PACE_MS, onAnswer = () => {} }: StreamOptions = {},
+): EventStream {
   const accepted = new Map<string, CourierEvent>();
   const answered = new Map<string, number>();
   let over = false;
@@ -66,14 +78,14 @@ export function startEventStream(product: Ingest, prefix: string, shipments: num
           sent,
         );
       });
-      const { door, results } = await sendUntilAnswered(product, events, sender);
+      const { door, results } = await sendUntilAnswered(product, events, sender, onAnswer);
       answered.set(door, (answered.get(door) ?? 0) + 1);
       results.forEach(({ outcome }, at) => {
         expect(["ACCEPTED", "DUPLICATE"]).toContain(outcome);
         const one = events[at];
         if (one) accepted.set(one.eventId, one);
       });
-      await Bun.sleep(PACE_MS);
+      await Bun.sleep(paceMs);
     }
   }
 
@@ -104,10 +116,12 @@ async function sendUntilAnswered(
   { ingest, otherIngest = ingest }: Ingest,
   events: readonly CourierEvent[],
   sender: number,
+  onAnswer: (answer: PushResult) => void,
 ): Promise<{ door: string; results: Array<{ outcome: string }> }> {
   for (let tries = sender; ; tries += 1) {
     const door = tries % 2 === 0 ? ingest : otherIngest;
     const answer = await push(door, events).catch(() => null);
+    if (answer) onAnswer(answer);
     if (answer?.status === 200) return { door, results: answer.body.results };
     await Bun.sleep(RETRY_WAIT_MS);
   }

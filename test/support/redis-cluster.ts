@@ -16,6 +16,8 @@ export interface TestCluster {
   readonly urls: string;
   /** SIGKILL to the node of a shard that is master; its replica takes over and the killed one comes back as replica. */
   readonly killMaster: (shard: number) => Promise<void>;
+  /** A command to every node. */
+  readonly everywhere: (...command: string[]) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -54,6 +56,9 @@ export async function startTestCluster(): Promise<TestCluster> {
       victim.start();
       await eventually(() => isInStep(victim), "the killed node follows", 30_000);
       await isServing(heir);
+    },
+    async everywhere(...command) {
+      await Promise.all(nodes.map(({ send }) => send(...command)));
     },
     async stop() {
       for (const node of nodes) {

@@ -1,5 +1,6 @@
-#!lua
--- Forgets a consumer that holds nothing: one that comes back to life in between keeps what it has read.
+#!lua flags=allow-oom
+-- Forgets a consumer that holds nothing: one that comes back to life in between keeps what it has read. Runs with
+-- a full memory too: it only frees.
 --
 -- KEYS[1]  log (stream)
 -- ARGV[1]  group    ARGV[2]  consumer

@@ -1,5 +1,6 @@
-#!lua
--- Records what came of leased deliveries and of the health of their endpoints.
+#!lua flags=allow-oom
+-- Records what came of leased deliveries and of the health of their endpoints. Runs with a full memory too, since the receivers
+-- have their requests: no lease is handed out then, so it grows by what is under way at most, 2 KB a delivery.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)
 -- KEYS[2]  endpoints with retries (sorted set by due time)

@@ -1,5 +1,6 @@
-#!lua
--- Forgets the counts of hours that have been written elsewhere, unless one has grown since.
+#!lua flags=allow-oom
+-- Forgets the counts of hours that have been written elsewhere, unless one has grown since. Runs with a full memory too:
+-- it only frees.
 --
 -- KEYS[1]  hours (set)
 -- KEYS[2…] counts of one hour each (hash)

@@ -1,5 +1,5 @@
-#!lua
--- Renews or releases a lock, if it is still its owner's.
+#!lua flags=allow-oom
+-- Renews or releases a lock, if it is still its owner's. Runs with a full memory too: it adds nothing.
 --
 -- KEYS[1]  the lock (string: its owner)
 -- ARGV[1]  owner    ARGV[2]  'renew' or 'release'    ARGV[3]  milliseconds a renewed lock lasts

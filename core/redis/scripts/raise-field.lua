@@ -1,5 +1,6 @@
-#!lua
--- Raises a number of a hash, and never lowers it.
+#!lua flags=allow-oom
+-- Raises a number of a hash, and never lowers it. Runs with a full memory too: it records how far a log has been taken over,
+-- one number each.
 --
 -- KEYS[1]  hash
 -- ARGV[1]  field    ARGV[2]  the number it has at least from now on

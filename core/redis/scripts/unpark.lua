@@ -1,6 +1,6 @@
-#!lua
+#!lua flags=allow-oom
 -- Forgets parked events that have been applied, and takes them out of the partition's count. Repeating it changes
--- nothing.
+-- nothing. Runs with a full memory too: it only frees.
 --
 -- KEYS[1]     counts of the partition (hash: day -> events set aside on it)
 -- KEYS[i+1]   parked events of a reference (hash)

@@ -1,0 +1,72 @@
+/**
+ * One part of the product through an outage of a store it needs: how long it waits before it tries again, and what the
+ * operator reads of it: a line when it begins, one every half minute, and one when it is over.
+ */
+import type { Log } from "#core/log.ts";
+import { internalErrors, storeFailures } from "#core/metrics.ts";
+import type { Redis } from "./client.ts";
+import { describeFailure, isStoreUnavailable, reasonOf } from "./store-unavailable.ts";
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 2_000;
+const LOG_EVERY_MS = 30_000;
+
+export interface Outage {
+  /** A step has failed. @returns how long to wait before the next one, milliseconds */
+  readonly failed: (error: unknown) => number;
+  /** A step has succeeded. @returns how long the outage took that it ends, milliseconds; 0 = there was none */
+  readonly succeeded: () => number;
+  readonly isOn: () => boolean;
+}
+
+/** Repeats a step while the store is unavailable, at most until `isStopping`. @throws what it throws for another reason */
+export async function untilAvailable<T>(
+  redis: Redis,
+  outage: Outage,
+  isStopping: () => boolean,
+  step: () => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    try {
+      const result = await step();
+      outage.succeeded();
+      return result;
+    } catch (error) {
+      if (isStopping() || !isStoreUnavailable(error, redis)) throw error;
+      outage.failed(error);
+      await Bun.sleep(FIRST_WAIT_MS);
+    }
+  }
+}
+
+/** @param part who waits, for the log and the metric: one of few names */
+export function followOutage(log: Log, part: string): Outage {
+  let sinceMs: number | null = null;
+  let loggedAtMs = 0;
+  let waitMs = FIRST_WAIT_MS;
+  return {
+    failed(error) {
+      const nowMs = performance.now();
+      const isOwnFault = reasonOf(error) === null;
+      (isOwnFault ? internalErrors : storeFailures).inc({ part });
+      if (sinceMs === null || nowMs >= loggedAtMs + LOG_EVERY_MS) {
+        loggedAtMs = nowMs;
+        if (isOwnFault) log.error({ part, err: error }, "an unexpected error; it is tried again");
+        else log.warn({ part, reason: describeFailure(error) }, "waiting for a store");
+      }
+      sinceMs ??= nowMs;
+      const ownMs = waitMs;
+      waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2);
+      return ownMs;
+    },
+    succeeded() {
+      if (sinceMs === null) return 0;
+      const tookMs = Math.max(1, Math.round(performance.now() - sinceMs));
+      sinceMs = null;
+      waitMs = FIRST_WAIT_MS;
+      log.info({ part, waitedMs: tookMs }, "the store is available again");
+      return tookMs;
+    },
+    isOn: () => sinceMs !== null,
+  };
+}

@@ -1,0 +1,130 @@
+/**
+ * Whether the store is unavailable: a command that failed for its reason may be repeated, is nobody else's fault, and counts
+ * against nothing. Decided by the code a server's answer begins with and by the client's own kinds of error; the words that
+ * follow a code may be anybody's and decide nothing.
+ */
+import {
+  ClientClosedError,
+  ClientOfflineError,
+  ConnectionTimeoutError,
+  DisconnectsClientError,
+  ErrorReply,
+  MaxCommandRedirectionsError,
+  MultiErrorReply,
+  ReconnectStrategyError,
+  RootNodesUnavailableError,
+  SocketClosedUnexpectedlyError,
+  SocketTimeoutError,
+  TimeoutError,
+} from "redis";
+import { NoAnswer } from "#core/combine.ts";
+
+/** A write that too few replicas have confirmed: it may be lost, and is repeated. */
+export class NotReplicated extends Error {}
+
+/** Thrown where something else that work needs is unavailable, ClickHouse or a full queue: its message says which. */
+export class Unavailable extends Error {}
+
+/** First word of a server's answer -> what it means, for operators. */
+const CODES: Readonly<Record<string, string>> = {
+  OOM: "its memory is full (maxmemory)",
+  MISCONF: "it cannot write to its disk",
+  READONLY: "it is a read-only replica",
+  NOREPLICAS: "too few replicas are connected",
+  NOAUTH: "it asks for a password",
+  WRONGPASS: "it refuses our password",
+  NOPERM: "our user lacks a permission",
+  DENIED: "it runs in protected mode",
+  BUSY: "it is busy with a script",
+  UNKILLABLE: "it is busy with a script",
+  LOADING: "it loads its data",
+  MASTERDOWN: "it has lost its master",
+  CLUSTERDOWN: "a part of the cluster is down",
+  TRYAGAIN: "keys are being moved in the cluster",
+  ASK: "keys are being moved in the cluster",
+  MOVED: "keys have moved in the cluster",
+  UNBLOCKED: "it has become a replica",
+  EXECABORT: "it has refused a transaction",
+};
+
+/** Answers whose code is the general one: they are known by how their sentence begins. */
+const SENTENCES: ReadonlyArray<readonly [start: string, meaning: string]> = [
+  ["ERR max number of clients", "it has too many clients"],
+  // Both from inside a script, which Redis 7.0 tells without a code of their own.
+  ["ERR Script attempted to access a non local key", "keys have moved in the cluster"],
+  ["ERR The user executing the script can't", "our user lacks a permission"],
+  ["ERR WAIT cannot be used with replica", "it has become a replica"],
+];
+
+const CLIENT_ERRORS = [
+  ClientClosedError,
+  ClientOfflineError,
+  ConnectionTimeoutError,
+  DisconnectsClientError,
+  MaxCommandRedirectionsError,
+  ReconnectStrategyError,
+  RootNodesUnavailableError,
+  SocketClosedUnexpectedlyError,
+  SocketTimeoutError,
+  TimeoutError,
+] as const;
+
+/** Of the operating system, when a connection cannot be made or breaks. */
+const CONNECTION_CODES: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+]);
+
+/** Errors looked at inside an error: causes of causes, and all of a transaction. */
+const ERRORS_LOOKED_AT = 1_000;
+
+/** @param redis while its connection is away any failure counts as the store's */
+export function isStoreUnavailable(error: unknown, redis: { readonly isReady: boolean }): boolean {
+  return !redis.isReady || reasonOf(error) !== null;
+}
+
+/** What is wrong with the store, in plain words and without anything a caller has sent; null = the error is not the store's. */
+export function reasonOf(error: unknown): string | null {
+  const waiting: unknown[] = [error];
+  const seen = new Set<unknown>();
+  for (const one of waiting) {
+    if (!(one instanceof Error) || seen.has(one) || seen.size >= ERRORS_LOOKED_AT) continue;
+    seen.add(one);
+    const reason = ownReasonOf(one);
+    if (reason !== null) return reason;
+    waiting.push(one.cause);
+    if (one instanceof MultiErrorReply) waiting.push(...one.errors());
+    if (one instanceof AggregateError) waiting.push(...one.errors);
+  }
+  return null;
+}
+
+/** For a log line: what is wrong with the store, or the message of an error that is not the store's. */
+export function describeFailure(error: unknown): string {
+  const reason = reasonOf(error);
+  if (reason !== null && !(error instanceof Unavailable)) return `Redis is unavailable: ${reason}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+function ownReasonOf(error: Error): string | null {
+  if (error instanceof ErrorReply) return reasonOfAnswer(error.message);
+  if (error instanceof Unavailable) return error.message;
+  if (error instanceof NotReplicated) return "too few replicas have confirmed a write";
+  if (error instanceof NoAnswer) return "it does not answer in time";
+  if (CLIENT_ERRORS.some((kind) => error instanceof kind)) return "it cannot be reached";
+  const { code } = error as NodeJS.ErrnoException;
+  return CONNECTION_CODES.has(code) ? "it cannot be reached" : null;
+}
+
+function reasonOfAnswer(message: string): string | null {
+  const [code = ""] = message.split(" ", 1);
+  if (Object.hasOwn(CODES, code)) return CODES[code] ?? null;
+  return SENTENCES.find(([start]) => message.startsWith(start))?.[1] ?? null;
+}

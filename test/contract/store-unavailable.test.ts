@@ -1,0 +1,330 @@
+/** What a real Redis answers on its bad days means that the store is unavailable, and nothing else does. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient, MultiErrorReply } from "redis";
+import { NoAnswer } from "#core/combine.ts";
+import { createLog } from "#core/log.ts";
+import { connectRedis, type Redis, run, script } from "#core/redis/client.ts";
+import { isStoreUnavailable, reasonOf } from "#core/redis/store-unavailable.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { freePort } from "#test/support/free-port.ts";
+import { productEnv } from "#test/support/product.ts";
+import { type RedisServer, startRedisServer } from "#test/support/redis-server.ts";
+
+const READY = { isReady: true };
+const KEY = "{k0}:one";
+const reading = script("#!lua\nreturn redis.call('GET', KEYS[1])");
+const writing = script("#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], '1')");
+/** No header, so that it is refused in the middle. */
+const bare = script("redis.call('GET', KEYS[1]) return redis.call('SET', KEYS[1], '1')");
+
+let server: RedisServer;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startRedisServer({
+    options: { "enable-debug-command": "yes", "busy-reply-threshold": "50" },
+  });
+  redis = await connectRedis(server.url, createLog("silent"));
+  await redis.set(KEY, "text");
+});
+
+afterAll(async () => {
+  redis.destroy();
+  await server.stop();
+});
+
+async function failureOf(step: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await step();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("it did not fail");
+}
+
+/** What reads, writes and transactions fail with, those of scripts too. */
+async function reasons(...steps: (() => Promise<unknown>)[]): Promise<(string | null)[]> {
+  const errors = await Promise.all(steps.map(failureOf));
+  expect(errors.map((error) => isStoreUnavailable(error, READY))).toEqual(steps.map(() => true));
+  return [...new Set(errors.map(reasonOf))];
+}
+
+const set = () => redis.set(KEY, "1");
+const transaction = () => redis.multi().set(KEY, "1").get(KEY).exec();
+const readScript = () => run(redis, reading, [KEY], []);
+const writeScript = () => run(redis, writing, [KEY], []);
+const bareScript = () => run(redis, bare, [KEY], []);
+
+describe("a server that says so", () => {
+  test("with a full memory", async () => {
+    await server.send("CONFIG", "SET", "maxmemory", "1");
+    const found = await reasons(set, transaction, readScript, bareScript);
+    expect(found).toEqual(["its memory is full (maxmemory)"]);
+    await writeScript();
+    await server.send("CONFIG", "SET", "maxmemory", "0");
+  });
+
+  test("without a permission, in a script too", async () => {
+    await server.send("ACL", "SETUSER", "default", "-set");
+    expect(await reasons(set, writeScript, bareScript)).toEqual(["our user lacks a permission"]);
+    await server.send("ACL", "SETUSER", "default", "+@all", "resetkeys", "~other:*");
+    expect(await reasons(set, transaction, readScript)).toEqual(["our user lacks a permission"]);
+    await server.send("ACL", "SETUSER", "default", "allkeys");
+  });
+
+  test("when it asks for a password, or for another one", async () => {
+    const without = await connectRedis(server.url, createLog("silent"));
+    await server.send("CONFIG", "SET", "requirepass", "secret");
+    await without.sendCommand(["RESET"]);
+    expect(await reasons(() => without.get(KEY))).toEqual(["it asks for a password"]);
+    without.destroy();
+    const wrong = createClient({
+      url: server.url,
+      password: "wrong",
+      socket: { reconnectStrategy: false },
+    });
+    wrong.on("error", () => {});
+    expect(await reasons(() => wrong.connect())).toEqual(["it refuses our password"]);
+    await server.send("CONFIG", "SET", "requirepass", "");
+  });
+
+  test("while a script keeps it busy", async () => {
+    server.keepBusy();
+    const error = await eventually(
+      () =>
+        redis.get(KEY).then(
+          () => null,
+          (busy: unknown) => busy,
+        ),
+      "it is busy",
+    );
+    expect([reasonOf(error), isStoreUnavailable(error, READY)]).toEqual([
+      "it is busy with a script",
+      true,
+    ]);
+    await server.send("SCRIPT", "KILL");
+    const isOver = () =>
+      redis.get(KEY).then(
+        () => true,
+        () => false,
+      );
+    await eventually(isOver, "the script has ended");
+  });
+
+  test("as a replica, as one without its master, and as a master without replicas", async () => {
+    await server.send("REPLICAOF", "127.0.0.1", "1");
+    expect(await reasons(set, transaction, readScript, bareScript)).toEqual([
+      "it is a read-only replica",
+    ]);
+    await server.send("CONFIG", "SET", "replica-serve-stale-data", "no");
+    expect(await reasons(() => redis.get(KEY))).toEqual(["it has lost its master"]);
+    await server.send("CONFIG", "SET", "replica-serve-stale-data", "yes");
+    await server.send("REPLICAOF", "NO", "ONE");
+    await server.send("CONFIG", "SET", "min-replicas-to-write", "1");
+    expect(await reasons(set, writeScript)).toEqual(["too few replicas are connected"]);
+    await server.send("CONFIG", "SET", "min-replicas-to-write", "0");
+    const waiting = await connectRedis(server.url, createLog("silent"), 1);
+    const unconfirmed = () => run(waiting, writing, [KEY], []);
+    expect(await reasons(unconfirmed)).toEqual(["too few replicas have confirmed a write"]);
+    waiting.destroy();
+  });
+
+  test("with too many clients", async () => {
+    const before = Number(/connected_clients:(\d+)/.exec(String(await server.send("INFO")))?.[1]);
+    await server.send("CONFIG", "SET", "maxclients", String(before));
+    const late = createClient({ url: server.url, socket: { reconnectStrategy: false } });
+    late.on("error", () => {});
+    const error = await failureOf(() => late.connect());
+    expect(isStoreUnavailable(error, READY)).toBe(true);
+    await server.send("CONFIG", "SET", "maxclients", "10000");
+  });
+
+  test("when it loads its data, and when it is gone", async () => {
+    await server.send("CONFIG", "SET", "key-load-delay", "2000");
+    await server.send("CONFIG", "SET", "loading-process-events-interval-bytes", "1024");
+    for (let n = 0; n < 500; n += 1) await redis.set(`{k0}:${n}`, "x".repeat(100));
+    const reload = server.send("DEBUG", "RELOAD");
+    const error = await eventually(
+      () =>
+        redis.get(KEY).then(
+          () => null,
+          (loading: unknown) => loading,
+        ),
+      "it loads",
+    );
+    expect(reasonOf(error)).toBe("it loads its data");
+    await reload;
+    await server.kill();
+    await eventually(() => !redis.isReady, "the connection is gone");
+    expect(await reasons(() => redis.get(KEY))).toEqual(["it cannot be reached"]);
+    await server.start();
+    await eventually(() => redis.isReady, "the connection is back");
+  });
+});
+
+test("a start on a store that takes no writes ends with a sentence and no stack", async () => {
+  await server.send("CONFIG", "SET", "maxmemory", "1");
+  const folder = await mkdtemp(join(tmpdir(), "waybill-start-"));
+  const role = Bun.spawn(["bun", "ingest/main.ts"], {
+    env: { ...productEnv(), REDIS_URL: server.url, DATA_DIR: folder, INGEST_PORT: "0" },
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  const told = await new Response(role.stderr).text();
+  expect([await role.exited, told.trim().split("\n").at(-1)]).toEqual([
+    1,
+    "Redis is unavailable: its memory is full (maxmemory)",
+  ]);
+  expect(told).not.toContain("    at ");
+  await server.send("CONFIG", "SET", "maxmemory", "0");
+  await rm(folder, { recursive: true, force: true });
+}, 30_000);
+
+describe("a full disk", () => {
+  /** As much as the files may hold, KiB. */
+  const LIMIT = 64;
+  const value = "x".repeat(10_000);
+
+  async function fill(client: Redis): Promise<unknown> {
+    return eventually(
+      () =>
+        client.set(KEY, value).then(
+          () => null,
+          (error: unknown) => error,
+        ),
+      "a write fails",
+      30_000,
+    );
+  }
+
+  test("ends a server that makes every write durable, and nothing it has answered is lost", async () => {
+    const full = await startRedisServer();
+    await full.kill();
+    await full.start(LIMIT);
+    const client = await connectRedis(full.url, createLog("silent"));
+    let kept = 0;
+    for (;;) {
+      const isKept = await client.set("kept", `${kept + 1} ${value}`).then(
+        () => true,
+        () => false,
+      );
+      if (!isKept) break;
+      kept += 1;
+    }
+    await eventually(() => full.status() === 1, "the server has ended");
+    expect(isStoreUnavailable(await failureOf(() => client.get("kept")), READY)).toBe(true);
+    await full.start();
+    await eventually(() => client.isReady, "the connection is back");
+    expect(kept).toBeGreaterThan(0);
+    expect((await client.get("kept"))?.split(" ", 1)).toEqual([String(kept)]);
+    client.destroy();
+    await full.stop();
+  });
+
+  test("makes one that syncs every second refuse writes until there is room", async () => {
+    const full = await startRedisServer({ appendfsync: "everysec" });
+    await full.kill();
+    await full.start(LIMIT);
+    const client = await connectRedis(full.url, createLog("silent"));
+    expect(reasonOf(await fill(client))).toBe("it cannot write to its disk");
+    const refused = [() => run(client, reading, [KEY], []), () => run(client, writing, [KEY], [])];
+    expect(await reasons(...refused)).toEqual(["it cannot write to its disk"]);
+    await client.get(KEY);
+    client.destroy();
+    await full.stop();
+  }, 40_000);
+});
+
+describe("a cluster", () => {
+  test("whose slots are nobody's, another's, or on their way", async () => {
+    const [one, other] = await Promise.all([clusterNode(), clusterNode()]);
+    const client = await connectRedis(one.url, createLog("silent"));
+    const slotOf = async (key: string) => String(await one.send("CLUSTER", "KEYSLOT", key));
+    expect(await reasons(() => client.get("a"))).toEqual(["a part of the cluster is down"]);
+    await one.send("CLUSTER", "MEET", "127.0.0.1", String(other.port), String(other.bus));
+    await eventually(
+      async () =>
+        String(await one.send("CLUSTER", "NODES"))
+          .trim()
+          .split("\n").length === 2,
+      "the nodes know each other",
+    );
+    const id = String(await other.send("CLUSTER", "MYID"));
+    await one.send("CLUSTER", "ADDSLOTS", await slotOf("a"));
+    await other.send("CLUSTER", "ADDSLOTS", await slotOf("b"));
+    await eventually(
+      async () => /^MOVED/.test(((await failureOf(() => client.get("b"))) as Error).message),
+      "one knows the slots of the other",
+    );
+    const moving = "keys are being moved in the cluster";
+    const moved = "keys have moved in the cluster";
+    expect(await reasons(() => client.get("b"))).toEqual([moved]);
+    const undeclared = script(
+      "#!lua\nredis.call('SET', KEYS[1], '1') return redis.call('GET', 'b')",
+    );
+    expect(await reasons(() => run(client, undeclared, ["a"], []))).toEqual([moved]);
+    await one.send("CLUSTER", "SETSLOT", await slotOf("a"), "MIGRATING", id);
+    expect(await reasons(() => client.get("{a}missing"))).toEqual([moving]);
+    expect(await reasons(() => client.mGet(["a", "{a}missing"]))).toEqual([moving]);
+    client.destroy();
+    await Promise.all([one.stop(), other.stop()]);
+  }, 30_000);
+});
+
+async function clusterNode() {
+  const bus = await freePort();
+  const options = {
+    "cluster-enabled": "yes",
+    "cluster-port": String(bus),
+    "cluster-require-full-coverage": "no",
+  };
+  return { ...(await startRedisServer({ options })), bus };
+}
+
+describe("nothing else means it", () => {
+  const isTaken = (error: unknown) => isStoreUnavailable(error, READY);
+
+  test("neither the words of a caller nor a fault of our own, whatever they repeat", async () => {
+    const errors = await Promise.all(
+      [
+        () => redis.lPush(KEY, "1"),
+        () => redis.eval("#!lua\nerror('OOM command not allowed')"),
+        () => redis.eval("#!lua\nreturn redis.error_reply('ERR reference OOM READONLY LOADING')"),
+        () => redis.eval("#!lua\nreturn redis.error_reply('OOMPAH is no code')"),
+        () => redis.sendCommand(["NOSUCH", "BUSY", "LOADING"]),
+      ].map(failureOf),
+    );
+    expect(errors.map(isTaken)).toEqual(errors.map(() => false));
+    const own = [
+      new Error("OOM command not allowed when used memory > 'maxmemory'."),
+      new TypeError("READONLY is not a function"),
+      "LOADING",
+      null,
+      { message: "CLUSTERDOWN" },
+    ];
+    expect(own.map(isTaken)).toEqual(own.map(() => false));
+  });
+
+  test("while an error that carries one of the store's does, and any while the connection is away", async () => {
+    await server.send("CONFIG", "SET", "maxmemory", "1");
+    const full = await failureOf(set);
+    await server.send("CONFIG", "SET", "maxmemory", "0");
+    const wrong = await failureOf(() => redis.lPush(KEY, "1"));
+    expect(
+      [
+        new AggregateError([wrong, full]),
+        new Error("a step failed", { cause: full }),
+        new MultiErrorReply(["OK", full] as never, [1]),
+        new NoAnswer("late"),
+      ].map(isTaken),
+    ).toEqual([true, true, true, true]);
+    expect(isTaken(new AggregateError([wrong]))).toBe(false);
+    expect(isStoreUnavailable(wrong, { isReady: false })).toBe(true);
+    const circle = new Error("in a circle");
+    circle.cause = circle;
+    expect(isTaken(circle)).toBe(false);
+  });
+});

@@ -1,0 +1,108 @@
+/** A Redis server of its own on a port, which a test brings into trouble, with an operator's connection past the trouble. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient } from "redis";
+import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
+
+const OPERATOR = { username: "operator", password: "of-the-tests" } as const;
+
+export interface TestServerOptions {
+  readonly appendfsync?: "always" | "everysec";
+  /** Further options of the server, by name. */
+  readonly options?: Readonly<Record<string, string>>;
+}
+
+export interface RedisServer {
+  /** What REDIS_URL takes. */
+  readonly url: string;
+  readonly port: number;
+  /** A command of a user who may do everything, whatever is done to the default user. */
+  readonly send: (...command: string[]) => Promise<unknown>;
+  /** Keeps it busy with a script, on a connection of its own, until `SCRIPT KILL`. */
+  readonly keepBusy: () => void;
+  /** Starts it again. @param fileLimitKiB as large as its files may grow: a full disk */
+  readonly start: (fileLimitKiB?: number) => Promise<void>;
+  /** SIGKILL; waits until it is gone. */
+  readonly kill: () => Promise<void>;
+  /** Exit status once it has ended by itself; null before, or when it was killed. */
+  readonly status: () => number | null;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startRedisServer({
+  appendfsync = "always",
+  options = {},
+}: TestServerOptions = {}): Promise<RedisServer> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-redis-"));
+  const port = await freePort();
+  const all: Record<string, string> = {
+    port: String(port),
+    bind: "127.0.0.1",
+    dir: folder,
+    save: "",
+    appendonly: "yes",
+    appendfsync,
+    logfile: join(folder, "redis.log"),
+    ...options,
+  };
+  const user = ["--user", OPERATOR.username, "on", `>${OPERATOR.password}`, "~*", "&*", "+@all"];
+  const args = [...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]), ...user];
+  let child: ChildProcess | null = null;
+  const connection = () => {
+    const client = createClient({ url: `redis://127.0.0.1:${port}`, ...OPERATOR });
+    client.on("error", () => {});
+    return client;
+  };
+  const [operator, other] = [connection(), connection()];
+
+  async function start(fileLimitKiB?: number): Promise<void> {
+    // A write past the limit fails as on a full disk where the signal of the limit is ignored.
+    const limit = fileLimitKiB === undefined ? "" : `trap '' XFSZ; ulimit -S -f ${fileLimitKiB};`;
+    child = spawn("bash", ["-c", `${limit} exec redis-server "$@"`, "redis", ...args], {
+      stdio: "ignore",
+    });
+    await eventually(
+      async () => child?.exitCode !== null || (await isListening(port)),
+      "the server listens",
+    );
+  }
+
+  async function kill(): Promise<void> {
+    const ending = child;
+    if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
+    const ended = new Promise((resolve) => ending.once("exit", resolve));
+    ending.kill("SIGKILL");
+    await ended;
+  }
+
+  await start();
+  await Promise.all([operator.connect(), other.connect()]);
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    send: (...command) => operator.sendCommand(command),
+    keepBusy: () => void other.eval("while true do end").catch(() => {}),
+    start,
+    kill,
+    status: () => child?.exitCode ?? null,
+    async stop() {
+      operator.destroy();
+      other.destroy();
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: { data() {}, error() {} },
+  }).catch(() => null);
+  socket?.end();
+  return socket !== null;
+}
