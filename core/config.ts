@@ -17,6 +17,8 @@ export interface Config {
   readonly redisWaitReplicas: number;
   /** Null = the embedded ClickHouse under `dataDir`. */
   readonly clickhouseUrl: string | null;
+  /** The same server as the user that may only read, for statements of the data team; null = they are refused. */
+  readonly clickhouseReadUrl: string | null;
   /** Name of the cluster that the server belongs to; null = none, or one that replicates by itself. */
   readonly clickhouseCluster: string | null;
   /** Null = the demo setup. */
@@ -147,6 +149,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     return name;
   }
 
+  function clickhouseReadUrl(): string | null {
+    if (given("CLICKHOUSE_READ_URL") && !given("CLICKHOUSE_URL")) {
+      faults.push("CLICKHOUSE_READ_URL: needs CLICKHOUSE_URL.");
+    }
+    return url("CLICKHOUSE_READ_URL", ["http:", "https:"]);
+  }
+
   function addresses(name: string): string[] {
     const parts = (given(name) ?? "").split(",").map((part) => part.trim());
     const listed = parts.filter((part) => part !== "");
@@ -225,6 +234,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     redisClusterUrls: urls("REDIS_CLUSTER_URLS", ["redis:", "rediss:"]),
     redisWaitReplicas: integer("REDIS_WAIT_REPLICAS", 0, 0, 10),
     clickhouseUrl: url("CLICKHOUSE_URL", ["http:", "https:"]),
+    clickhouseReadUrl: clickhouseReadUrl(),
     clickhouseCluster: clickhouseCluster(),
     setupFile: readable("SETUP_FILE", faultOfJson),
     jwtSecret: secret("JWT_SECRET"),

@@ -14,6 +14,8 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     port: config.ports.panel,
     hostname: config.host,
   });
+  // Asked beside the start: a ClickHouse that does not answer must not hold the panel back.
+  void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));
   const url = `http://${config.host}:${app.server?.port}`;
   log.info({ url }, "panel listens");
   return {

@@ -43,6 +43,8 @@ describe("configuration", () => {
       /CLICKHOUSE_CLUSTER: letters[\s\S]*ATTEMPT_RETENTION_DAYS/,
     );
     expect(() => readConfig({ CLICKHOUSE_CLUSTER: "main" })).toThrow("needs CLICKHOUSE_URL");
+    const reader = { CLICKHOUSE_READ_URL: "http://waybill_reader@127.0.0.1:8123/waybill" };
+    expect(() => readConfig(reader)).toThrow("CLICKHOUSE_READ_URL: needs CLICKHOUSE_URL");
   });
 
   test("HOST is an address or a name, and no port is used twice", () => {
