@@ -27,6 +27,8 @@ export interface Config {
   readonly jwtSecret: string | null;
   readonly panelToken: string | null;
   readonly encryptionKey: string | null;
+  /** The key before, while secrets are re-encrypted; null = none. */
+  readonly encryptionKeyPrevious: string | null;
   /** Where tracking pages and label slips are reachable from outside; without a slash at the end. */
   readonly publicUrl: string;
   /** Prefix of the national carrier's codes. */
@@ -120,6 +122,17 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     if (text.length >= SECRET_MIN_LENGTH) return text;
     faults.push(`${name}: at least ${SECRET_MIN_LENGTH} characters.`);
     return null;
+  }
+
+  function encryptionKeyPrevious(): string | null {
+    const previous = given("ENCRYPTION_KEY_PREVIOUS");
+    if (previous !== undefined && previous === given("ENCRYPTION_KEY")) {
+      faults.push("ENCRYPTION_KEY_PREVIOUS: the same as ENCRYPTION_KEY.");
+    }
+    if (previous !== undefined && given("ENCRYPTION_KEY") === undefined) {
+      faults.push("ENCRYPTION_KEY_PREVIOUS: needs ENCRYPTION_KEY, the new key.");
+    }
+    return secret("ENCRYPTION_KEY_PREVIOUS");
   }
 
   function cidrs(name: string): Cidr[] {
@@ -240,6 +253,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     jwtSecret: secret("JWT_SECRET"),
     panelToken: secret("PANEL_TOKEN"),
     encryptionKey: secret("ENCRYPTION_KEY"),
+    encryptionKeyPrevious: encryptionKeyPrevious(),
     publicUrl: (url("PUBLIC_URL", ["http:", "https:"]) ?? panelUrl).replace(/\/+$/, ""),
     nationalCarrier: given("NATIONAL_CARRIER") ?? "POSTE",
     nationalCarrierUrl: url("NATIONAL_CARRIER_URL", ["http:", "https:"]),

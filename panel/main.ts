@@ -5,7 +5,9 @@ import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
 
 export async function startPanel(runtime: Runtime): Promise<Running> {
-  const { config, log } = runtime;
+  const { config, log, secrets } = runtime;
+  // A machine that lacks it ends here, and not with the first call.
+  void secrets.panelToken;
   const benchmarks = await openBenchmarks(config);
   const insights = openInsights(config);
   const app = createPanelApp(runtime, benchmarks, insights).listen({
