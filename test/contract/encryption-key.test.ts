@@ -9,9 +9,10 @@ import { createClient, createCluster } from "redis";
 import { type Config, readConfig } from "#core/config.ts";
 import { createLog } from "#core/log.ts";
 import { openSecrets } from "#core/open-secrets.ts";
+import { secretsInForce } from "#core/redis/courier-access.ts";
 import { rotateEndpointSecret } from "#core/redis/endpoints.ts";
 import { allEntities, readEntity, saveEntity } from "#core/redis/entities.ts";
-import { KEYRING_KEY } from "#core/redis/keys.ts";
+import { KEY_USERS_KEY, KEYRING_KEY } from "#core/redis/keys.ts";
 import { reencrypt } from "#core/reencrypt.ts";
 import { applySetupFile, openRuntime, openStore, type Runtime } from "#core/runtime.ts";
 import { createVault, firstMacKey, type Vault } from "#core/secrets.ts";
@@ -285,6 +286,35 @@ describe.each(STORES)("secrets on %s", (kind) => {
     expect(await refusalOf(keys(NEW))).toBe("started");
   });
 
+  test("while keys change over, processes with either order of the two keys read each other's secrets", async () => {
+    const first = await open(keys(OLD, NEW));
+    await applySetupFile(first, setupWithWebhook());
+    const second = await open(keys(NEW, OLD));
+    await issueAccess(second, "GLS_ITA", "signing-secrets");
+    await issueAccess(first, "GLS_ITA", "signing-secrets");
+    for (const { secrets, redis } of [first, second]) {
+      const sealed = secretsInForce(await courierOf({ redis }));
+      expect(sealed.map(secrets.vault.open)).toContain("sig_gls_1");
+      expect(sealed).toHaveLength(3);
+    }
+  });
+
+  test("a process that slept through a rotation seals nothing with the key that was replaced", async () => {
+    const asleep = await open(keys(OLD));
+    await applySetupFile(asleep, setupWithWebhook());
+    await asleep.redis.del(KEY_USERS_KEY);
+    expect(await rotate(keys(NEW, OLD))).toBeGreaterThan(0);
+    const refusal = () => {
+      try {
+        asleep.secrets.vault.seal("x");
+        return "";
+      } catch (error) {
+        return `${error}`;
+      }
+    };
+    await eventually(() => refusal().includes("has been replaced"), "it has noticed");
+  });
+
   test("a rotation that was given up is taken back with the keys exchanged", async () => {
     const old = await open(keys(OLD));
     await applySetupFile(old, setupWithWebhook());
@@ -307,7 +337,7 @@ describe.each(STORES)("secrets on %s", (kind) => {
     expect(await refusalOf(keys(NEW))).toStartWith("ENCRYPTION_KEY is not the key");
   });
 
-  async function courierOf({ redis }: Runtime) {
+  async function courierOf({ redis }: Pick<Runtime, "redis">) {
     const courier = await readEntity(redis, "courier", "GLS_ITA");
     if (!courier) throw new Error("no courier");
     return courier;
