@@ -58,7 +58,38 @@ export function faultOfSyntax(lines: readonly string[], reach: Reach): string | 
     const fault = faultOfNode(kind, ` ${rest}`.replace(TAIL, "").trim(), reach);
     if (fault !== null) return fault;
   }
+  return faultOfTypes(lines);
+}
+
+/** Functions that take the name of a type as a text, and which of their arguments it is. */
+const TYPE_ARGUMENTS: readonly { readonly name: RegExp; readonly at: number }[] = [
+  { name: /^ *Function (CAST|accurateCast\w*) /i, at: 1 },
+  { name: /^ *Function JSONExtract /i, at: -1 },
+  { name: /^ *Function values /i, at: 0 },
+];
+
+/** A type must be written out, so that it can be judged: a state of an aggregate made up by hand is read unchecked. */
+function faultOfTypes(lines: readonly string[]): string | null {
+  if (lines.some((line) => /^ *Literal .*AggregateFunction/i.test(line))) {
+    return "The type AggregateFunction";
+  }
+  for (const [index, line] of lines.entries()) {
+    const found = TYPE_ARGUMENTS.find(({ name }) => name.test(line));
+    if (!found) continue;
+    const argument = argumentsOf(lines, index).at(found.at) ?? "";
+    if (!/^ *Literal /.test(argument)) return "A type that is computed";
+  }
   return null;
+}
+
+/** Of the function in this line: two levels below it, under its list of expressions. */
+function argumentsOf(lines: readonly string[], index: number): string[] {
+  const depthOf = (line: string) => line.length - line.trimStart().length;
+  const depth = depthOf(lines[index] ?? "");
+  const after = lines.slice(index + 1);
+  const end = after.findIndex((line) => depthOf(line) <= depth);
+  const below = end < 0 ? after : after.slice(0, end);
+  return below.filter((line) => depthOf(line) === depth + 2);
 }
 
 function faultOfNode(kind: string, name: string, reach: Reach): string | null {
