@@ -1,15 +1,22 @@
--- A read-only user for the data team, on a ClickHouse server. Run it once as an administrator:
+-- The read-only user of the SQL door (CLICKHOUSE_READ_URL) and of the data team, on a ClickHouse server. Run it once as an
+-- administrator:
 --
 --   clickhouse-client --param_password='…' --queries-file analytics/read-only-user.sql
 --
--- Put your own networks after HOST IP first. Tables of other names, system tables beyond the catalogue, files and the network stay out of its reach: it is granted
--- nothing but these. Names are those of the database in CLICKHOUSE_URL; `waybill` in compose.yaml.
+-- Put your own networks after HOST IP first. Tables of other names, system tables beyond the catalogue, files and the
+-- network stay out of its reach: it is granted nothing but these. Names are those of the database in CLICKHOUSE_URL;
+-- `waybill` in compose.yaml. The door checks all of it before the first statement.
 CREATE SETTINGS PROFILE IF NOT EXISTS waybill_reader SETTINGS
     readonly = 1,
-    max_execution_time = 60,
-    max_memory_usage = 4000000000,
-    max_result_rows = 10000000,
-    max_threads = 4,
+    max_execution_time = 30,
+    max_memory_usage = 1073741824,
+    max_result_rows = 1000000,
+    max_result_bytes = 268435456,
+    result_overflow_mode = 'throw',
+    max_threads = 2,
+    enable_analyzer = 1,
+    output_format_json_quote_64bit_integers = 0,
+    output_format_pretty_color = 0,
     do_not_merge_across_partitions_select_final = 1;
 
 CREATE USER IF NOT EXISTS waybill_reader

@@ -28,6 +28,8 @@ export interface Config {
   readonly redisWaitReplicas: number;
   /** Null = the embedded ClickHouse under `dataDir`. */
   readonly clickhouseUrl: string | null;
+  /** The same server as the user that may only read, for statements of the data team; null = they are refused. */
+  readonly clickhouseReadUrl: string | null;
   /** Name of the cluster that the server belongs to; null = none, or one that replicates by itself. */
   readonly clickhouseCluster: string | null;
   /** Null = the demo setup. */
@@ -36,6 +38,8 @@ export interface Config {
   readonly jwtSecret: string | null;
   readonly panelToken: string | null;
   readonly encryptionKey: string | null;
+  /** The key before, while secrets are re-encrypted; null = none. */
+  readonly encryptionKeyPrevious: string | null;
   /** Where tracking pages and label slips are reachable from outside; without a slash at the end. */
   readonly publicUrl: string;
   /** Prefix of the national carrier's codes. */
@@ -141,6 +145,17 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     return null;
   }
 
+  function encryptionKeyPrevious(): string | null {
+    const previous = given("ENCRYPTION_KEY_PREVIOUS");
+    if (previous !== undefined && previous === given("ENCRYPTION_KEY")) {
+      faults.push("ENCRYPTION_KEY_PREVIOUS: the same as ENCRYPTION_KEY.");
+    }
+    if (previous !== undefined && given("ENCRYPTION_KEY") === undefined) {
+      faults.push("ENCRYPTION_KEY_PREVIOUS: needs ENCRYPTION_KEY, the new key.");
+    }
+    return secret("ENCRYPTION_KEY_PREVIOUS");
+  }
+
   function cidrs(name: string): Cidr[] {
     return (given(name)?.split(",") ?? []).flatMap((part) => {
       const text = part.trim();
@@ -166,6 +181,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     if (!/^[\w.-]{1,100}$/.test(name)) faults.push("CLICKHOUSE_CLUSTER: letters, digits, _ . -");
     if (!given("CLICKHOUSE_URL")) faults.push("CLICKHOUSE_CLUSTER: needs CLICKHOUSE_URL.");
     return name;
+  }
+
+  function clickhouseReadUrl(): string | null {
+    if (given("CLICKHOUSE_READ_URL") && !given("CLICKHOUSE_URL")) {
+      faults.push("CLICKHOUSE_READ_URL: needs CLICKHOUSE_URL.");
+    }
+    return url("CLICKHOUSE_READ_URL", ["http:", "https:"]);
   }
 
   function addresses(name: string): string[] {
@@ -263,11 +285,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     redisClusterUrls: urls("REDIS_CLUSTER_URLS", ["redis:", "rediss:"]),
     redisWaitReplicas: integer("REDIS_WAIT_REPLICAS", 0, 0, 10),
     clickhouseUrl: url("CLICKHOUSE_URL", ["http:", "https:"]),
+    clickhouseReadUrl: clickhouseReadUrl(),
     clickhouseCluster: clickhouseCluster(),
     setupFile: readable("SETUP_FILE", faultOfJson),
     jwtSecret: secret("JWT_SECRET"),
     panelToken: secret("PANEL_TOKEN"),
     encryptionKey: secret("ENCRYPTION_KEY"),
+    encryptionKeyPrevious: encryptionKeyPrevious(),
     publicUrl: (url("PUBLIC_URL", ["http:", "https:"]) ?? panelUrl).replace(/\/+$/, ""),
     nationalCarrier: given("NATIONAL_CARRIER") ?? "POSTE",
     nationalCarrierUrl: url("NATIONAL_CARRIER_URL", ["http:", "https:"]),

@@ -6,13 +6,14 @@ import { labelCarriers } from "./domain/label-carrier.ts";
 import { openOpsPort } from "./http/ops-port.ts";
 import { parseStrictJson } from "./http/strict-json.ts";
 import { createLog, type Log } from "./log.ts";
+import { openSecrets, type Secrets } from "./open-secrets.ts";
 import { applySetup, SetupFaults } from "./redis/apply-setup.ts";
 import { connectCluster, connectRedis, type Redis, StoreUnreachable } from "./redis/client.ts";
 import { startEmbeddedRedis } from "./redis/embedded.ts";
 import { createLive, type Live } from "./redis/live.ts";
 import { describeFailure, reasonOf } from "./redis/store-unavailable.ts";
 import { ensureGroups } from "./redis/streams.ts";
-import { loadSecrets, type Secrets } from "./secrets.ts";
+import { SecretRefused } from "./secret-files.ts";
 
 export interface Runtime {
   readonly config: Config;
@@ -44,21 +45,19 @@ const ROLES_STOP_LIMIT_MS = 6_000;
 
 /**
  * Connects, loads secrets, applies the setup file if one is configured.
- * @throws {ConfigFaults} {SetupFaults} after closing what it had opened
+ * @throws {ConfigFaults} {SetupFaults} {SecretRefused} after closing what it had opened
  */
 export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
-  const secrets = await loadSecrets(config);
-  const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
-  const embedded = isEmbedded ? await startEmbeddedRedis(config.dataDir, log) : null;
-  const redis = config.redisClusterUrls
-    ? await connectCluster(config.redisClusterUrls, log, config.redisWaitReplicas)
-    : await connectRedis(config.redisUrl ?? embedded?.address ?? "", log, config.redisWaitReplicas);
-  const close = async () => {
-    await redis.close();
-    await embedded?.stop();
-  };
+  const { redis, close: closeStore, isEmbedded } = await openStore(config, log);
+  let close = closeStore;
   try {
-    if (!embedded) await warnAboutDurability(redis, log);
+    const opened = await openSecrets(config, redis, log);
+    const { secrets } = opened;
+    close = async () => {
+      await opened.close();
+      await closeStore();
+    };
+    if (!isEmbedded) await warnAboutDurability(redis, log);
     await ensureGroups(redis);
     if (secrets.newPanelToken !== null) announceSecret("operator", secrets.newPanelToken);
     if (config.webhookAllowedCidrs.length > 0) {
@@ -72,6 +71,23 @@ export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
     await close();
     throw error;
   }
+}
+
+/** The Redis of this installation, without a look at what is in it. @throws {StoreUnreachable} */
+export async function openStore(config: Config, log: Log) {
+  const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
+  const embedded = isEmbedded ? await startEmbeddedRedis(config.dataDir, log) : null;
+  const redis = config.redisClusterUrls
+    ? await connectCluster(config.redisClusterUrls, log, config.redisWaitReplicas)
+    : await connectRedis(config.redisUrl ?? embedded?.address ?? "", log, config.redisWaitReplicas);
+  return {
+    redis,
+    isEmbedded,
+    async close() {
+      await redis.close();
+      await embedded?.stop();
+    },
+  };
 }
 
 /** @throws {ConfigFaults} when there is no such file or it is not JSON */
@@ -196,8 +212,8 @@ export class Refused extends Error {}
 
 /** What its message explains is told without a stack: faults of configuration and setup, a port in use. */
 function explainsItself(error: unknown): boolean {
-  if ([ConfigFaults, SetupFaults, StoreUnreachable, Refused].some((kind) => error instanceof kind))
-    return true;
+  const kinds = [ConfigFaults, SetupFaults, StoreUnreachable, SecretRefused, Refused];
+  if (kinds.some((kind) => error instanceof kind)) return true;
   const code = (error as NodeJS.ErrnoException).code ?? "";
   return ["EADDRINUSE", "EADDRNOTAVAIL", "ENOTFOUND"].includes(code);
 }

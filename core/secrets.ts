@@ -1,8 +1,5 @@
 /** Secrets at rest: keys and tokens only as hashes; what must be read back to sign is encrypted. */
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
-import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import type { Config } from "./config.ts";
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
@@ -19,33 +16,84 @@ export function newToken(prefix: string): string {
   return `${prefix}${randomBytes(32).toString("hex")}`;
 }
 
-/** AES-256-GCM with one key of the installation. Text form: base64url of iv, tag and cipher text. */
+/** AES-256-GCM. Text form: base64url of iv, tag and cipher text; it does not say which key it was sealed with. */
 export interface Vault {
+  /** With the current key. @throws {WrongKey} after `ENCRYPTION_KEY` has been replaced in the store */
   seal(secret: string): string;
-  /** @throws when the text was not sealed with this key. */
+  /** With the current key, else with the previous one. @throws {WrongKey} when neither of them sealed the text. */
   open(sealed: string): string;
-  /** Keyed hash of 64 bits in hex, for what must be told apart but not known. */
+  /** Whether the current key opens it. */
+  isCurrent(sealed: string): boolean;
+  /** Keyed hash of 64 bits in hex, for what must be told apart but not known. Its key outlives every rotation. */
   mac(text: string): string;
 }
 
-export function createVault(key: string): Vault {
-  const keyBytes = createHash("sha256").update(`waybill vault ${key}`).digest();
-  const macKey = createHash("sha256").update(`waybill mac ${key}`).digest();
+/** A text of the store that no key of this process opens, or a key that may not seal any more. */
+export class WrongKey extends Error {}
+
+/** What tells keys apart without giving them away: 64 bits. */
+export function keyIdOf(key: string): string {
+  return createHash("sha256").update(`waybill key id ${key}`).digest("hex").slice(0, 16);
+}
+
+/** The key of `mac` as the first key of an installation makes it; afterwards it is kept, sealed (`redis/keyring.ts`). */
+export function firstMacKey(key: string): string {
+  return createHash("sha256").update(`waybill mac ${key}`).digest("base64url");
+}
+
+export interface VaultKeys {
+  readonly key: string;
+  /** The key before, while secrets are re-encrypted; null = none. */
+  readonly previous: string | null;
+  /** Base64url. */
+  readonly macKey: string;
+  /** Asked before each sealing. */
+  readonly isReplaced?: () => boolean;
+}
+
+export function createVault({ key, previous, macKey, isReplaced }: VaultKeys): Vault {
+  const current = cipherOf(key);
+  const others = previous === null ? [] : [cipherOf(previous)];
+  const macBytes = Buffer.from(macKey, "base64url");
   return {
     seal(secret) {
+      if (isReplaced?.()) throw new WrongKey("ENCRYPTION_KEY of this process has been replaced.");
+      return current.seal(secret);
+    },
+    open: remember((sealed) => {
+      for (const { open } of [current, ...others]) {
+        const secret = open(sealed);
+        if (secret !== null) return secret;
+      }
+      throw new WrongKey("A secret in the store was sealed with another ENCRYPTION_KEY.");
+    }),
+    isCurrent: (sealed) => current.open(sealed) !== null,
+    mac: remember((text) => createHmac("sha256", macBytes).update(text).digest("hex").slice(0, 16)),
+  };
+}
+
+function cipherOf(key: string) {
+  const bytes = createHash("sha256").update(`waybill vault ${key}`).digest();
+  return {
+    seal(secret: string): string {
       const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", keyBytes, iv);
+      const cipher = createCipheriv("aes-256-gcm", bytes, iv);
       const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
       return Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64url");
     },
-    open: remember((sealed) => {
-      const bytes = Buffer.from(sealed, "base64url");
-      const decipher = createDecipheriv("aes-256-gcm", keyBytes, bytes.subarray(0, IV_BYTES));
-      decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-      const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
-      return Buffer.concat([text, decipher.final()]).toString("utf8");
-    }),
-    mac: remember((text) => createHmac("sha256", macKey).update(text).digest("hex").slice(0, 16)),
+    /** Null = not sealed with this key, or damaged: the tag tells. */
+    open(sealed: string): string | null {
+      const raw = Buffer.from(sealed, "base64url");
+      if (raw.length < IV_BYTES + TAG_BYTES) return null;
+      const decipher = createDecipheriv("aes-256-gcm", bytes, raw.subarray(0, IV_BYTES));
+      decipher.setAuthTag(raw.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+      const text = decipher.update(raw.subarray(IV_BYTES + TAG_BYTES));
+      try {
+        return Buffer.concat([text, decipher.final()]).toString("utf8");
+      } catch {
+        return null;
+      }
+    },
   };
 }
 
@@ -60,49 +108,4 @@ function remember(compute: (text: string) => string): (text: string) => string {
     known.set(text, result);
     return result;
   };
-}
-
-export interface Secrets {
-  readonly jwtSecret: string;
-  readonly panelToken: string;
-  readonly vault: Vault;
-  /** The panel token when this start made it: to be printed once. */
-  readonly newPanelToken: string | null;
-}
-
-/** Takes each secret from the configuration, else from `dataDir`, where the first start generates it. */
-export async function loadSecrets(config: Config): Promise<Secrets> {
-  const jwt = await kept(config.dataDir, "jwt-secret", config.jwtSecret);
-  const panel = await kept(config.dataDir, "panel-token", config.panelToken);
-  const key = await kept(config.dataDir, "encryption-key", config.encryptionKey);
-  return {
-    jwtSecret: jwt.value,
-    panelToken: panel.value,
-    vault: createVault(key.value),
-    newPanelToken: panel.isNew ? panel.value : null,
-  };
-}
-
-async function kept(
-  dataDir: string,
-  name: string,
-  configured: string | null,
-): Promise<{ value: string; isNew: boolean }> {
-  if (configured !== null) return { value: configured, isNew: false };
-  const folder = join(dataDir, "secrets");
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const path = join(folder, name);
-  const value = randomBytes(32).toString("base64url");
-  const draft = `${path}.${process.pid}`;
-  await writeFile(draft, value, { mode: 0o600 });
-  try {
-    // A link appears whole or not at all, so that roles starting together agree on one secret.
-    await link(draft, path);
-    return { value, isNew: true };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    return { value: (await readFile(path, "utf8")).trim(), isNew: false };
-  } finally {
-    await rm(draft, { force: true });
-  }
 }

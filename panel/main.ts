@@ -5,7 +5,9 @@ import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
 
 export async function startPanel(runtime: Runtime): Promise<Running> {
-  const { config, log } = runtime;
+  const { config, log, secrets } = runtime;
+  // A machine that lacks it ends here, and not with the first call.
+  void secrets.panelToken;
   const benchmarks = await openBenchmarks(config);
   const insights = openInsights(config);
   const app = createPanelApp(runtime, benchmarks, insights).listen({
@@ -14,6 +16,8 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     port: config.ports.panel,
     hostname: config.host,
   });
+  // Asked beside the start: a ClickHouse that does not answer must not hold the panel back.
+  void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));
   const url = `http://${config.host}:${app.server?.port}`;
   log.info({ url }, "panel listens");
   return {

@@ -247,6 +247,13 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
 
 const idsKey = (name: EntityKind) => `config:ids:${name}`;
 
+export const entityKey = (name: EntityKind, id: string) => `config:${name}:${id}`;
+
+/** In a fixed order. */
+export async function entityIds(redis: Redis, name: EntityKind): Promise<string[]> {
+  return (await redis.sMembers(idsKey(name))).sort();
+}
+
 function repository(redis: Redis, name: EntityKind) {
   // redis-om 0.4 types an older client; hashes need only the commands that have not changed.
   return new Repository(KINDS[name].schema, redis as never);
@@ -256,9 +263,9 @@ export async function allEntities<K extends EntityKind>(
   redis: Redis,
   name: K,
 ): Promise<Entities[K][]> {
-  const ids = await redis.sMembers(idsKey(name));
+  const ids = await entityIds(redis, name);
   if (ids.length === 0) return [];
-  const found = await repository(redis, name).fetch(ids.sort());
+  const found = await repository(redis, name).fetch(ids);
   return found.map((entity) => entity as unknown as Entities[K]);
 }
 

@@ -17,6 +17,10 @@ const numbers = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 /** What all processes read with every request: configuration version and the shared test clock. */
 export const SYSTEM_KEY = "waybill:system";
+/** Hash: which key secrets are sealed with (`keyring.ts`). */
+export const KEYRING_KEY = "waybill:keyring";
+/** Sorted set: processes that live, with the key that each seals with. */
+export const KEY_USERS_KEY = "waybill:key-users";
 export const SETUP_LOCK_KEY = "waybill:setup-lock";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";

@@ -72,7 +72,8 @@ describe("a server whose port is closed", () => {
   });
 
   test("questions are 503 with Retry-After at once, benchmarks and the data team's alike", async () => {
-    const config = { ...runtime.config, clickhouseUrl: CLOSED_PORT };
+    const address = { clickhouseUrl: CLOSED_PORT, clickhouseReadUrl: CLOSED_PORT };
+    const config = { ...runtime.config, ...address };
     const benchmarks = await openBenchmarks(config);
     const insights = openInsights(config);
     const faults = await Promise.all(

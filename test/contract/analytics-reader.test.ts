@@ -1,37 +1,25 @@
 /** The data team's own user on a server: what `analytics/read-only-user.sql` grants, and that it grants no more. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { clickhouseErrorType, openBare, openClickhouse } from "#analytics/clickhouse.ts";
 import { type Config, readConfig } from "#core/config.ts";
-import { type ServerUser, startClickhouseHttp } from "#test/support/clickhouse-http.ts";
-import { dockerAnswers, startTestClickhouse, type TestServer } from "#test/support/servers.ts";
+import { asReader, READER_STATEMENTS } from "#test/support/clickhouse-reader.ts";
+import { startTestClickhouse, type TestServer } from "#test/support/servers.ts";
 
-const FILE = join(import.meta.dir, "..", "..", "analytics", "read-only-user.sql");
-const PASSWORD = "reader's & own:1";
+const statements = READER_STATEMENTS;
 
-let statements: string[] = [];
 let server: TestServer;
 let config: Config;
 let writer: ClickHouseClient;
 let reader: ClickHouseClient;
 
 beforeAll(async () => {
-  const text = await Bun.file(FILE).text();
-  const sql = text.replaceAll(/^--.*$/gm, "").replaceAll("waybill.", "default.");
-  statements = sql
-    .split(";")
-    .map((one) => one.trim())
-    .filter((one) => one !== "");
-  server = dockerAnswers() ? await startTestClickhouse("server") : await startWithReader();
+  server = await startTestClickhouse("server");
   config = readConfig({ CLICKHOUSE_URL: server.address ?? "" });
   writer = await openClickhouse(config, "write");
   await applySchema(writer, config);
-  if (dockerAnswers()) await runStatements();
-  const url = new URL(server.address ?? "");
-  [url.username, url.password] = ["waybill_reader", encodeURIComponent(PASSWORD)];
-  reader = await openBare({ ...config, clickhouseUrl: String(url) }, {});
+  reader = await openBare({ ...config, clickhouseUrl: asReader(server.address ?? "") }, {});
 });
 
 afterAll(async () => {
@@ -39,28 +27,6 @@ afterAll(async () => {
   await writer?.close();
   await server?.stop();
 });
-
-/** The embedded engine has no users: the settings of the profile are forced upon a name and a password. */
-function startWithReader() {
-  const profile = statements.find((one) => one.startsWith("CREATE SETTINGS PROFILE")) ?? "";
-  const settings = [...profile.matchAll(/(\w+) = (\w+)/g)].map(([, name = "", value = ""]) => [
-    name,
-    value,
-  ]);
-  const user: ServerUser = {
-    name: "waybill_reader",
-    password: PASSWORD,
-    settings: Object.fromEntries(settings),
-  };
-  return startClickhouseHttp([user]);
-}
-
-async function runStatements(): Promise<void> {
-  for (const one of statements) {
-    const query = one.replace(/HOST IP [^\n]+/, "HOST ANY");
-    await writer.command({ query, query_params: { password: PASSWORD } });
-  }
-}
 
 const namesOf = async () => {
   const answer = await writer.query({

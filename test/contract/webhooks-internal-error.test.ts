@@ -61,7 +61,7 @@ async function newest(code: string) {
 /** Started with another ENCRYPTION_KEY: no secret can be opened. */
 const withoutSecrets = () => ({
   ...sendDeps(runtime, authority.pem),
-  vault: createVault("another key"),
+  vault: createVault({ key: "another key", previous: null, macKey: "" }),
 });
 
 async function errorsCounted(): Promise<number> {

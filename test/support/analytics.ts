@@ -28,7 +28,10 @@ export async function openTestAnalytics(
   kind: ClickhouseKind = "embedded",
 ): Promise<TestAnalytics> {
   const clickhouse = await startTestClickhouse(kind);
-  const runtime = await openTestRuntime(setup, { CLICKHOUSE_URL: clickhouse.address ?? "" });
+  const runtime = await openTestRuntime(setup, {
+    CLICKHOUSE_URL: clickhouse.address ?? "",
+    CLICKHOUSE_READ_URL: clickhouse.readAddress ?? "",
+  });
   const roles: Running[] = [];
   const starts: StartRole[] = [startAnalytics, startProcessors, startPanel, startIngest];
   for (const start of starts) roles.push(await start(runtime, roles));

@@ -24,6 +24,8 @@ export interface ServerUser {
   readonly name: string;
   readonly password: string;
   readonly settings?: Readonly<Record<string, string>>;
+  /** System tables beyond the catalogue are refused, as a server does where nothing but tables is granted. */
+  readonly isGrantedTablesOnly?: boolean;
 }
 
 export interface ClickhouseServer {
@@ -113,6 +115,17 @@ const STATUSES: Readonly<Record<string, number>> = {
   NOT_IMPLEMENTED: 501,
 };
 
+/** System tables that every user of a server may read. */
+const CATALOGUE = new Set(["columns", "functions", "numbers", "one", "settings", "tables"]);
+
+/** @throws {Exception} */
+function refuseSystemTables(statement: string): void {
+  const named = [...statement.matchAll(/\bsystem\.(\w+)/g)].map(([, name = ""]) => name);
+  const [refused] = named.filter((name) => !CATALOGUE.has(name));
+  if (refused === undefined) return;
+  throw exception(497, "ACCESS_DENIED", `Not enough privileges: SELECT ON system.${refused}`);
+}
+
 /** Of the query string, and of HTTP alone. */
 const NO_SETTINGS = new Set([
   ...["query", "query_id", "database", "default_format", "user", "password", "role"],
@@ -137,6 +150,7 @@ async function understand(request: IncomingMessage, users: readonly ServerUser[]
   const asked = [...url.searchParams].filter(
     ([name]) => !NO_SETTINGS.has(name) && !name.startsWith("param_"),
   );
+  if (user.isGrantedTablesOnly) refuseSystemTables(statement);
   const [changed] = asked;
   const isReadOnly = user.settings?.["readonly"] === "1";
   if (isReadOnly && changed && user.settings?.[changed[0]] !== changed[1]) {

@@ -23,7 +23,11 @@ export async function openTestClickhouse(
 ): Promise<TestClickhouse> {
   const server = await startTestClickhouse(kind);
   const dataDir = await mkdtemp(join(tmpdir(), "waybill-clickhouse-"));
-  const config = readConfig({ DATA_DIR: dataDir, CLICKHOUSE_URL: server.address ?? "" });
+  const config = readConfig({
+    DATA_DIR: dataDir,
+    CLICKHOUSE_URL: server.address ?? "",
+    CLICKHOUSE_READ_URL: server.readAddress ?? "",
+  });
   const writer = await openClickhouse(config, "write");
   await applySchema(writer, config);
   return {

@@ -7,8 +7,10 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createClient } from "@clickhouse/client";
 import { GenericContainer, Wait } from "testcontainers";
 import { startClickhouseHttp } from "./clickhouse-http.ts";
+import { asReader, createReader, readerUser } from "./clickhouse-reader.ts";
 import { eventually } from "./eventually.ts";
 
 const DOCKER_SOCKET = "/var/run/docker.sock";
@@ -101,13 +103,20 @@ async function launchRedis(folder: string) {
 export const CLICKHOUSES = ["embedded", "server"] as const;
 export type ClickhouseKind = (typeof CLICKHOUSES)[number];
 
-/** A server is a container, or the embedded engine behind HTTP (`clickhouse-http.ts` says what that proves). */
-export async function startTestClickhouse(kind: ClickhouseKind): Promise<TestServer> {
-  if (kind === "embedded") return { address: null, stop: async () => {} };
-  return dockerAnswers() ? startClickhouseContainer() : startClickhouseHttp();
+export interface TestClickhouseServer extends TestServer {
+  /** As the user that may only read; null = the embedded ClickHouse. */
+  readonly readAddress: string | null;
 }
 
-async function startClickhouseContainer(): Promise<TestServer> {
+/** A server is a container, or the embedded engine behind HTTP (`clickhouse-http.ts` says what that proves). */
+export async function startTestClickhouse(kind: ClickhouseKind): Promise<TestClickhouseServer> {
+  if (kind === "embedded") return { address: null, readAddress: null, stop: async () => {} };
+  if (dockerAnswers()) return startClickhouseContainer();
+  const server = await startClickhouseHttp([readerUser()]);
+  return { ...server, readAddress: asReader(server.address) };
+}
+
+async function startClickhouseContainer(): Promise<TestClickhouseServer> {
   const container = await new GenericContainer("clickhouse/clickhouse-server:25.8")
     .withEnvironment({
       CLICKHOUSE_USER: "waybill",
@@ -118,5 +127,12 @@ async function startClickhouseContainer(): Promise<TestServer> {
     .withWaitStrategy(Wait.forHttp("/ping", 8123))
     .start();
   const address = `http://waybill:waybill@${container.getHost()}:${container.getMappedPort(8123)}/default`;
-  return { address, stop: async () => void (await container.stop()) };
+  const admin = createClient({ url: address });
+  await createReader(admin);
+  await admin.close();
+  return {
+    address,
+    readAddress: asReader(address),
+    stop: async () => void (await container.stop()),
+  };
 }

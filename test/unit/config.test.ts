@@ -58,6 +58,20 @@ describe("configuration", () => {
       /CLICKHOUSE_CLUSTER: letters[\s\S]*ATTEMPT_RETENTION_DAYS/,
     );
     expect(() => readConfig({ CLICKHOUSE_CLUSTER: "main" })).toThrow("needs CLICKHOUSE_URL");
+    const reader = { CLICKHOUSE_READ_URL: "http://waybill_reader@127.0.0.1:8123/waybill" };
+    expect(() => readConfig(reader)).toThrow("CLICKHOUSE_READ_URL: needs CLICKHOUSE_URL");
+  });
+
+  test("the key before stands beside another one, never alone", () => {
+    const key = "a-key-of-the-tests";
+    const pair =
+      (previous: string, ENCRYPTION_KEY = key) =>
+      () =>
+        readConfig({ ENCRYPTION_KEY, ENCRYPTION_KEY_PREVIOUS: previous });
+    expect(pair(key)).toThrow("ENCRYPTION_KEY_PREVIOUS: the same as ENCRYPTION_KEY");
+    expect(pair(key, "")).toThrow("ENCRYPTION_KEY_PREVIOUS: needs ENCRYPTION_KEY");
+    expect(pair("short")).toThrow("ENCRYPTION_KEY_PREVIOUS: at least 16 characters");
+    expect(pair("the-key-before-it")().encryptionKeyPrevious).toBe("the-key-before-it");
   });
 
   test("HOST is an address or a name, and no port is used twice", () => {

@@ -1,0 +1,172 @@
+/**
+ * Whether a statement may be asked, read from the engine's own trees of it and never from its text.
+ *
+ * | Tree           | Shows                                             | Cannot be fooled by                                |
+ * |----------------|---------------------------------------------------|----------------------------------------------------|
+ * | syntax         | every name as the parser took it, settings        | quotes, comments, case, nesting, an EXPLAIN inside |
+ * | resolved query | which table, table function and function each is  | aliases, CTEs, `x IN table`, `arrayMap(file, …)`   |
+ *
+ * The syntax tree is judged first, since resolving computes constants. What a tree shows and we do not know is refused. A
+ * name with a line break in it can only add lines to a tree; each added line is judged like any other.
+ */
+import { isAllowedFunction, isAllowedTableFunction } from "./allowed-functions.ts";
+
+/** What a statement without FROM reads, as the resolved query shows it. */
+const NO_TABLE = "system.one";
+
+/** What a statement may ask and the engine has. */
+export interface Reach {
+  readonly database: string;
+  /** Of our tables and views. */
+  readonly tables: ReadonlySet<string>;
+  /** Of every function that the engine has, in small letters. */
+  readonly engineFunctions: ReadonlySet<string>;
+}
+
+/** `Kind name (alias a) (children 2)`: whatever follows the kind belongs to it. */
+const SYNTAX_LINE = /^ *([A-Z]\w*(?:::\w+)?)(?: (.*))?$/;
+const TAIL = /(?: \(alias .*\))?(?: \(children \d+\))?$/s;
+
+/** Nodes that only hold others or a constant. `Set` (SETTINGS) and `ColumnsApplyTransformer` are missing on purpose. */
+const SYNTAX_KINDS = new Set([
+  ...[
+    "SelectWithUnionQuery",
+    "SelectIntersectExceptQuery",
+    "SelectQuery",
+    "Subquery",
+    "WithElement",
+  ],
+  ...["ExpressionList", "TablesInSelectQuery", "TablesInSelectQueryElement", "TableExpression"],
+  ...["TableJoin", "ArrayJoin", "Literal", "Asterisk", "QualifiedAsterisk", "OrderByElement"],
+  ...["ColumnsRegexpMatcher", "QualifiedColumnsRegexpMatcher", "ColumnsListMatcher"],
+  ...["QualifiedColumnsListMatcher", "ColumnsTransformerList", "ColumnsExceptTransformer"],
+  ...["ColumnsReplaceTransformer", "ColumnsReplaceTransformer::Replacement", "InterpolateElement"],
+  ...["WindowDefinition", "WindowListElement", "SampleRatio"],
+]);
+
+/**
+ * Columns of ours that are called like a function which is not allowed. As the name of a function it is refused in the
+ * resolved query.
+ */
+export const COLUMNS_LIKE_FUNCTIONS: ReadonlySet<string> = new Set(["version"]);
+
+/** @returns what is refused, as the subject of a sentence; null = nothing */
+export function faultOfSyntax(lines: readonly string[], reach: Reach): string | null {
+  if (!lines[0]?.startsWith("SelectWithUnionQuery")) return "A statement that is no SELECT";
+  for (const line of lines.flatMap((text) => text.split("\n"))) {
+    const [, kind = "", rest = ""] = SYNTAX_LINE.exec(line) ?? [];
+    const fault = faultOfNode(kind, ` ${rest}`.replace(TAIL, "").trim(), reach);
+    if (fault !== null) return fault;
+  }
+  return faultOfTypes(lines);
+}
+
+/** Functions that take the name of a type as a text, and which of their arguments it is. */
+const TYPE_ARGUMENTS: readonly { readonly name: RegExp; readonly at: number }[] = [
+  { name: /^ *Function (CAST|accurateCast\w*) /i, at: 1 },
+  { name: /^ *Function JSONExtract /i, at: -1 },
+  { name: /^ *Function values /i, at: 0 },
+];
+
+/** A type must be written out, so that it can be judged: a state of an aggregate made up by hand is read unchecked. */
+function faultOfTypes(lines: readonly string[]): string | null {
+  if (lines.some((line) => /^ *Literal .*AggregateFunction/i.test(line))) {
+    return "The type AggregateFunction";
+  }
+  for (const [index, line] of lines.entries()) {
+    const found = TYPE_ARGUMENTS.find(({ name }) => name.test(line));
+    if (!found) continue;
+    const argument = argumentsOf(lines, index).at(found.at) ?? "";
+    if (!/^ *Literal /.test(argument)) return "A type that is computed";
+  }
+  return null;
+}
+
+/** Of the function in this line: two levels below it, under its list of expressions. */
+function argumentsOf(lines: readonly string[], index: number): string[] {
+  const depthOf = (line: string) => line.length - line.trimStart().length;
+  const depth = depthOf(lines[index] ?? "");
+  const after = lines.slice(index + 1);
+  const end = after.findIndex((line) => depthOf(line) <= depth);
+  const below = end < 0 ? after : after.slice(0, end);
+  return below.filter((line) => depthOf(line) === depth + 2);
+}
+
+function faultOfNode(kind: string, name: string, reach: Reach): string | null {
+  switch (kind) {
+    case "Function":
+      // Table functions stand here too: which of the two it is shows in the resolved query.
+      return isAllowedFunction(name) || isAllowedTableFunction(name)
+        ? null
+        : `The function ${name}`;
+    case "TableIdentifier":
+      return faultOfTable(name, reach);
+    case "Identifier":
+      return faultOfIdentifier(name, reach);
+    case "Set":
+      return "SETTINGS";
+    default:
+      return SYNTAX_KINDS.has(kind) ? null : `What ClickHouse calls ${kind || "a broken line"}`;
+  }
+}
+
+/** A name without a database may be a CTE: what it stands for shows in the resolved query. */
+function faultOfTable(name: string, { database, tables }: Reach): string | null {
+  if (/^\w+$/.test(name)) return null;
+  const ours = name.startsWith(`${database}.`) && tables.has(name.slice(database.length + 1));
+  return ours ? null : `The table ${name}`;
+}
+
+/** `arrayMap(file, …)` names a function without brackets, and resolving the query would call it already. */
+function faultOfIdentifier(name: string, { engineFunctions }: Reach): string | null {
+  // `x IN system.one`: resolved, it looks like the table of a statement that reads none.
+  if (name.toLowerCase() === NO_TABLE) return `The table ${name}`;
+  const isFunction = engineFunctions.has(name.toLowerCase());
+  if (!isFunction || isAllowedFunction(name)) return null;
+  return COLUMNS_LIKE_FUNCTIONS.has(name) ? null : `The name ${name}, a function's,`;
+}
+
+/** `TABLE id: 3, alias: __table1, table_name: default.lanes, final: 1` */
+const QUERY_LINE = /^ *([A-Z][A-Z_ ]*?) id: \d+(.*)$/;
+
+const QUERY_KINDS = new Set([
+  ...["QUERY", "UNION", "LIST", "CONSTANT", "COLUMN", "LAMBDA", "SORT", "INTERPOLATE", "WINDOW"],
+  ...["JOIN", "CROSS JOIN", "ARRAY_JOIN"],
+]);
+
+/** A recursive CTE reads its own last rows from here. */
+const RECURSION = /^_temporary_and_external_tables\._tmp_[0-9a-f-]{36}, temporary_table_name: /;
+
+/** What resolving makes of `CASE x WHEN …`, of casts and of scalar subqueries. */
+const RESOLVED_FUNCTIONS = new Set(["_CAST", "caseWithExpression", "__scalarSubqueryResult"]);
+
+/** @returns as `faultOfSyntax` */
+export function faultOfQuery(lines: readonly string[], reach: Reach): string | null {
+  if (!/^(QUERY|UNION) id: 0/.test(lines[0] ?? "")) return "A statement that cannot be resolved";
+  for (const line of lines.flatMap((text) => text.split("\n"))) {
+    if (/^ *SETTINGS\b/.test(line)) return "SETTINGS";
+    // Headings and the names of result columns; whatever is read or called stands in a node of its own.
+    const [, kind, rest = ""] = QUERY_LINE.exec(line) ?? [];
+    if (kind === undefined || QUERY_KINDS.has(kind)) continue;
+    const fault = faultOfResolved(kind, rest.replace(/^, alias: \w+/, ""), reach);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+function faultOfResolved(kind: string, rest: string, { database, tables }: Reach): string | null {
+  if (kind === "TABLE") {
+    const [, table = ""] = /^, table_name: (.*?)(, final: 1)?$/.exec(rest) ?? [];
+    const ours = table.startsWith(`${database}.`) && tables.has(table.slice(database.length + 1));
+    return ours || table === NO_TABLE || RECURSION.test(table) ? null : `The table ${table}`;
+  }
+  if (kind === "TABLE_FUNCTION") {
+    const [, name = ""] = /^, table_function_name: (\w+)$/.exec(rest) ?? [];
+    return isAllowedTableFunction(name) ? null : `The table function ${name}`;
+  }
+  if (kind === "FUNCTION") {
+    const [, name = ""] = /^, function_name: (\w+), /.exec(rest) ?? [];
+    return isAllowedFunction(name) || RESOLVED_FUNCTIONS.has(name) ? null : `The function ${name}`;
+  }
+  return `What ClickHouse calls ${kind}`;
+}

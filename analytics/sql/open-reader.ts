@@ -1,0 +1,157 @@
+/**
+ * The connection that statements of the data team are asked on. A server's is the user of `read-only-user.sql`, checked
+ * before the first statement: a user that could do more keeps the door shut.
+ */
+import type { ClickHouseClient, ClickHouseSettings } from "@clickhouse/client";
+import { clickhouseErrorType, keepClickhouse, openBare } from "#analytics/clickhouse.ts";
+import type { Config } from "#core/config.ts";
+import { Problem } from "#core/problem.ts";
+import type { Reach } from "./judge.ts";
+
+const RESULT_ROWS = 1_000_000;
+const RESULT_BYTES = 256 * 1024 * 1024;
+const MEMORY_BYTES = 1024 * 1024 * 1024;
+const SECONDS = 30;
+const THREADS = 2;
+
+/** The embedded engine has one user, so its connection is limited. A server's user brings the same as its profile. */
+const LIMITS: ClickHouseSettings = {
+  output_format_pretty_color: 0,
+  max_result_rows: String(RESULT_ROWS),
+  max_result_bytes: String(RESULT_BYTES),
+  result_overflow_mode: "throw",
+  max_memory_usage: String(MEMORY_BYTES),
+  max_execution_time: SECONDS,
+  max_threads: THREADS,
+  output_format_json_quote_64bit_integers: 0,
+  do_not_merge_across_partitions_select_final: 1,
+  // The tree that is judged is the one that is executed.
+  enable_analyzer: 1,
+  allow_introspection_functions: 0,
+};
+
+/** Tables and views that may be asked. */
+export const ASKABLE: readonly string[] = [
+  ...["deliveries", "events", "event_outcomes", "attempts"],
+  ...["lanes", "courier_performance", "event_quality", "sla", "endpoint_health"],
+];
+
+/** A server's user must have these of its profile, and cannot raise them since it is read-only. */
+const REQUIRED_LIMITS = [
+  ...["max_execution_time", "max_memory_usage", "max_result_rows", "max_result_bytes"],
+];
+
+/** What the user must be refused. Nothing is written or read where one of them is not. */
+const FORBIDDEN: readonly { readonly may: string; readonly query: string }[] = [
+  { may: "create tables", query: "CREATE TEMPORARY TABLE waybill_probe (a UInt8) ENGINE = Memory" },
+  { may: "read system tables", query: "SELECT 1 FROM system.processes LIMIT 0" },
+  {
+    may: "use url()",
+    query: "SELECT 1 FROM url('http://127.0.0.1:1/', 'LineAsString', 'a String') LIMIT 0",
+  },
+  {
+    may: "use file()",
+    query: "SELECT 1 FROM file('waybill-probe', 'LineAsString', 'a String') LIMIT 0",
+  },
+];
+
+const REMEDY =
+  "Create the user of analytics/read-only-user.sql and name it in CLICKHOUSE_READ_URL (docs/analytics.md).";
+
+export interface Reader {
+  readonly client: ClickHouseClient;
+  readonly reach: Reach;
+}
+
+export interface KeptReader {
+  /** @throws {Problem} 503 SQL_DOOR_SHUT where there is no user that may only read; else what connecting throws */
+  readonly reader: () => Promise<Reader>;
+  readonly forget: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+export function keepReader(config: Config): KeptReader {
+  const store = keepClickhouse(() => openReader(config));
+  const known = new WeakMap<ClickHouseClient, Reach>();
+  return {
+    async reader() {
+      const client = await store.client();
+      const reach = known.get(client) ?? (await readReach(client));
+      known.set(client, reach);
+      return { client, reach };
+    },
+    forget: store.forget,
+    close: store.close,
+  };
+}
+
+async function openReader(config: Config): Promise<ClickHouseClient> {
+  if (config.clickhouseUrl === null) return openLimited(config);
+  if (config.clickhouseReadUrl === null) throw shut("CLICKHOUSE_READ_URL is not set");
+  const client = await openBare({ ...config, clickhouseUrl: config.clickhouseReadUrl }, {});
+  try {
+    const fault = await faultOfUser(client);
+    if (fault !== null) throw shut(`the user of CLICKHOUSE_READ_URL ${fault}`);
+    return client;
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+/** The embedded engine keeps settings on its connection; once it is read-only, none of them can be changed again. */
+async function openLimited(config: Config): Promise<ClickHouseClient> {
+  const client = await openBare(config, {});
+  const settings = Object.entries({ ...LIMITS, readonly: "1" });
+  const query = `SET ${settings.map(([name, value]) => `${name} = '${value}'`).join(", ")}`;
+  await client.command({ query });
+  return client;
+}
+
+/** @returns what the user may and should not, after "the user …"; null = it may only read */
+async function faultOfUser(client: ClickHouseClient): Promise<string | null> {
+  const names = ["readonly", ...REQUIRED_LIMITS].map((name) => `'${name}'`).join(", ");
+  const query = `SELECT name, value FROM system.settings WHERE name IN (${names})`;
+  const rows = await rowsOf<{ name: string; value: string }>(client, query);
+  const settings = new Map(rows.map(({ name, value }) => [name, value]));
+  if (settings.get("readonly") !== "1") return "is not read-only (readonly = 1)";
+  const unlimited = REQUIRED_LIMITS.find((name) => !(Number(settings.get(name)) > 0));
+  if (unlimited !== undefined) return `has no limit ${unlimited}`;
+  for (const { may, query: forbidden } of FORBIDDEN) {
+    if (!(await isRefused(client, forbidden))) return `may ${may}`;
+  }
+  return null;
+}
+
+async function isRefused(client: ClickHouseClient, query: string): Promise<boolean> {
+  try {
+    await client.command({ query });
+    return false;
+  } catch (error) {
+    const type = clickhouseErrorType(error);
+    if (type === null) throw error;
+    return ["ACCESS_DENIED", "READONLY"].includes(type);
+  }
+}
+
+/** One row, however few rows the user's profile allows. */
+async function readReach(client: ClickHouseClient): Promise<Reach> {
+  const [found] = await rowsOf<{ database: string; functions: string[] }>(
+    client,
+    `SELECT currentDatabase() AS database, groupArray(lower(name)) AS functions
+     FROM system.functions`,
+  );
+  return {
+    database: found?.database ?? "",
+    tables: new Set(ASKABLE),
+    engineFunctions: new Set(found?.functions ?? []),
+  };
+}
+
+async function rowsOf<T>(client: ClickHouseClient, query: string): Promise<T[]> {
+  return (await client.query({ query, format: "JSONEachRow" })).json<T>();
+}
+
+function shut(reason: string): Problem {
+  return new Problem(503, "SQL_DOOR_SHUT", `The SQL door stays shut: ${reason}. ${REMEDY}`);
+}

@@ -1,0 +1,274 @@
+/** The secrets of this process, checked against what the store was sealed with and what other processes use. */
+import { hostname } from "node:os";
+import type { Config } from "./config.ts";
+import type { Log } from "./log.ts";
+import type { Redis } from "./redis/client.ts";
+import {
+  claimKeyring,
+  claimSharedSecret,
+  type Keyring,
+  type KeyUser,
+  keyUsers,
+  type Ring,
+  readKeyring,
+  replaceSharedSecret,
+  type SharedSecret,
+  sharedSecretOf,
+} from "./redis/keyring.ts";
+import { allSealed } from "./redis/sealed-fields.ts";
+import {
+  generateSecretFile,
+  readSecretFile,
+  removeSecretFile,
+  type SecretName,
+  SecretRefused,
+  secretPath,
+} from "./secret-files.ts";
+import { createVault, firstMacKey, keyIdOf, type Vault } from "./secrets.ts";
+
+export interface Secrets {
+  /** @throws {SecretRefused} on a machine that lacks the secret which the other processes use */
+  readonly jwtSecret: string;
+  /** @throws as `jwtSecret` */
+  readonly panelToken: string;
+  readonly vault: Vault;
+  /** The panel token when this start made it: to be printed once. */
+  readonly newPanelToken: string | null;
+}
+
+export interface OpenedSecrets {
+  readonly secrets: Secrets;
+  /** Of this process, as the store knows it. */
+  readonly user: KeyUser;
+  readonly keys: Keys;
+  /** Stops the signs of life. */
+  readonly close: () => Promise<void>;
+}
+
+export interface Keys {
+  readonly key: string;
+  readonly previous: string | null;
+}
+
+/** The text that a canary holds. */
+const CANARY = "waybill canary";
+const BEAT_EVERY_MS = 5_000;
+
+/**
+ * @param isRotating for the command that re-encrypts: it may seal with a key that the store does not expect yet
+ * @throws {SecretRefused} whose message says what to do
+ */
+export async function openSecrets(
+  config: Config,
+  redis: Redis,
+  log: Log,
+  isRotating = false,
+): Promise<OpenedSecrets> {
+  const keys = await chooseKeys(config, redis);
+  const user = { process: `${hostname()}:${process.pid}`, keyId: keyIdOf(keys.key) };
+  // Before the ring is read: a rotation that begins now either sees this process or is seen by it.
+  await keyUsers(redis, "beat", user);
+  let isReplaced = false;
+  try {
+    const keyring = await readKeyring(redis);
+    const ring = checkedRing(keyring, keys, isRotating);
+    const { previous } = keys;
+    const vault = createVault({
+      ...{ key: keys.key, previous, isReplaced: () => isReplaced },
+      macKey: unsealRing(ring, keys).macKey,
+    });
+    const beating = setInterval(async () => {
+      await keyUsers(redis, "beat", user).catch(() => {});
+      const now = await readKeyring(redis).catch(() => null);
+      if (isReplaced || !now?.ring?.replaced.includes(user.keyId)) return;
+      isReplaced = true;
+      log.error(
+        "ENCRYPTION_KEY has been replaced in the store: restart this process with the new key",
+      );
+    }, BEAT_EVERY_MS);
+    beating.unref();
+    const close = async () => {
+      clearInterval(beating);
+      await keyUsers(redis, "leave", user).catch(() => {});
+    };
+    return { secrets: await shareSecrets(config, redis, vault, log), user, keys, close };
+  } catch (error) {
+    await keyUsers(redis, "leave", user).catch(() => {});
+    throw error;
+  }
+}
+
+export function sealRing({ key, macKey, replaced }: SealedWith): Ring {
+  const vault = createVault({ key, previous: null, macKey });
+  return {
+    keyId: keyIdOf(key),
+    canary: vault.seal(CANARY),
+    macKey: vault.seal(macKey),
+    replaced,
+  };
+}
+
+interface SealedWith {
+  readonly key: string;
+  readonly macKey: string;
+  readonly replaced: readonly string[];
+}
+
+/** @throws {SecretRefused} when none of the keys opens the canary */
+export function unsealRing(ring: Ring, { key, previous }: Keys): { readonly macKey: string } {
+  const vault = createVault({ key, previous, macKey: "" });
+  try {
+    if (vault.open(ring.canary) === CANARY) return { macKey: vault.open(ring.macKey) };
+  } catch {
+    // Below.
+  }
+  throw wrongKey();
+}
+
+/** The key in force on this store, or a new one where nothing has been sealed yet. */
+async function chooseKeys(config: Config, redis: Redis): Promise<Keys> {
+  const { dataDir, encryptionKeyPrevious: previous } = config;
+  const own = config.encryptionKey ?? (await readSecretFile(dataDir, "encryption-key"));
+  if (own !== null) {
+    const keys = { key: own, previous };
+    await claim(redis, keys);
+    return keys;
+  }
+  if ((await readKeyring(redis)).ring !== null || (await allSealed(redis)).length > 0) {
+    throw missing("ENCRYPTION_KEY", "encryption-key", config);
+  }
+  const { value, isNew } = await generateSecretFile(dataDir, "encryption-key");
+  const keys = { key: value, previous };
+  if (!(await claim(redis, keys)) && isNew && !(await isOurs(redis, value))) {
+    // Another machine has made one in the same moment, and the store is sealed with that.
+    await removeSecretFile(dataDir, "encryption-key");
+    throw missing("ENCRYPTION_KEY", "encryption-key", config);
+  }
+  return keys;
+}
+
+async function isOurs(redis: Redis, key: string): Promise<boolean> {
+  return (await readKeyring(redis)).ring?.keyId === keyIdOf(key);
+}
+
+/**
+ * The first start on a store writes the canary, after it has opened whatever an earlier version has sealed.
+ * @returns false when there is one already
+ */
+async function claim(redis: Redis, { key, previous }: Keys): Promise<boolean> {
+  if ((await readKeyring(redis)).ring !== null) return false;
+  const sealed = await allSealed(redis);
+  const opens = (one: string) => {
+    const vault = createVault({ key: one, previous: null, macKey: "" });
+    return (text: string) => vault.isCurrent(text);
+  };
+  const [byKey, byPrevious] = [opens(key), previous === null ? () => false : opens(previous)];
+  if (!sealed.every((text) => byKey(text) || byPrevious(text))) throw wrongKey();
+  // What earlier versions have hashed was hashed with the key that was in force then.
+  const isOlder = previous !== null && sealed.some((text) => !byKey(text));
+  const first = isOlder ? previous : key;
+  const ring = sealRing({ key: first, macKey: firstMacKey(first), replaced: [] });
+  return claimKeyring(redis, ring);
+}
+
+/** @throws {SecretRefused} for a key that may not seal in this store */
+function checkedRing({ ring, nextKeyId }: Keyring, keys: Keys, isRotating: boolean): Ring {
+  if (ring === null) throw new SecretRefused("The store was emptied while this process started.");
+  const keyId = keyIdOf(keys.key);
+  unsealRing(ring, keys);
+  if (ring.replaced.includes(keyId)) {
+    throw new SecretRefused(
+      "ENCRYPTION_KEY is a key that was replaced: set it to the new one and leave ENCRYPTION_KEY_PREVIOUS out.",
+    );
+  }
+  if (!isRotating && nextKeyId !== null && nextKeyId !== keyId) {
+    throw new SecretRefused(
+      "Secrets are being re-encrypted with another key: set ENCRYPTION_KEY to the new one and ENCRYPTION_KEY_PREVIOUS to this one.",
+    );
+  }
+  return ring;
+}
+
+function wrongKey(): SecretRefused {
+  return new SecretRefused(
+    "ENCRYPTION_KEY is not the key that the secrets in this store were sealed with: set it to that key, or to a new one with that key in ENCRYPTION_KEY_PREVIOUS.",
+  );
+}
+
+function missing(variable: string, name: SecretName, { dataDir }: Config): SecretRefused {
+  return new SecretRefused(
+    `${variable} is not set, ${secretPath(dataDir, name)} does not exist, and other processes of this installation use one already: set ${variable} to theirs.`,
+  );
+}
+
+const SHARED = {
+  jwt: { variable: "JWT_SECRET", file: "jwt-secret", configured: "jwtSecret" },
+  panel: { variable: "PANEL_TOKEN", file: "panel-token", configured: "panelToken" },
+} as const;
+
+interface Shared {
+  /** Null = this machine lacks it. */
+  readonly value: string | null;
+  readonly isNew: boolean;
+}
+
+async function shareSecrets(
+  config: Config,
+  redis: Redis,
+  vault: Vault,
+  log: Log,
+): Promise<Secrets> {
+  const jwt = await shareSecret(config, redis, vault, log, "jwt");
+  const panel = await shareSecret(config, redis, vault, log, "panel");
+  const required = (name: SharedSecret, { value }: Shared) => {
+    if (value !== null) return value;
+    throw missing(SHARED[name].variable, SHARED[name].file, config);
+  };
+  // A role that uses neither starts without them.
+  return {
+    vault,
+    newPanelToken: panel.isNew ? panel.value : null,
+    get jwtSecret() {
+      return required("jwt", jwt);
+    },
+    get panelToken() {
+      return required("panel", panel);
+    },
+  };
+}
+
+/** One secret for all processes of the store. Where it is generated the first machine decides, and no second one invents it. */
+async function shareSecret(
+  config: Config,
+  redis: Redis,
+  vault: Vault,
+  log: Log,
+  name: SharedSecret,
+): Promise<Shared> {
+  const { variable, file, configured } = SHARED[name];
+  const hashOf = (secret: string) => vault.mac(`${name} ${secret}`);
+  const known = await sharedSecretOf(redis, name);
+  const given = config[configured];
+  if (given !== null) {
+    if (known !== null && known !== hashOf(given)) {
+      log.warn(`${variable} has changed: processes with another one reject what this one issues`);
+    }
+    await replaceSharedSecret(redis, name, hashOf(given));
+    return { value: given, isNew: false };
+  }
+  const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
+  const kept = await readSecretFile(config.dataDir, file);
+  if (kept === null && known !== null && !isEmbedded) return { value: null, isNew: false };
+  const { value, isNew } =
+    kept === null ? await generateSecretFile(config.dataDir, file) : { value: kept, isNew: false };
+  // The embedded store lies beside the file: whoever deletes the file wants another secret.
+  if (isEmbedded) await replaceSharedSecret(redis, name, hashOf(value));
+  else if ((await claimSharedSecret(redis, name, hashOf(value))) !== hashOf(value)) {
+    if (isNew) await removeSecretFile(config.dataDir, file);
+    return { value: null, isNew: false };
+  }
+  if (isNew && !isEmbedded) {
+    log.warn(`${variable} was generated in DATA_DIR: set it where other machines share this Redis`);
+  }
+  return { value, isNew };
+}

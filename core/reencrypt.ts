@@ -1,0 +1,79 @@
+/** Seals every secret of the store with `ENCRYPTION_KEY`, while the product runs. Repeating it is safe at any point. */
+import { type OpenedSecrets, sealRing, unsealRing } from "./open-secrets.ts";
+import type { Redis } from "./redis/client.ts";
+import { bumpVersion } from "./redis/entities.ts";
+import {
+  announceKey,
+  KEY_USER_LIFE_MS,
+  keyUsers,
+  moveKeyring,
+  readKeyring,
+} from "./redis/keyring.ts";
+import { resealAll } from "./redis/sealed-fields.ts";
+import { SecretRefused } from "./secret-files.ts";
+import { WrongKey } from "./secrets.ts";
+
+const LOOK_EVERY_MS = 500;
+/** A process that was killed counts as living for a while. */
+const WAIT_LIMIT_MS = KEY_USER_LIFE_MS + 5_000;
+/** The second pass finds nothing; more are needed only where the setup lock was lost. */
+const PASSES_LIMIT = 10;
+
+/**
+ * @returns how many secrets were sealed again
+ * @throws {SecretRefused} while a process lives that would seal with another key, or for a secret that no key opens
+ */
+export async function reencrypt(
+  redis: Redis,
+  { secrets, user, keys }: OpenedSecrets,
+  waitLimitMs = WAIT_LIMIT_MS,
+): Promise<number> {
+  await announceKey(redis, user.keyId);
+  await othersFollow(redis, user.keyId, waitLimitMs);
+  const sealed = await resealEverything(redis, secrets.vault);
+  const { ring } = await readKeyring(redis);
+  if (ring !== null && ring.keyId !== user.keyId) {
+    const { macKey } = unsealRing(ring, keys);
+    const replaced = [...ring.replaced, ring.keyId];
+    const moved = sealRing({ key: keys.key, macKey, replaced });
+    if (!(await moveKeyring(redis, ring, moved))) {
+      throw new SecretRefused("Another re-encryption has ended meanwhile: run this again.");
+    }
+  }
+  await bumpVersion(redis);
+  return sealed;
+}
+
+/** From here on nobody seals with another key: those that live have ours, and a start with another one is refused. */
+async function othersFollow(redis: Redis, keyId: string, waitLimitMs: number): Promise<void> {
+  const untilMs = Date.now() + waitLimitMs;
+  for (;;) {
+    const users = await keyUsers(redis, "list");
+    const others = users.filter((one) => one.keyId !== keyId).map((one) => one.process);
+    if (others.length === 0) return;
+    if (Date.now() > untilMs) {
+      throw new SecretRefused(
+        `Nothing was re-encrypted: ${others.length} process(es) use another ENCRYPTION_KEY (${others.join(", ")}). Restart them with this ENCRYPTION_KEY and the key before in ENCRYPTION_KEY_PREVIOUS, then run this again.`,
+      );
+    }
+    await Bun.sleep(LOOK_EVERY_MS);
+  }
+}
+
+async function resealEverything(
+  redis: Redis,
+  vault: OpenedSecrets["secrets"]["vault"],
+): Promise<number> {
+  let sealed = 0;
+  try {
+    for (let pass = 0; pass < PASSES_LIMIT; pass += 1) {
+      const now = await resealAll(redis, vault);
+      if (now === 0) return sealed;
+      sealed += now;
+    }
+  } catch (error) {
+    if (error instanceof WrongKey) throw new SecretRefused(error.message);
+    throw error;
+  }
+  throw new SecretRefused("Secrets keep coming back as they were: run this again.");
+}

@@ -1,0 +1,30 @@
+/** `bun run reencrypt`: seals every secret of the store with `ENCRYPTION_KEY` in place of `ENCRYPTION_KEY_PREVIOUS`. */
+import { readConfig } from "#core/config.ts";
+import { createLog } from "#core/log.ts";
+import { openSecrets } from "#core/open-secrets.ts";
+import { reencrypt } from "#core/reencrypt.ts";
+import { guarded, openStore, Refused } from "#core/runtime.ts";
+
+const USAGE =
+  "usage: ENCRYPTION_KEY=<new key> ENCRYPTION_KEY_PREVIOUS=<key before> bun run reencrypt";
+
+await guarded(async () => {
+  if (process.argv.length > 2) throw new Refused(USAGE);
+  const config = readConfig(process.env);
+  if (config.encryptionKeyPrevious === null) throw new Refused(USAGE);
+  const log = createLog("warn");
+  const store = await openStore(config, log);
+  try {
+    const opened = await openSecrets(config, store.redis, log, true);
+    try {
+      const sealed = await reencrypt(store.redis, opened);
+      process.stdout.write(
+        `${sealed} secret(s) re-encrypted; ENCRYPTION_KEY_PREVIOUS can be removed from every process\n`,
+      );
+    } finally {
+      await opened.close();
+    }
+  } finally {
+    await store.close();
+  }
+});
