@@ -14,13 +14,7 @@ import { type AlertFacts, alertMail } from "#core/domain/alert-mail.ts";
 import type { Log } from "#core/log.ts";
 import type { Mail, Mailer } from "#core/mail.ts";
 import { webhookAlertMails } from "#core/metrics.ts";
-import {
-  type Alert,
-  claimAlert,
-  postponeAlert,
-  readAlerts,
-  removeAlert,
-} from "#core/redis/alerts.ts";
+import { type Alert, claimAlert, readAlerts, removeAlert } from "#core/redis/alerts.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Live } from "#core/redis/live.ts";
@@ -29,8 +23,6 @@ import { startTicking, type Ticking } from "#core/tick.ts";
 const TICK_MS = 1_000;
 /** Alerts looked at of each partition: two of each endpoint at most stand there. */
 const AT_ONCE = 1_000;
-/** Longer than any mail takes. */
-const CLAIM_MS = 120_000;
 const FIRST_WAIT_MS = 60_000;
 const LONGEST_WAIT_MS = 3_600_000;
 const KEPT_MS = 7 * 86_400_000;
@@ -57,34 +49,43 @@ async function mailAlerts(deps: AlertMailerDeps, isStopping: () => boolean): Pro
   const configuration = await live.refresh();
   for (const alert of alerts) {
     if (isStopping()) return;
-    if (await claimAlert(redis, alert, CLAIM_MS)) await mailAlert(deps, alert, configuration);
+    const claim = await claimAlert(redis, alert);
+    if (claim === null) continue;
+    try {
+      const againMs = await mailAlert(deps, alert, configuration);
+      if (againMs !== null) await claim.releaseAfter(againMs);
+    } finally {
+      await claim.release();
+    }
   }
 }
 
+/** @returns milliseconds until it is tried again; null = it is out of the outbox */
 async function mailAlert(
   { redis, live, log, mailer }: AlertMailerDeps,
   alert: Alert,
   configuration: Configuration,
-): Promise<void> {
+): Promise<number | null> {
   const mail = mailOf(alert, configuration);
-  if (mail === null) return removeAlert(redis, alert);
   try {
-    await mailer.send(mail);
+    if (mail !== null) await mailer.send(mail);
   } catch (error) {
     const ageMs = live.now() - alert.atMs;
     // Never the server's own words: they may repeat the address.
     const { code = "failed" } = error as { code?: string };
     const about = { endpoint: alert.endpointId, kind: alert.kind, reason: code };
     webhookAlertMails.inc({ outcome: "failed" });
-    if (ageMs > KEPT_MS) {
-      log.error(about, "webhook alert could not be mailed and is dropped");
-      return removeAlert(redis, alert);
+    if (ageMs <= KEPT_MS) {
+      log.warn(about, "webhook alert could not be mailed and is tried again");
+      return waitMs(ageMs);
     }
-    log.warn(about, "webhook alert could not be mailed and is tried again");
-    return postponeAlert(redis, alert, waitMs(ageMs));
+    log.error(about, "webhook alert could not be mailed and is dropped");
+    await removeAlert(redis, alert);
+    return null;
   }
-  webhookAlertMails.inc({ outcome: "sent" });
+  if (mail !== null) webhookAlertMails.inc({ outcome: "sent" });
   await removeAlert(redis, alert);
+  return null;
 }
 
 /** As long again as the alert has waited already. */
