@@ -6,6 +6,7 @@ import type { Log } from "#core/log.ts";
 import { createPause } from "#core/pause.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Live } from "#core/redis/live.ts";
+import type { Lock } from "#core/redis/lock.ts";
 import {
   type RemapScope,
   readRemappings,
@@ -15,12 +16,10 @@ import {
 import {
   applyRemap,
   finishRemap,
-  giveBackRemapLease,
   nextRemap,
   type Remap,
   type RemapProgress,
   readRemap,
-  renewRemapLease,
   saveProgress,
   takeRemapLease,
 } from "#core/redis/remaps.ts";
@@ -63,9 +62,9 @@ export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<voi
     const lease = await takeRemapLease(redis);
     if (lease === null) return IDLE_WAIT_MS;
     try {
-      return await workOff(deps, remap.id, async () => !stopping && renewRemapLease(redis, lease));
+      return await workOff(deps, remap.id, lease, () => stopping);
     } finally {
-      await giveBackRemapLease(redis, lease).catch(() => {});
+      await lease.release();
     }
   }
 
@@ -79,11 +78,15 @@ export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<voi
   };
 }
 
-/** @param mayGoOn asked before every page */
+/**
+ * @param isStopping asked before every page
+ * @throws {LockLost} before the first write after the lease has ended
+ */
 async function workOff(
   deps: RemapDeps,
   id: string,
-  mayGoOn: () => Promise<boolean>,
+  lease: Lock,
+  isStopping: () => boolean,
 ): Promise<number> {
   const { redis, live, log } = deps;
   const remap = await started(redis, id);
@@ -92,7 +95,8 @@ async function workOff(
   const scope = scopeOf(remap.courier, remap.entries, progress.isScan);
   const pages = shipmentsToRemap(redis, await live.refresh(), scope, progress.cursor);
   for await (const { ids, cursor } of pages) {
-    if (!(await mayGoOn())) return 0;
+    if (isStopping()) return 0;
+    await lease.assertHeld();
     const done = await remapPage(deps, scope, ids);
     progress = {
       cursor,
@@ -102,9 +106,9 @@ async function workOff(
       statesChanged: progress.statesChanged + done.statesChanged,
       events: progress.events + done.events,
     };
-    await saveProgress(redis, id, progress);
+    await saveProgress(redis, lease, id, progress);
   }
-  await finishRemap(redis, id, live.now());
+  await finishRemap(redis, lease, id, live.now());
   const { shipments, statesChanged } = progress;
   log.info({ remap: id, courier: remap.courier, shipments, statesChanged }, "remap done");
   return 0;

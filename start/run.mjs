@@ -12,7 +12,9 @@ import { fileURLToPath } from "node:url";
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, "node_modules");
 const TOOLS = join(MODULES, ".bin");
-const MODES = { start: ["start/main.ts"], test: ["test", "--timeout=60000"] };
+/** A busy machine may be many times slower; what waits for a condition gives up before and says for which. */
+const TEST_TIMEOUT = "--timeout=120000";
+const MODES = { start: ["start/main.ts"], test: ["test", TEST_TIMEOUT] };
 
 /**
  * Bun's allocator keeps what it has freed instead of giving it back at once and asking for it again: a tenth of a loaded

@@ -27,10 +27,8 @@ import type { LabelCarrier, Refusal } from "./label-carrier.ts";
 import { asLabelProblem, failed, labelProblem, unknownCarrier } from "./label-problem.ts";
 
 const checker = TypeCompiler.Compile(ConfirmRequest);
-/** Longer than the gateway's limit and what is read and written before and after. */
-const LOCK_MS = 60_000;
-const WAIT_LIMIT_MS = 15_000;
-const LOOK_EVERY_MS = 50;
+/** Renewed while a confirmation is under way; a label is in one transmission only, whoever holds the lock. */
+const LOCK_TERMS = { leaseMs: 10_000, waitLimitMs: 15_000 };
 const BUSY_RETRY_SECONDS = "5";
 
 const ids = (description: string) => Type.Array(Type.Integer(), { description });
@@ -95,12 +93,8 @@ export function confirmLabelsRoute(deps: ApiDeps) {
 
 /** @throws {Problem} 423 */
 async function waitForLock(redis: Redis, owner: LabelOwner, courier: string) {
-  const deadline = performance.now() + WAIT_LIMIT_MS;
-  while (performance.now() < deadline) {
-    const lock = await lockConfirmation(redis, owner, courier, LOCK_MS);
-    if (lock) return lock;
-    await Bun.sleep(LOOK_EVERY_MS);
-  }
+  const lock = await lockConfirmation(redis, owner, courier, LOCK_TERMS);
+  if (lock) return lock;
   const detail = "Another request is confirming labels of this carrier.";
   const headers = { "retry-after": BUSY_RETRY_SECONDS };
   throw labelProblem(423, "CONFIRMATION_IN_PROGRESS", detail, {}, headers);

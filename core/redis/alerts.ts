@@ -5,6 +5,10 @@
  */
 import type { Redis } from "./client.ts";
 import { PARTITIONS, webhookKeys } from "./keys.ts";
+import { type Lock, takeLock } from "./lock.ts";
+
+/** An alert that a killed process had in hand is mailed by another after this long. */
+const CLAIM = { leaseMs: 60_000, waitLimitMs: 0 };
 
 /** `warning` after 24 hours without success, `disabled` after 3 days. */
 export type AlertKind = "warning" | "disabled";
@@ -38,32 +42,18 @@ export async function readAlerts(redis: Redis, limit: number): Promise<Alert[]> 
   );
 }
 
-/** Taken out for good. */
+/** Taken out for good, by whoever has claimed it. */
 export async function removeAlert(redis: Redis, { partition, id }: Alert): Promise<void> {
-  const { alerts, alertClaim } = webhookKeys(partition);
-  await redis.multi().xDel(alerts, id).del(alertClaim(id)).exec();
+  await redis.xDel(webhookKeys(partition).alerts, id);
 }
 
-/** @returns false when another process has it or has done it, or when its next try is not due yet */
-export async function claimAlert(
-  redis: Redis,
-  { partition, id }: Alert,
-  claimMs: number,
-): Promise<boolean> {
+/** @returns null when another process has it or has done it, or when its next try is not due yet */
+export async function claimAlert(redis: Redis, { partition, id }: Alert): Promise<Lock | null> {
   const { alerts, alertClaim } = webhookKeys(partition);
-  const key = alertClaim(id);
-  if ((await redis.set(key, "1", { NX: true, PX: claimMs })) === null) return false;
-  // The claim goes with the alert: one that was mailed since it was read can be claimed, but is not there any more.
-  if ((await redis.xRange(alerts, id, id))?.length) return true;
-  await redis.del(key);
-  return false;
-}
-
-/** Nobody takes the alert before this time has passed. */
-export async function postponeAlert(
-  redis: Redis,
-  { partition, id }: Alert,
-  waitMs: number,
-): Promise<void> {
-  await redis.set(webhookKeys(partition).alertClaim(id), "1", { PX: waitMs });
+  const claim = await takeLock(redis, alertClaim(id), CLAIM);
+  if (claim === null) return null;
+  // One that was mailed since it was read can be claimed, but is not there any more.
+  if ((await redis.xRange(alerts, id, id))?.length) return claim;
+  await claim.release();
+  return null;
 }

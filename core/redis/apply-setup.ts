@@ -44,7 +44,7 @@ import {
 import { companyKeys, companyPartition, DELETED_WEBHOOKS_KEY } from "./keys.ts";
 import { putOrders } from "./orders.ts";
 import { activateRemap, announceRemap, catalogueOf } from "./remaps.ts";
-import { underSetupLock } from "./setup-lock.ts";
+import { expectSetupLock, underSetupLock } from "./setup-lock.ts";
 
 export class SetupFaults extends Error {
   constructor(readonly faults: readonly Fault[]) {
@@ -521,6 +521,7 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       const fingerprint = fingerprintOf(row as object);
       const before = await redis.hGet(key, field(row));
       if (before && parse<{ fingerprint: string }>(before).fingerprint === fingerprint) continue;
+      await expectSetupLock();
       await redis.hSet(key, field(row), JSON.stringify({ fingerprint, createdAtMs: nowMs, row }));
       written += 1;
     }

@@ -1,33 +1,36 @@
 /**
  * The embedded Redis: a private `redis-server` child with append-only persistence under `DATA_DIR`.
  *
- * It listens on a Unix socket only, and is started again when it dies. A process that finds one alive for the same folder joins it; where the process that
- * started it was killed, the one that joins takes it over and stops it at its own end.
+ * It listens on a Unix socket only, and is started again when it dies. A process that finds one alive for the same folder
+ * joins it; where the process that started it was killed, the one that joins takes it over and stops it at its own end.
+ *
+ * Two servers on one append-only file would ruin it. A server holds the lock of its folder as long as it lives, by a
+ * descriptor that it inherits, and nobody starts one without that lock. One that lives and cannot be reached is ended first.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
-import { mkdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
-import { createConnection } from "node:net";
-import { tmpdir } from "node:os";
+import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
+import { type FileLock, tryLock, waitForLock } from "#core/file-lock.ts";
 import type { Log } from "#core/log.ts";
+import { StoreUnreachable } from "./client.ts";
+import {
+  type FolderIdentity,
+  identityOf,
+  isSame,
+  prepareDataFolder,
+  reachableAddress,
+} from "./embedded-folder.ts";
+import { lastWords, launchServer, probe, serversOf, type Verdict } from "./embedded-server.ts";
 
+/** Also of another process' start, and of the end of a server that cannot be reached. */
 const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 8_000;
+/** Another start goes before our end, but not for long: our end has a limit too. */
+const STOP_WAITS_FOR_START_MS = 1_000;
+/** A server that holds the lock and does not listen may be about to, or about to end. */
+const UNREACHABLE_AFTER_MS = 1_000;
 const POLL_MS = 20;
 /** A server that was killed is back within a second. */
 const WATCH_EVERY_MS = 500;
-const LOG_NAME = "redis.log";
-/**
- * When the append-only file is written anew: with the defaults (at twice its size, from 64 MB on) that took a sixth of the
- * machine at high rates. Values are packed already, so they are not compressed once more. The price is a longer file to
- * read at the start: `docs/operations.md`, "The append-only file".
- */
-const REWRITE = {
-  "auto-aof-rewrite-percentage": "300",
-  "auto-aof-rewrite-min-size": "512mb",
-  rdbcompression: "no",
-};
 
 export interface EmbeddedRedis {
   /** Path of the Unix socket. */
@@ -35,161 +38,208 @@ export interface EmbeddedRedis {
   readonly stop: () => Promise<void>;
 }
 
-/** @throws when there is no `redis-server` on the path or it does not start. */
-export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<EmbeddedRedis> {
-  const folder = join(dataDir, "redis");
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const address = await socketPath(folder);
-  const ownerFile = join(folder, "owner.pid");
-  const pidFile = join(folder, "redis.pid");
-  let isOwner = false;
-  let watching: Promise<void> | null = null;
+interface Place {
+  readonly folder: string;
+  readonly identity: FolderIdentity;
+  readonly log: Log;
+}
 
-  /** Joins the server that runs, takes it over where its owner is gone, or starts it. */
-  async function ensureRunning(): Promise<void> {
-    const release = await takeLock(join(folder, "start.lock"));
+/** @throws {StoreUnreachable} when there is no `redis-server` on the path, it does not start, or its place is not ours */
+export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<EmbeddedRedis> {
+  const folder = await prepareDataFolder(dataDir);
+  const identity = await identityOf(folder);
+  if (identity === null) throw new StoreUnreachable(`The folder ${folder} is gone.`);
+  const place: Place = { folder, identity, log };
+  const startLock = join(folder, "start.lock");
+  /** Who has it stops the server at its end. */
+  let ownership: FileLock | null = null;
+
+  async function ensureRunning(): Promise<string> {
+    await expectUnmoved(place);
+    const starting = await waitForLock(startLock, START_LIMIT_MS);
+    if (starting === null) {
+      throw new StoreUnreachable(
+        `Another process has been starting the Redis of ${folder} for a minute.`,
+      );
+    }
     try {
-      if ((await probe(address)) !== "absent") {
-        await waitUntilReady(address, folder, null);
-        const owner = await readPid(ownerFile);
-        if (owner !== null && owner !== process.pid && isAlive(owner)) return;
-      } else {
-        await waitUntilReady(address, folder, launch(folder, address, pidFile));
-      }
-      await writeFile(ownerFile, String(process.pid));
-      isOwner = true;
+      const address = await reachableAddress(folder);
+      await bringUp(place, address);
+      takeOwnership();
+      return address;
     } finally {
-      await release();
+      starting.release();
     }
   }
 
-  async function watch(): Promise<void> {
-    if ((await probe(address)) !== "absent") return;
-    log.error("the embedded Redis is gone and is started again");
-    await ensureRunning();
+  function takeOwnership(): void {
+    ownership ??= tryLock(join(folder, "owner.lock"), "a");
   }
 
-  await ensureRunning();
-  const timer = setInterval(() => {
-    watching ??= watch()
-      .catch((error: Error) =>
-        log.error({ reason: error.message }, "the embedded Redis stays away"),
-      )
-      .finally(() => {
-        watching = null;
-      });
-  }, WATCH_EVERY_MS);
+  const address = await ensureRunning();
+  const endWatch = watch(place, address, ensureRunning);
+
+  async function end(): Promise<void> {
+    await endWatch();
+    const isThere = isSame(await identityOf(folder), identity);
+    const starting = isThere ? await waitForLock(startLock, STOP_WAITS_FOR_START_MS) : null;
+    if (isThere) takeOwnership();
+    if (ownership !== null) await endServers(place);
+    ownership?.release();
+    starting?.release();
+  }
+
+  let ending: Promise<void> | null = null;
   return {
     address,
-    async stop() {
-      clearInterval(timer);
-      await watching;
-      const pid = isOwner ? await readPid(pidFile) : null;
-      if (pid === null || !isAlive(pid)) return;
-      process.kill(pid, "SIGTERM");
-      const deadline = Date.now() + STOP_LIMIT_MS;
-      while (isAlive(pid) && Date.now() < deadline) await Bun.sleep(POLL_MS);
+    stop() {
+      ending ??= end();
+      return ending;
     },
   };
 }
 
-/** Two servers on one append-only file would ruin it: only one process at a time looks and starts. */
-async function takeLock(path: string): Promise<() => Promise<void>> {
-  for (;;) {
-    try {
-      await writeFile(path, String(process.pid), { flag: "wx" });
-      return () => rm(path, { force: true });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+/** @returns what ends it */
+function watch(
+  place: Place,
+  address: string,
+  ensureRunning: () => Promise<unknown>,
+): () => Promise<void> {
+  const { identity, log } = place;
+  let looking: Promise<void> | null = null;
+  let lastReason = "";
+
+  async function look(): Promise<void> {
+    const verdict = await probe(address, identity);
+    if (verdict === "foreign") throw foreign(address);
+    if (verdict === "absent") {
+      if (lastReason === "") log.error("the embedded Redis is gone and is started again");
+      await ensureRunning();
     }
-    const holder = await readPid(path);
-    if (holder === null || !isAlive(holder)) await rm(path, { force: true });
+    lastReason = "";
+  }
+
+  const timer = setInterval(() => {
+    looking ??= look()
+      .catch(({ message }: Error) => {
+        if (message !== lastReason) log.error({ reason: message }, "the embedded Redis stays away");
+        lastReason = message;
+      })
+      .finally(() => {
+        looking = null;
+      });
+  }, WATCH_EVERY_MS);
+  return async () => {
+    clearInterval(timer);
+    await looking;
+  };
+}
+
+/** Whoever still works on a folder that was moved must not start an empty store in its old place. */
+async function expectUnmoved({ folder, identity }: Place): Promise<void> {
+  if (isSame(await identityOf(folder), identity)) return;
+  throw new StoreUnreachable(
+    `The folder ${folder} was moved or replaced while it was in use. Stop this process and start it on the folder's new place.`,
+  );
+}
+
+/** Joins the server that lives, or starts one where none does. */
+async function bringUp(place: Place, address: string): Promise<void> {
+  let child: ChildProcess | null = null;
+  if ((await probe(address, place.identity)) === "absent") {
+    const lock = await takeFolder(place, address);
+    if (lock !== null) {
+      child = launchServer(place.folder, lock.fd);
+      lock.release();
+    }
+  }
+  await waitUntilReady(place, address, child);
+}
+
+/**
+ * Waits until no server lives on the folder, and ends one that cannot be reached.
+ * @returns null where one can be reached after all
+ */
+async function takeFolder(place: Place, address: string): Promise<FileLock | null> {
+  const from = performance.now();
+  let isEnding = false;
+  for (;;) {
+    const lock = await lockUnserved(place);
+    if (lock !== null) return lock;
+    if ((await probe(address, place.identity)) !== "absent") return null;
+    const waitedMs = performance.now() - from;
+    if (waitedMs > START_LIMIT_MS) throw await stillLives(place);
+    if (waitedMs > UNREACHABLE_AFTER_MS && !isEnding) {
+      place.log.error(
+        "the embedded Redis lives and its socket is gone: it is ended and started again",
+      );
+      await signalServers(place);
+      isEnding = true;
+    }
     await Bun.sleep(POLL_MS);
   }
 }
 
-/** Socket paths are limited to some 100 bytes, folders are not: the socket's place is named after the folder. */
-async function socketPath(folder: string): Promise<string> {
-  const name = createHash("sha256")
-    .update(await realpath(folder))
-    .digest("hex")
-    .slice(0, 16);
-  const place = join(tmpdir(), `waybill-${name}`);
-  await mkdir(place, { recursive: true, mode: 0o700 });
-  return join(place, "redis.sock");
+/** @returns null where a server lives on the folder, whether it holds the lock or was started without one */
+async function lockUnserved({ folder, identity }: Place): Promise<FileLock | null> {
+  const lock = tryLock(folder, "r");
+  if (lock === null) return null;
+  if ((await serversOf(identity)).length === 0) return lock;
+  lock.release();
+  return null;
 }
 
-/** Starts the server in a session of its own, so that Ctrl-C reaches only us and we stop it last. */
-function launch(folder: string, address: string, pidFile: string): ChildProcess {
-  const options: Record<string, string> = {
-    port: "0",
-    unixsocket: address,
-    unixsocketperm: "700",
-    dir: folder,
-    pidfile: pidFile,
-    logfile: join(folder, LOG_NAME),
-    appendonly: "yes",
-    appendfsync: "always",
-    "maxmemory-policy": "noeviction",
-    save: "",
-    ...REWRITE,
-    loglevel: "warning",
-  };
-  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
-  const child = spawn("redis-server", args, { detached: true, stdio: "ignore" });
-  child.on("error", () => {
-    // `exitCode` stays null for a program that is not there; `waitUntilReady` looks at `pid`.
-  });
-  child.unref();
-  return child;
+async function stillLives({ folder, identity }: Place): Promise<StoreUnreachable> {
+  const pids = await serversOf(identity);
+  const who =
+    pids.length > 0 ? `process ${pids.join(", ")}` : "in another container or of another user";
+  return new StoreUnreachable(
+    `A Redis server (${who}) works on ${folder}, cannot be reached and does not end. ` +
+      "A second one would ruin its files: end it, then start again.",
+  );
+}
+
+async function signalServers({ identity }: Place): Promise<void> {
+  for (const pid of await serversOf(identity)) {
+    try {
+      process.kill(pid, "SIGTERM");
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
+async function endServers(place: Place): Promise<void> {
+  await signalServers(place);
+  const deadline = performance.now() + STOP_LIMIT_MS;
+  while ((await serversOf(place.identity)).length > 0 && performance.now() < deadline) {
+    await Bun.sleep(POLL_MS);
+  }
 }
 
 async function waitUntilReady(
+  { folder, identity }: Place,
   address: string,
-  folder: string,
   child: ChildProcess | null,
 ): Promise<void> {
-  const deadline = Date.now() + START_LIMIT_MS;
-  while ((await probe(address)) !== "ready") {
-    if (child && child.pid === undefined) throw new Error("redis-server is not installed");
-    if ((child && child.exitCode !== null) || Date.now() > deadline) {
-      const log = await readFile(join(folder, LOG_NAME), "utf8").catch(() => "");
-      throw new Error(`redis-server did not start: ${log.slice(-1_000)}`);
+  const deadline = performance.now() + START_LIMIT_MS;
+  for (;;) {
+    const verdict: Verdict = await probe(address, identity);
+    if (verdict === "ready") return;
+    if (verdict === "foreign") throw foreign(address);
+    if (child && child.pid === undefined) {
+      throw new StoreUnreachable("redis-server is not installed.");
+    }
+    const hasEnded = child !== null && (child.exitCode !== null || child.signalCode !== null);
+    if (hasEnded || performance.now() > deadline) {
+      throw new StoreUnreachable(`redis-server did not start: ${await lastWords(folder)}`);
     }
     await Bun.sleep(POLL_MS);
   }
 }
 
-/** "ready" answers PING; "busy" is there and loads its data. */
-function probe(address: string): Promise<"absent" | "busy" | "ready"> {
-  return new Promise((resolve) => {
-    const socket = createConnection(address);
-    const finish = (verdict: "absent" | "busy" | "ready") => {
-      socket.destroy();
-      resolve(verdict);
-    };
-    let connected = false;
-    socket.setTimeout(1_000, () => finish(connected ? "busy" : "absent"));
-    socket.on("error", () => finish(connected ? "busy" : "absent"));
-    socket.on("connect", () => {
-      connected = true;
-      socket.write("PING\r\n");
-    });
-    socket.on("data", (chunk) => finish(chunk.toString().startsWith("+PONG") ? "ready" : "busy"));
-  });
-}
-
-async function readPid(file: string): Promise<number | null> {
-  const text = await readFile(file, "utf8").catch(() => "");
-  const pid = Number.parseInt(text, 10);
-  return Number.isInteger(pid) && pid > 0 ? pid : null;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+function foreign(address: string): StoreUnreachable {
+  return new StoreUnreachable(
+    `What answers at ${address} is not the Redis of that folder: it is another user's or keeps its files elsewhere. End it, then start again.`,
+  );
 }

@@ -17,7 +17,7 @@ import {
 } from "./entities.ts";
 import { companyPartition, DELETED_WEBHOOKS_KEY, PARTITIONS, webhookKeys } from "./keys.ts";
 import alertSource from "./scripts/alert.lua" with { type: "text" };
-import { underSetupLock } from "./setup-lock.ts";
+import { expectSetupLock, underSetupLock } from "./setup-lock.ts";
 
 const alertScript = script(alertSource);
 
@@ -82,6 +82,7 @@ export async function deleteEndpoint(
     const before = await readEntity(redis, "endpoint", endpointId);
     if (!before) return false;
     const { channelId, code, fileEntry } = before;
+    await expectSetupLock();
     if (fileEntry) await redis.hSet(DELETED_WEBHOOKS_KEY, `${channelId}:${code}`, fileEntry);
     await removeEntity(redis, "endpoint", endpointId);
     await bumpVersion(redis);

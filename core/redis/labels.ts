@@ -6,6 +6,7 @@ import { hashToken } from "#core/secrets.ts";
 import { type Redis, run, script } from "./client.ts";
 import { digestOf } from "./digest.ts";
 import { companyKeys, companyPartition, idPartition, PARTITIONS } from "./keys.ts";
+import { type Lock, type LockTerms, takeLock } from "./lock.ts";
 import claimIdSource from "./scripts/claim-id.lua" with { type: "text" };
 import claimSource from "./scripts/claim-label.lua" with { type: "text" };
 import confirmSource from "./scripts/confirm-labels.lua" with { type: "text" };
@@ -128,21 +129,15 @@ export async function readLabelContents(
   return text ? JSON.parse(text) : [];
 }
 
-/** Labels of a carrier are confirmed by one caller at a time. @returns null when somebody else is at it */
-export async function lockConfirmation(
+/** Labels of a carrier are confirmed by one caller at a time. @returns null when others are at it for the whole wait */
+export function lockConfirmation(
   redis: Redis,
   { companyId, channelId }: LabelOwner,
   carrier: string,
-  lockMs: number,
-): Promise<{ readonly release: () => Promise<void> } | null> {
+  terms: LockTerms,
+): Promise<Lock | null> {
   const key = companyKeys(companyPartition(companyId)).confirmLock(channelId, carrier);
-  const token = randomBytes(12).toString("base64url");
-  if ((await redis.set(key, token, { NX: true, PX: lockMs })) === null) return null;
-  return {
-    async release() {
-      if ((await redis.get(key)) === token) await redis.del(key);
-    },
-  };
+  return takeLock(redis, key, terms);
 }
 
 /** What a confirmation asks of the carrier: as long as nobody knows what came of it, the same is the same confirmation. */

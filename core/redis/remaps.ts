@@ -11,15 +11,19 @@
  * Remaps are worked off one after the other, the oldest first.
  */
 import { type CatalogueEntry, pairsOf } from "#core/domain/map-status.ts";
-import { newToken } from "#core/secrets.ts";
-import type { Redis } from "./client.ts";
+import { type Redis, run, script } from "./client.ts";
 import { bumpVersion, type CourierEntity, readEntity, saveEntity } from "./entities.ts";
 import { companyKeys, PARTITIONS, REMAP_KEYS } from "./keys.ts";
+import { type Lock, LockLost, takeLock } from "./lock.ts";
+import saveSource from "./scripts/save-remap.lua" with { type: "text" };
+import { expectSetupLock } from "./setup-lock.ts";
+
+const saveScript = script(saveSource);
 
 /** Remaps kept of one courier, the newest; an older one is forgotten, also where it is not done. */
 const REMAPS_KEPT = 1_000;
-/** A process that works a remap off and dies is followed by another after this long. */
-const LEASE_MS = 10_000;
+/** A process that works a remap off and dies is followed by another after this long; whoever waits looks again later. */
+const LEASE = { leaseMs: 10_000, waitLimitMs: 0 };
 
 export interface RemapEntry {
   readonly code: string;
@@ -83,6 +87,7 @@ export async function announceRemap(
   order: RemapOrder,
   nowMs: number,
 ): Promise<string> {
+  await expectSetupLock();
   const number = await redis.incr(REMAP_KEYS.next);
   const id = `rmp_${number}`;
   const list = REMAP_KEYS.ofCourier(order.courier);
@@ -113,6 +118,7 @@ function needsScan(entries: readonly RemapEntry[]): boolean {
  * @param version of the configuration that says it: facts mapped with an older one are not committed from now on
  */
 export async function activateRemap(redis: Redis, id: string, version: number): Promise<void> {
+  await expectSetupLock();
   const partitions = Array.from({ length: PARTITIONS }, (_, n) => companyKeys(n));
   await Promise.all(partitions.map(({ mappingFloor }) => redis.set(mappingFloor, String(version))));
   const untold = await Promise.all(partitions.map(({ ledger }) => redis.hGet(ledger, "untold")));
@@ -188,35 +194,34 @@ export async function nextRemap(redis: Redis): Promise<Remap | null> {
   }
 }
 
-export async function saveProgress(
+/** @throws {LockLost} where another process works it off by now; nothing is written then */
+export function saveProgress(
   redis: Redis,
+  lease: Lock,
   id: string,
   progress: RemapProgress,
 ): Promise<void> {
-  await redis.hSet(REMAP_KEYS.remap(id), "progress", JSON.stringify(progress));
+  return save(redis, lease, id, JSON.stringify(progress), "");
 }
 
-export async function finishRemap(redis: Redis, id: string, nowMs: number): Promise<void> {
-  await redis
-    .multi()
-    .hSet(REMAP_KEYS.remap(id), { state: "done", finishedAtMs: String(nowMs) })
-    .zRem(REMAP_KEYS.open, id)
-    .exec();
+/** @throws {LockLost} */
+export function finishRemap(redis: Redis, lease: Lock, id: string, nowMs: number): Promise<void> {
+  return save(redis, lease, id, "", String(nowMs));
 }
 
-/** The right to work remaps off, for one process at a time; two would do no harm, only work twice. */
-export async function takeRemapLease(redis: Redis): Promise<string | null> {
-  const owner = newToken("");
-  const taken = await redis.set(REMAP_KEYS.lease, owner, { NX: true, PX: LEASE_MS });
-  return taken === null ? null : owner;
+async function save(
+  redis: Redis,
+  { owner }: Lock,
+  id: string,
+  progress: string,
+  finishedAtMs: string,
+): Promise<void> {
+  const keys = [REMAP_KEYS.lease, REMAP_KEYS.remap(id), REMAP_KEYS.open];
+  const kept = await run<number>(redis, saveScript, keys, [owner, id, progress, finishedAtMs]);
+  if (kept !== 1) throw new LockLost();
 }
 
-/** @returns whether the lease is still the owner's */
-export async function renewRemapLease(redis: Redis, owner: string): Promise<boolean> {
-  if ((await redis.get(REMAP_KEYS.lease)) !== owner) return false;
-  return (await redis.pExpire(REMAP_KEYS.lease, LEASE_MS)) === 1;
-}
-
-export async function giveBackRemapLease(redis: Redis, owner: string): Promise<void> {
-  if ((await redis.get(REMAP_KEYS.lease)) === owner) await redis.del(REMAP_KEYS.lease);
+/** The right to work remaps off, for one process at a time; two would do no harm, only work twice. Null = another's. */
+export function takeRemapLease(redis: Redis): Promise<Lock | null> {
+  return takeLock(redis, REMAP_KEYS.lease, LEASE);
 }

@@ -1,29 +1,48 @@
 /** One writer of the configuration at a time: setup files and panel calls of all processes. */
-import { newToken } from "#core/secrets.ts";
-import { type Redis, run, script } from "./client.ts";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Problem } from "#core/problem.ts";
+import type { Redis } from "./client.ts";
 import { SETUP_LOCK_KEY } from "./keys.ts";
-import lockSource from "./scripts/lock.lua" with { type: "text" };
+import { type Lock, LockLost, type LockTerms, takeLock } from "./lock.ts";
 
-const lockScript = script(lockSource);
+/** Processes that start together apply the same file one after the other. */
+const TERMS = { leaseMs: 5_000, waitLimitMs: 30_000 };
+const BUSY_RETRY_SECONDS = "5";
 
-/** A holder that dies is waited for this long; one that lives renews in time. */
-const LOCK_MS = 5_000;
-const RENEW_EVERY_MS = 1_500;
-const LOCK_RETRY_MS = 100;
+const held = new AsyncLocalStorage<Lock>();
 
-/** Reading, changing and saving an entity inside `work` loses no other writer's change. */
-export async function underSetupLock<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
-  const owner = newToken("");
-  while ((await redis.set(SETUP_LOCK_KEY, owner, { NX: true, PX: LOCK_MS })) === null) {
-    await Bun.sleep(LOCK_RETRY_MS);
-  }
-  const change = (what: "renew" | "release") =>
-    run(redis, lockScript, [SETUP_LOCK_KEY], [owner, what, String(LOCK_MS)]);
-  const timer = setInterval(() => void change("renew").catch(() => {}), RENEW_EVERY_MS);
+/**
+ * Reading, changing and saving an entity inside `work` loses no other writer's change.
+ * @throws {Problem} 503 when others hold it for the whole wait, or the lease has ended before everything was written
+ */
+export async function underSetupLock<T>(
+  redis: Redis,
+  work: () => Promise<T>,
+  terms: LockTerms = TERMS,
+): Promise<T> {
+  const lock = await takeLock(redis, SETUP_LOCK_KEY, terms);
+  if (lock === null) throw busy("Others are changing the configuration.");
   try {
-    return await work();
+    return await held.run(lock, work);
+  } catch (error) {
+    if (error instanceof LockLost) throw busy("The change took too long and may be half made.");
+    throw error;
   } finally {
-    clearInterval(timer);
-    await change("release").catch(() => {});
+    await lock.release();
   }
+}
+
+/**
+ * Asked by whatever writes the configuration, so that no caller can forget it: a holder whose lease has ended must not
+ * write over what the next one has read.
+ * @throws {LockLost}
+ */
+export async function expectSetupLock(): Promise<void> {
+  await held.getStore()?.assertHeld();
+}
+
+function busy(reason: string): Problem {
+  return new Problem(503, "CONFIGURATION_BUSY", `${reason} Send it again.`, {
+    headers: { "retry-after": BUSY_RETRY_SECONDS },
+  });
 }

@@ -10,19 +10,13 @@
  * | the endpoint is gone                | dropped: nobody is left to be told                          |
  * | this process dies with it           | another one takes it once its claim has expired             |
  * | the store is unavailable            | nothing is mailed; what was is remembered, and taken out    |
- * | an error of ours                    | again when its claim has expired; the others go on          |
+ * | an error of ours                    | again after 1 minute; the others go on                      |
  */
 import { type AlertFacts, alertMail } from "#core/domain/alert-mail.ts";
 import type { Log } from "#core/log.ts";
 import type { Mail, Mailer } from "#core/mail.ts";
 import { internalErrors, webhookAlertMails } from "#core/metrics.ts";
-import {
-  type Alert,
-  claimAlert,
-  postponeAlert,
-  readAlerts,
-  removeAlert,
-} from "#core/redis/alerts.ts";
+import { type Alert, claimAlert, readAlerts, removeAlert } from "#core/redis/alerts.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Live } from "#core/redis/live.ts";
@@ -32,8 +26,6 @@ import { startTicking, type Ticking } from "#core/tick.ts";
 const TICK_MS = 1_000;
 /** Alerts looked at of each partition: two of each endpoint at most stand there. */
 const AT_ONCE = 1_000;
-/** Longer than any mail takes. */
-const CLAIM_MS = 120_000;
 const FIRST_WAIT_MS = 60_000;
 const LONGEST_WAIT_MS = 3_600_000;
 const KEPT_MS = 7 * 86_400_000;
@@ -68,11 +60,18 @@ async function mailAlerts(
   const configuration = await live.refresh();
   for (const alert of alerts) {
     if (isStopping()) return;
+    if (mailed.has(nameOf(alert))) {
+      await takeOut(redis, mailed, alert);
+      continue;
+    }
+    const claim = await claimAlert(redis, alert);
+    if (claim === null) continue;
     try {
-      if (mailed.has(nameOf(alert))) await takeOut(redis, mailed, alert);
-      else if (await claimAlert(redis, alert, CLAIM_MS))
-        await mailAlert(deps, mailed, alert, configuration);
+      const againMs = await mailAlert(deps, mailed, alert, configuration);
+      await (againMs === null ? claim.release() : claim.releaseAfter(againMs));
     } catch (error) {
+      // The mail may have gone out: nobody else takes the alert before this process has had time to take it out.
+      await claim.releaseAfter(FIRST_WAIT_MS);
       if (isStoreUnavailable(error, redis)) throw error;
       internalErrors.inc({ part: "webhook alerts" });
       log.error({ err: error, endpoint: alert.endpointId }, "a webhook alert waits");
@@ -89,32 +88,34 @@ async function takeOut(redis: Redis, mailed: Mailed, alert: Alert): Promise<void
   mailed.delete(nameOf(alert));
 }
 
+/** @returns milliseconds until it is tried again; null = it is out of the outbox */
 async function mailAlert(
   { redis, live, log, mailer }: AlertMailerDeps,
   mailed: Mailed,
   alert: Alert,
   configuration: Configuration,
-): Promise<void> {
+): Promise<number | null> {
   const mail = mailOf(alert, configuration);
-  if (mail === null) return removeAlert(redis, alert);
   try {
-    await mailer.send(mail);
+    if (mail !== null) await mailer.send(mail);
   } catch (error) {
     const ageMs = live.now() - alert.atMs;
     // Never the server's own words: they may repeat the address.
     const { code = "failed" } = error as { code?: string };
     const about = { endpoint: alert.endpointId, kind: alert.kind, reason: code };
     webhookAlertMails.inc({ outcome: "failed" });
-    if (ageMs > KEPT_MS) {
-      log.error(about, "webhook alert could not be mailed and is dropped");
-      return removeAlert(redis, alert);
+    if (ageMs <= KEPT_MS) {
+      log.warn(about, "webhook alert could not be mailed and is tried again");
+      return waitMs(ageMs);
     }
-    log.warn(about, "webhook alert could not be mailed and is tried again");
-    return postponeAlert(redis, alert, waitMs(ageMs));
+    log.error(about, "webhook alert could not be mailed and is dropped");
+    await removeAlert(redis, alert);
+    return null;
   }
-  webhookAlertMails.inc({ outcome: "sent" });
+  if (mail !== null) webhookAlertMails.inc({ outcome: "sent" });
   mailed.add(nameOf(alert));
   await takeOut(redis, mailed, alert);
+  return null;
 }
 
 /** As long again as the alert has waited already. */

@@ -36,7 +36,7 @@ beforeAll(async () => {
   }
   await product.settled();
   browser = await openBrowser();
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await browser?.close();

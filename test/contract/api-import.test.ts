@@ -169,7 +169,7 @@ describe("202", () => {
     const found = job.result.successes.map((row: { trackingNumber: string }) => row.trackingNumber);
     expect(found).toEqual(numbers);
     expect(seen.size).toBeGreaterThan(2);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("the completion call", () => {

@@ -376,8 +376,8 @@ describe("502", () => {
     const body = national({ reference: "hang-1" });
     const started = performance.now();
     expect((await post(body)).status).toBe(502);
-    expect(performance.now() - started).toBeLessThan(14_000);
+    expect(performance.now() - started).toBeLessThan(20_000);
     const claims = await api.runtime.redis.keys("*:lc:*");
     expect(claims.length).toBeGreaterThan(0);
-  }, 30_000);
+  }, 120_000);
 });

@@ -214,7 +214,7 @@ describe("an entry that holds many events", () => {
     expect((letters ?? []).map(({ message }) => [message["id"], message["entry"]])).toEqual([
       [`${id}.2`, JSON.stringify({ e: "c" })],
     ]);
-  }, 40_000);
+  }, 120_000);
 
   test("while a part waits for its next try it counts, with the age of its entry, log or no log", async () => {
     const { redis } = runtime;
@@ -277,7 +277,7 @@ describe("an entry that holds many events", () => {
     expect((await readEntries("gone", 300)).length).toBe(300);
     const startMs = performance.now();
     expect(new Set((await handle()).flat()).size).toBe(300);
-    expect(performance.now() - startMs).toBeLessThan(5_000);
+    expect(performance.now() - startMs).toBeLessThan(10_000);
   });
 });
 

@@ -138,7 +138,8 @@ describe("Redis down", () => {
       await push(url, [lost]),
       await push(url, [lost], { path: "/v1/events/validate" }),
     ];
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    // A message that had to wait would be answered after 5 s.
+    expect(performance.now() - startedMs).toBeLessThan(4_500);
     for (const { status, headers, body } of answers) {
       expect([status, body.code]).toEqual([503, "STORE_UNAVAILABLE"]);
       expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
@@ -176,7 +177,7 @@ describe("Redis down", () => {
     const ids = logged.map(({ e = "" }) => decodeLoggedEvent(e).event.eventId);
     expect(ids.length).toBe(120);
     expect(new Set(ids).size).toBe(120);
-  }, 30_000);
+  }, 120_000);
 });
 
 describe("two ingest processes", () => {

@@ -66,7 +66,7 @@ describe("the start", () => {
     await expect(second.start()).rejects.toThrow(/port|EADDRINUSE/i);
     await second.end();
     await first.end();
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("bun run setup", () => {

@@ -1,31 +1,22 @@
 /** Document 3, Endpoint: alerts to alertEmail, by mail; never lost, never doubled. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { SMTPServer } from "smtp-server";
 import { alertMail } from "#core/domain/alert-mail.ts";
 import { createMailer, type MailConfig, type Mailer } from "#core/mail.ts";
-import { postponeAlert, readAlerts } from "#core/redis/alerts.ts";
+import { webhookAlertMails } from "#core/metrics.ts";
+import { readAlerts } from "#core/redis/alerts.ts";
 import { raiseAlerts } from "#core/redis/endpoints.ts";
 import { webhookKeys } from "#core/redis/keys.ts";
 import type { Ticking } from "#core/tick.ts";
 import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { type MailServer, startMailServer } from "#test/support/mail-server.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
 import { endpointOf, openWebhookRuntime } from "#test/support/webhooks.ts";
 
-interface Received {
-  readonly to: readonly string[];
-  readonly from: string;
-  readonly text: string;
-}
-
 let runtime: TestRuntime;
-let server: SMTPServer;
-let received: Received[];
-/** What the server says to a message: null = taken. */
-let refusal: Error | null;
+let server: MailServer;
 const mailers: { readonly loop: Ticking; readonly mailer: Mailer }[] = [];
 
 beforeAll(async () => {
@@ -33,26 +24,11 @@ beforeAll(async () => {
     { url: "https://m.example/hook?token=very-secret", alertEmail: "ops@acme.test" },
     { url: "https://m.example/other", alertEmail: "other@acme.test" },
   ]);
-  server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ["STARTTLS"],
-    onData(stream, session, done) {
-      const chunks: Buffer[] = [];
-      stream.on("data", (chunk: Buffer) => void chunks.push(chunk));
-      stream.on("end", () => {
-        const { rcptTo, mailFrom } = session.envelope;
-        const from = mailFrom === false ? "" : mailFrom.address;
-        const to = rcptTo.map(({ address }) => address);
-        if (refusal === null) received.push({ to, from, text: String(Buffer.concat(chunks)) });
-        done(refusal);
-      });
-    },
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+  server = await startMailServer();
 });
 
 afterAll(async () => {
-  await new Promise<void>((resolve) => server.close(() => resolve()));
+  await server.stop();
   await runtime.end();
 });
 
@@ -68,8 +44,7 @@ afterEach(async () => {
 });
 
 function smtpConfig() {
-  const { port } = server.server.address() as AddressInfo;
-  return { ...runtime.config, smtpUrl: `smtp://127.0.0.1:${port}` };
+  return { ...runtime.config, smtpUrl: server.url };
 }
 
 function start(config: MailConfig = smtpConfig()): void {
@@ -79,8 +54,8 @@ function start(config: MailConfig = smtpConfig()): void {
 }
 
 function reset(): void {
-  received = [];
-  refusal = null;
+  server.forget();
+  server.refuse(null);
 }
 
 /** An alert as the health clock raises it. */
@@ -94,6 +69,12 @@ async function raise(code = "main", kind: "warning" | "disabled" = "warning"): P
   await runtime.redis.sRem(warned, endpoint.id);
   const verdict = { partition, endpointId: endpoint.id, sinceMs, kind };
   expect(await raiseAlerts(runtime.redis, [verdict], runtime.live.now())).toBe(1);
+}
+
+/** Tries that no mail server has taken. */
+async function failures(): Promise<number> {
+  const { values } = await webhookAlertMails.get();
+  return values.find(({ labels }) => labels.outcome === "failed")?.value ?? 0;
 }
 
 const left = async () => (await readAlerts(runtime.redis, 100)).length;
@@ -120,11 +101,14 @@ describe("through a mail server", () => {
     start();
     await raise("main");
     await raise("second", "disabled");
-    await eventually(() => received.length === 2, "two mails arrive");
+    await eventually(() => server.received.length === 2, "two mails arrive");
     await eventually(async () => (await left()) === 0, "the outbox is empty");
-    expect(received.map(({ to }) => to[0]).sort()).toEqual(["ops@acme.test", "other@acme.test"]);
+    expect(server.received.map(({ to }) => to[0]).sort()).toEqual([
+      "ops@acme.test",
+      "other@acme.test",
+    ]);
     const { headers, text } = readMail(
-      received.find(({ to }) => to[0] === "ops@acme.test")?.text ?? "",
+      server.received.find(({ to }) => to[0] === "ops@acme.test")?.raw ?? "",
     );
     expect(headers.get("message-id")).toMatch(/^<webhook-alert\.ep_.+@.+>$/);
     expect(text).toContain("https://m.example/hook del canale Acme Italia");
@@ -134,30 +118,31 @@ describe("through a mail server", () => {
 
   test("a server that refuses loses nothing: it is tried again later", async () => {
     reset();
-    refusal = Object.assign(new Error("try again later"), { responseCode: 451 });
+    server.refuse(451);
     await raise();
+    const before = await failures();
     start();
     const [alert] = await readAlerts(runtime.redis, 1);
     if (!alert) throw new Error("no alert");
+    await eventually(async () => (await failures()) > before, "it has been tried");
     const claim = webhookKeys(alert.partition).alertClaim(alert.id);
     await eventually(async () => {
       const waitMs = await runtime.redis.pTTL(claim);
       return waitMs > 0 && waitMs <= 60_000;
     }, "the next try is in a minute");
     expect(await left()).toBe(1);
-    refusal = null;
-    await postponeAlert(runtime.redis, alert, 1);
-    await eventually(() => received.length === 1, "the mail arrives");
+    server.refuse(null);
+    await runtime.redis.pExpire(claim, 1);
+    await eventually(() => server.received.length === 1, "the mail arrives");
     await eventually(async () => (await left()) === 0, "the outbox is empty");
   });
 
   test("a server that is away loses nothing", async () => {
     reset();
     await raise();
+    const before = await failures();
     start({ ...runtime.config, smtpUrl: "smtp://127.0.0.1:1" });
-    const [alert] = await readAlerts(runtime.redis, 1);
-    const claim = webhookKeys(alert?.partition ?? 0).alertClaim(alert?.id ?? "");
-    await eventually(async () => (await runtime.redis.pTTL(claim)) <= 60_000, "it has been tried");
+    await eventually(async () => (await failures()) > before, "it has been tried");
     expect(await left()).toBe(1);
   });
 
@@ -167,8 +152,8 @@ describe("through a mail server", () => {
     start();
     start();
     await eventually(async () => (await left()) === 0, "the outbox is empty");
-    expect(received).toHaveLength(5);
-    const ids = received.map(({ text }) => readMail(text).headers.get("message-id"));
+    expect(server.received).toHaveLength(5);
+    const ids = server.received.map(({ raw }) => readMail(raw).headers.get("message-id"));
     expect(new Set(ids).size).toBe(5);
   });
 
@@ -185,8 +170,8 @@ describe("through a mail server", () => {
     // As it stands after a crash before the removal. A stream takes no id twice, so it begins anew.
     await runtime.redis.del(alerts);
     await runtime.redis.xAdd(alerts, alert.id, entry);
-    await eventually(() => received.length === 2, "sent again");
-    const ids = received.map(({ text }) => readMail(text).headers.get("message-id"));
+    await eventually(() => server.received.length === 2, "sent again");
+    const ids = server.received.map(({ raw }) => readMail(raw).headers.get("message-id"));
     expect(new Set(ids).size).toBe(1);
   });
 });

@@ -25,6 +25,9 @@ import {
   startPipeline,
 } from "#test/support/webhooks.ts";
 
+/** What a busy machine may add between an attempt and its record. */
+const SLOWNESS_MS = 10_000;
+
 let authority: TestAuthority;
 let receiver: Receiver;
 let runtime: TestRuntime;
@@ -188,7 +191,7 @@ describe("document 3, Retry schedule", () => {
       const last = before.attempts.at(-1);
       expect(before.state).toBe("waiting");
       const waited = (before.nextAttemptAtMs ?? 0) - (last?.atMs ?? 0);
-      expect(Math.abs(waited - wait * 1000)).toBeLessThan(2_000);
+      expect(Math.abs(waited - wait * 1000)).toBeLessThan(SLOWNESS_MS);
       await passTime(runtime, wait);
     }
     const failed = await attempts(8);
@@ -231,7 +234,7 @@ describe("document 3, Retry schedule", () => {
     );
     const delivery = await attemptOnce();
     const waited = (delivery.nextAttemptAtMs ?? 0) - (delivery.attempts[0]?.atMs ?? 0);
-    expect(Math.abs(waited - waitS * 1000)).toBeLessThan(3_000);
+    expect(Math.abs(waited - waitS * 1000)).toBeLessThan(SLOWNESS_MS);
   });
 
   test("a retry sends the frozen fact with the shipment as it is now, under the same id", async () => {

@@ -18,6 +18,8 @@ import {
 } from "#test/support/receiver.ts";
 
 const LIMIT_MS = 400;
+/** What a busy machine may add; what hangs here would hang for ever. */
+const SLOWNESS_MS = 5_000;
 /** Connections after which a backlog of one must be full. */
 const FILLING_LIMIT = 50;
 const allowed = ["127.0.0.0/8"].map(parseCidr).filter((cidr) => cidr !== null);
@@ -208,8 +210,9 @@ describe("document 3, Limits: the time is for the whole request", () => {
     opened.push(kept);
     const sent = await kept.post(receiver.url, {}, "{}");
     expect(sent).toMatchObject({ kind: "unreachable", error: "timeout" });
-    expect(Math.abs(sent.durationMs - 10_000)).toBeLessThan(500);
-  }, 15_000);
+    expect(sent.durationMs).toBeGreaterThanOrEqual(10_000 - 5);
+    expect(sent.durationMs).toBeLessThan(10_000 + SLOWNESS_MS);
+  }, 120_000);
 
   test("a TLS handshake that hangs", async () => {
     expectTimeout(await post(await rawServer(() => {})));
@@ -278,17 +281,17 @@ test("an endless body is cut off at 16 KiB and judged by its status", async () =
     };
     pump();
   });
-  const sent = await post(receiver.url, { limitMs: 5_000 });
+  const sent = await post(receiver.url, { limitMs: 2 * SLOWNESS_MS });
   expect(sent).toMatchObject({ kind: "answered", httpStatus: 500 });
   expect(sent.responseSnippet).toBe("x".repeat(1_024));
-  expect(sent.durationMs).toBeLessThan(2_000);
+  expect(sent.durationMs).toBeLessThan(SLOWNESS_MS);
   expect(written).toBeLessThan(64 * 1024 * 1024);
 });
 
 function expectTimeout(sent: Awaited<ReturnType<Transport["post"]>>): void {
   expect(sent).toMatchObject({ kind: "unreachable", error: "timeout" });
   expect(sent.durationMs).toBeGreaterThanOrEqual(LIMIT_MS - 5);
-  expect(sent.durationMs).toBeLessThan(LIMIT_MS + 300);
+  expect(sent.durationMs).toBeLessThan(LIMIT_MS + SLOWNESS_MS);
 }
 
 /**

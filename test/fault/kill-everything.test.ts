@@ -18,9 +18,9 @@ describe.each(STORES)("on %s", (store) => {
   beforeAll(async () => {
     product = await newProduct(BARE, testSetup(), {}, store);
     await product.start();
-  }, 60_000);
+  }, 120_000);
 
-  afterAll(() => product.end(), 30_000);
+  afterAll(() => product.end(), 120_000);
 
   test("kills in a stream of events lose nothing that was accepted and double nothing", async () => {
     const ids = await createShipments(product, "KILL", SHIPMENTS);

@@ -17,9 +17,9 @@ describe.each(STORES)("on %s", (store) => {
   beforeAll(async () => {
     product = await newProduct(BARE, testSetup(), {}, store);
     await product.start();
-  }, 60_000);
+  }, 120_000);
 
-  afterAll(() => product.end(), 30_000);
+  afterAll(() => product.end(), 120_000);
 
   test("an import killed again and again in the middle inserts every item once and tells it truly", async () => {
     let merchant = await signIn(product.api, "key_acme_main");

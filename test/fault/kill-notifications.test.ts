@@ -24,12 +24,12 @@ describe.each(STORES)("on %s", (store) => {
     channel.emails = { managed: true, templates: [template] };
     product = await newProduct(BARE, setup, { SMTP_URL: server.url }, store);
     await product.start();
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     await product.end();
     await server.stop();
-  }, 30_000);
+  }, 120_000);
 
   test("every accepted notification is mailed, under one Message-ID, and recorded once", async () => {
     let merchant = await signIn(product.api, "key_acme_main");

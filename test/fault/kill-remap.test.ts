@@ -20,9 +20,9 @@ describe.each(STORES)("on %s", (store) => {
   beforeAll(async () => {
     product = await newProduct(BARE, testSetup(), {}, store);
     await product.start();
-  }, 60_000);
+  }, 120_000);
 
-  afterAll(() => product.end(), 30_000);
+  afterAll(() => product.end(), 120_000);
 
   const panel = (method: string, path: string, body?: unknown) =>
     request(method, `${product.panel}/panel/api/${path}`, body, {

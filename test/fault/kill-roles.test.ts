@@ -26,7 +26,7 @@ describe.each(STORES)("on %s", (store) => {
 
   beforeAll(async () => {
     roles = await startRoles(testSetup(), store);
-  }, 90_000);
+  }, 120_000);
 
   afterAll(() => roles.end(), 30_000);
 

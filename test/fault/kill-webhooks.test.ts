@@ -49,13 +49,13 @@ describe.each(STORES)("on %s", (store) => {
     const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
     product = await newProduct(BARE, setup, env, store);
     await product.start();
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     await product.end();
     await Promise.all([steady.stop(), slow.stop()]);
     await authority.end();
-  }, 30_000);
+  }, 120_000);
 
   const operator = async (method: string, path: string) => {
     const headers = { authorization: `Bearer ${PANEL_TOKEN}` };

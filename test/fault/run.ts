@@ -5,7 +5,7 @@ import { productEnv } from "#test/support/product.ts";
 
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "0" } } });
 const env = { ...productEnv(), FAULT_MINUTES: String(Number(values.minutes) || 0) };
-const child = spawn("bun", ["test", "test/fault"], { env, stdio: "inherit" });
+const child = spawn("bun", ["test", "--timeout=120000", "test/fault"], { env, stdio: "inherit" });
 child.on("exit", (code) => {
   process.exitCode = code ?? 1;
 });

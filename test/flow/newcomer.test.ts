@@ -47,7 +47,7 @@ describe.each(STORES)("on %s", (store) => {
     await product.end();
     await receiver.stop();
     await authority.end();
-  }, 60_000);
+  }, 120_000);
 
   async function create(count: number, prefix: string): Promise<number[]> {
     const shipments = Array.from({ length: count }, (_, n) => shipmentItem(`${prefix}-${n}`));
@@ -102,7 +102,7 @@ describe.each(STORES)("on %s", (store) => {
         Date.now(),
       );
       expect(verdict).toBe("valid");
-    }, 30_000);
+    }, 120_000);
   });
 
   describe("a lane", () => {
@@ -123,7 +123,7 @@ describe.each(STORES)("on %s", (store) => {
       }, "the benchmark counts the deliveries");
       expect(ranking).toMatchObject({ position: 1, courierCode: "GLS_ITA" });
       expect(ranking.leadMedian).toBeGreaterThanOrEqual(1);
-    }, 30_000);
+    }, 120_000);
   });
 
   describe("operators", () => {
@@ -164,6 +164,6 @@ describe.each(STORES)("on %s", (store) => {
       merchant = await signIn(product.api, "key_acme_main");
       const { body } = await merchant.call("GET", "/v2/shipments?trackingNumber=FLOW-0");
       expect(body.items[0].status).toBe("DELIVERED");
-    }, 90_000);
+    }, 120_000);
   });
 });

@@ -10,7 +10,7 @@ type Truthy<T> = Exclude<T, null | undefined | false | 0 | "">;
 export async function eventually<T>(
   condition: () => T | Promise<T>,
   what: string | (() => string),
-  limitMs = 15_000,
+  limitMs = 30_000,
   pollMs = POLL_MS,
 ): Promise<Truthy<T>> {
   const deadline = performance.now() + limitMs;

@@ -9,12 +9,15 @@ export interface ReceivedMail {
   readonly messageId: string;
   readonly html: string;
   readonly text: string;
+  /** As it was transmitted. */
+  readonly raw: string;
 }
 
 export interface MailServer {
   /** What SMTP_URL takes. */
   readonly url: string;
   readonly received: readonly ReceivedMail[];
+  readonly forget: () => void;
   /** SMTP code of the answer to the next messages; null = taken. */
   refuse(code: number | null): void;
   readonly stop: () => Promise<void>;
@@ -37,16 +40,23 @@ export async function startMailServer(port = 0): Promise<MailServer> {
           done(Object.assign(new Error("not now"), { responseCode: refusal }));
           return;
         }
-        received.push({ from, to, ...readMail(String(Buffer.concat(chunks))) });
+        const raw = String(Buffer.concat(chunks));
+        received.push({ from, to, ...readMail(raw), raw });
         done();
       });
     },
+  });
+  server.on("error", () => {
+    // A sender that is killed resets its connection; its mail has not been received.
   });
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", () => resolve()));
   const address = server.server.address() as AddressInfo;
   return {
     url: `smtp://127.0.0.1:${address.port}`,
     received,
+    forget() {
+      received.length = 0;
+    },
     refuse(code) {
       refusal = code;
     },

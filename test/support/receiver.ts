@@ -110,6 +110,7 @@ export async function startReceiver(
       open -= 1;
     });
     void receive(message).then((request) => {
+      if (request === null) return;
       requests.push(request);
       if (typeof behaviour === "number") response.writeHead(behaviour).end();
       else void behaviour(request, response);
@@ -138,9 +139,14 @@ export async function startReceiver(
   };
 }
 
-async function receive(message: IncomingMessage): Promise<ReceivedRequest> {
+/** @returns null where the sender is killed before its request is whole */
+async function receive(message: IncomingMessage): Promise<ReceivedRequest | null> {
   const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(chunk as Buffer);
+  try {
+    for await (const chunk of message) chunks.push(chunk as Buffer);
+  } catch {
+    return null;
+  }
   const raw = Buffer.concat(chunks).toString("utf8");
   return {
     method: message.method ?? "",

@@ -1,0 +1,149 @@
+/** The `redis-server` processes of a folder: which of them live, what answers at their socket, and a new one. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import {
+  type FolderIdentity,
+  identityOf,
+  isOurSocket,
+  isSame,
+  SOCKET_NAME,
+} from "./embedded-folder.ts";
+
+const ANSWER_LIMIT_MS = 1_000;
+export const LOG_NAME = "redis.log";
+/** Names under which the kernel knows the program; Debian's Valkey comes with a link of the old name. */
+const PROGRAMS = ["redis-server", "valkey-server"];
+/**
+ * When the append-only file is written anew: with the defaults (at twice its size, from 64 MB on) that took a sixth of the
+ * machine at high rates. Values are packed already, so they are not compressed once more. The price is a longer file to
+ * read at the start: `docs/operations.md`, "The append-only file".
+ */
+const REWRITE = {
+  "auto-aof-rewrite-percentage": "300",
+  "auto-aof-rewrite-min-size": "512mb",
+  rdbcompression: "no",
+};
+
+/**
+ * Starts the server in a session of its own, so that Ctrl-C reaches only us and we stop it last.
+ *
+ * Files are named from the folder on, so that the server goes with it when it is moved, and a long path does not matter.
+ * @param lock a descriptor that the server keeps open as long as it lives
+ */
+export function launchServer(folder: string, lock: number): ChildProcess {
+  const options: Record<string, string> = {
+    port: "0",
+    unixsocket: SOCKET_NAME,
+    unixsocketperm: "700",
+    dir: folder,
+    pidfile: "redis.pid",
+    logfile: LOG_NAME,
+    appendonly: "yes",
+    appendfsync: "always",
+    "maxmemory-policy": "noeviction",
+    save: "",
+    ...REWRITE,
+    loglevel: "warning",
+  };
+  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  const stdio = ["ignore", "ignore", "ignore", lock] as const;
+  const child = spawn("redis-server", args, { cwd: folder, detached: true, stdio: [...stdio] });
+  child.on("error", () => {
+    // `exitCode` stays null for a program that is not there; whoever waits looks at `pid`.
+  });
+  child.unref();
+  return child;
+}
+
+/**
+ * Processes that serve this folder, found by what they are and not by a file that names them: that may be missing, or name
+ * a process of long ago whose number is another's by now. Those of other users and containers are not seen.
+ */
+export async function serversOf(folder: FolderIdentity): Promise<number[]> {
+  const found = process.platform === "linux" ? await fromProc() : await fromOpenFiles();
+  const places = await Promise.all(found.map(({ place }) => identityOf(place)));
+  return found.filter((_, at) => isSame(places[at] ?? null, folder)).map(({ pid }) => pid);
+}
+
+interface Candidate {
+  readonly pid: number;
+  /** A path of its working directory. */
+  readonly place: string;
+}
+
+async function fromProc(): Promise<Candidate[]> {
+  const found: Candidate[] = [];
+  for (const name of await readdir("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const program = await readFile(`/proc/${name}/comm`, "utf8").catch(() => "");
+    if (PROGRAMS.includes(program.trim())) {
+      found.push({ pid: Number(name), place: `/proc/${name}/cwd` });
+    }
+  }
+  return found;
+}
+
+/** Where there is no /proc, as on macOS. `lsof` ends with status 1 where it finds nothing. */
+async function fromOpenFiles(): Promise<Candidate[]> {
+  const args = ["-a", "-d", "cwd", ...PROGRAMS.flatMap((name) => ["-c", name]), "-Fpn"];
+  const { stdout } = await promisify(execFile)("lsof", args).catch(() => ({ stdout: "" }));
+  return [...stdout.matchAll(/^p(\d+)\n(?:f.*\n)?n(.*)$/gm)].map(([, pid, place = ""]) => ({
+    pid: Number(pid),
+    place,
+  }));
+}
+
+/** "busy" is there and loads its data or runs a script; "foreign" keeps other files than ours or is another user's. */
+export type Verdict = "absent" | "busy" | "ready" | "foreign";
+
+/** What answers at an address, and whether it keeps its files in our folder. */
+export async function probe(address: string, folder: FolderIdentity): Promise<Verdict> {
+  if (!(await isOurSocket(address))) return "foreign";
+  const answer = await ask(address, ["PING", "CONFIG GET dir"]);
+  if (answer === null) return "absent";
+  const [pong = "", ...rest] = answer.split("\r\n");
+  if (rest.length === 0 || /^-(BUSY|LOADING)/.test(rest[0] ?? "")) return "busy";
+  const place = rest[0]?.startsWith("*2") ? (rest[4] ?? "") : "";
+  if (!isSame(await identityOf(place), folder)) return "foreign";
+  return pong === "+PONG" ? "ready" : "busy";
+}
+
+/** @returns what came within the time, "" for nothing; null where nobody listens */
+function ask(address: string, commands: readonly string[]): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = createConnection(address);
+    let connected = false;
+    let answer = "";
+    const finish = () => {
+      socket.destroy();
+      resolve(connected ? answer : null);
+    };
+    socket.setTimeout(ANSWER_LIMIT_MS, finish);
+    socket.on("error", finish);
+    socket.on("close", finish);
+    socket.on("connect", () => {
+      connected = true;
+      socket.write(`${commands.join("\r\n")}\r\n`);
+    });
+    socket.setEncoding("utf8");
+    socket.on("data", (chunk) => {
+      answer += chunk;
+      if (isWhole(answer)) finish();
+    });
+  });
+}
+
+/** One line of PING and either an error or an array of two texts. */
+function isWhole(answer: string): boolean {
+  const lines = answer.split("\r\n");
+  return lines.length > (lines[1]?.startsWith("*2") ? 6 : 2);
+}
+
+/** What the server wrote last. */
+export async function lastWords(folder: string): Promise<string> {
+  const log = await readFile(join(folder, LOG_NAME), "utf8").catch(() => "");
+  return log.slice(-1_000);
+}
