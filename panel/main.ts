@@ -3,6 +3,12 @@ import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
+import { ORDERS_BODY_BYTES } from "#panel/routes/orders.ts";
+
+/** Above our own limits, so that a body too large is answered by our problem document. */
+const SERVER_BODY_LIMIT_BYTES = 2 * ORDERS_BODY_BYTES;
+/** Longer than a statement of the SQL door may take. */
+const IDLE_SECONDS = 60;
 
 export async function startPanel(runtime: Runtime): Promise<Running> {
   const { config, log, secrets } = runtime;
@@ -15,6 +21,8 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     reusePort: false,
     port: config.ports.panel,
     hostname: config.host,
+    maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
+    idleTimeout: IDLE_SECONDS,
   });
   // Asked beside the start: a ClickHouse that does not answer must not hold the panel back.
   void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));

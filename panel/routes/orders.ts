@@ -16,7 +16,7 @@ import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 
 /** 10,000 orders of some 3 KB. */
-const BODY_LIMIT_BYTES = 32 * 1024 * 1024;
+export const ORDERS_BODY_BYTES = 32 * 1024 * 1024;
 const LINES_LIMIT = 10_000;
 /** An order with all its parcels and items: 1,500 of some 300 bytes. */
 const LINE_LIMIT_BYTES = 512 * 1024;
@@ -60,7 +60,7 @@ export function panelOrdersRoute(runtime: Runtime) {
       const configuration = await live.refresh();
       const channel = configuration.channelByCode.get(params.channelCode);
       if (!channel) throw new Problem(404, "CHANNEL_NOT_FOUND", "There is no such channel.");
-      const read = await readLines(await readBody(request, BODY_LIMIT_BYTES), configuration);
+      const read = await readLines(await readBody(request, ORDERS_BODY_BYTES), configuration);
       const ready = read.flatMap(({ order }) => (order ? [order] : []));
       const owner = { companyId: channel.companyId, channelId: channel.id };
       const put = await putOrders(redis, owner, ready, live.now());
