@@ -7,25 +7,34 @@
 -- then for each four: its text; its text for the next try, '' when there is none; milliseconds until then; why it failed for
 --   the last time, '' when it has not
 --
+-- No key is touched after it was emptied: Redis would refuse that while the key's slot moves.
+--
 -- Reply: for each 1 = settled, 0 = another process has settled it before.
-local call, reply = redis.call, {}
+assert(#ARGV % 4 == 2, 'four for each try')
+local call, reply, settled = redis.call, {}, {}
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for at = 3, #ARGV, 4 do
-  local text, again, reason = ARGV[at], ARGV[at + 1], ARGV[at + 3]
-  local entered = call('ZSCORE', KEYS[2], text)
+  local text, again, due, reason = ARGV[at], ARGV[at + 1], now + ARGV[at + 2], ARGV[at + 3]
+  local kept = reason ~= '' and cjson.decode(text)
+  assert(not kept or (type(kept.id) == 'string' and type(kept.entry) == 'string'), 'a text')
+  local entered = not settled[text] and call('ZSCORE', KEYS[2], text)
   if entered then
-    call('ZREM', KEYS[1], text)
-    call('ZREM', KEYS[2], text)
-    if again ~= '' then
-      call('ZADD', KEYS[1], now + ARGV[at + 2], again)
-      call('ZADD', KEYS[2], entered, again)
-    end
-    if reason ~= '' then
-      local kept = cjson.decode(text)
-      call('XADD', KEYS[3], '*', 'log', ARGV[1], 'group', ARGV[2], 'id', kept.id, 'reason', reason, 'entry', kept.entry)
-    end
+    settled[text] = {again = again, due = due, entered = entered, kept = kept, reason = reason}
   end
   reply[#reply + 1] = entered and 1 or 0
+end
+for _, one in pairs(settled) do
+  if one.again ~= '' then
+    call('ZADD', KEYS[1], one.due, one.again)
+    call('ZADD', KEYS[2], one.entered, one.again)
+  end
+  if one.kept then
+    call('XADD', KEYS[3], '*', 'log', ARGV[1], 'group', ARGV[2], 'id', one.kept.id, 'reason', one.reason, 'entry', one.kept.entry)
+  end
+end
+for text in pairs(settled) do
+  call('ZREM', KEYS[1], text)
+  call('ZREM', KEYS[2], text)
 end
 return reply
