@@ -22,7 +22,7 @@ import { scriptOfParts } from "./script-parts.ts";
 import createSource from "./scripts/create.lua" with { type: "text" };
 import { encodeHot, encodeRecord } from "./shipment-codec.ts";
 
-const createScript = scriptOfParts(createSource);
+export const createScript = scriptOfParts(createSource);
 
 /** Keeps a call under some 5 ms of Redis. Their rows stand in two blocks at most. */
 const CREATED_PER_CALL = 100;

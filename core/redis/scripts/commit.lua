@@ -46,7 +46,7 @@ while at <= count do
   local fields, drops, codes = list[at + 20], list[at + 21], list[at + 22]
   assert(KEYS[list[at + 6]] and KEYS[list[at + 7]] and KEYS[list[at + 8] + 1], 'keys of a shipment')
   assert(list[at + 15] == 0 or (KEYS[list[at + 9]] and list[at + 11] + 0 >= 0), 'row of a shipment')
-  assert(math.min(fields, drops, codes, list[at + 17]) >= 0, 'numbers of a shipment')
+  assert(math.min(fields, drops, codes, list[at + 16]) >= 0 and 2 * list[at + 16] <= list[at + 17], 'numbers of a shipment')
   assert(2 * fields <= TOGETHER and drops <= TOGETHER, 'too many fields')
   local first = at + FIXED
   told, at = told + list[at + 17], first + 2 * fields + drops

@@ -29,6 +29,7 @@ local partition, partitions, per = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
 local many, before, list = ARGV[4] + 0, ARGV[5] + 0, cmsgpack.unpack(ARGV[6])
 local channelCount, count = list[1] + 0, list[2] + 0
 local channels, shipments = {}, {}
+assert(partition >= 0 and partition < partitions and per >= 1 and per % 1 == 0 and many >= 0, 'a number')
 
 -- part: row-log
 
