@@ -2,16 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createClient } from "redis";
 import { connectRedis, type Redis } from "#core/redis/client.ts";
-import { createScript } from "#core/redis/create-shipments.ts";
 import { packList } from "#core/redis/packed-list.ts";
-import { commitScript } from "#core/redis/shipments.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import {
   contents,
-  namesByDigest,
   recordCalls,
   restore,
   type ScriptCall,
+  scriptsByDigest,
   unpackList,
 } from "#test/support/script-calls.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers.ts";
@@ -26,9 +24,7 @@ const WRITING = [
   ...["swap-field", "take-work", "trim-log", "unpark"],
 ];
 
-const names = namesByDigest();
-names.set(createScript.sha, "create");
-names.set(commitScript.sha, "commit");
+const scripts = scriptsByDigest();
 
 let server: TestServer & { readonly address: string };
 let runtime: TestRuntime;
@@ -51,11 +47,11 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => runtime.end());
 
-const nameOf = ({ sha }: { readonly sha: string }) => names.get(sha) ?? "several";
+const nameOf = ({ sha }: { readonly sha: string }) => scripts.get(sha)?.name ?? "several";
 
 test("a script touches the keys that its call declares, and no other", () => {
   const undeclared = new Set<string>();
-  const scripts = new Set<string>();
+  const called = new Set<string>();
   let declared = new Set<string>();
   let script = "";
   for (const line of seen) {
@@ -65,7 +61,7 @@ test("a script touches the keys that its call declares, and no other", () => {
       if (command !== "EVALSHA" && command !== "EVAL") continue;
       declared = new Set(words.slice(3, 3 + Number(words[2])));
       script = nameOf({ sha: words[1] ?? "" });
-      scripts.add(script);
+      called.add(script);
     } else {
       const touched = keysOf(command, words).filter((key) => !declared.has(key));
       for (const key of touched) undeclared.add(`${script}: ${command} ${key}`);
@@ -73,7 +69,7 @@ test("a script touches the keys that its call declares, and no other", () => {
   }
   expect([...undeclared]).toEqual([]);
   const missing = [...WRITING, "read-columns", "read-blocks", "read-hashes"].filter(
-    (name) => !scripts.has(name),
+    (name) => !called.has(name),
   );
   expect(missing).toEqual([]);
 });
@@ -121,6 +117,8 @@ describe("a call that fails has changed nothing, whatever is wrong with its argu
 /** @returns how many calls were refused */
 async function callSpoiled(redis: Redis, call: ScriptCall): Promise<number> {
   let refused = 0;
+  // What stands elsewhere may expire.
+  await redis.flushAll();
   await restore(redis, call.before);
   const before = await contents(redis, call.keys);
   for (const args of spoiled(call)) {

@@ -3,18 +3,28 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { binary, type Redis } from "#core/redis/client.ts";
+import { createScript } from "#core/redis/create-shipments.ts";
+import { commitScript } from "#core/redis/shipments.ts";
 
 const SCRIPTS = join(import.meta.dir, "../../core/redis/scripts");
 
-/** Names by digest. Scripts made of parts have digests of their own, and are named by those who make them. */
-export function namesByDigest(): Map<string, string> {
+export interface NamedScript {
+  readonly name: string;
+  readonly source: string;
+}
+
+/** By digest, those included that are made of parts. */
+export function scriptsByDigest(): Map<string, NamedScript> {
   const files = readdirSync(SCRIPTS).filter((name) => name.endsWith(".lua"));
-  return new Map(
-    files.map((name) => {
-      const source = readFileSync(join(SCRIPTS, name), "utf8");
-      return [digestOf(source), name.replace(".lua", "")];
-    }),
-  );
+  const scripts = files.map((file): [string, NamedScript] => {
+    const source = readFileSync(join(SCRIPTS, file), "utf8");
+    return [digestOf(source), { name: file.replace(".lua", ""), source }];
+  });
+  const ofParts: [string, NamedScript][] = [
+    [createScript.sha, { name: "create", source: createScript.source }],
+    [commitScript.sha, { name: "commit", source: commitScript.source }],
+  ];
+  return new Map([...scripts, ...ofParts]);
 }
 
 export interface ScriptCall {
@@ -81,11 +91,11 @@ export async function snapshot(redis: Redis, keys: readonly string[]): Promise<S
 export async function contents(redis: Redis, keys: readonly string[]): Promise<object> {
   const own = [...new Set(keys)];
   return Object.fromEntries(
-    await Promise.all(own.map(async (key) => [key, await valueOf(redis, key)])),
+    await Promise.all(own.map(async (key) => [key, await standing(redis, key)])),
   );
 }
 
-async function valueOf(redis: Redis, key: string): Promise<unknown> {
+async function standing(redis: Redis, key: string): Promise<unknown> {
   const bytes = binary(redis);
   const hex = (values: readonly unknown[]) =>
     values.map((value) => (value as Buffer).toString("hex"));
