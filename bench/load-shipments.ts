@@ -9,9 +9,9 @@ import { prepareShipment } from "#core/domain/new-shipment.ts";
 import type { SetupFile } from "#core/domain/setup.ts";
 import { createLog } from "#core/log.ts";
 import { creationContext } from "#core/redis/create-items.ts";
+import { createShipments } from "#core/redis/create-shipments.ts";
 import { companyKeys, companyPartition, PARTITIONS } from "#core/redis/keys.ts";
 import { registerShipments } from "#core/redis/register-shipments.ts";
-import { createShipments } from "#core/redis/shipments.ts";
 import { openRuntime, type Runtime } from "#core/runtime.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 

@@ -7,11 +7,11 @@
 import { initialState, type ShipmentState } from "#core/domain/fold.ts";
 import type { Status } from "#core/domain/status.ts";
 import type { Redis } from "#core/redis/client.ts";
+import { createShipments } from "#core/redis/create-shipments.ts";
 import { CHANGE_LOGS } from "#core/redis/keys.ts";
 import {
   type Commit,
   commitShipments,
-  createShipments,
   type HotShipment,
   readHotShipments,
 } from "#core/redis/shipments.ts";

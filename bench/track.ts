@@ -14,15 +14,15 @@ import type { CourierEvent } from "#core/domain/event.ts";
 import { prepareShipment } from "#core/domain/new-shipment.ts";
 import type { SetupFile } from "#core/domain/setup.ts";
 import { createLog } from "#core/log.ts";
-import { type Redis, run, script } from "#core/redis/client.ts";
+import { type Redis, run } from "#core/redis/client.ts";
 import { type Entry, startConsumer } from "#core/redis/consumer.ts";
 import { creationContext } from "#core/redis/create-items.ts";
+import { createShipments } from "#core/redis/create-shipments.ts";
 import { claimEvents, encodeLoggedEvent } from "#core/redis/event-log.ts";
 import { CHANGE_LOGS, companyKeys, PARTITIONS } from "#core/redis/keys.ts";
 import { registerShipments } from "#core/redis/register-shipments.ts";
-import commitSource from "#core/redis/scripts/commit.lua" with { type: "text" };
 import { seenLayout, seenPlace } from "#core/redis/seen.ts";
-import { createShipments } from "#core/redis/shipments.ts";
+import { commitScript } from "#core/redis/shipments.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
 import { EVENTS_AT_ONCE } from "#processors/main.ts";
 import { trackHandler } from "#processors/track.ts";
@@ -267,7 +267,6 @@ interface Call {
   readonly args: Array<string | Buffer>;
 }
 
-const commitScript = script(commitSource);
 /** Longer than any call's reply has to be. */
 const COMMITTED = new Array(1_000).fill(0);
 

@@ -26,9 +26,6 @@ export const KEPT_BYTES_PER_ROW = 17;
  */
 export const MANY_OF_ONE_VALUE = 2_000;
 
-/** Status names in the order of their numbers, as the scripts take them. */
-export const STATUS_NAMES = STATUSES.join(" ");
-
 export interface Bounds {
   readonly least: number;
   readonly most: number;
@@ -63,8 +60,14 @@ export interface Block {
   isLoose: boolean;
 }
 
+const DAY_MS = 86_400_000;
 const NO_BOUNDS: Bounds = { least: Number.POSITIVE_INFINITY, most: Number.NEGATIVE_INFINITY };
 const LEAST_CAPACITY = 64;
+
+/** Days since 1970. */
+export function shipDay(shipDate: string): number {
+  return Date.parse(shipDate) / DAY_MS;
+}
 
 export function statusBits(statuses: readonly Status[]): number {
   return statuses.reduce((bits, status) => bits | (1 << STATUSES.indexOf(status)), 0);

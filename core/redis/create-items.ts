@@ -11,8 +11,8 @@ import { newTrackingToken } from "#core/domain/tracking-link.ts";
 import type { Log } from "#core/log.ts";
 import type { Redis } from "./client.ts";
 import type { Channel, Configuration } from "./configuration.ts";
+import { createShipments } from "./create-shipments.ts";
 import { registerShipments } from "./register-shipments.ts";
-import { createShipments } from "./shipments.ts";
 
 export interface CreateItemsDeps {
   readonly redis: Redis;

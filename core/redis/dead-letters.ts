@@ -103,9 +103,12 @@ export async function redriveDeadLetter(
   const place = placeOf(letterId);
   if (!place) return "not_found";
   const { key, streamId } = place;
+  const [letter] = (await redis.xRange(deadLetterKey(key), streamId, streamId)) ?? [];
+  // Of one that was driven again before no group is known any more, and none is asked for.
+  const group = letter?.message["group"] ?? "";
   const keys = [deadLetterKey(key), redrivenKey(key)];
-  const times = [nowMs, nowMs - REMEMBERED_MS].map(String);
-  const args = [streamId, retriesKey(key, ""), ...times, retryAgesKey(key, "")];
+  keys.push(retriesKey(key, group), retryAgesKey(key, group));
+  const args = [streamId, group, ...[nowMs, nowMs - REMEMBERED_MS].map(String)];
   return (await run<number>(redis, redriveScript, keys, args)) === 0 ? "not_found" : "redriven";
 }
 

@@ -11,7 +11,7 @@ import claimSource from "./scripts/claim.lua" with { type: "text" };
 import rememberSource from "./scripts/remember.lua" with { type: "text" };
 import {
   bucketKeys,
-  bucketNumbers,
+  bucketKeysOf,
   SEEN_TTL_SECONDS,
   type SeenLayout,
   type SeenPlace,
@@ -113,17 +113,18 @@ async function callClaim(
   { perLog, courier, hour }: CallTerms,
 ): Promise<ClaimOutcome[]> {
   const outcomes: ClaimOutcome[] = new Array(claims.length);
-  const places = Map.groupBy(claims.keys(), (at) => claims[at]?.seen.partition ?? 0);
+  const groups = Map.groupBy(claims.keys(), (at) => claims[at]?.seen.partition ?? 0);
   const head = [String(perLog), String(SEEN_TTL_SECONDS), courier, String(hour)];
-  await perPartition(places, async (partition, group) => {
-    const { log, ledger, counts, countedHours, seenPrefix } = eventKeys(partition);
-    const keys = [log, ledger, counts(hour), countedHours, logCountsKey(log)];
-    keys.push(retriesKey(log, "track"));
-    const prefixes = layout.generations.map(({ number }) => seenPrefix(number));
+  head.push(String(layout.generations.length));
+  await perPartition(groups, async (partition, group) => {
+    const { log, ledger, counts, countedHours } = eventKeys(partition);
+    const common = [log, ledger, counts(hour), countedHours, logCountsKey(log)];
+    common.push(retriesKey(log, "track"));
     for (const part of chunks(group, CLAIMS_PER_CALL)) {
       const own = part.flatMap((at) => claims[at] ?? []);
-      const ids = own.map((claim) => idLine(layout, claim)).join("");
-      const args = [...head, ids, eventLines(own), ...prefixes];
+      const places = own.map(({ seen }) => seen);
+      const keys = [...common, ...bucketKeysOf(layout, partition, places)];
+      const args = [...head, own.map(idLine).join(""), eventLines(own)];
       const costUs = part.length * CLAIM_US;
       const digits = await runTogether<string>(redis, claimScript, keys, args, costUs);
       part.forEach((at, position) => {
@@ -138,9 +139,8 @@ async function callClaim(
 const CODE_OF_ZERO = 0x30;
 
 /** As `claim.lua` reads it. */
-function idLine(layout: SeenLayout, claim: Claim): string {
-  const bytes = claim.entry === null ? 0 : Buffer.byteLength(claim.entry) + 1;
-  return `${bucketNumbers(layout, claim.seen).join(" ")} ${claim.seen.member} ${bytes}\n`;
+function idLine({ seen, entry }: Claim): string {
+  return `${seen.member} ${entry === null ? 0 : Buffer.byteLength(entry) + 1}\n`;
 }
 
 /** No line of JSON holds a line break. */

@@ -142,6 +142,8 @@ export const companyKeys = (n: number) => {
     index: (channelId: number, order: IndexOrder) => `${tag}:i:${channelId}:${order}`,
     /** Rows of a channel's shipments that search scans (`columns.ts`). */
     block: (channelId: number, block: number) => `${tag}:b:${channelId}:${block}`,
+    /** Hash: the last second dealt as statusUpdatedAt, and how many of the company's shipments have it. */
+    clock: (companyId: number) => `${tag}:clock:${companyId}`,
     /** String: ranks of the rows that have changed, the latest last. */
     rowLog: (channelId: number) => `${tag}:rl:${channelId}`,
     /** String: version of the configuration that facts must have been mapped with at least. */

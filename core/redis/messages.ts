@@ -50,16 +50,19 @@ export async function acceptMessages(
   const indexed = messages.map((one, at) => ({ ...one, at }));
   const groups = Map.groupBy(indexed, ({ message }) => shipmentPartition(message.shipmentId));
   await perPartition(groups, async (partition, group) => {
-    const tag = companyTag(partition);
-    const { waiting, leases } = workKeys(tag, "messages");
-    const head = [tag, String(nowMs), String(MESSAGES_PER_PARTITION)];
+    const { waiting, leases } = workKeys(companyTag(partition), "messages");
+    const { told: toldKey, message: messageKey } = companyKeys(partition);
+    const head = [String(nowMs), String(MESSAGES_PER_PARTITION)];
     for (let from = 0; from < group.length; from += MESSAGES_PER_CALL) {
       const part = group.slice(from, from + MESSAGES_PER_CALL);
       const args = part.flatMap(({ message, told, oncePerMs }) => [
-        ...[message.messageId, String(message.shipmentId), told, String(oncePerMs ?? 0)],
-        JSON.stringify(message),
+        ...[message.messageId, told, String(oncePerMs ?? 0), JSON.stringify(message)],
       ]);
-      const reply = await run<number[]>(redis, acceptScript, [waiting, leases], [...head, ...args]);
+      const keys = part.flatMap(({ message: { messageId, shipmentId } }) => [
+        ...[toldKey(shipmentId), messageKey(messageId)],
+      ]);
+      const all = [waiting, leases, ...keys];
+      const reply = await run<number[]>(redis, acceptScript, all, [...head, ...args]);
       part.forEach(({ at }, position) => {
         const code = reply[position];
         outcomes[at] = code === 1 ? "accepted" : code === 0 ? "full" : "told";

@@ -9,12 +9,10 @@ import {
 } from "#core/domain/order.ts";
 import { turns } from "#core/next-turn.ts";
 import { type Redis, run, script } from "./client.ts";
-import { companyKeys, companyPartition, companyTag, idPartition, PARTITIONS } from "./keys.ts";
-import findSource from "./scripts/find-orders.lua" with { type: "text" };
+import { companyKeys, companyPartition, idPartition, PARTITIONS } from "./keys.ts";
 import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
 import saveSource from "./scripts/save-orders.lua" with { type: "text" };
 
-const findScript = script(findSource);
 const saveScript = script(saveSource);
 const readFieldsScript = script(readFieldsSource);
 
@@ -47,17 +45,15 @@ async function findOrders(
   naturals: readonly string[],
 ): Promise<(StoredOrder | null)[]> {
   const partition = companyPartition(companyId);
-  const naturalsKey = companyKeys(partition).orderNaturals(channelId);
-  const args = [companyTag(partition), ...naturals];
-  const reply = await run<([string, string, string] | [])[]>(
+  if (naturals.length === 0) return [];
+  // An order keeps its id for ever.
+  const ids = await redis.hmGet(companyKeys(partition).orderNaturals(channelId), [...naturals]);
+  const orders = await readOrders(
     redis,
-    findScript,
-    [naturalsKey],
-    args,
+    ids.flatMap((id) => (id === null ? [] : [Number(id)])),
   );
-  return reply.map(([id, version, record]) =>
-    record ? { id: Number(id), version: Number(version), record: JSON.parse(record) } : null,
-  );
+  const byId = new Map(orders.map((order) => [order.id, order]));
+  return ids.map((id) => byId.get(Number(id ?? 0)) ?? null);
 }
 
 /** Null when the channel has no such order or has deleted it. */
@@ -84,23 +80,32 @@ async function saveOrders(
 ): Promise<(number | null)[]> {
   const partition = companyPartition(companyId);
   const keys = companyKeys(partition);
+  const dealt = await dealIds(redis, partition, savings.filter(({ before }) => !before).length);
+  const ids = savings.map(({ before }) => before?.id ?? dealt.shift() ?? 0);
   const names = [
-    keys.orderIds,
     keys.orderNaturals(channelId),
     keys.orderDates(channelId),
     keys.orderParcels(channelId),
+    ...ids.map((id) => keys.order(id)),
   ];
-  const head = [companyTag(partition), String(partition), String(PARTITIONS)];
-  const args = savings.flatMap(({ before, record }) => [
+  const args = savings.flatMap(({ before, record }, at) => [
     naturalKey(record.input.source, record.input.reference),
+    String(ids[at]),
     String(before?.version ?? 0),
     String(record.createdAtMs),
     record.input.deleted ? "1" : "0",
     JSON.stringify(record),
     JSON.stringify(parcelChange(before, record)),
   ]);
-  const reply = await run<number[]>(redis, saveScript, names, [...head, ...args]);
+  const reply = await run<number[]>(redis, saveScript, names, args);
   return reply.map((id) => (id === 0 ? null : id));
+}
+
+/** Ids that nobody else gets; one that is not used after all is left out. */
+async function dealIds(redis: Redis, partition: number, count: number): Promise<number[]> {
+  if (count === 0) return [];
+  const last = await redis.incrBy(companyKeys(partition).orderIds, count);
+  return Array.from({ length: count }, (_, at) => (last - count + 1 + at) * PARTITIONS + partition);
 }
 
 /** A deleted order's parcels are found no more. */

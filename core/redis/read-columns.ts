@@ -14,7 +14,7 @@ import {
   ROWS_PER_BLOCK,
   tighten,
 } from "./columns.ts";
-import { companyKeys, companyPartition, companyTag } from "./keys.ts";
+import { companyKeys, companyPartition } from "./keys.ts";
 import readBlocksSource from "./scripts/read-blocks.lua" with { type: "text" };
 import readColumnsSource from "./scripts/read-columns.lua" with { type: "text" };
 
@@ -29,6 +29,8 @@ const BLOCKS_TOGETHER = 8;
 const ENTRIES_TOGETHER = 1_000;
 /** Entries compared with those read before: they differ where a failover has lost some, and all is read anew. */
 const ENTRIES_AGAIN = 16;
+/** Blocks of a channel asked for in one call, some 50 us; where more have changed, only those that changed last. */
+const BLOCKS_ASKED = 256;
 const BYTES_PER_ENTRY = 4;
 /** Calls until all that is read is of one moment. */
 const ROUNDS = 1_000;
@@ -40,6 +42,8 @@ interface Channel {
   position: number;
   /** The last entries read. */
   tail: Buffer;
+  /** Blocks that have changed, and so are asked for with the next entries: a second call is made only for others. */
+  changing: Set<number>;
 }
 
 /** The bitmaps asked for, in their order; null where there is none. */
@@ -88,14 +92,22 @@ async function catchUp(
   const partition = companyPartition(companyId);
   const keys = companyKeys(partition);
   const logs = channels.map(({ id }) => keys.rowLog(id));
-  const numbers = [ROWS_PER_BLOCK, ENTRIES_TOGETHER, ENTRIES_AGAIN].map(String);
+  const limits = [ROWS_PER_BLOCK, ENTRIES_TOGETHER, ENTRIES_AGAIN];
+  const counts = [channels.length, bitmapKeys.length];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const known = channels.flatMap(({ id, position }) => [String(id), String(position)]);
+    const blocks = channels.flatMap(({ id, changing }) =>
+      [...changing].map((block) => keys.block(id, block)),
+    );
+    const known = channels.flatMap(({ position, changing }) => [
+      position,
+      changing.size,
+      ...changing,
+    ]);
     const reply = await run<(Buffer | null)[]>(
       redis,
       readColumnsScript,
-      [...logs, ...bitmapKeys],
-      [companyTag(partition), ...numbers, ...known],
+      [...logs, ...bitmapKeys, ...blocks],
+      [...limits, ...counts, ...known].map(String),
       binary(redis),
     );
     const isCurrent = await applyAll(redis, companyId, channels, reply);
@@ -118,11 +130,11 @@ async function applyAll(
   let isCurrent = true;
   for (const [at, channel] of channels.entries()) {
     const own = reply.slice(at * PER_CHANNEL, (at + 1) * PER_CHANNEL);
-    const [count, before = null, entries, rows] = own;
+    const [count, before = null, entries, rows = null] = own;
     const end = Number(String(count));
     const isKnown = before !== null && hasSameEnd(channel.tail, before);
     if (isKnown && channel.tail.length < before.length) channel.tail = Buffer.from(before);
-    if (isKnown) apply(channel, entries ?? EMPTY, rows ?? EMPTY);
+    if (isKnown) apply(channel, entries ?? EMPTY, rows);
     else await load(redis, companyId, channel, end);
     isCurrent &&= isKnown && channel.position === end;
   }
@@ -135,11 +147,18 @@ function hasSameEnd(one: Buffer, other: Buffer): boolean {
   return one.subarray(one.length - length).equals(other.subarray(other.length - length));
 }
 
-/** The rows are as they are now: one that comes twice among the entries has its last value from the first on. */
-function apply(channel: Channel, entries: Buffer, rows: Buffer): void {
+/**
+ * The rows are as they are now: one that comes twice among the entries has its last value from the first on.
+ * @param rows null where a block of theirs was not asked for: the next call asks for it
+ */
+function apply(channel: Channel, entries: Buffer, rows: Buffer | null): void {
   if (entries.length === 0) return;
   const ranks = new Set<number>();
   for (let at = 0; at < entries.length; at += BYTES_PER_ENTRY) ranks.add(entries.readUInt32LE(at));
+  const blocks = new Set([...ranks].map((rank) => Math.floor(rank / ROWS_PER_BLOCK)));
+  const isWide = channel.changing.size > BLOCKS_ASKED && rows !== null;
+  channel.changing = isWide ? blocks : channel.changing.union(blocks);
+  if (rows === null) return;
   let at = 0;
   for (const rank of ranks) {
     const block = blockOf(channel, Math.floor(rank / ROWS_PER_BLOCK));
@@ -180,11 +199,12 @@ async function load(
       }
     }
   }
-  Object.assign(channel, { blocks, position, tail: EMPTY });
+  const changing = new Set([Math.max(0, blocks.length - 1)]);
+  Object.assign(channel, { blocks, position, tail: EMPTY, changing });
 }
 
 function unknownChannel(id: number): Channel {
-  return { id, blocks: [], position: -1, tail: EMPTY };
+  return { id, blocks: [], position: -1, tail: EMPTY, changing: new Set() };
 }
 
 async function inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -4,11 +4,12 @@
  * | filters                                          | total            | page                                          |
  * |--------------------------------------------------|------------------|-----------------------------------------------|
  * | none, or a range of the index that sorts         | counts of ranges | head or rank of the sorted sets               |
- * | an exact value of few shipments                  | the set is read, and the shipments' rows are checked             |
+ * | an exact value of few shipments                  | the set is read, and the shipments themselves are checked        |
  * | any other combination                            | the rows are looked through (`search-columns.ts`)                |
  */
-import { binary, type Redis, run, script } from "./client.ts";
-import { DAY_SHIFT, decodeRow, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "./columns.ts";
+import { STATUSES } from "#core/domain/status.ts";
+import type { Redis } from "./client.ts";
+import { type ColumnRow, DAY_SHIFT, MANY_OF_ONE_VALUE, shipDay } from "./columns.ts";
 import {
   compareHits,
   type Hit,
@@ -18,21 +19,12 @@ import {
   pipelined,
   readPage,
 } from "./index-ranges.ts";
-import {
-  companyKeys,
-  companyPartition,
-  companyTag,
-  type ExactField,
-  type IndexOrder,
-  indexMember,
-} from "./keys.ts";
-import readRowsSource from "./scripts/read-rows.lua" with { type: "text" };
+import { companyKeys, companyPartition, type ExactField, type IndexOrder } from "./keys.ts";
 import { type ExactMatches, filterOf, searchColumns } from "./search-columns.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
+import { readHotShipments } from "./shipments.ts";
 
-const readRowsScript = script(readRowsSource);
-
-/** Shipments whose rows are read by their ids, within 1 ms of Redis; for more of them all rows are kept. */
+/** Shipments that are read by their ids, within 1 ms of Redis; for more of them the rows of all are kept. */
 const FEW = 250;
 
 export function searchShipments(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
@@ -131,7 +123,7 @@ async function searchFew(
 ): Promise<HitPage> {
   const { order, offset, limit } = query;
   const { ship, upd, statuses } = filterOf(query, null);
-  const rows = await readRows(redis, query.companyId, places);
+  const rows = await readRows(redis, places);
   const hits = rows
     .filter(({ shipped }) => shipped >= ship.least && shipped <= ship.most)
     .filter(({ updated }) => updated >= upd.least)
@@ -143,24 +135,14 @@ async function searchFew(
   return { total: hits.length, hits: hits.slice(offset, offset + limit) };
 }
 
-async function readRows(redis: Redis, companyId: number, places: readonly Place[]) {
-  const partition = companyPartition(companyId);
-  const keys = companyKeys(partition);
-  const replies = await Promise.all(
-    [...Map.groupBy(places, ({ channelId }) => channelId)].map(([channelId, own]) =>
-      run<Buffer[]>(
-        redis,
-        readRowsScript,
-        [keys.index(channelId, "id")],
-        [companyTag(partition), String(channelId), String(ROWS_PER_BLOCK)].concat(
-          own.map(({ id }) => indexMember(id)),
-        ),
-        binary(redis),
-      ),
-    ),
+/** As they stand in their channel's rows; whoever changes a shipment changes both in one step. */
+async function readRows(redis: Redis, places: readonly Place[]): Promise<ColumnRow[]> {
+  const hot = await readHotShipments(
+    redis,
+    places.map(({ id }) => id),
   );
-  return replies
-    .flat()
-    .filter(({ length }) => length > 0)
-    .map((row) => decodeRow(row, 0));
+  return [...hot.values()].map(({ id, updated, meta, state }) => {
+    const shipped = shipDay(meta.shipDate) + DAY_SHIFT;
+    return { id, updated, shipped, status: STATUSES.indexOf(state.pair.status) };
+  });
 }

@@ -2,8 +2,8 @@
  * Memory of eventIds: exact, at least 183 days, 9 bytes an id while buckets stay integer sets.
  *
  * A 128-bit hash of (courier, eventId) chooses partition and bucket; 64 bits of it are the member. Generations of 92
- * days follow each other; the current one and the two before it are looked at, so an id is known for 184 days at least
- * (calendar quarters would give 181). Buckets are as many as keep them under `set-max-intset-entries` (512 as shipped).
+ * days follow each other; the current one and the two before it are looked at, so an id is known for 184 days at least, and
+ * for 183 where clocks differ by a day (calendar quarters would give 181). Buckets are as many as keep them under `set-max-intset-entries` (512 as shipped).
  */
 import type { Redis } from "./client.ts";
 import { digestOf } from "./digest.ts";
@@ -13,8 +13,14 @@ const DAY_MS = 86_400_000;
 export const GENERATION_DAYS = 92;
 /** Mean fill of a bucket; Poisson spread keeps practically all buckets under 512. */
 const BUCKET_FILL = 350;
-/** A generation is looked at until the end of the second one after it; a day of grace for clocks. */
-const GENERATION_TTL_DAYS = 3 * GENERATION_DAYS + 1;
+/**
+ * The clocks of two processes may differ by this much. So long before a generation begins it is looked at as well, since a
+ * process that is ahead may have taken ids in it; so long after its begin the one before it still gets its buckets, since
+ * a process that is behind may take ids there.
+ */
+export const CLOCK_SKEW_MS = DAY_MS;
+/** A generation is looked at until the end of the second one after it, by the clock that is behind. */
+const GENERATION_TTL_DAYS = 3 * GENERATION_DAYS + CLOCK_SKEW_MS / DAY_MS;
 
 export interface SeenPlace {
   readonly partition: number;
@@ -46,7 +52,7 @@ export interface Generation {
   readonly buckets: number;
 }
 
-/** The current generation first, then those before it that have ever been begun. */
+/** The current generation first, the next one when its turn is near, then those before it that have ever been begun. */
 export interface SeenLayout {
   readonly generations: readonly Generation[];
 }
@@ -55,7 +61,7 @@ export function generationOf(nowMs: number): number {
   return Math.floor(nowMs / (GENERATION_DAYS * DAY_MS));
 }
 
-const layouts = new WeakMap<Redis, Map<number, SeenLayout>>();
+const layouts = new WeakMap<Redis, Map<string, SeenLayout>>();
 
 /** The layout in force at `nowMs`; the first process to need a generation fixes its number of buckets. */
 export async function seenLayout(
@@ -64,34 +70,51 @@ export async function seenLayout(
   eventsPerDay: number,
 ): Promise<SeenLayout> {
   const current = generationOf(nowMs);
-  const known = layouts.get(redis) ?? new Map<number, SeenLayout>();
+  const begun = new Set([
+    generationOf(nowMs - CLOCK_SKEW_MS),
+    current,
+    generationOf(nowMs + CLOCK_SKEW_MS),
+  ]);
+  const name = [...begun].join();
+  const known = layouts.get(redis) ?? new Map<string, SeenLayout>();
   layouts.set(redis, known);
-  const cached = known.get(current);
+  const cached = known.get(name);
   if (cached) return cached;
   const expected = (eventsPerDay * GENERATION_DAYS) / PARTITIONS / BUCKET_FILL;
   const field = (generation: number) => `seen:${generation}`;
-  await redis.hSetNX(SYSTEM_KEY, field(current), String(Math.max(1, Math.ceil(expected))));
-  const looked = [current, current - 1, current - 2];
-  const buckets = await redis.hmGet(SYSTEM_KEY, looked.map(field));
+  const buckets = String(Math.max(1, Math.ceil(expected)));
+  for (const number of begun) await redis.hSetNX(SYSTEM_KEY, field(number), buckets);
+  const looked = [...new Set([current, ...begun, current - 1, current - 2])];
+  const counts = await redis.hmGet(SYSTEM_KEY, looked.map(field));
   const generations = looked.flatMap((number, at) => {
-    const count = Number(buckets[at] ?? 0);
+    const count = Number(counts[at] ?? 0);
     return count > 0 ? [{ number, buckets: count }] : [];
   });
   const layout = { generations };
-  known.set(current, layout);
+  known.set(name, layout);
   return layout;
-}
-
-/** Numbers of a place's buckets, current generation first. */
-export function bucketNumbers({ generations }: SeenLayout, { bucketBits }: SeenPlace): number[] {
-  return generations.map(({ buckets }) => bucketBits % buckets);
 }
 
 /** Bucket keys of a place, current generation first. */
 export function bucketKeys(layout: SeenLayout, place: SeenPlace): string[] {
-  const { seenPrefix } = eventKeys(place.partition);
-  const numbers = bucketNumbers(layout, place);
-  return layout.generations.map(({ number }, at) => `${seenPrefix(number)}${numbers[at]}`);
+  return bucketKeysOf(layout, place.partition, [place]);
+}
+
+/** The same of many places of one partition, one place after the other. */
+export function bucketKeysOf(
+  { generations }: SeenLayout,
+  partition: number,
+  places: readonly SeenPlace[],
+): string[] {
+  const { seenPrefix } = eventKeys(partition);
+  const prefixes = generations.map(({ number }) => seenPrefix(number));
+  const keys: string[] = [];
+  for (const { bucketBits } of places) {
+    generations.forEach(({ buckets }, at) => {
+      keys.push(`${prefixes[at]}${bucketBits % buckets}`);
+    });
+  }
+  return keys;
 }
 
 export const SEEN_TTL_SECONDS = GENERATION_TTL_DAYS * 86_400;

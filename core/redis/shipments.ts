@@ -1,43 +1,26 @@
 /** Shipments in the company's partition: create, read, commit. The state's rules are in `core/domain/fold.ts`. */
 import { chunksBySize } from "#core/chunks.ts";
 import type { Fact } from "#core/domain/fact.ts";
-import { initialState, type ShipmentState } from "#core/domain/fold.ts";
+import type { ShipmentState } from "#core/domain/fold.ts";
 import type { Base } from "#core/domain/history-limit.ts";
 import { unmappedDeltas } from "#core/domain/refold.ts";
 import { repeatedHour } from "#core/domain/rome-time.ts";
 import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
 import { STATUSES } from "#core/domain/status.ts";
-import { turns } from "#core/next-turn.ts";
 import { type Change, encodeChange } from "./change-log.ts";
 import { binary, perPartition, type Redis, run, script } from "./client.ts";
-import {
-  BYTES_PER_ROW,
-  DAY_SHIFT,
-  MANY_OF_ONE_VALUE,
-  ROWS_PER_BLOCK,
-  STATUS_NAMES,
-} from "./columns.ts";
+import { BYTES_PER_ROW, DAY_SHIFT, ROWS_PER_BLOCK, shipDay } from "./columns.ts";
+import { type DeclaredKeys, declaredKeys } from "./declared-keys.ts";
 import { type HistoryChange, historyOf, PACKED_ANEW, packsAnew, partsOf } from "./history-parts.ts";
-import {
-  companyKeys,
-  companyPartition,
-  companyTag,
-  type ExactField,
-  indexMember,
-  logCountsKey,
-  PARTITIONS,
-  shipmentPartition,
-  unmappedName,
-} from "./keys.ts";
+import { companyKeys, indexMember, logCountsKey, shipmentPartition, unmappedName } from "./keys.ts";
 import { type ListItem, packList } from "./packed-list.ts";
+import { scriptOfParts } from "./script-parts.ts";
 import commitSource from "./scripts/commit.lua" with { type: "text" };
-import createSource from "./scripts/create.lua" with { type: "text" };
 import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
 import readHashesSource from "./scripts/read-hashes.lua" with { type: "text" };
-import { decodeHot, decodeRecord, encodeHot, encodeRecord, isUnderWay } from "./shipment-codec.ts";
+import { decodeHot, decodeRecord, encodeHot, isUnderWay } from "./shipment-codec.ts";
 
-const commitScript = script(commitSource);
-const createScript = script(createSource);
+export const commitScript = scriptOfParts(commitSource);
 const readFieldsScript = script(readFieldsSource);
 const readHashesScript = script(readHashesSource);
 
@@ -52,54 +35,6 @@ const CHANGES_PER_CALL = SHIPMENTS_PER_CALL;
 const SHARED_SECOND_LIMIT = 99;
 /** Unmapped codes that are told of one partition; events of further ones are flagged in their shipments all the same. */
 const UNMAPPED_CODES_LIMIT = 5_000;
-const DAY_MS = 86_400_000;
-
-export type NewShipment = Omit<ShipmentRecord, "id">;
-
-/** The record without its id, and what the lane needs. @returns ids in the order given, null = exists already. */
-export async function createShipments(
-  redis: Redis,
-  companyId: number,
-  shipments: ReadonlyArray<{ record: NewShipment; meta: ShipmentMeta }>,
-): Promise<(number | null)[]> {
-  const partition = companyPartition(companyId);
-  const keys = companyKeys(partition);
-  const state = initialState("WAITING_TO_COMPUTE");
-  const ids: (number | null)[] = [];
-  const turn = turns();
-  for (let from = 0; from < shipments.length; from += SHIPMENTS_PER_CALL) {
-    const args: (string | Buffer)[] = [];
-    for (const { record, meta } of shipments.slice(from, from + SHIPMENTS_PER_CALL)) {
-      args.push(
-        String(record.channelId),
-        record.courier,
-        record.trackingNumber,
-        String(shipDay(record.shipDate)),
-        encodeHot(meta, state),
-        encodeRecord(record, meta),
-        JSON.stringify(meta),
-        state.pair.status,
-        JSON.stringify(exactValues(record)),
-      );
-      // A record with hundreds of order lines takes some milliseconds to pack.
-      if (turn.due()) await turn.take();
-    }
-    const reply = await run<number[]>(
-      redis,
-      createScript,
-      [keys.shipmentIds, keys.changes, logCountsKey(keys.changes)],
-      [
-        companyTag(partition),
-        ...[partition, PARTITIONS, ROWS_PER_BLOCK, DAY_SHIFT].map(String),
-        STATUS_NAMES,
-        String(MANY_OF_ONE_VALUE),
-        ...args,
-      ],
-    );
-    for (const id of reply) ids.push(id === 0 ? null : id);
-  }
-  return ids;
-}
 
 /**
  * Makes shipments findable by further tracking numbers of theirs in the search, and nobody else's to create. A number
@@ -117,21 +52,6 @@ export async function takeNumbers(
       return redis.hSetNX(keys.numbers(channelId, trackingNumber), courier, String(shipmentId));
     }),
   );
-}
-
-function shipDay(shipDate: string): number {
-  return Date.parse(shipDate) / DAY_MS;
-}
-
-function exactValues(record: NewShipment): Partial<Record<ExactField, string>> {
-  const { orderReference, customAttributes } = record;
-  const values: [ExactField, string | undefined][] = [
-    ["orderReference", orderReference],
-    ["custom1", customAttributes?.custom1],
-    ["custom2", customAttributes?.custom2],
-    ["custom3", customAttributes?.custom3],
-  ];
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined && value !== ""));
 }
 
 /** What a commit must start from. */
@@ -392,24 +312,23 @@ export async function commitShipments(
   const { fromMs, toMs } = repeatedHour(nowMs) ?? { fromMs: 0, toMs: 0 };
   const skipped = [String(fromMs / 1000), String(toMs / 1000)];
   await perPartition(groups, async (partition, group) => {
-    const { changes, ledger, mappingFloor, unmappedCodes } = companyKeys(partition);
+    const names = companyKeys(partition);
+    const { changes, ledger, mappingFloor, unmappedCodes } = names;
+    const common = [changes, ledger, mappingFloor, unmappedCodes, logCountsKey(changes)];
     const second = Math.floor(nowMs / 1000);
     const numbers = [second, SHARED_SECOND_LIMIT, mappedWith, UNMAPPED_CODES_LIMIT].map(String);
-    const head = [companyTag(partition), ...numbers, ...skipped];
     for (const part of chunksBySize(group, CHANGES_PER_CALL, sizeOfWrite)) {
       const items: ListItem[] = [];
+      const keys: CallKeys = { ...declaredKeys(common), names };
       let told = "";
       for (const write of part) {
         const text = write.commit.changes.map((change) => `${encodeChange(change)}\n`).join("");
-        addWrite(items, write, stored.get(write.commit.from.id) ?? [], Buffer.byteLength(text));
+        const packed = stored.get(write.commit.from.id) ?? [];
+        addWrite(items, keys, write, packed, Buffer.byteLength(text));
         told += text;
       }
-      const keys = [changes, ledger, mappingFloor, unmappedCodes, logCountsKey(changes)];
-      const reply = await run<number[]>(redis, commitScript, keys, [
-        ...head,
-        packList(items),
-        told,
-      ]);
+      const args = [...numbers, ...skipped, packList(items), told];
+      const reply = await run<number[]>(redis, commitScript, keys.declared, args);
       part.forEach(({ at }, position) => {
         outcomes[at] = outcomeOf(reply[position]);
       });
@@ -461,46 +380,72 @@ async function readPackedAnew(
 
 const NO_ROWS: ReadonlyMap<number, FieldRow> = new Map();
 
+/** Keys that a call declares, and the names to choose from. */
+interface CallKeys extends DeclaredKeys {
+  readonly names: ReturnType<typeof companyKeys>;
+}
+
 /** As `commit.lua` takes it. */
 function addWrite(
   items: ListItem[],
+  keys: CallKeys,
   { commit, change }: Write,
   stored: FieldRow,
   toldBytes: number,
 ): void {
   const { from, state, facts, replaced, base, changes, stamp } = commit;
-  const { companyId, channelId, shipDate, courier } = from.meta;
+  const { shipDate, courier } = from.meta;
   const added = replaced === undefined ? facts.length : 0;
   const deltas = unmappedDeltas(replaced ?? [], facts);
   const { fields, dropped, loose } = partsOf(change, stored);
+  const isRowChanged = stamp || from.state.pair.status !== state.pair.status;
   items.push(
     String(from.id),
+    indexMember(from.id),
     `${from.version} ${from.rank} ${from.loose} ${from.updated}`,
     `${from.version + 1} ${from.rank} ${loose} `,
     String(from.updated),
-    indexMember(from.id),
-    String(companyId),
-    String(channelId),
-    Number(stamp),
-    Number(stamp || from.state.pair.status !== state.pair.status),
+    encodeHot(from.meta, state),
+  );
+  addPlaces(items, keys, from, isRowChanged);
+  items.push(
     from.rank,
-    String(Math.floor(from.rank / ROWS_PER_BLOCK)),
     String((from.rank % ROWS_PER_BLOCK) * BYTES_PER_ROW + (stamp ? 4 : 12)),
     shipDay(shipDate) + DAY_SHIFT,
     STATUSES.indexOf(state.pair.status),
-    fields.length / 2 + (base ? 1 : 0),
-    dropped.length,
+    Number(stamp),
+    Number(isRowChanged),
     changes.length,
     toldBytes,
-    deltas.length,
     commit.counts?.applied ?? added,
     commit.counts?.released ?? 0,
-    encodeHot(from.meta, state),
+    fields.length / 2 + (base ? 1 : 0),
+    dropped.length,
+    deltas.length,
   );
   if (base) items.push(BASE, encodeHot(from.meta, base));
   items.push(...fields, ...dropped);
+  const { unmapped, unmappedShipments } = keys.names;
   for (const { code, description, events, present, firstMs, lastMs } of deltas) {
-    const name = unmappedName(courier, code);
-    items.push(name, description, events, Number(present), String(firstMs), String(lastMs));
+    const counts = keys.places(unmapped(courier, code), unmappedShipments(courier, code));
+    const [first, last] = [String(firstMs), String(lastMs)];
+    items.push(unmappedName(courier, code), description, first, last, counts, events);
+    items.push(Number(present));
   }
+}
+
+/** Of the shipment, its company's clock, its channel's row log and index, and its row's block. */
+function addPlaces(
+  items: ListItem[],
+  { place, places, names }: CallKeys,
+  { id, rank, meta: { companyId, channelId } }: HotShipment,
+  isRowChanged: boolean,
+): void {
+  const { shipment, clock, rowLog, index, block } = names;
+  items.push(
+    place(shipment(id)),
+    place(clock(companyId)),
+    places(rowLog(channelId), index(channelId, "upd")),
+    isRowChanged ? place(block(channelId, Math.floor(rank / ROWS_PER_BLOCK))) : 0,
+  );
 }

@@ -1,6 +1,7 @@
 /** Design, "A new shipment": registration is repeated from the change log, so a crash cannot leave one unfound. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startConsumer } from "#core/redis/consumer.ts";
+import { createShipments } from "#core/redis/create-shipments.ts";
 import {
   CHANGE_LOGS,
   companyKeys,
@@ -10,7 +11,7 @@ import {
 } from "#core/redis/keys.ts";
 import { resolveReferences } from "#core/redis/references.ts";
 import { registerShipments } from "#core/redis/register-shipments.ts";
-import { createShipments, readHotShipments } from "#core/redis/shipments.ts";
+import { readHotShipments } from "#core/redis/shipments.ts";
 import { referencesHandler } from "#processors/references.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { applyEvents } from "#test/support/facts.ts";

@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Status } from "#core/domain/status.ts";
+import { createShipments } from "#core/redis/create-shipments.ts";
 import { CHUNK } from "#core/redis/index-ranges.ts";
 import type { IndexOrder } from "#core/redis/keys.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { registerShipments } from "#core/redis/register-shipments.ts";
 import { searchShipments } from "#core/redis/search.ts";
 import type { ShipmentQuery } from "#core/redis/shipment-query.ts";
-import { createShipments, readShipments } from "#core/redis/shipments.ts";
+import { readShipments } from "#core/redis/shipments.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -1,8 +1,8 @@
 /** Shipments put into the store directly, for tests that are not about the merchant API. */
 import type { Redis } from "#core/redis/client.ts";
+import { createShipments } from "#core/redis/create-shipments.ts";
 import type { Live } from "#core/redis/live.ts";
 import { referencesOf, registerReferences } from "#core/redis/references.ts";
-import { createShipments } from "#core/redis/shipments.ts";
 
 export interface ShipmentOptions {
   readonly channel?: string;

@@ -7,7 +7,9 @@ const SCRIPTS = join(import.meta.dir, "../../core/redis/scripts");
 const WRAPPER = "several.lua";
 
 test("every script has a header, so that Redis refuses it before its first write where memory is full or a key has moved", async () => {
-  const names = (await readdir(SCRIPTS)).filter((name) => name !== WRAPPER);
+  const names = (await readdir(SCRIPTS)).filter(
+    (name) => name.endsWith(".lua") && name !== WRAPPER,
+  );
   const headers = await Promise.all(
     names.map(async (name) => (await Bun.file(join(SCRIPTS, name)).text()).split("\n", 1)[0]),
   );

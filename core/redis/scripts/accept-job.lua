@@ -4,10 +4,13 @@
 -- KEYS[1]  job (hash)    KEYS[2]  items (hash)    KEYS[3]  unfinished jobs of the channel (set)    KEYS[4]  waiting jobs
 -- ARGV[1]  job id    ARGV[2]  unfinished jobs a channel may have
 -- ARGV[3]  seconds the job is kept    ARGV[4]  due time, milliseconds
--- ARGV[5..] fields and values of the job
+-- ARGV[5..] fields and values of the job, at most 50
 --
 -- Reply: 1 = accepted, 0 = the channel has too many unfinished jobs.
-if redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[2]) then
+local most = 50
+assert(#ARGV > 4 and #ARGV % 2 == 0 and (#ARGV - 4) / 2 <= most, 'fields of the job')
+assert(ARGV[3] + 0 > 0 and tonumber(ARGV[4]), 'a time')
+if redis.call('SCARD', KEYS[3]) >= ARGV[2] + 0 then
   redis.call('UNLINK', KEYS[2])
   return 0
 end

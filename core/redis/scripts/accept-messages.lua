@@ -2,28 +2,30 @@
 -- Accepts messages to recipients: each thing told once, and the queue bounded.
 --
 -- KEYS[1]  waiting messages (sorted set)    KEYS[2]  messages under a lease (sorted set)
--- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
--- ARGV[2]  the service clock, milliseconds    ARGV[3]  messages the queue may hold
--- then, for each message: its id, shipment id, what is told, milliseconds in which it is told once (0 = ever), message (JSON)
+-- KEYS[2i+1]  what the shipment's recipient has been told (hash: what -> when)    KEYS[2i+2]  message (hash)
+-- ARGV[1]  the service clock, milliseconds    ARGV[2]  messages the queue may hold
+-- then, for each message: its id, what is told, milliseconds in which it is told once (0 = ever), message (JSON)
 --
 -- Reply: for each message 1 = accepted, 0 = the queue is full, -1 = that was told before.
-local tag, now, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local now, limit = ARGV[1] + 0, ARGV[2] + 0
+assert(#ARGV % 4 == 2 and #KEYS == 2 + (#ARGV - 2) / 2, 'keys of a message')
+for at = 5, #ARGV, 4 do assert(tonumber(ARGV[at]), 'a time') end
 local held = redis.call('ZCARD', KEYS[1]) + redis.call('ZCARD', KEYS[2])
 local reply = {}
-for at = 4, #ARGV, 5 do
-  local id, shipment, what, window = ARGV[at], ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3])
-  local told = tag .. ':told:' .. shipment
+for place = 1, (#ARGV - 2) / 4 do
+  local told, message, at = KEYS[2 * place + 1], KEYS[2 * place + 2], 4 * place - 1
+  local id, what, window = ARGV[at], ARGV[at + 1], ARGV[at + 2] + 0
   local last = redis.call('HGET', told, what)
-  if last and (window == 0 or tonumber(now) < tonumber(last) + window) then
-    reply[#reply + 1] = -1
+  if last and (window == 0 or now < tonumber(last) + window) then
+    reply[place] = -1
   elseif held >= limit then
-    reply[#reply + 1] = 0
+    reply[place] = 0
   else
     held = held + 1
-    redis.call('HSET', told, what, now)
-    redis.call('HSET', tag .. ':msg:' .. id, 'm', ARGV[at + 4], 'n', 0)
-    redis.call('ZADD', KEYS[1], now, id)
-    reply[#reply + 1] = 1
+    redis.call('HSET', told, what, ARGV[1])
+    redis.call('HSET', message, 'm', ARGV[at + 3], 'n', 0)
+    redis.call('ZADD', KEYS[1], ARGV[1], id)
+    reply[place] = 1
   end
 end
 return reply

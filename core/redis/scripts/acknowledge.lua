@@ -8,20 +8,25 @@
 -- KEYS[4]  the same by the time of its entry (sorted set)
 -- ARGV[1]  group    ARGV[2]  milliseconds until the next try    ARGV[3]  number of entries
 -- then for each entry two: its id, how many stood in it; then for each failure two: the id of its entry, its text
-local acknowledged, done, last = {}, 0, 3 + 2 * tonumber(ARGV[3])
+--
+-- Reply: 1.
+local call, acknowledged, done, delay, last = redis.call, {}, 0, ARGV[2] + 0, 3 + 2 * ARGV[3]
+assert(last >= 3 and last <= #ARGV and (#ARGV - last) % 2 == 0, 'an argument too few')
+for at = 4, #ARGV, 2 do assert(string.match(ARGV[at], '^%d+%-%d+$'), 'id of an entry') end
+for at = 5, last, 2 do assert(string.match(ARGV[at], '^%d+$'), 'how many stood in an entry') end
 for at = 4, last, 2 do
-  if redis.call('XACK', KEYS[1], ARGV[1], ARGV[at]) == 1 then
+  if call('XACK', KEYS[1], ARGV[1], ARGV[at]) == 1 then
     acknowledged[ARGV[at]], done = true, done + ARGV[at + 1]
   end
 end
-if done > 0 then redis.call('HINCRBY', KEYS[2], ARGV[1], done) end
+if done > 0 then call('HINCRBY', KEYS[2], ARGV[1], done) end
 if #ARGV == last then return 1 end
-local time = redis.call('TIME')
-local due = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]
+local time = call('TIME')
+local due = time[1] * 1000 + math.floor(time[2] / 1000) + delay
 for at = last + 1, #ARGV, 2 do
   if acknowledged[ARGV[at]] then
-    redis.call('ZADD', KEYS[3], due, ARGV[at + 1])
-    redis.call('ZADD', KEYS[4], string.match(ARGV[at], '^%d+'), ARGV[at + 1])
+    call('ZADD', KEYS[3], due, ARGV[at + 1])
+    call('ZADD', KEYS[4], string.match(ARGV[at], '^%d+'), ARGV[at + 1])
   end
 end
 return 1

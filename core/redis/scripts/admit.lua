@@ -12,7 +12,9 @@
 --
 -- Reply: 1 = admitted, 0 = the bucket is empty, 2 = the key is suspended; tokens left; time of the next refill; until
 -- when the key is suspended (0 = it is not).
-local now, capacity, refill, cycle = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local now, capacity, refill, cycle = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
+local limit, within, suspendedMs = ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
+assert(capacity >= 1 and refill > 0 and cycle > 0 and limit >= 1 and within >= 1 and suspendedMs >= 1, 'a limit')
 local state = redis.call('HMGET', KEYS[1], 't', 's')
 local tokens, start = tonumber(state[1]) or capacity, tonumber(state[2]) or now
 local cycles = math.floor((now - start) / cycle)
@@ -27,12 +29,11 @@ local suspended = tonumber(redis.call('GET', KEYS[3]) or 0)
 if now < suspended then return { 2, tokens, start + cycle, suspended } end
 
 if tokens < 1 then
-  local limit, within = tonumber(ARGV[5]), tonumber(ARGV[6])
   redis.call('RPUSH', KEYS[2], ARGV[1])
   redis.call('LTRIM', KEYS[2], -limit, -1)
   redis.call('PEXPIRE', KEYS[2], within)
   if redis.call('LLEN', KEYS[2]) == limit and now - tonumber(redis.call('LINDEX', KEYS[2], 0)) <= within then
-    redis.call('SET', KEYS[3], now + tonumber(ARGV[7]), 'PX', ARGV[7])
+    redis.call('SET', KEYS[3], now + suspendedMs, 'PX', ARGV[7])
     redis.call('DEL', KEYS[2])
   end
   return { 0, 0, start + cycle, 0 }

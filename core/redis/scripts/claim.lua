@@ -8,44 +8,44 @@
 -- KEYS[4]  hours that have counts (set)
 -- KEYS[5]  counts of the log (hash): `logged` grows by the claims, `track` is what has been applied of them
 -- KEYS[6]  what waits for its next try (sorted set)
+-- KEYS[7…] for each event its bucket (set) in each generation that is looked at, the current one first
 -- ARGV[1]  high-water mark: events that may wait to be applied
 -- ARGV[2]  seconds a bucket of the current generation lives
 -- ARGV[3]  courier code, '' for a mere question that is not counted
 -- ARGV[4]  the hour
--- ARGV[5]  for each event a line: `<bucket of each generation …> <id as a 64-bit integer> <bytes of its event>`, 0 bytes to
---          look without claiming
--- ARGV[6]  the events for the log, a line each
--- ARGV[7…] what the names of the buckets begin with, by generation, the current one first
+-- ARGV[5]  generations that are looked at
+-- ARGV[6]  for each event a line: `<id as a 64-bit integer> <bytes of its event>`, 0 bytes to look without claiming
+-- ARGV[7]  the events for the log, a line each
 --
 -- Events go on as they came, and are cut out only where some are not claimed: Redis hashes every byte of a text that a script
 -- makes.
 --
 -- Reply: one digit for each event: 1 = claimed and appended, 0 = the id is known, 2 = not known (only looked at);
 -- an empty text, and nothing done, when the log is over its mark.
-local log, ledger, counts, hours, logCounts, retries = unpack(KEYS)
-local call, find, sub = redis.call, string.find, string.sub
+local log, ledger, counts, hours, logCounts, retries = unpack(KEYS, 1, 6)
+local call, sub = redis.call, string.sub
+local mark, ttl, courier, hour, events = ARGV[1] + 0, ARGV[2], ARGV[3], ARGV[4], ARGV[7]
+local generations, ids, sizes, count, total = ARGV[5] + 0, {}, {}, 0, 0
+-- All is taken apart before the first write.
+for id, bytes in string.gmatch(ARGV[6], '(-?%d+) (%d+)\n') do
+  count = count + 1
+  ids[count], sizes[count] = id, bytes + 0
+  total = total + sizes[count]
+end
+assert(generations >= 1 and #KEYS == 6 + count * generations, 'buckets')
+assert(total == #events and ttl + 0 > 0, 'bytes of the events or seconds of a bucket')
+
 local logged, applied = unpack(call('HMGET', logCounts, 'logged', 'track'))
 local waiting = (logged or 0) - (applied or 0) + call('ZCARD', retries)
-if waiting >= tonumber(ARGV[1]) then return '' end
-local ttl, courier, hour, ids, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local generations = #ARGV - 6
-local reply, buckets, at, known = {}, {}, 1, 0
+if waiting >= mark then return '' end
+local reply, known = {}, 0
 -- Claimed events: how many, and where those stand in the text that have not been cut out yet.
 local claimed, parts, from, to = 0, {}, 1, 0
-while at <= #ids do
-  for generation = 1, generations do
-    local stop = find(ids, ' ', at, true)
-    buckets[generation] = ARGV[6 + generation] .. sub(ids, at, stop - 1)
-    at = stop + 1
-  end
-  local stop = find(ids, ' ', at, true)
-  local id = sub(ids, at, stop - 1)
-  at = find(ids, '\n', stop + 1, true)
-  local bytes = tonumber(sub(ids, stop + 1, at - 1))
-  at = at + 1
-  local current, isKnown = buckets[1], false
-  for older = 2, generations do
-    if call('SISMEMBER', buckets[older], id) == 1 then isKnown = true break end
+for event = 1, count do
+  local id, bytes, at = ids[event], sizes[event], 7 + (event - 1) * generations
+  local current, isKnown = KEYS[at], false
+  for other = at + 1, at + generations - 1 do
+    if call('SISMEMBER', KEYS[other], id) == 1 then isKnown = true break end
   end
   local outcome
   if isKnown then
@@ -66,7 +66,7 @@ while at <= #ids do
     if outcome == 0 then known = known + 1 end
   end
   to = to + bytes
-  reply[#reply + 1] = outcome
+  reply[event] = outcome
 end
 if claimed > 0 then
   if from > 1 then

@@ -6,171 +6,115 @@
 -- KEYS[3]  version of the configuration that facts must have been mapped with at least (string)
 -- KEYS[4]  unmapped codes (set of `courier:code`)
 -- KEYS[5]  counts of the log (hash): `logged` grows by the changes
--- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
--- ARGV[2]  the service clock, seconds since 1970
--- ARGV[3]  shipments of one company that may share a statusUpdatedAt
--- ARGV[4]  version of the configuration that the facts were mapped with
--- ARGV[5]  unmapped codes a partition keeps; the events of further ones are counted in the ledger as `untold`
--- ARGV[6]  first second of the hour that no stamp may stand in    ARGV[7]  the second it ends with; both 0 = none
--- ARGV[8]  the shipments (MessagePack, one list of texts and numbers #); for each:
---   id, expected head, new head without its end, statusUpdatedAt so far (the end of the head), member of the indices,
---   company id, channel id, # stamp (1 when the pair changed), # row (1 when its row changes), # rank, block of its row,
---   where in the block the change begins (statusUpdatedAt when stamped, else the status), # ship date (days since the
---   year 0), # new status (its number), # h = fields to be written, # d = fields that go, # changes, # bytes of them, # u = codes whose
---   unmapped events became more or fewer, # facts applied, # facts released from the set-aside, new state (packed),
+-- KEYS[6…] in any order, what the list refers to by its place in KEYS
+-- ARGV[1]  the service clock, seconds since 1970
+-- ARGV[2]  shipments of one company that may share a statusUpdatedAt
+-- ARGV[3]  version of the configuration that the facts were mapped with
+-- ARGV[4]  unmapped codes a partition keeps; the events of further ones are counted in the ledger as `untold`
+-- ARGV[5]  first second of the hour that no stamp may stand in    ARGV[6]  the second it ends with; both 0 = none
+-- ARGV[7]  the shipments (MessagePack, one list of texts and numbers #); for each:
+--   id, member of the indices, expected head, new head without its end, statusUpdatedAt so far (the end of the head), new
+--   state (packed), # shipment (hash), # clock of its company (hash), # row log of its channel (string; its index by
+--   statusUpdatedAt, a sorted set, follows), # block of its row (string), # rank, # where in the block the change begins
+--   (statusUpdatedAt when stamped, else the status), # ship date (days since the year 0), # new status (its number), # stamp
+--   (1 when the pair changed), # row (1 when its row changes; 0 needs no block), # changes, # bytes of them, # facts
+--   applied, # facts released from the set-aside, # h = fields to be written, # d = fields that go, # u = codes whose
+--   unmapped events became more or fewer,
 --   h times: field, value, d times: field,
---   u times: `courier:code`, description, # events more or fewer, # 1 when some are left in the shipment,
---     first and last time seen (milliseconds)
--- ARGV[9]  the changes of all of them, two lines of JSON each
+--   u times: `courier:code`, description, first and last time seen (milliseconds), # its counts (hash; its shipments, a
+--     sorted set by id, follow), # events more or fewer, # 1 when some are left in the shipment
+-- ARGV[8]  the changes of all of them, two lines of JSON each
 --
 -- Texts go on as they came: Redis hashes every byte of a text that a script makes, and writes a number with 17 digits.
---
--- statusUpdatedAt never goes backwards within a company and no more than ARGV[3] shipments share one second, so that the
--- reconciliation procedure of document 1 always gets past a full page; in a burst it runs ahead of the clock. It skips the hour that the
--- autumn clock change repeats, since its local texts have been used once already.
 -- Index members are ids of twelve digits, and rows stand at the rank in the index by id, as in create.lua (columns.ts).
 -- All changes of a call stand in one entry of the log.
---
 -- Reply: for each shipment its statusUpdatedAt, 0 when it was not stamped, -1 when its version has moved on
 -- (nothing done for it); an empty list, and nothing done, when the facts were mapped with an older configuration.
-local changes, ledger, floor, codes, logCounts = unpack(KEYS)
-local tag, now, share = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local reply, applied, released, untold = {}, 0, 0, 0
-local call, pack, format = redis.call, struct.pack, string.format
+local FIXED, PER_CODE, TOGETHER = 23, 7, 1000
+local now, share, version, codesLimit = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
+local skipFrom, skipTo, list, texts = ARGV[5] + 0, ARGV[6] + 0, cmsgpack.unpack(ARGV[7]), ARGV[8]
+local call, pack, unpack, count = redis.call, struct.pack, unpack, #list
+-- part: row-log
+-- part: company-clock
+-- part: unmapped-codes
 
-if (tonumber(call('GET', floor)) or 0) > tonumber(ARGV[4]) then return reply end
-
--- Clocks of the companies as they run on, and by channel the ranks of changed rows and what goes into the index by
--- statusUpdatedAt: written once, at the end.
-local clocks, changed, stamped = {}, {}, {}
-
-local function ofChannel(lists, channel)
-  local list = lists[channel]
-  if not list then
-    list = {}
-    lists[channel] = list
-  end
-  return list
-end
-
-local function stamp(company)
-  local clock = clocks[company]
-  if not clock then
-    local last = call('HMGET', tag .. ':clock:' .. company, 's', 'n')
-    clock = {second = tonumber(last[1]) or 0, used = tonumber(last[2]) or 0}
-    clocks[company] = clock
-  end
-  local second, used = clock.second, clock.used
-  if now > second then second, used = now, 1
-  elseif used < share then used = used + 1
-  else second, used = second + 1, 1 end
-  if second >= tonumber(ARGV[6]) and second < tonumber(ARGV[7]) then second, used = tonumber(ARGV[7]), 1 end
-  clock.used = used
-  if second ~= clock.second then clock.second, clock.text = second, nil end
-  clock.text = clock.text or format('%d', second)
-  return second, clock.text
-end
-
-local function unmapped(id, name, description, events, present, first, last)
-  local counts, shipments = tag .. ':um:' .. name, tag .. ':us:' .. name
-  if call('SISMEMBER', codes, name) == 0 then
-    if events < 0 then return end
-    if call('SCARD', codes) >= tonumber(ARGV[5]) then
-      untold = untold + events
-      return
-    end
-    call('SADD', codes, name)
-  end
-  if present then call('ZADD', shipments, id, id) else call('ZREM', shipments, id) end
-  if call('EXISTS', shipments) == 0 then
-    call('SREM', codes, name)
-    call('DEL', counts)
-    return
-  end
-  call('HINCRBY', counts, 'events', events)
-  if events < 0 then return end
-  local seen = call('HMGET', counts, 'first', 'last')
-  if not seen[1] or tonumber(first) < tonumber(seen[1]) then call('HSET', counts, 'first', first) end
-  if not seen[2] or tonumber(last) >= tonumber(seen[2]) then
-    call('HSET', counts, 'last', last, 'description', description)
+-- All is looked at before the first write: what is missing or of the wrong type fails here.
+local at, told, size = 1, 0, 0
+while at <= count do
+  for place = at, at + 5 do size = size + #list[place] end
+  for place = at + 6, at + FIXED - 1 do size = size + list[place] end
+  local fields, drops, codes = list[at + 20], list[at + 21], list[at + 22]
+  assert(KEYS[list[at + 6]] and KEYS[list[at + 7]] and KEYS[list[at + 8] + 1], 'keys of a shipment')
+  assert(list[at + 15] == 0 or (KEYS[list[at + 9]] and list[at + 11] + 0 >= 0), 'row of a shipment')
+  assert(math.min(fields, drops, codes, list[at + 16]) >= 0 and 2 * list[at + 16] <= list[at + 17], 'numbers of a shipment')
+  assert(2 * fields <= TOGETHER and drops <= TOGETHER, 'too many fields')
+  local first = at + FIXED
+  told, at = told + list[at + 17], first + 2 * fields + drops
+  for place = first, at - 1 do size = size + #list[place] end
+  for _ = 1, codes do
+    size = size + #list[at] + #list[at + 1] + list[at + 2] + list[at + 3] + list[at + 5] + list[at + 6]
+    assert(KEYS[list[at + 4] + 1], 'keys of a code')
+    at = at + PER_CODE
   end
 end
+assert(at == count + 1 and told == #texts, 'length of the list or of the changes')
+
+local reply, applied, released = {}, 0, 0
+if (tonumber(call('GET', KEYS[3])) or 0) > version then return reply end
+
+-- By channel the ranks of changed rows, and what goes into the index by statusUpdatedAt: written once, at the end.
+local changed, stamped = {}, {}
 
 -- Changes are told as they came, without those of shipments whose version has moved on.
 local ids, parts, from, seen = {}, {}, 1, 0
-local function told()
-  if from == 1 then return ARGV[9] end
-  parts[#parts + 1] = string.sub(ARGV[9], from)
-  return table.concat(parts)
-end
-
-local list, at = cmsgpack.unpack(ARGV[8]), 1
-local count = #list
+at = 1
 while at <= count do
-  local id, head, company, channel = list[at], list[at + 2], list[at + 5], list[at + 6]
-  local fields, drops = list[at + 14], list[at + 15]
-  local key = tag .. ':s:' .. id
-  local dropped = at + 22 + 2 * fields
-  local after = dropped + drops
-  local deltas = after + 6 * list[at + 18]
-  seen = seen + list[at + 17]
-  if call('HGET', key, 'v') ~= list[at + 1] then
+  local id, member, expected, head, updated, state, shipment, clock, log, block, rank, offset, ship, status,
+    isStamped, isRow, changes, bytes, facts, parked, fields, drops, codes = unpack(list, at, at + FIXED - 1)
+  local key, first = KEYS[shipment], at + FIXED
+  local dropped = first + 2 * fields
+  local code = dropped + drops
+  seen, at = seen + bytes, code + PER_CODE * codes
+  if call('HGET', key, 'v') ~= expected then
     reply[#reply + 1] = -1
-    parts[#parts + 1] = string.sub(ARGV[9], from, seen - list[at + 17])
+    parts[#parts + 1] = string.sub(texts, from, seen - bytes)
     from = seen + 1
   else
-    local second, updated = 0, '0'
-    if list[at + 7] == 1 then
-      second, updated = stamp(company)
-      head = head .. updated
-      local scores = ofChannel(stamped, channel)
-      scores[#scores + 1] = updated
-      scores[#scores + 1] = list[at + 4]
-    else
-      head = head .. list[at + 3]
+    local second = 0
+    if isStamped == 1 then
+      second, updated = stamp(KEYS[clock])
+      local scores = stamped[log + 1] or {}
+      stamped[log + 1], scores[#scores + 1], scores[#scores + 2] = scores, updated, member
     end
-    if fields == 1 then call('HSET', key, 'v', head, 'st', list[at + 21], list[at + 22], list[at + 23])
-    else call('HSET', key, 'v', head, 'st', unpack(list, at + 21, dropped - 1)) end
-    if drops > 0 then call('HDEL', key, unpack(list, dropped, after - 1)) end
-    if list[at + 8] == 1 then
-      local status = list[at + 13]
-      local row = second > 0 and pack('<I4I4B', second, list[at + 12], status) or string.char(status)
-      call('SETRANGE', tag .. ':b:' .. channel .. ':' .. list[at + 10], list[at + 11], row)
-      local ranks = ofChannel(changed, channel)
-      ranks[#ranks + 1] = pack('<I4', list[at + 9])
+    call('HSET', key, 'v', head .. updated, 'st', state, unpack(list, first, dropped - 1))
+    if drops > 0 then call('HDEL', key, unpack(list, dropped, code - 1)) end
+    if isRow == 1 then
+      local row = second > 0 and pack('<I4I4B', second, ship, status) or string.char(status)
+      call('SETRANGE', KEYS[block], offset, row)
+      local ranks = changed[log] or {}
+      changed[log], ranks[#ranks + 1] = ranks, pack('<I4', rank)
     end
-    for _ = 1, list[at + 16] do ids[#ids + 1] = id end
-    for delta = after, deltas - 6, 6 do
-      unmapped(id, list[delta], list[delta + 1], list[delta + 2], list[delta + 3] == 1,
-        list[delta + 4], list[delta + 5])
-    end
-    applied = applied + list[at + 19]
-    released = released + list[at + 20]
+    for _ = 1, changes do ids[#ids + 1] = id end
+    for place = code, at - 1, PER_CODE do noteCode(id, unpack(list, place, place + PER_CODE - 1)) end
+    applied, released = applied + facts, released + parked
     reply[#reply + 1] = second
   end
-  at = deltas
 end
-for channel, scores in pairs(stamped) do
-  call('ZADD', tag .. ':i:' .. channel .. ':upd', unpack(scores))
-end
-for company, clock in pairs(clocks) do
-  call('HSET', tag .. ':clock:' .. company, 's', clock.second, 'n', clock.used)
-end
--- Tells the processes that keep rows (read-columns.ts) which have changed, as create.lua does.
-for channel, list in pairs(changed) do
-  local log, ranks = tag .. ':rl:' .. channel, table.concat(list)
-  local length = call('APPEND', log, ranks)
-  if length == #ranks then call('SET', log, pack('<d', 0) .. ranks) end
-  if length > 65536 then
-    local gone = struct.unpack('<d', call('GETRANGE', log, 0, 7)) + (length - 32776) / 4
-    call('SET', log, pack('<d', gone) .. call('GETRANGE', log, -32768, -1))
+
+for index, scores in pairs(stamped) do
+  for start = 1, #scores, TOGETHER do
+    call('ZADD', KEYS[index], unpack(scores, start, math.min(start + TOGETHER - 1, #scores)))
   end
 end
+keepClocks()
+for log, ranks in pairs(changed) do noteRanks(KEYS[log], table.concat(ranks)) end
 if #ids > 0 then
-  call('HINCRBY', logCounts, 'logged', #ids)
-  call('XADD', changes, '*', 's', table.concat(ids, ' '), 'change', told())
+  if from > 1 then texts = table.concat(parts) .. string.sub(texts, from) end
+  call('HINCRBY', KEYS[5], 'logged', #ids)
+  call('XADD', KEYS[1], '*', 's', table.concat(ids, ' '), 'change', texts)
 end
-if applied ~= 0 then call('HINCRBY', ledger, 'applied', applied) end
-if released ~= 0 then call('HINCRBY', ledger, 'released', released) end
-if untold > 0 then call('HINCRBY', ledger, 'untold', untold) end
+local untold = keepCodes(KEYS[4], codesLimit)
+for field, more in pairs({applied = applied, released = released, untold = untold}) do
+  if more ~= 0 then call('HINCRBY', KEYS[2], field, more) end
+end
 return reply

@@ -8,7 +8,8 @@
 -- ARGV[4]  tokens asked for
 --
 -- Reply: {tokens taken, whole tokens left, milliseconds until the next token}
-local now, rate, burst, asked = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local now, rate, burst, asked = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
+assert(rate > 0 and burst >= 0 and asked >= 0, 'a limit')
 local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'at')
 local tokens, at = tonumber(bucket[1]) or burst, tonumber(bucket[2]) or now
 tokens = math.min(burst, tokens + math.max(0, now - at) * rate / 1000)

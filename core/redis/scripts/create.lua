@@ -4,86 +4,108 @@
 -- KEYS[1]  counter of shipment ids in this partition
 -- KEYS[2]  change log (stream)
 -- KEYS[3]  counts of the log (hash): `logged` grows by the creations
--- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
--- ARGV[2]  partition number    ARGV[3]  number of partitions
--- ARGV[4]  rows in a block of columns    ARGV[5]  days from the year 0 to 1970    ARGV[6]  status names, by their numbers
--- ARGV[7]  shipments with an exact value from which on they stand in a bitmap by rank too
--- then, for each shipment, nine:
---   channel id, courier, tracking number, ship date (days), state and record (packed), meta (JSON, for the change log),
---   status, exact values (JSON: field -> value)
+-- KEYS[4…] the new shipments (hashes), in the order of the list, under the ids that ARGV[5] gives them; then, in any order,
+--          what the list refers to by its place in KEYS
+-- ARGV[1]  partition number    ARGV[2]  number of partitions    ARGV[3]  rows in a block of columns
+-- ARGV[4]  shipments with an exact value from which on they stand in a bitmap by rank too
+-- ARGV[5]  the number before those of the new shipments, what the counter says at most; the first has the next number, and so on.
+--          An id is its number times the partitions, plus the partition
+-- ARGV[6]  the list (MessagePack, texts and numbers #): # channels, # shipments, then for each channel two:
+--   # its row log (string); its indices by id, ship date and statusUpdatedAt (sorted sets) and two blocks of rows follow it
+--   # the number of the first of these blocks
+-- and for each shipment nine and more:
+--   # channel (its place among the channels), # its tracking number (hash: courier -> id), courier, # ship date (days since
+--   the year 0), # the same since 1970, state and record (packed), meta (JSON, for the change log), # status (its number),
+--   # e = exact values, e times: # the shipments with the value (set), their bitmap follows it
 --
 -- Index members are ids of twelve digits, so that equal scores stand in the order of ids. A shipment whose status no
--- carrier event has changed stands in the indices by statusUpdatedAt with 0.
+-- carrier event has changed stands in the indices by statusUpdatedAt with 0. Rows stand at the rank in the index by id
+-- (columns.ts): ids only ever grow. Numbers of shipments that exist already are left out.
 --
--- Reply: for each shipment its new id, or 0 when it exists already.
-local tag, partition, partitions = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local per, shift, many = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[7])
-local numbersOf, count = {}, 0
-for status in string.gmatch(ARGV[6], '%S+') do
-  numbersOf[status], count = count, count + 1
-end
-local reply, changed, names, metas = {}, {}, {}, {}
+-- Reply: for each shipment its new id, or 0 when it exists already. When numbers or blocks are not the next ones, nothing
+-- is done, and the reply is -1, what the counter says, and for each channel how many shipments it has.
+local call, pack, format = redis.call, struct.pack, string.format
+local partition, partitions, per = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
+local many, before, list = ARGV[4] + 0, ARGV[5] + 0, cmsgpack.unpack(ARGV[6])
+local channelCount, count = list[1] + 0, list[2] + 0
+local channels, shipments = {}, {}
+assert(partition >= 0 and partition < partitions and per >= 1 and per % 1 == 0 and many >= 0, 'a number')
 
--- A row as columns.ts describes it, at the rank that the shipment is about to have in the index by id.
-local function appendRow(channel, id, ship, status)
-  local rank = redis.call('ZCARD', tag .. ':i:' .. channel .. ':id')
-  local block = math.floor(rank / per)
-  local high = math.floor(id / 4294967296)
-  local row = struct.pack('<I4I4I4I4', id % 4294967296, 0, ship + shift, high * 256 + numbersOf[status])
-  redis.call('SETRANGE', tag .. ':b:' .. channel .. ':' .. block, (rank % per) * 16, row)
-  changed[channel] = (changed[channel] or '') .. struct.pack('<I4', rank)
-  return rank
-end
+-- part: row-log
 
-local function addExact(channel, value, name, rank)
-  local set, bits = tag .. ':x:' .. channel .. ':' .. value, tag .. ':xb:' .. channel .. ':' .. value
-  redis.call('SADD', set, name)
-  local held = redis.call('SCARD', set)
-  if held > many then redis.call('SETBIT', bits, rank, 1) end
+-- Everything is taken apart before the first write: what is of the wrong type, or missing, fails here.
+local at = 3
+for place = 1, channelCount do
+  local log, base = list[at], list[at + 1] + 0
+  assert(KEYS[log] and KEYS[log + 5], 'keys of a channel')
+  channels[place] = {log = KEYS[log], ids = KEYS[log + 1], ships = KEYS[log + 2], updates = KEYS[log + 3],
+    blocks = {[base] = KEYS[log + 4], [base + 1] = KEYS[log + 5]}, base = base, created = 0, ranks = {}}
+  at = at + 2
+end
+for place = 1, count do
+  local channel, number, courier, ship, day, state, record, meta, status, exact = unpack(list, at, at + 9)
+  assert(#courier + #state + #record + #meta > 0 and day + 0 == day, 'a shipment')
+  local sets = {}
+  for value = 1, exact do
+    local set = list[at + 9 + value]
+    assert(KEYS[set] and KEYS[set + 1], 'keys of an exact value')
+    sets[value] = set
+  end
+  local id = (before + place) * partitions + partition
+  shipments[place] = {key = KEYS[3 + place], id = id, channel = channels[channel], number = KEYS[number],
+    courier = courier, day = day, state = state, record = record, meta = meta, sets = sets,
+    row = pack('<I4I4I4I4', id % 4294967296, 0, ship, math.floor(id / 4294967296) * 256 + status)}
+  assert(shipments[place].channel and KEYS[number] and KEYS[3 + place], 'keys of a shipment')
+  channels[channel].created = channels[channel].created + 1
+  at = at + 10 + exact
+end
+assert(at == #list + 1, 'length of the list')
+
+local counter = tonumber(call('GET', KEYS[1]) or 0)
+local isNext, standing = before >= counter, {-1, counter}
+for place, channel in ipairs(channels) do
+  channel.rank = call('ZCARD', channel.ids)
+  standing[2 + place] = channel.rank
+  local last = math.floor((channel.rank + math.max(channel.created, 1) - 1) / per)
+  isNext = isNext and math.floor(channel.rank / per) >= channel.base and last <= channel.base + 1
+end
+if not isNext then return standing end
+
+local function addExact(channel, place, name, rank)
+  local set, bits = KEYS[place], KEYS[place + 1]
+  call('SADD', set, name)
+  local held = call('SCARD', set)
+  if held > many then call('SETBIT', bits, rank, 1) end
   if held ~= many then return end
-  for _, other in ipairs(redis.call('SMEMBERS', set)) do
-    local member = string.format('%012d', other)
-    redis.call('SETBIT', bits, redis.call('ZRANK', tag .. ':i:' .. channel .. ':id', member), 1)
+  for _, other in ipairs(call('SMEMBERS', set)) do
+    call('SETBIT', bits, call('ZRANK', channel.ids, format('%012d', other)), 1)
   end
 end
 
-for at = 8, #ARGV, 9 do
-  local channel, courier, number, ship = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local state, record, meta, status = ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], ARGV[at + 7]
-  local numbers = tag .. ':n:' .. channel .. ':' .. number
-  if redis.call('HEXISTS', numbers, courier) == 1 then
-    reply[#reply + 1] = 0
+local reply, names, metas = {}, {}, {}
+call('SET', KEYS[1], format('%d', before + count))
+for place, shipment in ipairs(shipments) do
+  local id, channel = shipment.id, shipment.channel
+  local name, member, rank = format('%d', id), format('%012d', id), channel.rank
+  if call('HSETNX', shipment.number, shipment.courier, name) == 0 then
+    reply[place] = 0
   else
-    local id = redis.call('INCR', KEYS[1]) * partitions + partition
-    local name = string.format('%d', id)
-    redis.call('HSET', numbers, courier, name)
-    local index, member = tag .. ':i:' .. channel .. ':', string.format('%012d', id)
-    local rank = appendRow(channel, id, ship, status)
-    redis.call('HSET', tag .. ':s:' .. name, 'v', string.format('1 %d 0 0', rank), 'st', state, 'c', record)
-    redis.call('ZADD', index .. 'id', id, member)
-    redis.call('ZADD', index .. 'ship', ship, member)
-    redis.call('ZADD', index .. 'upd', 0, member)
-    for field, value in pairs(cjson.decode(ARGV[at + 8])) do
-      addExact(channel, field .. ':' .. value, name, rank)
-    end
-    names[#names + 1], metas[#metas + 1] = name, meta
-    reply[#reply + 1] = id
+    call('SETRANGE', channel.blocks[math.floor(rank / per)], (rank % per) * 16, shipment.row)
+    channel.rank, channel.ranks[#channel.ranks + 1] = rank + 1, pack('<I4', rank)
+    call('HSET', shipment.key, 'v', format('1 %d 0 0', rank), 'st', shipment.state, 'c', shipment.record)
+    call('ZADD', channel.ids, id, member)
+    call('ZADD', channel.ships, shipment.day, member)
+    call('ZADD', channel.updates, 0, member)
+    for _, set in ipairs(shipment.sets) do addExact(channel, set, name, rank) end
+    names[#names + 1], metas[#metas + 1] = name, shipment.meta
+    reply[place] = id
   end
 end
-
 if #names > 0 then
-  redis.call('HINCRBY', KEYS[3], 'logged', #names)
-  redis.call('XADD', KEYS[2], '*', 's', table.concat(names, ' '), 'created', table.concat(metas, '\n'))
+  call('HINCRBY', KEYS[3], 'logged', #names)
+  call('XADD', KEYS[2], '*', 's', table.concat(names, ' '), 'created', table.concat(metas, '\n'))
 end
--- Tells the processes that keep rows (read-columns.ts) which have changed: ranks of 4 bytes, the latest last, after 8 bytes
--- of how many have gone. 16,382 of them stay at most, 8,192 at least.
-for channel, ranks in pairs(changed) do
-  local log = tag .. ':rl:' .. channel
-  local length = redis.call('APPEND', log, ranks)
-  if length == #ranks then redis.call('SET', log, struct.pack('<d', 0) .. ranks) end
-  if length > 65536 then
-    local gone = struct.unpack('<d', redis.call('GETRANGE', log, 0, 7)) + (length - 32776) / 4
-    redis.call('SET', log, struct.pack('<d', gone) .. redis.call('GETRANGE', log, -32768, -1))
-  end
+for _, channel in ipairs(channels) do
+  if #channel.ranks > 0 then noteRanks(channel.log, table.concat(channel.ranks)) end
 end
 return reply

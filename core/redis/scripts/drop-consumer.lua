@@ -6,6 +6,7 @@
 -- ARGV[1]  group    ARGV[2]  consumer
 --
 -- Reply: 1 = forgotten, 0 = it holds entries.
+assert(#ARGV == 2, 'a group and a consumer')
 if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) > 0 then return 0 end
 redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
 return 1

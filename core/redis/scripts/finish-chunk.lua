@@ -7,6 +7,7 @@
 -- ARGV[5]  seconds the results are kept
 --
 -- Reply: 1 = recorded, 0 = it was recorded before.
+for at = 3, 5 do assert(string.match(ARGV[at] or '', '^%d+$'), 'a number') end
 if redis.call('HSETNX', KEYS[3], ARGV[1], ARGV[2]) == 0 then return 0 end
 redis.call('EXPIRE', KEYS[3], ARGV[5])
 redis.call('HDEL', KEYS[2], ARGV[1])

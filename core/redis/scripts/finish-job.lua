@@ -5,6 +5,7 @@
 -- ARGV[1]  job id    ARGV[2]  status    ARGV[3]  error, empty = none    ARGV[4]  service clock, milliseconds
 --
 -- Reply: 1 = ended, 0 = it had ended before or is gone.
+assert(#ARGV == 4 and tonumber(ARGV[4]), 'a job, a status, an error and a time')
 redis.call('SREM', KEYS[3], ARGV[1])
 redis.call('UNLINK', KEYS[2])
 if redis.call('HGET', KEYS[1], 'status') ~= 'processing' then return 0 end

@@ -7,14 +7,19 @@
 -- ARGV     for each of them: the hour, the sum of its counts when it was written
 --
 -- Reply: how many hours were forgotten.
-local forgotten = 0
+assert(#ARGV == 2 * (#KEYS - 1), 'an argument too few')
+local forgotten = {}
 for at = 2, #KEYS do
-  local sum = 0
-  for _, value in ipairs(redis.call('HVALS', KEYS[at])) do sum = sum + tonumber(value) end
-  if sum == tonumber(ARGV[at * 2 - 2]) then
-    redis.call('DEL', KEYS[at])
-    redis.call('SREM', KEYS[1], ARGV[at * 2 - 3])
-    forgotten = forgotten + 1
+  local sum, hour = ARGV[2 * at - 2] + 0, ARGV[2 * at - 3]
+  for _, value in ipairs(redis.call('HVALS', KEYS[at])) do sum = sum - value end
+  if sum == 0 then
+    local isListed = redis.call('SISMEMBER', KEYS[1], hour) == 1
+    forgotten[#forgotten + 1] = {key = KEYS[at], hour = isListed and hour}
   end
 end
-return forgotten
+-- The set goes with its last hour, and is not touched after that: Redis would refuse it while the key's slot moves.
+for _, one in ipairs(forgotten) do
+  redis.call('DEL', one.key)
+  if one.hour then redis.call('SREM', KEYS[1], one.hour) end
+end
+return #forgotten

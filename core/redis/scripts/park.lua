@@ -11,60 +11,72 @@
 -- ARGV[2i+3]   fact key
 -- ARGV[2i+4]   parked event, JSON
 --
+-- All is read before the first write, and what has outlived its time goes last: no key is touched after it was emptied, since
+-- Redis would refuse that while the key's slot moves.
+--
 -- Reply: for each event 1 = parked (or parked before), 0 = the reference is known now, 2 = the reference or the
 -- partition holds its limit.
-local counts = KEYS[1]
-local now, lifeMs = tonumber(ARGV[1]), tonumber(ARGV[2])
-local perReference, perPartition = tonumber(ARGV[3]), tonumber(ARGV[4])
-local DAY_MS = 86400000
+local call, counts, DAY_MS = redis.call, KEYS[1], 86400000
+local now, lifeMs, perReference, perPartition = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
+assert(#KEYS % 2 == 1 and #ARGV == #KEYS + 3, 'a key or an argument too few')
 local today, oldest = math.floor(now / DAY_MS), math.floor((now - lifeMs) / DAY_MS)
 
--- What stands in the partition. Days whose events have all outlived their time are forgotten.
-local total = 0
-local days = redis.call('HGETALL', counts)
-for at = 1, #days, 2 do
-  if tonumber(days[at]) < oldest then redis.call('HDEL', counts, days[at])
-  else total = total + tonumber(days[at + 1]) end
+-- What stands in the partition, by day, and what becomes of it. Days whose events have all outlived their time are forgotten.
+local total, days, more, over = 0, {}, {}, {}
+local held = call('HGETALL', counts)
+for at = 1, #held, 2 do
+  local day = tonumber(held[at])
+  if day < oldest then over[#over + 1] = held[at]
+  else days[day], more[day], total = true, 0, total + held[at + 1] end
 end
 
--- A hash lives on with its youngest event; the old ones in it must go all the same.
-local function dropOld(parked)
-  local held = redis.call('HGETALL', parked)
-  for at = 1, #held, 2 do
-    local receivedAt = tonumber(string.match(held[at + 1], '^%[(%d+)'))
+-- What a reference holds. A hash lives on with its youngest event; the old ones in it go all the same.
+local references = {}
+local function lookAt(key)
+  local parked = {held = {}, count = 0, old = {}, added = {}}
+  local fields = call('HGETALL', key)
+  for at = 1, #fields, 2 do
+    local receivedAt = tonumber(string.match(fields[at + 1], '^%[(%d+)'))
     if receivedAt and now - receivedAt >= lifeMs then
-      redis.call('HDEL', parked, held[at])
+      parked.old[#parked.old + 1] = fields[at]
       local day = math.floor(receivedAt / DAY_MS)
-      if day >= oldest and redis.call('HEXISTS', counts, day) == 1 then
-        redis.call('HINCRBY', counts, day, -1)
-        total = total - 1
-      end
+      if days[day] then more[day], total = more[day] - 1, total - 1 end
+    else
+      parked.held[fields[at]], parked.count = true, parked.count + 1
     end
   end
+  references[key] = parked
+  return parked
 end
 
-local reply, cleaned = {}, {}
+local reply, isFresh = {}, false
 for at = 1, (#KEYS - 1) / 2 do
-  local parked, field = KEYS[2 * at + 1], ARGV[2 * at + 3]
-  if redis.call('EXISTS', KEYS[2 * at]) == 1 then
+  local key, field = KEYS[2 * at + 1], ARGV[2 * at + 3]
+  if call('EXISTS', KEYS[2 * at]) == 1 then
     reply[at] = 0
   else
-    if not cleaned[parked] then
-      dropOld(parked)
-      cleaned[parked] = true
-    end
-    if redis.call('HEXISTS', parked, field) == 1 then
+    local parked = references[key] or lookAt(key)
+    if parked.held[field] then
       reply[at] = 1
-    elseif total >= perPartition or redis.call('HLEN', parked) >= perReference then
+    elseif total >= perPartition or parked.count >= perReference then
       reply[at] = 2
     else
-      redis.call('HSET', parked, field, ARGV[2 * at + 4])
-      redis.call('PEXPIRE', parked, lifeMs)
-      redis.call('HINCRBY', counts, today, 1)
-      total = total + 1
+      parked.held[field], parked.count = true, parked.count + 1
+      parked.added[#parked.added + 1] = {field, ARGV[2 * at + 4]}
+      more[today], total, isFresh = (more[today] or 0) + 1, total + 1, true
       reply[at] = 1
     end
   end
 end
-redis.call('PEXPIRE', counts, lifeMs + 2 * DAY_MS)
+
+for key, parked in pairs(references) do
+  for _, one in ipairs(parked.added) do call('HSET', key, one[1], one[2]) end
+  if #parked.added > 0 then call('PEXPIRE', key, ARGV[2]) end
+  for _, field in ipairs(parked.old) do call('HDEL', key, field) end
+end
+for day, number in pairs(more) do
+  if number ~= 0 then call('HINCRBY', counts, day, number) end
+end
+if isFresh or #held > 0 then call('PEXPIRE', counts, lifeMs + 2 * DAY_MS) end
+for _, day in ipairs(over) do call('HDEL', counts, day) end
 return reply

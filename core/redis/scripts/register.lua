@@ -7,7 +7,8 @@
 -- ARGV[2i+1]  the rest of the line
 --
 -- Reply: how many lines were added.
-local limit, added = tonumber(ARGV[1]), 0
+local limit, added = ARGV[1] + 0, 0
+assert(#ARGV == 1 + 2 * #KEYS, 'half a line')
 for at = 1, #KEYS do
   local start = ARGV[2 * at]
   local line = start .. ARGV[2 * at + 1]

@@ -1,41 +1,51 @@
 #!lua
 -- Saves orders of a channel, each only if it is still the version it was read as, with its place by date and its parcels.
 --
--- KEYS[1]  counter of order ids in this partition
--- KEYS[2]  hash: natural key -> order id
--- KEYS[3]  sorted set of orders by order date
--- KEYS[4]  hash: parcel hash -> order id
--- ARGV[1]  hash tag of the partition; the orders' own keys are built from it
--- ARGV[2]  partition number    ARGV[3]  number of partitions
--- then, for each order, six:
---   natural key, version it was read as (0 = there was none), order date (UTC milliseconds), 1 = deleted,
---   record (JSON), parcels (JSON: {"added": [hash], "removed": [hash]})
+-- KEYS[1]  hash: natural key -> order id
+-- KEYS[2]  sorted set of orders by order date
+-- KEYS[3]  hash: parcel hash -> order id
+-- KEYS[i+3]  order (hash)
+-- for each order seven:
+--   natural key, its id (of a new one: one that was dealt to it alone), version it was read as (0 = there was none), order
+--   date (UTC milliseconds), 1 = deleted, record (JSON), parcels (JSON: {"added": [hash], "removed": [hash]})
 --
 -- Reply: for each order its id, or 0 when it has been changed in between.
-local tag, partition, partitions = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local reply = {}
-for at = 4, #ARGV, 6 do
-  local natural, expected, date, deleted = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local name = redis.call('HGET', KEYS[2], natural)
-  local version = name and redis.call('HGET', tag .. ':o:' .. name, 'v') or '0'
-  if version ~= expected then
-    reply[#reply + 1] = 0
+local call, orders, reply, saved = redis.call, {}, {}, {}
+assert(#ARGV == 7 * (#KEYS - 3), 'seven for each order')
+for place = 1, #KEYS - 3 do
+  local at = 7 * place - 6
+  local natural, name, version, date, deleted, record, parcels = unpack(ARGV, at, at + 6)
+  local change = cjson.decode(parcels)
+  for _, list in ipairs({change.added, change.removed}) do
+    for _, hash in ipairs(list) do assert(type(hash) == 'string', 'hash of a parcel') end
+  end
+  orders[place] = {key = KEYS[3 + place], natural = natural, name = name, id = name + 0, version = version,
+    next = string.format('%d', version + 1), date = date, isDeleted = deleted == '1', record = record,
+    added = change.added, removed = change.removed, member = string.format('%012d', name)}
+  assert(tonumber(date) and #change.added + #change.removed >= 0, 'date or parcels')
+end
+for place, order in ipairs(orders) do
+  local known = call('HGET', KEYS[1], order.natural)
+  local isSame = known == order.name and call('HGET', order.key, 'v') == order.version
+  if isSame or (not known and order.version == '0') then
+    if not known then call('HSET', KEYS[1], order.natural, order.name) end
+    call('HSET', order.key, 'v', order.next, 'd', order.record)
+    if not order.isDeleted then call('ZADD', KEYS[2], order.date, order.member) end
+    for _, hash in ipairs(order.added) do call('HSET', KEYS[3], hash, order.name) end
+    saved[#saved + 1] = order
+    reply[place] = order.id
   else
-    if not name then
-      name = string.format('%d', redis.call('INCR', KEYS[1]) * partitions + partition)
-      redis.call('HSET', KEYS[2], natural, name)
-    end
-    redis.call('HSET', tag .. ':o:' .. name, 'v', string.format('%d', tonumber(version) + 1), 'd', ARGV[at + 4])
-    local member = string.format('%012d', tonumber(name))
-    if deleted == '1' then
-      redis.call('ZREM', KEYS[3], member)
-    else
-      redis.call('ZADD', KEYS[3], date, member)
-    end
-    local parcels = cjson.decode(ARGV[at + 5])
-    for _, hash in ipairs(parcels.added) do redis.call('HSET', KEYS[4], hash, name) end
-    for _, hash in ipairs(parcels.removed) do redis.call('HDEL', KEYS[4], hash) end
-    reply[#reply + 1] = tonumber(name)
+    reply[place] = 0
   end
 end
+-- What goes is looked up first: no key is touched after it was emptied, since Redis would refuse that while its slot moves.
+local members, hashes = {}, {}
+for _, order in ipairs(saved) do
+  if order.isDeleted and call('ZSCORE', KEYS[2], order.member) then members[order.member] = true end
+  for _, hash in ipairs(order.removed) do
+    if call('HGET', KEYS[3], hash) == order.name then hashes[hash] = true end
+  end
+end
+for member in pairs(members) do call('ZREM', KEYS[2], member) end
+for hash in pairs(hashes) do call('HDEL', KEYS[3], hash) end
 return reply

@@ -8,14 +8,15 @@
 -- ARGV[4]  milliseconds the renewed lease lasts, or the due time of work put back
 --
 -- Reply: 1 = done, 0 = the lease had ended and the work is another's.
-local id = ARGV[1]
+local id, what, number = ARGV[1], ARGV[3], tonumber(ARGV[4])
+assert(what == 'done' or ((what == 'renew' or what == 'again') and number), 'what to do, or when')
 if redis.call('HGET', KEYS[3], id) ~= ARGV[2] then return 0 end
-if ARGV[3] == 'renew' then
+if what == 'renew' then
   local time = redis.call('TIME')
-  redis.call('ZADD', KEYS[2], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[4], id)
+  redis.call('ZADD', KEYS[2], time[1] * 1000 + math.floor(time[2] / 1000) + number, id)
   return 1
 end
+if what == 'again' then redis.call('ZADD', KEYS[1], ARGV[4], id) end
 redis.call('ZREM', KEYS[2], id)
 redis.call('HDEL', KEYS[3], id)
-if ARGV[3] == 'again' then redis.call('ZADD', KEYS[1], ARGV[4], id) end
 return 1

@@ -8,22 +8,29 @@
 -- ARGV[2]  milliseconds a lease lasts, by the clock of Redis, so that a moved test clock ends no lease
 -- ARGV[3]  pieces of work wanted
 --
+-- Work is put where it goes before it leaves where it was: no key is touched after it was emptied, since Redis would refuse
+-- that while the key's slot moves.
+--
 -- Reply: for each piece its id and its lease.
-local waiting, leases, holders, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local time = redis.call('TIME')
+local call, waiting, leases, holders, counter = redis.call, KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local now, lasts, wanted = ARGV[1], ARGV[2] + 0, ARGV[3]
+assert(tonumber(now) and string.match(wanted, '^%d+$'), 'a time, or how many')
+local time = call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', clock, 'LIMIT', 0, 100)) do
-  redis.call('ZREM', leases, id)
-  redis.call('HDEL', holders, id)
-  redis.call('ZADD', waiting, 'NX', ARGV[1], id)
+local ended = call('ZRANGEBYSCORE', leases, '-inf', clock, 'LIMIT', 0, 100)
+for _, id in ipairs(ended) do call('ZADD', waiting, 'NX', now, id) end
+local due, isTaken, reply = call('ZRANGEBYSCORE', waiting, '-inf', now, 'LIMIT', 0, wanted), {}, {}
+for _, id in ipairs(due) do
+  local lease = tostring(call('INCR', counter))
+  call('ZADD', leases, clock + lasts, id)
+  call('HSET', holders, id, lease)
+  isTaken[id], reply[#reply + 1], reply[#reply + 2] = true, id, lease
 end
-local reply = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', waiting, '-inf', ARGV[1], 'LIMIT', 0, ARGV[3])) do
-  local lease = redis.call('INCR', counter)
-  redis.call('ZREM', waiting, id)
-  redis.call('ZADD', leases, clock + ARGV[2], id)
-  redis.call('HSET', holders, id, lease)
-  reply[#reply + 1] = id
-  reply[#reply + 1] = tostring(lease)
+for _, id in ipairs(due) do call('ZREM', waiting, id) end
+for _, id in ipairs(ended) do
+  if not isTaken[id] then
+    call('ZREM', leases, id)
+    call('HDEL', holders, id)
+  end
 end
 return reply

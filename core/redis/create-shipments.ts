@@ -1,0 +1,167 @@
+/**
+ * Creates shipments in the company's partition. `create.lua` is given the keys of shipments that do not exist yet, so a
+ * process says which numbers they get and which blocks their rows stand in. It goes by what it has seen last; where others
+ * were faster the script does nothing and tells how things stand, and the call is made again.
+ */
+import { chunks } from "#core/chunks.ts";
+import { initialState } from "#core/domain/fold.ts";
+import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
+import { STATUSES } from "#core/domain/status.ts";
+import { turns } from "#core/next-turn.ts";
+import { type Redis, run } from "./client.ts";
+import { DAY_SHIFT, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK, shipDay } from "./columns.ts";
+import { type DeclaredKeys, declaredKeys } from "./declared-keys.ts";
+import {
+  companyKeys,
+  companyPartition,
+  type ExactField,
+  logCountsKey,
+  PARTITIONS,
+} from "./keys.ts";
+import { type ListItem, packList } from "./packed-list.ts";
+import { scriptOfParts } from "./script-parts.ts";
+import createSource from "./scripts/create.lua" with { type: "text" };
+import { encodeHot, encodeRecord } from "./shipment-codec.ts";
+import { Unavailable } from "./store-unavailable.ts";
+
+export const createScript = scriptOfParts(createSource);
+
+/** Keeps a call under some 5 ms of Redis. Their rows stand in two blocks at most. */
+const CREATED_PER_CALL = 100;
+/** Calls until nobody was faster. */
+const ROUNDS = 20;
+/** Numbers left out from the third call on, more each time, so that whoever is slow gets ahead of the others. */
+const LEAP = 200;
+
+export type NewShipment = Omit<ShipmentRecord, "id">;
+
+interface Creation {
+  readonly record: NewShipment;
+  readonly meta: ShipmentMeta;
+}
+
+const STATE = initialState("WAITING_TO_COMPUTE");
+
+/** What a process has seen of a store last. */
+interface Seen {
+  /** By partition: the number that was dealt last. */
+  readonly numbers: Map<number, number>;
+  /** By channel: the block that its next row stands in, or one before. */
+  readonly blocks: Map<number, number>;
+}
+
+const seenOf = new WeakMap<Redis, Seen>();
+
+/** The record without its id, and what the lane needs. @returns ids in the order given, null = exists already. */
+export async function createShipments(
+  redis: Redis,
+  companyId: number,
+  shipments: readonly Creation[],
+): Promise<(number | null)[]> {
+  const ids: (number | null)[] = [];
+  for (const part of chunks(shipments, CREATED_PER_CALL)) {
+    const reply = await createPart(redis, companyPartition(companyId), await packed(part));
+    for (const id of reply) ids.push(id === 0 ? null : id);
+  }
+  return ids;
+}
+
+interface PackedCreation extends Creation {
+  readonly hot: string | Buffer;
+  readonly packedRecord: string | Buffer;
+}
+
+/** A record with hundreds of order lines takes some milliseconds to pack: others get their turn in between. */
+async function packed(creations: readonly Creation[]): Promise<PackedCreation[]> {
+  const turn = turns();
+  const done: PackedCreation[] = [];
+  for (const { record, meta } of creations) {
+    done.push({
+      record,
+      meta,
+      hot: encodeHot(meta, STATE),
+      packedRecord: encodeRecord(record, meta),
+    });
+    if (turn.due()) await turn.take();
+  }
+  return done;
+}
+
+async function createPart(
+  redis: Redis,
+  partition: number,
+  shipments: readonly PackedCreation[],
+): Promise<number[]> {
+  const seen = seenOf.get(redis) ?? { numbers: new Map(), blocks: new Map() };
+  seenOf.set(redis, seen);
+  const channelIds = [...new Set(shipments.map(({ record }) => record.channelId))];
+  const limits = [partition, PARTITIONS, ROWS_PER_BLOCK, MANY_OF_ONE_VALUE].map(String);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    // Calls that are under way together follow each other.
+    const before = seen.numbers.get(partition) ?? 0;
+    seen.numbers.set(partition, before + shipments.length);
+    const { keys, list } = callOf(partition, shipments, before, channelIds, seen.blocks);
+    const args = [...limits, String(before), list];
+    const reply = await run<number[]>(redis, createScript, keys, args);
+    if (reply[0] !== -1) return reply;
+    const [, dealt = 0, ...ranks] = reply;
+    const next = dealt + Math.max(0, round - 1) * LEAP;
+    seen.numbers.set(partition, Math.max(seen.numbers.get(partition) ?? 0, next));
+    channelIds.forEach((id, at) => {
+      seen.blocks.set(id, Math.floor((ranks[at] ?? 0) / ROWS_PER_BLOCK));
+    });
+  }
+  throw new Unavailable("others keep creating shipments");
+}
+
+/** Keys and list as `create.lua` takes them. */
+function callOf(
+  partition: number,
+  shipments: readonly PackedCreation[],
+  before: number,
+  channelIds: readonly number[],
+  blocks: ReadonlyMap<number, number>,
+): { readonly keys: string[]; readonly list: Buffer } {
+  const { shipmentIds, changes, shipment, rowLog, index, block } = companyKeys(partition);
+  const own = shipments.map((_, at) => shipment((before + at + 1) * PARTITIONS + partition));
+  const keys = declaredKeys([shipmentIds, changes, logCountsKey(changes), ...own]);
+  const items: ListItem[] = [channelIds.length, shipments.length];
+  for (const id of channelIds) {
+    const first = blocks.get(id) ?? 0;
+    const orders = (["id", "ship", "upd"] as const).map((order) => index(id, order));
+    items.push(keys.places(rowLog(id), ...orders, block(id, first), block(id, first + 1)), first);
+  }
+  for (const one of shipments) addShipment(items, keys, partition, one, channelIds);
+  return { keys: keys.declared, list: packList(items) };
+}
+
+function addShipment(
+  items: ListItem[],
+  { place, places }: DeclaredKeys,
+  partition: number,
+  { record, meta, hot, packedRecord }: PackedCreation,
+  channelIds: readonly number[],
+): void {
+  const { numbers, exact, exactBits } = companyKeys(partition);
+  const { channelId, courier, trackingNumber } = record;
+  const day = shipDay(record.shipDate);
+  const values = exactValues(record).map(([field, value]) =>
+    places(exact(channelId, field, value), exactBits(channelId, field, value)),
+  );
+  items.push(
+    ...[channelIds.indexOf(channelId) + 1, place(numbers(channelId, trackingNumber)), courier],
+    ...[day + DAY_SHIFT, day, hot, packedRecord],
+    ...[JSON.stringify(meta), STATUSES.indexOf(STATE.pair.status), values.length, ...values],
+  );
+}
+
+function exactValues(record: NewShipment): readonly (readonly [ExactField, string])[] {
+  const { orderReference, customAttributes } = record;
+  const values: readonly (readonly [ExactField, string | undefined])[] = [
+    ["orderReference", orderReference],
+    ["custom1", customAttributes?.custom1],
+    ["custom2", customAttributes?.custom2],
+    ["custom3", customAttributes?.custom3],
+  ];
+  return values.flatMap(([field, value]) => (value ? [[field, value]] : []));
+}

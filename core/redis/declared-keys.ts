@@ -1,0 +1,22 @@
+/** The keys of a script call, each once; the script's arguments refer to a key by its place in KEYS. */
+export interface DeclaredKeys {
+  readonly declared: string[];
+  /** Declares a key that is not declared yet. @returns its place, from 1 on */
+  readonly place: (name: string) => number;
+  /** Declares keys that stand one after the other whenever the first of them does. @returns the place of the first */
+  readonly places: (first: string, ...others: readonly string[]) => number;
+}
+
+export function declaredKeys(first: readonly string[]): DeclaredKeys {
+  const declared = [...first];
+  const known = new Map<string, number>();
+  const places = (name: string, ...others: readonly string[]): number => {
+    const at = known.get(name);
+    if (at !== undefined) return at;
+    declared.push(name, ...others);
+    const place = declared.length - others.length;
+    known.set(name, place);
+    return place;
+  };
+  return { declared, place: places, places };
+}

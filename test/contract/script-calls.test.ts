@@ -1,0 +1,138 @@
+/** Calls of scripts as the store makes them: which keys they touch, and what a call leaves behind that cannot be carried out. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createClient } from "redis";
+import { connectRedis, type Redis } from "#core/redis/client.ts";
+import { packList } from "#core/redis/packed-list.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import {
+  contents,
+  recordCalls,
+  restore,
+  type ScriptCall,
+  scriptsByDigest,
+  unpackList,
+} from "#test/support/script-calls.ts";
+import { startTestRedis, type TestServer } from "#test/support/servers.ts";
+import { testSetup } from "#test/support/setup.ts";
+import { tourOfTheStore } from "#test/support/store-tour.ts";
+
+/** Scripts that write, whose calls the tour makes. */
+const WRITING = [
+  ...["accept-job", "accept-messages", "acknowledge", "admit", "claim", "commit", "courier-rate"],
+  ...["create", "finish-chunk", "finish-job", "forget-counts", "park", "raise-field"],
+  ...["record-message", "redrive", "register", "save-orders", "settle-retry", "settle-work"],
+  ...["swap-field", "take-work", "trim-log", "unpark"],
+];
+
+const scripts = scriptsByDigest();
+
+let server: TestServer & { readonly address: string };
+let runtime: TestRuntime;
+let calls: readonly ScriptCall[];
+/** What a monitor of the server has seen of the tour. */
+const seen: string[] = [];
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  runtime = await openTestRuntime(testSetup(), {}, server);
+  const monitor = server.address.startsWith("/")
+    ? createClient({ socket: { path: server.address, tls: false } })
+    : createClient({ url: server.address });
+  await monitor.connect();
+  await monitor.monitor((line) => seen.push(String(line)));
+  const recording = recordCalls(runtime.redis);
+  await tourOfTheStore(runtime, recording.redis);
+  calls = recording.calls;
+  monitor.destroy();
+}, 60_000);
+afterAll(() => runtime.end());
+
+const nameOf = ({ sha }: { readonly sha: string }) => scripts.get(sha)?.name ?? "several";
+
+test("a script touches the keys that its call declares, and no other", () => {
+  const undeclared = new Set<string>();
+  const called = new Set<string>();
+  let declared = new Set<string>();
+  let script = "";
+  for (const line of seen) {
+    const words = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = ""]) => word);
+    const command = words[0]?.toUpperCase() ?? "";
+    if (!/ lua\] /.test(line)) {
+      if (command !== "EVALSHA" && command !== "EVAL") continue;
+      declared = new Set(words.slice(3, 3 + Number(words[2])));
+      script = nameOf({ sha: words[1] ?? "" });
+      called.add(script);
+    } else {
+      const touched = keysOf(command, words).filter((key) => !declared.has(key));
+      for (const key of touched) undeclared.add(`${script}: ${command} ${key}`);
+    }
+  }
+  expect([...undeclared]).toEqual([]);
+  const missing = [...WRITING, "read-columns", "read-blocks", "read-hashes"].filter(
+    (name) => !called.has(name),
+  );
+  expect(missing).toEqual([]);
+});
+
+function keysOf(command: string, words: readonly string[]): readonly string[] {
+  if (command === "TIME") return [];
+  if (command === "XINFO" || command === "XGROUP") return words.slice(2, 3);
+  return command === "DEL" || command === "UNLINK" ? words.slice(1) : words.slice(1, 2);
+}
+
+/** Arguments one by one: cut short, of another kind, and gone; of a list each of its items too. */
+function* spoiled({ args }: ScriptCall): Generator<Array<string | Buffer>> {
+  yield args.slice(0, -1);
+  yield [...args, "surplus"];
+  for (const [at, arg] of args.entries()) {
+    const others: Array<string | Buffer> = ["", "x", "-1"];
+    if (typeof arg === "string") others.push(arg.slice(0, -1), `${arg}x`);
+    else others.push(arg.subarray(0, -1));
+    for (const other of others) yield args.with(at, other);
+    const items = unpackList(arg);
+    for (const [place, one] of items?.entries() ?? []) {
+      const list = items ?? [];
+      yield args.with(at, packList(list.with(place, typeof one === "number" ? "x" : 7)));
+      yield args.with(at, packList(list.toSpliced(place, 1)));
+      if (typeof one === "number") yield args.with(at, packList(list.with(place, 1e9)));
+    }
+  }
+}
+
+describe("a call that fails has changed nothing, whatever is wrong with its arguments:", () => {
+  for (const name of WRITING) {
+    test(name, async () => {
+      const redis = await connectRedis(server.address, runtime.log);
+      const own = calls.filter((call) => nameOf(call) === name);
+      expect(own.length).toBeGreaterThan(0);
+      let refused = 0;
+      for (const call of own.slice(-3)) refused += await callSpoiled(redis, call);
+      // A trim takes names of groups alone, which may be any text.
+      if (name !== "trim-log") expect(refused).toBeGreaterThan(0);
+      redis.destroy();
+    }, 60_000);
+  }
+});
+
+/** @returns how many calls were refused */
+async function callSpoiled(redis: Redis, call: ScriptCall): Promise<number> {
+  let refused = 0;
+  // What stands elsewhere may expire.
+  await redis.flushAll();
+  await restore(redis, call.before);
+  const before = await contents(redis, call.keys);
+  for (const args of spoiled(call)) {
+    await restore(redis, call.before);
+    const size = await redis.dbSize();
+    const error = await redis.evalSha(call.sha, { keys: call.keys, arguments: args }).then(
+      () => null,
+      (reason: Error) => reason,
+    );
+    if (!error) continue;
+    refused += 1;
+    const told = `${error.message}: ${args.map((arg) => String(arg).slice(0, 80)).join(" | ")}`;
+    expect([told, await contents(redis, call.keys)]).toEqual([told, before]);
+    expect([told, await redis.dbSize()]).toEqual([told, size]);
+  }
+  return refused;
+}

@@ -1,0 +1,147 @@
+/** Calls of scripts as the store makes them, with what stood under their keys before, so that a test can make them again. */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { binary, type Redis } from "#core/redis/client.ts";
+import { createScript } from "#core/redis/create-shipments.ts";
+import { commitScript } from "#core/redis/shipments.ts";
+
+const SCRIPTS = join(import.meta.dir, "../../core/redis/scripts");
+
+export interface NamedScript {
+  readonly name: string;
+  readonly source: string;
+}
+
+/** By digest, those included that are made of parts. */
+export function scriptsByDigest(): Map<string, NamedScript> {
+  const files = readdirSync(SCRIPTS).filter((name) => name.endsWith(".lua"));
+  const scripts = files.map((file): [string, NamedScript] => {
+    const source = readFileSync(join(SCRIPTS, file), "utf8");
+    return [digestOf(source), { name: file.replace(".lua", ""), source }];
+  });
+  const ofParts: [string, NamedScript][] = [
+    [createScript.sha, { name: "create", source: createScript.source }],
+    [commitScript.sha, { name: "commit", source: commitScript.source }],
+  ];
+  return new Map([...scripts, ...ofParts]);
+}
+
+export interface ScriptCall {
+  readonly sha: string;
+  readonly keys: string[];
+  readonly args: Array<string | Buffer>;
+  readonly before: Snapshot;
+}
+
+/** By key: its value as Redis dumps it, null where there is none. */
+export type Snapshot = ReadonlyMap<string, Buffer | null>;
+
+/** @returns a client that makes the same calls, one after the other, and notes them */
+export function recordCalls(redis: Redis): {
+  readonly redis: Redis;
+  readonly calls: readonly ScriptCall[];
+} {
+  const calls: ScriptCall[] = [];
+  let last: Promise<unknown> = Promise.resolve();
+  const recorded = async (sha: string, { keys, arguments: args }: Options, make: Make) => {
+    const own = last.then(async () => {
+      const before = await snapshot(redis, keys);
+      const reply = await make();
+      calls.push({ sha, keys, args, before });
+      return reply;
+    });
+    last = own.catch(() => {});
+    return own;
+  };
+  const evalSha = (sha: string, options: Options) =>
+    recorded(sha, options, () => redis.evalSha(sha, options));
+  // The first call of a script, which the server does not know yet.
+  const evaluate = (source: string, options: Options) =>
+    recorded(digestOf(source), options, () => redis.eval(source, options));
+  const recording = new Proxy(redis, {
+    get(target, name) {
+      if (name === "evalSha") return evalSha;
+      if (name === "eval") return evaluate;
+      const member = Reflect.get(target, name);
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+  return { redis: recording, calls };
+}
+
+type Make = () => Promise<unknown>;
+
+function digestOf(source: string): string {
+  return createHash("sha1").update(source).digest("hex");
+}
+
+interface Options {
+  readonly keys: string[];
+  readonly arguments: Array<string | Buffer>;
+}
+
+export async function snapshot(redis: Redis, keys: readonly string[]): Promise<Snapshot> {
+  const own = [...new Set(keys)];
+  const dumps = await Promise.all(own.map((key) => binary(redis).dump(key)));
+  return new Map(own.map((key, at) => [key, dumps[at] as unknown as Buffer | null]));
+}
+
+/** By key what stands there, in an order of its own: a dump tells the members of hashes and sets in any. */
+export async function contents(redis: Redis, keys: readonly string[]): Promise<object> {
+  const own = [...new Set(keys)];
+  return Object.fromEntries(
+    await Promise.all(own.map(async (key) => [key, await standing(redis, key)])),
+  );
+}
+
+async function standing(redis: Redis, key: string): Promise<unknown> {
+  const bytes = binary(redis);
+  const hex = (values: readonly unknown[]) =>
+    values.map((value) => (value as Buffer).toString("hex"));
+  switch (await redis.type(key)) {
+    case "hash":
+      return Object.entries(await bytes.hGetAll(key))
+        .map(([field, value]) => [field, ...hex([value])])
+        .sort();
+    case "set":
+      return (await redis.sMembers(key)).sort();
+    case "zset":
+      return redis.zRangeWithScores(key, 0, -1);
+    case "none":
+      return null;
+    default:
+      return hex([await bytes.dump(key)]);
+  }
+}
+
+export async function restore(redis: Redis, state: Snapshot): Promise<void> {
+  await Promise.all(
+    [...state].map(([key, dump]) =>
+      dump ? redis.restore(key, 0, dump, { REPLACE: true }) : redis.del(key),
+    ),
+  );
+}
+
+type Item = string | Buffer | number;
+
+/** The opposite of `packList`; null when the argument is no list. */
+export function unpackList(bytes: string | Buffer): Item[] | null {
+  if (typeof bytes === "string" || bytes[0] !== 0xdd) return null;
+  const items: Item[] = [];
+  let at = 5;
+  while (at < bytes.length) {
+    const kind = bytes[at];
+    const isNumber = kind === 0xce || kind === 0xcb;
+    if (isNumber) {
+      items.push(kind === 0xce ? bytes.readUInt32BE(at + 1) : bytes.readDoubleBE(at + 1));
+      at += kind === 0xce ? 5 : 9;
+      continue;
+    }
+    const head = kind === 0xda ? 3 : 5;
+    const length = kind === 0xda ? bytes.readUInt16BE(at + 1) : bytes.readUInt32BE(at + 1);
+    items.push(bytes.subarray(at + head, at + head + length));
+    at += head + length;
+  }
+  return items;
+}

@@ -1,0 +1,237 @@
+/** One round through everything that the store does with scripts, the webhooks' and the labels' excepted. */
+import type { ShipmentInput } from "#core/domain/shipment.ts";
+import { markTaken } from "#core/redis/attempt-log.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { forgetCourierCounts, readCourierCounts } from "#core/redis/courier-counts.ts";
+import { takeCourierRate } from "#core/redis/courier-rate.ts";
+import { createItems } from "#core/redis/create-items.ts";
+import { listDeadLetters, redriveDeadLetter } from "#core/redis/dead-letters.ts";
+import { claimEvents, lookUpEvents } from "#core/redis/event-log.ts";
+import { acceptJob, finishChunk, finishJob, readJob } from "#core/redis/import-jobs.ts";
+import {
+  ATTEMPT_LOGS,
+  CHANGE_LOGS,
+  companyKeys,
+  companyPartition,
+  EVENT_LOGS,
+  shipmentPartition,
+  trackingReference,
+} from "#core/redis/keys.ts";
+import { logEntry } from "#core/redis/log-entry.ts";
+import { acceptMessages, type Message, recordMessage } from "#core/redis/messages.ts";
+import { putOrders } from "#core/redis/orders.ts";
+import { dropParked, type ParkedEvent, parkEvents } from "#core/redis/parked.ts";
+import { admitRequest } from "#core/redis/rate-limit.ts";
+import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/retries.ts";
+import { changeSandbox } from "#core/redis/sandbox.ts";
+import { searchShipments } from "#core/redis/search.ts";
+import { seenLayout, seenPlace } from "#core/redis/seen.ts";
+import { readHistory, readShipments } from "#core/redis/shipments.ts";
+import { LOGS, readLags, trimLog } from "#core/redis/streams.ts";
+import { renewWork, settleWork, takeWork } from "#core/redis/work-queue.ts";
+import { applyEvents } from "./facts.ts";
+import type { TestRuntime } from "./runtime.ts";
+
+const COURIER = "GLS_ITA";
+const LOG = EVENT_LOGS[0] ?? "";
+
+/** @param redis the client whose calls are looked at */
+export async function tourOfTheStore(runtime: TestRuntime, redis: Redis): Promise<void> {
+  const own = { ...runtime, redis };
+  const [first = 0, second = 0] = await shipmentTour(own);
+  await eventTour(own);
+  await retryTour(own);
+  await queueTour(own, first);
+  await merchantTour(own);
+  await readShipments(redis, [first, second]);
+  await readHistory(redis, first);
+  await readLags(redis);
+  await trimLog(redis, "change", CHANGE_LOGS[shipmentPartition(first)] ?? "");
+}
+
+function channelOf({ live }: TestRuntime) {
+  const channel = live.configuration().channelByCode.get("acme-it");
+  if (!channel) throw new Error("no such channel");
+  return channel;
+}
+
+function item(trackingNumber: string): ShipmentInput {
+  const custom = { customAttributes: { custom1: "one", custom2: trackingNumber } };
+  return {
+    ...{ courier: COURIER, trackingNumber, shipDate: "2026-11-09", orderReference: "ORDER" },
+    ...{ language: "it", destination: { postcode: "00118", country: "IT" }, ...custom },
+  } as unknown as ShipmentInput;
+}
+
+async function shipmentTour(runtime: TestRuntime): Promise<number[]> {
+  const { redis, log, live } = runtime;
+  const deps = { redis, log, configuration: live.configuration() };
+  const { companyId, id: channelId } = channelOf(runtime);
+  const ids: number[] = [];
+  // The second call finds everything in place.
+  for (const numbers of [
+    ["T1", "T2"],
+    ["T3", "T1"],
+  ]) {
+    const outcomes = await createItems(deps, channelOf(runtime), numbers.map(item), live.now());
+    ids.push(...outcomes.flatMap((one) => (one.kind === "created" ? [one.id] : [])));
+  }
+  const search = () =>
+    searchShipments(redis, {
+      ...{ companyId, channelIds: [channelId], order: { by: "id", descending: false } as const },
+      ...{ offset: 0, limit: 10, exact: { orderReference: "ORDER" }, trackingNumber: null },
+      ...{ shipFrom: null, shipTo: null, updatedFrom: null, statuses: ["IN_TRANSIT"] },
+    });
+  const columns = () =>
+    searchShipments(redis, {
+      ...{ companyId, channelIds: [channelId], order: { by: "id", descending: false } as const },
+      ...{ offset: 0, limit: 10, exact: {}, trackingNumber: null },
+      ...{ shipFrom: null, shipTo: null, updatedFrom: null, statuses: ["IN_TRANSIT"] },
+    });
+  await columns();
+  // From the second commit on everything stands that a commit looks at.
+  await redis.set(companyKeys(companyPartition(companyId)).mappingFloor, "0");
+  for (const code of ["XYZ", "TRN", "OUT", "NEW", "HLD", "NEW", "DLV"]) {
+    await applyEvents(
+      runtime,
+      ids.slice(0, 2).map((shipmentId) => ({ shipmentId, code })),
+    );
+    await columns();
+  }
+  await search();
+  return ids;
+}
+
+async function eventTour({ redis, live, config }: TestRuntime): Promise<void> {
+  const nowMs = live.now();
+  const layout = await seenLayout(redis, nowMs, config.eventsPerDay);
+  const terms = { layout, highWater: 1_000, courier: COURIER, nowMs };
+  const events = Array.from({ length: 6 }, (_, at) => seenPlace(COURIER, `tour-${at}`)).filter(
+    ({ partition }, _, all) => partition === all[0]?.partition,
+  );
+  const claims = events.map((seen, at) => ({ seen, entry: `{"n":${at}}` }));
+  await claimEvents(redis, terms, claims.slice(0, 1));
+  await claimEvents(redis, terms, claims);
+  await lookUpEvents(redis, layout, events);
+  const reference = trackingReference(COURIER, "UNKNOWN");
+  const parked = (factKey: string, receivedAtMs: number) =>
+    ({ factKey, receivedAtMs, place: 0, event: { eventId: factKey } }) as unknown as ParkedEvent;
+  const [old, fresh, third] = [
+    parked("old", nowMs - 8 * 86_400_000),
+    parked("fresh", nowMs),
+    parked("third", nowMs),
+  ];
+  for (const one of [old, fresh, third]) {
+    await parkEvents(redis, [{ reference, parked: one }], one.receivedAtMs);
+  }
+  await dropParked(redis, [{ references: [reference], events: [fresh, third] }]);
+  await forgetCourierCounts(redis, await readCourierCounts(redis), nowMs + 86_400_000);
+  await takeCourierRate(redis, COURIER, { perSecond: 5, burst: 10 }, nowMs);
+  await takeCourierRate(redis, COURIER, { perSecond: 5, burst: 10 }, nowMs);
+}
+
+/** Fails until it is a dead letter, and drives it again. */
+async function retryTour({ redis, live }: TestRuntime): Promise<void> {
+  for (let round = 0; round < 2; round += 1) {
+    await redis.xAdd(LOG, "*", { e: `{"round":${round}}\n` });
+    const read = await redis.xReadGroup("track", "tour", { key: LOG, id: ">" }, { COUNT: 10 });
+    const messages = (read as unknown as { messages: { id: string; message: object }[] }[])[0];
+    const entries = (messages?.messages ?? []).map(({ id, message }) =>
+      logEntry(LOG, id, message as Record<string, string>, LOGS.event.split),
+    );
+    const failures = entries.flatMap(({ items }) =>
+      items.map((entry) => ({ entry, reason: "no" })),
+    );
+    await acknowledge(redis, "track", LOG, entries, failures);
+  }
+  await trimLog(redis, "event", LOG);
+  for (let tries = 1; tries < MAX_TRIES; tries += 1) {
+    const due = await retriesOf(redis);
+    await settleRetries(
+      redis,
+      "track",
+      due.map((retry) => ({ retry: { ...retry, tries }, reason: "no" })),
+    );
+  }
+  const { letters } = await listDeadLetters(redis, null, 10);
+  for (const { id } of letters) await redriveDeadLetter(redis, id, live.now());
+  for (const retry of await retriesOf(redis)) {
+    await settleRetries(redis, "track", [{ retry, reason: null }]);
+  }
+}
+
+/** Due or not. */
+async function retriesOf(redis: Redis) {
+  await readDueRetries(redis, [LOG], "track", 10);
+  const texts = await redis.zRange(`${LOG}:retries:track`, 0, -1);
+  return texts.map((text) => {
+    const { id, entry, tries = 1 } = JSON.parse(text);
+    return { key: LOG, id, fields: JSON.parse(entry), tries, text };
+  });
+}
+
+async function queueTour(runtime: TestRuntime, shipmentId: number): Promise<void> {
+  const { redis, live } = runtime;
+  const nowMs = live.now();
+  const { companyId, id: channelId } = channelOf(runtime);
+  const partition = companyPartition(companyId);
+  for (let n = 0; n < 3; n += 1) {
+    const chunks = [{ from: 0, text: "[{}]" }];
+    const job = { companyId, channelId, chunks, total: 1, webhookUrl: null };
+    if ((await acceptJob(redis, job, nowMs)) === null) throw new Error("not accepted");
+  }
+  // The first lease has ended when the others are taken.
+  await takeWork(redis, "imports", 1, 0, nowMs);
+  const taken = await takeWork(redis, "imports", 3, 60_000, nowMs);
+  for (const [at, one] of taken.entries()) {
+    await renewWork(redis, "imports", one, 60_000);
+    await finishChunk(redis, partition, one.id, 0, { successes: [], errors: [] });
+    const job = await readJob(redis, partition, one.id, nowMs);
+    if (job) await finishJob(redis, partition, job, null, nowMs);
+    await settleWork(redis, "imports", one, at === 0 ? nowMs : null);
+  }
+  for (const one of await takeWork(redis, "imports", 1, 60_000, nowMs)) {
+    await settleWork(redis, "imports", one, null);
+  }
+  const message = (messageId: string): Message => ({
+    ...{ messageId, type: "email", shipmentId, to: "a@b.it", from: null },
+    ...{ subject: "", text: "", html: null },
+  });
+  for (const messageId of ["m1", "m2"]) {
+    const one = { message: message(messageId), told: messageId, oncePerMs: 1_000 };
+    await acceptMessages(redis, [one, one], nowMs);
+    await recordMessage(redis, one.message, { messageId } as never);
+  }
+}
+
+async function merchantTour(runtime: TestRuntime): Promise<void> {
+  const { redis, live } = runtime;
+  const channel = channelOf(runtime);
+  const owner = { companyId: channel.companyId, channelId: channel.id };
+  const order = (reference: string, deleted: boolean, parcels: number) =>
+    ({
+      ...{ source: "shop", reference, orderDate: "2026-11-09T10:00:00Z", deleted },
+      ...{ items: [], parcels: Array.from({ length: parcels }, (_, n) => ({ number: n + 1 })) },
+    }) as never;
+  for (const [deleted, parcels] of [
+    [false, 2],
+    [false, 1],
+    [true, 1],
+  ] as const) {
+    await putOrders(
+      redis,
+      owner,
+      [order("A", deleted, parcels), order("B", deleted, 1)],
+      live.now(),
+    );
+  }
+  const apiKey = { id: 1 } as never;
+  for (let n = 0; n < 4; n += 1) {
+    await admitRequest(redis, { ...channel, bucketSize: 2, refillRate: 1 }, apiKey, live.now());
+  }
+  const [key = ""] = ATTEMPT_LOGS;
+  for (const n of ["3", "5"]) await markTaken(redis, [{ key, id: "1-1", fields: { n } }]);
+  const sandbox = companyKeys(companyPartition(channel.companyId)).sandbox(channel.id);
+  await redis.hSet(sandbox, "1", JSON.stringify({ createdAtMs: 1, row: { id: 1 } }));
+  await changeSandbox(redis, channel, 1, { intValue: 2 }, live.now());
+}
