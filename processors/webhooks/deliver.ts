@@ -1,5 +1,6 @@
 /**
- * The send loop: leases due deliveries from all partitions in one pipeline, sends each on its own, records results.
+ * The send loop: leases due deliveries of all partitions together, sends each on its own, records results. A partition whose
+ * store does not answer, or is being moved, rests for half a second; the others go on without it.
  *
  * | limit                                  | value | at the limit                                                   |
  * |----------------------------------------|-------|----------------------------------------------------------------|
@@ -17,16 +18,19 @@ import type { Log } from "#core/log.ts";
 import { createPause } from "#core/pause.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
+import { readBell } from "#core/redis/deliveries.ts";
+import { DELETED_REASON, DISABLED_REASON } from "#core/redis/endpoints.ts";
+import type { Finished } from "#core/redis/finish-deliveries.ts";
+import { PARTITIONS } from "#core/redis/keys.ts";
 import {
-  type Finished,
+  type Handout,
   type Leased,
-  leaseDeliveries,
-  readBell,
+  type LeaseTerms,
+  readLeased,
   renewLeases,
   type Share,
-} from "#core/redis/deliveries.ts";
-import { DELETED_REASON, DISABLED_REASON } from "#core/redis/endpoints.ts";
-import { PARTITIONS } from "#core/redis/keys.ts";
+  takeLeases,
+} from "#core/redis/leases.ts";
 import { createFinishQueue } from "./finish-queue.ts";
 import { type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
 import { shareOut } from "./share-out.ts";
@@ -94,6 +98,8 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** Partitions that had more to give, and those of them that had first attempts, when they were last asked. */
   let busy: ReadonlySet<number> = new Set();
   let withFirsts: ReadonlySet<number> = new Set();
+  /** Partitions that could not be asked. */
+  const restsUntilMs = new Map<number, number>();
   let turn = 0;
   /** A place has become free, or the last round has left something to do. */
   let eager = true;
@@ -161,23 +167,37 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       perFailingEndpoint: limits.inFlightPerFailingEndpoint,
       retries: withFirsts.size === 0,
     };
-    // Asked for on the same connection after the leases: an endpoint switched off before its lease is seen as such.
-    const [{ leased, more }, configuration] = await Promise.all([
-      leaseDeliveries(redis, shares, terms, live.now()),
+    const handout = await takeLeases(redis, shares, terms, live.now());
+    learn(shares, terms, handout);
+    // Asked for after the leases: an endpoint switched off before its lease is seen as such.
+    const [{ leased, gone, failure }, configuration] = await Promise.all([
+      readLeased(redis, handout.slots),
       live.refresh(),
     ]);
+    if (failure)
+      log.warn({ reason: failure.message }, "deliveries wait for the end of their leases");
+    for (const of of gone) results.record(unsent(of, "30 days are over"), hurry);
+    for (const one of leased) add(one, configuration);
+    return handout.slots.length;
+  }
+
+  /** What the next round does after this one. */
+  function learn(shares: readonly Share[], { retries }: LeaseTerms, handout: Handout): void {
+    const { slots, more, cut, failures } = handout;
     const asked = new Set(shares.map(({ partition }) => partition));
-    const given = Map.groupBy(leased, ({ partition }) => partition);
+    const given = Map.groupBy(slots, ({ partition }) => partition);
     const full = shares.filter((share) => given.get(share.partition)?.length === share.wanted);
     withFirsts = withFirsts.difference(asked).union(more);
     busy = busy
       .difference(asked)
       .union(more)
       .union(new Set(full.map((one) => one.partition)));
-    // Retries that were held back for first attempts are asked for again at once.
-    if (leased.length > 0 || !terms.retries) eager = true;
-    for (const one of leased) add(one, configuration);
-    return leased.length;
+    // Whoever stands behind those that were named, and retries that were held back for first attempts, are asked for at once.
+    if (slots.length + more.size + cut.size > 0 || !retries) eager = true;
+    for (const [partition, { message }] of failures) {
+      restsUntilMs.set(partition, performance.now() + TROUBLE_WAIT_MS);
+      log.warn({ partition, reason: message }, "deliveries of a partition wait");
+    }
   }
 
   function nextShares(): Share[] {
@@ -188,7 +208,14 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     if (looksAtAll) lookAtAllAtMs = nowMs + LOOK_AT_ALL_MS;
     const free = freePlaces(nowMs);
     const freeFailing = Math.floor(limits.inFlight / 2) - unansweredFailing;
-    return shareOut(free, freeFailing, busy, turn, looksAtAll ? PARTITIONS : BUSY_PER_ROUND);
+    const shares = shareOut(
+      free,
+      freeFailing,
+      busy,
+      turn,
+      looksAtAll ? PARTITIONS : BUSY_PER_ROUND,
+    );
+    return shares.filter(({ partition }) => (restsUntilMs.get(partition) ?? 0) <= nowMs);
   }
 
   function add(leased: Leased, configuration: Configuration): void {
@@ -266,7 +293,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const renewal = setInterval(() => {
     if (underWay.size === 0) return;
     beginSoon();
-    renewLeases(redis, [...underWay], limits.leaseMs).catch((error: Error) =>
+    renewLeases(redis, underWay, limits.leaseMs).catch((error: Error) =>
       log.warn({ reason: error.message }, "leases are not renewed"),
     );
   }, limits.leaseMs / RENEWALS_PER_LEASE);

@@ -1,7 +1,10 @@
-/** Results on their way to the store: under load what gathers within a few milliseconds goes with one call a partition. */
+/**
+ * Results on their way to the store: under load what gathers within a few milliseconds goes with one call a partition. Those
+ * that a partition does not take are tried again after a while, and hold up no others.
+ */
 import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client.ts";
-import { type Finished, finishDeliveries } from "#core/redis/deliveries.ts";
+import { type Finished, finishDeliveries } from "#core/redis/finish-deliveries.ts";
 import type { Live } from "#core/redis/live.ts";
 
 const TROUBLE_WAIT_MS = 200;
@@ -16,50 +19,42 @@ export interface FinishQueue {
   readonly giveUp: () => void;
 }
 
-interface Waiting {
-  readonly result: Finished;
-  readonly done: () => void;
-}
-
 /** Bounded by the deliveries under way: each waits for its own result. */
 export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQueue {
-  let waiting: Waiting[] = [];
+  let waiting = new Map<Finished, () => void>();
   let flushing = false;
   let givingUp = false;
 
   async function work(): Promise<void> {
     flushing = true;
     let lastBatch = 0;
-    while (waiting.length > 0) {
+    while (waiting.size > 0) {
       if (lastBatch >= LOADED_BATCH) await Bun.sleep(GATHER_MS);
       const batch = waiting;
-      lastBatch = batch.length;
-      waiting = [];
-      if (await isRecorded(batch)) for (const { done } of batch) done();
-      else {
-        waiting = [...batch, ...waiting];
-        await Bun.sleep(TROUBLE_WAIT_MS);
-      }
+      lastBatch = batch.size;
+      waiting = new Map();
+      await flush(batch);
     }
     flushing = false;
   }
 
-  /** True as well for what is given up. */
-  async function isRecorded(batch: readonly Waiting[]): Promise<boolean> {
-    const results = batch.map(({ result }) => result);
-    try {
-      await finishDeliveries(redis, results, live.now());
-      return true;
-    } catch (error) {
-      log.warn({ reason: (error as Error).message }, "webhook results wait for the store");
-      return givingUp;
-    }
+  async function flush(batch: Map<Finished, () => void>): Promise<void> {
+    const { left, failure } = await finishDeliveries(redis, [...batch.keys()], live.now());
+    const again = new Map(left.map((result) => [result, batch.get(result) ?? (() => {})]));
+    for (const [result, done] of batch) if (givingUp || !again.has(result)) done();
+    if (failure === null) return;
+    log.warn({ reason: failure.message }, "webhook results wait for the store");
+    if (!givingUp) setTimeout(() => enqueue(again), TROUBLE_WAIT_MS);
+  }
+
+  function enqueue(results: Iterable<[Finished, () => void]>): void {
+    for (const [result, done] of results) waiting.set(result, done);
+    if (!flushing) void work();
   }
 
   return {
     record(result, done) {
-      waiting.push({ result, done });
-      if (!flushing) void work();
+      enqueue([[result, done]]);
     },
     giveUp() {
       givingUp = true;
