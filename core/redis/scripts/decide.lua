@@ -61,7 +61,7 @@ local function record(change)
   kept[decisions] = held
   if held >= keep then return call('HEXISTS', decisions, change.event) == 0, false end
   if call('HSETNX', decisions, change.event, change.decision) == 0 then return false, false end
-  kept[decisions], grown[decisions] = held + 1, true
+  kept[decisions], grown[decisions] = held + 1, change
   return true, true
 end
 
@@ -101,7 +101,7 @@ for place, change in ipairs(changes) do
   for _, verdict in ipairs(isNew and change.verdicts or {}) do count(verdict) end
   for _, send in ipairs(isNew and change.sends or {}) do reply[place] = reply[place] + create(change, send, isTraced) end
 end
-for decisions in pairs(grown) do call('PEXPIRE', decisions, ttl) end
+for _, change in pairs(grown) do call('PEXPIRE', change.decisions, ttl) end
 for _, lane in ipairs(lanes) do
   if #lane.logged > 0 then
     file(lane.log, lane.logged)

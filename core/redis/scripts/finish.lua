@@ -33,7 +33,7 @@ while at <= #list do
   local lane, results = { id = list[at], first = place + 1, ended = 0 }, tonumber(list[at + 1])
   assert(results and results >= 1 and at + 1 + 9 * results <= #list, 'results are cut off')
   lane.queue, lane.retries, lane.log = KEYS[place + 1], KEYS[place + 2], KEYS[place + 3]
-  lane.failed, lane.hour, place, at = KEYS[place + 4], KEYS[place + 5], place + 5, at + 2
+  lane.failures, lane.hour, place, at = KEYS[place + 4], KEYS[place + 5], place + 5, at + 2
   for result = 1, results do
     local one = { delivery = KEYS[place + result] }
     one.id, one.lease, one.state, one.made, one.attempts, one.due, one.reason, one.bucket, one.line = unpack(list, at, at + 8)
@@ -49,23 +49,18 @@ local counts, lines, ended, none, healthy, unwarned = {}, {}, {}, {}, {}, {}
 local function count(counters, name) counters[name] = (counters[name] or 0) + 1 end
 
 -- Due time and reason are empty before a first attempt: nothing to write where they stay so. The state of a delivery that is
--- there is known, so not every field is a new one.
-local function keep(one)
-  if one.due == '' and one.reason == '' and one.made == '1' then
-    return call('HSET', one.delivery, 's', one.state, 'n', one.made, 'a', one.attempts) < 3
-  end
-  return call('HSET', one.delivery, 's', one.state, 'n', one.made, 'a', one.attempts, 'd', one.due, 'r', one.reason) < 5
-end
-
--- What has failed stands in its endpoint's set of failed deliveries, by creation as in the log.
+-- there is known, so not every field is a new one. What has failed stands in a set of its endpoint, by creation as in the log.
 local function settle(lane, one)
-  local state = one.state
-  if keep(one) then
+  local state, fields = one.state, { 's', one.state, 'n', one.made, 'a', one.attempts }
+  if one.due ~= '' or one.reason ~= '' or one.made ~= '1' then
+    fields[7], fields[8], fields[9], fields[10] = 'd', one.due, 'r', one.reason
+  end
+  if call('HSET', one.delivery, unpack(fields)) < #fields / 2 then
     local created = state == 'failed' and call('ZSCORE', lane.log, one.id)
     if state == 'waiting' then call('ZADD', lane.retries, one.due, one.id) end
     if created then
-      call('ZADD', lane.failed, created, one.id)
-      call('PEXPIRE', lane.failed, call('PTTL', lane.log))
+      call('ZADD', lane.failures, created, one.id)
+      call('PEXPIRE', lane.failures, call('PTTL', lane.log))
     end
   else
     call('DEL', one.delivery)
@@ -74,7 +69,6 @@ local function settle(lane, one)
   if state ~= 'waiting' then count(counts, state) end
 end
 
--- How all of them stand is asked at once.
 local held = call('ZMSCORE', leases, unpack(members))
 local underWay, since = call('HMGET', flight, unpack(ids)), call('ZMSCORE', failing, unpack(ids))
 local stands, result = call('ZMSCORE', firstRing, unpack(ids)), 0
@@ -95,7 +89,6 @@ for at, lane in ipairs(lanes) do
       end
     end
   end
-  -- The clock of an endpoint's failing, after its attempts in their order.
   if failed then call('ZADD', failing, now, lane.id) end
   if isCured then unwarned[#unwarned + 1] = lane.id end
   if isCured and not fails then healthy[#healthy + 1] = lane.id end
@@ -109,17 +102,14 @@ for at, lane in ipairs(lanes) do
   end
   local first = call('ZRANGE', lane.retries, 0, 0, 'WITHSCORES')
   if first[2] then call('ZADD', retryRing, from + first[2], lane.id) end
-  local others = (tonumber(underWay[at]) or 0) - lane.ended
-  if lane.ended > 0 and others > 0 then call('HSET', flight, lane.id, others)
-  elseif lane.ended > 0 then none[#none + 1] = lane.id end
+  local others = lane.ended > 0 and (tonumber(underWay[at]) or 0) - lane.ended or 1
+  if others <= 0 then none[#none + 1] = lane.id elseif lane.ended > 0 then call('HSET', flight, lane.id, others) end
 end
-if #lines > 0 then
-  local counted = call('HMGET', attemptCounts, 'logged', 'taken')
-  if (counted[1] or 0) - (counted[2] or 0) + #lines > mayWait then
-    call('HINCRBY', attemptCounts, 'dropped', #lines)
-  else
-    call('XADD', attemptLog, '*', 'n', call('HINCRBY', attemptCounts, 'logged', #lines), 'a', table.concat(lines, '\n'))
-  end
+local counted = call('HMGET', attemptCounts, 'logged', 'taken')
+local isFull = (counted[1] or 0) - (counted[2] or 0) + #lines > mayWait
+if #lines > 0 and isFull then call('HINCRBY', attemptCounts, 'dropped', #lines) end
+if #lines > 0 and not isFull then
+  call('XADD', attemptLog, '*', 'n', call('HINCRBY', attemptCounts, 'logged', #lines), 'a', table.concat(lines, '\n'))
 end
 for state, n in pairs(counts) do call('HINCRBY', ledger, 'webhook:' .. state, n) end
 if #unwarned > 0 then call('SREM', warned, unpack(unwarned)) end
