@@ -14,7 +14,7 @@
 local failing, warned, alerts = KEYS[1], KEYS[2], KEYS[3]
 local MOST, KINDS, call = 500, { warning = true, disabled = true, forget = true }, redis.call
 local count = (#ARGV - 1) / 3
-assert(tonumber(ARGV[1]) and count % 1 == 0 and count <= MOST, 'malformed arguments')
+assert(tonumber(ARGV[1]) and count % 1 == 0 and count <= MOST and #KEYS == 3, 'malformed arguments')
 for at = 2, #ARGV, 3 do
   assert(tonumber(ARGV[at + 1]) and KINDS[ARGV[at + 2]], 'malformed alert')
 end

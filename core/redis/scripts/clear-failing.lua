@@ -8,7 +8,7 @@
 -- Reply: 1 when it was failing, else 0.
 local failing, warned, firstRing, retryRing = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local endpoint, failingFrom = ARGV[1], tonumber(ARGV[2])
-assert(endpoint and failingFrom, 'malformed arguments')
+assert(endpoint and failingFrom and #KEYS == 4, 'malformed arguments')
 local function joinHealthy(ring)
   local score = tonumber(redis.call('ZSCORE', ring, endpoint) or 0)
   if score >= failingFrom then redis.call('ZADD', ring, score - failingFrom, endpoint) end

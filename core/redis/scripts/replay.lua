@@ -27,8 +27,9 @@ if isWindow and call('HGET', replay, 'at') ~= ARGV[3] then return {} end
 local stored = {}
 for place = 1, count do
   local kept = call('HMGET', KEYS[fixedKeys + 3 * place - 2], 's', 'i', 'g')
-  local endpoint = ARGV[FIXED_ARGUMENTS + 3 * place - 1]
+  local endpoint, shipment = ARGV[FIXED_ARGUMENTS + 3 * place - 1], ARGV[FIXED_ARGUMENTS + 3 * place]
   assert(not kept[2] or string.match(kept[2], '^%S+') == endpoint, 'the delivery belongs to another endpoint')
+  assert(shipment == '' or isWindow, 'only a replay serves a shipment once')
   stored[place] = kept
 end
 
