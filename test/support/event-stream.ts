@@ -51,7 +51,12 @@ interface Ingest {
 }
 
 /** Several senders of document 2 that push events of the shipments `<prefix>-n`. */
-export function startEventStream(product: Ingest, prefix: string, shipments: number): EventStream {
+export function startEventStream(
+  product: Ingest,
+  prefix: string,
+  shipments: number,
+  senderCount = SENDERS,
+): EventStream {
   const accepted = new Map<string, CourierEvent>();
   const answered = new Map<string, number>();
   let over = false;
@@ -77,7 +82,7 @@ export function startEventStream(product: Ingest, prefix: string, shipments: num
     }
   }
 
-  const senders = Array.from({ length: SENDERS }, (_, sender) => sendUntilOver(sender));
+  const senders = Array.from({ length: senderCount }, (_, sender) => sendUntilOver(sender));
   return {
     accepted,
     answered,

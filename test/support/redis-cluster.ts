@@ -16,6 +16,12 @@ export interface TestCluster {
   readonly urls: string;
   /** SIGKILL to the node of a shard that is master; its replica takes over and the killed one comes back as replica. */
   readonly killMaster: (shard: number) => Promise<void>;
+  /**
+   * Moves every slot that holds a key to another master, or back where it came from, in steps that leave it between two
+   * masters for a while. Takes it that no master has been killed.
+   * @returns how many slots were moved
+   */
+  readonly moveSlots: (way: "away" | "back") => Promise<number>;
   readonly stop: () => Promise<void>;
 }
 
@@ -55,6 +61,7 @@ export async function startTestCluster(): Promise<TestCluster> {
       await eventually(() => isInStep(victim), "the killed node follows", 30_000);
       await isServing(heir);
     },
+    moveSlots: (way) => moveSlots(nodes, way),
     async stop() {
       for (const node of nodes) {
         node.close();
@@ -102,6 +109,69 @@ async function startNode(parent: string): Promise<Node> {
     },
     close: () => client.destroy(),
   };
+}
+
+/** A slot is moved in so many parts, so far apart: calls meet it half moved. */
+const PARTS_OF_SLOT = 12;
+const PART_GAP_MS = 25;
+const MIGRATE_LIMIT_MS = 5_000;
+
+async function moveSlots(nodes: readonly Node[], way: "away" | "back"): Promise<number> {
+  const masters = nodes.slice(0, MASTERS);
+  const home = (slot: number) => Math.floor((slot * MASTERS) / SLOTS);
+  const beside = (slot: number) => (home(slot) + 1) % MASTERS;
+  const [from, to] = way === "away" ? [home, beside] : [beside, home];
+  const slots = await Promise.all(masters.map(slotsOf));
+  // One after the other, as redis-cli does it: two masters that move keys to each other would wait for each other.
+  for (const [at, own] of slots.entries()) {
+    for (const slot of own) {
+      if (from(slot) === at) await moveSlot(masters, slot, at, to(slot));
+    }
+  }
+  await eventually(async () => {
+    const views = await Promise.all(nodes.map(slotRanges));
+    return views.every((view) => Bun.deepEquals(view, views[0]));
+  }, "all nodes know the masters of all slots");
+  return slots.flat().length;
+}
+
+/** The ports of the masters by their ranges of slots, as a node sees them. */
+async function slotRanges({ send }: Node): Promise<string[]> {
+  const ranges = (await send("CLUSTER", "SLOTS")) as [number, number, [string, number]][];
+  return ranges.map(([first, last, [, port]]) => `${first}-${last} ${port}`).toSorted();
+}
+
+/** Slots of a master that hold a key. */
+async function slotsOf({ send }: Node): Promise<number[]> {
+  const keys = (await send("KEYS", "*")) as string[];
+  const tags = new Set(keys.map((key) => /^\{[^}]+\}/.exec(key)?.[0] ?? key));
+  const slots = await Promise.all([...tags].map((tag) => send("CLUSTER", "KEYSLOT", tag)));
+  return [...new Set(slots.map(Number))];
+}
+
+async function moveSlot(
+  masters: readonly Node[],
+  slot: number,
+  fromAt: number,
+  toAt: number,
+): Promise<void> {
+  const [from, to] = [masters[fromAt], masters[toAt]] as [Node, Node];
+  const others = masters.filter((node) => node !== from && node !== to);
+  const [fromId, toId] = [await from.send("CLUSTER", "MYID"), await to.send("CLUSTER", "MYID")];
+  const set = (node: Node, ...what: unknown[]) =>
+    node.send("CLUSTER", "SETSLOT", String(slot), ...what.map(String));
+  await set(to, "IMPORTING", fromId);
+  await set(from, "MIGRATING", toId);
+  const count = Number(await from.send("CLUSTER", "COUNTKEYSINSLOT", String(slot)));
+  const part = String(Math.ceil(count / PARTS_OF_SLOT) || 1);
+  const target = ["127.0.0.1", String(to.port), "", "0", String(MIGRATE_LIMIT_MS), "KEYS"];
+  for (;;) {
+    const keys = (await from.send("CLUSTER", "GETKEYSINSLOT", String(slot), part)) as string[];
+    if (keys.length === 0) break;
+    await from.send("MIGRATE", ...target, ...keys);
+    await Bun.sleep(PART_GAP_MS);
+  }
+  for (const node of [to, from, ...others]) await set(node, "NODE", toId);
 }
 
 /** False also while the node cannot be asked. */
