@@ -43,7 +43,6 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
-  await Bun.write("/tmp/slot-product.log", product.output());
   await product.end();
   await receiver.stop();
   await authority.end();

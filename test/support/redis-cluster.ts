@@ -22,6 +22,10 @@ export interface TestCluster {
    * @returns how many slots were moved
    */
   readonly moveSlots: (way: "away" | "back") => Promise<number>;
+  /** The keys of a hash tag. */
+  readonly keysOf: (tag: string) => Promise<string[]>;
+  /** Moves the slot of a hash tag to another master, and does some work when these keys have gone and no others. */
+  readonly whileMoving: (tag: string, gone: string[], work: () => Promise<void>) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -62,6 +66,19 @@ export async function startTestCluster(): Promise<TestCluster> {
       await isServing(heir);
     },
     moveSlots: (way) => moveSlots(nodes, way),
+    async keysOf(tag) {
+      const { owner, slot } = await placeOf(masters, tag);
+      return keysIn(owner, slot, ALL_KEYS);
+    },
+    async whileMoving(tag, gone, work) {
+      const { owner, slot } = await placeOf(masters, tag);
+      const at = masters.indexOf(owner);
+      const move = await beginMove(masters, slot, at, (at + 1) % MASTERS);
+      await move.migrate(gone);
+      await work();
+      await move.migrate(await keysIn(owner, slot, ALL_KEYS));
+      await move.end();
+    },
     async stop() {
       for (const node of nodes) {
         node.close();
@@ -115,6 +132,7 @@ async function startNode(parent: string): Promise<Node> {
 const PARTS_OF_SLOT = 12;
 const PART_GAP_MS = 25;
 const MIGRATE_LIMIT_MS = 5_000;
+const ALL_KEYS = 100_000;
 
 async function moveSlots(nodes: readonly Node[], way: "away" | "back"): Promise<number> {
   const masters = nodes.slice(0, MASTERS);
@@ -155,6 +173,19 @@ async function moveSlot(
   fromAt: number,
   toAt: number,
 ): Promise<void> {
+  const from = masters[fromAt] as Node;
+  const move = await beginMove(masters, slot, fromAt, toAt);
+  const count = Number(await from.send("CLUSTER", "COUNTKEYSINSLOT", String(slot)));
+  for (;;) {
+    const keys = await keysIn(from, slot, Math.ceil(count / PARTS_OF_SLOT) || 1);
+    if (keys.length === 0) break;
+    await move.migrate(keys);
+    await Bun.sleep(PART_GAP_MS);
+  }
+  await move.end();
+}
+
+async function beginMove(masters: readonly Node[], slot: number, fromAt: number, toAt: number) {
   const [from, to] = [masters[fromAt], masters[toAt]] as [Node, Node];
   const others = masters.filter((node) => node !== from && node !== to);
   const [fromId, toId] = [await from.send("CLUSTER", "MYID"), await to.send("CLUSTER", "MYID")];
@@ -162,16 +193,30 @@ async function moveSlot(
     node.send("CLUSTER", "SETSLOT", String(slot), ...what.map(String));
   await set(to, "IMPORTING", fromId);
   await set(from, "MIGRATING", toId);
-  const count = Number(await from.send("CLUSTER", "COUNTKEYSINSLOT", String(slot)));
-  const part = String(Math.ceil(count / PARTS_OF_SLOT) || 1);
   const target = ["127.0.0.1", String(to.port), "", "0", String(MIGRATE_LIMIT_MS), "KEYS"];
-  for (;;) {
-    const keys = (await from.send("CLUSTER", "GETKEYSINSLOT", String(slot), part)) as string[];
-    if (keys.length === 0) break;
-    await from.send("MIGRATE", ...target, ...keys);
-    await Bun.sleep(PART_GAP_MS);
-  }
-  for (const node of [to, from, ...others]) await set(node, "NODE", toId);
+  return {
+    async migrate(keys: readonly string[]) {
+      if (keys.length > 0) await from.send("MIGRATE", ...target, ...keys);
+    },
+    async end() {
+      for (const node of [to, from, ...others]) await set(node, "NODE", toId);
+    },
+  };
+}
+
+async function keysIn({ send }: Node, slot: number, most: number): Promise<string[]> {
+  return (await send("CLUSTER", "GETKEYSINSLOT", String(slot), String(most))) as string[];
+}
+
+/** Which master has the slot of a hash tag now. */
+async function placeOf(masters: readonly Node[], tag: string) {
+  const [first] = masters as [Node];
+  const slot = Number(await first.send("CLUSTER", "KEYSLOT", tag));
+  const ranges = (await first.send("CLUSTER", "SLOTS")) as [number, number, [string, number]][];
+  const range = ranges.find(([from, to]) => from <= slot && slot <= to);
+  const owner = masters.find(({ port }) => port === range?.[2][1]);
+  if (!owner) throw new Error(`no master has slot ${slot}`);
+  return { slot, owner };
 }
 
 /** False also while the node cannot be asked. */

@@ -35,6 +35,7 @@ export type WebhookOptions = Partial<SetupWebhook> & { readonly url: string };
 /** Endpoints of channel acme-it, by code: `main`, `second`, … unless they name themselves. */
 export async function openWebhookRuntime(
   webhooks: readonly WebhookOptions[],
+  ...store: [env?: Readonly<Record<string, string>>, given?: Parameters<typeof openTestRuntime>[2]]
 ): Promise<TestRuntime> {
   const setup = testSetup();
   const channel = setup.companies?.[0]?.channels?.[0];
@@ -45,7 +46,7 @@ export async function openWebhookRuntime(
     secret: WEBHOOK_SECRET,
     ...webhook,
   }));
-  return openTestRuntime(setup);
+  return openTestRuntime(setup, ...store);
 }
 
 export function endpointOf({ live }: TestRuntime, code: string): Endpoint {
