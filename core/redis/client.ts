@@ -68,10 +68,10 @@ const clusters = new WeakSet<Redis>();
  * Keys by what one reading command may ask for: on a cluster those of one partition, on one server all of them, since a
  * command of its own for every partition is most of what a small read costs.
  */
-export function readTogether(
+export function readTogether<T = string>(
   redis: Redis,
-  byPartition: ReadonlyMap<number, readonly string[]>,
-): (readonly string[])[] {
+  byPartition: ReadonlyMap<number, readonly T[]>,
+): (readonly T[])[] {
   const groups = [...byPartition.values()];
   return clusters.has(redis) ? groups : [groups.flat()].filter(({ length }) => length > 0);
 }

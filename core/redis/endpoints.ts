@@ -2,10 +2,11 @@
  * Webhook endpoints: made, changed, switched and deleted, and the clocks of failing ones (document 3, "Endpoint").
  * Every write reads, changes and saves under the setup lock, so that no two of them undo each other.
  */
+import { chunks } from "#core/chunks.ts";
 import { ENDPOINTS_PER_CHANNEL } from "#core/domain/setup.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
-import { drainLanes } from "./deliveries.ts";
+import { drainLanes, ITEMS_PER_CALL } from "./deliveries.ts";
 import { rotatedSecret } from "./endpoint-entity.ts";
 import {
   allEntities,
@@ -15,11 +16,19 @@ import {
   removeEntity,
   saveEntity,
 } from "./entities.ts";
-import { companyPartition, DELETED_WEBHOOKS_KEY, PARTITIONS, webhookKeys } from "./keys.ts";
+import {
+  companyPartition,
+  DELETED_WEBHOOKS_KEY,
+  FAILING_FROM,
+  PARTITIONS,
+  webhookKeys,
+} from "./keys.ts";
 import alertSource from "./scripts/alert.lua" with { type: "text" };
+import clearFailingSource from "./scripts/clear-failing.lua" with { type: "text" };
 import { expectSetupLock, underSetupLock } from "./setup-lock.ts";
 
 const alertScript = script(alertSource);
+const clearFailingScript = script(clearFailingSource);
 
 export const DISABLED_REASON = "endpoint disabled";
 export const DELETED_REASON = "endpoint deleted";
@@ -147,8 +156,9 @@ export async function clearFailing(
 ): Promise<void> {
   const partition = endpointPartition(configuration, endpointId);
   if (partition === null) return;
-  const { failing, warned } = webhookKeys(partition);
-  await redis.multi().zRem(failing, endpointId).sRem(warned, endpointId).exec();
+  const { failing, warned, firstRing, retryRing } = webhookKeys(partition);
+  const keys = [failing, warned, firstRing, retryRing];
+  await run(redis, clearFailingScript, keys, [endpointId, String(FAILING_FROM)]);
 }
 
 export interface FailingEndpoint {
@@ -194,14 +204,18 @@ export async function raiseAlerts(
   nowMs: number,
 ): Promise<number> {
   const groups = Map.groupBy(verdicts, ({ partition }) => partition);
-  const counts = await perPartition(groups, (partition, group) => {
+  let put = 0;
+  await perPartition(groups, async (partition, group) => {
     const { failing, warned, alerts } = webhookKeys(partition);
-    const args = group.flatMap(({ endpointId, sinceMs, kind }) => [
-      endpointId,
-      String(sinceMs),
-      kind,
-    ]);
-    return run<number>(redis, alertScript, [failing, warned, alerts], [String(nowMs), ...args]);
+    for (const part of chunks(group, ITEMS_PER_CALL)) {
+      const args = part.flatMap((one) => [one.endpointId, String(one.sinceMs), one.kind]);
+      put += await run<number>(
+        redis,
+        alertScript,
+        [failing, warned, alerts],
+        [String(nowMs), ...args],
+      );
+    }
   });
-  return counts.reduce((sum, count) => sum + count, 0);
+  return put;
 }

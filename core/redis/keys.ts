@@ -245,8 +245,13 @@ export const WEBHOOK_TESTS_KEY = "waybill:webhook-tests";
 /** List of one element: what came of a test event. */
 export const webhookTestKey = (testId: string) => `waybill:webhook-test:${testId}`;
 
-/** Webhook deliveries of a company partition. The scripts build the keys of single endpoints and deliveries from the tag. */
-export const webhookKeys = (n: number) => {
+/**
+ * Where the scores of failing endpoints begin in the two rings: they stand behind all healthy ones, so that these are found
+ * at once however many failing ones wait. Turns and due times are smaller.
+ */
+export const FAILING_FROM = 2 ** 50;
+
+const webhookKeysOf = (n: number) => {
   const tag = companyTag(n);
   return {
     /** Hash. */
@@ -271,9 +276,9 @@ export const webhookKeys = (n: number) => {
     queue: (endpointId: string) => `${tag}:dq:${endpointId}`,
     /** Sorted set: an endpoint's retries by due time (UTC milliseconds). */
     retries: (endpointId: string) => `${tag}:dr:${endpointId}`,
-    /** Sorted set: endpoints with first attempts, by turn. */
+    /** Sorted set: endpoints with first attempts, by turn; failing ones from `FAILING_FROM` on. */
     firstRing: `${tag}:dring:first`,
-    /** Sorted set: endpoints with retries, by the earliest due time. */
+    /** Sorted set: endpoints with retries, by the earliest due time; failing ones from `FAILING_FROM` on. */
     retryRing: `${tag}:dring:retry`,
     /** Sorted set: `endpoint delivery lease` under way, by the end of its lease (Redis clock, milliseconds). */
     leases: `${tag}:dleases`,
@@ -294,6 +299,11 @@ export const webhookKeys = (n: number) => {
     ledger: `${tag}:ledger`,
   };
 };
+
+const allWebhookKeys = numbers.map(webhookKeysOf);
+
+/** Webhook deliveries of a company partition. */
+export const webhookKeys = (n: number) => allWebhookKeys[n] ?? webhookKeysOf(n);
 
 /** Sorted sets: by id, by ship date (days since 1970), by statusUpdatedAt (seconds since 1970). */
 export type IndexOrder = "id" | "ship" | "upd";

@@ -9,12 +9,13 @@ import { chunks } from "#core/chunks.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import {
   DELIVERY_LIFE_MS,
+  type Delivery,
   deliveryPartition,
   ITEMS_PER_CALL,
   readDeliveries,
   ringBell,
 } from "./deliveries.ts";
-import { companyTag, webhookKeys } from "./keys.ts";
+import { FAILING_FROM, webhookKeys } from "./keys.ts";
 import replaySource from "./scripts/replay.lua" with { type: "text" };
 
 const replayScript = script(replaySource);
@@ -32,23 +33,57 @@ export async function replayDeliveries(
   deliveryIds: readonly string[],
   nowMs: number,
 ): Promise<string[]> {
-  const known = (await readDeliveries(redis, deliveryIds, nowMs)).map(
-    ({ deliveryId }) => deliveryId,
-  );
+  const known = await readDeliveries(redis, deliveryIds, nowMs);
   const queued: string[] = [];
-  const groups = Map.groupBy(known, (id) => deliveryPartition(id) ?? 0);
+  const groups = Map.groupBy(known, ({ deliveryId }) => deliveryPartition(deliveryId) ?? 0);
   await perPartition(groups, async (partition, group) => {
-    const { firstRing, turns, ledger } = webhookKeys(partition);
     for (const part of chunks(group, ITEMS_PER_CALL)) {
-      const head = [companyTag(partition), String(REPLAYED_LIFE_MS), "", "", ""];
-      const items = part.flatMap((id) => [id, ""]);
-      const keys = [firstRing, turns, ledger];
-      const reply = await run<number[]>(redis, replayScript, keys, [...head, ...items]);
-      queued.push(...part.filter((_, at) => reply[at] === 1));
+      const items = part.map((one) => ({ ...one, servedOnce: false }));
+      const reply = await callReplay(redis, partition, items, null);
+      queued.push(...part.flatMap(({ deliveryId }, at) => (reply[at] === 1 ? deliveryId : [])));
     }
   });
   if (queued.length > 0) await ringBell(redis);
   return queued;
+}
+
+interface ReplayItem extends Pick<Delivery, "deliveryId" | "endpointId" | "shipmentId"> {
+  /** Its shipment has one delivery of the replay only. */
+  readonly servedOnce: boolean;
+}
+
+interface ReplayStep {
+  readonly replayId: string;
+  readonly at: string;
+  readonly after: string;
+  readonly isLast: boolean;
+}
+
+/** @returns the reply of `replay.lua` */
+function callReplay(
+  redis: Redis,
+  partition: number,
+  items: readonly ReplayItem[],
+  step: ReplayStep | null,
+): Promise<number[]> {
+  const keys = webhookKeys(partition);
+  const { firstRing, turns, failing, ledger, replays } = keys;
+  const window = step && [keys.replay(step.replayId), replays, keys.replayed(step.replayId)];
+  const perItem = items.flatMap(({ deliveryId, endpointId }) => [
+    ...[keys.delivery(deliveryId), keys.queue(endpointId), keys.failed(endpointId)],
+  ]);
+  const place = step ? [step.at, step.after, step.isLast ? step.replayId : ""] : ["", "", ""];
+  return run<number[]>(
+    redis,
+    replayScript,
+    [firstRing, turns, failing, ledger, ...(window ?? []), ...perItem],
+    [
+      ...[String(REPLAYED_LIFE_MS), String(FAILING_FROM), ...place],
+      ...items.flatMap(({ deliveryId, endpointId, shipmentId, servedOnce }) => [
+        ...[deliveryId, endpointId, servedOnce ? String(shipmentId) : ""],
+      ]),
+    ],
+  );
 }
 
 /** `latest_per_shipment`: of each shipment only the newest failed delivery, which carries the shipment as it is now. */
@@ -153,30 +188,15 @@ export async function stepReplay(
   const candidates = await nextCandidates(redis, replay, nowMs);
   const taken = candidates.slice(0, count);
   const ids = taken.map(({ id }) => id);
-  const known = new Map(
-    (await readDeliveries(redis, ids, nowMs)).map((one) => [one.deliveryId, one.shipmentId]),
-  );
-  const items = ids.flatMap((id) => {
-    const shipmentId = known.get(id);
-    if (shipmentId === undefined) return [];
-    return [id, mode === "latest_per_shipment" ? String(shipmentId) : ""];
+  const items = (await readDeliveries(redis, ids, nowMs))
+    .filter((one) => one.endpointId === replay.endpointId)
+    .map((one) => ({ ...one, servedOnce: mode === "latest_per_shipment" }));
+  const reply = await callReplay(redis, partition, items, {
+    replayId,
+    at: replay.at,
+    after: placeText(taken.at(-1) ?? readPlace(replay.at).last, nextAtMs),
+    isLast: taken.length === candidates.length,
   });
-  const isLast = taken.length === candidates.length;
-  const after = placeText(taken.at(-1) ?? readPlace(replay.at).last, nextAtMs);
-  const keys = webhookKeys(partition);
-  const reply = await run<number[]>(
-    redis,
-    replayScript,
-    [
-      ...[keys.firstRing, keys.turns, keys.ledger],
-      ...[keys.replay(replayId), keys.replays, keys.replayed(replayId)],
-    ],
-    [
-      ...[companyTag(partition), String(REPLAYED_LIFE_MS), replay.at, after],
-      isLast ? replayId : "",
-      ...items,
-    ],
-  );
   const queued = reply.filter((one) => one === 1).length;
   if (queued > 0) await ringBell(redis);
   return queued;

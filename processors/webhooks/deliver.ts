@@ -1,5 +1,6 @@
 /**
- * The send loop: leases due deliveries from all partitions in one pipeline, sends each on its own, records results.
+ * The send loop: leases due deliveries of all partitions together, sends each on its own, records results. A partition whose
+ * store does not answer, or is being moved, is left out until it takes writes again; the others go on without it.
  *
  * | limit                                  | value | at the limit                                                   |
  * |----------------------------------------|-------|----------------------------------------------------------------|
@@ -23,19 +24,22 @@ import { internalErrors } from "#core/metrics.ts";
 import { createPause } from "#core/pause.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
+import { readBell } from "#core/redis/deliveries.ts";
+import { DELETED_REASON, DISABLED_REASON } from "#core/redis/endpoints.ts";
+import type { Finished } from "#core/redis/finish-deliveries.ts";
+import { PARTITIONS } from "#core/redis/keys.ts";
 import {
-  type Finished,
+  type Handout,
   type Leased,
-  leaseDeliveries,
-  readBell,
+  type LeaseTerms,
+  readLeased,
   renewLeases,
   type Share,
-} from "#core/redis/deliveries.ts";
-import { DELETED_REASON, DISABLED_REASON } from "#core/redis/endpoints.ts";
-import { PARTITIONS, webhookKeys } from "#core/redis/keys.ts";
-import { followOutage } from "#core/redis/outage.ts";
-import { probeWrites } from "#core/redis/probe.ts";
+  type Slot,
+  takeLeases,
+} from "#core/redis/leases.ts";
 import { createFinishQueue } from "./finish-queue.ts";
+import { followPartitions } from "./partition-outages.ts";
 import { postponed, type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
 import { shareOut } from "./share-out.ts";
 
@@ -82,13 +86,11 @@ const LOOK_AT_ALL_MS = 20;
 /** An idle deliverer listens for the bell this often and looks at every partition that often. */
 const IDLE_WAIT_MS = 25;
 const LOOK_ROUND_MS = 200;
-/** During an outage the store is asked this often whether it takes writes again. */
-const PROBE_EVERY_MS = 250;
+const TROUBLE_WAIT_MS = 250;
 /** Leases are renewed three times before they would end. */
 const RENEWALS_PER_LEASE = 3;
 
-/** One of each partition. */
-const LEASE_KEYS = Array.from({ length: PARTITIONS }, (_, n) => webhookKeys(n).leases);
+const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 interface Ready {
   readonly leased: Leased;
@@ -101,15 +103,16 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const ahead = Math.floor(limits.inFlight / 2);
   const results = createFinishQueue(redis, live, log);
   const pause = createPause();
-  const outage = followOutage(log, "webhooks");
-  /** An outage so short that a lease renewed before it has not ended when all processes have found back. */
-  const bridgedMs = limits.leaseMs - limits.leaseMs / RENEWALS_PER_LEASE - limits.recoveryMs;
-  let pausedUntilMs = 0;
+  const outages = followPartitions(redis, log, {
+    // As much of a lease as is left when its renewal is due, less the time all processes take to find back.
+    bridgedMs: limits.leaseMs - limits.leaseMs / RENEWALS_PER_LEASE - limits.recoveryMs,
+    recoveryMs: limits.recoveryMs,
+  });
   /** Leased and not begun: while the next lease is asked for, there is work. */
-  const ready: Ready[] = [];
+  let ready: Ready[] = [];
   let beginning = false;
   /** Until they are recorded. */
-  const underWay = new Set<Leased>();
+  const underWay = new Set<Slot>();
   let onNoneUnderWay: (() => void) | null = null;
   /** Begun and without an answer, by when they were begun: the oldest stand first. */
   const unanswered = new Map<Leased, number>();
@@ -132,45 +135,46 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     while (!stopping) {
       beginSoon();
       try {
+        await comeBack();
         const leased = (await isWorthRound()) ? await round() : 0;
         waitMs = leased > 0 ? ROUND_GAP_MS : Math.min(waitMs * 2, IDLE_WAIT_MS);
         await Bun.sleep(ROUND_GAP_MS);
         if (!eager) await pause.wait(waitMs - ROUND_GAP_MS);
       } catch (error) {
-        outage.failed(error);
-        await recover();
+        outages.failed(ALL_PARTITIONS, error);
+        await Bun.sleep(TROUBLE_WAIT_MS);
       }
     }
   }
 
-  /** Returns when the store takes writes again, in every partition. */
-  async function recover(): Promise<void> {
-    while (!stopping) {
-      await Bun.sleep(PROBE_EVERY_MS);
-      try {
-        await probeWrites(redis, LEASE_KEYS);
-        break;
-      } catch (error) {
-        outage.failed(error);
-      }
-    }
-    if (stopping || outage.succeeded() <= bridgedMs) return;
-    pausedUntilMs = performance.now() + limits.recoveryMs;
-    giveUpReady();
+  /** Leases may have ended: those under way are renewed, and what is not begun goes back to its lane. */
+  async function comeBack(): Promise<void> {
+    const back = new Set(await outages.probe());
+    if (back.size === 0) return;
+    giveBack(({ partition }) => back.has(partition));
     renew();
   }
 
-  /** Their leases may have ended; not renewed, what is leased and not begun goes back to its lane. */
-  function giveUpReady(): void {
-    for (const { leased } of ready.splice(0)) {
+  /** Not renewed, what is leased and not begun goes back to its lane. */
+  function giveBack(isMeant: (leased: Leased) => boolean): void {
+    const [given, kept] = [
+      ready.filter((one) => isMeant(one.leased)),
+      ready.filter((one) => !isMeant(one.leased)),
+    ];
+    ready = kept;
+    for (const { leased } of given) {
       if (leased.failing) unansweredFailing -= 1;
       forget(leased);
     }
   }
 
+  function forget(leased: Leased): void {
+    underWay.delete(leased);
+    if (underWay.size === 0) onNoneUnderWay?.();
+  }
+
   async function isWorthRound(): Promise<boolean> {
     const nowMs = performance.now();
-    if (nowMs < pausedUntilMs) return false;
     const free = freePlaces(nowMs);
     if (free <= 0) {
       eager = false;
@@ -205,29 +209,45 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     turn += 1;
     eager = false;
     const shares = nextShares();
+    if (shares.length === 0) return 0;
     const terms = {
       leaseMs: limits.leaseMs,
       perEndpoint: limits.inFlightPerEndpoint,
       perFailingEndpoint: limits.inFlightPerFailingEndpoint,
       retries: withFirsts.size === 0,
     };
-    // Asked for on the same connection after the leases: an endpoint switched off before its lease is seen as such.
-    const [{ leased, more }, configuration] = await Promise.all([
-      leaseDeliveries(redis, shares, terms, live.now()),
+    const handout = await takeLeases(redis, shares, terms, live.now());
+    learn(shares, terms, handout);
+    // Renewed from the beginning: reading may take as long as a lease.
+    for (const slot of handout.slots) underWay.add(slot);
+    // Asked for after the leases: an endpoint switched off before its lease is seen as such.
+    const [{ leased, gone, failure }, configuration] = await Promise.all([
+      readLeased(redis, handout.slots),
       live.refresh(),
-    ]);
+    ]).finally(() => {
+      for (const slot of handout.slots) underWay.delete(slot);
+    });
+    if (failure)
+      log.warn({ reason: failure.message }, "deliveries wait for the end of their leases");
+    for (const of of gone) results.record(unsent(of, "30 days are over"), hurry);
+    for (const one of leased) add(one, configuration);
+    return handout.slots.length;
+  }
+
+  /** What the next round does after this one. */
+  function learn(shares: readonly Share[], { retries }: LeaseTerms, handout: Handout): void {
+    const { slots, more, cut, failures } = handout;
     const asked = new Set(shares.map(({ partition }) => partition));
-    const given = Map.groupBy(leased, ({ partition }) => partition);
+    const given = Map.groupBy(slots, ({ partition }) => partition);
     const full = shares.filter((share) => given.get(share.partition)?.length === share.wanted);
     withFirsts = withFirsts.difference(asked).union(more);
     busy = busy
       .difference(asked)
       .union(more)
       .union(new Set(full.map((one) => one.partition)));
-    // Retries that were held back for first attempts are asked for again at once.
-    if (leased.length > 0 || !terms.retries) eager = true;
-    for (const one of leased) add(one, configuration);
-    return leased.length;
+    // Whoever stands behind those that were named, and retries that were held back for first attempts, are asked for at once.
+    if (slots.length + more.size + cut.size > 0 || !retries) eager = true;
+    for (const [partition, error] of failures) outages.failed([partition], error);
   }
 
   function nextShares(): Share[] {
@@ -238,7 +258,14 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     if (looksAtAll) lookAtAllAtMs = nowMs + LOOK_AT_ALL_MS;
     const free = freePlaces(nowMs);
     const freeFailing = Math.floor(limits.inFlight / 2) - unansweredFailing;
-    return shareOut(free, freeFailing, busy, turn, looksAtAll ? PARTITIONS : BUSY_PER_ROUND);
+    const shares = shareOut(
+      free,
+      freeFailing,
+      busy,
+      turn,
+      looksAtAll ? PARTITIONS : BUSY_PER_ROUND,
+    );
+    return shares.filter(({ partition }) => outages.mayLease(partition));
   }
 
   function add(leased: Leased, configuration: Configuration): void {
@@ -257,15 +284,23 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** Those that find no place free wait for the next answer, or for a slow one to give its place back. */
   function begin(): void {
     beginning = false;
-    if (outage.isOn() || !redis.isReady) {
-      if (stopping) giveUpReady();
+    if (!redis.isReady) {
+      if (stopping) giveBack(() => true);
       return;
     }
     const free = limits.inFlight - placed(performance.now());
-    if (free <= 0) return;
-    for (const { leased, configuration } of ready.splice(0, Math.min(free, BEGUN_PER_TURN)))
-      void send(leased, configuration);
-    beginSoon();
+    const next = takeReady(Math.min(free, BEGUN_PER_TURN));
+    for (const { leased, configuration } of next) void send(leased, configuration);
+    if (next.length > 0) beginSoon();
+  }
+
+  /** Those that may be begun: what could not be recorded is not sent. */
+  function takeReady(most: number): Ready[] {
+    if (!outages.isAnyOut()) return ready.splice(0, Math.max(0, most));
+    const open = ready.filter(({ leased }) => !outages.isOut(leased.partition));
+    const taken = new Set(open.slice(0, Math.max(0, most)));
+    ready = ready.filter((one) => !taken.has(one));
+    return [...taken];
   }
 
   async function send(leased: Leased, configuration: Configuration): Promise<void> {
@@ -280,11 +315,6 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       hurry();
     });
     hurry();
-  }
-
-  function forget(leased: Leased): void {
-    underWay.delete(leased);
-    if (underWay.size === 0) onNoneUnderWay?.();
   }
 
   function hurry(): void {
@@ -327,7 +357,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   function renew(): void {
     if (underWay.size === 0) return;
     beginSoon();
-    renewLeases(redis, [...underWay], limits.leaseMs).catch((error: Error) =>
+    renewLeases(redis, underWay, limits.leaseMs).catch((error: Error) =>
       log.warn({ reason: error.message }, "leases are not renewed"),
     );
   }
@@ -341,6 +371,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       pause.wake();
       await running;
       results.giveUp();
+      giveBack(({ partition }) => outages.isOut(partition));
       beginSoon();
       if (underWay.size > 0) {
         await new Promise<void>((resolve) => {

@@ -1,11 +1,12 @@
 /**
  * Results on their way to the store: under load what gathers within a few milliseconds goes with one call a partition. While
- * the store is unavailable they wait here, so that what a receiver has taken is not sent again.
+ * the store, or a partition of it, is unavailable they wait here and hold up no others, so that what a receiver has taken is not
+ * sent again.
  */
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client.ts";
-import { type Finished, finishDeliveries } from "#core/redis/deliveries.ts";
+import { type Finished, finishDeliveries } from "#core/redis/finish-deliveries.ts";
 import type { Live } from "#core/redis/live.ts";
 import { followOutage } from "#core/redis/outage.ts";
 import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
@@ -25,79 +26,90 @@ export interface FinishQueue {
   readonly giveUp: () => void;
 }
 
-interface Waiting {
-  readonly result: Finished;
-  readonly done: () => void;
-}
+type Batch = Map<Finished, () => void>;
 
 /** Bounded by the deliveries under way: each waits for its own result. */
 export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQueue {
-  let waiting: Waiting[] = [];
+  let waiting: Batch = new Map();
   let flushing = false;
   let givingUp = false;
   const outage = followOutage(log, "webhook results");
-  /** Results that an error of ours has kept back, by their timers. */
-  const faulty = new Map<ReturnType<typeof setTimeout>, Waiting>();
+  /** Results that wait for their next try, by their timers. */
+  const later = new Map<ReturnType<typeof setTimeout>, Batch>();
 
   async function work(): Promise<void> {
     flushing = true;
     let lastBatch = 0;
-    while (waiting.length > 0) {
+    while (waiting.size > 0) {
       if (lastBatch >= LOADED_BATCH) await Bun.sleep(GATHER_MS);
       const batch = waiting;
-      lastBatch = batch.length;
-      waiting = [];
-      await settle(batch);
+      lastBatch = batch.size;
+      waiting = new Map();
+      await flush(batch);
     }
     flushing = false;
   }
 
-  async function settle(batch: readonly Waiting[]): Promise<void> {
-    try {
-      const results = batch.map(({ result }) => result);
-      await finishDeliveries(redis, results, live.now());
-      outage.succeeded();
-      for (const { done } of batch) done();
-    } catch (error) {
-      if (givingUp) for (const { done } of batch) done();
-      else if (isStoreUnavailable(error, redis)) {
-        outage.failed(error);
-        waiting = [...batch, ...waiting];
-        await Bun.sleep(TROUBLE_WAIT_MS);
-      } else await keepFaulty(batch, error);
+  async function flush(batch: Batch): Promise<void> {
+    const left = await finishDeliveries(redis, [...batch.keys()], live.now());
+    const unavailable: Batch = new Map();
+    const suspects: Batch = new Map();
+    for (const [result, done] of batch) {
+      const error = left.get(result);
+      if (error === undefined || givingUp) done();
+      else if (isStoreUnavailable(error, redis)) unavailable.set(result, done);
+      else suspects.set(result, done);
+    }
+    if (left.size === 0) outage.succeeded();
+    const [refused] = unavailable.keys();
+    if (refused) {
+      outage.failed(left.get(refused));
+      tryLater(unavailable, TROUBLE_WAIT_MS);
+    }
+    await setApart(suspects, left, batch.size === 1);
+  }
+
+  /** One that an error of ours keeps from being recorded holds up no other, and keeps its lease: it is not sent again. */
+  async function setApart(
+    suspects: Batch,
+    errors: ReadonlyMap<Finished, Error>,
+    isAlone: boolean,
+  ): Promise<void> {
+    for (const [result, done] of suspects) {
+      const alone = new Map([[result, done]]);
+      if (isAlone) {
+        internalErrors.inc({ part: "webhook results" });
+        const about = { err: errors.get(result), delivery: result.of.deliveryId };
+        log.error(about, "a webhook result waits");
+        tryLater(alone, FAULT_WAIT_MS);
+      } else {
+        await flush(alone);
+      }
     }
   }
 
-  /** One that cannot be recorded holds up no other, and keeps its lease: it is not sent again. */
-  async function keepFaulty(batch: readonly Waiting[], error: unknown): Promise<void> {
-    const [only] = batch;
-    if (batch.length > 1 || !only) {
-      for (const one of batch) await settle([one]);
-      return;
-    }
-    internalErrors.inc({ part: "webhook results" });
-    log.error({ err: error, delivery: only.result.of.deliveryId }, "a webhook result waits");
+  function tryLater(results: Batch, waitMs: number): void {
     const timer = setTimeout(() => {
-      faulty.delete(timer);
-      add(only);
-    }, FAULT_WAIT_MS);
-    faulty.set(timer, only);
+      later.delete(timer);
+      enqueue(results);
+    }, waitMs);
+    later.set(timer, results);
   }
 
-  function add(one: Waiting): void {
-    waiting.push(one);
+  function enqueue(results: Batch): void {
+    for (const [result, done] of results) waiting.set(result, done);
     if (!flushing) void work();
   }
 
   return {
-    record: (result, done) => add({ result, done }),
+    record: (result, done) => enqueue(new Map([[result, done]])),
     giveUp() {
       givingUp = true;
-      for (const [timer, { done }] of faulty) {
+      for (const [timer, results] of later) {
         clearTimeout(timer);
-        done();
+        for (const done of results.values()) done();
       }
-      faulty.clear();
+      later.clear();
     },
   };
 }

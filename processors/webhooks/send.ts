@@ -20,7 +20,9 @@ import {
 import { v1MeaningOf, v1Payload } from "#core/domain/webhook-v1.ts";
 import { attemptSeconds, deliveryAttempts } from "#core/metrics.ts";
 import type { Configuration, Endpoint, WebhookV1 } from "#core/redis/configuration.ts";
-import type { Attempt, Finished, Leased } from "#core/redis/deliveries.ts";
+import type { Attempt } from "#core/redis/deliveries.ts";
+import type { Finished } from "#core/redis/finish-deliveries.ts";
+import type { Leased, Slot } from "#core/redis/leases.ts";
 import type { Live } from "#core/redis/live.ts";
 import type { StoredShipment } from "#core/redis/shipments.ts";
 import { viewNames } from "#core/redis/view-names.ts";
@@ -107,7 +109,7 @@ function finishedBy(
 }
 
 /** A delivery that is never sent. */
-export function unsent(leased: Leased, reason: string): Finished {
+export function unsent(leased: Leased | Slot, reason: string): Finished {
   return {
     of: leased,
     attempt: null,

@@ -7,14 +7,10 @@ import { startAnalytics } from "#analytics/main.ts";
 import { attemptsHandler } from "#analytics/write-attempts.ts";
 import { readAttemptCounts } from "#core/redis/attempt-log.ts";
 import type { Entry } from "#core/redis/consumer.ts";
-import {
-  type Delivery,
-  type Finished,
-  finishDeliveries,
-  type Leased,
-  leaseDeliveries,
-} from "#core/redis/deliveries.ts";
+import type { Delivery } from "#core/redis/deliveries.ts";
+import type { Finished } from "#core/redis/finish-deliveries.ts";
 import { ATTEMPT_LOGS, companyPartition, deadLetterKey } from "#core/redis/keys.ts";
+import type { Leased } from "#core/redis/leases.ts";
 import { readLags } from "#core/redis/streams.ts";
 import type { Running } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -29,9 +25,11 @@ import {
   applyEvents,
   deliveriesOf,
   endpointOf,
+  leaseRound,
   newShipment,
   openWebhookRuntime,
   passTime,
+  recordResults,
   STATUS,
   sendDeps,
   startPipeline,
@@ -303,21 +301,17 @@ describe("at the mark", () => {
     return companyPartition(channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0);
   };
 
-  async function lease(): Promise<readonly Leased[]> {
-    const { leased } = await leaseDeliveries(
-      runtime.redis,
-      [{ partition: acme(), wanted: 100, wantedFailing: 100 }],
-      { leaseMs: 30_000, perEndpoint: 100, perFailingEndpoint: 100, retries: false },
-      runtime.live.now(),
-    );
-    return leased;
+  function lease(): Promise<readonly Leased[]> {
+    const share = { partition: acme(), wanted: 100, wantedFailing: 100 };
+    const limits = { leaseMs: 30_000, perEndpoint: 100, perFailingEndpoint: 100 };
+    return leaseRound(runtime, [share], { ...limits, retries: false });
   }
 
   function delivered(of: Leased): Finished {
     const attempt = { generation: of.generation, attempt: 1, atMs: runtime.live.now() };
     const told = { httpStatus: 200, durationMs: 7, error: null, responseSnippet: null };
     return {
-      ...{ of, state: "delivered", health: "success" },
+      ...{ of, state: "delivered" },
       attempt: { ...attempt, ...told },
       nextAttemptAtMs: null,
       reason: null,
@@ -336,7 +330,7 @@ describe("at the mark", () => {
     await deciding.stop();
     const before = await readAttemptCounts(runtime.redis);
     const finish = (results: readonly Finished[], waiting?: number) =>
-      finishDeliveries(runtime.redis, results, runtime.live.now(), waiting);
+      recordResults(runtime, results, waiting);
 
     const [first, second, ...others] = leased.map(delivered);
     if (!first || !second) throw new Error("nothing was leased");

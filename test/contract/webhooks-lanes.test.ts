@@ -1,18 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
-import { run, script } from "#core/redis/client.ts";
-import {
-  drainLanes,
-  type Finished,
-  finishDeliveries,
-  type Leased,
-  leaseDeliveries,
-} from "#core/redis/deliveries.ts";
+import { drainLanes, recordDecisions } from "#core/redis/deliveries.ts";
 import { disableEndpoint, enableEndpoint, setActive } from "#core/redis/endpoints.ts";
 import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
+import type { Leased } from "#core/redis/leases.ts";
 import { readBooks } from "#core/redis/ledger.ts";
-import { packList } from "#core/redis/packed-list.ts";
-import decideSource from "#core/redis/scripts/decide.lua" with { type: "text" };
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
@@ -26,10 +18,12 @@ import {
   applyEvents,
   deliveriesOf,
   endpointOf,
+  leaseRound,
   newShipment,
   openWebhookRuntime,
   type Pipeline,
   passTime,
+  recordResults,
   STATUS,
   sendDeps,
   startPipeline,
@@ -89,20 +83,22 @@ function acme(): number {
   return companyPartition(channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0);
 }
 
-async function lease(wanted: number, terms: { leaseMs?: number; retries?: boolean } = {}) {
-  const { leased } = await leaseDeliveries(
-    runtime.redis,
-    [{ partition: acme(), wanted, wantedFailing: wanted }],
-    { leaseMs: 30_000, perEndpoint: 10, perFailingEndpoint: 10, retries: true, ...terms },
-    runtime.live.now(),
-  );
-  return leased;
+function lease(wanted: number, terms: { leaseMs?: number; retries?: boolean } = {}) {
+  const share = { partition: acme(), wanted, wantedFailing: wanted };
+  const limits = { leaseMs: 30_000, perEndpoint: 10, perFailingEndpoint: 10 };
+  return leaseRound(runtime, [share], { ...limits, retries: true, ...terms });
+}
+
+interface Ending {
+  readonly state: "delivered" | "waiting" | "failed";
+  readonly nextAttemptAtMs?: number;
+  readonly reason?: string;
 }
 
 /** Records what came of a lease, as if nothing had been sent. */
-function finish(of: Leased, result: Pick<Finished, "state"> & Partial<Finished>): Promise<void> {
-  const whole = { of, attempt: null, nextAttemptAtMs: null, reason: null, ...result };
-  return finishDeliveries(runtime.redis, [whole], runtime.live.now());
+function finish(of: Leased, ending: Ending): Promise<void> {
+  const whole = { of, attempt: null, nextAttemptAtMs: null, reason: null, ...ending };
+  return recordResults(runtime, [whole]);
 }
 
 /** Answers that are kept until the test lets them go. */
@@ -336,23 +332,29 @@ test("invariant 10: a delivery whose 30 days end before it is delivered has fail
 });
 
 test("a full lane makes further deliveries fail at once, replayable", async () => {
-  const { firstRing, turns, ledger, delivery } = webhookKeys(acme());
-  const tag = `{k${acme()}}`;
-  const change = (n: number) => {
-    const verdict = ["send", `d${n}`, "ep", "every_event"];
-    return ["1", `evt_${n}`, "[]", "1", "{}", "1", ...verdict];
-  };
-  const reply = await run<number[]>(
-    runtime.redis,
-    script(decideSource),
-    [firstRing, turns, ledger],
-    [tag, "1", "60000", "1000", "2", "lane full", packList([1, 2, 3].flatMap(change))],
-  );
-  expect(reply).toEqual([1, 1, 1]);
-  const read = (n: number) => runtime.redis.hmGet(delivery(`d${n}`), ["s", "r"]);
-  expect(await read(2)).toEqual(["queued", null]);
-  expect(await read(3)).toEqual(["failed", "lane full"]);
-  expect(await runtime.redis.hGet(ledger, "webhook:failed")).toBe("1");
+  await queueChanges(1);
+  const { redis, live } = runtime;
+  const { queue } = webhookKeys(acme());
+  const before = await redis.lLen(queue(main().id));
+  const shipmentId = await newShipment(runtime);
+  const decisions = [1, 2, 3].map((n) => ({
+    ...{ shipmentId, channelId: main().channelId, eventId: `evt_${n}`, entryId: `${n}-0` },
+    fact: {
+      ...{ key: `fact-${n}`, occurredAtMs: 0, receivedAtMs: 0, courierStatus: "In transito" },
+      ...{ place: null, status: "IN_TRANSIT" as const, detail: 0 },
+    },
+    verdicts: [{ endpointId: main().id, trigger: "every_event", verdict: "send" }] as const,
+  }));
+  const made = await recordDecisions(redis, decisions, live.now(), before + 2);
+  expect(made).toHaveLength(3);
+  const found = await deliveriesOf(runtime, main());
+  const told = decisions.map(({ eventId }) => found.find((one) => one.eventId === eventId));
+  expect(told).toMatchObject([
+    { state: "queued", reason: null },
+    { state: "queued", reason: null },
+    { state: "failed", reason: "lane full" },
+  ]);
+  expect((await readBooks(redis, live.configuration())).failed).toBe(1);
 });
 
 test("what is leased ahead of a place waits until one is free", async () => {

@@ -52,7 +52,7 @@ beforeAll(async () => {
   receiver = await startReceiver(await authority.issue(["localhost"]));
   server = await startRedisServer();
   const given = { address: server.url, stop: server.stop };
-  runtime = await openWebhookRuntime([{ url: receiver.url }], given);
+  runtime = await openWebhookRuntime([{ url: receiver.url }], {}, given);
 });
 
 afterAll(async () => {

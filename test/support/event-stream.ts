@@ -55,6 +55,7 @@ export interface StreamOptions {
   readonly paceMs?: number;
   /** Told of every answer, those that are tried again too. */
   readonly onAnswer?: (answer: PushResult) => void;
+  readonly senders?: number;
 }
 
 /** Several senders of document 2 that push events of the shipments `<prefix>-n`. */
@@ -62,7 +63,7 @@ export function startEventStream(
   product: Ingest,
   prefix: string,
   shipments: number,
-  { paceMs = PACE_MS, onAnswer = () => {} }: StreamOptions = {},
+  { paceMs = PACE_MS, onAnswer = () => {}, senders: senderCount = SENDERS }: StreamOptions = {},
 ): EventStream {
   const accepted = new Map<string, CourierEvent>();
   const answered = new Map<string, number>();
@@ -89,7 +90,7 @@ export function startEventStream(
     }
   }
 
-  const senders = Array.from({ length: SENDERS }, (_, sender) => sendUntilOver(sender));
+  const senders = Array.from({ length: senderCount }, (_, sender) => sendUntilOver(sender));
   return {
     accepted,
     answered,

@@ -18,6 +18,16 @@ export interface TestCluster {
   readonly killMaster: (shard: number) => Promise<void>;
   /** A command to every node. */
   readonly everywhere: (...command: string[]) => Promise<void>;
+  /**
+   * Moves every slot that holds a key to another master, or back where it came from, in steps that leave it between two
+   * masters for a while. Takes it that no master has been killed.
+   * @returns how many slots were moved
+   */
+  readonly moveSlots: (way: "away" | "back") => Promise<number>;
+  /** The keys of a hash tag. */
+  readonly keysOf: (tag: string) => Promise<string[]>;
+  /** Moves the slot of a hash tag to another master, and does some work when these keys have gone and no others. */
+  readonly whileMoving: (tag: string, gone: string[], work: () => Promise<void>) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -59,6 +69,20 @@ export async function startTestCluster(): Promise<TestCluster> {
     },
     async everywhere(...command) {
       await Promise.all(nodes.map(({ send }) => send(...command)));
+    },
+    moveSlots: (way) => moveSlots(nodes, way),
+    async keysOf(tag) {
+      const { owner, slot } = await placeOf(masters, tag);
+      return keysIn(owner, slot, ALL_KEYS);
+    },
+    async whileMoving(tag, gone, work) {
+      const { owner, slot } = await placeOf(masters, tag);
+      const at = masters.indexOf(owner);
+      const move = await beginMove(masters, slot, at, (at + 1) % MASTERS);
+      await move.migrate(gone);
+      await work();
+      await move.migrate(await keysIn(owner, slot, ALL_KEYS));
+      await move.end();
     },
     async stop() {
       for (const node of nodes) {
@@ -107,6 +131,97 @@ async function startNode(parent: string): Promise<Node> {
     },
     close: () => client.destroy(),
   };
+}
+
+/** A slot is moved in so many parts, so far apart: calls meet it half moved. */
+const PARTS_OF_SLOT = 12;
+const PART_GAP_MS = 25;
+const MIGRATE_LIMIT_MS = 5_000;
+const ALL_KEYS = 100_000;
+
+async function moveSlots(nodes: readonly Node[], way: "away" | "back"): Promise<number> {
+  const masters = nodes.slice(0, MASTERS);
+  const home = (slot: number) => Math.floor((slot * MASTERS) / SLOTS);
+  const beside = (slot: number) => (home(slot) + 1) % MASTERS;
+  const [from, to] = way === "away" ? [home, beside] : [beside, home];
+  const slots = await Promise.all(masters.map(slotsOf));
+  // One after the other, as redis-cli does it: two masters that move keys to each other would wait for each other.
+  for (const [at, own] of slots.entries()) {
+    for (const slot of own) {
+      if (from(slot) === at) await moveSlot(masters, slot, at, to(slot));
+    }
+  }
+  await eventually(async () => {
+    const views = await Promise.all(nodes.map(slotRanges));
+    return views.every((view) => Bun.deepEquals(view, views[0]));
+  }, "all nodes know the masters of all slots");
+  return slots.flat().length;
+}
+
+/** The ports of the masters by their ranges of slots, as a node sees them. */
+async function slotRanges({ send }: Node): Promise<string[]> {
+  const ranges = (await send("CLUSTER", "SLOTS")) as [number, number, [string, number]][];
+  return ranges.map(([first, last, [, port]]) => `${first}-${last} ${port}`).toSorted();
+}
+
+/** Slots of a master that hold a key. */
+async function slotsOf({ send }: Node): Promise<number[]> {
+  const keys = (await send("KEYS", "*")) as string[];
+  const tags = new Set(keys.map((key) => /^\{[^}]+\}/.exec(key)?.[0] ?? key));
+  const slots = await Promise.all([...tags].map((tag) => send("CLUSTER", "KEYSLOT", tag)));
+  return [...new Set(slots.map(Number))];
+}
+
+async function moveSlot(
+  masters: readonly Node[],
+  slot: number,
+  fromAt: number,
+  toAt: number,
+): Promise<void> {
+  const from = masters[fromAt] as Node;
+  const move = await beginMove(masters, slot, fromAt, toAt);
+  const count = Number(await from.send("CLUSTER", "COUNTKEYSINSLOT", String(slot)));
+  for (;;) {
+    const keys = await keysIn(from, slot, Math.ceil(count / PARTS_OF_SLOT) || 1);
+    if (keys.length === 0) break;
+    await move.migrate(keys);
+    await Bun.sleep(PART_GAP_MS);
+  }
+  await move.end();
+}
+
+async function beginMove(masters: readonly Node[], slot: number, fromAt: number, toAt: number) {
+  const [from, to] = [masters[fromAt], masters[toAt]] as [Node, Node];
+  const others = masters.filter((node) => node !== from && node !== to);
+  const [fromId, toId] = [await from.send("CLUSTER", "MYID"), await to.send("CLUSTER", "MYID")];
+  const set = (node: Node, ...what: unknown[]) =>
+    node.send("CLUSTER", "SETSLOT", String(slot), ...what.map(String));
+  await set(to, "IMPORTING", fromId);
+  await set(from, "MIGRATING", toId);
+  const target = ["127.0.0.1", String(to.port), "", "0", String(MIGRATE_LIMIT_MS), "KEYS"];
+  return {
+    async migrate(keys: readonly string[]) {
+      if (keys.length > 0) await from.send("MIGRATE", ...target, ...keys);
+    },
+    async end() {
+      for (const node of [to, from, ...others]) await set(node, "NODE", toId);
+    },
+  };
+}
+
+async function keysIn({ send }: Node, slot: number, most: number): Promise<string[]> {
+  return (await send("CLUSTER", "GETKEYSINSLOT", String(slot), String(most))) as string[];
+}
+
+/** Which master has the slot of a hash tag now. */
+async function placeOf(masters: readonly Node[], tag: string) {
+  const [first] = masters as [Node];
+  const slot = Number(await first.send("CLUSTER", "KEYSLOT", tag));
+  const ranges = (await first.send("CLUSTER", "SLOTS")) as [number, number, [string, number]][];
+  const range = ranges.find(([from, to]) => from <= slot && slot <= to);
+  const owner = masters.find(({ port }) => port === range?.[2][1]);
+  if (!owner) throw new Error(`no master has slot ${slot}`);
+  return { slot, owner };
 }
 
 /** False also while the node cannot be asked. */

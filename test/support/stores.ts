@@ -11,6 +11,8 @@ export interface Store {
   readonly env: Readonly<Record<string, string>>;
   /** SIGKILL to one master after the other; its replica has taken over and the killed one follows when it is done. */
   readonly killMaster: () => Promise<void>;
+  /** See `TestCluster`. */
+  readonly moveSlots: (way: "away" | "back") => Promise<number>;
   readonly stop: () => Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export async function openStore(kind: StoreKind): Promise<Store | null> {
       kills += 1;
       await cluster.killMaster(kills % MASTERS);
     },
+    moveSlots: cluster.moveSlots,
     stop: cluster.stop,
   };
 }

@@ -6,6 +6,14 @@ import { type Consumer, type Entry, startConsumer } from "#core/redis/consumer.t
 import type { Delivery } from "#core/redis/deliveries.ts";
 import { listDeliveries } from "#core/redis/delivery-log.ts";
 import { encodeLoggedEvent } from "#core/redis/event-log.ts";
+import { type Finished, finishDeliveries } from "#core/redis/finish-deliveries.ts";
+import {
+  type Leased,
+  type LeaseTerms,
+  readLeased,
+  type Share,
+  takeLeases,
+} from "#core/redis/leases.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { seenPlace } from "#core/redis/seen.ts";
 import { trackHandler } from "#processors/track.ts";
@@ -27,7 +35,7 @@ export type WebhookOptions = Partial<SetupWebhook> & { readonly url: string };
 /** Endpoints of channel acme-it, by code: `main`, `second`, … unless they name themselves. */
 export async function openWebhookRuntime(
   webhooks: readonly WebhookOptions[],
-  given?: Parameters<typeof openTestRuntime>[2],
+  ...store: [env?: Readonly<Record<string, string>>, given?: Parameters<typeof openTestRuntime>[2]]
 ): Promise<TestRuntime> {
   const setup = testSetup();
   const channel = setup.companies?.[0]?.channels?.[0];
@@ -38,7 +46,7 @@ export async function openWebhookRuntime(
     secret: WEBHOOK_SECRET,
     ...webhook,
   }));
-  return openTestRuntime(setup, {}, given);
+  return openTestRuntime(setup, ...store);
 }
 
 export function endpointOf({ live }: TestRuntime, code: string): Endpoint {
@@ -136,6 +144,29 @@ export async function deliveriesOf(
   const companyId = live.configuration().channels.get(endpoint.channelId)?.companyId ?? 0;
   const all = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, cursor: null, limit: 1_000 };
   return (await listDeliveries(redis, companyId, endpoint.id, all, live.now())).deliveries;
+}
+
+/** One round of leases, read. @throws where a step fails */
+export async function leaseRound(
+  { redis, live }: TestRuntime,
+  shares: readonly Share[],
+  terms: LeaseTerms,
+): Promise<readonly Leased[]> {
+  const { slots, failures } = await takeLeases(redis, shares, terms, live.now());
+  for (const failure of failures.values()) throw failure;
+  const { leased, failure } = await readLeased(redis, slots);
+  if (failure) throw failure;
+  return leased;
+}
+
+/** Records results. @throws where they are not taken */
+export async function recordResults(
+  { redis, live }: TestRuntime,
+  results: readonly Finished[],
+  attemptsWaiting?: number,
+): Promise<void> {
+  const left = await finishDeliveries(redis, results, live.now(), attemptsWaiting);
+  for (const error of left.values()) throw error;
 }
 
 /** Moves the service clock of all processes. */

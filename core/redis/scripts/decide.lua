@@ -1,122 +1,119 @@
 #!lua
 -- Records webhook decisions and creates and queues the deliveries that are to be sent. Repeating a change does nothing.
 --
--- KEYS[1]  endpoints with first attempts (sorted set)
--- KEYS[2]  counter of turns
--- KEYS[3]  ledger (hash): `webhook:<verdict>` grows by the decisions, `webhook:failed` by deliveries refused at the limit
--- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
--- ARGV[2]  the service clock, milliseconds    ARGV[3]  milliseconds decisions and deliveries live
--- ARGV[4]  decisions a shipment keeps         ARGV[5]  deliveries an endpoint's lanes hold
--- ARGV[6]  reason of a delivery that finds its lane full
--- ARGV[7]  the changes, 500 at most (MessagePack, one list of texts); for each: shipment id, event id, decision (JSON), channel id,
---   fact (JSON; '' without deliveries), v = number of verdicts, then v times: the verdict and, where it is `send`, delivery id,
---   endpoint id, trigger
+-- KEYS[1]  endpoints with first attempts (sorted set)         KEYS[2]  counter of turns
+-- KEYS[3]  failing endpoints (sorted set)
+-- KEYS[4]  ledger (hash): `webhook:<verdict>` grows by the decisions, `webhook:failed` by deliveries refused at the limit
+-- then, for each endpoint, four: first attempts (list), retries, log, failed deliveries (sorted sets)
+-- then, for each change: the decisions of its shipment (hash) and its deliveries (hashes)
+-- ARGV[1]  the service clock, milliseconds    ARGV[2]  milliseconds decisions and deliveries live
+-- ARGV[3]  decisions a shipment keeps         ARGV[4]  deliveries an endpoint's lanes hold
+-- ARGV[5]  reason of a delivery that finds its lane full
+-- ARGV[6]  where the scores of failing endpoints begin in the ring
+-- ARGV[7]  endpoints (MessagePack, one list of texts)
+-- ARGV[8]  the changes, 500 at most, with 1,000 deliveries at most (MessagePack, one list of texts); for each: shipment id,
+--   event id, decision (JSON), channel id, fact (JSON; '' without deliveries), v = number of verdicts, then v times: the verdict
+--   and, where it is `send`, delivery id, place of its endpoint in ARGV[7] from 1, trigger
 --
 -- A shipment at its limit of decisions keeps the old ones; its deliveries are made all the same. A delivery for a full
 -- lane fails at once and stays replayable.
 --
 -- Reply: for each change the number of deliveries made, -1 when it was decided before.
-local ring, turns, ledger = KEYS[1], KEYS[2], KEYS[3]
-local tag, now, ttl = ARGV[1], ARGV[2], ARGV[3]
-local keep, hold, full = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-local reply, counts, lanes = {}, {}, {}
-local list, call = cmsgpack.unpack(ARGV[7]), redis.call
+local ring, turns, failing, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FIXED_KEYS, MOST_CHANGES, MOST_DELIVERIES = 4, 500, 1000
+local now, ttl, keep, hold = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local full, failingFrom, call = ARGV[5], tonumber(ARGV[6]), redis.call
+local endpoints, list = cmsgpack.unpack(ARGV[7]), cmsgpack.unpack(ARGV[8])
+assert(now and ttl and keep and hold and failingFrom and type(endpoints) == 'table' and type(list) == 'table', 'malformed arguments')
+for at = 1, #list do assert(type(list[at]) == 'string', 'changes are no texts') end
 
-local function count(name)
-  counts[name] = (counts[name] or 0) + 1
+local lanes, changes, sends, at, key = {}, {}, 0, 1, FIXED_KEYS
+for place, id in ipairs(endpoints) do
+  assert(type(id) == 'string', 'an endpoint is no text')
+  lanes[place] = { id = id, queue = KEYS[key + 1], retries = KEYS[key + 2], log = KEYS[key + 3], failures = KEYS[key + 4] }
+  lanes[place].queued, lanes[place].failed, lanes[place].logged, key = {}, {}, {}, key + 4
 end
+while at <= #list do
+  local change, verdicts = { decisions = KEYS[key + 1], sends = {}, verdicts = {} }, tonumber(list[at + 5])
+  change.shipment, change.event, change.decision, change.channel, change.fact = unpack(list, at, at + 4)
+  assert(verdicts and verdicts >= 0, 'a change is cut off')
+  key, at = key + 1, at + 6
+  for n = 1, verdicts do
+    local verdict = assert(list[at], 'a verdict is missing')
+    change.verdicts[n], at = verdict, at + 1
+    if verdict == 'send' then
+      local send = { id = list[at], lane = lanes[tonumber(list[at + 1])], trigger = list[at + 2], delivery = KEYS[key + 1] }
+      assert(send.lane and send.trigger and send.delivery, 'malformed delivery')
+      change.sends[#change.sends + 1], key, at, sends = send, key + 1, at + 3, sends + 1
+    end
+  end
+  changes[#changes + 1] = change
+end
+assert(key == #KEYS and #changes <= MOST_CHANGES and sends <= MOST_DELIVERIES, 'keys and changes do not fit')
 
--- Shipments that this call has met: how many decisions they keep, and the keys of those it adds to.
-local kept, grown = {}, {}
+local reply, counts, kept, grown = {}, {}, {}, {}
+local function count(name) counts[name] = (counts[name] or 0) + 1 end
 
 -- Whether the change was not decided before, and whether that is known from now on.
-local function record(shipment, event, decision)
-  local key = tag .. ':dv:' .. shipment
-  local held = kept[shipment] or call('HLEN', key)
-  local isNew, isTraced
-  if held < keep then
-    isNew = call('HSETNX', key, event, decision) == 1
-    isTraced = isNew
-  else
-    isNew = call('HEXISTS', key, event) == 0
-  end
-  kept[shipment] = isTraced and held + 1 or held
-  if isTraced then grown[shipment] = key end
-  return isNew, isTraced
-end
-
--- What this call adds to an endpoint: one write a list at the end.
-local function lane(endpoint)
-  local one = lanes[endpoint]
-  if not one then
-    local oldest = tonumber(now) - tonumber(ttl)
-    call('ZREMRANGEBYSCORE', tag .. ':dl:' .. endpoint, '-inf', oldest)
-    call('ZREMRANGEBYSCORE', tag .. ':df:' .. endpoint, '-inf', oldest)
-    local held = call('LLEN', tag .. ':dq:' .. endpoint) + call('ZCARD', tag .. ':dr:' .. endpoint)
-    one = { room = hold - held, queued = {}, failed = {}, log = {} }
-    lanes[endpoint] = one
-  end
-  return one
+local function record(change)
+  local decisions = change.decisions
+  local held = kept[decisions] or call('HLEN', decisions)
+  kept[decisions] = held
+  if held >= keep then return call('HEXISTS', decisions, change.event) == 0, false end
+  if call('HSETNX', decisions, change.event, change.decision) == 0 then return false, false end
+  kept[decisions], grown[decisions] = held + 1, change
+  return true, true
 end
 
 -- Generation 1 and no attempts stand for themselves where nothing else is written. A decision lives as long as its
 -- deliveries, but for those replayed in their last two days: only where it left no trace may one be there already.
-local function create(delivery, endpoint, frozen, isTraced)
-  local key = tag .. ':d:' .. delivery
-  if not isTraced and call('EXISTS', key) == 1 then return 0 end
-  local one = lane(endpoint)
-  one.room = one.room - 1
-  one.log[#one.log + 1] = now
-  one.log[#one.log + 1] = delivery
-  if one.room >= 0 then
-    call('HSET', key, 'i', frozen, 's', 'queued')
-    one.queued[#one.queued + 1] = delivery
+local function create(change, send, isTraced)
+  local lane, delivery = send.lane, send.delivery
+  if not isTraced and call('EXISTS', delivery) == 1 then return 0 end
+  lane.room = (lane.room or hold - call('LLEN', lane.queue) - call('ZCARD', lane.retries)) - 1
+  local words = { lane.id, change.event, change.shipment, change.channel, send.trigger, ARGV[1] }
+  local frozen = table.concat(words, ' ') .. '\n' .. change.fact
+  lane.logged[#lane.logged + 1], lane.logged[#lane.logged + 2] = now, send.id
+  if lane.room >= 0 then
+    call('HSET', delivery, 'i', frozen, 's', 'queued')
+    lane.queued[#lane.queued + 1] = send.id
   else
-    call('HSET', key, 'i', frozen, 's', 'failed', 'r', full)
-    one.failed[#one.failed + 1] = now
-    one.failed[#one.failed + 1] = delivery
+    call('HSET', delivery, 'i', frozen, 's', 'failed', 'r', full)
+    lane.failed[#lane.failed + 1], lane.failed[#lane.failed + 2] = now, send.id
     count('failed')
   end
-  call('PEXPIRE', key, ttl)
+  call('PEXPIRE', delivery, ttl)
   return 1
 end
 
-local function add(key, members)
-  call('ZADD', key, unpack(members))
-  call('PEXPIRE', key, ttl)
-end
-
-local function file(endpoint, one)
-  if #one.log > 0 then add(tag .. ':dl:' .. endpoint, one.log) end
-  if #one.failed > 0 then add(tag .. ':df:' .. endpoint, one.failed) end
-  if #one.queued > 0 then
-    call('RPUSH', tag .. ':dq:' .. endpoint, unpack(one.queued))
-    if not call('ZSCORE', ring, endpoint) then call('ZADD', ring, call('INCR', turns), endpoint) end
+-- What is older than the deliveries live goes after what is new has come, so that no set is empty in between.
+local function file(sorted, members)
+  if #members > 0 then
+    call('ZADD', sorted, unpack(members))
+    call('PEXPIRE', sorted, ttl)
   end
+  call('ZREMRANGEBYSCORE', sorted, '-inf', now - ttl)
 end
 
-local at = 1
-while at <= #list do
-  local shipment, event, decision, channel, fact, verdicts = unpack(list, at, at + 5)
-  at = at + 6
-  local isNew, isTraced = record(shipment, event, decision)
-  local made = isNew and 0 or -1
-  for _ = 1, tonumber(verdicts) do
-    local verdict = list[at]
-    if isNew then count(verdict) end
-    at = at + 1
-    if verdict == 'send' then
-      local delivery, endpoint, trigger = unpack(list, at, at + 2)
-      at = at + 3
-      if isNew then
-        local frozen = endpoint .. ' ' .. event .. ' ' .. shipment .. ' ' .. channel .. ' ' .. trigger .. ' ' .. now .. '\n' .. fact
-        made = made + create(delivery, endpoint, frozen, isTraced)
-      end
+for place, change in ipairs(changes) do
+  local isNew, isTraced = record(change)
+  reply[place] = isNew and 0 or -1
+  for _, verdict in ipairs(isNew and change.verdicts or {}) do count(verdict) end
+  for _, send in ipairs(isNew and change.sends or {}) do reply[place] = reply[place] + create(change, send, isTraced) end
+end
+for _, change in pairs(grown) do call('PEXPIRE', change.decisions, ttl) end
+for _, lane in ipairs(lanes) do
+  if #lane.logged > 0 then
+    file(lane.log, lane.logged)
+    file(lane.failures, lane.failed)
+  end
+  if #lane.queued > 0 then
+    call('RPUSH', lane.queue, unpack(lane.queued))
+    if not call('ZSCORE', ring, lane.id) then
+      local from = call('ZSCORE', failing, lane.id) and failingFrom or 0
+      call('ZADD', ring, from + call('INCR', turns), lane.id)
     end
   end
-  reply[#reply + 1] = made
 end
-for _, key in pairs(grown) do call('PEXPIRE', key, ttl) end
-for endpoint, one in pairs(lanes) do file(endpoint, one) end
 for name, n in pairs(counts) do call('HINCRBY', ledger, 'webhook:' .. name, n) end
 return reply

@@ -1,40 +1,54 @@
 #!lua
--- Fails what waits in the lanes of endpoints that are switched off. What is under way ends by itself.
+-- Fails what waits in the lanes of an endpoint that is switched off. What is under way ends by itself.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set)    KEYS[2]  endpoints with retries (sorted set)
 -- KEYS[3]  ledger (hash): `webhook:failed` grows
--- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
--- ARGV[2]  deliveries one call fails at most
--- ARGV[3]  reason
--- ARGV[4…] endpoint ids
+-- KEYS[4]  first attempts of the endpoint (list)         KEYS[5]  its retries (sorted set)
+-- KEYS[6]  its log (sorted set)                          KEYS[7]  its failed deliveries (sorted set)
+-- then the deliveries (hashes)
+-- ARGV[1]  endpoint id    ARGV[2]  reason
+-- ARGV[3]  how many of the deliveries that follow stood at the head of its first attempts; the others are retries
+-- then the ids of the deliveries, 500 at most; one that has left its lane meanwhile stays as it is
 --
--- Reply: how many deliveries have failed; when it equals ARGV[2] more may be left.
+-- Reply: how many deliveries have failed.
 local firstRing, retryRing, ledger = KEYS[1], KEYS[2], KEYS[3]
-local tag, limit, reason = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local failed = 0
+local queue, retries, log, failures = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local FIXED_KEYS, FIXED_ARGUMENTS, MOST, call = 7, 3, 500, redis.call
+local endpoint, reason, firsts = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local count = #ARGV - FIXED_ARGUMENTS
+assert(firsts and firsts <= count and count <= MOST and #KEYS == FIXED_KEYS + count, 'malformed arguments')
+if count == 0 then return 0 end
 
-local function fail(endpoint, delivery)
-  local key, log = tag .. ':d:' .. delivery, tag .. ':dl:' .. endpoint
-  if redis.call('EXISTS', key) == 1 then
-    redis.call('HSET', key, 's', 'failed', 'd', '', 'r', reason)
-    local created = redis.call('ZSCORE', log, delivery)
-    if created then redis.call('ZADD', tag .. ':df:' .. endpoint, created, delivery) end
-  end
-  -- A delivery that is gone, 30 days after its creation, has failed as well.
-  failed = failed + 1
+-- Places of those that still stand in their lane; of the first attempts as many as stand at the head.
+local places, wanted, popped, due = {}, {}, 0, {}
+for place = 1, firsts do wanted[ARGV[FIXED_ARGUMENTS + place]] = place end
+for _, id in ipairs(firsts > 0 and call('LRANGE', queue, 0, firsts - 1) or {}) do
+  if not wanted[id] then break end
+  places[#places + 1], popped = wanted[id], popped + 1
 end
+for place = firsts + 1, count do
+  local id = ARGV[FIXED_ARGUMENTS + place]
+  if call('ZSCORE', retries, id) then places[#places + 1], due[#due + 1] = place, id end
+end
+local firstsLeft, retriesLeft = call('LLEN', queue) - popped, call('ZCARD', retries) - #due
 
-for at = 4, #ARGV do
-  local endpoint = ARGV[at]
-  local queue, retries = tag .. ':dq:' .. endpoint, tag .. ':dr:' .. endpoint
-  while failed < limit do
-    local delivery = redis.call('LPOP', queue) or redis.call('ZPOPMIN', retries)[1]
-    if not delivery then break end
-    fail(endpoint, delivery)
+-- A delivery that is gone, 30 days after its creation, has failed as well.
+local failed, rows = #places, {}
+for _, place in ipairs(places) do
+  local delivery, id = KEYS[FIXED_KEYS + place], ARGV[FIXED_ARGUMENTS + place]
+  if call('EXISTS', delivery) == 1 then
+    call('HSET', delivery, 's', 'failed', 'd', '', 'r', reason)
+    local created = call('ZSCORE', log, id)
+    if created then rows[#rows + 1], rows[#rows + 2] = created, id end
   end
-  redis.call('PEXPIRE', tag .. ':df:' .. endpoint, redis.call('PTTL', tag .. ':dl:' .. endpoint))
-  if redis.call('EXISTS', queue) == 0 then redis.call('ZREM', firstRing, endpoint) end
-  if redis.call('EXISTS', retries) == 0 then redis.call('ZREM', retryRing, endpoint) end
 end
-if failed > 0 then redis.call('HINCRBY', ledger, 'webhook:failed', failed) end
+if #rows > 0 then
+  call('ZADD', failures, unpack(rows))
+  call('PEXPIRE', failures, call('PTTL', log))
+end
+if failed > 0 then call('HINCRBY', ledger, 'webhook:failed', failed) end
+if popped > 0 then call('LPOP', queue, popped) end
+if #due > 0 then call('ZREM', retries, unpack(due)) end
+if firstsLeft == 0 then call('ZREM', firstRing, endpoint) end
+if retriesLeft == 0 then call('ZREM', retryRing, endpoint) end
 return failed

@@ -2,155 +2,119 @@
 -- Records what came of leased deliveries and of the health of their endpoints. Runs with a full memory too, since the receivers
 -- have their requests: no lease is handed out then, so it grows by what is under way at most, 2 KB a delivery.
 --
--- KEYS[1]  endpoints with first attempts (sorted set by turn)
--- KEYS[2]  endpoints with retries (sorted set by due time)
+-- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
--- KEYS[4]  deliveries under way per endpoint (hash)
--- KEYS[5]  counter of turns                    KEYS[6]  failing endpoints (sorted set)
--- KEYS[7]  endpoints warned (set)              KEYS[8]  ledger (hash): `webhook:delivered`, `webhook:failed`
--- KEYS[9]  log of attempts (stream)            KEYS[10] its counts (hash): `logged`, `taken`, `dropped`
--- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
--- ARGV[2]  the service clock, milliseconds
--- ARGV[3]  hour of the statistics    ARGV[4]  seconds they live
--- ARGV[5]  attempts that may wait in their log; past it they are dropped and counted
--- ARGV[6]  the results, 100 at most (MessagePack, one list of texts); for each endpoint, which stands there once: its id, how
---   many deliveries, and for each of them nine: delivery id, lease, new state (delivered, waiting, failed), attempts made in
---   this generation, attempts (JSON), due time (milliseconds, '' when none), reason ('' when none), latency bucket ('' when
---   nothing was sent), the attempt as a line of the log ('' when nothing was sent)
+-- KEYS[4]  deliveries under way per endpoint (hash)              KEYS[5]  counter of turns
+-- KEYS[6]  failing endpoints (sorted set)                        KEYS[7]  endpoints warned (set)
+-- KEYS[8]  ledger (hash): `webhook:delivered`, `webhook:failed`
+-- KEYS[9]  log of attempts (stream)                              KEYS[10] its counts (hash): `logged`, `taken`, `dropped`
+-- then, for each endpoint, five: first attempts (list), retries (sorted set), log, failed deliveries (sorted sets by creation),
+--   attempts of the hour (hash); and behind them one for each of its results: the delivery (hash)
+-- ARGV[1]  the service clock, milliseconds                       ARGV[2]  seconds the attempts of an hour live
+-- ARGV[3]  attempts that may wait in their log; past it they are dropped and counted
+-- ARGV[4]  where the scores of failing endpoints begin in the rings
+-- ARGV[5]  the results, 1,000 at most (MessagePack, one list of texts); for each endpoint, which stands there once: its id, how
+--   many results, and for each of them nine: delivery id, lease, new state (delivered, waiting, failed), attempts made in this
+--   generation, attempts (JSON), due time (milliseconds, '' when none), reason ('' when none), latency bucket ('' when nothing
+--   was sent), the attempt as a line of the log ('' when nothing was sent)
 --
 -- An attempt that delivered makes its endpoint healthy, any other one starts the clock of its failing. A lease that has
 -- ended records nothing. A delivery that is gone, 30 days after its creation, counts all the same, and as failed when it waits.
+-- No key is touched again once it may be empty: while its slot is being moved, a key that is gone counts as moved.
 --
 -- Reply: how many were recorded.
-local firstRing, retryRing, leases, flight, turns, failing, warned, ledger, attemptLog, attemptCounts = unpack(KEYS)
-local tag, now, list = ARGV[1], ARGV[2], cmsgpack.unpack(ARGV[6])
-local call = redis.call
-local counts, lines, ended = {}, {}, {}
-
-local function count(counters, name)
-  counters[name] = (counters[name] or 0) + 1
+local firstRing, retryRing, leases, flight, turns, failing, warned, ledger, attemptLog, attemptCounts = unpack(KEYS, 1, 10)
+local FIXED_KEYS, MOST, STATES = 10, 1000, { delivered = true, waiting = true, failed = true }
+local now, lives, mayWait, failingFrom = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local list, call, at, place = cmsgpack.unpack(ARGV[5]), redis.call, 1, FIXED_KEYS
+assert(now and lives and mayWait and failingFrom and type(list) == 'table', 'malformed arguments')
+for item = 1, #list do assert(type(list[item]) == 'string', 'results are no texts') end
+local lanes, ids, members = {}, {}, {}
+while at <= #list do
+  local lane, results = { id = list[at], first = place + 1, ended = 0 }, tonumber(list[at + 1])
+  assert(results and results >= 1 and at + 1 + 9 * results <= #list, 'results are cut off')
+  lane.queue, lane.retries, lane.log = KEYS[place + 1], KEYS[place + 2], KEYS[place + 3]
+  lane.failures, lane.hour, place, at = KEYS[place + 4], KEYS[place + 5], place + 5, at + 2
+  for result = 1, results do
+    local one = { delivery = KEYS[place + result] }
+    one.id, one.lease, one.state, one.made, one.attempts, one.due, one.reason, one.bucket, one.line = unpack(list, at, at + 8)
+    assert(STATES[one.state] and tonumber(one.made) and (one.state ~= 'waiting' or tonumber(one.due)), 'malformed result')
+    lane[result], members[#members + 1], at = one, lane.id .. ' ' .. one.id .. ' ' .. one.lease, at + 9
+  end
+  ids[#ids + 1], lanes[#lanes + 1], place = lane.id, lane, place + results
 end
+assert(#members <= MOST and place == #KEYS, 'keys and results do not fit')
+if #members == 0 then return 0 end
 
--- What has failed stands in its endpoint's set of failed deliveries, by creation as in the log.
-local function keepFailed(endpoint, delivery)
-  local log, failed = tag .. ':dl:' .. endpoint, tag .. ':df:' .. endpoint
-  local created = call('ZSCORE', log, delivery)
-  if not created then return end
-  call('ZADD', failed, created, delivery)
-  call('PEXPIRE', failed, call('PTTL', log))
-end
+local counts, lines, ended, none, healthy, unwarned = {}, {}, {}, {}, {}, {}
+local function count(counters, name) counters[name] = (counters[name] or 0) + 1 end
 
 -- Due time and reason are empty before a first attempt: nothing to write where they stay so. The state of a delivery that is
--- there is known, so not every field is a new one.
-local function keep(key, state, made, attempts, due, reason)
-  if due == '' and reason == '' and made == '1' then
-    return call('HSET', key, 's', state, 'n', made, 'a', attempts) < 3
+-- there is known, so not every field is a new one. What has failed stands in a set of its endpoint, by creation as in the log.
+local function settle(lane, one)
+  local state, fields = one.state, { 's', one.state, 'n', one.made, 'a', one.attempts }
+  if one.due ~= '' or one.reason ~= '' or one.made ~= '1' then
+    fields[7], fields[8], fields[9], fields[10] = 'd', one.due, 'r', one.reason
   end
-  return call('HSET', key, 's', state, 'n', made, 'a', attempts, 'd', due, 'r', reason) < 5
-end
-
-local function settle(endpoint, at)
-  local delivery, state, due = list[at], list[at + 2], list[at + 5]
-  local key = tag .. ':d:' .. delivery
-  if keep(key, state, list[at + 3], list[at + 4], due, list[at + 6]) then
-    if state == 'waiting' then call('ZADD', tag .. ':dr:' .. endpoint, due, delivery) end
-    if state == 'failed' then keepFailed(endpoint, delivery) end
+  if call('HSET', one.delivery, unpack(fields)) < #fields / 2 then
+    local created = state == 'failed' and call('ZSCORE', lane.log, one.id)
+    if state == 'waiting' then call('ZADD', lane.retries, one.due, one.id) end
+    if created then
+      call('ZADD', lane.failures, created, one.id)
+      call('PEXPIRE', lane.failures, call('PTTL', lane.log))
+    end
   else
-    call('DEL', key)
+    call('DEL', one.delivery)
     if state == 'waiting' then state = 'failed' end
   end
   if state ~= 'waiting' then count(counts, state) end
 end
 
--- The clock of an endpoint's failing, after its attempts in their order.
-local function setHealth(endpoint, fails, results)
-  for _, result in ipairs(results) do
-    if result == 'success' and fails then
-      call('ZREM', failing, endpoint)
-      call('SREM', warned, endpoint)
-    elseif result == 'failure' and not fails then
-      call('ZADD', failing, now, endpoint)
-    end
-    fails = result == 'failure'
-  end
-end
-
-local function countAttempts(endpoint, attempts)
-  local hour, isNew = tag .. ':dh:' .. endpoint .. ':' .. ARGV[3], false
-  for field, n in pairs(attempts) do
-    if call('HINCRBY', hour, field, n) == n then isNew = true end
-  end
-  if isNew then call('EXPIRE', hour, ARGV[4]) end
-end
-
--- An endpoint that has something left stands in the rings again.
-local function bringBack(endpoint, stands)
-  if not stands and call('EXISTS', tag .. ':dq:' .. endpoint) == 1 then
-    call('ZADD', firstRing, call('INCR', turns), endpoint)
-  end
-  local first = call('ZRANGE', tag .. ':dr:' .. endpoint, 0, 0, 'WITHSCORES')
-  if first[2] then call('ZADD', retryRing, first[2], endpoint) end
-end
-
--- The endpoints of the list, and the leases of its results, in their order.
-local ids, lanes, members = {}, {}, {}
-local at = 1
-while at <= #list do
-  local one = { id = list[at], first = at + 2, last = at + 2 + 9 * (tonumber(list[at + 1]) - 1), ended = 0 }
-  ids[#ids + 1], lanes[#lanes + 1] = one.id, one
-  for result = one.first, one.last, 9 do
-    members[#members + 1] = one.id .. ' ' .. list[result] .. ' ' .. list[result + 1]
-  end
-  at = one.last + 9
-end
-
--- How all of them stand is asked at once, and written at once.
 local held = call('ZMSCORE', leases, unpack(members))
-local underWay, fails = call('HMGET', flight, unpack(ids)), call('ZMSCORE', failing, unpack(ids))
-local stands = call('ZMSCORE', firstRing, unpack(ids))
-local place = 0
-for at, one in ipairs(lanes) do
-  local attempts, results = {}, {}
-  for result = one.first, one.last, 9 do
-    place = place + 1
-    if held[place] then
-      settle(one.id, result)
-      ended[#ended + 1], one.ended = members[place], one.ended + 1
-      if list[result + 7] ~= '' then
-        local outcome = list[result + 2] == 'delivered' and 'success' or 'failure'
-        results[#results + 1] = outcome
+local underWay, since = call('HMGET', flight, unpack(ids)), call('ZMSCORE', failing, unpack(ids))
+local stands, result = call('ZMSCORE', firstRing, unpack(ids)), 0
+for at, lane in ipairs(lanes) do
+  local attempts, fails, isCured, failed = {}, since[at] ~= false, false, false
+  for _, one in ipairs(lane) do
+    result = result + 1
+    if held[result] then
+      settle(lane, one)
+      ended[#ended + 1], lane.ended = members[result], lane.ended + 1
+      if one.bucket ~= '' then
+        local outcome = one.state == 'delivered' and 'success' or 'failure'
         count(attempts, outcome)
-        count(attempts, list[result + 7])
-        lines[#lines + 1] = list[result + 8]
+        count(attempts, one.bucket)
+        lines[#lines + 1] = one.line
+        if outcome == 'success' then isCured, fails, failed = isCured or fails, false, false
+        elseif not fails then fails, failed = true, true end
       end
     end
   end
-  if #results > 0 then
-    setHealth(one.id, fails[at], results)
-    countAttempts(one.id, attempts)
+  if failed then call('ZADD', failing, now, lane.id) end
+  if isCured then unwarned[#unwarned + 1] = lane.id end
+  if isCured and not fails then healthy[#healthy + 1] = lane.id end
+  for field, n in pairs(attempts) do
+    if call('HINCRBY', lane.hour, field, n) == n then call('EXPIRE', lane.hour, lives) end
   end
-  bringBack(one.id, stands[at])
+  -- An endpoint that has something left stands in the rings again, a failing one behind the healthy ones.
+  local from, turn = fails and failingFrom or 0, tonumber(stands[at])
+  if call('EXISTS', lane.queue) == 1 and not (turn and (turn >= failingFrom) == fails) then
+    call('ZADD', firstRing, from + (turn and turn % failingFrom or call('INCR', turns)), lane.id)
+  end
+  local first = call('ZRANGE', lane.retries, 0, 0, 'WITHSCORES')
+  if first[2] then call('ZADD', retryRing, from + first[2], lane.id) end
+  local others = lane.ended > 0 and (tonumber(underWay[at]) or 0) - lane.ended or 1
+  if others <= 0 then none[#none + 1] = lane.id elseif lane.ended > 0 then call('HSET', flight, lane.id, others) end
 end
-if #ended > 0 then
-  call('ZREM', leases, unpack(ended))
-  local left, none = {}, {}
-  for at, one in ipairs(lanes) do
-    local others = (tonumber(underWay[at]) or 0) - one.ended
-    if one.ended > 0 and others > 0 then left[#left + 1], left[#left + 2] = one.id, others
-    elseif one.ended > 0 then none[#none + 1] = one.id end
-  end
-  if #left > 0 then call('HSET', flight, unpack(left)) end
-  if #none > 0 then call('HDEL', flight, unpack(none)) end
-end
-if #lines > 0 then
-  local counted = call('HMGET', attemptCounts, 'logged', 'taken')
-  local waiting = (counted[1] or 0) - (counted[2] or 0)
-  if waiting + #lines > tonumber(ARGV[5]) then
-    call('HINCRBY', attemptCounts, 'dropped', #lines)
-  else
-    local logged = call('HINCRBY', attemptCounts, 'logged', #lines)
-    call('XADD', attemptLog, '*', 'n', logged, 'a', table.concat(lines, '\n'))
-  end
+local counted = call('HMGET', attemptCounts, 'logged', 'taken')
+local isFull = (counted[1] or 0) - (counted[2] or 0) + #lines > mayWait
+if #lines > 0 and isFull then call('HINCRBY', attemptCounts, 'dropped', #lines) end
+if #lines > 0 and not isFull then
+  call('XADD', attemptLog, '*', 'n', call('HINCRBY', attemptCounts, 'logged', #lines), 'a', table.concat(lines, '\n'))
 end
 for state, n in pairs(counts) do call('HINCRBY', ledger, 'webhook:' .. state, n) end
+if #unwarned > 0 then call('SREM', warned, unpack(unwarned)) end
+if #healthy > 0 then call('ZREM', failing, unpack(healthy)) end
+if #none > 0 then call('HDEL', flight, unpack(none)) end
+if #ended > 0 then call('ZREM', leases, unpack(ended)) end
 return #ended

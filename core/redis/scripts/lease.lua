@@ -1,207 +1,120 @@
 #!lua
--- Hands out due deliveries under a lease: first attempts of any endpoint before retries, in turn over the endpoints.
+-- Hands out due deliveries of named endpoints under a lease: first attempts before retries, in turn over the endpoints.
 --
--- KEYS[1]  endpoints with first attempts (sorted set by turn)
--- KEYS[2]  endpoints with retries (sorted set by due time)
+-- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
--- KEYS[4]  deliveries under way per endpoint (hash)
--- KEYS[5]  counter of turns and leases         KEYS[6]  failing endpoints (sorted set)
--- KEYS[7]  ledger (hash): `webhook:failed` grows by deliveries that are gone
--- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
--- ARGV[2]  the service clock, milliseconds: what retries are due by
--- ARGV[3]  milliseconds a lease lasts, by the clock of Redis, so that a moved test clock ends no lease
--- ARGV[4]  deliveries wanted, 1,000 at most    ARGV[5]  of them for failing endpoints
--- ARGV[6]  under way per endpoint              ARGV[7]  the same for a failing one
--- ARGV[8]  '1' when retries may be handed out: no partition had first attempts left a moment ago
+-- KEYS[4]  deliveries under way per endpoint (hash)              KEYS[5]  counter of turns and leases
+-- KEYS[6]  failing endpoints (sorted set)
+-- then, for each endpoint of ARGV: its first attempts (list) or its retries (sorted set by due time)
+-- ARGV[1]  the service clock, milliseconds: what retries are due by
+-- ARGV[2]  milliseconds a lease lasts, by the clock of Redis, so that a moved test clock ends no lease
+-- ARGV[3]  deliveries wanted, 1,000 at most    ARGV[4]  of them for failing endpoints
+-- ARGV[5]  under way per endpoint              ARGV[6]  the same for a failing one
+-- ARGV[7]  where the scores of failing endpoints begin in the rings
+-- ARGV[8]  how many of the endpoints that follow, 400 at most, are named for their first attempts; the others for their retries
 --
--- A lease that has ended puts its delivery back where it was: what a killed process had under way is sent again.
--- An endpoint at its limit leaves the rings; finishing a delivery of its brings it back. A delivery is gone 30 days after
--- its creation, wherever it stands: it has failed then.
+-- The endpoints come from `look.lua`, and what has changed since then is looked at again here. One at its limit leaves the rings;
+-- finishing a delivery of its brings it back. One that only the budget for failing ones holds back stands behind the healthy ones.
+-- No key is touched again once it may be empty: while its slot is being moved, a key that is gone counts as moved.
 --
--- Reply: '1' when first attempts are left, else '0';
---   the shipments of the deliveries, for each four: id, record, state, statusUpdatedAt (as stored, null where missing);
---   the deliveries as one text, for each nine lines: delivery id, lease, generation, attempts made, '1' when its endpoint is
---   failing, else '0', place of its shipment in the list above, from 1, what it is but for its fact (words, as stored), its
---   fact (JSON; '' when one before it is of the same event), attempts (JSON); '' when there are none.
-local firstRing, retryRing, leases, flight, turns, failing, ledger = unpack(KEYS)
-local tag, now, lasts = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local wanted, wantedFailing = tonumber(ARGV[4]), tonumber(ARGV[5])
-local limit, failingLimit = tonumber(ARGV[6]), tonumber(ARGV[7])
-local ENDED_PER_CALL = 100
+-- Reply: '1' when healthy endpoints still have first attempts, else '0';
+--   the deliveries as one text, for each four lines: endpoint, delivery, lease, '1' when the endpoint is failing, else '0'.
+local firstRing, retryRing, leases, flight, turns, failing = unpack(KEYS, 1, 6)
+local FIXED_KEYS, FIXED_ARGUMENTS, MOST, MOST_ENDPOINTS = 6, 8, 1000, 400
+local call, numbers = redis.call, {}
+for at = 1, FIXED_ARGUMENTS do numbers[at] = assert(tonumber(ARGV[at]), 'an argument is no number') end
+local now, lasts, left, leftFailing, limit, failingLimit, failingFrom, firsts = unpack(numbers)
+local names = #ARGV - FIXED_ARGUMENTS
+assert(left <= MOST and names <= MOST_ENDPOINTS and firsts <= names and #KEYS == FIXED_KEYS + names, 'malformed arguments')
+if names == 0 then return { '0', '' } end
 
-if redis.call('EXISTS', firstRing, retryRing, leases) == 0 then return { '0', {}, '' } end
-
-local time = redis.call('TIME')
-local clock = time[1] * 1000 + math.floor(time[2] / 1000)
-local gone = 0
-
-local function nextRetry(endpoint)
-  local first = redis.call('ZRANGE', tag .. ':dr:' .. endpoint, 0, 0, 'WITHSCORES')
-  if first[2] then redis.call('ZADD', retryRing, first[2], endpoint)
-  else redis.call('ZREM', retryRing, endpoint) end
+local ids, known = { unpack(ARGV, FIXED_ARGUMENTS + 1) }, {}
+local underWay, since = call('HMGET', flight, unpack(ids)), call('ZMSCORE', failing, unpack(ids))
+local stands = call('ZMSCORE', firstRing, unpack(ids))
+for at, id in ipairs(ids) do
+  local fails, before = since[at] ~= false, tonumber(underWay[at]) or 0
+  known[id] = { fails = fails, before = before, taken = 0, room = (fails and failingLimit or limit) - before }
 end
 
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', clock, 'LIMIT', 0, ENDED_PER_CALL)) do
-  local endpoint, delivery = string.match(member, '^(%S+) (%S+)')
-  redis.call('ZREM', leases, member)
-  if redis.call('HINCRBY', flight, endpoint, -1) <= 0 then redis.call('HDEL', flight, endpoint) end
-  local queue = tag .. ':dq:' .. endpoint
-  local state = redis.call('HMGET', tag .. ':d:' .. delivery, 's', 'd')
-  if state[1] == 'queued' then redis.call('LPUSH', queue, delivery)
-  elseif state[1] == 'waiting' then redis.call('ZADD', tag .. ':dr:' .. endpoint, state[2] or now, delivery)
-  else gone = gone + 1 end
-  if redis.call('EXISTS', queue) == 1 then
-    redis.call('ZADD', firstRing, 'NX', redis.call('INCR', turns), endpoint)
-  end
-  nextRetry(endpoint)
-end
-
--- How endpoints stand, asked for many at once.
-local known = {}
-local function learn(endpoints)
-  local new = {}
-  for _, endpoint in ipairs(endpoints) do
-    if not known[endpoint] then new[#new + 1] = endpoint end
-  end
-  if #new == 0 then return end
-  local underWay, since = redis.call('HMGET', flight, unpack(new)), redis.call('ZMSCORE', failing, unpack(new))
-  for at, endpoint in ipairs(new) do
-    local fails, before = since[at] ~= false, tonumber(underWay[at]) or 0
-    known[endpoint] = { endpoint = endpoint, fails = fails, before = before, taken = 0,
-      queue = tag .. ':dq:' .. endpoint, room = (fails and failingLimit or limit) - before }
-  end
-end
-
--- What is handed out, in order.
-local given = {}
-local function give(delivery, one)
-  local kept = redis.call('HMGET', tag .. ':d:' .. delivery, 'i', 'g', 'n', 'a')
-  if not kept[1] then
-    gone = gone + 1
-    return
-  end
-  given[#given + 1] = { delivery = delivery, lane = one, kept = kept }
-  one.taken = one.taken + 1
-  one.room = one.room - 1
-  if one.fails then wantedFailing = wantedFailing - 1 end
-end
-
--- Lanes with something to give, in turn, until they have enough together.
-local lanes, held, offered, offeredFailing = {}, {}, 0, 0
-while offered < wanted do
-  local popped = redis.call('ZPOPMIN', firstRing, wanted - offered)
-  if #popped == 0 then break end
-  local endpoints = {}
-  for at = 1, #popped, 2 do endpoints[#endpoints + 1] = popped[at] end
-  learn(endpoints)
-  for _, endpoint in ipairs(endpoints) do
-    local one = known[endpoint]
-    one.length = redis.call('LLEN', one.queue)
-    local offer = math.min(one.room, one.length)
-    if one.fails then offer = math.min(offer, wantedFailing - offeredFailing) end
-    if offer > 0 then
-      lanes[#lanes + 1], one.offer = one, offer
-      offered = offered + offer
-      if one.fails then offeredFailing = offeredFailing + offer end
-    elseif one.room > 0 and one.length > 0 then
-      held[#held + 1] = one
-    end
-  end
-end
-
--- One for each in turn, as often as it takes.
-local shares, left = {}, wanted
-for at = 1, #lanes do shares[at] = 0 end
-repeat
-  local before = left
-  for at, one in ipairs(lanes) do
-    if left > 0 and shares[at] < one.offer then
-      shares[at], left = shares[at] + 1, left - 1
-    end
-  end
-until left == before
-local own, deepest = {}, 0
-for at, one in ipairs(lanes) do
-  own[at] = shares[at] > 0 and redis.call('LPOP', one.queue, shares[at]) or {}
-  deepest = math.max(deepest, shares[at])
-end
-for depth = 1, deepest do
-  for at, one in ipairs(lanes) do
-    if own[at][depth] then give(own[at][depth], one) end
-  end
-end
-
--- Endpoints that only the budget for failing ones holds back keep standing in the ring, behind the others.
-local ring, more = {}, false
-for at, one in ipairs(lanes) do
-  if one.room > 0 and one.length > shares[at] then ring[#ring + 1] = one.endpoint end
-end
-if #ring > 0 or redis.call('EXISTS', firstRing) == 1 then more = true end
-for _, one in ipairs(held) do ring[#ring + 1] = one.endpoint end
-
-if not more and ARGV[8] == '1' then
-  held = {}
-  while #given < wanted do
-    local due = redis.call('ZRANGEBYSCORE', retryRing, '-inf', now, 'LIMIT', 0, wanted - #given)
-    if #due == 0 then break end
-    learn(due)
-    for _, endpoint in ipairs(due) do
-      if #given >= wanted then break end
-      local one, retries = known[endpoint], tag .. ':dr:' .. endpoint
-      if one.room <= 0 or (one.fails and wantedFailing <= 0) then
-        redis.call('ZREM', retryRing, endpoint)
-        if one.room > 0 then held[#held + 1] = endpoint end
-      else
-        local delivery = redis.call('ZRANGEBYSCORE', retries, '-inf', now, 'LIMIT', 0, 1)[1]
-        if delivery then
-          redis.call('ZREM', retries, delivery)
-          give(delivery, one)
-        end
-        nextRetry(endpoint)
+-- One for each lane in turn, as often as it takes; `order` keeps whose turn it was.
+local order = {}
+local function deal(lanes)
+  repeat
+    local before = left
+    for _, lane in ipairs(lanes) do
+      local one = lane.of
+      if left > 0 and lane.share < lane.has and one.taken < one.room and not (one.fails and leftFailing <= 0) then
+        lane.share, one.taken, left = lane.share + 1, one.taken + 1, left - 1
+        if one.fails then leftFailing = leftFailing - 1 end
+        order[#order + 1] = lane
       end
     end
+  until left == before
+end
+
+local function keeps(lane) return lane.of.taken < lane.of.room and lane.has > lane.share end
+
+-- Healthy endpoints that stand in the ring after this call: those that are not named, and those that have something left.
+local firstLanes, retryLanes, healthy = {}, {}, call('ZCOUNT', firstRing, '-inf', '(' .. ARGV[7])
+for at = 1, firsts do
+  local lane = { id = ids[at], of = known[ids[at]], queue = KEYS[FIXED_KEYS + at], stands = tonumber(stands[at]), share = 0 }
+  lane.has = lane.of.room > 0 and call('LLEN', lane.queue) or 0
+  if lane.stands and lane.stands < failingFrom then healthy = healthy - 1 end
+  firstLanes[at] = lane
+end
+deal(firstLanes)
+for _, lane in ipairs(firstLanes) do
+  if keeps(lane) and not lane.of.fails then healthy = healthy + 1 end
+end
+
+-- Of each lane one more than it may have: what stays and is due next.
+for at = firsts + 1, healthy > 0 and 0 or names do
+  local lane = { id = ids[at], of = known[ids[at]], retries = KEYS[FIXED_KEYS + at], share = 0, has = 0, own = {} }
+  local most = math.max(0, math.min(lane.of.room - lane.of.taken, left))
+  lane.rows = call('ZRANGE', lane.retries, 0, most, 'WITHSCORES')
+  while lane.has < most and (tonumber(lane.rows[2 * lane.has + 2]) or math.huge) <= now do lane.has = lane.has + 1 end
+  retryLanes[#retryLanes + 1] = lane
+end
+deal(retryLanes)
+
+-- From here on it is written.
+local turn = call('INCRBY', turns, #order + firsts) - #order - firsts
+local function nextTurn() turn = turn + 1 return turn end
+for _, lane in ipairs(firstLanes) do lane.own = lane.share > 0 and call('LPOP', lane.queue, lane.share) end
+for _, lane in ipairs(retryLanes) do
+  for place = 1, lane.share do lane.own[place] = lane.rows[2 * place - 1] end
+  if lane.share > 0 then call('ZREM', lane.retries, unpack(lane.own)) end
+end
+
+local time = call('TIME')
+local ends, leased, rows, flights = time[1] * 1000 + math.floor(time[2] / 1000) + lasts, {}, {}, {}
+for at, lane in ipairs(order) do
+  lane.given = (lane.given or 0) + 1
+  local delivery, lease = lane.own[lane.given], string.format('%.0f', nextTurn())
+  leased[2 * at - 1], leased[2 * at] = ends, lane.id .. ' ' .. delivery .. ' ' .. lease
+  flights[2 * at - 1], flights[2 * at] = lane.id, lane.of.before + lane.of.taken
+  rows[at] = lane.id .. '\n' .. delivery .. '\n' .. lease .. '\n' .. (lane.of.fails and '1' or '0')
+end
+if #order > 0 then
+  call('ZADD', leases, unpack(leased))
+  call('HSET', flight, unpack(flights))
+end
+
+-- Where the endpoints stand from now on: those that were served behind the others of their kind.
+local function stand(ring, lanes, scoreOf)
+  local stay, gone = {}, {}
+  for _, lane in ipairs(lanes) do
+    local score = scoreOf(lane)
+    if score then stay[#stay + 1], stay[#stay + 2] = score + (lane.of.fails and failingFrom or 0), lane.id
+    else gone[#gone + 1] = lane.id end
   end
-  for _, endpoint in ipairs(held) do nextRetry(endpoint) end
+  if #stay > 0 then call('ZADD', ring, unpack(stay)) end
+  if #gone > 0 then call('ZREM', ring, unpack(gone)) end
 end
-
-local turn = 0
-if #ring + #given > 0 then turn = redis.call('INCRBY', turns, #ring + #given) - #ring - #given end
-local function nextTurn()
-  turn = turn + 1
-  return string.format('%.0f', turn)
-end
-
-local shipments, places, events, rows, leased = {}, {}, {}, {}, {}
-local function shipmentPlace(id)
-  if not places[id] then
-    local kept = redis.call('HMGET', tag .. ':s:' .. id, 'c', 'st', 'v')
-    for _, value in ipairs({ id, kept[1], kept[2], kept[3] }) do shipments[#shipments + 1] = value end
-    places[id] = #shipments / 4
-  end
-  return places[id]
-end
-
-local row = 0
-for at, one in ipairs(given) do
-  local lease, kept = nextTurn(), one.kept
-  leased[2 * at - 1] = clock + lasts
-  leased[2 * at] = one.lane.endpoint .. ' ' .. one.delivery .. ' ' .. lease
-  local frozen, event, shipment = kept[1], string.match(kept[1], '^%S+ (%S+) (%d+)')
-  -- Words and fact are two lines as they are stored; the deliveries of an event share its fact.
-  if events[event] then frozen = string.match(frozen, '^[^\n]*\n') end
-  events[event] = true
-  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = one.delivery, lease, kept[2] or 1, kept[3] or 0
-  rows[row + 5], rows[row + 6] = one.lane.fails and 1 or 0, shipmentPlace(shipment)
-  rows[row + 7], rows[row + 8] = frozen, kept[4] or '[]'
-  row = row + 8
-end
-if #leased > 0 then redis.call('ZADD', leases, unpack(leased)) end
-local underWay, standing = {}, {}
-for endpoint, one in pairs(known) do
-  if one.taken > 0 then underWay[#underWay + 1], underWay[#underWay + 2] = endpoint, one.before + one.taken end
-end
-if #underWay > 0 then redis.call('HSET', flight, unpack(underWay)) end
-for _, endpoint in ipairs(ring) do standing[#standing + 1], standing[#standing + 2] = nextTurn(), endpoint end
-if #standing > 0 then redis.call('ZADD', firstRing, 'NX', unpack(standing)) end
-if gone > 0 then redis.call('HINCRBY', ledger, 'webhook:failed', gone) end
-return { more and '1' or '0', shipments, table.concat(rows, '\n') }
+stand(firstRing, firstLanes, function(lane)
+  return keeps(lane) and ((lane.share > 0 or not lane.stands) and nextTurn() or lane.stands % failingFrom)
+end)
+stand(retryRing, retryLanes, function(lane)
+  return lane.of.taken < lane.of.room and lane.rows[2 * lane.share + 2]
+end)
+return { healthy > 0 and '1' or '0', table.concat(rows, '\n') }

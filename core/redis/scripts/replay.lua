@@ -2,53 +2,69 @@
 -- Queues failed deliveries as new: the next generation, attempts from 1. Alone, or as a step of a window's replay.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set)    KEYS[2]  counter of turns
--- KEYS[3]  ledger (hash): `webhook:failed` shrinks
--- KEYS[4]  replay of a window (hash), KEYS[5] replays that are not done (set), KEYS[6] shipments it has served (set);
+-- KEYS[3]  failing endpoints (sorted set)                KEYS[4]  ledger (hash): `webhook:failed` shrinks
+-- KEYS[5]  replay of a window (hash), KEYS[6] replays that are not done (set), KEYS[7] shipments it has served (set);
 --          all three absent when single deliveries are replayed
--- ARGV[1]  hash tag of the partition; further keys of the same tag are built from it
--- ARGV[2]  milliseconds a replayed delivery lives at least: all of its attempts
+-- then, for each delivery, three: the delivery (hash), first attempts (list) and failed deliveries (sorted set) of its endpoint
+-- ARGV[1]  milliseconds a replayed delivery lives at least: all of its attempts
+-- ARGV[2]  where the scores of failing endpoints begin in the ring
 -- ARGV[3]  where the replay stands    ARGV[4]  where it stands after this step    (both '' without a replay)
 -- ARGV[5]  the replay's id when this step is its last one, else ''
--- then, for each delivery, two: its id, and its shipment's when the shipment is served once only, else ''
+-- then, for each delivery, 500 at most, three: its id, its endpoint, and its shipment when that is served once only, else ''
 --
 -- A replay that stands elsewhere was stepped by another process meanwhile: nothing is done.
 --
 -- Reply: for each delivery 1 = queued, 0 = not failed, gone, or its shipment served; empty when nothing was done.
-local ring, turns, ledger, replay, replays, served = unpack(KEYS)
-local tag, life = ARGV[1], tonumber(ARGV[2])
-local reply, queued = {}, 0
-if replay and redis.call('HGET', replay, 'at') ~= ARGV[3] then return reply end
+local FIXED_ARGUMENTS, MOST, call = 5, 500, redis.call
+local ring, turns, failing, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local life, failingFrom, isWindow = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] ~= ''
+local replay, replays, served = KEYS[5], KEYS[6], KEYS[7]
+local fixedKeys, count = isWindow and 7 or 4, (#ARGV - FIXED_ARGUMENTS) / 3
+assert(life and failingFrom and count % 1 == 0 and count <= MOST, 'malformed arguments')
+assert(#KEYS == fixedKeys + 3 * count, 'three keys belong to each delivery')
+if isWindow and call('HGET', replay, 'at') ~= ARGV[3] then return {} end
 
-local function queue(delivery)
-  local key = tag .. ':d:' .. delivery
-  local kept = redis.call('HMGET', key, 's', 'i', 'g')
-  if kept[1] ~= 'failed' then return 0 end
-  local endpoint, generation = string.match(kept[2], '^%S+'), (tonumber(kept[3]) or 1) + 1
-  redis.call('HSET', key, 's', 'queued', 'g', generation, 'n', 0, 'd', '', 'r', '')
-  if redis.call('PTTL', key) < life then redis.call('PEXPIRE', key, life) end
-  redis.call('ZREM', tag .. ':df:' .. endpoint, delivery)
-  redis.call('RPUSH', tag .. ':dq:' .. endpoint, delivery)
-  redis.call('ZADD', ring, 'NX', redis.call('INCR', turns), endpoint)
-  return 1
+local stored = {}
+for place = 1, count do
+  local kept = call('HMGET', KEYS[fixedKeys + 3 * place - 2], 's', 'i', 'g')
+  local endpoint, shipment = ARGV[FIXED_ARGUMENTS + 3 * place - 1], ARGV[FIXED_ARGUMENTS + 3 * place]
+  assert(not kept[2] or string.match(kept[2], '^%S+') == endpoint, 'the delivery belongs to another endpoint')
+  assert(shipment == '' or isWindow, 'only a replay serves a shipment once')
+  stored[place] = kept
 end
 
-for at = 6, #ARGV, 2 do
-  local delivery, shipment = ARGV[at], ARGV[at + 1]
-  local wanted = shipment == '' or redis.call('SADD', served, shipment) == 1
-  local done = wanted and queue(delivery) or 0
-  queued = queued + done
-  reply[#reply + 1] = done
+local reply, lanes, queued, seen = {}, {}, 0, {}
+for place, kept in ipairs(stored) do
+  local id, endpoint, shipment = unpack(ARGV, FIXED_ARGUMENTS + 3 * place - 2, FIXED_ARGUMENTS + 3 * place)
+  local key = fixedKeys + 3 * place - 2
+  local delivery, lane = KEYS[key], lanes[endpoint] or { queue = KEYS[key + 1], failures = KEYS[key + 2], ids = {} }
+  reply[place] = 0
+  if (shipment == '' or call('SADD', served, shipment) == 1) and kept[1] == 'failed' and not seen[id] then
+    call('HSET', delivery, 's', 'queued', 'g', (tonumber(kept[3]) or 1) + 1, 'n', 0, 'd', '', 'r', '')
+    if call('PTTL', delivery) < life then call('PEXPIRE', delivery, life) end
+    lanes[endpoint], seen[id], reply[place], queued = lane, true, 1, queued + 1
+    lane.ids[#lane.ids + 1] = id
+  end
 end
-if queued > 0 then redis.call('HINCRBY', ledger, 'webhook:failed', -queued) end
-if replay then
-  redis.call('HSET', replay, 'at', ARGV[4])
-  redis.call('HINCRBY', replay, 'queued', queued)
-  redis.call('HINCRBY', replay, 'passedOver', #reply - queued)
-  if redis.call('EXISTS', served) == 1 then redis.call('PEXPIRE', served, redis.call('PTTL', replay)) end
+for endpoint, lane in pairs(lanes) do
+  call('RPUSH', lane.queue, unpack(lane.ids))
+  if not call('ZSCORE', ring, endpoint) then
+    local from = call('ZSCORE', failing, endpoint) and failingFrom or 0
+    call('ZADD', ring, from + call('INCR', turns), endpoint)
+  end
+  call('ZREM', lane.failures, unpack(lane.ids))
+end
+if queued > 0 then call('HINCRBY', ledger, 'webhook:failed', -queued) end
+if isWindow then
+  call('HSET', replay, 'at', ARGV[4])
+  call('HINCRBY', replay, 'queued', queued)
+  call('HINCRBY', replay, 'passedOver', #reply - queued)
   if ARGV[5] ~= '' then
-    redis.call('HSET', replay, 'state', 'done')
-    redis.call('SREM', replays, ARGV[5])
-    redis.call('DEL', served)
+    call('HSET', replay, 'state', 'done')
+    call('SREM', replays, ARGV[5])
+    call('DEL', served)
+  elseif call('EXISTS', served) == 1 then
+    call('PEXPIRE', served, call('PTTL', replay))
   end
 end
 return reply

@@ -1,0 +1,149 @@
+/** What came of deliveries that were handed out, on its way into the store (document 3, "Delivery"). */
+import { chunks } from "#core/chunks.ts";
+import { attemptErrorOf } from "#core/domain/attempt-row.ts";
+import { bucketOf } from "#core/domain/latency-buckets.ts";
+import { ATTEMPTS_WAITING, encodeAttempt } from "./attempt-log.ts";
+import { type Redis, runTogether, script } from "./client.ts";
+import {
+  type Attempt,
+  DELIVERY_LIFE_MS,
+  type DeliveryState,
+  hourOf,
+  ITEMS_PER_CALL,
+} from "./deliveries.ts";
+import { FAILING_FROM, webhookKeys } from "./keys.ts";
+import type { Leased, Slot } from "./leases.ts";
+import { packList } from "./packed-list.ts";
+import finishSource from "./scripts/finish.lua" with { type: "text" };
+
+const finishScript = script(finishSource);
+
+/** Attempts kept of one delivery, newest last: eight of each generation. */
+const GENERATIONS_KEPT = 5;
+const ATTEMPTS_KEPT = 8 * GENERATIONS_KEPT;
+/** Of Redis, for one result. */
+const FINISH_US = 10;
+
+interface Outcome {
+  readonly state: Exclude<DeliveryState, "queued">;
+  readonly nextAttemptAtMs: number | null;
+  readonly reason: string | null;
+}
+
+/** What came of a leased delivery. `attempt` is null when nothing was sent. */
+export type Finished = Outcome &
+  (
+    | {
+        readonly of: Leased;
+        readonly attempt: Attempt;
+        /** An error of ours kept the attempt from being made: the delivery's log tells of it, and it counts nowhere. */
+        readonly isOwnFault?: true;
+      }
+    | { readonly of: Slot & Partial<Leased>; readonly attempt: null }
+  );
+
+/**
+ * Records results, one script call a partition (and 100 results). A lease that has ended records nothing.
+ * @param attemptsWaiting attempts that may wait for the analytics in a partition
+ * @returns those that could not be recorded, each with its reason: a partition that cannot be written holds up no other
+ */
+export async function finishDeliveries(
+  redis: Redis,
+  results: readonly Finished[],
+  nowMs: number,
+  attemptsWaiting = ATTEMPTS_WAITING,
+): Promise<ReadonlyMap<Finished, Error>> {
+  const left = new Map<Finished, Error>();
+  const calls = [...Map.groupBy(results, ({ of }) => of.partition)].flatMap(([partition, group]) =>
+    chunks(group, ITEMS_PER_CALL).map((part) => ({ partition, part })),
+  );
+  await Promise.all(
+    calls.map(async ({ partition, part }) => {
+      try {
+        const { keys, list } = finishArguments(partition, part, hourOf(nowMs));
+        const numbers = [nowMs, DELIVERY_LIFE_MS / 1000, attemptsWaiting, FAILING_FROM];
+        const args = [...numbers.map(String), packList(list)];
+        await runTogether(redis, finishScript, keys, args, part.length * FINISH_US);
+      } catch (error) {
+        for (const result of part) left.set(result, error as Error);
+      }
+    }),
+  );
+  return left;
+}
+
+/** Grouped by endpoint: what an endpoint's lanes and health need is done once for all of its results. */
+function finishArguments(partition: number, results: readonly Finished[], hour: number) {
+  const own = webhookKeys(partition);
+  const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = own;
+  const keys = [firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger];
+  keys.push(own.attemptLog, own.attemptCounts);
+  const list: string[] = [];
+  for (const [id, group] of Map.groupBy(results, ({ of }) => of.endpointId)) {
+    keys.push(own.queue(id), own.retries(id), own.log(id), own.failed(id), own.attempts(id, hour));
+    list.push(id, String(group.length));
+    for (const result of group) {
+      keys.push(own.delivery(result.of.deliveryId));
+      list.push(...resultTexts(result));
+    }
+  }
+  return { keys, list };
+}
+
+function resultTexts(result: Finished): string[] {
+  const { of, attempt, state, nextAttemptAtMs, reason } = result;
+  const { deliveryId, lease } = of;
+  const due = nextAttemptAtMs === null ? "" : String(nextAttemptAtMs);
+  if (attempt === null) {
+    const { attemptsMade = 0, attemptsText: made = "[]" } = of;
+    return [deliveryId, lease, state, String(attemptsMade), made, due, reason ?? "", "", ""];
+  }
+  const isOwnFault = result.isOwnFault ?? false;
+  const made = isOwnFault ? of.attemptsMade : attempt.attempt;
+  return [
+    ...[deliveryId, lease, state, String(made), attemptsText(of, attempt, isOwnFault), due],
+    reason ?? "",
+    ...(isOwnFault ? ["", ""] : [bucketOf(attempt.durationMs), attemptLine(of, state, attempt)]),
+  ];
+}
+
+/** Those before and the new one, the oldest left out where they may grow too many. */
+function attemptsText(
+  { attemptsText: before, generation }: Leased,
+  attempt: Attempt,
+  isOwnFault: boolean,
+): string {
+  const text = attemptText(attempt);
+  if (before === "[]") return `[${text}]`;
+  if (generation <= GENERATIONS_KEPT && !isOwnFault) return `${before.slice(0, -1)},${text}]`;
+  return JSON.stringify([...JSON.parse(before), attempt].slice(-ATTEMPTS_KEPT));
+}
+
+/** As `JSON.stringify` writes it, at a fifth of its cost: all but two members are numbers. */
+function attemptText(one: Attempt): string {
+  const { error, responseSnippet } = one;
+  return (
+    `{"generation":${one.generation},"attempt":${one.attempt},"atMs":${one.atMs}` +
+    `,"httpStatus":${one.httpStatus},"durationMs":${one.durationMs}` +
+    `,"error":${error === null ? null : JSON.stringify(error)}` +
+    `,"responseSnippet":${responseSnippet === null ? null : JSON.stringify(responseSnippet)}}`
+  );
+}
+
+const OUTCOMES = { delivered: "DELIVERED", waiting: "WAITING", failed: "FAILED" } as const;
+
+function attemptLine(of: Leased, state: Outcome["state"], attempt: Attempt): string {
+  return encodeAttempt({
+    deliveryId: of.deliveryId,
+    endpointId: of.endpointId,
+    channelId: of.channelId,
+    eventId: of.eventId,
+    generation: attempt.generation,
+    attempt: attempt.attempt,
+    atMs: attempt.atMs,
+    httpStatus: attempt.httpStatus,
+    error: attemptErrorOf(attempt.error),
+    latencyMs: attempt.durationMs,
+    outcome: OUTCOMES[state],
+  });
+}

@@ -1,0 +1,342 @@
+/**
+ * Leases: who sends which delivery. A lease hands a delivery to one process for a while; if that process dies the lease ends
+ * and the delivery is sent again.
+ *
+ * A round has three steps, each with all of its keys named beforehand, so that none of them can stop half-way where a slot
+ * is being moved: `look.lua` tells which endpoints have something to give, `lease.lua` hands out deliveries of these
+ * endpoints, and what they are and their shipments are read after it. Processes that look at the same moment name the same
+ * endpoints; each call looks at what the one before it has left.
+ */
+import { chunks } from "#core/chunks.ts";
+import type { ChangeFact } from "./change-log.ts";
+import {
+  binary,
+  perPartition,
+  type Redis,
+  readTogether,
+  run,
+  runTogether,
+  script,
+} from "./client.ts";
+import { type FrozenDelivery, ITEMS_PER_CALL, readWords } from "./deliveries.ts";
+import { companyKeys, FAILING_FROM, shipmentPartition, webhookKeys } from "./keys.ts";
+import leaseSource from "./scripts/lease.lua" with { type: "text" };
+import lookSource from "./scripts/look.lua" with { type: "text" };
+import readDeliveriesSource from "./scripts/read-deliveries.lua" with { type: "text" };
+import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
+import reclaimSource from "./scripts/reclaim.lua" with { type: "text" };
+import renewSource from "./scripts/renew.lua" with { type: "text" };
+import { type StoredShipment, storedShipment } from "./shipments.ts";
+
+const leaseScript = script(leaseSource);
+const lookScript = script(lookSource);
+const readDeliveriesScript = script(readDeliveriesSource);
+const readFieldsScript = script(readFieldsSource);
+const reclaimScript = script(reclaimSource);
+const renewScript = script(renewSource);
+
+/** Of Redis: a look, and for one delivery. */
+const LOOK_US = 15;
+const LEASE_US = 6;
+
+/** A delivery that is handed out. */
+export interface Slot {
+  readonly partition: number;
+  readonly endpointId: string;
+  readonly deliveryId: string;
+  readonly lease: string;
+  /** The endpoint has not succeeded since its first failure. */
+  readonly failing: boolean;
+}
+
+/** The same with what its next attempt needs. */
+export interface Leased extends Slot, Omit<FrozenDelivery, "fact"> {
+  readonly generation: number;
+  readonly attemptsMade: number;
+  /** JSON, as stored: read only where it grows too long. */
+  readonly attemptsText: string;
+  /** Read once for all deliveries of its event that were leased together. */
+  readonly fact: () => ChangeFact;
+  /** Of one moment after the lease, unpacked once for all deliveries that share it; null = it is gone. */
+  readonly shipment: () => StoredShipment | null;
+}
+
+export interface LeaseTerms {
+  readonly leaseMs: number;
+  readonly perEndpoint: number;
+  readonly perFailingEndpoint: number;
+  /** Retries may be handed out too. */
+  readonly retries: boolean;
+}
+
+/** How many deliveries a partition may hand out, and how many of them to failing endpoints. */
+export interface Share {
+  readonly partition: number;
+  readonly wanted: number;
+  readonly wantedFailing: number;
+}
+
+export interface Handout {
+  readonly slots: readonly Slot[];
+  /** Partitions whose healthy endpoints had more first attempts to give. */
+  readonly more: ReadonlySet<number>;
+  /** Partitions that had more endpoints than one call may name. */
+  readonly cut: ReadonlySet<number>;
+  /** Partitions that could not be asked, and why; the others are not held up by them. */
+  readonly failures: ReadonlyMap<number, Error>;
+}
+
+/** Asks every partition for its share. What a partition has handed out when its answer is lost is sent once the lease has ended. */
+export async function takeLeases(
+  redis: Redis,
+  shares: readonly Share[],
+  terms: LeaseTerms,
+  nowMs: number,
+): Promise<Handout> {
+  const [more, cut] = [new Set<number>(), new Set<number>()];
+  const failures = new Map<number, Error>();
+  const perShare = await Promise.all(
+    shares.map(async (share) => {
+      const { partition } = share;
+      try {
+        const seen = await look(redis, share, terms, nowMs);
+        if (seen.ended.length > 0) await reclaim(redis, partition, seen.ended, nowMs);
+        if (seen.isCut) cut.add(partition);
+        const { slots, hasMore } = await takeShare(redis, share, seen, terms, nowMs);
+        if (hasMore) more.add(partition);
+        return slots;
+      } catch (error) {
+        failures.set(partition, error as Error);
+        return [];
+      }
+    }),
+  );
+  return { slots: perShare.flat(), more, cut, failures };
+}
+
+interface Seen {
+  readonly firsts: readonly string[];
+  readonly retries: readonly string[];
+  /** Leases that have ended. */
+  readonly ended: readonly string[];
+  /** There may be more endpoints than these. */
+  readonly isCut: boolean;
+}
+
+async function look(
+  redis: Redis,
+  { partition, wanted, wantedFailing }: Share,
+  { retries }: LeaseTerms,
+  nowMs: number,
+): Promise<Seen> {
+  const { firstRing, retryRing, leases } = webhookKeys(partition);
+  const most = Math.min(wanted, ITEMS_PER_CALL);
+  const limits = [most, Math.min(wantedFailing, most), FAILING_FROM];
+  const [firsts, due, ended] = await runTogether<[string[], string[], string[]]>(
+    redis,
+    lookScript,
+    [firstRing, retryRing, leases],
+    [...[nowMs, ...limits].map(String), retries ? "1" : "0", String(ITEMS_PER_CALL)],
+    LOOK_US,
+  );
+  const isCut = Math.max(firsts.length, due.length, ended.length) >= most;
+  return { firsts, retries: due, ended, isCut };
+}
+
+/** Puts back what was under way when its lease ended. */
+async function reclaim(
+  redis: Redis,
+  partition: number,
+  ended: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  const keys = webhookKeys(partition);
+  const { firstRing, retryRing, leases, inFlight, turns, failing, ledger } = keys;
+  const perLease = ended.flatMap((member) => {
+    const [endpointId = "", deliveryId = ""] = member.split(" ");
+    return [keys.delivery(deliveryId), keys.queue(endpointId), keys.retries(endpointId)];
+  });
+  await run(
+    redis,
+    reclaimScript,
+    [firstRing, retryRing, leases, inFlight, turns, failing, ledger, ...perLease],
+    [String(nowMs), String(FAILING_FROM), ...ended],
+  );
+}
+
+const SLOT_LINES = 4;
+
+async function takeShare(
+  redis: Redis,
+  { partition, wanted, wantedFailing }: Share,
+  { firsts, retries }: Seen,
+  terms: LeaseTerms,
+  nowMs: number,
+): Promise<{ slots: readonly Slot[]; hasMore: boolean }> {
+  if (firsts.length + retries.length === 0) return { slots: [], hasMore: false };
+  const keys = webhookKeys(partition);
+  const { firstRing, retryRing, leases, inFlight, turns, failing } = keys;
+  const { leaseMs, perEndpoint, perFailingEndpoint } = terms;
+  const numbers = [nowMs, leaseMs, wanted, wantedFailing, perEndpoint, perFailingEndpoint];
+  const [hasMore, text] = await runTogether<[string, string]>(
+    redis,
+    leaseScript,
+    [
+      ...[firstRing, retryRing, leases, inFlight, turns, failing],
+      ...firsts.map(keys.queue),
+      ...retries.map(keys.retries),
+    ],
+    [...[...numbers, FAILING_FROM, firsts.length].map(String), ...firsts, ...retries],
+    wanted * LEASE_US,
+  );
+  const lines = text === "" ? [] : text.split("\n");
+  const slots = chunks(lines, SLOT_LINES).map(
+    ([endpointId = "", deliveryId = "", lease = "", failing]) => {
+      return { partition, endpointId, deliveryId, lease, failing: failing === "1" };
+    },
+  );
+  return { slots, hasMore: hasMore === "1" };
+}
+
+export interface Read {
+  readonly leased: readonly Leased[];
+  /** Deliveries that had come to the end of their 30 days. */
+  readonly gone: readonly Slot[];
+  /** Why some could not be read; they are sent once their leases have ended. */
+  readonly failure: Error | null;
+}
+
+/** What is to be sent for leases: the deliveries, then their shipments, each of one moment. */
+export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<Read> {
+  const rows = new Map<Slot, DeliveryRow>();
+  const facts = new Map<string, Leased["fact"]>();
+  const bySlot = Map.groupBy(slots, ({ partition }) => partition);
+  const deliveries = await readSome(
+    redis,
+    bySlot,
+    ({ partition, deliveryId }) => webhookKeys(partition).delivery(deliveryId),
+    async (keys, part) => {
+      const text = await run<string>(redis, readDeliveriesScript, keys, []);
+      readRows(text, part, rows, facts);
+    },
+  );
+  const ids = new Set([...rows.values()].flatMap((row) => row?.words.shipmentId ?? []));
+  const shipments = new Map<number, Leased["shipment"]>();
+  const read = await readSome(
+    redis,
+    Map.groupBy(ids, shipmentPartition),
+    (id) => companyKeys(shipmentPartition(id)).shipment(id),
+    async (keys, part) => {
+      const found = await run<(Buffer | null)[][]>(
+        redis,
+        readFieldsScript,
+        keys,
+        SHIPMENT_FIELDS,
+        binary(redis),
+      );
+      for (const [at, id] of part.entries()) {
+        const row = found[at] ?? [];
+        shipments.set(
+          id,
+          once(() => storedShipment(id, row)),
+        );
+      }
+    },
+  );
+  const leased: Leased[] = [];
+  const gone: Slot[] = [];
+  for (const [slot, row] of rows) {
+    if (row === null) gone.push(slot);
+    else {
+      const { words, ...rest } = row;
+      const shipment = shipments.get(words.shipmentId);
+      if (shipment) leased.push({ ...slot, ...words, ...rest, shipment });
+    }
+  }
+  return { leased, gone, failure: deliveries ?? read };
+}
+
+const SHIPMENT_FIELDS = ["c", "st", "v"];
+
+/** One command for each server (and 100 keys). @returns why some could not be read */
+async function readSome<T>(
+  redis: Redis,
+  groups: ReadonlyMap<number, readonly T[]>,
+  keyOf: (item: T) => string,
+  read: (keys: string[], items: readonly T[]) => Promise<void>,
+): Promise<Error | null> {
+  const calls = readTogether(redis, groups).flatMap((items) => chunks(items, ITEMS_PER_CALL));
+  const results = await Promise.allSettled(calls.map((items) => read(items.map(keyOf), items)));
+  const failed = results.find(({ status }) => status === "rejected");
+  return failed?.status === "rejected" ? (failed.reason as Error) : null;
+}
+
+/** Null when the delivery is gone. */
+type DeliveryRow =
+  | ({
+      readonly words: Omit<FrozenDelivery, "fact">;
+    } & Pick<Leased, "generation" | "attemptsMade" | "attemptsText" | "fact">)
+  | null;
+
+const DELIVERY_LINES = 5;
+
+/** See the reply in `read-deliveries.lua`. */
+function readRows(
+  text: string,
+  slots: readonly Slot[],
+  rows: Map<Slot, DeliveryRow>,
+  facts: Map<string, Leased["fact"]>,
+): void {
+  const lines = text.split("\n");
+  slots.forEach((slot, at) => {
+    const [generation, made, frozen = "", told = "", attemptsText = "[]"] = lines.slice(
+      DELIVERY_LINES * at,
+      DELIVERY_LINES * (at + 1),
+    );
+    if (frozen === "") {
+      rows.set(slot, null);
+      return;
+    }
+    const words = readWords(frozen);
+    if (told !== "")
+      facts.set(
+        words.eventId,
+        once((): ChangeFact => JSON.parse(told)),
+      );
+    const fact = facts.get(words.eventId) ?? missingFact;
+    rows.set(slot, {
+      ...{ words, attemptsText, fact },
+      generation: Number(generation),
+      attemptsMade: Number(made),
+    });
+  });
+}
+
+/** Thrown when it is asked for: one delivery like this keeps no other from being sent. */
+function missingFact(): never {
+  throw new Error("a delivery is leased without its fact");
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** Lengthens the leases of what is still under way: one script call a partition (and 100 deliveries). */
+export async function renewLeases(
+  redis: Redis,
+  underWay: Iterable<Slot>,
+  leaseMs: number,
+): Promise<void> {
+  const groups = Map.groupBy(underWay, ({ partition }) => partition);
+  await perPartition(groups, async (partition, group) => {
+    const { leases } = webhookKeys(partition);
+    const members = group.map((one) => `${one.endpointId} ${one.deliveryId} ${one.lease}`);
+    for (const part of chunks(members, ITEMS_PER_CALL)) {
+      await run(redis, renewScript, [leases], [String(leaseMs), ...part]);
+    }
+  });
+}

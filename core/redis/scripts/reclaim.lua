@@ -1,0 +1,66 @@
+#!lua
+-- Puts deliveries back whose lease has ended: what a killed process had under way is sent again.
+--
+-- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
+-- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
+-- KEYS[4]  deliveries under way per endpoint (hash)              KEYS[5]  counter of turns
+-- KEYS[6]  failing endpoints (sorted set)
+-- KEYS[7]  ledger (hash): `webhook:failed` grows by deliveries that are gone
+-- then, for each lease, three: its delivery (hash), first attempts (list) and retries (sorted set) of its endpoint
+-- ARGV[1]  the service clock, milliseconds
+-- ARGV[2]  where the scores of failing endpoints begin in the rings
+-- then the leases that had ended a moment ago, 100 at most; those that were renewed or settled since then stay as they are
+--
+-- A delivery is gone 30 days after its creation, wherever it stands: it has failed then.
+--
+-- Reply: how many leases were ended.
+local firstRing, retryRing, leases, flight, turns, failing, ledger = unpack(KEYS, 1, 7)
+local FIXED_KEYS, FIXED_ARGUMENTS, MOST = 7, 2, 100
+local call, now, failingFrom = redis.call, tonumber(ARGV[1]), tonumber(ARGV[2])
+local members = { unpack(ARGV, FIXED_ARGUMENTS + 1, FIXED_ARGUMENTS + MOST) }
+assert(now and failingFrom and #members == #ARGV - FIXED_ARGUMENTS, 'malformed arguments')
+assert(#KEYS == FIXED_KEYS + 3 * #members, 'three keys belong to each lease')
+for at, member in ipairs(members) do assert(string.match(member, '^%S+ %S+ %S+$'), 'malformed lease') end
+if #members == 0 then return 0 end
+
+local time = call('TIME')
+local clock = time[1] * 1000 + math.floor(time[2] / 1000)
+local ends = call('ZMSCORE', leases, unpack(members))
+local lanes, ids, ended, gone = {}, {}, {}, 0
+for at, member in ipairs(members) do
+  if ends[at] and tonumber(ends[at]) <= clock then
+    local endpoint, id = string.match(member, '^(%S+) (%S+)')
+    local place = FIXED_KEYS + 3 * (at - 1)
+    local lane = lanes[endpoint]
+    if not lane then
+      lane = { queue = KEYS[place + 2], retries = KEYS[place + 3], ended = 0, firsts = {}, due = {} }
+      lanes[endpoint], ids[#ids + 1] = lane, endpoint
+    end
+    local state = call('HMGET', KEYS[place + 1], 's', 'd')
+    if state[1] == 'queued' then lane.firsts[#lane.firsts + 1] = id
+    elseif state[1] == 'waiting' then lane.due[#lane.due + 1], lane.due[#lane.due + 2] = tonumber(state[2]) or now, id
+    else gone = gone + 1 end
+    ended[#ended + 1], lane.ended = member, lane.ended + 1
+  end
+end
+if #ended == 0 then return 0 end
+
+local underWay, since = call('HMGET', flight, unpack(ids)), call('ZMSCORE', failing, unpack(ids))
+local stands = call('ZMSCORE', firstRing, unpack(ids))
+local none = {}
+for at, endpoint in ipairs(ids) do
+  local lane, from = lanes[endpoint], since[at] and failingFrom or 0
+  if #lane.firsts > 0 then call('LPUSH', lane.queue, unpack(lane.firsts)) end
+  if #lane.due > 0 then call('ZADD', lane.retries, unpack(lane.due)) end
+  if not stands[at] and call('EXISTS', lane.queue) == 1 then
+    call('ZADD', firstRing, from + call('INCR', turns), endpoint)
+  end
+  local first = call('ZRANGE', lane.retries, 0, 0, 'WITHSCORES')
+  if first[2] then call('ZADD', retryRing, from + first[2], endpoint) end
+  local others = (tonumber(underWay[at]) or 0) - lane.ended
+  if others > 0 then call('HSET', flight, endpoint, others) else none[#none + 1] = endpoint end
+end
+if gone > 0 then call('HINCRBY', ledger, 'webhook:failed', gone) end
+if #none > 0 then call('HDEL', flight, unpack(none)) end
+call('ZREM', leases, unpack(ended))
+return #ended

@@ -1,0 +1,73 @@
+/**
+ * Partitions whose store is unavailable: nothing of them is leased or begun. After an outage that leases may have ended in, a
+ * partition rests, so that all processes record their results, and renew what is under way, before anybody hands out leases.
+ */
+import type { Log } from "#core/log.ts";
+import type { Redis } from "#core/redis/client.ts";
+import { webhookKeys } from "#core/redis/keys.ts";
+import { followOutage } from "#core/redis/outage.ts";
+import { probeWrites } from "#core/redis/probe.ts";
+
+/** During an outage the store is asked this often whether it takes writes again. */
+const PROBE_EVERY_MS = 250;
+
+export interface PartitionOutages {
+  readonly failed: (partitions: Iterable<number>, error: unknown) => void;
+  readonly isOut: (partition: number) => boolean;
+  readonly isAnyOut: () => boolean;
+  /** Neither out nor resting. */
+  readonly mayLease: (partition: number) => boolean;
+  /** Asks those that are out, when it is time. @returns those that are back and rest */
+  readonly probe: () => Promise<readonly number[]>;
+}
+
+/** @param bridgedMs an outage that no lease ends in */
+export function followPartitions(
+  redis: Redis,
+  log: Log,
+  { bridgedMs, recoveryMs }: { readonly bridgedMs: number; readonly recoveryMs: number },
+): PartitionOutages {
+  const outage = followOutage(log, "webhooks");
+  const outSinceMs = new Map<number, number>();
+  const restsUntilMs = new Map<number, number>();
+  let probeAtMs = 0;
+
+  function failed(partitions: Iterable<number>, error: unknown): void {
+    const nowMs = performance.now();
+    outage.failed(error);
+    if (outSinceMs.size === 0) probeAtMs = nowMs + PROBE_EVERY_MS;
+    for (const one of partitions) if (!outSinceMs.has(one)) outSinceMs.set(one, nowMs);
+  }
+
+  /** @returns whether it rests */
+  function cameBack(partition: number): boolean {
+    const nowMs = performance.now();
+    const tookMs = nowMs - (outSinceMs.get(partition) ?? nowMs);
+    outSinceMs.delete(partition);
+    if (tookMs <= bridgedMs) return false;
+    restsUntilMs.set(partition, nowMs + recoveryMs);
+    return true;
+  }
+
+  return {
+    failed,
+    isOut: (partition) => outSinceMs.has(partition),
+    isAnyOut: () => outSinceMs.size > 0,
+    mayLease: (partition) =>
+      !outSinceMs.has(partition) && (restsUntilMs.get(partition) ?? 0) <= performance.now(),
+    async probe() {
+      if (outSinceMs.size === 0 || performance.now() < probeAtMs) return [];
+      const partitions = [...outSinceMs.keys()];
+      const probes = await Promise.allSettled(
+        partitions.map((one) => probeWrites(redis, [webhookKeys(one).leases])),
+      );
+      probeAtMs = performance.now() + PROBE_EVERY_MS;
+      const refused = probes.find((one) => one.status === "rejected");
+      if (refused) outage.failed(refused.reason);
+      const back = partitions.filter((_, at) => probes[at]?.status === "fulfilled");
+      const resting = back.filter(cameBack);
+      if (outSinceMs.size === 0) outage.succeeded();
+      return resting;
+    },
+  };
+}

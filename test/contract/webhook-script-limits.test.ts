@@ -1,0 +1,132 @@
+/** What one call of a script of the webhooks takes, and that it refuses one more before it has changed anything. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createLog } from "#core/log.ts";
+import { connectRedis, type Redis, run, script } from "#core/redis/client.ts";
+import { packList } from "#core/redis/packed-list.ts";
+import { startTestRedis, type TestServer } from "#test/support/servers.ts";
+import { type ScriptCall, type ScriptName, SOURCES } from "#test/support/webhook-scripts.ts";
+
+let server: TestServer & { readonly address: string };
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startTestRedis();
+  redis = await connectRedis(server.address, createLog("error"));
+});
+
+afterAll(async () => {
+  redis.destroy();
+  await server.stop();
+});
+
+const names = (count: number, prefix: string) =>
+  Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+const times = (count: number, items: (n: number) => string[]) =>
+  Array.from({ length: count }, (_, n) => items(n)).flat();
+
+const change = (sends: number) => [
+  ...["1", "evt", "[]", "1", "{}", String(sends)],
+  ...times(sends, (n) => ["send", `d${n}`, "1", "every_event"]),
+];
+
+function decide(changes: number, sends: number): ScriptCall {
+  return {
+    keys: names(4 + 4 + changes * (1 + sends), "key"),
+    arguments: [
+      ...["1", "1000", "1000", "1000", "full", "1e15"],
+      packList(["ep"]),
+      packList(times(changes, () => change(sends))),
+    ],
+  };
+}
+
+const result = (n: number) => [`d${n}`, "1", "failed", "1", "[]", "", "", "", ""];
+
+type Limit = [script: ScriptName, what: string, most: number, call: (count: number) => ScriptCall];
+
+const LIMITS: Limit[] = [
+  [
+    "alert",
+    "alerts",
+    500,
+    (count) => ({
+      keys: names(3, "key"),
+      arguments: ["1", ...times(count, (n) => [`ep${n}`, "1", "warning"])],
+    }),
+  ],
+  ["decide", "changes", 500, (count) => decide(count, 0)],
+  ["decide", "deliveries", 1_000, (count) => decide(1, count)],
+  [
+    "drain",
+    "deliveries",
+    500,
+    (count) => ({
+      keys: names(7 + count, "key"),
+      arguments: ["ep", "off", String(count), ...names(count, "d")],
+    }),
+  ],
+  [
+    "finish",
+    "results",
+    1_000,
+    (count) => ({
+      keys: names(10 + 5 + count, "key"),
+      arguments: ["1", "1", "1", "1e15", packList(["ep", String(count), ...times(count, result)])],
+    }),
+  ],
+  [
+    "lease",
+    "deliveries",
+    1_000,
+    (count) => ({
+      keys: names(6 + 1, "key"),
+      arguments: ["1", "1", String(count), "0", "10", "2", "1e15", "1", "ep"],
+    }),
+  ],
+  [
+    "lease",
+    "endpoints",
+    400,
+    (count) => ({
+      keys: names(6 + count, "key"),
+      arguments: ["1", "1", "1", "0", "10", "2", "1e15", String(count), ...names(count, "ep")],
+    }),
+  ],
+  [
+    "reclaim",
+    "leases",
+    100,
+    (count) => ({
+      keys: names(7 + 3 * count, "key"),
+      arguments: ["1", "1e15", ...names(count, "ep d ")],
+    }),
+  ],
+  [
+    "renew",
+    "leases",
+    1_000,
+    (count) => ({
+      keys: ["key"],
+      arguments: ["1", ...names(count, "ep d ")],
+    }),
+  ],
+  [
+    "replay",
+    "deliveries",
+    500,
+    (count) => ({
+      keys: names(4 + 3 * count, "key"),
+      arguments: ["1", "1e15", "", "", "", ...times(count, (n) => [`d${n}`, "ep", ""])],
+    }),
+  ],
+];
+
+test.each(LIMITS)("%s.lua takes no more %s than %i", async (name, _, most, call) => {
+  await redis.flushAll();
+  const calls = [most, most + 1].map(call);
+  const [last, more] = calls as [ScriptCall, ScriptCall];
+  const refused = run(redis, script(SOURCES[name]), more.keys, more.arguments);
+  await expect(refused).rejects.toThrow(/malformed|fit|belong/);
+  expect(await redis.dbSize()).toBe(0);
+  await run(redis, script(SOURCES[name]), last.keys, last.arguments);
+});

@@ -1,0 +1,146 @@
+/** Leases where a great many endpoints wait, and where processes contend for the same ones. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { chunks } from "#core/chunks.ts";
+import { type Decision, recordDecisions } from "#core/redis/deliveries.ts";
+import { clearFailing } from "#core/redis/endpoints.ts";
+import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
+import type { Leased } from "#core/redis/leases.ts";
+import type { TestRuntime } from "#test/support/runtime.ts";
+import {
+  endpointOf,
+  leaseRound,
+  newShipment,
+  openWebhookRuntime,
+  recordResults,
+} from "#test/support/webhooks.ts";
+
+const PER_CHANGE = 5;
+const WANTED = 100;
+const LIMITS = { leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 2, retries: true };
+
+let runtime: TestRuntime;
+let shipmentId: number;
+
+beforeEach(async () => {
+  runtime = await openWebhookRuntime([{ url: "https://localhost:1/", trigger: "every_event" }]);
+  shipmentId = await newShipment(runtime);
+});
+
+afterEach(() => runtime.end());
+
+const main = () => endpointOf(runtime, "main");
+
+function partition(): number {
+  const { channels } = runtime.live.configuration();
+  return companyPartition(channels.get(main().channelId)?.companyId ?? 0);
+}
+
+let changes = 0;
+
+/** One delivery for each of these endpoints. */
+async function queue(endpointIds: readonly string[]): Promise<void> {
+  const decisions = chunks(endpointIds, PER_CHANGE).map((ids): Decision => {
+    changes += 1;
+    const text = { key: `fact-${changes}`, courierStatus: "In transito", place: null };
+    const fact = { ...text, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT", detail: 0 };
+    return {
+      ...{ shipmentId, channelId: main().channelId },
+      ...{ eventId: `evt_${changes}`, entryId: `${changes}-0` },
+      fact: fact as Decision["fact"],
+      verdicts: ids.map((endpointId) => ({ endpointId, trigger: "every_event", verdict: "send" })),
+    };
+  });
+  await recordDecisions(runtime.redis, decisions, runtime.live.now());
+}
+
+function lease(wantedFailing: number): Promise<readonly Leased[]> {
+  return leaseRound(runtime, [{ partition: partition(), wanted: WANTED, wantedFailing }], LIMITS);
+}
+
+/** Rounds until one hands something out. */
+async function leaseWithin(rounds: number, wantedFailing: number): Promise<readonly Leased[]> {
+  for (let round = 0; round < rounds; round += 1) {
+    const leased = await lease(wantedFailing);
+    if (leased.length > 0) return leased;
+  }
+  throw new Error(`nothing was handed out in ${rounds} rounds`);
+}
+
+async function setFailing(ids: readonly string[]): Promise<void> {
+  const rows = ids.map((value) => ({ value, score: 1 }));
+  for (const part of chunks(rows, 1_000)) {
+    await runtime.redis.zAdd(webhookKeys(partition()).failing, part);
+  }
+}
+
+test.each([4_001, 10_000])(
+  "%i failing endpoints without a place hold up no healthy one, and none of them is forgotten",
+  async (count) => {
+    const { redis, live } = runtime;
+    const { firstRing } = webhookKeys(partition());
+    const failing = Array.from({ length: count }, (_, n) => `ep-${n}`);
+    await queue(failing);
+    await queue([main().id]);
+    // They began to fail when they stood in the ring already, all of them before the healthy one.
+    await setFailing(failing);
+    const [first] = await leaseWithin(Math.ceil(count / WANTED) + 1, 0);
+    expect(first?.endpointId).toBe(main().id);
+    expect(await redis.zCard(firstRing)).toBe(count);
+    await queue([main().id]);
+    expect((await lease(0)).map(({ endpointId }) => endpointId)).toEqual([main().id]);
+
+    const all = new Map<string, Leased>();
+    while (all.size < count) {
+      const leased = await leaseWithin(1, WANTED);
+      for (const one of leased) all.set(one.deliveryId, one);
+    }
+    expect(new Set([...all.values()].map(({ endpointId }) => endpointId))).toEqual(
+      new Set(failing),
+    );
+    expect(await redis.zCard(firstRing)).toBe(0);
+
+    const wait = {
+      attempt: null,
+      state: "waiting",
+      nextAttemptAtMs: live.now(),
+      reason: null,
+    } as const;
+    await recordResults(
+      runtime,
+      [...all.values()].map((of) => ({ of, ...wait })),
+    );
+    if (first) await recordResults(runtime, [{ of: first, ...wait, nextAttemptAtMs: live.now() }]);
+    expect((await leaseWithin(1, 0)).map(({ deliveryId }) => deliveryId)).toEqual([
+      first?.deliveryId ?? "",
+    ]);
+    expect((await leaseWithin(1, WANTED)).length).toBe(WANTED);
+  },
+  120_000,
+);
+
+test("an endpoint that is healthy again stands among the healthy ones at once", async () => {
+  const failing = Array.from({ length: 300 }, (_, n) => `ep-${n}`);
+  await setFailing([...failing, main().id]);
+  await queue([...failing, main().id]);
+  expect(await lease(0)).toEqual([]);
+  await clearFailing(runtime.redis, runtime.live.configuration(), main().id);
+  expect((await lease(0)).map(({ endpointId }) => endpointId)).toEqual([main().id]);
+});
+
+test("processes that look at the same moment hand out every delivery once, and none goes without for long", async () => {
+  const endpoints = Array.from({ length: 60 }, (_, n) => `ep-${n}`);
+  for (let n = 0; n < 10; n += 1) await queue(endpoints);
+  const given: string[][] = [[], [], []];
+  const share = { partition: partition(), wanted: 20, wantedFailing: 20 };
+  for (let round = 0; round < 100 && given.flat().length < 600; round += 1) {
+    await Promise.all(
+      given.map(async (own) => {
+        for (const { deliveryId } of await leaseRound(runtime, [share], LIMITS))
+          own.push(deliveryId);
+      }),
+    );
+  }
+  expect(new Set(given.flat()).size).toBe(600);
+  expect(given.flat()).toHaveLength(600);
+  for (const own of given) expect(own.length).toBeGreaterThan(100);
+});

@@ -1,0 +1,83 @@
+/**
+ * A cluster that is resharded under load: every slot of ours moves to another master and back while couriers send and a
+ * merchant receives. Redis refuses what it cannot do while a slot lies between two masters; nothing is done by half.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createShipments, startEventStream } from "#test/support/event-stream.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { request } from "#test/support/merchant.ts";
+import { expectExactlyOnce } from "#test/support/oracle.ts";
+import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import {
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const SHIPMENTS = 60;
+/** A third of the machine is enough: what counts is that calls meet slots half moved. */
+const SENDERS = 2;
+const EVENTS_BETWEEN = 100;
+/** The 48 partitions at least. */
+const SLOTS = 48;
+const SETTLE_LIMIT_MS = 120_000;
+
+let authority: TestAuthority;
+let receiver: Receiver;
+let product: Product;
+
+beforeAll(async () => {
+  authority = await createAuthority();
+  receiver = await startReceiver(await authority.issue(["localhost"]));
+  const setup = testSetup();
+  const [channel] = setup.companies?.[0]?.channels ?? [];
+  if (channel) {
+    const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
+    channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
+  }
+  const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+  product = await newProduct(BARE, setup, env, "a six-node Redis Cluster");
+  await product.start();
+}, 60_000);
+
+afterAll(async () => {
+  await product.end();
+  await receiver.stop();
+  await authority.end();
+}, 30_000);
+
+async function readLedger(): Promise<{ difference: Record<string, number>; delivered: number }> {
+  const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
+  const overview = await request("GET", `${product.panel}/panel/api/overview`, undefined, headers);
+  return overview.body.ledger;
+}
+
+test("slots that move away and back lose no event and no webhook, and double none", async () => {
+  const ids = await createShipments(product, "SLOT", SHIPMENTS);
+  const stream = startEventStream(product, "SLOT", SHIPMENTS, { senders: SENDERS });
+  const moves = (since: number) =>
+    eventually(() => stream.accepted.size > since + EVENTS_BETWEEN, "events are accepted", 60_000);
+  await moves(0);
+  for (const way of ["away", "back"] as const) {
+    const before = stream.accepted.size;
+    expect(await product.moveSlots(way)).toBeGreaterThanOrEqual(SLOTS);
+    await moves(before);
+  }
+  await stream.stop();
+  await expectExactlyOnce(product, "SLOT", ids, stream.accepted);
+
+  const told = () => new Set(receiver.requests.map(({ body }) => body.id));
+  await eventually(
+    () => told().size === stream.accepted.size,
+    () => `${stream.accepted.size} webhooks arrive; ${told().size} have`,
+    SETTLE_LIMIT_MS,
+  );
+  expect(receiver.requests).toHaveLength(stream.accepted.size);
+  await eventually(
+    async () => (await readLedger()).delivered === stream.accepted.size,
+    "every delivery is recorded",
+  );
+  expect(product.output()).not.toContain("dead letter");
+}, 400_000);
