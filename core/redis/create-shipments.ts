@@ -86,7 +86,7 @@ async function createPart(
       seen.blocks.set(id, Math.floor((ranks[at] ?? 0) / ROWS_PER_BLOCK));
     });
   }
-  throw new Error("NoAnswer: others created shipments all the time");
+  throw new Error("TRYAGAIN others created shipments at the same time");
 }
 
 /** Keys and list as `create.lua` takes them. */
