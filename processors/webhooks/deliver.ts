@@ -29,6 +29,7 @@ import {
   readLeased,
   renewLeases,
   type Share,
+  type Slot,
   takeLeases,
 } from "#core/redis/leases.ts";
 import { createFinishQueue } from "./finish-queue.ts";
@@ -89,7 +90,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const ready: (() => void)[] = [];
   let beginning = false;
   /** Until they are recorded. */
-  const underWay = new Set<Leased>();
+  const underWay = new Set<Slot>();
   let onNoneUnderWay: (() => void) | null = null;
   /** Begun and without an answer, by when they were begun: the oldest stand first. */
   const unanswered = new Map<Leased, number>();
@@ -169,11 +170,15 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     };
     const handout = await takeLeases(redis, shares, terms, live.now());
     learn(shares, terms, handout);
+    // Renewed from the beginning: reading may take as long as a lease.
+    for (const slot of handout.slots) underWay.add(slot);
     // Asked for after the leases: an endpoint switched off before its lease is seen as such.
     const [{ leased, gone, failure }, configuration] = await Promise.all([
       readLeased(redis, handout.slots),
       live.refresh(),
-    ]);
+    ]).finally(() => {
+      for (const slot of handout.slots) underWay.delete(slot);
+    });
     if (failure)
       log.warn({ reason: failure.message }, "deliveries wait for the end of their leases");
     for (const of of gone) results.record(unsent(of, "30 days are over"), hurry);
