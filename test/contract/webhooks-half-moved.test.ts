@@ -4,8 +4,10 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { run, script } from "#core/redis/client.ts";
-import { hourOf } from "#core/redis/deliveries.ts";
-import { companyTag, webhookKeys } from "#core/redis/keys.ts";
+import { type Decision, hourOf, recordDecisions } from "#core/redis/deliveries.ts";
+import { finishDeliveries } from "#core/redis/finish-deliveries.ts";
+import { companyTag, PARTITIONS, webhookKeys } from "#core/redis/keys.ts";
+import { takeLeases } from "#core/redis/leases.ts";
 import { type Everything, readAll, writeAll } from "#test/support/everything.ts";
 import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
@@ -141,4 +143,33 @@ test("every script of the webhooks meets its slot between two masters", () => {
 
 test("what is refused there has changed nothing and may be tried again", () => {
   expect(faults).toEqual([]);
+});
+
+test("a partition whose slot is being moved holds up no other", async () => {
+  const { redis, live } = runtime;
+  const own = partitionOf(runtime);
+  const other = (own + 1) % PARTITIONS;
+  const decisions = [own, other].map((shipmentId): Decision => {
+    const text = { key: "fact", courierStatus: "In transito", place: null, status: "IN_TRANSIT" };
+    const fact = { ...text, occurredAtMs: 0, receivedAtMs: 0, detail: 0 } as Decision["fact"];
+    const verdict = { endpointId: "ep", trigger: "every_event", verdict: "send" } as const;
+    const ids = { shipmentId, channelId: 1, eventId: "evt_beside", entryId: "1-0" };
+    return { ...ids, fact, verdicts: [verdict] };
+  });
+  await recordDecisions(redis, decisions, live.now());
+  const shares = [own, other].map((partition) => ({ partition, wanted: 10, wantedFailing: 10 }));
+  const terms = { leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 10, retries: false };
+  await cluster.whileMoving(tag, [keys().turns, keys().firstRing], async () => {
+    const { slots, failures } = await takeLeases(redis, shares, terms, live.now());
+    expect(slots.map(({ partition }) => partition)).toEqual([other]);
+    expect([...failures.keys()]).toEqual([own]);
+    const wait = { state: "waiting", nextAttemptAtMs: 1, reason: null, attempt: null } as const;
+    const [slot] = slots;
+    if (!slot) throw new Error("nothing was handed out");
+    const refused = { of: { ...slot, partition: own }, ...wait };
+    const { left } = await finishDeliveries(redis, [refused, { of: slot, ...wait }], live.now());
+    expect(left).toEqual([refused]);
+  });
+  const again = await takeLeases(redis, shares, terms, live.now());
+  expect(again.slots.map(({ partition }) => partition)).toContain(own);
 });
