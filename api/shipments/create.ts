@@ -3,8 +3,9 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
-import { CreateBody, type ShipmentInput } from "#core/domain/shipment.ts";
+import { CreateBody, faultOfShipDate, type ShipmentInput } from "#core/domain/shipment.ts";
 import { trackingUrl } from "#core/domain/tracking-link.ts";
 import { createItems, type ItemOutcome } from "#core/redis/create-items.ts";
 
@@ -16,8 +17,10 @@ export function createRoute(deps: ApiDeps) {
     "/v2/shipments",
     async ({ request, caller: { configuration, channel }, set }) => {
       const { shipments } = await readChecked(request, checker);
+      const nowMs = live.now();
+      checkShipDates(shipments, nowMs);
       const creation = { redis, log, configuration };
-      const outcomes = await createItems(creation, channel, shipments, live.now());
+      const outcomes = await createItems(creation, channel, shipments, nowMs);
       const created = outcomes.filter(({ kind }) => kind === "created").length;
       set.status = created === outcomes.length ? 201 : 207;
       return {
@@ -31,6 +34,17 @@ export function createRoute(deps: ApiDeps) {
     },
     { scope: "shipments:write", parse: "none" },
   );
+}
+
+/** @throws {Problem} 422 */
+function checkShipDates(shipments: readonly ShipmentInput[], nowMs: number): void {
+  const faults = shipments.flatMap(({ shipDate }, at) => {
+    const message = faultOfShipDate(shipDate, nowMs);
+    return message === null
+      ? []
+      : [{ path: `shipments[${at}].shipDate`, code: "OUT_OF_RANGE" as const, message }];
+  });
+  if (faults.length > 0) throw validationFailed(faults);
 }
 
 function itemView(

@@ -3,7 +3,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
 import { listFaults } from "./fault.ts";
 import type { ItemError } from "./new-shipment.ts";
-import { ShipmentInput } from "./shipment.ts";
+import { faultOfShipDate, ShipmentInput } from "./shipment.ts";
 
 export type ImportItem =
   | { readonly kind: "valid"; readonly input: ShipmentInput }
@@ -12,16 +12,21 @@ export type ImportItem =
 const checker = TypeCompiler.Compile(ShipmentInput);
 
 /** @param raw changed: members that no schema knows are left out */
-export function readImportItem(raw: unknown): ImportItem {
-  if (checker.Check(raw)) {
-    return { kind: "valid", input: Value.Clean(ShipmentInput, raw) as ShipmentInput };
-  }
-  const errors = listFaults(checker.Errors(raw)).map(({ path, message }) => ({
-    code: "VALIDATION_ERROR" as const,
-    message,
-    field: path,
-  }));
-  return { kind: "invalid", errors };
+export function readImportItem(raw: unknown, nowMs: number): ImportItem {
+  if (!checker.Check(raw)) return invalid(listFaults(checker.Errors(raw)));
+  const message = faultOfShipDate(raw.shipDate, nowMs);
+  if (message !== null) return invalid([{ path: "shipDate", message }]);
+  return { kind: "valid", input: Value.Clean(ShipmentInput, raw) as ShipmentInput };
+}
+
+function invalid(
+  faults: readonly { readonly path: string; readonly message: string }[],
+): ImportItem {
+  const code = "VALIDATION_ERROR";
+  return {
+    kind: "invalid",
+    errors: faults.map(({ path, message }) => ({ code, message, field: path })),
+  };
 }
 
 /** What the item calls itself, also where it is invalid. */

@@ -95,6 +95,12 @@ export function repeatedHour(nearMs: number): { fromMs: number; toMs: number } |
   return null;
 }
 
+/** The same day of another year, or the last one of February. @param date `YYYY-MM-DD` */
+export function addYears(date: string, years: number): string {
+  const year = String(Number(date.slice(0, 4)) + years);
+  return isCalendarDate(`${year}${date.slice(4)}`) ? `${year}${date.slice(4)}` : `${year}-02-28`;
+}
+
 /** Days from `from` to `to`, both `YYYY-MM-DD`. */
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000);

@@ -115,9 +115,10 @@ async function createChunk(
   const configuration = live.configuration();
   const channel = configuration.channels.get(channelId);
   if (!channel) throw new Error("the channel is gone");
-  const items = raw.map(readImportItem);
+  const nowMs = live.now();
+  const items = raw.map((item) => readImportItem(item, nowMs));
   const valid = items.flatMap((item) => (item.kind === "valid" ? [item.input] : []));
-  const begun = await beginItems({ redis, log, configuration }, channel, valid, live.now());
+  const begun = await beginItems({ redis, log, configuration }, channel, valid, nowMs);
   const { outcomes, registered } = begun;
   let next = 0;
   const all = items.map((item) =>
