@@ -6,15 +6,20 @@ import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
-import { type ReleaseAnswer, releaseCarrier } from "#api/shipments/release-carrier.ts";
+import {
+  RELEASE_LIMIT_MS,
+  type ReleaseAnswer,
+  releaseCarrier,
+} from "#api/shipments/release-carrier.ts";
 import { romeDate } from "#core/domain/rome-time.ts";
 import {
   redeliveryDateOf,
+  releaseDigest,
   StockReleaseBody,
   stockReleaseFaults,
 } from "#core/domain/stock-release.ts";
 import { Problem } from "#core/problem.ts";
-import { keepRelease, newReleaseId } from "#core/redis/stock-releases.ts";
+import { type AnsweredRelease, answerRelease, claimRelease } from "#core/redis/stock-releases.ts";
 
 const checker = TypeCompiler.Compile(StockReleaseBody);
 
@@ -24,7 +29,9 @@ export function stockReleaseRoute(deps: ApiDeps) {
     "/v2/shipments/:id/stock-release",
     async ({ params, request, caller: { channel, configuration } }) => {
       const body = await readChecked(request, checker);
-      const faults = stockReleaseFaults(body);
+      const askedAtMs = live.now();
+      const today = romeDate(askedAtMs);
+      const faults = stockReleaseFaults(body, today);
       if (faults.length > 0) throw validationFailed(faults);
       const { record, state } = await ownShipment(redis, channel, params.id);
       if (!configuration.statusDetails.get(state.pair.detail)?.heldInDepot) {
@@ -33,33 +40,45 @@ export function stockReleaseRoute(deps: ApiDeps) {
       const courier = configuration.couriers.get(record.courier);
       const carrier = courier ? releaseCarrier(courier, config) : null;
       if (!courier || !carrier) throw notSupported();
-      const askedAtMs = live.now();
       const { action, notes = null, address = null } = body;
-      const { needsDate } = courier.stockRelease;
-      const redeliveryDate = redeliveryDateOf(body, needsDate, romeDate(askedAtMs));
-      const releaseId = await newReleaseId(redis, record.id);
-      const release = { releaseId, action, redeliveryDate, askedAtMs };
-      await keepRelease(redis, record.id, { ...release, outcome: null });
+      const redeliveryDate = redeliveryDateOf(body, courier.stockRelease.date, today);
+      const digest = releaseDigest(body, state.mapped?.by.key ?? "");
+      const release = { action, redeliveryDate, digest, askedAtMs };
+      const claim = await claimRelease(redis, record.id, release, RELEASE_LIMIT_MS);
+      const { releaseId } = claim;
+      if (claim.kind === "busy") throw underWay();
+      if (claim.kind === "answered") return { status: "sent", ...viewOf(claim.answer), releaseId };
       const { trackingNumber } = record;
       const order = { releaseId, courier: courier.code, trackingNumber, action, notes };
       const answer = await carrier({ ...order, redeliveryDate, address });
-      await keepRelease(redis, record.id, { ...release, outcome: told(answer) });
-      const { outcome, message } = acceptedBy(answer);
-      return { status: "sent", courierOutcome: outcome, message, releaseId };
+      const answered = { ...release, ...recordOf(answer) };
+      await answerRelease(redis, record.id, releaseId, answered);
+      refuseUnaccepted(answer);
+      return { status: "sent", ...viewOf(answered), releaseId };
     },
     { scope: "shipments:write", parse: "none" },
   );
 }
 
-function told(answer: ReleaseAnswer): string {
-  return answer.kind === "accepted" ? answer.outcome : answer.kind;
+function viewOf({ outcome, message }: AnsweredRelease) {
+  return { courierOutcome: outcome, message };
 }
 
-/** @throws {Problem} 422 refused, 502 away */
-function acceptedBy(answer: ReleaseAnswer): Extract<ReleaseAnswer, { kind: "accepted" }> {
+function recordOf(answer: ReleaseAnswer): AnsweredRelease {
+  const message = "message" in answer ? answer.message : null;
+  return { outcome: answer.kind === "accepted" ? answer.outcome : answer.kind, message };
+}
+
+function underWay(): Problem {
+  const detail = "The carrier is being asked for the same release.";
+  return new Problem(409, "STOCK_RELEASE_UNDER_WAY", detail, { headers: { "retry-after": "1" } });
+}
+
+/** @throws {Problem} 422 refused, 502 unavailable */
+function refuseUnaccepted(answer: ReleaseAnswer): void {
   switch (answer.kind) {
     case "accepted":
-      return answer;
+      return;
     case "refused":
       throw new Problem(422, "CARRIER_REFUSED", answer.message, { members: { violations: [] } });
     case "unreachable":

@@ -1,40 +1,71 @@
 /** Stock releases of a shipment: what was asked of the carrier and what it answered. */
-import type { Redis } from "./client.ts";
+import { type Redis, run, script } from "./client.ts";
 import { companyKeys, shipmentPartition } from "./keys.ts";
+import claimSource from "./scripts/claim-release.lua" with { type: "text" };
 
-export interface StockRelease {
-  readonly releaseId: number;
+const claimScript = script(claimSource);
+
+export interface AskedRelease {
   readonly action: string;
   readonly redeliveryDate: string | null;
+  /** Tells equal releases of one stay in the depot. */
+  readonly digest: string;
+  /** UTC milliseconds. */
   readonly askedAtMs: number;
-  /** Null while the carrier has not answered, and when it could not be reached. */
-  readonly outcome: string | null;
 }
+
+export interface AnsweredRelease {
+  /** The carrier's own (`ok`, `error`, `pending`), or `refused`, `unreachable`, `unreadable`. */
+  readonly outcome: string;
+  readonly message: string | null;
+}
+
+/** Members of the answer are absent while the carrier has not answered. */
+export type StockRelease = { readonly releaseId: number } & AskedRelease & Partial<AnsweredRelease>;
+
+export type ReleaseClaim =
+  | { readonly kind: "send" | "busy"; readonly releaseId: number }
+  | { readonly kind: "answered"; readonly releaseId: number; readonly answer: AnsweredRelease };
 
 /** Releases remembered of one shipment; the oldest go. */
 const KEPT = 50;
 
-export async function newReleaseId(redis: Redis, shipmentId: number): Promise<number> {
-  return redis.incr(companyKeys(shipmentPartition(shipmentId)).releaseIds);
-}
-
-export async function keepRelease(
+/**
+ * @param patienceMs how long the carrier may take to answer: a release without an outcome is asked again after it, under the
+ * same id
+ */
+export async function claimRelease(
   redis: Redis,
   shipmentId: number,
-  release: StockRelease,
+  asked: AskedRelease,
+  patienceMs: number,
+): Promise<ReleaseClaim> {
+  const { releases, releaseIds } = companyKeys(shipmentPartition(shipmentId));
+  const args = [JSON.stringify(asked), String(patienceMs), String(KEPT)];
+  const [kind, releaseId, text] = await run<[ReleaseClaim["kind"], number, string?]>(
+    redis,
+    claimScript,
+    [releases(shipmentId), releaseIds],
+    args,
+  );
+  if (kind !== "answered") return { kind, releaseId };
+  return { kind, releaseId, answer: JSON.parse(text ?? "") as AnsweredRelease };
+}
+
+export async function answerRelease(
+  redis: Redis,
+  shipmentId: number,
+  releaseId: number,
+  release: AskedRelease & AnsweredRelease,
 ): Promise<void> {
-  const key = companyKeys(shipmentPartition(shipmentId)).releases(shipmentId);
-  await redis.hSet(key, String(release.releaseId), JSON.stringify(release));
-  if ((await redis.hLen(key)) <= KEPT) return;
-  const ids = (await redis.hKeys(key)).map(Number).sort((one, other) => one - other);
-  await redis.hDel(key, ids.slice(0, ids.length - KEPT).map(String));
+  const { releases } = companyKeys(shipmentPartition(shipmentId));
+  await redis.hSet(releases(shipmentId), String(releaseId), JSON.stringify(release));
 }
 
 /** Oldest first. */
 export async function readReleases(redis: Redis, shipmentId: number): Promise<StockRelease[]> {
-  const key = companyKeys(shipmentPartition(shipmentId)).releases(shipmentId);
-  const texts = await redis.hVals(key);
-  return texts
-    .map((text): StockRelease => JSON.parse(text))
+  const { releases } = companyKeys(shipmentPartition(shipmentId));
+  return Object.entries(await redis.hGetAll(releases(shipmentId)))
+    .map(([id, text]): StockRelease => ({ releaseId: Number(id), ...JSON.parse(text) }))
     .sort((one, other) => one.releaseId - other.releaseId);
 }

@@ -1,6 +1,7 @@
 /** Document 1, `POST /v2/shipments/{id}/stock-release`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { releaseCarrier } from "#api/shipments/release-carrier.ts";
+import { romeDate } from "#core/domain/rome-time.ts";
 import type { Consumer } from "#core/redis/consumer.ts";
 import { startConsumer } from "#core/redis/consumer.ts";
 import { readReleases } from "#core/redis/stock-releases.ts";
@@ -36,17 +37,27 @@ beforeAll(async () => {
   const courier = (code: string, members: object) =>
     setup.couriers?.push({ code, tokens: [`tok_${code}`], catalogue, ...members });
   const base = depot.url("sync").replace(/\/stock-release.*/, "");
-  courier("SYNC", { stockRelease: "sync", stockReleaseUrl: depot.url("sync") });
-  courier("DATED", {
-    ...{ stockRelease: "sync", stockReleaseUrl: depot.url("sync") },
-    stockReleaseNeedsDate: true,
-  });
+  const sync = { stockRelease: "sync", stockReleaseUrl: depot.url("sync") };
+  courier("SYNC", sync);
+  courier("DATED", { ...sync, stockReleaseDate: "required" });
+  courier("OLD_DATED", { ...sync, stockReleaseNeedsDate: true });
+  courier("UNDATED", { ...sync, stockReleaseDate: "ignored" });
   courier("LATER", { stockRelease: "deferred", stockReleaseUrl: depot.url("deferred") });
   courier("AWAY", { stockRelease: "sync", stockReleaseUrl: "http://127.0.0.1:1/none" });
   courier("LOST", { stockRelease: "sync", stockReleaseUrl: `${base}/elsewhere` });
   courier("NONE", { stockRelease: "none" });
   courier("POSTE_ITA", { stockRelease: "sync" });
-  const codes = ["SYNC", "DATED", "LATER", "AWAY", "LOST", "NONE", "POSTE_ITA"];
+  const codes = [
+    "SYNC",
+    "DATED",
+    "OLD_DATED",
+    "UNDATED",
+    "LATER",
+    "AWAY",
+    "LOST",
+    "NONE",
+    "POSTE_ITA",
+  ];
   setup.companies?.[0]?.channels?.[0]?.couriers?.push(...codes.map((code) => ({ code })));
   api = await openTestApi(setup);
   token = await api.token("key_acme_main");
@@ -137,13 +148,66 @@ describe("200", () => {
     expect(first.body.releaseId).not.toBe(second.body.releaseId);
   });
 
-  test("redeliveryDate is passed on to a carrier that requires a date", async () => {
-    await release(await held("DATED"), { action: "redeliver", redeliveryDate: "2027-01-12" });
-    expect(asked()?.redeliveryDate).toBe("2027-01-12");
+  for (const courier of ["DATED", "OLD_DATED", "SYNC"]) {
+    test(`redeliveryDate is passed on to a carrier that requires or supports one: ${courier}`, async () => {
+      await release(await held(courier), { action: "redeliver", redeliveryDate: "2027-01-12" });
+      expect(asked()?.redeliveryDate).toBe("2027-01-12");
+    });
+  }
+
+  test("redeliveryDate may be today", async () => {
+    const redeliveryDate = romeDate(api.runtime.live.now());
+    const { status } = await release(await held(), { action: "redeliver", redeliveryDate });
+    expect([status, asked()?.redeliveryDate]).toEqual([200, redeliveryDate]);
+  });
+
+  test("the same release twice is answered and not sent twice, also at once", async () => {
+    const id = await held();
+    const body = { action: "redeliver", notes: "once" };
+    const first = await release(id, body);
+    const sent = depot.releases.length;
+    const again = await Promise.all([release(id, body), release(id, body)]);
+    expect(again.map((answer) => answer.body)).toEqual([first.body, first.body]);
+    expect(depot.releases.length).toBe(sent);
+    expect((await release(id, { ...body, notes: "twice" })).body.releaseId).not.toBe(
+      first.body.releaseId,
+    );
+  });
+
+  test("409 while the carrier is being asked for the same release", async () => {
+    const id = await held();
+    const sent = depot.releases.length;
+    const answers = await Promise.all([1, 2, 3].map(() => release(id, { action: "redeliver" })));
+    expect(depot.releases.length).toBe(sent + 1);
+    for (const { status, body } of answers) {
+      expect(status === 200 || body.code === "STOCK_RELEASE_UNDER_WAY").toBe(true);
+    }
+  });
+
+  test("what the carrier refused or could not do may be asked again, and so may a parcel that is held again", async () => {
+    const id = await held();
+    const ids = new Set<number>();
+    for (const notes of ["error", "error", "fine"]) {
+      ids.add((await release(id, { action: "redeliver", notes })).body.releaseId);
+    }
+    await applyEvents(api.runtime, [{ shipmentId: id, code: "OUT" }]);
+    await applyEvents(api.runtime, [{ shipmentId: id, code: "HLD" }]);
+    ids.add((await release(id, { action: "redeliver", notes: "fine" })).body.releaseId);
+    expect(ids.size).toBe(4);
+  });
+
+  test("a release whose outcome is not known is sent again under the same id", async () => {
+    const id = await held();
+    const sent = depot.releases.length;
+    await release(id, { action: "redeliver", notes: "fail" });
+    await release(id, { action: "redeliver", notes: "fail" });
+    const ids = depot.releases.slice(sent).map(({ releaseId }) => releaseId);
+    expect(ids).toHaveLength(2);
+    expect(new Set(ids).size).toBe(1);
   });
 
   test("redeliveryDate is ignored by a carrier that does not support it", async () => {
-    const { status } = await release(await held(), {
+    const { status } = await release(await held("UNDATED"), {
       action: "redeliver",
       redeliveryDate: "2027-01-12",
     });
@@ -176,6 +240,12 @@ describe("422", () => {
       { action: "redeliver", redeliveryDate: "2026-02-30" },
       "redeliveryDate",
       "BAD_FORMAT",
+    ],
+    [
+      "a date in the past",
+      { action: "redeliver", redeliveryDate: "2026-11-09" },
+      "redeliveryDate",
+      "OUT_OF_RANGE",
     ],
     [
       "a date with return_to_sender",
