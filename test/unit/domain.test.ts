@@ -140,6 +140,9 @@ describe("retry schedule (document 3, Limits)", () => {
   test("Retry-After is read as seconds and as HTTP date", () => {
     const now = Date.parse("2026-11-20T10:00:00Z");
     expect(parseRetryAfter("120", now)).toBe(120_000);
+    for (const digits of ["9".repeat(10), "9".repeat(400)]) {
+      expect(retryWaitMs(1, 0.5, parseRetryAfter(digits, now))).toBe(12 * 3_600_000);
+    }
     expect(parseRetryAfter("Fri, 20 Nov 2026 10:05:00 GMT", now)).toBe(300_000);
     for (const text of [undefined, "", "soon", "-5", "Fri, 20 Nov 2026 09:00:00 GMT"]) {
       expect(parseRetryAfter(text, now)).toBeNull();
