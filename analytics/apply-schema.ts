@@ -4,6 +4,7 @@ import type { Config } from "#core/config.ts";
 import { onCluster } from "./on-cluster.ts";
 import attempts from "./schema/attempts.sql" with { type: "text" };
 import deliveries from "./schema/deliveries.sql" with { type: "text" };
+import deliveriesEvidence from "./schema/deliveries-evidence.sql" with { type: "text" };
 import eventOutcomes from "./schema/event-outcomes.sql" with { type: "text" };
 import events from "./schema/events.sql" with { type: "text" };
 import courierPerformance from "./views/courier-performance.sql" with { type: "text" };
@@ -13,6 +14,8 @@ import lanes from "./views/lanes.sql" with { type: "text" };
 import sla from "./views/sla.sql" with { type: "text" };
 
 export const TABLES = [deliveries, events, eventOutcomes, attempts];
+/** Columns that are derived, added to tables that may be there already. */
+export const COLUMNS = [deliveriesEvidence];
 export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
 
 /** What grows without end is kept for so long; deliveries stay, one row of some 40 bytes each. */
@@ -26,7 +29,7 @@ export async function applySchema(
   { eventRetentionMonths, attemptRetentionDays, clickhouseCluster }: SchemaOptions,
 ): Promise<void> {
   const run = (sql: string) => clickhouse.command({ query: onCluster(sql, clickhouseCluster) });
-  for (const sql of TABLES) await run(sql);
+  for (const sql of [...TABLES, ...COLUMNS]) await run(sql);
   const months = `toIntervalMonth(${eventRetentionMonths})`;
   const ends = {
     events: `toDateTime(received_at) + ${months}`,

@@ -4,6 +4,7 @@
  */
 import type { Config } from "#core/config.ts";
 import {
+  type DayCounts,
   type DayInterval,
   meanDays,
   medianInterval,
@@ -11,7 +12,7 @@ import {
   sampleSize,
 } from "#core/domain/day-counts.ts";
 import { type Efficiency, efficiency, networkOf } from "#core/domain/efficiency-index.ts";
-import { type Grain, type WeightBand, weightBand } from "#core/domain/lane.ts";
+import { type Grain, MIN_SAMPLE, type WeightBand, weightBand } from "#core/domain/lane.ts";
 import { benchmarkFailures } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
@@ -45,16 +46,17 @@ export interface CourierTimes {
   readonly level: Grain | null;
   /** Of a grain with a weight. */
   readonly weightBand: WeightBand | null;
-  /** Of the grain taken, else the largest one seen. */
-  readonly sampleSize: number;
-  readonly transitSampleSize: number;
+  /** Deliveries of the grain taken. Like every figure null under 20, which would tell how few they are. */
+  readonly sampleSize: number | null;
+  /** Those of them with a departure; they are a sample of their own, and null with all their figures under 20. */
+  readonly transitSampleSize: number | null;
   readonly leadMedian: number | null;
   readonly leadMean: number | null;
   readonly leadP90: number | null;
   readonly transitMedian: number | null;
   readonly transitMean: number | null;
   readonly transitP90: number | null;
-  /** 95 % confidence; null under 6 deliveries. */
+  /** 95 % confidence. */
   readonly leadMedianInterval: DayInterval | null;
   readonly transitMedianInterval: DayInterval | null;
 }
@@ -69,7 +71,8 @@ export interface CourierEfficiency {
   readonly medianInterval: DayInterval | null;
   readonly level: Grain | null;
   readonly weightBand: WeightBand | null;
-  readonly sampleSize: number;
+  /** Deliveries of the grain taken. */
+  readonly sampleSize: number | null;
 }
 
 /** Questions waiting for their answer; one more is refused at once. */
@@ -138,15 +141,16 @@ function courierTimes(
   weightKg: number | null,
 ): CourierTimes {
   const cell = finestCell(cells);
-  if (!cell) return insufficient(courierCode, cells);
-  const { grain, leads, transits } = cell;
+  if (!cell) return insufficient(courierCode);
+  const { grain, leads } = cell;
+  const transits = publicSample(cell.transits);
   return {
     courierCode,
     status: "ok",
     level: grain,
     weightBand: bandOf(grain, weightKg),
     sampleSize: sampleSize(leads),
-    transitSampleSize: sampleSize(transits),
+    transitSampleSize: sampleSize(transits) || null,
     leadMedian: percentileDays(leads, 50),
     leadMean: meanDays(leads),
     leadP90: percentileDays(leads, 90),
@@ -162,18 +166,19 @@ function bandOf(grain: Grain, weightKg: number | null): WeightBand | null {
   return grain.endsWith("_weight") && weightKg !== null ? weightBand(weightKg) : null;
 }
 
-function largestSample(cells: readonly LaneCell[]): number {
-  return Math.max(0, ...cells.map(({ leads }) => sampleSize(leads)));
+/** Document 1, "Limits": a sample under 20 is suppressed, and so is every figure that it would give. */
+function publicSample(counts: DayCounts): DayCounts {
+  return sampleSize(counts) >= MIN_SAMPLE ? counts : [];
 }
 
-function insufficient(courierCode: string, cells: readonly LaneCell[]): CourierTimes {
+function insufficient(courierCode: string): CourierTimes {
   return {
     courierCode,
     status: "insufficient_data",
     level: null,
     weightBand: null,
-    sampleSize: largestSample(cells),
-    transitSampleSize: Math.max(0, ...cells.map(({ transits }) => sampleSize(transits))),
+    sampleSize: null,
+    transitSampleSize: null,
     leadMedian: null,
     leadMean: null,
     leadP90: null,
@@ -204,9 +209,8 @@ function efficiencyIndex(
   const byCourier = Map.groupBy(cells, ({ courier }) => courier);
   const byGrain = Map.groupBy(cells, ({ grain }) => grain);
   const rows = [...new Set(couriers)].map((courierCode): CourierEfficiency => {
-    const own = byCourier.get(courierCode) ?? [];
-    const cell = finestCell(own);
-    if (!cell) return unranked(courierCode, largestSample(own));
+    const cell = finestCell(byCourier.get(courierCode) ?? []);
+    if (!cell) return unranked(courierCode);
     const scores = efficiency(cell, networkOf(byGrain.get(cell.grain) ?? []));
     return {
       courierCode,
@@ -224,7 +228,7 @@ function efficiencyIndex(
     .map((row, at) => (row.status === "ok" ? { ...row, rank: at + 1 } : row));
 }
 
-function unranked(courierCode: string, size: number): CourierEfficiency {
+function unranked(courierCode: string): CourierEfficiency {
   return {
     courierCode,
     status: "insufficient_data",
@@ -233,7 +237,7 @@ function unranked(courierCode: string, size: number): CourierEfficiency {
     medianInterval: null,
     level: null,
     weightBand: null,
-    sampleSize: size,
+    sampleSize: null,
   };
 }
 

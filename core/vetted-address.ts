@@ -3,17 +3,16 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Cidr } from "./config.ts";
 import { isReachable } from "./public-address.ts";
-
-/** All A and AAAA addresses of a name. @throws when the name cannot be resolved. */
-export type Resolve = (host: string) => Promise<readonly string[]>;
+import { type Resolve, resolveName } from "./resolve-name.ts";
 
 export type Vetted =
-  | { readonly kind: "reachable"; readonly address: string }
+  /** One at least. */
+  | { readonly kind: "reachable"; readonly addresses: readonly string[] }
   /** At least one of the answers is not public. */
   | { readonly kind: "refused" }
   | { readonly kind: "unresolved"; readonly error: string };
 
-/** Every answer must be public, or inside an allowed network. The first one is the one to connect to. */
+/** Every answer must be public, or inside an allowed network. They are to be connected to in their order. */
 export async function vetHost(
   host: string,
   allowed: readonly Cidr[],
@@ -25,10 +24,9 @@ export async function vetHost(
   } catch (error) {
     return { kind: "unresolved", error: `dns: ${codeOf(error)}` };
   }
-  const [first] = addresses;
-  if (first === undefined) return { kind: "unresolved", error: "dns: no address" };
+  if (addresses.length === 0) return { kind: "unresolved", error: "dns: no address" };
   return addresses.every((address) => isReachable(address, allowed))
-    ? { kind: "reachable", address: first }
+    ? { kind: "reachable", addresses }
     : { kind: "refused" };
 }
 
@@ -43,12 +41,6 @@ export function isPrivateByItself(url: string, allowed: readonly Cidr[]): boolea
 /** The name or literal address without the brackets of IPv6 and the dot of a fully qualified name. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
-}
-
-/** c-ares: a name server that hangs holds no thread, as the system's resolver would. It knows the hosts file too. */
-async function resolveName(host: string): Promise<string[]> {
-  const answers = await Bun.dns.lookup(host, { backend: "c-ares" });
-  return answers.map(({ address }) => address);
 }
 
 function codeOf(error: unknown): string {

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compareFacts, type Fact, orderOf } from "#core/domain/fact.ts";
-import { romeDate } from "#core/domain/rome-time.ts";
+import { instantOf } from "#core/domain/rome-time.ts";
 import type { Language } from "#core/domain/shipment.ts";
 import type { Status } from "#core/domain/status.ts";
 import { statusDetailText, statusText } from "#core/domain/status-text.ts";
@@ -61,9 +61,9 @@ export function trackingPage(
   const { status, detail } = state.pair;
   const headline = statusText(status, language);
   const inDetail = detail === 0 ? null : statusDetailText(statusDetails.get(detail), language);
-  const day = ENDED.includes(status) ? null : estimateOf(record, state);
+  const estimate = ENDED.includes(status) ? null : estimateText(record, state, language);
   const rows: [string, string | null | undefined][] = [
-    [words.estimatedDelivery, day && dayText(day, language)],
+    [words.estimatedDelivery, estimate],
     [words.trackingNumber, record.trackingNumber],
     [words.courier, couriers.get(record.courier)?.name ?? record.courier],
     [words.destination, record.consignee?.city],
@@ -91,20 +91,31 @@ export function noTrackingPage(): Response {
   return respond(404, "it", "404", body);
 }
 
-function estimateOf(
+/** The carrier's window, its date, or the merchant's plan: the first of them that there is (document 2, data rule 3). */
+function estimateText(
   { planning }: StoredShipment["record"],
   { estimate }: StoredShipment["state"],
+  language: Language,
 ): string | null {
-  const { date, from } = estimate?.value ?? { date: null, from: null };
-  const told = date ?? (from === null ? null : dayOf(from));
-  return told ?? planning.deliveryDate;
+  const { date = null, from = null, to = null } = estimate?.value ?? {};
+  const day = date ?? planning.deliveryDate;
+  return windowText(from, to, language) ?? (day && dayText(day, language));
 }
 
-/** A date stays as it is; of a date-time the day it is in Rome. */
-function dayOf(text: string): string | null {
-  if (text.length === 10) return text;
-  const instantMs = Date.parse(text);
-  return Number.isNaN(instantMs) ? null : romeDate(instantMs);
+/** Either end may be open. */
+function windowText(from: string | null, to: string | null, language: Language): string | null {
+  const clock = new Intl.DateTimeFormat(language, {
+    ...({ dateStyle: "full", timeStyle: "short" } as const),
+    timeZone: "Europe/Rome",
+  });
+  if (from !== null && to !== null) {
+    const [first = 0, last = 0] = [instantOf(from), instantOf(to)].sort(
+      (one, other) => one - other,
+    );
+    return clock.formatRange(first, last);
+  }
+  if (from !== null) return `${clock.format(instantOf(from))} –`;
+  return to === null ? null : `– ${clock.format(instantOf(to))}`;
 }
 
 function dayText(day: string, language: Language): string {

@@ -24,6 +24,7 @@ FROM
         AND delivered_on >= {since:Date32}
         AND NOT is_return
         AND NOT removed
+        AND is_evidence
     GROUP BY courier, from_cap, from_area, weighs, troubled, lead_days, transit_days
 )
 ARRAY JOIN arrayFilter(

@@ -16,6 +16,7 @@ FROM
         AND ({courier:String} = '' OR courier = {courier:String})
         AND NOT is_return
         AND NOT removed
+        AND is_evidence
     GROUP BY prefix, troubled, lead_days
 )
 GROUP BY prefix

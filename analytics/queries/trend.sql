@@ -16,6 +16,7 @@ FROM
         AND ({destCap:String} = '' OR dest_cap = {destCap:String})
         AND NOT is_return
         AND NOT removed
+        AND is_evidence
     GROUP BY courier, month_start, lead_days
 )
 GROUP BY courier, month

@@ -49,7 +49,7 @@ FROM
             exceptions,
             company
         FROM deliveries FINAL
-        WHERE delivered_on >= addYears(toDate32(toTimeZone(now(), 'Europe/Rome')), -1) AND NOT is_return AND NOT removed
+        WHERE delivered_on >= addYears(toDate32(toTimeZone(now(), 'Europe/Rome')), -1) AND NOT is_return AND NOT removed AND is_evidence
     )
 )
 GROUP BY courier, dest_cap, grain, origin, weight_band

@@ -18,5 +18,5 @@ SELECT
     round(countIf(lead_days <= 5) / delivered, 4) AS within_5_days,
     round(countIf(attempts = 1) / delivered, 4) AS first_attempt_share
 FROM deliveries FINAL
-WHERE NOT is_return AND NOT removed
+WHERE NOT is_return AND NOT removed AND is_evidence
 GROUP BY courier, month, origin_area, dest_area

@@ -12,7 +12,7 @@ import type { ChannelCourier } from "#core/redis/configuration.ts";
 import { findCarrier } from "./carriers.ts";
 import { errorLabel } from "./error-label.ts";
 import type { LabelOrder } from "./label-carrier.ts";
-import { asLabelProblem, type Failed, labelProblem, unknownCarrier } from "./label-problem.ts";
+import { asLabelProblem, labelProblem, unknownCarrier } from "./label-problem.ts";
 import { type Obtained, obtainLabel, withBoxes } from "./obtain-label.ts";
 
 const checker = TypeCompiler.Compile(LabelRequest);
@@ -30,7 +30,8 @@ export function createLabelRoute(deps: ApiDeps) {
       if (!found) throw unknownCarrier();
       const { carrier, courier } = found;
       const { boxes } = caller.company;
-      const faults = labelFaults(body, { needsWeight: carrier.needsWeight, boxes });
+      const { platforms } = caller.configuration;
+      const faults = labelFaults(body, { needsWeight: carrier.needsWeight, boxes, platforms });
       if (faults.length > 0) throw validationFailed(faults);
       const order = orderOf(withBoxes(body, boxes), caller, courier);
       const owner = { companyId: caller.company.id, channelId: caller.channel.id };
@@ -50,11 +51,17 @@ function orderOf(
   { labelFormat }: ChannelCourier,
 ): Omit<LabelOrder, "id"> {
   return {
-    request,
+    request: withCurrency(request),
     sender: request.sender ?? channel.sender ?? { businessName: company.name },
     format: labelFormat,
     language: company.language,
   };
+}
+
+/** Document 1, "Labels": `currency` is EUR where none is given. */
+function withCurrency(request: LabelRequest): LabelRequest {
+  const { monetary } = request;
+  return monetary ? { ...request, monetary: { currency: "EUR", ...monetary } } : request;
 }
 
 async function problemOf(
@@ -68,10 +75,11 @@ async function problemOf(
     const headers = { "retry-after": BUSY_RETRY_SECONDS };
     return labelProblem(423, "LABEL_IN_PROGRESS", detail, {}, headers);
   }
-  const { status, code, message }: Failed = obtained.failure;
+  const { failure } = obtained;
+  const { status, code, message } = failure;
   if (!courier.errorLabel) return labelProblem(status, code, message);
   const { request, language, format } = order;
-  const sheet = await errorLabel({ request, message, language, format, nowMs });
+  const sheet = await errorLabel({ request, failure, language, format, nowMs });
   return labelProblem(status, code, message, { errorLabel: sheet });
 }
 

@@ -4,14 +4,15 @@ import { romeDateTime } from "#core/domain/rome-time.ts";
 import type { Language } from "#core/domain/shipment.ts";
 import { LABEL_SIZE, renderPdf, writeFitting } from "#core/pdf/pdf.ts";
 import { printableInPdf } from "#core/pdf/printable.ts";
-import { errorWords } from "./label-words.ts";
+import type { Failed } from "./label-problem.ts";
+import { type ErrorWords, errorWords } from "./label-words.ts";
 import { errorZpl } from "./label-zpl.ts";
 
 const MARGIN = 16;
 
 export interface ErrorSheet {
   readonly request: Pick<LabelRequest, "courier" | "reference">;
-  readonly message: string;
+  readonly failure: Failed;
   readonly language: Language;
   readonly format: LabelFormat;
   readonly nowMs: number;
@@ -20,7 +21,7 @@ export interface ErrorSheet {
 export async function errorLabel(
   sheet: ErrorSheet,
 ): Promise<{ readonly format: LabelFormat; readonly label: string }> {
-  const { request, message, language, format, nowMs } = sheet;
+  const { request, failure, language, format, nowMs } = sheet;
   const words = errorWords(language);
   const english = errorWords("en").doNotShip;
   // Transliterated words do not warn everybody: the English ones stand below.
@@ -29,10 +30,16 @@ export async function errorLabel(
     `${words.reference}: ${request.reference}`,
     `${words.carrier}: ${request.courier}`,
     `${words.time}: ${romeDateTime(nowMs)}`,
-    `${words.error}: ${message}`,
+    `${words.error}: ${messageOf(failure, words)}`,
   ];
   const label = format === "ZPL" ? errorZpl(title, lines) : await errorPdf(title, lines);
   return { format, label };
+}
+
+/** A carrier's own words stay as they are; ours are in the company's language. */
+function messageOf({ code, message }: Failed, words: ErrorWords): string {
+  if (code === "CARRIER_UNREACHABLE") return words.unreachable;
+  return code === "CARRIER_UNREADABLE" ? words.unreadable : message;
 }
 
 async function errorPdf(title: readonly string[], lines: readonly string[]): Promise<string> {

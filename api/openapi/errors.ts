@@ -80,7 +80,8 @@ const TEXTS: Readonly<Record<ErrorStatus, ErrorText>> = {
     message: "The body did not arrive within 60 s.",
   },
   409: {
-    description: "ORDER_EXISTS, NOT_HELD_IN_DEPOT, EMAILS_NOT_MANAGED, NOTIFICATION_REPEATED.",
+    description:
+      "ORDER_EXISTS, NOT_HELD_IN_DEPOT, STOCK_RELEASE_UNDER_WAY, EMAILS_NOT_MANAGED, NOTIFICATION_REPEATED.",
     code: "ORDER_EXISTS",
     message: "The channel has an order with this origin and reference.",
   },

@@ -9,7 +9,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { FAULTS_LISTED, type Fault, listFaults } from "#core/domain/fault.ts";
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
-import { SHIPMENTS_PER_CREATE, ShipmentInput } from "#core/domain/shipment.ts";
+import { faultOfShipDate, SHIPMENTS_PER_CREATE, ShipmentInput } from "#core/domain/shipment.ts";
 import { trackingUrl } from "#core/domain/tracking-link.ts";
 import { turns } from "#core/next-turn.ts";
 import { createItems, type ItemOutcome } from "#core/redis/create-items.ts";
@@ -28,9 +28,10 @@ export function createRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments",
     async ({ request, caller: { configuration, channel }, set }) => {
-      const shipments = await readInputs(request);
+      const nowMs = live.now();
+      const shipments = await readInputs(request, nowMs);
       const creation = { redis, log, configuration };
-      const outcomes = await createItems(creation, channel, shipments, live.now());
+      const outcomes = await createItems(creation, channel, shipments, nowMs);
       const created = outcomes.filter(({ kind }) => kind === "created").length;
       set.status = created === outcomes.length ? 201 : 207;
       return {
@@ -47,7 +48,7 @@ export function createRoute(deps: ApiDeps) {
 }
 
 /** @throws {Problem} 400, 408, 413; 422 with every violation found */
-async function readInputs(request: Request): Promise<ShipmentInput[]> {
+async function readInputs(request: Request, nowMs: number): Promise<ShipmentInput[]> {
   const items: unknown[] = [];
   const illFormed: Fault[] = [];
   const limits = { bytes: CREATE_BODY_BYTES, items: SHIPMENTS_PER_CREATE };
@@ -70,8 +71,20 @@ async function readInputs(request: Request): Promise<ShipmentInput[]> {
     }
     if (turn.due()) await turn.take();
   }
+  if (faults.length === 0) faults.push(...faultsOfShipDates(inputs, nowMs));
   if (faults.length > 0) throw validationFailed(faults);
   return inputs;
+}
+
+function faultsOfShipDates(inputs: readonly ShipmentInput[], nowMs: number): Fault[] {
+  return inputs
+    .flatMap(({ shipDate }, at): Fault[] => {
+      const message = faultOfShipDate(shipDate, nowMs);
+      return message === null
+        ? []
+        : [{ path: within(at, "shipDate"), code: "OUT_OF_RANGE", message }];
+    })
+    .slice(0, FAULTS_LISTED);
 }
 
 /** The path of a member of an item; empty is the item itself. */

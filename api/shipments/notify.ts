@@ -36,15 +36,14 @@ export function notifyRoute(deps: ApiDeps) {
       const to = consignee?.email;
       if (!to)
         throw refused("consignee.email", "REQUIRED", "The shipment has no recipient e-mail.");
-      const tongue = wanted ?? language;
-      const template = await findTemplate(redis, channel.id, event, tongue);
+      const template = await findTemplate(redis, channel.id, event, wanted ?? language);
       if (!template) throw refused("event", "NOT_ALLOWED", "There is no usable template.");
       const summary = summaryOf(shipment, configuration);
       const values = messageValues(summary, channel.name, variables ?? null);
       const message: Message = {
         ...{ messageId: randomUUID(), type: "email", shipmentId: id, to },
         from: channel.emails.from,
-        ...composeTemplate(template, values, tongue),
+        ...composeTemplate(template, values),
       };
       const told = { message, told: `event:${event}`, oncePerMs: EVENT_ONCE_PER_MS };
       const [acceptance] = await acceptMessages(redis, [told], live.now());

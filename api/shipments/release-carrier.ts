@@ -31,7 +31,8 @@ type Outcome = "ok" | "error" | "pending";
 /** Null: the carrier takes no stock releases. */
 export type ReleaseCarrier = ((order: ReleaseOrder) => Promise<ReleaseAnswer>) | null;
 
-const REQUEST_LIMIT_MS = 10_000;
+/** Of one request to a carrier. */
+export const RELEASE_LIMIT_MS = 10_000;
 const ANSWER_LIMIT_BYTES = 64 * 1024;
 const MESSAGE_LENGTH = 500;
 
@@ -70,7 +71,7 @@ async function ask(
         "idempotency-key": `${order.courier}-${order.releaseId}`,
       },
       redirect: "manual",
-      signal: AbortSignal.timeout(REQUEST_LIMIT_MS),
+      signal: AbortSignal.timeout(RELEASE_LIMIT_MS),
     });
     status = response.status;
     answer = await readAnswer(response, ANSWER_LIMIT_BYTES);

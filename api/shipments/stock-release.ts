@@ -7,15 +7,20 @@ import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
-import { type ReleaseAnswer, releaseCarrier } from "#api/shipments/release-carrier.ts";
+import {
+  RELEASE_LIMIT_MS,
+  type ReleaseAnswer,
+  releaseCarrier,
+} from "#api/shipments/release-carrier.ts";
 import { romeDate } from "#core/domain/rome-time.ts";
 import {
   redeliveryDateOf,
+  releaseDigest,
   StockReleaseBody,
   stockReleaseFaults,
 } from "#core/domain/stock-release.ts";
 import { Problem } from "#core/problem.ts";
-import { claimRelease, keepRelease } from "#core/redis/stock-releases.ts";
+import { type AnsweredRelease, answerRelease, claimRelease } from "#core/redis/stock-releases.ts";
 
 const checker = TypeCompiler.Compile(StockReleaseBody);
 
@@ -25,7 +30,9 @@ export function stockReleaseRoute(deps: ApiDeps) {
     "/v2/shipments/:id/stock-release",
     async ({ params, request, caller: { channel, configuration } }) => {
       const body = await readChecked(request, checker, SMALL_BODY_BYTES);
-      const faults = stockReleaseFaults(body);
+      const askedAtMs = live.now();
+      const today = romeDate(askedAtMs);
+      const faults = stockReleaseFaults(body, today);
       if (faults.length > 0) throw validationFailed(faults);
       const { record, state } = await ownShipment(redis, channel, params.id);
       if (!configuration.statusDetails.get(state.pair.detail)?.heldInDepot) {
@@ -34,57 +41,45 @@ export function stockReleaseRoute(deps: ApiDeps) {
       const courier = configuration.couriers.get(record.courier);
       const carrier = courier ? releaseCarrier(courier, config) : null;
       if (!courier || !carrier) throw notSupported();
-      const askedAtMs = live.now();
       const { action, notes = null, address = null } = body;
-      const { needsDate } = courier.stockRelease;
-      const redeliveryDate = redeliveryDateOf(body, needsDate, romeDate(askedAtMs));
-      const said = { action, notes, redeliveryDate, address };
-      const asked = { ...said, shipmentId: record.id, heldBy: state.mapped?.by.key ?? "" };
-      const { releaseId, before } = await claimRelease(redis, asked);
-      if (before && isAccepted(before.outcome)) return released(releaseId, before);
-      const release = { releaseId, action, redeliveryDate, askedAtMs };
-      const unanswered = { ...release, outcome: null, message: null };
-      await keepRelease(redis, asked, unanswered, "unknown");
+      const redeliveryDate = redeliveryDateOf(body, courier.stockRelease.date, today);
+      const digest = releaseDigest(body, state.mapped?.by.key ?? "");
+      const release = { action, redeliveryDate, digest, askedAtMs };
+      const claim = await claimRelease(redis, record.id, release, RELEASE_LIMIT_MS);
+      const { releaseId } = claim;
+      if (claim.kind === "busy") throw underWay();
+      if (claim.kind === "answered") return { status: "sent", ...viewOf(claim.answer), releaseId };
       const { trackingNumber } = record;
-      const answer = await carrier({ ...said, releaseId, courier: courier.code, trackingNumber });
-      const known = { ...release, ...told(answer) };
-      await keepRelease(redis, asked, known, meaningOf(answer));
-      return released(releaseId, acceptedBy(answer));
+      const order = { releaseId, courier: courier.code, trackingNumber, action, notes };
+      const answer = await carrier({ ...order, redeliveryDate, address });
+      const answered = { ...release, ...recordOf(answer) };
+      await answerRelease(redis, record.id, releaseId, answered);
+      refuseUnaccepted(answer);
+      return { status: "sent", ...viewOf(answered), releaseId };
     },
     { scope: "shipments:write", parse: "none" },
   );
 }
 
-interface Answered {
-  readonly outcome: string | null;
-  readonly message: string | null;
+function viewOf({ outcome, message }: AnsweredRelease) {
+  return { courierOutcome: outcome, message };
 }
 
-function released(releaseId: number, { outcome, message }: Answered) {
-  return { status: "sent", courierOutcome: outcome, message, releaseId };
+function recordOf(answer: ReleaseAnswer): AnsweredRelease {
+  const message = "message" in answer ? answer.message : null;
+  return { outcome: answer.kind === "accepted" ? answer.outcome : answer.kind, message };
 }
 
-function told(answer: ReleaseAnswer): Answered {
-  if (answer.kind === "accepted") return { outcome: answer.outcome, message: answer.message };
-  return { outcome: answer.kind, message: answer.kind === "refused" ? answer.message : null };
-}
-
-/** "error" is an answer too, and the carrier may be asked again. */
-function isAccepted(outcome: string | null): boolean {
-  return outcome === "ok" || outcome === "pending";
-}
-
-/** What the answer says about the same request when it comes again. */
-function meaningOf(answer: ReleaseAnswer): "unknown" | "accepted" | "refused" {
-  if (answer.kind === "unreachable" || answer.kind === "unreadable") return "unknown";
-  return answer.kind === "accepted" && isAccepted(answer.outcome) ? "accepted" : "refused";
+function underWay(): Problem {
+  const detail = "The carrier is being asked for the same release.";
+  return new Problem(409, "STOCK_RELEASE_UNDER_WAY", detail, { headers: { "retry-after": "1" } });
 }
 
 /** @throws {Problem} 422 refused, 502 unavailable */
-function acceptedBy(answer: ReleaseAnswer): Extract<ReleaseAnswer, { kind: "accepted" }> {
+function refuseUnaccepted(answer: ReleaseAnswer): void {
   switch (answer.kind) {
     case "accepted":
-      return answer;
+      return;
     case "refused":
       throw new Problem(422, "CARRIER_REFUSED", answer.message, { members: { violations: [] } });
     case "unreachable":

@@ -13,6 +13,8 @@ export interface Composed {
 interface Template {
   readonly subject: string;
   readonly body: string;
+  /** Its own, which need not be the one that was asked for. */
+  readonly language: string;
 }
 
 /** RFC 5322 lines of a header; what is longer is cut. */
@@ -20,11 +22,7 @@ const SUBJECT_LENGTH = 500;
 /** Three parts of a long text message. */
 const SMS_LENGTH = 459;
 
-export function composeTemplate(
-  { subject, body }: Template,
-  values: Values,
-  language: Language,
-): Composed {
+export function composeTemplate({ subject, body, language }: Template, values: Values): Composed {
   const isMarkup = /<[a-z!/]/i.test(body);
   const rendered = renderHtml(isMarkup ? body : body.replace(/\r?\n/g, "<br>\n"), values);
   return {
@@ -71,7 +69,7 @@ export function composeSms(summary: ShipmentSummary, merchant: string): string {
   return text.slice(0, SMS_LENGTH - link.length) + link;
 }
 
-function page(body: string, language: Language): string {
+function page(body: string, language: string): string {
   const direction = language === "ar" ? ' dir="rtl"' : "";
   return `<!doctype html>\n<html lang="${language}"${direction}><head><meta charset="utf-8"></head><body>\n${body}\n</body></html>\n`;
 }

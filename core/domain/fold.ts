@@ -48,8 +48,13 @@ export interface ShipmentState {
   readonly keys: readonly string[];
   /** Facts folded in that have left the history (`history-limit.ts`). */
   readonly dropped: number;
-  /** Pairs of every mapped fact as `STATUS:detail`, sorted: what `first_occurrence` asks. */
+  /** Pairs of every mapped fact as `STATUS:detail`, sorted: what a remap looks for. */
   readonly pairs: readonly string[];
+  /**
+   * Pairs that the shipment has been in as `STATUS:detail`, sorted, without those of a new shipment: what `first_occurrence`
+   * asks. It depends on the order of arrival, as sends do, and is the one member that invariant 3 leaves out.
+   */
+  readonly entered: readonly string[];
   /** Document 2, data rule 3: the estimate on the most recent event that carries `delivery`. */
   readonly estimate: Said<Estimate> | null;
   readonly proof: Said<Proof> | null;
@@ -79,6 +84,7 @@ export function initialState(
     keys: [],
     dropped: 0,
     pairs: [],
+    entered: [],
     estimate: null,
     proof: null,
     pickupPoint: null,
@@ -101,7 +107,7 @@ export interface StateChange {
   readonly after: StatusPair;
   /** The current pair changed by this fact. */
   readonly changed: boolean;
-  /** No fact had shown the fact's own pair before. */
+  /** The current pair changed, and to one that the shipment had never been in (document 3, "Trigger semantics"). */
   readonly firstOccurrence: boolean;
 }
 
@@ -136,7 +142,6 @@ function placeOf(keys: readonly string[], key: string): number {
 function apply(state: ShipmentState, fact: Fact, keys: readonly string[]): Folded {
   const by = orderOf(fact);
   const { event, mapping } = fact;
-  const pairKey = mapping && `${mapping.status}:${mapping.detail}`;
   const mapped = mapping
     ? later(state.mapped, { by, value: { status: mapping.status, detail: mapping.detail } })
     : state.mapped;
@@ -146,14 +151,16 @@ function apply(state: ShipmentState, fact: Fact, keys: readonly string[]): Folde
     mapping?.status === "DEPARTED"
       ? Math.min(state.departedAtMs ?? fact.occurredAtMs, fact.occurredAtMs)
       : state.departedAtMs;
-  const isNew = pairKey !== null && !state.pairs.includes(pairKey);
+  const changed = !samePair(state.pair, pair);
+  const firstOccurrence = changed && !hasBeenIn(state, pair);
   const next: ShipmentState = {
     pair,
     last: later(state.last, { by, value: { place: event.location?.name ?? null } }),
     mapped,
     keys,
     dropped: state.dropped,
-    pairs: isNew ? [...state.pairs, pairKey].sort() : state.pairs,
+    pairs: withPair(state.pairs, mapping),
+    entered: firstOccurrence ? withPair(state.entered, pair) : state.entered,
     estimate: event.delivery
       ? later(state.estimate, { by, value: estimateOf(event.delivery) })
       : state.estimate,
@@ -179,10 +186,29 @@ function apply(state: ShipmentState, fact: Fact, keys: readonly string[]): Folde
       fact,
       before: state.pair,
       after: pair,
-      changed: !samePair(state.pair, pair),
-      firstOccurrence: isNew,
+      changed,
+      firstOccurrence,
     },
   };
+}
+
+/** A new shipment is in these (design: WAITING_TO_COMPUTE until its references are registered, then PENDING). */
+const FIRST_PAIRS: readonly string[] = ["WAITING_TO_COMPUTE:0", "PENDING:0"];
+
+export function hasBeenIn({ entered }: ShipmentState, pair: StatusPair): boolean {
+  const name = nameOf(pair);
+  return FIRST_PAIRS.includes(name) || entered.includes(name);
+}
+
+/** Sorted names of pairs, with one more where it is new. */
+export function withPair(names: readonly string[], pair: StatusPair | null): readonly string[] {
+  if (pair === null) return names;
+  const name = nameOf(pair);
+  return names.includes(name) ? names : [...names, name].sort();
+}
+
+function nameOf({ status, detail }: StatusPair): string {
+  return `${status}:${detail}`;
 }
 
 /** Facts for which no set of keys is made. */

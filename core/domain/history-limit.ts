@@ -21,7 +21,10 @@ const LATEST_KEPT = 650;
  */
 const DROPPED_KEYS_LIMIT = 5_000;
 
-/** What the facts say that have left a history; `keys` are theirs, in the order they left. */
+/**
+ * What the facts say that have left a history; `keys` are theirs, in the order they left. Which pairs the shipment has been in
+ * stands in its state alone.
+ */
 export type Base = ShipmentState;
 
 export interface Room {
@@ -41,6 +44,7 @@ export function makeRoom(facts: readonly Fact[], before: Base | null): Room {
       ...state,
       keys: keys.slice(-DROPPED_KEYS_LIMIT),
       dropped: state.dropped + leaving.length,
+      entered: [],
     },
   };
 }

@@ -4,7 +4,7 @@ import { Value } from "@sinclair/typebox/value";
 import { listFaults } from "./fault.ts";
 import { illFormedText } from "./ill-formed-text.ts";
 import type { ItemError } from "./new-shipment.ts";
-import { ShipmentInput } from "./shipment.ts";
+import { faultOfShipDate, ShipmentInput } from "./shipment.ts";
 
 export type ImportItem =
   | { readonly kind: "valid"; readonly input: ShipmentInput }
@@ -16,18 +16,23 @@ const checker = TypeCompiler.Compile(ShipmentInput);
  * @param raw changed: members that no schema knows are left out
  * @param mayBeIllFormed whether its texts need a look for half surrogate pairs
  */
-export function readImportItem(raw: unknown, mayBeIllFormed: boolean): ImportItem {
+export function readImportItem(raw: unknown, mayBeIllFormed: boolean, nowMs: number): ImportItem {
   const illFormed = mayBeIllFormed ? illFormedText(raw) : [];
-  if (illFormed.length === 0 && checker.Check(raw)) {
-    return { kind: "valid", input: Value.Clean(ShipmentInput, raw) as ShipmentInput };
-  }
-  const faults = illFormed.length > 0 ? illFormed : listFaults(checker.Errors(raw));
-  const errors = faults.map(({ path, message }) => ({
-    code: "VALIDATION_ERROR" as const,
-    message,
-    field: path,
-  }));
-  return { kind: "invalid", errors };
+  if (illFormed.length > 0) return invalid(illFormed);
+  if (!checker.Check(raw)) return invalid(listFaults(checker.Errors(raw)));
+  const message = faultOfShipDate(raw.shipDate, nowMs);
+  if (message !== null) return invalid([{ path: "shipDate", message }]);
+  return { kind: "valid", input: Value.Clean(ShipmentInput, raw) as ShipmentInput };
+}
+
+function invalid(
+  faults: readonly { readonly path: string; readonly message: string }[],
+): ImportItem {
+  const code = "VALIDATION_ERROR";
+  return {
+    kind: "invalid",
+    errors: faults.map(({ path, message }) => ({ code, message, field: path })),
+  };
 }
 
 /** What the item calls itself, also where it is invalid. */

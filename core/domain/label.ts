@@ -166,12 +166,20 @@ export function labelDigest(courier: string, reference: string): string {
 interface LabelRules {
   readonly needsWeight: boolean;
   readonly boxes: ReadonlyMap<string, object>;
+  readonly platforms: ReadonlySet<string>;
 }
 
 /** What the schema cannot say (document 1, "Labels"). */
-export function labelFaults(request: LabelRequest, { needsWeight, boxes }: LabelRules): Fault[] {
-  const { consignee, monetary, parcels = [], weight } = request;
+export function labelFaults(
+  request: LabelRequest,
+  { needsWeight, boxes, platforms }: LabelRules,
+): Fault[] {
+  const { consignee, monetary, parcels = [], source, weight } = request;
   const faults: Fault[] = [];
+  if (!platforms.has(source)) {
+    const message = "The source is not in the platform registry.";
+    faults.push({ path: "source", code: "NOT_ALLOWED", message });
+  }
   if (consignee.country === "IT" && !/^[A-Za-z]{2}$/.test(consignee.state)) {
     const message = "An Italian province has 2 letters.";
     faults.push({ path: "consignee.state", code: "BAD_FORMAT", message });

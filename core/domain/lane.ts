@@ -1,7 +1,7 @@
 /** Lanes of the courier benchmarks (document 1, "Couriers"): areas, weight bands, lead and transit days. */
 import { capPrefixOf, type OriginArea } from "./cap-prefix.ts";
 import { attemptsOf, type ShipmentState } from "./fold.ts";
-import { daysBetween, romeDate } from "./rome-time.ts";
+import { addYears, daysBetween, romeDate } from "./rome-time.ts";
 
 export function isItalianCap(text: string): boolean {
   return capPrefixOf(text) !== null;
@@ -47,9 +47,7 @@ export const MIN_SAMPLE = 20;
 
 /** First day that counts (document 1, "Limits": last 12 months): the same day a year before, or the last of its month. */
 export function windowStart(nowMs: number): string {
-  const today = romeDate(nowMs);
-  const year = String(Number(today.slice(0, 4)) - 1);
-  return today.endsWith("-02-29") ? `${year}-02-28` : `${year}${today.slice(4)}`;
+  return addYears(romeDate(nowMs), -1);
 }
 
 /** What a shipment brings to its lane from its creation. */
@@ -63,7 +61,7 @@ export interface LaneFacts {
   readonly weightKg: number | null;
 }
 
-/** Calendar days of Europe/Rome from the ship date to the delivery; never negative. */
+/** Calendar days of Europe/Rome from the ship date to the delivery; 0 where it came before, which is no evidence then. */
 export function leadDays(shipDate: string, deliveredAtMs: number): number {
   return Math.max(0, daysBetween(shipDate, romeDate(deliveredAtMs)));
 }

@@ -1,6 +1,6 @@
 /** Folds a shipment anew from its whole history: after a mapping has changed, or a fact has been told in full. */
 import { compareFacts, type Fact, type Mapping, orderOf } from "./fact.ts";
-import { foldAll, type ShipmentState, type StateChange } from "./fold.ts";
+import { foldAll, hasBeenIn, type ShipmentState, type StateChange, withPair } from "./fold.ts";
 import { type Base, startFrom } from "./history-limit.ts";
 import { type Catalogue, mapStatus } from "./map-status.ts";
 import { samePair } from "./status.ts";
@@ -44,16 +44,17 @@ export function refold(
   const { state: folded } = foldAll(startFrom(base), facts);
   // Without a mapped fact the shipment is where it was before its first one.
   const isUntouched = before.mapped === null && folded.mapped === null;
-  const state = isUntouched ? { ...folded, pair: before.pair } : folded;
+  const pair = isUntouched ? before.pair : folded.pair;
+  const changed = !samePair(before.pair, pair);
+  const firstOccurrence = changed && !hasBeenIn(before, pair);
+  // Where the shipment has been does not follow from its facts: it depends on when they came.
+  const entered = firstOccurrence ? withPair(before.entered, pair) : before.entered;
+  const state = { ...folded, pair, entered };
   const key = (state.mapped ?? state.last)?.by.key;
   const decisive = facts.find((fact) => fact.key === key) ?? latestOf(facts);
-  if (decisive === null || samePair(before.pair, state.pair)) {
-    return { state, change: null, decisive };
-  }
-  const { status, detail } = state.pair;
-  const firstOccurrence = state.mapped !== null && !before.pairs.includes(`${status}:${detail}`);
-  const change = { fact: decisive, before: before.pair, after: state.pair, changed: true };
-  return { state, change: { ...change, firstOccurrence }, decisive };
+  if (decisive === null || !changed) return { state, change: null, decisive };
+  const change = { fact: decisive, before: before.pair, after: pair, changed, firstOccurrence };
+  return { state, change, decisive };
 }
 
 function latestOf(facts: readonly Fact[]): Fact | null {

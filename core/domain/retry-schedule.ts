@@ -49,7 +49,8 @@ export function faultWaitMs(attempt: number, random: number): number {
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;
   const text = header.trim();
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  // However many digits: the schedule caps it.
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
   const at = /^[A-Za-z]{3,9},? /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) || at <= nowMs ? null : at - nowMs;
 }

@@ -5,6 +5,7 @@
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
+const SECOND_MS = 1_000;
 /** Hours that `repeatedHour` looks to either side. */
 const REPEATED_HOUR_REACH = 6;
 /** Hours whose offset is remembered; a year of hours, so that a full clear is rare. */
@@ -63,8 +64,8 @@ const LOCAL_FORM = /^(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2})$/;
 
 /**
  * The instant of a Rome local text `YYYY-MM-DD HH:MM:SS`, or null when the text is not a real date and time.
- * A time that exists twice is read as the earlier instant, so that a catch-up never skips; a time the clock
- * jumps over is read with the offset before the jump.
+ * So that a catch-up never skips, a time that exists twice is read as the earlier instant, and a time the clock jumps
+ * over as the last second before the jump.
  */
 export function parseRomeDateTime(text: string): number | null {
   const match = LOCAL_FORM.exec(text);
@@ -75,7 +76,8 @@ export function parseRomeDateTime(text: string): number | null {
   const earlier = asUtc - romeOffsetMs(asUtc - 3 * HOUR_MS);
   if (earlier + romeOffsetMs(earlier) === asUtc) return earlier;
   const later = asUtc - romeOffsetMs(asUtc + 3 * HOUR_MS);
-  return later + romeOffsetMs(later) === asUtc ? later : earlier;
+  if (later + romeOffsetMs(later) === asUtc) return later;
+  return earlier - (earlier % HOUR_MS) - SECOND_MS;
 }
 
 /**
@@ -91,6 +93,12 @@ export function repeatedHour(nearMs: number): { fromMs: number; toMs: number } |
     }
   }
   return null;
+}
+
+/** The same day of another year, or the last one of February. @param date `YYYY-MM-DD` */
+export function addYears(date: string, years: number): string {
+  const year = String(Number(date.slice(0, 4)) + years);
+  return isCalendarDate(`${year}${date.slice(4)}`) ? `${year}${date.slice(4)}` : `${year}-02-28`;
 }
 
 /** Days from `from` to `to`, both `YYYY-MM-DD`. */

@@ -6,6 +6,7 @@ import { type Fault, listFaults } from "./fault.ts";
 import { naturalKey, OrderInput, withoutNullMembers } from "./order.ts";
 import { LANGUAGES } from "./shipment.ts";
 import { StatusSchema } from "./status.ts";
+import { DATE_SUPPORTS } from "./stock-release.ts";
 import { TriggerSchema } from "./trigger.ts";
 import { faultOfWebhookUrl } from "./webhook-url.ts";
 
@@ -104,7 +105,15 @@ export const SetupCourier = Type.Object(
     stockRelease: optional(
       Type.Union([Type.Literal("none"), Type.Literal("sync"), Type.Literal("deferred")]),
     ),
-    stockReleaseNeedsDate: optional(Type.Boolean()),
+    stockReleaseDate: optional(
+      Type.Union(
+        DATE_SUPPORTS.map((name) => Type.Literal(name)),
+        { description: "what the carrier does with a redelivery date; default optional" },
+      ),
+    ),
+    stockReleaseNeedsDate: optional(
+      Type.Boolean({ description: "older form: true means stockReleaseDate required" }),
+    ),
     stockReleaseUrl: optional(
       Type.String({
         pattern: "^(https?://.+)?$",

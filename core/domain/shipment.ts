@@ -1,7 +1,7 @@
 /** The merchant's shipment: what creation accepts (document 1, "Shipments") and what is kept of it. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { LaneFacts } from "./lane.ts";
-import { instantOf, romeDate } from "./rome-time.ts";
+import { addYears, instantOf, romeDate } from "./rome-time.ts";
 
 /** Document 1, "Limits". */
 export const SHIPMENTS_PER_CREATE = 100;
@@ -115,6 +115,17 @@ export const ShipmentInput = Type.Object({
   orderItems: optional(Type.Array(OrderItem, { maxItems: ORDER_ITEMS_PER_SHIPMENT })),
 });
 export type ShipmentInput = Static<typeof ShipmentInput>;
+
+/** A ship date further off is a mistake, and one such shipment would spoil a lane's figures. */
+const FIRST_SHIP_DATE = "2000-01-01";
+const SHIP_DATE_YEARS_AHEAD = 1;
+
+/** What is wrong with a ship date by the day it is; null when nothing is. */
+export function faultOfShipDate(shipDate: string, nowMs: number): string | null {
+  const last = addYears(romeDate(nowMs), SHIP_DATE_YEARS_AHEAD);
+  if (shipDate >= FIRST_SHIP_DATE && shipDate <= last) return null;
+  return `A date from ${FIRST_SHIP_DATE} to ${last}.`;
+}
 
 export const CreateBody = Type.Object({
   shipments: Type.Array(ShipmentInput, { minItems: 1, maxItems: SHIPMENTS_PER_CREATE }),

@@ -1,4 +1,6 @@
 /** What a merchant may ask of a parcel held in depot (document 1, `POST /v2/shipments/{id}/stock-release`). */
+
+import { createHash } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import type { Fault } from "./fault.ts";
 import { nextItalianWorkingDay } from "./italian-calendar.ts";
@@ -28,12 +30,21 @@ export const StockReleaseBody = Type.Object({
 });
 export type StockReleaseBody = Static<typeof StockReleaseBody>;
 
-/** What the fields must not be together. */
-export function stockReleaseFaults({
-  action,
-  address,
-  redeliveryDate,
-}: StockReleaseBody): readonly Fault[] {
+/**
+ * What a carrier does with a date: one requires it and gets the next Italian working day where none is given, one takes
+ * what is given, one ignores it.
+ */
+export const DATE_SUPPORTS = ["required", "optional", "ignored"] as const;
+export type DateSupport = (typeof DATE_SUPPORTS)[number];
+
+/**
+ * What the fields must not be together.
+ * @param today `YYYY-MM-DD` in Europe/Rome
+ */
+export function stockReleaseFaults(
+  { action, address, redeliveryDate }: StockReleaseBody,
+  today: string,
+): readonly Fault[] {
   const faults: Fault[] = [];
   const newAddress = action === "redeliver_new_address";
   if (newAddress && address === undefined) {
@@ -47,16 +58,27 @@ export function stockReleaseFaults({
   if (action === "return_to_sender" && redeliveryDate !== undefined) {
     const message = "The action return_to_sender takes no date.";
     faults.push({ path: "redeliveryDate", code: "NOT_ALLOWED", message });
+  } else if (redeliveryDate !== undefined && redeliveryDate < today) {
+    const message = `A date from today on (${today}).`;
+    faults.push({ path: "redeliveryDate", code: "OUT_OF_RANGE", message });
   }
   return faults;
 }
 
-/** The date the carrier is told: a carrier that needs one gets the next Italian working day where none is given. */
+/** The date that the carrier is sent. */
 export function redeliveryDateOf(
   { action, redeliveryDate }: StockReleaseBody,
-  needsDate: boolean,
+  support: DateSupport,
   today: string,
 ): string | null {
-  if (!needsDate || action === "return_to_sender") return null;
-  return redeliveryDate ?? nextItalianWorkingDay(today);
+  if (action === "return_to_sender" || support === "ignored") return null;
+  return redeliveryDate ?? (support === "required" ? nextItalianWorkingDay(today) : null);
+}
+
+/** @param factKey of the fact that says the parcel is held: after another one the same release is a new one */
+export function releaseDigest(body: StockReleaseBody, factKey: string): string {
+  const { action, notes, redeliveryDate, address } = body;
+  const { name, street, city, zip, province, phone } = address ?? {};
+  const said = [factKey, action, notes, redeliveryDate, name, street, city, zip, province, phone];
+  return createHash("sha256").update(JSON.stringify(said)).digest("base64url");
 }

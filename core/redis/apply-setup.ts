@@ -21,6 +21,7 @@ import {
   withoutOrderNulls,
 } from "#core/domain/setup.ts";
 import { DEFAULT_STATUS_DETAILS } from "#core/domain/status-details.ts";
+import type { DateSupport } from "#core/domain/stock-release.ts";
 import { hashToken, newToken, type Vault } from "#core/secrets.ts";
 import { isPrivateByItself } from "#core/vetted-address.ts";
 import type { Redis } from "./client.ts";
@@ -306,6 +307,10 @@ function parse<T>(text: string): T {
   return JSON.parse(text);
 }
 
+function dateSupportOf(courier: SetupCourier): DateSupport | undefined {
+  return courier.stockReleaseDate ?? (courier.stockReleaseNeedsDate ? "required" : undefined);
+}
+
 function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: number) {
   const generated: GeneratedSecret[] = [];
   const remaps: string[] = [];
@@ -339,8 +344,7 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       perSecond: courier.rateLimit?.perSecond ?? before?.perSecond ?? 20,
       burst: courier.rateLimit?.burst ?? before?.burst ?? 100,
       stockRelease: courier.stockRelease ?? before?.stockRelease ?? "none",
-      stockReleaseNeedsDate:
-        courier.stockReleaseNeedsDate ?? before?.stockReleaseNeedsDate ?? false,
+      stockReleaseDate: dateSupportOf(courier) ?? before?.stockReleaseDate ?? "optional",
       stockReleaseUrl: courier.stockReleaseUrl ?? before?.stockReleaseUrl ?? "",
       catalogue: JSON.stringify(catalogue.entries),
       setupCatalogue: textOf(catalogue.said),

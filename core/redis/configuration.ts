@@ -4,6 +4,7 @@ import type { Catalogue, CatalogueEntry } from "#core/domain/map-status.ts";
 import type { Scope, SetupChannel, SetupStatusDetail } from "#core/domain/setup.ts";
 import type { Language } from "#core/domain/shipment.ts";
 import type { Status } from "#core/domain/status.ts";
+import type { DateSupport } from "#core/domain/stock-release.ts";
 import type { Trigger } from "#core/domain/trigger.ts";
 import type { Redis } from "./client.ts";
 import {
@@ -51,7 +52,7 @@ export interface Courier {
 /** How a courier takes stock releases (document 1). */
 export interface CourierStockRelease {
   readonly mode: "none" | "sync" | "deferred";
-  readonly needsDate: boolean;
+  readonly date: DateSupport;
   /** Gateway; null = none of its own. */
   readonly url: string | null;
 }
@@ -232,7 +233,7 @@ function readCourier(entity: CourierEntity): Courier {
     catalogue: new Map(catalogue.map((entry) => [entry.code, entry])),
     stockRelease: {
       mode: entity.stockRelease as CourierStockRelease["mode"],
-      needsDate: entity.stockReleaseNeedsDate,
+      date: entity.stockReleaseDate as DateSupport,
       url: entity.stockReleaseUrl || null,
     },
     oauth: oauthOf(entity),

@@ -35,7 +35,7 @@ export interface CourierEntity {
   readonly perSecond: number;
   readonly burst: number;
   readonly stockRelease: string;
-  readonly stockReleaseNeedsDate: boolean;
+  readonly stockReleaseDate: string;
   /** Empty = none. */
   readonly stockReleaseUrl: string;
   readonly catalogue: string;
@@ -165,7 +165,7 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     perSecond: "number",
     burst: "number",
     stockRelease: "string",
-    stockReleaseNeedsDate: "boolean",
+    stockReleaseDate: "string",
     stockReleaseUrl: "string",
     catalogue: "string",
     setupCatalogue: "string",

@@ -195,8 +195,6 @@ export const companyKeys = (n: number) => {
     releaseIds: `${tag}:releases`,
     /** Hash: release id -> what was asked of the carrier and what it answered (JSON). */
     releases: (shipmentId: number) => `${tag}:sr:${shipmentId}`,
-    /** String: the release that a request gets, and gets again when it is repeated. */
-    releaseClaim: (shipmentId: number, digest: string) => `${tag}:src:${shipmentId}:${digest}`,
     /** Hash: a message to a recipient on its way: e-mail or SMS. */
     message: (messageId: string) => `${tag}:msg:${messageId}`,
     /** Hash: what a shipment's recipient has been told -> when (UTC milliseconds). */

@@ -155,8 +155,13 @@ function stateRow(state: ShipmentState): Row {
       state.departedAtMs,
       state.aliases.length === 0 ? null : state.aliases,
       unlessZero(state.dropped),
+      isSameList(state.entered, state.pairs) ? null : state.entered,
     ]),
   ];
+}
+
+function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((text, at) => text === other[at]);
 }
 
 function pointRow(point: PickupPoint): Row {
@@ -189,6 +194,7 @@ function stateOf(row: any): ShipmentState {
     unmapped: rest[4] ?? 0,
     isReturn: rest[0] === 1,
     departedAtMs: rest[5] ?? null,
+    entered: rest[8] ?? row[2],
     parcels: parcels.length === 0 ? {} : parcelsOf(by, parcels),
   };
 }

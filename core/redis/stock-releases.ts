@@ -1,90 +1,72 @@
 /** Stock releases of a shipment: what was asked of the carrier and what it answered. */
 import { type Redis, run, script } from "./client.ts";
-import { digestOf } from "./digest.ts";
 import { companyKeys, PARTITIONS, shipmentPartition } from "./keys.ts";
-import claimIdSource from "./scripts/claim-id.lua" with { type: "text" };
-import keepSource from "./scripts/keep-release.lua" with { type: "text" };
+import claimSource from "./scripts/claim-release.lua" with { type: "text" };
 
-const claimIdScript = script(claimIdSource);
-const keepScript = script(keepSource);
+const claimScript = script(claimSource);
 
-/** Releases remembered of one shipment; the oldest go. */
-const KEPT = 50;
-/** A release that nobody knows the outcome of is asked for again under its id. */
-const UNKNOWN_KEPT_MS = 7 * 86_400_000;
-/** One that the carrier has accepted is answered again: as long as callers repeat a request whose answer got lost. */
-const ACCEPTED_KEPT_MS = 3_600_000;
-
-export interface StockRelease {
-  readonly releaseId: number;
+export interface AskedRelease {
   readonly action: string;
   readonly redeliveryDate: string | null;
+  /** Tells equal releases of one stay in the depot. */
+  readonly digest: string;
+  /** UTC milliseconds. */
   readonly askedAtMs: number;
-  /** Null while the carrier has not answered. */
-  readonly outcome: string | null;
-  /** The carrier's words; null = none. */
+}
+
+export interface AnsweredRelease {
+  /** The carrier's own (`ok`, `error`, `pending`), or `refused`, `unreachable`, `unreadable`. */
+  readonly outcome: string;
   readonly message: string | null;
 }
 
-/** Asked again with the same words, while the same event holds the shipment in its depot, it is the same release. */
-export interface AskedRelease {
-  readonly shipmentId: number;
-  /** Key of the fact that its status comes from. */
-  readonly heldBy: string;
-  readonly action: string;
-  readonly notes: string | null;
-  readonly redeliveryDate: string | null;
-  readonly address: object | null;
-}
+/** Members of the answer are absent while the carrier has not answered. */
+export type StockRelease = { readonly releaseId: number } & AskedRelease & Partial<AnsweredRelease>;
 
-export interface ClaimedRelease {
-  readonly releaseId: number;
-  /** What is known of it; null where it is asked for the first time. */
-  readonly before: StockRelease | null;
-}
+export type ReleaseClaim =
+  | { readonly kind: "send" | "busy"; readonly releaseId: number }
+  | { readonly kind: "answered"; readonly releaseId: number; readonly answer: AnsweredRelease };
 
-export async function claimRelease(redis: Redis, asked: AskedRelease): Promise<ClaimedRelease> {
-  const partition = shipmentPartition(asked.shipmentId);
-  const keys = companyKeys(partition);
-  const releaseId = await run<number>(
-    redis,
-    claimIdScript,
-    [claimKeyOf(asked), keys.releaseIds],
-    [String(partition), String(PARTITIONS), String(UNKNOWN_KEPT_MS)],
-  );
-  const text = await redis.hGet(keys.releases(asked.shipmentId), String(releaseId));
-  return { releaseId, before: text === null ? null : JSON.parse(text) };
-}
+/** Releases remembered of one shipment; the oldest go. */
+const KEPT = 50;
 
-/** @param outcome what the carrier's answer means for the same request: whether it is this release */
-export async function keepRelease(
+/**
+ * @param patienceMs how long the carrier may take to answer: a release without an outcome is asked again after it, under the
+ * same id
+ */
+export async function claimRelease(
   redis: Redis,
+  shipmentId: number,
   asked: AskedRelease,
-  release: StockRelease,
-  outcome: "unknown" | "accepted" | "refused",
-): Promise<void> {
-  const { releases } = companyKeys(shipmentPartition(asked.shipmentId));
-  const claimMs = { unknown: "", accepted: String(ACCEPTED_KEPT_MS), refused: "0" }[outcome];
-  await run<number>(
+  patienceMs: number,
+): Promise<ReleaseClaim> {
+  const partition = shipmentPartition(shipmentId);
+  const { releases, releaseIds } = companyKeys(partition);
+  const args = [JSON.stringify(asked), ...[patienceMs, KEPT, partition, PARTITIONS].map(String)];
+  const [kind, releaseId, text] = await run<[ReleaseClaim["kind"], number, string?]>(
     redis,
-    keepScript,
-    [releases(asked.shipmentId), claimKeyOf(asked)],
-    [String(release.releaseId), JSON.stringify(release), String(KEPT), claimMs],
+    claimScript,
+    [releases(shipmentId), releaseIds],
+    args,
   );
+  if (kind !== "answered") return { kind, releaseId };
+  return { kind, releaseId, answer: JSON.parse(text ?? "") as AnsweredRelease };
 }
 
-function claimKeyOf({ shipmentId, ...asked }: AskedRelease): string {
-  const { heldBy, action, notes, redeliveryDate, address } = asked;
-  const told = JSON.stringify([heldBy, action, notes, redeliveryDate, address]);
-  const digest = digestOf(told).toString("base64url", 0, 16);
-  return companyKeys(shipmentPartition(shipmentId)).releaseClaim(shipmentId, digest);
+export async function answerRelease(
+  redis: Redis,
+  shipmentId: number,
+  releaseId: number,
+  release: AskedRelease & AnsweredRelease,
+): Promise<void> {
+  const { releases } = companyKeys(shipmentPartition(shipmentId));
+  await redis.hSet(releases(shipmentId), String(releaseId), JSON.stringify(release));
 }
 
 /** Oldest first. */
 export async function readReleases(redis: Redis, shipmentId: number): Promise<StockRelease[]> {
-  const key = companyKeys(shipmentPartition(shipmentId)).releases(shipmentId);
-  const texts = await redis.hVals(key);
-  return texts
-    .map((text): StockRelease => JSON.parse(text))
+  const { releases } = companyKeys(shipmentPartition(shipmentId));
+  return Object.entries(await redis.hGetAll(releases(shipmentId)))
+    .map(([id, text]): StockRelease => ({ releaseId: Number(id), ...JSON.parse(text) }))
     .sort((one, other) => one.releaseId - other.releaseId);
 }

@@ -1,5 +1,4 @@
 /** What receivers need and may read without a token: the addresses we call from, the payload's schema, AsyncAPI. */
-import { networkInterfaces } from "node:os";
 import { WebhookPayload } from "#core/domain/webhook-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -22,16 +21,7 @@ export function webhookKitRoutes({ config }: Runtime) {
 
 const PLAIN = { "content-type": "text/plain; charset=utf-8", "cache-control": "max-age=300" };
 
-/** Without a configured list: this machine's addresses, loopback and link-local ones apart. */
+/** Empty where none are configured: what this machine calls itself is not what receivers see behind a router. */
 function addressList(configured: readonly string[]): string {
-  const addresses = configured.length > 0 ? configured : ownAddresses();
-  return [...new Set(addresses)].map((address) => `${address}\n`).join("");
-}
-
-function ownAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((entries) =>
-    (entries ?? [])
-      .filter(({ internal, address }) => !internal && !address.toLowerCase().startsWith("fe80:"))
-      .map(({ address }) => address),
-  );
+  return [...new Set(configured)].map((address) => `${address}\n`).join("");
 }

@@ -115,9 +115,10 @@ async function createChunk(
   const configuration = live.configuration();
   const channel = configuration.channels.get(channelId);
   if (!channel) throw new Error("the channel is gone");
-  const items = await readItems(raw);
+  const nowMs = live.now();
+  const items = await readItems(raw, nowMs);
   const valid = items.flatMap((item) => (item.kind === "valid" ? [item.input] : []));
-  const begun = await beginItems({ redis, log, configuration }, channel, valid, live.now());
+  const begun = await beginItems({ redis, log, configuration }, channel, valid, nowMs);
   const { outcomes, registered } = begun;
   let next = 0;
   const all = items.map((item) =>
@@ -126,11 +127,14 @@ async function createChunk(
   return { result: chunkResult(chunk, raw.items.map(trackingNumberOf), all), registered };
 }
 
-async function readItems({ items, mayBeIllFormed }: ChunkItems): Promise<ImportItem[]> {
+async function readItems(
+  { items, mayBeIllFormed }: ChunkItems,
+  nowMs: number,
+): Promise<ImportItem[]> {
   const turn = turns();
   const read: ImportItem[] = [];
   for (const item of items) {
-    read.push(readImportItem(item, mayBeIllFormed));
+    read.push(readImportItem(item, mayBeIllFormed, nowMs));
     if (turn.due()) await turn.take();
   }
   return read;

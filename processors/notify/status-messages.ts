@@ -136,6 +136,6 @@ async function composeMail(
   const event = summary.status.toLowerCase();
   const template = await findTemplate(redis, channel.id, event, language);
   return template
-    ? composeTemplate(template, messageValues(summary, channel.name, null), language)
+    ? composeTemplate(template, messageValues(summary, channel.name, null))
     : composeStatus(summary, channel.name, language);
 }

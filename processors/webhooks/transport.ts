@@ -1,7 +1,8 @@
 /**
  * One POST to a receiver (document 3, "Transport rules"): the host is resolved and judged on every send, the connection
- * goes to exactly the address that was judged, the certificate is verified for the host's name, redirects are not
- * followed, and 10 seconds cover everything from the name to the last byte that is read.
+ * goes to exactly the addresses that were judged, one after the other until one accepts it, the certificate is verified for
+ * the host's name, redirects are not followed, and 10 seconds cover everything from the name to the last byte that is read.
+ * Nothing is sent twice, and the status line is the answer: a body that is cut or slow changes nothing.
  *
  * node:https and not fetch: `fetch` keeps at most 64 idle connections and honours proxies from the environment.
  */
@@ -17,7 +18,8 @@ import { isIP } from "node:net";
 import { createSecureContext, rootCertificates } from "node:tls";
 import type { Cidr } from "#core/config.ts";
 import type { Answer } from "#core/domain/delivery-outcome.ts";
-import { hostOf, type Resolve, vetHost } from "#core/vetted-address.ts";
+import type { Resolve } from "#core/resolve-name.ts";
+import { hostOf, vetHost } from "#core/vetted-address.ts";
 
 /** Document 3, "Limits": the whole request. */
 const REQUEST_LIMIT_MS = 10_000;
@@ -25,9 +27,16 @@ const REQUEST_LIMIT_MS = 10_000;
 const RESPONSE_LIMIT_BYTES = 16 * 1024;
 /** What is kept of it. */
 const SNIPPET_BYTES = 1024;
-/** Idle connections kept per receiver and address, and for how long. */
+/** Idle connections kept per receiver and address. */
 const IDLE_CONNECTIONS = 10;
-const IDLE_MS = 30_000;
+/**
+ * How long. Common receivers close idle connections after 5 s (Node.js, Apache, uvicorn): a request that meets such an end is
+ * a failed attempt, since nobody knows whether it arrived.
+ */
+const IDLE_MS = 4_000;
+/** Addresses of a name that are tried, and how long each may take to accept the connection while there is another one. */
+const ADDRESSES_TRIED = 4;
+const CONNECT_LIMIT_MS = 2_000;
 
 export interface TransportOptions {
   /** Networks that may be reached although they are not public. */
@@ -72,8 +81,8 @@ export function createTransport(options: TransportOptions): Transport {
     ca === null ? {} : { secureContext: createSecureContext({ ca: [...rootCertificates, ca] }) };
   const kept = { keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS, timeout: IDLE_MS };
   const agents = {
-    "https:": { kept: new Agent({ ...trust, ...kept }), fresh: new Agent(trust), request },
-    "http:": { kept: new HttpAgent(kept), fresh: new HttpAgent(), request: httpRequest },
+    "https:": { agent: new Agent({ ...trust, ...kept }), request },
+    "http:": { agent: new HttpAgent(kept), request: httpRequest },
   };
 
   async function answerOf(
@@ -83,14 +92,13 @@ export function createTransport(options: TransportOptions): Transport {
     deadline: Deadline,
   ): Promise<Reply> {
     const host = hostOf(url);
-    const vetted = await vetHost(host, allowed, resolve);
+    const vetted = await Promise.race([vetHost(host, allowed, resolve), deadline.reached]);
+    if (vetted === null) return TIMEOUT;
     if (vetted.kind === "refused") return REFUSED_ADDRESS;
     if (vetted.kind === "unresolved") return replyOf({ kind: "unreachable", error: vetted.error });
-    if (deadline.passed()) return TIMEOUT;
-    const { kept: agent, fresh, request: open } = agents[url.protocol as keyof typeof agents];
+    const { agent, request: open } = agents[url.protocol as keyof typeof agents];
     const target = {
       agent,
-      host: vetted.address,
       port: url.port === "" ? DEFAULT_PORTS[url.protocol] : Number(url.port),
       // A literal address is verified as an address; names only are sent as SNI.
       servername: isIP(host) === 0 ? host : "",
@@ -98,9 +106,14 @@ export function createTransport(options: TransportOptions): Transport {
       path: `${url.pathname}${url.search}`,
       headers: { Host: url.host, ...headers, "Content-Length": String(body.length) },
     };
-    const reply = await exchange(open(target), body, deadline);
-    if (!reply.stale || deadline.passed()) return reply;
-    return exchange(open({ ...target, agent: fresh }), body, deadline);
+    const addresses = vetted.addresses.slice(0, ADDRESSES_TRIED);
+    let reply = TIMEOUT;
+    for (const [at, address] of addresses.entries()) {
+      const limit = at < addresses.length - 1 ? CONNECT_LIMIT_MS : null;
+      reply = await exchange(open({ ...target, host: address }), body, deadline, limit);
+      if (reply.connected || deadline.passed()) break;
+    }
+    return reply;
   }
 
   return {
@@ -112,17 +125,13 @@ export function createTransport(options: TransportOptions): Transport {
       const answering = mayGo
         ? answerOf(target, headers, Buffer.from(body), deadline)
         : REFUSED_PROTOCOL;
-      const reply = Promise.race([answering, deadline.reached]);
-      const { answer, bytes } = await reply.finally(deadline.clear);
+      const { answer, bytes } = await Promise.resolve(answering).finally(deadline.clear);
       const durationMs = Math.round(performance.now() - startMs);
       const responseSnippet = textOf(bytes.subarray(0, SNIPPET_BYTES));
       return { ...answer, durationMs, responseSnippet, responseBody: textOf(bytes) };
     },
     close: () => {
-      for (const { kept: one, fresh } of Object.values(agents)) {
-        one.destroy();
-        fresh.destroy();
-      }
+      for (const { agent } of Object.values(agents)) agent.destroy();
     },
   };
 }
@@ -131,8 +140,8 @@ interface Reply {
   readonly answer: Answer;
   /** What was read of the body. */
   readonly bytes: Buffer;
-  /** The receiver closed an idle connection at the moment it was used again: worth one more try at once. */
-  readonly stale?: boolean;
+  /** There was a connection: what was sent on it may have arrived. */
+  readonly connected: boolean;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -145,13 +154,13 @@ const REFUSED_ADDRESS = replyOf({
   error: "host resolves to a non-public address",
 });
 
-function replyOf(answer: Answer, bytes: Buffer = NOTHING): Reply {
-  return { answer, bytes };
+function replyOf(answer: Answer, bytes: Buffer = NOTHING, connected = true): Reply {
+  return { answer, bytes, connected };
 }
 
 interface Deadline {
-  /** Settles with the timeout when the time is over, and never before. */
-  readonly reached: Promise<Reply>;
+  /** Settles with null when the time is over, and never before. */
+  readonly reached: Promise<null>;
   readonly passed: () => boolean;
   /** What is to be torn down when the time is over. */
   readonly onPassed: (action: () => void) => void;
@@ -159,13 +168,13 @@ interface Deadline {
 }
 
 function createDeadline(limitMs: number): Deadline {
-  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const { promise, resolve } = Promise.withResolvers<null>();
   const actions: (() => void)[] = [];
   let over = false;
   const timer = setTimeout(() => {
     over = true;
     for (const action of actions) action();
-    resolve(TIMEOUT);
+    resolve(null);
   }, limitMs);
   return {
     reached: promise,
@@ -175,46 +184,78 @@ function createDeadline(limitMs: number): Deadline {
   };
 }
 
-/** One request on one connection; ends with whatever came first. */
-function exchange(call: ClientRequest, body: Buffer, deadline: Deadline): Promise<Reply> {
+/**
+ * One request on one connection; ends with whatever came first.
+ * @param connectLimitMs after which a connection that is not there yet is given up; null = with the deadline
+ */
+function exchange(
+  call: ClientRequest,
+  body: Buffer,
+  deadline: Deadline,
+  connectLimitMs: number | null,
+): Promise<Reply> {
   const { promise, resolve } = Promise.withResolvers<Reply>();
-  let answered = false;
-  deadline.onPassed(() => call.destroy());
+  let connected = false;
+  let answer: Reader | null = null;
+  const giveUp = () => {
+    if (!connected) call.destroy();
+  };
+  const timer = connectLimitMs === null ? null : setTimeout(giveUp, connectLimitMs);
+  call.on("socket", (socket) => {
+    const reached = () => {
+      connected = true;
+      if (timer) clearTimeout(timer);
+    };
+    if (socket.connecting) socket.once("connect", reached);
+    else reached();
+  });
+  deadline.onPassed(() => {
+    resolve(answer?.taken() ?? TIMEOUT);
+    call.destroy();
+  });
   call.on("response", (response) => {
-    answered = true;
-    void readReply(response).then(resolve);
+    answer = readReply(response);
+    void answer.whole.then(resolve);
   });
   call.on("upgrade", (response, socket) => {
     socket.destroy();
     resolve(replyOf({ kind: "answered", httpStatus: response.statusCode ?? 101 }));
   });
   call.on("error", (error) => {
-    const stale = !answered && call.reusedSocket && codeOf(error) === "ECONNRESET";
-    resolve({ ...replyOf({ kind: "unreachable", error: faultOf(error) }), stale });
+    if (timer) clearTimeout(timer);
+    resolve(replyOf({ kind: "unreachable", error: faultOf(error) }, NOTHING, connected));
   });
   call.end(body);
   return promise;
 }
 
+interface Reader {
+  /** The answer with all of its body, or with what came of it before it broke off. */
+  readonly whole: Promise<Reply>;
+  /** The answer with what has come of its body so far. */
+  readonly taken: () => Reply;
+}
+
 /** Reads at most 16 KiB; what is longer is cut off together with its connection. */
-function readReply(response: IncomingMessage): Promise<Reply> {
+function readReply(response: IncomingMessage): Reader {
   const { promise, resolve } = Promise.withResolvers<Reply>();
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const settle = (answer: Answer) => resolve(replyOf(answer, Buffer.concat(chunks)));
-  const complete = () => settle(answeredBy(response));
-  const broken = () => settle({ kind: "unreachable", error: "connection: answer broken off" });
+  const taken = () => replyOf(answeredBy(response), Buffer.concat(chunks));
+  const end = () => resolve(taken());
   response.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes <= RESPONSE_LIMIT_BYTES) chunks.push(chunk);
-    if (bytes <= RESPONSE_LIMIT_BYTES) return;
-    complete();
+    if (bytes <= RESPONSE_LIMIT_BYTES) {
+      chunks.push(chunk);
+      return;
+    }
+    end();
     response.destroy();
   });
-  response.on("end", complete);
-  response.on("error", broken);
-  response.on("close", broken);
-  return promise;
+  response.on("end", end);
+  response.on("error", end);
+  response.on("close", end);
+  return { whole: promise, taken };
 }
 
 function answeredBy({ statusCode = 0, headers }: IncomingMessage): Answer {

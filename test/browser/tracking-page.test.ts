@@ -178,6 +178,44 @@ describe("the page", () => {
     await end();
   });
 
+  const WINDOWS: [string, { from?: string; to?: string }, RegExp][] = [
+    [
+      "a window",
+      { from: "2026-11-13T10:00:00+01:00", to: "2026-11-13T11:00:00Z" },
+      /10:00\s?–\s?12:00/,
+    ],
+    [
+      "its beginning alone",
+      { from: "2026-11-13T10:00:60+0100" },
+      /13 novembre 2026 alle ore 10:00 –/,
+    ],
+    [
+      "its end alone",
+      { to: "2026-11-13t12:00:00,5z" },
+      /– venerdì 13 novembre 2026 alle ore 13:00/,
+    ],
+    [
+      "a window told backwards",
+      { from: "2026-11-13T12:00:00+01:00", to: "2026-11-13T10:00:00+01:00" },
+      /10:00\s?–\s?12:00/,
+    ],
+  ];
+  for (const [name, estimatedDeliveryWindow, expected] of WINDOWS) {
+    test(`document 2, data rule 3: the expected delivery is shown as ${name}`, async () => {
+      const shipment = await underway();
+      await applyEvents(api.runtime, shipment.id, [
+        {
+          status: STATUS.inTransit,
+          occurredAt: "2026-11-12T08:00:00+01:00",
+          delivery: { estimatedDeliveryDate: "2026-11-14", estimatedDeliveryWindow },
+        },
+      ]);
+      const { page, end } = await open(shipment.trackingUrl);
+      expect(await read(page, "dl")).toMatch(expected);
+      await end();
+    });
+  }
+
   test("a delivered shipment has no estimated date", async () => {
     const shipment = await underway();
     await applyEvents(api.runtime, shipment.id, [

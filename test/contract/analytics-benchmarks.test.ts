@@ -74,11 +74,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         const sample = own.filter((row) => inGrain(row, grain, asked));
         if (sample.length >= 20) return answerOf(code, grain, sample, asked);
       }
-      return {
-        ...empty(code),
-        sampleSize: own.length,
-        transitSampleSize: own.filter(({ transitDays }) => transitDays !== null).length,
-      };
+      return empty(code);
     });
     return answers.sort(compareAnswers);
   }
@@ -130,16 +126,17 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     { weightKg }: Required<Asked>,
   ): CourierTimes {
     const leads = sample.map(({ leadDays }) => leadDays);
-    const transits = sample.flatMap(({ transitDays }) =>
+    const departed = sample.flatMap(({ transitDays }) =>
       transitDays === null ? [] : [transitDays],
     );
+    const transits = departed.length >= 20 ? departed : [];
     return {
       courierCode: code,
       status: "ok",
       level: grain,
       weightBand: grain.endsWith("_weight") && weightKg !== null ? weightBand(weightKg) : null,
       sampleSize: sample.length,
-      transitSampleSize: transits.length,
+      transitSampleSize: transits.length || null,
       leadMedian: nearestRank(leads, 0.5),
       leadMean: mean(leads),
       leadP90: nearestRank(leads, 0.9),
@@ -188,8 +185,8 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       status: "insufficient_data",
       level: null,
       weightBand: null,
-      sampleSize: 0,
-      transitSampleSize: 0,
+      sampleSize: null,
+      transitSampleSize: null,
       leadMedian: null,
       leadMean: null,
       leadP90: null,
@@ -238,9 +235,12 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         removed: random() < 0.05,
       };
     }).map((row, _, all) => {
-      // A shipment keeps its courier: the key of its row never changes.
-      const first = all.find(({ shipmentId }) => shipmentId === row.shipmentId);
-      return { ...row, courier: first?.courier ?? row.courier };
+      // A shipment keeps its courier and its ship date: key and partition of its row never change.
+      const { courier, shipDate } =
+        all.find(({ shipmentId }) => shipmentId === row.shipmentId) ?? row;
+      const deliveredMs = Date.parse(shipDate) + row.leadDays * 86_400_000;
+      const deliveredOn = new Date(deliveredMs).toISOString().slice(0, 10);
+      return { ...row, courier, shipDate, deliveredOn };
     });
   }
 
@@ -305,7 +305,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       await write([one]);
       expect((await ask({ destCap }))[0]).toMatchObject({
         status: "insufficient_data",
-        sampleSize: 19,
+        sampleSize: null,
       });
       await write([{ ...one, version: 3 }]);
       expect((await ask({ destCap }))[0]).toMatchObject({ status: "ok", sampleSize: 20 });
@@ -323,7 +323,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     test("19 deliveries are insufficient data, 20 are a benchmark", async () => {
       const destCap = "50124";
       await write(deliveries(19, (at) => ({ shipmentId: 700 + at, destCap })));
-      expect(await ask({ destCap })).toEqual([{ ...empty("GLS_ITA"), sampleSize: 19 }]);
+      expect(await ask({ destCap })).toEqual([empty("GLS_ITA")]);
       await write([delivery({ shipmentId: 719, destCap })]);
       expect((await ask({ destCap }))[0]).toMatchObject({
         status: "ok",
@@ -345,7 +345,47 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         (await ask({ destCap, nowMs: Date.parse(now) }))[0]?.sampleSize;
       expect(await size("2026-11-19T22:59:59Z")).toBe(40);
       expect(await size("2026-11-19T23:00:00Z")).toBe(20);
-      expect(await size("2026-11-20T23:00:00Z")).toBe(0);
+      expect(await size("2026-11-20T23:00:00Z")).toBeNull();
+    });
+
+    test("transit days are a sample of their own: 19 departures give none of its figures, 20 give all", async () => {
+      const destCap = "50128";
+      await write(
+        deliveries(25, (at) => ({
+          shipmentId: 5_000 + at,
+          destCap,
+          transitDays: at < 19 ? 1 : null,
+        })),
+      );
+      const none = {
+        transitSampleSize: null,
+        transitMedian: null,
+        transitMean: null,
+        transitP90: null,
+        transitMedianInterval: null,
+      };
+      expect((await ask({ destCap }))[0]).toMatchObject({ sampleSize: 25, ...none });
+      await write([delivery({ shipmentId: 5_100, destCap, transitDays: 1 })]);
+      expect((await ask({ destCap }))[0]).toMatchObject({
+        transitSampleSize: 20,
+        transitMedian: 1,
+      });
+    });
+
+    test("a delivery before its ship date, or more than a year after it, is no evidence and is counted as left out", async () => {
+      const destCap = "50129";
+      const deliveredOn = "2026-11-10";
+      const on = (shipDate: string, shipmentId: number) =>
+        delivery({ shipmentId, destCap, shipDate, deliveredOn });
+      await write(deliveries(18, (at) => ({ shipmentId: 5_200 + at, destCap, deliveredOn })));
+      await write([on("2025-11-10", 5_300), on("2026-11-10", 5_301)]);
+      await write([on("2025-11-09", 5_302), on("2026-11-11", 5_303), on("1930-01-01", 5_304)]);
+      expect((await ask({ destCap }))[0]).toMatchObject({ sampleSize: 20, leadMedian: 2 });
+      const answer = await store.writer.query({
+        query: "SELECT sum(left_out) AS left_out FROM courier_performance",
+        format: "JSONEachRow",
+      });
+      expect(await answer.json()).toEqual([{ left_out: 3 }]);
     });
 
     test("couriers without data follow in the order of their codes, each asked courier once", async () => {
@@ -416,7 +456,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         medianInterval: null,
         level: null,
         weightBand: null,
-        sampleSize: 0,
+        sampleSize: null,
       });
     });
 

@@ -1,6 +1,6 @@
 /** `CLICKHOUSE_CLUSTER`: the schema for replicas, as far as one engine without a cluster can tell. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { applySchema, TABLES, VIEWS } from "#analytics/apply-schema.ts";
+import { applySchema, COLUMNS, TABLES, VIEWS } from "#analytics/apply-schema.ts";
 import { onCluster } from "#analytics/on-cluster.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 
@@ -33,18 +33,21 @@ describe("the statements of the schema", () => {
     }
   });
 
-  test("make every view on all nodes, and tell all of them a new retention", async () => {
+  test("make every view on all nodes, and tell all of them a new column and a new retention", async () => {
     for (const sql of VIEWS) {
       const clustered = await parsed(onCluster(sql, "main"));
       expect(clustered).toMatch(/^CREATE OR REPLACE VIEW \w+ ON CLUSTER main /);
       expect(clustered.replace(" ON CLUSTER main", "")).toBe(await parsed(sql));
+    }
+    for (const sql of COLUMNS) {
+      expect(await parsed(onCluster(sql, "main"))).toMatch(/^ALTER TABLE \w+ ON CLUSTER main /);
     }
     const ttl = "ALTER TABLE events MODIFY TTL toDateTime(received_at) + toIntervalMonth(2)";
     expect(await parsed(onCluster(ttl, "main"))).toStartWith("ALTER TABLE events ON CLUSTER main");
   });
 
   test("stay as they are without a cluster", () => {
-    for (const sql of [...TABLES, ...VIEWS]) expect(onCluster(sql, null)).toBe(sql);
+    for (const sql of [...TABLES, ...COLUMNS, ...VIEWS]) expect(onCluster(sql, null)).toBe(sql);
   });
 
   test("are sent so when one is configured: a server that has no such cluster says so", async () => {

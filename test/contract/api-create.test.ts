@@ -1,5 +1,6 @@
 /** Document 1, `POST /v2/shipments`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { addYears, romeDate } from "#core/domain/rome-time.ts";
 import type { ShipmentMeta } from "#core/domain/shipment.ts";
 import { externalReference, trackingReference } from "#core/redis/keys.ts";
 import { resolveReferences } from "#core/redis/references.ts";
@@ -54,6 +55,30 @@ async function metaOf(members: Readonly<Record<string, unknown>>): Promise<Shipm
 async function total(): Promise<number> {
   return (await api.call("GET", "/v2/shipments", { token })).body.total;
 }
+
+describe("document 1, Shipments: shipDate is from 2000-01-01 to a year ahead", () => {
+  const inAYear = (days: number) => {
+    const date = addYears(romeDate(api.runtime.live.now()), 1);
+    return new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10);
+  };
+
+  test("201 for the first day and the last", async () => {
+    const items = ["2000-01-01", inAYear(0)].map((shipDate) => item(newNumber(), { shipDate }));
+    expect((await create(items)).status).toBe(201);
+  });
+
+  test("422 for the day before and the day after, and nothing is created", async () => {
+    const before = await total();
+    const dates = ["1999-12-31", "2026-11-10", inAYear(1)];
+    const { status, body } = await create(dates.map((shipDate) => item(newNumber(), { shipDate })));
+    expect(status).toBe(422);
+    expect(body.violations).toMatchObject([
+      { path: "shipments[0].shipDate", code: "OUT_OF_RANGE" },
+      { path: "shipments[2].shipDate", code: "OUT_OF_RANGE" },
+    ]);
+    expect(await total()).toBe(before);
+  });
+});
 
 describe("201 and 207", () => {
   test("201 when every item was created: summary and items in the order of the request", async () => {

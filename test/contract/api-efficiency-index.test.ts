@@ -100,7 +100,7 @@ test("couriers are ranked best first and those without data follow with null ran
         basis: null,
         level: null,
         weightBand: null,
-        sampleSize: 0,
+        sampleSize: null,
       },
     ],
   });

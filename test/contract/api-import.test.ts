@@ -101,15 +101,16 @@ describe("202", () => {
       item(newNumber()),
       null,
       item(newNumber(), { parcels: [{ length: 1, width: 1, height: 1 }] }),
+      item(newNumber(), { shipDate: "1999-12-31" }),
     ]);
     expect(job.status).toBe("completed");
-    expect(job.result.summary).toEqual({ totalRequested: 4, totalSuccess: 1, totalFailed: 3 });
-    expect(job.failedItems).toBe(3);
+    expect(job.result.summary).toEqual({ totalRequested: 5, totalSuccess: 1, totalFailed: 4 });
+    expect(job.failedItems).toBe(4);
     const codes = job.result.errors.flatMap((row: { errors: { code: string }[] }) =>
       row.errors.map(({ code }) => code),
     );
     expect(new Set(codes)).toEqual(new Set(["VALIDATION_ERROR"]));
-    expect(job.result.errors.map((row: { index: number }) => row.index)).toEqual([0, 2, 3]);
+    expect(job.result.errors.map((row: { index: number }) => row.index)).toEqual([0, 2, 3, 4]);
     expect(job.result.errors[0].errors.map(({ field }: { field: string }) => field)).toEqual([
       "trackingNumber",
       "shipDate",

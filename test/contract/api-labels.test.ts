@@ -61,6 +61,17 @@ describe("201", () => {
     }
   });
 
+  test("currency is EUR towards the carrier where none is given", async () => {
+    const asked = [{ isCod: true, amount: 12.5 }, { currency: "CHF" }, undefined];
+    const references = await Promise.all(
+      asked.map(async (monetary) => (await post(national({ monetary }))).body.reference),
+    );
+    const currencies = references.map(
+      (name) => carrier.orders.find(({ reference }) => reference === name)?.monetary?.currency,
+    );
+    expect(currencies).toEqual(["EUR", "CHF", undefined]);
+  });
+
   test("PDF: addresses, reference, weight and the parcel's place can be read", async () => {
     const { body } = await post(
       labelBody({
@@ -257,6 +268,7 @@ describe("422", () => {
     ["an empty reference", { reference: "" }, "reference TOO_SHORT"],
     ["a reference of 51 characters", { reference: "r".repeat(51) }, "reference TOO_LONG"],
     ["a courier of 51 characters", { courier: "r".repeat(51) }, "courier TOO_LONG"],
+    ["a source that is no platform", { source: "ebay" }, "source NOT_ALLOWED"],
     ["a source of 51 characters", { source: "r".repeat(51) }, "source TOO_LONG"],
     ["a service of 51 characters", { courierService: "r".repeat(51) }, "courierService TOO_LONG"],
     ["a content of 101 characters", { content: "c".repeat(101) }, "content TOO_LONG"],
@@ -354,7 +366,13 @@ describe("502", () => {
     const answer = await post(national({ reference }));
     expect(answer).toMatchObject({ status: 502, body: { status: 502, code } });
     expect(answer.headers.get("content-type")).toBe("application/problem+json");
-    expect(pdfText(pdfOf(answer.body.errorLabel.label))).toContain(reference);
+    const text = pdfText(pdfOf(answer.body.errorLabel.label));
+    expect(text).toContain(reference);
+    expect(text.replaceAll(/\s+/g, " ")).toContain(
+      code === "CARRIER_UNREACHABLE"
+        ? "Il corriere non è raggiungibile."
+        : "La risposta del corriere non è leggibile.",
+    );
   });
 
   test("a gateway that does not listen: nothing is claimed, the next one may ask again", async () => {

@@ -169,6 +169,12 @@ describe("202", () => {
     });
   }
 
+  test("a mail in English for an Arabic recipient says so, and runs from left to right", async () => {
+    await send(await create({ language: "ar" }), { event: "review" });
+    const { subject, html } = await mail();
+    expect([subject, String(html).includes('<html lang="en">')]).toEqual(["en-review", true]);
+  });
+
   test("the event may have 2 to 25 characters", async () => {
     const id = await create();
     expect((await send(id, { event: "ab" })).status).toBe(202);

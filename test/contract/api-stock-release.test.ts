@@ -1,9 +1,10 @@
 /** Document 1, `POST /v2/shipments/{id}/stock-release`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { releaseCarrier } from "#api/shipments/release-carrier.ts";
+import { romeDate } from "#core/domain/rome-time.ts";
 import type { Consumer } from "#core/redis/consumer.ts";
 import { startConsumer } from "#core/redis/consumer.ts";
-import { claimRelease, keepRelease, readReleases } from "#core/redis/stock-releases.ts";
+import { claimRelease, readReleases } from "#core/redis/stock-releases.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { trackHandler } from "#processors/track.ts";
@@ -36,17 +37,27 @@ beforeAll(async () => {
   const courier = (code: string, members: object) =>
     setup.couriers?.push({ code, tokens: [`tok_${code}`], catalogue, ...members });
   const base = depot.url("sync").replace(/\/stock-release.*/, "");
-  courier("SYNC", { stockRelease: "sync", stockReleaseUrl: depot.url("sync") });
-  courier("DATED", {
-    ...{ stockRelease: "sync", stockReleaseUrl: depot.url("sync") },
-    stockReleaseNeedsDate: true,
-  });
+  const sync = { stockRelease: "sync", stockReleaseUrl: depot.url("sync") };
+  courier("SYNC", sync);
+  courier("DATED", { ...sync, stockReleaseDate: "required" });
+  courier("OLD_DATED", { ...sync, stockReleaseNeedsDate: true });
+  courier("UNDATED", { ...sync, stockReleaseDate: "ignored" });
   courier("LATER", { stockRelease: "deferred", stockReleaseUrl: depot.url("deferred") });
   courier("AWAY", { stockRelease: "sync", stockReleaseUrl: "http://127.0.0.1:1/none" });
   courier("LOST", { stockRelease: "sync", stockReleaseUrl: `${base}/elsewhere` });
   courier("NONE", { stockRelease: "none" });
   courier("POSTE_ITA", { stockRelease: "sync" });
-  const codes = ["SYNC", "DATED", "LATER", "AWAY", "LOST", "NONE", "POSTE_ITA"];
+  const codes = [
+    "SYNC",
+    "DATED",
+    "OLD_DATED",
+    "UNDATED",
+    "LATER",
+    "AWAY",
+    "LOST",
+    "NONE",
+    "POSTE_ITA",
+  ];
   setup.companies?.[0]?.channels?.[0]?.couriers?.push(...codes.map((code) => ({ code })));
   api = await openTestApi(setup);
   token = await api.token("key_acme_main");
@@ -137,71 +148,87 @@ describe("200", () => {
     expect(first.body.releaseId).not.toBe(second.body.releaseId);
   });
 
-  test("the same request again is the same release: the carrier is asked once, the answer is the same", async () => {
+  for (const courier of ["DATED", "OLD_DATED", "SYNC"]) {
+    test(`redeliveryDate is passed on to a carrier that requires or supports one: ${courier}`, async () => {
+      await release(await held(courier), { action: "redeliver", redeliveryDate: "2027-01-12" });
+      expect(asked()?.redeliveryDate).toBe("2027-01-12");
+    });
+  }
+
+  test("redeliveryDate may be today", async () => {
+    const redeliveryDate = romeDate(api.runtime.live.now());
+    const { status } = await release(await held(), { action: "redeliver", redeliveryDate });
+    expect([status, asked()?.redeliveryDate]).toEqual([200, redeliveryDate]);
+  });
+
+  test("the same release twice is answered and not sent twice, also at once", async () => {
     const id = await held();
-    const body = { action: "redeliver", notes: "ring three times" };
+    const body = { action: "redeliver", notes: "once" };
     const first = await release(id, body);
-    const before = depot.releases.length;
-    const again = await release(id, body);
-    expect([again.status, again.body]).toEqual([200, first.body]);
-    expect(depot.releases).toHaveLength(before);
-    expect(await readReleases(api.runtime.redis, id)).toHaveLength(1);
+    const sent = depot.releases.length;
+    const again = await Promise.all([release(id, body), release(id, body)]);
+    expect(again.map((answer) => answer.body)).toEqual([first.body, first.body]);
+    expect(depot.releases.length).toBe(sent);
+    expect((await release(id, { ...body, notes: "twice" })).body.releaseId).not.toBe(
+      first.body.releaseId,
+    );
   });
 
-  test("another event that holds it makes the same request another release", async () => {
+  test("409 while the carrier is being asked for the same release", async () => {
     const id = await held();
-    const first = await release(id, { action: "redeliver" });
-    await applyEvents(api.runtime, [{ shipmentId: id, code: "HLD" }]);
-    const second = await release(id, { action: "redeliver" });
-    expect(second.body.releaseId).not.toBe(first.body.releaseId);
-  });
-
-  test("after a failure the carrier is asked under the same id, after a refusal or an error under another one", async () => {
-    for (const [notes, isSame] of [
-      ["fail", true],
-      ["babble", true],
-      ["refuse", false],
-      ["error", false],
-    ] as const) {
-      const id = await held();
-      await release(id, { action: "redeliver", notes });
-      await release(id, { action: "redeliver", notes });
-      const [first, second] = depot.releases.slice(-2);
-      expect([notes, first?.releaseId === second?.releaseId]).toEqual([notes, isSame]);
+    const sent = depot.releases.length;
+    const answers = await Promise.all([1, 2, 3].map(() => release(id, { action: "redeliver" })));
+    expect(depot.releases.length).toBe(sent + 1);
+    for (const { status, body } of answers) {
+      expect(status === 200 || body.code === "STOCK_RELEASE_UNDER_WAY").toBe(true);
     }
   });
 
+  test("what the carrier refused or could not do may be asked again, and so may a parcel that is held again", async () => {
+    const id = await held();
+    const ids = new Set<number>();
+    for (const notes of ["error", "error", "fine"]) {
+      ids.add((await release(id, { action: "redeliver", notes })).body.releaseId);
+    }
+    await applyEvents(api.runtime, [{ shipmentId: id, code: "OUT" }]);
+    await applyEvents(api.runtime, [{ shipmentId: id, code: "HLD" }]);
+    ids.add((await release(id, { action: "redeliver", notes: "fine" })).body.releaseId);
+    expect(ids.size).toBe(4);
+  });
+
+  test("a release whose outcome is not known is sent again under the same id", async () => {
+    const id = await held();
+    const sent = depot.releases.length;
+    await release(id, { action: "redeliver", notes: "fail" });
+    await release(id, { action: "redeliver", notes: "fail" });
+    const ids = depot.releases.slice(sent).map(({ releaseId }) => releaseId);
+    expect(ids).toHaveLength(2);
+    expect(new Set(ids).size).toBe(1);
+  });
+
   test("no two releases have one id, in whatever partition: it is the carrier's idempotency key", async () => {
-    const asked = { heldBy: "x", action: "redeliver", notes: null, redeliveryDate: null };
-    const ids = await Promise.all(
-      Array.from({ length: 32 }, async (_, shipmentId) => {
-        const one = { ...asked, shipmentId: 900_000 + shipmentId, address: null };
-        return (await claimRelease(api.runtime.redis, one)).releaseId;
-      }),
+    const asked = { action: "redeliver", redeliveryDate: null, digest: "x", askedAtMs: 0 };
+    const claims = await Promise.all(
+      Array.from({ length: 32 }, (_, at) =>
+        claimRelease(api.runtime.redis, 900_000 + at, asked, 1_000),
+      ),
     );
-    expect(new Set(ids).size).toBe(ids.length);
+    expect(new Set(claims.map(({ releaseId }) => releaseId)).size).toBe(claims.length);
   });
 
   test("the latest 50 releases of a shipment are remembered", async () => {
     const { redis } = api.runtime;
-    const asked = { shipmentId: 16, heldBy: "x", action: "redeliver", notes: null };
-    const known = { action: "redeliver", redeliveryDate: null, askedAtMs: 0, message: null };
-    const one = { ...asked, redeliveryDate: null, address: null };
-    for (let releaseId = 1; releaseId <= 51; releaseId += 1) {
-      await keepRelease(redis, one, { ...known, releaseId, outcome: "ok" }, "unknown");
-      if (releaseId === 50) expect((await readReleases(redis, 16))[0]?.releaseId).toBe(1);
+    const ids: number[] = [];
+    for (let at = 1; at <= 51; at += 1) {
+      const asked = { action: "redeliver", redeliveryDate: null, digest: `${at}`, askedAtMs: 0 };
+      ids.push((await claimRelease(redis, 16, asked, 1_000)).releaseId);
+      const kept = (await readReleases(redis, 16)).map(({ releaseId }) => releaseId);
+      expect(kept).toEqual(ids.slice(-50));
     }
-    const ids = (await readReleases(redis, 16)).map(({ releaseId }) => releaseId);
-    expect([ids.length, ids[0], ids.at(-1)]).toEqual([50, 2, 51]);
-  });
-
-  test("redeliveryDate is passed on to a carrier that requires a date", async () => {
-    await release(await held("DATED"), { action: "redeliver", redeliveryDate: "2027-01-12" });
-    expect(asked()?.redeliveryDate).toBe("2027-01-12");
   });
 
   test("redeliveryDate is ignored by a carrier that does not support it", async () => {
-    const { status } = await release(await held(), {
+    const { status } = await release(await held("UNDATED"), {
       action: "redeliver",
       redeliveryDate: "2027-01-12",
     });
@@ -234,6 +261,12 @@ describe("422", () => {
       { action: "redeliver", redeliveryDate: "2026-02-30" },
       "redeliveryDate",
       "BAD_FORMAT",
+    ],
+    [
+      "a date in the past",
+      { action: "redeliver", redeliveryDate: "2026-11-09" },
+      "redeliveryDate",
+      "OUT_OF_RANGE",
     ],
     [
       "a date with return_to_sender",

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client.ts";
 import claimId from "#core/redis/scripts/claim-id.lua" with { type: "text" };
 import claimLabel from "#core/redis/scripts/claim-label.lua" with { type: "text" };
+import claimRelease from "#core/redis/scripts/claim-release.lua" with { type: "text" };
 import confirmLabels from "#core/redis/scripts/confirm-labels.lua" with { type: "text" };
-import keepRelease from "#core/redis/scripts/keep-release.lua" with { type: "text" };
 import settleLabel from "#core/redis/scripts/settle-label.lua" with { type: "text" };
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 
@@ -32,9 +32,20 @@ test.each([
   ["confirm-labels: no id", confirmLabels, SLIP, ["", "address", "1000", "{}", "{}"]],
   ["confirm-labels: no address", confirmLabels, SLIP, ["17", "", "1000", "{}", "{}"]],
   ["confirm-labels: no row of a label", confirmLabels, SLIP, ["17", "address", "1000", "{}"]],
-  ["keep-release: an id that is none", keepRelease, LABEL, ["x", "{}", "50", ""]],
-  ["keep-release: no limit", keepRelease, LABEL, ["17", "{}", "", ""]],
-  ["keep-release: a time that is none", keepRelease, LABEL, ["17", "{}", "50", "soon"]],
+  ["claim-release: no JSON", claimRelease, LABEL, ["{", "1000", "50", "1", "16"]],
+  ["claim-release: no digest", claimRelease, LABEL, ['{"askedAtMs":1}', "1000", "50", "1", "16"]],
+  [
+    "claim-release: no limit",
+    claimRelease,
+    LABEL,
+    ['{"askedAtMs":1,"digest":"x"}', "1000", "", "1", "16"],
+  ],
+  [
+    "claim-release: no partition",
+    claimRelease,
+    LABEL,
+    ['{"askedAtMs":1,"digest":"x"}', "1000", "50", "", "16"],
+  ],
   ["confirm-labels: no label", confirmLabels, [claim, slip], ["17", "address", "1000", "{}"]],
 ])("%s", async (_, source, keys, args) => {
   await redis.hSet(label, { by: "me" });
@@ -62,7 +73,7 @@ test("a label that has expired is confirmed by nobody, and is not made anew", as
 });
 
 test("none of them builds a key", () => {
-  for (const source of [claimLabel, claimId, confirmLabels, keepRelease, settleLabel]) {
+  for (const source of [claimLabel, claimId, confirmLabels, claimRelease, settleLabel]) {
     const named = [...source.matchAll(/redis\.call\('[A-Z]+', ([^,)]+)/g)].map(([, key]) => key);
     expect(named.every((key) => key === "key" || key?.startsWith("KEYS["))).toBe(true);
   }

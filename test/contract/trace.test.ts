@@ -52,7 +52,7 @@ test("tells every event, mapping, change, verdict with its reason, and delivery"
   expect(moved.mapping).toEqual({ status: "IN_TRANSIT", detail: 0, terminal: false });
   expect(moved.change).toMatchObject({ changed: true, firstOccurrence: true });
   expect([unmapped.mapping, unmapped.change.changed]).toEqual([null, false]);
-  expect(late.change).toMatchObject({ changed: false, firstOccurrence: true });
+  expect(late.change).toMatchObject({ changed: false, firstOccurrence: false });
   const verdicts = body.events.map(
     ({ decisions }: { decisions: { verdicts: { endpoint: string; verdict: string }[] }[] }) =>
       decisions[0]?.verdicts.map(({ endpoint, verdict }) => `${endpoint} ${verdict}`).sort(),

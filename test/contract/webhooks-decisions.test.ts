@@ -107,6 +107,15 @@ describe("document 3, Trigger semantics", () => {
     expect(filtered).toEqual(["EXCEPTION:4", "DELIVERED:0"]);
   });
 
+  test("a late fact that never becomes the current one leaves its pair to be entered later", async () => {
+    const id = await newShipment(runtime);
+    await applyEvents(runtime, id, [{ status: STATUS.inTransit, occurredAt: at(5) }]);
+    await applyEvents(runtime, id, [{ status: STATUS.heldInDepot, occurredAt: at(2) }]);
+    await applyEvents(runtime, id, [{ status: STATUS.heldInDepot, occurredAt: at(6) }]);
+    const { first } = await arrived(id, 8);
+    expect(first).toEqual(["IN_TRANSIT:0", "EXCEPTION:4"]);
+  });
+
   test("data.trigger is the endpoint's own, the id is shared by all endpoints of the channel", async () => {
     const id = await newShipment(runtime);
     await applyInTurn(id, ["delivered"]);

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
@@ -139,15 +138,11 @@ describe("what receivers may read without a token", () => {
     expect(await response.text()).toBe("203.0.113.7\n2001:db8::7\n");
   });
 
-  test("/ips.txt without a configured list has the machine's own, none of them loopback", async () => {
+  test("/ips.txt without a configured list is empty: this machine does not know what receivers see", async () => {
     const bare = { ...runtime, config: { ...runtime.config, outboundIps: [] } };
     const app = createPanelApp(bare, { ready: async () => false } as never);
     const response = await app.handle(new Request("http://localhost/ips.txt"));
-    const lines = (await response.text()).split("\n").slice(0, -1);
-    for (const line of lines) {
-      expect(isIP(line)).toBeGreaterThan(0);
-      expect(line).not.toMatch(/^127\.|^::1$/);
-    }
+    expect([response.status, await response.text()]).toEqual([200, ""]);
   });
 
   test("the payload's JSON Schema holds for what is sent, consignee or not, and for the vector", async () => {

@@ -9,15 +9,19 @@ export interface Delivery extends LaneRow {
   readonly shipmentId: number;
 }
 
+/** Without a ship date it was shipped `leadDays` before the delivery, two where they are not given either. */
 export function delivery(values: Partial<Delivery>): Delivery {
-  const row = {
+  const { deliveredOn = "2026-09-03", leadDays = 2 } = values;
+  const shipDate = values.shipDate ?? daysBefore(deliveredOn, leadDays);
+  return {
     shipmentId: 1,
     courier: "GLS_ITA",
     destCap: "20121",
     originCap: null,
     weightKg: null,
-    shipDate: "2026-09-01",
-    deliveredOn: "2026-09-03",
+    shipDate,
+    deliveredOn,
+    leadDays: Math.max(0, daysBetween(shipDate, deliveredOn)),
     transitDays: null,
     attempts: 1,
     exceptions: 0,
@@ -26,7 +30,11 @@ export function delivery(values: Partial<Delivery>): Delivery {
     removed: false,
     ...values,
   };
-  return { leadDays: daysBetween(row.shipDate, row.deliveredOn), ...row };
+}
+
+function daysBefore(date: string, days: number): string {
+  const ms = Date.parse(date) - days * 86_400_000;
+  return Number.isNaN(ms) ? date : new Date(ms).toISOString().slice(0, 10);
 }
 
 export function deliveries(count: number, values: (at: number) => Partial<Delivery>): Delivery[] {

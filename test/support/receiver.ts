@@ -86,6 +86,8 @@ export interface Receiver {
   readonly requests: ReceivedRequest[];
   /** TLS connections opened so far. */
   readonly connections: () => number;
+  /** Those that are open now. */
+  readonly openConnections: () => number;
   /** Requests being answered at this moment, and the most there ever were. */
   readonly open: () => number;
   readonly mostOpen: () => number;
@@ -101,6 +103,7 @@ export async function startReceiver(
   const requests: ReceivedRequest[] = [];
   let behaviour: Behaviour = 200;
   let connections = 0;
+  let openConnections = 0;
   let open = 0;
   let mostOpen = 0;
   const server = createServer({ key: keys.private, cert: keys.cert }, (message, response) => {
@@ -116,8 +119,12 @@ export async function startReceiver(
       else void behaviour(request, response);
     });
   });
-  server.on("secureConnection", () => {
+  server.on("secureConnection", (socket) => {
     connections += 1;
+    openConnections += 1;
+    socket.once("close", () => {
+      openConnections -= 1;
+    });
   });
   server.on("tlsClientError", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -127,6 +134,7 @@ export async function startReceiver(
     port,
     requests,
     connections: () => connections,
+    openConnections: () => openConnections,
     open: () => open,
     mostOpen: () => mostOpen,
     behave(next) {

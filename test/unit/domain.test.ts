@@ -29,8 +29,13 @@ describe("Europe/Rome time (document 1, What the service does)", () => {
     expect(parseRomeDateTime("2026-10-25 02:30:00")).toBe(Date.parse("2026-10-25T00:30:00Z"));
   });
 
-  test("a local time the clock jumps over is read with the offset before the jump", () => {
-    expect(parseRomeDateTime("2026-03-29 02:30:00")).toBe(Date.parse("2026-03-29T01:30:00Z"));
+  test("a local time the clock jumps over is read as the last second before the jump, so that a catch-up never skips", () => {
+    const before = Date.parse("2027-03-28T00:59:59Z");
+    for (const text of ["2027-03-28 02:00:00", "2027-03-28 02:30:00", "2027-03-28 02:59:59"]) {
+      expect(parseRomeDateTime(text)).toBe(before);
+    }
+    expect(parseRomeDateTime("2027-03-28 01:59:59")).toBe(before);
+    expect(parseRomeDateTime("2027-03-28 03:00:00")).toBe(before + 1_000);
   });
 
   test("what is written is read back, every half hour of two years", () => {
@@ -135,6 +140,9 @@ describe("retry schedule (document 3, Limits)", () => {
   test("Retry-After is read as seconds and as HTTP date", () => {
     const now = Date.parse("2026-11-20T10:00:00Z");
     expect(parseRetryAfter("120", now)).toBe(120_000);
+    for (const digits of ["9".repeat(10), "9".repeat(400)]) {
+      expect(retryWaitMs(1, 0.5, parseRetryAfter(digits, now))).toBe(12 * 3_600_000);
+    }
     expect(parseRetryAfter("Fri, 20 Nov 2026 10:05:00 GMT", now)).toBe(300_000);
     for (const text of [undefined, "", "soon", "-5", "Fri, 20 Nov 2026 09:00:00 GMT"]) {
       expect(parseRetryAfter(text, now)).toBeNull();

@@ -1,23 +1,15 @@
 import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { CALLED } from "#test/support/script-names.ts";
 
 const SCRIPTS = join(import.meta.dir, "../../core/redis/scripts");
-
-/** Scripts whose keys are all declared, and parts of them. */
-const DECLARED = [
-  ...["accept-job", "accept-messages", "acknowledge", "admit", "claim", "commit", "courier-rate"],
-  ...["create", "drop-consumer", "due-retries", "finish-chunk", "finish-job", "forget-counts"],
-  ...["park", "raise-field", "read-blocks", "read-columns", "read-fields", "read-hashes"],
-  ...["read-lag", "record-message", "redrive", "register", "save-orders", "settle-retry"],
-  ...["settle-work", "swap-field", "take-work", "trim-log", "unpark"],
-];
 
 const sourceOf = (path: string) => Bun.file(join(SCRIPTS, path)).text();
 
 async function sources(): Promise<Map<string, string>> {
   const parts = await readdir(join(SCRIPTS, "parts"));
-  const paths = [...DECLARED.map((name) => `${name}.lua`), ...parts.map((name) => `parts/${name}`)];
+  const paths = [...CALLED.map((name) => `${name}.lua`), ...parts.map((name) => `parts/${name}`)];
   return new Map(
     await Promise.all(paths.map(async (path) => [path, await sourceOf(path)] as const)),
   );

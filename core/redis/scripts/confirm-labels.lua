@@ -1,5 +1,6 @@
-#!lua
--- Opens a transmission for labels that none has yet, with all that its slip is made of, and ends the confirmation's claim.
+#!lua flags=allow-oom
+-- Opens a transmission for labels that none has yet, with all that its slip is made of, and ends the confirmation's claim. Runs
+-- with a full memory too, since the carrier has answered: it grows by one slip.
 --
 -- KEYS[1]  string: id of the transmission that this confirmation is to open (claim-id.lua)
 -- KEYS[2]  hash of the transmission's slip
@@ -19,11 +20,11 @@ for at = 3, #KEYS do
   local fields = redis.call('HMGET', KEYS[at], 'd', 'tx')
   local open = fields[1] and not fields[2]
   reply[#reply + 1] = open and 1 or 0
-  if open then free[#free + 1], rows[#rows + 1] = KEYS[at], ARGV[at + 2] end
+  if open then free[#free + 1], rows[#rows + 1] = at, ARGV[at + 2] end
 end
 redis.call('DEL', KEYS[1])
 if #free == 0 then return reply end
-for _, key in ipairs(free) do redis.call('HSET', key, 'tx', id, 'slip', address) end
+for _, place in ipairs(free) do redis.call('HSET', KEYS[place], 'tx', id, 'slip', address) end
 redis.call('HSET', KEYS[2], 'head', ARGV[4], 'rows', '[' .. table.concat(rows, ',') .. ']')
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return reply

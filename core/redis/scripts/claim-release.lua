@@ -1,0 +1,43 @@
+#!lua
+-- Claims a stock release, so that the carrier is asked once for what is asked twice. Releases are kept as JSON, without their id.
+--
+-- KEYS[1]  releases of the shipment (hash: release id -> JSON)
+-- KEYS[2]  counter of releases
+-- ARGV[1]  the release (JSON with `digest` and `askedAtMs`, without an outcome)
+-- ARGV[2]  milliseconds after which a release without an outcome is asked again
+-- ARGV[3]  releases a shipment keeps; the oldest go
+-- ARGV[4]  partition    ARGV[5]  partitions: ids are dealt as theirs, so that no two are equal
+--
+-- Reply: { 'send', id } when the carrier is to be asked: under a new id, or under that of an earlier try whose outcome is not
+-- known; { 'answered', id, JSON } when it has taken the same release before; { 'busy', id } while another call asks it.
+local asked, patienceMs, keep = cjson.decode(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local partition, partitions = tonumber(ARGV[4]), tonumber(ARGV[5])
+local askedAtMs, digest = tonumber(asked.askedAtMs), asked.digest
+assert(askedAtMs and patienceMs and keep and partition and partitions and type(digest) == 'string', 'malformed arguments')
+
+local TAKEN = { ok = true, pending = true }
+local UNKNOWN = { unreachable = true, unreadable = true }
+
+local ids, same, sameId, sameText = {}, nil, nil, nil
+local kept = redis.call('HGETALL', KEYS[1])
+for at = 1, #kept, 2 do
+  local id, release = tonumber(kept[at]), cjson.decode(kept[at + 1])
+  ids[#ids + 1] = id
+  if release.digest == digest and (not sameId or id > sameId) then
+    same, sameId, sameText = release, id, kept[at + 1]
+  end
+end
+if same then
+  local outcome = type(same.outcome) == 'string' and same.outcome or nil
+  if TAKEN[outcome] then return { 'answered', sameId, sameText } end
+  if not outcome and askedAtMs - tonumber(same.askedAtMs) < patienceMs then return { 'busy', sameId } end
+  if not outcome or UNKNOWN[outcome] then
+    redis.call('HSET', KEYS[1], sameId, ARGV[1])
+    return { 'send', sameId }
+  end
+end
+local id = redis.call('INCR', KEYS[2]) * partitions + partition
+redis.call('HSET', KEYS[1], id, ARGV[1])
+table.sort(ids)
+for at = 1, #ids + 1 - keep do redis.call('HDEL', KEYS[1], ids[at]) end
+return { 'send', id }
