@@ -172,7 +172,11 @@ describe("document 3: non-public addresses are refused on every send", () => {
 
 describe("every address of a name is tried, IPv4 and IPv6, each vetted", () => {
   const everywhere = ["127.0.0.0/8", "::1/128"].map(parseCidr).filter((cidr) => cidr !== null);
-  const to = (...addresses: string[]) => ({ allowed: everywhere, resolve: async () => addresses });
+  const to = (...addresses: string[]) => ({
+    allowed: everywhere,
+    resolve: async () => addresses,
+    limitMs: 10_000,
+  });
 
   test.each([
     ["an IPv4 address where nobody listens", ["127.0.0.2", "127.0.0.1"]],
@@ -185,8 +189,7 @@ describe("every address of a name is tried, IPv4 and IPv6, each vetted", () => {
 
   test("after one that does not answer for 2 s the next one", async () => {
     const full = await startFullListener("127.0.0.2", receiver.port);
-    const options = { ...to("127.0.0.2", "127.0.0.1"), limitMs: 10_000 };
-    const sent = await post(receiver.url, options);
+    const sent = await post(receiver.url, to("127.0.0.2", "127.0.0.1"));
     expect(sent).toMatchObject({ httpStatus: 200 });
     expect(sent.durationMs).toBeGreaterThanOrEqual(1_900);
     full.stop();

@@ -10,10 +10,13 @@
 --
 -- Reply: { 'send', id } when the carrier is to be asked: under a new id, or under that of an earlier try whose outcome is not
 -- known; { 'answered', id, JSON } when it has taken the same release before; { 'busy', id } while another call asks it.
-local asked, patienceMs, keep = cjson.decode(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local isJson, asked = pcall(cjson.decode, ARGV[1])
+local patienceMs, keep = tonumber(ARGV[2]), tonumber(ARGV[3])
 local partition, partitions = tonumber(ARGV[4]), tonumber(ARGV[5])
-local askedAtMs, digest = tonumber(asked.askedAtMs), asked.digest
-assert(askedAtMs and patienceMs and keep and partition and partitions and type(digest) == 'string', 'malformed arguments')
+local askedAtMs, digest = isJson and tonumber(asked.askedAtMs), isJson and asked.digest
+if not (askedAtMs and patienceMs and keep and partition and partitions and type(digest) == 'string') then
+  return redis.error_reply('ERR claim-release: wrong arguments')
+end
 
 local TAKEN = { ok = true, pending = true }
 local UNKNOWN = { unreachable = true, unreadable = true }
