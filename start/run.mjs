@@ -3,7 +3,8 @@
  * Plain Node.js >= 20 without dependencies: `node start/run.mjs start|test [arguments]`.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { constants, platform } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -15,6 +16,15 @@ const TOOLS = join(MODULES, ".bin");
 /** A busy machine may be many times slower; what waits for a condition gives up before and says for which. */
 const TEST_TIMEOUT = "--timeout=120000";
 const MODES = { start: ["start/main.ts"], test: ["test", TEST_TIMEOUT] };
+/** Tests wait more than they compute: this many processes share the files of the whole suite. */
+const TEST_PROCESSES = 3;
+/** What measures time, and what kills whole products, comes afterwards and alone. */
+const ALONE = [
+  "test/fault",
+  "test/flow",
+  "test/browser",
+  "test/contract/webhooks-fairness.test.ts",
+];
 
 /**
  * Bun's allocator keeps what it has freed instead of giving it back at once and asking for it again: a tenth of a loaded
@@ -24,6 +34,10 @@ const MODES = { start: ["start/main.ts"], test: ["test", TEST_TIMEOUT] };
 const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "-1" };
 const NODE_MAJOR = 20;
 const REDIS_MAJOR = 7;
+const XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>';
+/** Of the root element of a report. */
+const COUNTS = ["tests", "assertions", "failures", "skipped", "time"];
+const OUTFILE = "--reporter-outfile=";
 const DOCKER_SOCKET = "/var/run/docker.sock";
 const DOCKER_WAIT_MS = 2_000;
 const LINGER_MS = 200;
@@ -217,22 +231,64 @@ async function ensureRedis(mode) {
  * Ctrl-C in a terminal reaches npm, us and the child, and each passes it on: the child may hear it twice, and we stay long
  * enough for npm's copy to find us alive, since without a listener it would become our exit status.
  */
-function run(bun, args) {
+async function run(bun, commands) {
   const path = [dirname(bun), TOOLS, process.env.PATH ?? ""].join(delimiter);
   const env = { ...ALLOCATOR, ...process.env, PATH: path };
-  const child = spawn(bun, args, { cwd: ROOT, env, stdio: "inherit" });
-  let lingerMs = 0;
+  let child = null;
+  let isStopping = false;
   for (const name of ["SIGINT", "SIGTERM"]) {
     process.on(name, () => {
-      lingerMs = LINGER_MS;
-      child.kill(name);
+      isStopping = true;
+      child?.kill(name);
     });
   }
-  child.on("error", (error) => giveUp(`Bun does not start: ${error.message}`));
-  child.on("exit", (code, signal) => {
-    const status = code ?? 128 + constants.signals[signal];
-    setTimeout(() => process.exit(status), lingerMs);
+  let status = 0;
+  for (const args of commands) {
+    if (isStopping) break;
+    child = spawn(bun, args, { cwd: ROOT, env, stdio: "inherit" });
+    child.on("error", (error) => giveUp(`Bun does not start: ${error.message}`));
+    const [code, signal] = await once(child, "exit");
+    status ||= code ?? 128 + constants.signals[signal];
+  }
+  return { status, lingerMs: isStopping ? LINGER_MS : 0 };
+}
+
+/** The whole suite, told by naming no file: most of it side by side, the rest afterwards. Its reports become one. */
+async function runSuite(bun, flags) {
+  const target = flags.find((flag) => flag.startsWith(OUTFILE))?.slice(OUTFILE.length);
+  const reports = target === undefined ? [] : [`${target}.1`, `${target}.2`];
+  const others = flags.filter((flag) => !flag.startsWith(OUTFILE));
+  const common = (at) => [
+    ...MODES.test,
+    ...others,
+    ...(reports.length > 0 ? [`${OUTFILE}${reports[at]}`] : []),
+  ];
+  const ignored = ALONE.map(
+    (path) => `--path-ignore-patterns=${path}${path.endsWith(".ts") ? "" : "/**"}`,
+  );
+  const done = await run(bun, [
+    [...common(0), `--parallel=${TEST_PROCESSES}`, ...ignored],
+    [...common(1), ...ALONE],
+  ]);
+  if (target !== undefined) mergeReports(reports, target);
+  return done;
+}
+
+/** Counts of the root elements are added up; a run that broke off has left no report. */
+function mergeReports(paths, target) {
+  const found = paths.filter((path) => existsSync(path)).map((path) => readFileSync(path, "utf8"));
+  const roots = found.map((text) => /<testsuites [^>]*>/.exec(text)?.[0] ?? "");
+  const totals = COUNTS.map((name) => {
+    const counts = roots.map((root) => Number(new RegExp(` ${name}="([^"]*)"`).exec(root)?.[1]));
+    return `${name}="${counts.reduce((sum, count) => sum + (count || 0), 0)}"`;
   });
+  const suites = found.map((text, at) => {
+    const from = text.indexOf(roots[at]) + roots[at].length;
+    return text.slice(from, text.lastIndexOf("</testsuites>")).trim();
+  });
+  const lines = [XML_HEAD, `<testsuites name="bun test" ${totals.join(" ")}>`, ...suites];
+  writeFileSync(target, `${lines.join("\n")}\n</testsuites>\n`);
+  for (const path of paths) rmSync(path, { force: true });
 }
 
 const [mode, ...args] = process.argv.slice(2);
@@ -245,4 +301,8 @@ const bun = findBun();
 await ensureRedis(mode);
 if (mode === "test") ensurePoppler();
 if (mode === "test") ensureChromium();
-run(bun, [...MODES[mode], ...args]);
+const isWholeSuite = mode === "test" && args.every((arg) => arg.startsWith("--reporter"));
+const { status, lingerMs } = isWholeSuite
+  ? await runSuite(bun, args)
+  : await run(bun, [[...MODES[mode], ...args]]);
+setTimeout(() => process.exit(status), lingerMs);

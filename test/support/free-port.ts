@@ -1,7 +1,7 @@
 /**
  * A loopback port that nobody listens on at this moment, another one with every call. Below those that the system gives to
  * outgoing connections (from 32,768 on): one of these could take it before its server does, or while that is started again.
- * Each test process has a block of its own, so that suites which run side by side do not take each other's.
+ * It is kept for this process until its end, so that test processes side by side do not take each other's.
  */
 import { mkdirSync } from "node:fs";
 import { createServer } from "node:net";
@@ -9,32 +9,21 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { tryLock } from "#core/file-lock.ts";
 
-const LOWEST = 20_000;
-/** Many more than a process has in use at once: one that is free for a moment is not soon given to another. */
-const BLOCK = 600;
-const BLOCKS = 20;
+const [LOWEST, HIGHEST] = [20_000, 32_000];
+const LOCKS = join(tmpdir(), `waybill-ports-${userInfo().uid}`);
 
-const lowest = LOWEST + takeBlock() * BLOCK;
-let next = lowest;
+let next = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
 
 export async function freePort(): Promise<number> {
+  mkdirSync(LOCKS, { recursive: true });
   for (;;) {
     const port = next;
-    next = port + 1 < lowest + BLOCK ? port + 1 : lowest;
+    next = port < HIGHEST ? port + 1 : LOWEST;
+    const lock = tryLock(join(LOCKS, String(port)), "a");
+    if (lock === null) continue;
     if (await isFree(port)) return port;
+    lock.release();
   }
-}
-
-/** Locked until this process ends. */
-function takeBlock(): number {
-  const folder = join(tmpdir(), `waybill-ports-${userInfo().uid}`);
-  mkdirSync(folder, { recursive: true });
-  const first = Math.floor(Math.random() * BLOCKS);
-  for (let tried = 0; tried < BLOCKS; tried += 1) {
-    const block = (first + tried) % BLOCKS;
-    if (tryLock(join(folder, String(block)), "a")) return block;
-  }
-  throw new Error(`${BLOCKS} test processes run already: no block of ports is left`);
 }
 
 function isFree(port: number): Promise<boolean> {
