@@ -35,8 +35,19 @@ function checkTarget(request: Request, path: string): void {
   const isHost = host === null || !(isRelative || host.includes(","));
   const url = isRelative ? `http://${NO_HOST}${request.url}` : request.url;
   const target = isHost && URL.canParse(url) ? new URL(url) : null;
-  if (target?.protocol !== "http:" || target.pathname !== path) {
+  if (target?.protocol !== "http:" || target.pathname !== path || !isDecodable(path)) {
     throw new Problem(400, "BAD_REQUEST_TARGET", "The Host header or the path is malformed.");
   }
   if (isRelative) Object.defineProperty(request, "url", { value: url });
+}
+
+/** The router gives a parameter that it cannot decode as null. */
+function isDecodable(path: string): boolean {
+  if (!path.includes("%")) return true;
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
 }

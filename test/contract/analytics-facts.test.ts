@@ -337,9 +337,11 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       const { config } = product.runtime;
       const writer = await openClickhouse(config, "write");
       const ttl = async () => {
-        const [row] = await product.sql(
-          "SELECT create_table_query AS text FROM system.tables WHERE name = 'events'",
-        );
+        const answer = await writer.query({
+          query: "SELECT create_table_query AS text FROM system.tables WHERE name = 'events'",
+          format: "JSONEachRow",
+        });
+        const [row = { text: "" }] = await answer.json<{ text: string }>();
         return /TTL [^\n]*?Month\(\d+\)/.exec(row.text)?.[0];
       };
       expect(await ttl()).toBe("TTL toDateTime(received_at) + toIntervalMonth(24)");

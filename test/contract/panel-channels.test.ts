@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { SetupFile } from "#core/domain/setup.ts";
 import { applySetupFile } from "#core/runtime.ts";
+import { PANEL_BODY_BYTES } from "#panel/read-json.ts";
 import { type Call, openTestApi, type TestApi } from "#test/support/api.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -24,9 +25,6 @@ afterAll(async () => {
   await panel.end();
   await api.end();
 });
-
-/** Of the body of a call. */
-const BODY_LIMIT_BYTES = 1024 * 1024;
 
 const issue = (body?: object, channel = "acme-outlet") =>
   panel.call("POST", `/panel/api/channels/${channel}/api-keys`, body);
@@ -137,9 +135,9 @@ describe("activation", () => {
   });
 });
 
-test("a body of 1 MiB is read, one more byte is 413", async () => {
+test("a body of 256 KiB is read, one more byte is 413", async () => {
   const empty = JSON.stringify({ code: "" }).length;
   const sized = (bytes: number) => issue({ code: "x".repeat(bytes - empty) });
-  expect((await sized(BODY_LIMIT_BYTES)).status).toBe(422);
-  expect((await sized(BODY_LIMIT_BYTES + 1)).status).toBe(413);
+  expect((await sized(PANEL_BODY_BYTES)).status).toBe(422);
+  expect((await sized(PANEL_BODY_BYTES + 1)).status).toBe(413);
 });
