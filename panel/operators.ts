@@ -5,6 +5,8 @@
 import { timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
 import { declared } from "#core/http/access.ts";
+import { peerOfConnection, subscriberOf } from "#core/http/peer.ts";
+import { refuseGuesses } from "#core/http/refuse-guesses.ts";
 import { Problem } from "#core/problem.ts";
 import { isSessionOpen } from "#core/redis/sessions.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -15,13 +17,18 @@ export type OperatorDeps = Pick<Runtime, "config" | "secrets" | "redis" | "live"
 /** Methods that change nothing. */
 const READING = new Set(["GET", "HEAD"]);
 
-/** A plugin whose routes answer operators only: 401, and 403 where a session is used from another site. */
+/** Whose token `PANEL_TOKEN` is. */
+const OPERATOR = "operator";
+
+type Server = Bun.Server<unknown> | null;
+
+/** A plugin whose routes answer operators only: 401, 429, and 403 where a session is used from another site. */
 export function operatorRoutes(deps: OperatorDeps, name: string) {
   return new Elysia({ name, detail: declared("operator") }).onTransform(
-    async ({ request, path, set }) => {
+    async ({ request, server, path, set }) => {
       // Answers hold secrets that are shown once, and personal data.
       set.headers["cache-control"] = "no-store";
-      await authorizeOperator(deps, request);
+      await authorizeOperator(deps, request, server);
       deps.log.debug({ method: request.method, path }, "panel call");
     },
   );
@@ -29,25 +36,35 @@ export function operatorRoutes(deps: OperatorDeps, name: string) {
 
 /** The same for pages: a browser without a session is led to the login page. */
 export function operatorPages(deps: OperatorDeps, name: string) {
-  return new Elysia({ name, detail: declared("operator") }).onBeforeHandle(async ({ request }) => {
-    try {
-      await authorizeOperator(deps, request);
-    } catch (error) {
-      if (!(error instanceof Problem && error.status === 401)) throw error;
-      return new Response(null, { status: 303, headers: { location: "/panel/login" } });
-    }
-  });
+  return new Elysia({ name, detail: declared("operator") }).onBeforeHandle(
+    async ({ request, server }) => {
+      try {
+        await authorizeOperator(deps, request, server);
+      } catch (error) {
+        if (!(error instanceof Problem && error.status === 401)) throw error;
+        return new Response(null, { status: 303, headers: { location: "/panel/login" } });
+      }
+    },
+  );
 }
 
-/** @throws {Problem} 401, 403 */
-async function authorizeOperator(deps: OperatorDeps, request: Request): Promise<void> {
+/** @throws {Problem} 401, 403, 429 */
+async function authorizeOperator(
+  deps: OperatorDeps,
+  request: Request,
+  server: Server,
+): Promise<void> {
+  const { redis, live } = deps;
   const authorization = request.headers.get("authorization");
   if (authorization !== null) {
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
-    if (isOperatorToken(deps, given)) return;
+    const isRight = isOperatorToken(deps, given);
+    const network = subscriberOf(peerOfConnection(request, server, deps.config).address);
+    const shown = { door: "operator", network, holder: isRight ? OPERATOR : null } as const;
+    await refuseGuesses(redis, shown, () => live.followTestClock().then(live.now));
+    if (isRight) return;
     throw unknownOperator();
   }
-  const { redis, live } = deps;
   await live.followTestClock();
   const id = sessionIdOf(deps, request);
   if (!(await isSessionOpen(redis, id, credentialOf(deps), live.now()))) throw unknownOperator();

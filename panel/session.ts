@@ -7,7 +7,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { publicRoutes } from "#core/http/access.ts";
 import { peerOfConnection, subscriberOf } from "#core/http/peer.ts";
-import { readBounded } from "#core/http/read-bounded.ts";
+import { readBody } from "#core/http/read-body.ts";
 import { Problem } from "#core/problem.ts";
 import { takeCourierRate } from "#core/redis/courier-rate.ts";
 import { endSession, openSession, SESSION_MS } from "#core/redis/sessions.ts";
@@ -130,13 +130,9 @@ function refuseOtherSites(deps: OperatorDeps, request: Request): void {
   throw new Problem(403, "CROSS_SITE", "Log-in and log-out work from the panel's own pages.");
 }
 
-/** @throws {Problem} 413 */
+/** @throws {Problem} 400, 408, 413 */
 async function readForm(request: Request): Promise<string> {
-  const body = await readBounded(request, LOGIN_LIMIT_BYTES);
-  if (body === null) {
-    throw new Problem(413, "BODY_TOO_LARGE", `At most ${LOGIN_LIMIT_BYTES} bytes.`);
-  }
-  return new TextDecoder().decode(body);
+  return new TextDecoder().decode(await readBody(request, LOGIN_LIMIT_BYTES));
 }
 
 function seeOther(location: string, cookie: string): Response {

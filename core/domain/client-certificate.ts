@@ -19,10 +19,16 @@ export function plainFingerprint(text: string): string {
 export function canonicalSubject(text: string): string {
   const parts = text.match(/(?:\\.|[^,\n\\])+/gs) ?? [];
   return parts
-    .map((part) => part.trim().replace(/^([^=]*?)\s*=\s*/, (_, type) => `${type.toUpperCase()}=`))
+    .map(canonicalPart)
     .filter((part) => part !== "")
     .sort()
     .join(",");
+}
+
+function canonicalPart(part: string): string {
+  const equals = part.indexOf("=");
+  if (equals < 0) return part.trim();
+  return `${part.slice(0, equals).trim().toUpperCase()}=${part.slice(equals + 1).trim()}`;
 }
 
 /** Either the fingerprint or the subject must be one of those bound to the courier. */

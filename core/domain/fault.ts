@@ -28,10 +28,14 @@ export interface Fault {
   readonly message: string;
 }
 
-/** One fault per path, in the order of the schema. */
+/**
+ * One fault per path, in the order of the schema. Of a list or map that is too large the rest is not looked at, and is cut
+ * off: 100,000 elements without a fault would be read one by one.
+ */
 export function listFaults(errors: Iterable<ValueError>, limit = FAULTS_LISTED): Fault[] {
   const byPath = new Map<string, Fault>();
   for (const error of errors) {
+    cutToLimit(error);
     for (const told of toldErrors(error)) {
       const path = dotted(told.path);
       if (!byPath.has(path)) byPath.set(path, { path, ...describe(told) });
@@ -39,6 +43,14 @@ export function listFaults(errors: Iterable<ValueError>, limit = FAULTS_LISTED):
     }
   }
   return [...byPath.values()];
+}
+
+/** The errors are made one by one, as they are asked for: whatever is gone by then costs nothing. */
+function cutToLimit({ type, schema, value }: ValueError): void {
+  if (type === ValueErrorType.ArrayMaxItems) (value as unknown[]).length = schema["maxItems"];
+  if (type !== ValueErrorType.ObjectMaxProperties) return;
+  const members = value as Record<string, unknown>;
+  for (const key of Object.keys(members).slice(schema["maxProperties"])) delete members[key];
 }
 
 /** Of a union what is wrong with the one form that the value has the JSON type of, where there is one. */

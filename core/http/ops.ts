@@ -4,6 +4,8 @@
  */
 import type { Config } from "#core/config.ts";
 import { publicRoutes } from "#core/http/access.ts";
+import { type PeerConfig, peerOfConnection, subscriberOf } from "#core/http/peer.ts";
+import { refuseGuesses } from "#core/http/refuse-guesses.ts";
 import { keepFor } from "#core/keep-for.ts";
 import { attemptLog, groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
@@ -21,10 +23,12 @@ const METRICS_KEPT_MS = 1_000;
 const READY_KEPT_MS = 250;
 /** Redis and whatever else is asked must answer within. */
 const READY_LIMIT_MS = 2_000;
+/** Whose token `METRICS_TOKEN` is. */
+const SCRAPER = "scraper";
 const NO_REDIS = "Redis does not answer";
 
 export interface OpsOptions {
-  readonly config: Pick<Config, "ports" | "metricsToken">;
+  readonly config: Pick<Config, "ports" | "metricsToken"> & PeerConfig;
   /** What the role needs besides Redis; null = it can serve. */
   readonly reasonNotReady?: () => Promise<string | null>;
   /** This is the port that METRICS_PORT names. */
@@ -50,9 +54,9 @@ export function ops(redis: Redis, options: OpsOptions) {
       set.status = 503;
       return { status: "not ready", reason };
     })
-    .get("/metrics", async ({ request }) => {
+    .get("/metrics", async ({ request, server }) => {
       if (!servesMetrics) throw new Problem(404, "METRICS_ELSEWHERE", "METRICS_PORT serves them.");
-      authorizeScrape(request, config.metricsToken);
+      await authorizeScrape(redis, config, request, server);
       const headers = { "content-type": registry.contentType };
       return new Response(await metrics(), { headers });
     });
@@ -74,11 +78,21 @@ async function answerWithin(
   }
 }
 
-/** @throws {Problem} 401 */
-function authorizeScrape(request: Request, token: string | null): void {
+/** @throws {Problem} 401, 429 */
+async function authorizeScrape(
+  redis: Redis,
+  config: OpsOptions["config"],
+  request: Request,
+  server: Bun.Server<unknown> | null,
+): Promise<void> {
+  const { metricsToken: token } = config;
   if (token === null) return;
   const given = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
-  if (hashToken(given) === hashToken(token)) return;
+  const isRight = hashToken(given) === hashToken(token);
+  const network = subscriberOf(peerOfConnection(request, server, config).address);
+  const shown = { door: "metrics", network, holder: isRight ? SCRAPER : null } as const;
+  await refuseGuesses(redis, shown, async () => Date.now());
+  if (isRight) return;
   throw new Problem(401, "UNAUTHORIZED", "The metrics need the bearer token METRICS_TOKEN.", {
     headers: { "www-authenticate": "Bearer" },
   });

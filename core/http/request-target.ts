@@ -1,7 +1,8 @@
 /**
  * What a request asks for. Bun hands out a URL that is made of the Host header and of the path, and the router cuts the
  * path out of it again by counting slashes: with a Host that is short, empty or no host name both went astray. Requests
- * for which the two do not agree are refused before the router looks at them.
+ * for which the two do not agree are refused before the router looks at them, and so is a path whose percent-encoding is
+ * no text: the router gives null for such a part.
  */
 import { Elysia } from "elysia";
 import { Problem } from "#core/problem.ts";
@@ -41,7 +42,6 @@ function checkTarget(request: Request, path: string): void {
   if (isRelative) Object.defineProperty(request, "url", { value: url });
 }
 
-/** The router gives a parameter that it cannot decode as null. */
 function isDecodable(path: string): boolean {
   if (!path.includes("%")) return true;
   try {

@@ -134,10 +134,14 @@ export async function redriveAllDeadLetters(
   let redriven = 0;
   for (const [at, [name, key]] of ALL_LOGS.entries()) {
     const end = newest[at]?.[0]?.id;
+    // What cannot be driven again stays where it is, and is passed over.
+    let start = "-";
     while (end !== undefined && redriven < limit) {
       const count = Math.min(PER_STEP, limit - redriven);
-      const rows = await redis.xRange(deadLetterKey(key), "-", String(end), { COUNT: count });
-      if (!rows || rows.length === 0) break;
+      const rows = await redis.xRange(deadLetterKey(key), start, String(end), { COUNT: count });
+      const last = rows?.at(-1);
+      if (!rows || !last) break;
+      start = `(${String(last.id)}`;
       const ids = rows.map(({ id }) => `${name}-${String(id)}`);
       const outcomes = await Promise.all(ids.map((id) => redriveDeadLetter(redis, id, nowMs)));
       redriven += outcomes.filter((outcome) => outcome === "redriven").length;

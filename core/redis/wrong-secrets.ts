@@ -15,7 +15,7 @@ const HOLDERS_KEPT = 100;
 const KEPT_MS = 7 * 86_400_000;
 const NOTED_AGAIN_MS = 3_600_000;
 
-export type Door = "api-key" | "oauth-client" | "operator";
+export type Door = "api-key" | "oauth-client" | "operator" | "metrics";
 
 export interface SecretShown {
   readonly door: Door;

@@ -124,6 +124,15 @@ test("all are driven again with one call, those of every log and none twice", as
   expect(driven().sort()).toEqual(all.sort());
 });
 
+test("one that cannot be driven again holds up neither the call nor the others", async () => {
+  const { redis } = runtime;
+  const id = await redis.xAdd(deadLetterKey(log), "*", { log, group: "webhooks", entry: "{}" });
+  await parked("12-1");
+  expect((await redriveAll()).body).toEqual({ redriven: 1, remaining: 1 });
+  await eventually(() => seen.webhooks.includes("12-1"), "its group has the other one");
+  await redis.xDel(deadLetterKey(log), String(id));
+});
+
 test("a call drives as many as its limit again, and tells how many remain", async () => {
   const { redis, live } = runtime;
   for (let n = 0; n < 7; n += 1) await parked(`11-${n}`);

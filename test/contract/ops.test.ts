@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startAnalytics } from "#analytics/main.ts";
 import { openOpsPort } from "#core/http/ops-port.ts";
+import { WRONG_SECRETS } from "#core/redis/wrong-secrets.ts";
 import type { Running } from "#core/runtime.ts";
 import { startProcessors } from "#processors/main.ts";
 import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";
@@ -91,6 +92,25 @@ describe("METRICS_TOKEN", () => {
     expect(await statusOf(`${port.url}/healthz`)).toBe(200);
     expect(await statusOf(`${port.url}/readyz`)).toBe(200);
     expect(await statusOf(`${port.url}/elsewhere`)).toBe(404);
+    await port.stop();
+    await runtime.end();
+  });
+});
+
+describe("wrong tokens of /metrics", () => {
+  test(`${WRONG_SECRETS.burst} from one address are 401, the next is 429; the scraper goes on`, async () => {
+    const runtime = await openTestRuntime(testSetup(), { METRICS_TOKEN: TOKEN });
+    const port = openOpsPort(runtime, "test", 0);
+    const scrape = (token: string) =>
+      fetch(`${port.url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+    expect((await scrape(TOKEN)).status).toBe(200);
+    for (let at = 0; at < WRONG_SECRETS.burst; at += 1) {
+      expect((await scrape(`guess-${at}`)).status).toBe(401);
+    }
+    const refused = await scrape("guess");
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await scrape(TOKEN)).status).toBe(200);
     await port.stop();
     await runtime.end();
   });

@@ -1,10 +1,13 @@
 /** Log-in and log-out of operators (setup-file.md, "The panel's HTTP API"): the session, its cookie and its limits. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { sessionKey } from "#core/redis/keys.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { SESSION_MS } from "#core/redis/sessions.ts";
+import { WRONG_SECRETS } from "#core/redis/wrong-secrets.ts";
 import type { Running } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
+import { createPanelApp } from "#panel/app.ts";
 import { startPanel } from "#panel/main.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -108,6 +111,19 @@ describe("POST /panel/api/session", () => {
     };
     expect((await sized(LOGIN_LIMIT_BYTES)).status).toBe(204);
     expect((await sized(LOGIN_LIMIT_BYTES + 1)).status).toBe(413);
+  });
+});
+
+describe("the login page", () => {
+  test("reads its form as every other body: one that is cut short is 400", async () => {
+    const benchmarks = await openBenchmarks(runtime.config);
+    const app = createPanelApp(runtime, benchmarks);
+    const body = new ReadableStream({
+      pull: (controller) => controller.error(new Error("the connection is gone")),
+    });
+    const request = new Request("http://localhost/panel/login", { method: "POST", body });
+    expect((await app.handle(request)).status).toBe(400);
+    await benchmarks.close();
   });
 });
 
@@ -274,6 +290,94 @@ describe("log-ins from one address", () => {
       redirect: "manual",
     });
     expect(form.status).toBe(429);
+  });
+});
+
+describe("bearer tokens from one address", () => {
+  function ask(token: string, from: string, panel = proxied): Promise<Response> {
+    const headers = { authorization: `Bearer ${token}`, "x-forwarded-for": from };
+    return fetch(`${panel.url}/panel/api/channels`, { headers });
+  }
+
+  /** Wrong ones up to the limit, then one more. */
+  async function exhaust(from: () => string, panel = proxied): Promise<Response> {
+    for (let at = 0; at < WRONG_SECRETS.burst; at += 1) {
+      expect((await ask(`guess-${at}`, from(), panel)).status).toBe(401);
+    }
+    return ask("guess", from(), panel);
+  }
+
+  async function advance(seconds: number): Promise<void> {
+    await advanceClock(runtime.redis, seconds);
+    await runtime.live.refresh();
+  }
+
+  test(`${WRONG_SECRETS.burst} wrong ones are 401, the next is 429 with Retry-After, and another one after that time`, async () => {
+    const address = newAddress();
+    const answer = await exhaust(() => address);
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "3"]);
+    expect(await answer.json()).toMatchObject({ status: 429, code: "RATE_LIMITED" });
+    await advance(3);
+    expect((await ask("guess", address)).status).toBe(401);
+    expect((await ask("guess", address)).status).toBe(429);
+  });
+
+  test("every page and call shares the limit", async () => {
+    const address = newAddress();
+    expect((await exhaust(() => address)).status).toBe(429);
+    const headers = { authorization: "Bearer guess", "x-forwarded-for": address };
+    for (const path of ["/panel/api/overview", "/panel/explorer", "/panel/api/dead-letters"]) {
+      expect((await fetch(`${proxied.url}${path}`, { headers, redirect: "manual" })).status).toBe(
+        429,
+      );
+    }
+  });
+
+  test("PANEL_TOKEN never counts, and goes on where it was right before", async () => {
+    const address = newAddress();
+    for (let at = 0; at <= WRONG_SECRETS.burst; at += 1) {
+      expect((await ask(runtime.secrets.panelToken, address)).status).toBe(200);
+    }
+    expect((await exhaust(() => address)).status).toBe(429);
+    expect((await ask(runtime.secrets.panelToken, address)).status).toBe(200);
+    expect((await ask("guess", address)).status).toBe(429);
+  });
+
+  test("a guess learns nothing: PANEL_TOKEN that is new there is answered like a wrong one, and works elsewhere", async () => {
+    const address = newAddress();
+    expect((await exhaust(() => address)).status).toBe(429);
+    const right = await ask(runtime.secrets.panelToken, address);
+    const wrong = await ask("guess", address);
+    expect([right.status, await right.text()]).toEqual([wrong.status, await wrong.text()]);
+    expect((await ask(runtime.secrets.panelToken, newAddress())).status).toBe(200);
+    await advance(3);
+    expect((await ask(runtime.secrets.panelToken, address)).status).toBe(200);
+  });
+
+  test("what a caller claims of its address does not help", async () => {
+    const address = newAddress();
+    expect((await exhaust(() => `${newAddress()}, ${address}`)).status).toBe(429);
+    expect((await exhaust(newAddress, direct)).status).toBe(429);
+    await advance(WRONG_SECRETS.burst / WRONG_SECRETS.perSecond);
+  });
+
+  test("a session is not held up by guesses of its neighbours", async () => {
+    const address = newAddress();
+    const cookie = await newSession({ address });
+    expect((await exhaust(() => address)).status).toBe(429);
+    const headers = { cookie, "x-forwarded-for": address };
+    expect((await fetch(`${proxied.url}/panel/api/channels`, { headers })).status).toBe(200);
+  });
+
+  test("PANEL_TOKEN works while the store's memory is full", async () => {
+    const { redis } = runtime;
+    await redis.configSet("maxmemory", "1");
+    try {
+      expect((await ask(runtime.secrets.panelToken, newAddress())).status).toBe(200);
+      expect((await ask("guess", newAddress())).status).toBe(503);
+    } finally {
+      await redis.configSet("maxmemory", "0");
+    }
   });
 });
 

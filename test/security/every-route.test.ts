@@ -401,6 +401,8 @@ const BAD_HOSTS = [
   ...["", " ", "[::1", "x:99999", "x:y", "999.1.1.1", "a%00"],
   ...["a/b", "a b", "u:p@h", "a?b", "a#b", "a\\b", "é", "a, b"],
 ].map((host) => [`Host: ${host}`]);
+/** Broken off, no hexadecimal, no UTF-8, overlong, half a surrogate pair. */
+const NO_TEXT = ["%", "%2", "%u0000", "%ff", "%c0%ae", "%ed%a0%80"];
 const TWO_HOSTS = ["Host: localhost", "Host: a"];
 
 describe("Host and path as no client sends them", () => {
@@ -433,6 +435,21 @@ describe("Host and path as no client sends them", () => {
       const hosts = [...BAD_HOSTS, TWO_HOSTS, []];
       const attempts = served[port].routes.flatMap((route) =>
         hosts.map((host) => ({ route, host })),
+      );
+      expect(await faultsOf(port, attempts, ({ status }) => status === 400)).toEqual([]);
+    },
+    120_000,
+  );
+
+  test.each([...PORTS])(
+    "%s: a path that no text was percent-encoded to is 400 on every route",
+    async (port) => {
+      const attempts = served[port].routes.flatMap((route) =>
+        NO_TEXT.flatMap((part) => [
+          { route, target: `${route.path}${part}` },
+          { route, target: `${route.pattern.replaceAll(/:\w+/g, part)}/${part}` },
+          { route, target: route.pattern.replace(/\w+$/, part) },
+        ]),
       );
       expect(await faultsOf(port, attempts, ({ status }) => status === 400)).toEqual([]);
     },

@@ -27,7 +27,7 @@ const MEMORY_LIMIT_BYTES = 25 * MIB;
 
 /** In a process of its own: what it does must not count. */
 const SENDER = `
-const [, method, url, token, path, form] = process.argv;
+const [, method, url, token, path, form, type, encoding] = process.argv;
 const bytes = await Bun.file(path).bytes();
 const stream = () => new ReadableStream({
   start(controller) {
@@ -36,7 +36,7 @@ const stream = () => new ReadableStream({
   },
 });
 const body = method === "GET" ? undefined : form === "chunked" ? stream() : bytes;
-const headers = { authorization: "Bearer " + token, "content-type": "application/json" };
+const headers = { authorization: "Bearer " + token, "content-type": type, ...(encoding && { "content-encoding": encoding }) };
 const answer = await fetch(url, { method, body, headers });
 await answer.arrayBuffer();
 console.log(answer.status);
@@ -78,13 +78,17 @@ interface Call {
   readonly bearer?: string;
   readonly body: string | Uint8Array;
   readonly form?: "chunked";
+  readonly type?: string;
+  readonly encoding?: "gzip";
 }
 
 /** @returns its status */
-async function send({ method = "POST", url, bearer = token, body, form }: Call): Promise<number> {
+async function send(call: Call): Promise<number> {
+  const { method = "POST", url, bearer = token, body, form = "" } = call;
+  const { type = "application/json", encoding = "" } = call;
   const path = join(folder, "body");
   await writeFile(path, body);
-  const args = ["-e", SENDER, method, url, bearer, path, form ?? ""];
+  const args = ["-e", SENDER, method, url, bearer, path, form, type, encoding];
   const sender = Bun.spawn([process.execPath, ...args], { stdout: "pipe", stderr: "inherit" });
   return Number(await new Response(sender.stdout).text());
 }
@@ -119,6 +123,40 @@ const shipments = (count: number, members: (at: number) => object) =>
     shipments: Array.from({ length: count }, (_, at) => item(`STALL-${at}`, { ...members(at) })),
   });
 const filled = (size: number) => new Uint8Array(size).fill(0x20);
+
+/**
+ * Blocks that describe a code of their own and hold no data (RFC 1951, 3.2.7): each costs the making of its tables, and all of
+ * them become nothing.
+ */
+function gzipOfEmptyBlocks(size: number): Buffer {
+  const bits: number[] = [];
+  const put = (value: number, width: number) => {
+    for (let at = 0; at < width; at += 1) bits.push((value >> at) & 1);
+  };
+  const [repeatZero, one] = [18, 1];
+  const codeLengthOrder = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1];
+  // Four of them end with a whole byte.
+  for (let blocks = 0; blocks < 4; blocks += 1) {
+    put(0, 1);
+    put(2, 2);
+    for (const [count, width] of [[0, 5] as const, [0, 5] as const, [14, 4] as const])
+      put(count, width);
+    for (const symbol of codeLengthOrder) put([repeatZero, one].includes(symbol) ? 1 : 0, 3);
+    // 138 and 118 zeros: of the 257 literals only the end of the block has a code.
+    for (const zeros of [138, 118]) {
+      put(1, 1);
+      put(zeros - 11, 7);
+    }
+    put(0, 3);
+  }
+  const blocks = Buffer.alloc(bits.length / 8);
+  for (const [at, bit] of bits.entries())
+    blocks[at >> 3] = (blocks[at >> 3] ?? 0) | (bit << (at & 7));
+  const head = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]);
+  const tail = Buffer.from([3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  const many = Array(Math.floor((size - head.length - tail.length) / blocks.length)).fill(blocks);
+  return Buffer.concat([head, ...many, tail]);
+}
 
 /** Until no import is under way. */
 async function importsEnded(): Promise<void> {
@@ -166,6 +204,7 @@ describe("the merchant API", () => {
 
   test.each([
     ["a list of ten million objects", `{"shipments":[],"x":[${"{},".repeat(10 * MIB)}0]}`, 400],
+    ["one text of 8 MiB", `{"shipments":[],"x":"${"\\u00e9".repeat(1_390_000)}"}`, 400],
     ["shipments that are eight million zeros", `{"shipments":[${"0,".repeat(8 * MIB)}0]}`, 422],
     [
       "an object of two million keys",
@@ -225,9 +264,23 @@ describe("ingest", () => {
     ]) {
       await expectNoStall({ url: url(), bearer, body: message(events) }, 200);
     }
+    const tooMany = `{"events":[${"{},".repeat(99_998)}{}]}`;
+    await expectNoStall({ url: url(), bearer, body: tooMany }, 400);
+    const attributes = members("v", 90_000);
+    await expectNoStall({ url: url(), bearer, body: message([event({ attributes })]) }, 200);
     const unknown = `{"x":[${"{},".repeat(1.5 * MIB)}0]}`;
     await expectNoStall({ url: url(), bearer, body: unknown }, 400);
   }, 120_000);
+
+  test("inflates 5 MiB of blocks that hold nothing aside", async () => {
+    const body = gzipOfEmptyBlocks(5 * MIB);
+    await expectNoStall({ url: url(), bearer, body, encoding: "gzip" }, 400);
+  }, 60_000);
+
+  test("refuses a Content-Type of 15,000 blanks", async () => {
+    const type = `application/json${" ".repeat(15_000)}x`;
+    await expectNoStall({ url: url(), bearer, body: "{}", type }, 415);
+  }, 60_000);
 });
 
 describe("bodies over the limit", () => {
