@@ -3,7 +3,9 @@
  * whichever process leases first when the store is back.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { claimAlert, readAlerts, removeAlert } from "#core/redis/alerts.ts";
 import { connectRedis, type Redis } from "#core/redis/client.ts";
+import { webhookKeys } from "#core/redis/keys.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
   createAuthority,
@@ -109,3 +111,18 @@ test.each(OUTAGES)(
   },
   60_000,
 );
+
+test("a claim of an alert that cannot be looked at is free again at once", async () => {
+  const { redis } = runtime;
+  const about = { endpointId: "gone", kind: "warning", sinceMs: "1", atMs: "1" };
+  await redis.xAdd(webhookKeys(3).alerts, "*", about);
+  const alert = (await readAlerts(redis, 1)).find(({ partition }) => partition === 3);
+  if (!alert) throw new Error("no alert");
+  await server.send("ACL", "SETUSER", "default", "-xrange");
+  await expect(claimAlert(redis, alert)).rejects.toThrow("NOPERM");
+  await server.send("ACL", "SETUSER", "default", "+xrange");
+  const claim = await claimAlert(redis, alert);
+  expect(claim).not.toBeNull();
+  await removeAlert(redis, alert);
+  await claim?.release();
+});
