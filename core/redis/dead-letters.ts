@@ -134,10 +134,13 @@ export async function redriveAllDeadLetters(
   let redriven = 0;
   for (const [at, [name, key]] of ALL_LOGS.entries()) {
     const end = newest[at]?.[0]?.id;
+    let from = "-";
     while (end !== undefined && redriven < limit) {
       const count = Math.min(PER_STEP, limit - redriven);
-      const rows = await redis.xRange(deadLetterKey(key), "-", String(end), { COUNT: count });
+      const rows = await redis.xRange(deadLetterKey(key), from, String(end), { COUNT: count });
       if (!rows || rows.length === 0) break;
+      // Behind these, also where one of them cannot be driven again and stays.
+      from = `(${String(rows.at(-1)?.id)}`;
       const ids = rows.map(({ id }) => `${name}-${String(id)}`);
       const outcomes = await Promise.all(ids.map((id) => redriveDeadLetter(redis, id, nowMs)));
       redriven += outcomes.filter((outcome) => outcome === "redriven").length;
