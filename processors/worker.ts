@@ -71,15 +71,16 @@ export function startWorker(options: WorkerOptions): Worker {
 
   async function loop(): Promise<void> {
     while (!stopping) {
+      const begunAtMs = performance.now();
       try {
+        if (outage.isOn()) await recover();
         await live.refresh();
         const taken = await takeWork(redis, queue, atOnce - inHand.size, LEASE_MS, live.now());
         for (const one of taken) begin(one);
         if (inHand.size >= atOnce) await Promise.race(inHand);
         else if (taken.length === 0) await Promise.race([Bun.sleep(IDLE_WAIT_MS), ...inHand]);
       } catch (error) {
-        outage.failed(error);
-        await recover();
+        outage.failed(error, begunAtMs);
       }
     }
     await Promise.all(inHand);
@@ -106,7 +107,8 @@ export function startWorker(options: WorkerOptions): Worker {
 
   async function perform(taken: Taken): Promise<void> {
     const renewal = setInterval(() => {
-      renewWork(redis, queue, taken, LEASE_MS).catch(() => {});
+      const begunAtMs = performance.now();
+      renewWork(redis, queue, taken, LEASE_MS).catch((error) => outage.failed(error, begunAtMs));
     }, RENEW_EVERY_MS);
     try {
       await settleWork(redis, queue, taken, await verdictOf(taken));

@@ -53,7 +53,12 @@ export async function claimAlert(redis: Redis, { partition, id }: Alert): Promis
   const claim = await takeLock(redis, alertClaim(id), CLAIM);
   if (claim === null) return null;
   // One that was mailed since it was read can be claimed, but is not there any more.
-  if ((await redis.xRange(alerts, id, id))?.length) return claim;
-  await claim.release();
-  return null;
+  let isThere = false;
+  try {
+    isThere = Boolean((await redis.xRange(alerts, id, id))?.length);
+  } finally {
+    // A claim renews itself until it is released: nobody else would ever mail the alert.
+    if (!isThere) await claim.release();
+  }
+  return isThere ? claim : null;
 }

@@ -4,6 +4,7 @@ import { createClient, createCluster, RESP_TYPES } from "redis";
 import { chunksBySize } from "#core/chunks.ts";
 import type { Log } from "#core/log.ts";
 import severalSource from "./scripts/several.lua" with { type: "text" };
+import { watchCluster, watchServer } from "./silence.ts";
 import { NotReplicated } from "./store-unavailable.ts";
 import { answerTracing } from "./tracing.ts";
 
@@ -29,6 +30,7 @@ export async function connectRedis(address: string, log: Log, waitReplicas = 0):
   const client = newClient(address);
   logInterruptions(client, log);
   await connectInTime(client);
+  watchServer(client, log);
   if (waitReplicas > 0)
     waits.set(
       client,
@@ -53,6 +55,7 @@ export async function connectCluster(
   clusters.add(client);
   logInterruptions(client, log);
   await connectInTime(client);
+  watchCluster(cluster, log);
   if (waitReplicas > 0) {
     // As a command of its own the client would send it to every master: one that is away would hold up all the others.
     const send = (key: string, wait: string[]) =>

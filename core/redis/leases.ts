@@ -325,18 +325,27 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-/** Lengthens the leases of what is still under way: one script call a partition (and 100 deliveries). */
+/**
+ * Lengthens the leases of what is still under way: one script call a partition (and 100 deliveries).
+ * @returns why those of a partition could not be lengthened
+ */
 export async function renewLeases(
   redis: Redis,
   underWay: Iterable<Slot>,
   leaseMs: number,
-): Promise<void> {
+): Promise<ReadonlyMap<number, Error>> {
+  const failures = new Map<number, Error>();
   const groups = Map.groupBy(underWay, ({ partition }) => partition);
   await perPartition(groups, async (partition, group) => {
     const { leases } = webhookKeys(partition);
     const members = group.map((one) => `${one.endpointId} ${one.deliveryId} ${one.lease}`);
-    for (const part of chunks(members, ITEMS_PER_CALL)) {
-      await run(redis, renewScript, [leases], [String(leaseMs), ...part]);
+    try {
+      for (const part of chunks(members, ITEMS_PER_CALL)) {
+        await run(redis, renewScript, [leases], [String(leaseMs), ...part]);
+      }
+    } catch (error) {
+      failures.set(partition, error as Error);
     }
   });
+  return failures;
 }

@@ -12,8 +12,12 @@ const LONGEST_WAIT_MS = 2_000;
 const LOG_EVERY_MS = 30_000;
 
 export interface Outage {
-  /** A step has failed. @returns how long to wait before the next one, milliseconds */
-  readonly failed: (error: unknown) => number;
+  /**
+   * A step has failed.
+   * @param begunAtMs when it was begun: a store that hangs before it fails has been away since then
+   * @returns how long to wait before the next one, milliseconds
+   */
+  readonly failed: (error: unknown, begunAtMs?: number) => number;
   /** A step has succeeded. @returns how long the outage took that it ends, milliseconds; 0 = there was none */
   readonly succeeded: () => number;
   readonly isOn: () => boolean;
@@ -45,7 +49,7 @@ export function followOutage(log: Log, part: string): Outage {
   let loggedAtMs = 0;
   let waitMs = FIRST_WAIT_MS;
   return {
-    failed(error) {
+    failed(error, begunAtMs) {
       const nowMs = performance.now();
       const isOwnFault = reasonOf(error) === null;
       (isOwnFault ? internalErrors : storeFailures).inc({ part });
@@ -54,7 +58,7 @@ export function followOutage(log: Log, part: string): Outage {
         if (isOwnFault) log.error({ part, err: error }, "an unexpected error; it is tried again");
         else log.warn({ part, reason: describeFailure(error) }, "waiting for a store");
       }
-      sinceMs ??= nowMs;
+      sinceMs = Math.min(sinceMs ?? nowMs, begunAtMs ?? nowMs);
       const ownMs = waitMs;
       waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2);
       return ownMs;

@@ -13,6 +13,7 @@
  * | the same for a failing endpoint        | 2     | until its next success                                         |
  * | lease, renewed while it is under way   | 6 s   | its process has died: the delivery is sent again               |
  * | pause after an outage of the store     | 3 s   | leases are handed out again                                    |
+ * | results without a store at the end     | 3 s   | given up: those deliveries are sent again                      |
  *
  * While the store is unavailable nothing is sent that could not be recorded: no lease is handed out, and what is leased and
  * not begun waits. What receivers have answered meanwhile is kept and recorded when the store is back. Leases may have ended by
@@ -134,6 +135,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     let waitMs = ROUND_GAP_MS;
     while (!stopping) {
       beginSoon();
+      const begunAtMs = performance.now();
       try {
         await comeBack();
         const leased = (await isWorthRound()) ? await round() : 0;
@@ -141,7 +143,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
         await Bun.sleep(ROUND_GAP_MS);
         if (!eager) await pause.wait(waitMs - ROUND_GAP_MS);
       } catch (error) {
-        outages.failed(ALL_PARTITIONS, error);
+        outages.failed(ALL_PARTITIONS, error, begunAtMs);
         await Bun.sleep(TROUBLE_WAIT_MS);
       }
     }
@@ -247,7 +249,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       .union(new Set(full.map((one) => one.partition)));
     // Whoever stands behind those that were named, and retries that were held back for first attempts, are asked for at once.
     if (slots.length + more.size + cut.size > 0 || !retries) eager = true;
-    for (const [partition, error] of failures) outages.failed([partition], error);
+    for (const [partition, error] of failures) outages.failed([partition], error, lastRoundAtMs);
   }
 
   function nextShares(): Share[] {
@@ -284,10 +286,8 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** Those that find no place free wait for the next answer, or for a slow one to give its place back. */
   function begin(): void {
     beginning = false;
-    if (!redis.isReady) {
-      if (stopping) giveBack(() => true);
-      return;
-    }
+    if (stopping) giveBack(({ partition }) => !redis.isReady || outages.isOut(partition));
+    if (!redis.isReady) return;
     const free = limits.inFlight - placed(performance.now());
     const next = takeReady(Math.min(free, BEGUN_PER_TURN));
     for (const { leased, configuration } of next) void send(leased, configuration);
@@ -357,9 +357,10 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   function renew(): void {
     if (underWay.size === 0) return;
     beginSoon();
-    renewLeases(redis, underWay, limits.leaseMs).catch((error: Error) =>
-      log.warn({ reason: error.message }, "leases are not renewed"),
-    );
+    const begunAtMs = performance.now();
+    void renewLeases(redis, underWay, limits.leaseMs).then((failures) => {
+      for (const [partition, error] of failures) outages.failed([partition], error, begunAtMs);
+    });
   }
 
   const renewal = setInterval(renew, limits.leaseMs / RENEWALS_PER_LEASE);
@@ -370,14 +371,14 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       stopping = true;
       pause.wake();
       await running;
-      results.giveUp();
-      giveBack(({ partition }) => outages.isOut(partition));
+      const patience = setTimeout(results.giveUp, limits.recoveryMs);
       beginSoon();
       if (underWay.size > 0) {
         await new Promise<void>((resolve) => {
           onNoneUnderWay = resolve;
         });
       }
+      clearTimeout(patience);
       clearInterval(renewal);
     },
   };

@@ -22,7 +22,7 @@ const FAULT_WAIT_MS = 60_000;
 export interface FinishQueue {
   /** `done` once the result is recorded, or given up: its lease ends then and the delivery is sent again. */
   readonly record: (result: Finished, done: () => void) => void;
-  /** Results that the store does not take any more are given up from here on. */
+  /** Results that the store does not take are given up from here on. */
   readonly giveUp: () => void;
 }
 

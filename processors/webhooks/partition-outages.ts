@@ -12,7 +12,8 @@ import { probeWrites } from "#core/redis/probe.ts";
 const PROBE_EVERY_MS = 250;
 
 export interface PartitionOutages {
-  readonly failed: (partitions: Iterable<number>, error: unknown) => void;
+  /** @param begunAtMs when the step that has failed was begun: the store may have hung for long before it failed */
+  readonly failed: (partitions: Iterable<number>, error: unknown, begunAtMs: number) => void;
   readonly isOut: (partition: number) => boolean;
   readonly isAnyOut: () => boolean;
   /** Neither out nor resting. */
@@ -32,11 +33,12 @@ export function followPartitions(
   const restsUntilMs = new Map<number, number>();
   let probeAtMs = 0;
 
-  function failed(partitions: Iterable<number>, error: unknown): void {
-    const nowMs = performance.now();
-    outage.failed(error);
-    if (outSinceMs.size === 0) probeAtMs = nowMs + PROBE_EVERY_MS;
-    for (const one of partitions) if (!outSinceMs.has(one)) outSinceMs.set(one, nowMs);
+  function failed(partitions: Iterable<number>, error: unknown, begunAtMs: number): void {
+    outage.failed(error, begunAtMs);
+    if (outSinceMs.size === 0) probeAtMs = performance.now() + PROBE_EVERY_MS;
+    for (const one of partitions) {
+      outSinceMs.set(one, Math.min(outSinceMs.get(one) ?? begunAtMs, begunAtMs));
+    }
   }
 
   /** @returns whether it rests */

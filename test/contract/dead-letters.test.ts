@@ -146,6 +146,13 @@ test("a call drives as many as its limit again, and tells how many remain", asyn
   ]);
 });
 
+test("a letter that cannot be driven again stays, and holds up neither the call nor the others", async () => {
+  await parked("not an id");
+  for (let n = 0; n < 3; n += 1) await parked(`12-${n}`);
+  expect((await redriveAll()).body).toEqual({ redriven: 3, remaining: 1 });
+  await runtime.redis.del(deadLetterKey(log));
+});
+
 describe("a log with as many dead letters as it keeps", () => {
   const full = CHANGE_LOGS[9] ?? "";
   const LIMIT = 3;

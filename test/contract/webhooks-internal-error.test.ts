@@ -52,10 +52,11 @@ beforeEach(() => {
   receiver.requests.length = 0;
 });
 
-async function newest(code: string) {
-  const [delivery] = await deliveriesOf(runtime, endpointOf(runtime, code));
-  if (!delivery) throw new Error("no delivery");
-  return delivery;
+function newest(code: string) {
+  return eventually(
+    async () => (await deliveriesOf(runtime, endpointOf(runtime, code)))[0],
+    `endpoint ${code} has a delivery`,
+  );
 }
 
 /** Started with another ENCRYPTION_KEY: no secret can be opened. */

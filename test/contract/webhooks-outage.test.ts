@@ -3,7 +3,10 @@
  * whichever process leases first when the store is back.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { claimAlert, readAlerts, removeAlert } from "#core/redis/alerts.ts";
 import { connectRedis, type Redis } from "#core/redis/client.ts";
+import { webhookKeys } from "#core/redis/keys.ts";
+import type { DeliverLimits } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
   createAuthority,
@@ -29,6 +32,8 @@ import {
 const LIMITS = { leaseMs: 1_500, recoveryMs: 3_000 };
 const OUTAGE_MS = 2 * LIMITS.leaseMs;
 const DELIVERIES = 20;
+/** Of a receiver: longer than the outages. */
+const ANSWER_LIMIT_MS = 60_000;
 /** The receiver keeps its answers until the store is gone. */
 const OUTAGES: ReadonlyArray<readonly [string, string[], string[]]> = [
   ["a read-only store", ["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]],
@@ -64,18 +69,39 @@ afterAll(async () => {
 beforeEach(async () => {
   receiver.requests.length = 0;
   other = await connectRedis(server.url, runtime.log);
-  const deps = () => sendDeps(runtime, authority.pem);
-  // Two processes: the second one has a connection of its own.
-  pipelines = [
-    startPipeline(runtime, deps(), LIMITS),
-    startPipeline({ ...runtime, redis: other }, deps(), LIMITS),
-  ];
+  startTwo(LIMITS);
 });
 
 afterEach(async () => {
-  for (const pipeline of pipelines) await pipeline.stop();
+  await stopBoth();
   await other.close();
 });
+
+/** Two processes: the second one has a connection of its own. */
+function startTwo(limits: Partial<DeliverLimits>): void {
+  const deps = () => sendDeps(runtime, authority.pem, { limitMs: ANSWER_LIMIT_MS });
+  pipelines = [
+    startPipeline(runtime, deps(), limits),
+    startPipeline({ ...runtime, redis: other }, deps(), limits),
+  ];
+}
+
+async function stopBoth(): Promise<void> {
+  await Promise.all(pipelines.splice(0).map((pipeline) => pipeline.stop()));
+}
+
+/** Sends a delivery that its receiver answers when the gate opens. */
+async function sendOne(gate: Promise<void>): Promise<void> {
+  receiver.behave((_request, response) => void gate.then(() => response.end()));
+  await applyEvents(runtime, await newShipment(runtime), [{ status: STATUS.inTransit }]);
+  await eventually(() => receiver.open() === 1, "it is under way");
+}
+
+/** The last delivery. */
+async function stateOfLast(): Promise<string | undefined> {
+  const [last] = await deliveriesOf(runtime, endpointOf(runtime, "main"));
+  return last?.state;
+}
 
 test.each(OUTAGES)(
   "%s longer than a lease: each delivery reaches its receiver once",
@@ -109,3 +135,62 @@ test.each(OUTAGES)(
   },
   60_000,
 );
+
+test("a store that hangs for longer than a lease and comes back at once: a delivery under way is not sent again", async () => {
+  await stopBoth();
+  const limits = { leaseMs: 4_000, recoveryMs: 1_500 };
+  startTwo(limits);
+  const gate = Promise.withResolvers<void>();
+  await sendOne(gate.promise);
+  server.freeze();
+  const overAtMs = performance.now() + 1.5 * limits.leaseMs;
+  await eventually(() => performance.now() > overAtMs, "the lease has ended");
+  await server.kill();
+  await server.start();
+  const restsUntilMs = performance.now() + 2 * limits.recoveryMs;
+  await eventually(() => performance.now() > restsUntilMs, "leases are handed out again");
+  expect(receiver.requests.length).toBe(1);
+  gate.resolve();
+  await eventually(async () => (await stateOfLast()) === "delivered", "it is delivered");
+  expect(receiver.requests.length).toBe(1);
+}, 60_000);
+
+test("who stops during a short outage records what receivers have answered", async () => {
+  const gate = Promise.withResolvers<void>();
+  await sendOne(gate.promise);
+  await server.send("REPLICAOF", "127.0.0.1", "1");
+  gate.resolve();
+  await eventually(() => receiver.open() === 0, "it is answered");
+  const stopping = stopBoth();
+  const overAtMs = performance.now() + LIMITS.recoveryMs / 3;
+  await eventually(() => performance.now() > overAtMs, "the outage has lasted for a while");
+  await server.send("REPLICAOF", "NO", "ONE");
+  await stopping;
+  expect(await stateOfLast()).toBe("delivered");
+}, 30_000);
+
+test("who stops during a long outage does not wait for its end", async () => {
+  const gate = Promise.withResolvers<void>();
+  await sendOne(gate.promise);
+  await server.send("REPLICAOF", "127.0.0.1", "1");
+  gate.resolve();
+  await eventually(() => receiver.open() === 0, "it is answered");
+  await stopBoth();
+  expect(await stateOfLast()).toBe("queued");
+  await server.send("REPLICAOF", "NO", "ONE");
+}, 30_000);
+
+test("a claim of an alert that cannot be looked at is free again at once", async () => {
+  const { redis } = runtime;
+  const about = { endpointId: "gone", kind: "warning", sinceMs: "1", atMs: "1" };
+  await redis.xAdd(webhookKeys(3).alerts, "*", about);
+  const alert = (await readAlerts(redis, 1)).find(({ partition }) => partition === 3);
+  if (!alert) throw new Error("no alert");
+  await server.send("ACL", "SETUSER", "default", "-xrange");
+  await expect(claimAlert(redis, alert)).rejects.toThrow("NOPERM");
+  await server.send("ACL", "SETUSER", "default", "+xrange");
+  const claim = await claimAlert(redis, alert);
+  expect(claim).not.toBeNull();
+  await removeAlert(redis, alert);
+  await claim?.release();
+});

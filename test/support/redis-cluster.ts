@@ -16,6 +16,11 @@ export interface TestCluster {
   readonly urls: string;
   /** SIGKILL to the node of a shard that is master; its replica takes over and the killed one comes back as replica. */
   readonly killMaster: (shard: number) => Promise<void>;
+  /**
+   * SIGSTOP to the node that is master of a hash tag: its connections stay, and nothing is answered. Returns when its replica
+   * has taken over. @returns wakes it up
+   */
+  readonly freezeMaster: (tag: string) => Promise<() => void>;
   /** A command to every node. */
   readonly everywhere: (...command: string[]) => Promise<void>;
   /**
@@ -37,6 +42,7 @@ interface Node {
   readonly send: (...command: string[]) => Promise<unknown>;
   readonly start: () => void;
   readonly kill: () => Promise<void>;
+  readonly signal: (name: "SIGSTOP" | "SIGCONT") => void;
   readonly close: () => void;
 }
 
@@ -66,6 +72,13 @@ export async function startTestCluster(): Promise<TestCluster> {
       victim.start();
       await eventually(() => isInStep(victim), "the killed node follows", 30_000);
       await isServing(heir);
+    },
+    async freezeMaster(tag) {
+      const victim = (await placeOf(masters, tag)).owner;
+      const heir = replicas[masters.indexOf(victim)] as Node;
+      victim.signal("SIGSTOP");
+      await eventually(() => isMaster(heir), "the replica takes over", 30_000);
+      return () => victim.signal("SIGCONT");
     },
     async everywhere(...command) {
       await Promise.all(nodes.map(({ send }) => send(...command)));
@@ -129,6 +142,7 @@ async function startNode(parent: string): Promise<Node> {
       child.kill("SIGKILL");
       await ended;
     },
+    signal: (name) => void child.kill(name),
     close: () => client.destroy(),
   };
 }

@@ -27,6 +27,9 @@ export interface RedisServer {
   readonly start: (fileLimitKiB?: number) => Promise<void>;
   /** SIGKILL; waits until it is gone. */
   readonly kill: () => Promise<void>;
+  /** SIGSTOP: it answers nothing, and its connections stay; until `thaw`. */
+  readonly freeze: () => void;
+  readonly thaw: () => void;
   /** Exit status once it has ended by itself; null before, or when it was killed. */
   readonly status: () => number | null;
   readonly stop: () => Promise<void>;
@@ -87,6 +90,8 @@ export async function startRedisServer({
     keepBusy: () => void other.eval("while true do end").catch(() => {}),
     start,
     kill,
+    freeze: () => void child?.kill("SIGSTOP"),
+    thaw: () => void child?.kill("SIGCONT"),
     status: () => child?.exitCode ?? null,
     async stop() {
       operator.destroy();

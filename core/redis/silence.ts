@@ -1,0 +1,109 @@
+/**
+ * Connections whose server has fallen silent: its machine has gone without a word, or its process is frozen. Nothing ends such
+ * a connection, or only after a quarter of an hour, and what was asked on it would wait for so long, also where a replica took
+ * over long ago. A connection that brings no answer for ten seconds is closed, which fails what waits on it, and made again.
+ */
+import type { Log } from "#core/log.ts";
+
+const TICK_MS = 1_000;
+/** Longer than a server is busy with anything but trouble. Counted in ticks, so that a standstill of ours is none of the server. */
+const SILENT_TICKS = 10;
+
+/** A client of one server. */
+interface Connection {
+  readonly isReady: boolean;
+  readonly isOpen: boolean;
+  readonly on: (event: "ready" | "reconnecting", listener: () => void) => unknown;
+  readonly ping: () => Promise<unknown>;
+  readonly connect: () => Promise<unknown>;
+  readonly destroy: () => void;
+}
+
+interface Watch {
+  readonly tick: () => void;
+  /** Closed, and not connected since then. */
+  readonly isLost: () => boolean;
+}
+
+export function watchServer(client: Connection, log: Log): void {
+  const watch = watchConnection(client, log);
+  const timer = setInterval(() => {
+    if (client.isOpen || watch.isLost()) watch.tick();
+    else clearInterval(timer);
+  }, TICK_MS);
+  timer.unref();
+}
+
+interface Cluster {
+  readonly isOpen: boolean;
+  readonly masters: readonly { readonly address: string; readonly client?: Connection }[];
+  readonly _slots: {
+    readonly rediscover: (from: undefined, without: ReadonlySet<string>) => Promise<void>;
+  };
+}
+
+/** The client looks for new masters where a connection breaks, but not where it is silent. */
+export function watchCluster(cluster: Cluster, log: Log): void {
+  const watches = new WeakMap<Connection, Watch>();
+  const timer = setInterval(() => {
+    if (!cluster.isOpen) {
+      clearInterval(timer);
+      return;
+    }
+    const lost = new Set<string>();
+    for (const { address, client } of cluster.masters) {
+      if (client === undefined) continue;
+      const watch = watches.get(client) ?? watchConnection(client, log);
+      watches.set(client, watch);
+      watch.tick();
+      if (watch.isLost()) lost.add(address);
+    }
+    if (lost.size > 0) void cluster._slots.rediscover(undefined, lost).catch(() => {});
+  }, TICK_MS);
+  timer.unref();
+}
+
+function watchConnection(client: Connection, log: Log): Watch {
+  let quietTicks = 0;
+  let isLost = false;
+  let isAsking = false;
+  // A try to connect that fails is an answer as well: the client goes on trying by itself.
+  client.on("reconnecting", () => {
+    quietTicks = 0;
+  });
+  client.on("ready", () => {
+    quietTicks = 0;
+    isLost = false;
+  });
+
+  async function ask(): Promise<void> {
+    isAsking = true;
+    await client.ping().catch(() => {});
+    isAsking = false;
+    quietTicks = 0;
+  }
+
+  function connectAgain(): void {
+    quietTicks = 0;
+    void client.connect().catch(() => {});
+  }
+
+  return {
+    isLost: () => isLost,
+    tick() {
+      if (isLost && !client.isOpen) {
+        connectAgain();
+        return;
+      }
+      if (client.isReady && !isAsking) void ask();
+      quietTicks += 1;
+      if (quietTicks <= SILENT_TICKS) return;
+      if (!isLost) log.error("a Redis server is silent: its connection is made again");
+      isLost = true;
+      const wasReady = client.isReady;
+      client.destroy();
+      // A try to connect that is under way has to end first: it has done so by the next tick.
+      if (wasReady) connectAgain();
+    },
+  };
+}
