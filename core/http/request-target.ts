@@ -1,31 +1,31 @@
 /**
- * What a request asks for. Bun hands out a URL that is made of the Host header and of the path, and the router cuts the
- * path out of it again by counting slashes: with a Host that is short, empty or no host name both went astray. Requests
- * for which the two do not agree are refused before the router looks at them.
+ * Validates the Host and path of a request. Bun builds a URL from the Host header and the path, and the router extracts the
+ * path again by counting slashes: with a Host that is short, empty or not a host name, both went wrong. Requests for which
+ * the two disagree are refused before routing.
  */
 import { Elysia } from "elysia";
 import { Problem } from "#core/problem.ts";
 
 /**
- * The configuration of every app. One router instead of two, since Bun's own one reads the raw path and Elysia's the
- * normal form; and hosts shorter than four characters are hosts too.
+ * The configuration of every app. A single router, since Bun's own matches the raw path and Elysia's the normalized one;
+ * and hosts shorter than four characters are valid too.
  */
 export const ONE_ROUTER = { systemRouter: false, handler: { standardHostname: false } } as const;
 
-/** An HTTP/1.0 request, such as a load balancer's probe, may leave Host out. */
+/** An HTTP/1.0 request, such as a load balancer's health check, may omit Host. */
 const NO_HOST = "localhost";
 
-/** Comes before every route of the app that uses it. */
+/** Runs before every route of the app that uses it. */
 export function requestTarget() {
   return new Elysia({ name: "request-target" }).onRequest((context) => {
-    // Set before the first hook runs, though its type does not say so.
+    // Set before the first hook runs, although its type says otherwise.
     const { path } = context as typeof context & { readonly path: string };
     checkTarget(context.request, path);
   });
 }
 
 /**
- * @param path where the router is going to look
+ * @param path the path that the router will match
  * @throws {Problem} 400
  */
 function checkTarget(request: Request, path: string): void {
@@ -41,7 +41,7 @@ function checkTarget(request: Request, path: string): void {
   if (isRelative) Object.defineProperty(request, "url", { value: url });
 }
 
-/** The router gives a parameter that it cannot decode as null. */
+/** The router passes a parameter that it cannot decode as null. */
 function isDecodable(path: string): boolean {
   if (!path.includes("%")) return true;
   try {

@@ -1,6 +1,6 @@
 /**
- * One part of the product through an outage of a store it needs: how long it waits before it tries again, and what the
- * operator reads of it: a line when it begins, one every half minute, and one when it is over.
+ * Follows one part of the product through an outage of a store it needs: how long it waits before the next attempt, and
+ * what it logs: one line when the outage begins, one every 30 seconds, and one when it is over.
  */
 import type { Log } from "#core/log.ts";
 import { internalErrors, storeFailures } from "#core/metrics.ts";
@@ -12,14 +12,23 @@ const LONGEST_WAIT_MS = 2_000;
 const LOG_EVERY_MS = 30_000;
 
 export interface Outage {
-  /** A step has failed. @returns how long to wait before the next one, milliseconds */
+  /**
+   * A step has failed.
+   * @returns how long to wait before the next one, milliseconds
+   */
   readonly failed: (error: unknown) => number;
-  /** A step has succeeded. @returns how long the outage took that it ends, milliseconds; 0 = there was none */
+  /**
+   * A step has succeeded.
+   * @returns how long the outage lasted that it ends, milliseconds; 0 = there was none
+   */
   readonly succeeded: () => number;
   readonly isOn: () => boolean;
 }
 
-/** Repeats a step while the store is unavailable, at most until `isStopping`. @throws what it throws for another reason */
+/**
+ * Repeats a step while the store is unavailable, until `isStopping` at most.
+ * @throws any error that has another reason
+ */
 export async function untilAvailable<T>(
   redis: Redis,
   outage: Outage,
@@ -39,7 +48,7 @@ export async function untilAvailable<T>(
   }
 }
 
-/** @param part who waits, for the log and the metric: one of few names */
+/** @param part name of the waiting part, for the log and the metric: one of a few */
 export function followOutage(log: Log, part: string): Outage {
   let sinceMs: number | null = null;
   let loggedAtMs = 0;
@@ -51,7 +60,7 @@ export function followOutage(log: Log, part: string): Outage {
       (isOwnFault ? internalErrors : storeFailures).inc({ part });
       if (sinceMs === null || nowMs >= loggedAtMs + LOG_EVERY_MS) {
         loggedAtMs = nowMs;
-        if (isOwnFault) log.error({ part, err: error }, "an unexpected error; it is tried again");
+        if (isOwnFault) log.error({ part, err: error }, "an unexpected error; retrying");
         else log.warn({ part, reason: describeFailure(error) }, "waiting for a store");
       }
       sinceMs ??= nowMs;
