@@ -11,13 +11,13 @@ export interface Config {
     readonly ingest: number;
     readonly api: number;
     readonly panel: number;
-    /** Null = none, or the usual one where the role runs alone. */
+    /** Null = none, or the default port if the role runs alone. */
     readonly processors: number | null;
     readonly analytics: number | null;
-    /** Where `/metrics` is answered instead of on every port; null = on every port. */
+    /** The only port that answers `/metrics`; null = every port does. */
     readonly metrics: number | null;
   };
-  /** Bearer token of `/metrics`; null = it is open. */
+  /** Bearer token of `/metrics`; null = none is required. */
   readonly metricsToken: string | null;
   readonly dataDir: string;
   /** Null = the embedded Redis under `dataDir`. */
@@ -28,7 +28,7 @@ export interface Config {
   readonly redisWaitReplicas: number;
   /** Null = the embedded ClickHouse under `dataDir`. */
   readonly clickhouseUrl: string | null;
-  /** The same server as the user that may only read, for statements of the data team; null = they are refused. */
+  /** The same server with a read-only user, for the data team's statements; null = they are refused. */
   readonly clickhouseReadUrl: string | null;
   /** Name of the cluster that the server belongs to; null = none, or one that replicates by itself. */
   readonly clickhouseCluster: string | null;
@@ -38,7 +38,7 @@ export interface Config {
   readonly jwtSecret: string | null;
   readonly panelToken: string | null;
   readonly encryptionKey: string | null;
-  /** The key before, while secrets are re-encrypted; null = none. */
+  /** The previous key, while secrets are re-encrypted; null = none. */
   readonly encryptionKeyPrevious: string | null;
   /** Where tracking pages and label slips are reachable from outside; without a slash at the end. */
   readonly publicUrl: string;
@@ -58,9 +58,9 @@ export interface Config {
   readonly smsGatewayUrl: string | null;
   readonly webhookAllowedCidrs: readonly Cidr[];
   readonly webhookCaFile: string | null;
-  /** Proxies whose `X-Forwarded-For` is believed, and the client certificate headers named next. */
+  /** Proxies whose `X-Forwarded-For` and client certificate headers (named next) are trusted. */
   readonly trustedProxies: readonly Cidr[];
-  /** The one family of headers in which those proxies tell of a client certificate. */
+  /** The one family of headers in which those proxies pass on a client certificate. */
   readonly clientCertHeaders: ClientCertHeaders;
   /** Null = ingest serves plain HTTP, behind whatever ends TLS. */
   readonly ingestTls: IngestTls | null;

@@ -1,11 +1,11 @@
 /**
- * Advisory locks of the kernel on files and folders (`flock`): one lives as long as any process has its descriptor open, a
- * child that has inherited it among them, and ends with the last of them, however that ends.
+ * Advisory kernel locks on files and folders (`flock`). A lock is held as long as any process, such as a child that
+ * inherited it, has its descriptor open; it is released when the last of them closes it or exits, for whatever reason.
  */
 import { dlopen } from "bun:ffi";
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 
-/** musl answers to the first name too. */
+/** musl can be loaded under the first name too. */
 const C_LIBRARY = process.platform === "darwin" ? "libSystem.B.dylib" : "libc.so.6";
 /** `LOCK_EX | LOCK_NB`. */
 const EXCLUSIVE_WITHOUT_WAITING = 2 | 4;
@@ -19,14 +19,14 @@ function loadFlock() {
 }
 
 export interface FileLock {
-  /** A child that is given it keeps the lock after `release`. */
+  /** A child process that inherits it keeps the lock after `release`. */
   readonly fd: number;
   readonly release: () => void;
 }
 
 /**
- * @param flags as of `open`: "a" makes a file where there is none, "r" opens a file or folder that is there
- * @returns null where it is held elsewhere
+ * @param flags as for `open`: "a" creates a missing file, "r" opens an existing file or folder
+ * @returns null if the lock is held elsewhere
  * @throws what opening it throws
  */
 export function tryLock(path: string, flags: "a" | "r"): FileLock | null {
@@ -37,7 +37,7 @@ export function tryLock(path: string, flags: "a" | "r"): FileLock | null {
       closeSync(fd);
       return null;
     }
-    // One that was removed or replaced between opening and locking would be locked for nobody to see.
+    // A file that was deleted or replaced between opening and locking would be locked invisibly to everyone else.
     if (isAt(path, fd)) return { fd, release: () => closeSync(fd) };
     closeSync(fd);
   }
@@ -48,7 +48,7 @@ function isAt(path: string, fd: number): boolean {
   return found?.ino === held.ino && found.dev === held.dev;
 }
 
-/** @returns null where it is held elsewhere for `limitMs` */
+/** @returns null if the lock is held elsewhere for `limitMs` */
 export async function waitForLock(path: string, limitMs: number): Promise<FileLock | null> {
   const deadline = performance.now() + limitMs;
   for (;;) {

@@ -1,16 +1,16 @@
 /**
- * JSON of long lists, written in turns of the event loop: `JSON.stringify` takes some 5 ms a MiB, and so does one long
- * text on its way out. It is made and sent in pieces.
+ * Writes the JSON of long lists in turns of the event loop: `JSON.stringify` takes about 5 ms per MiB, and so does sending
+ * one long string. The text is made and sent in pieces.
  */
 import { turns } from "./next-turn.ts";
 
 const PIECE_CHARACTERS = 256 * 1024;
 const encoder = new TextEncoder();
 
-/** Pieces of a JSON text, in their order. */
+/** Pieces of a JSON text, in order. */
 export type JsonPieces = readonly string[];
 
-/** @param viewOf what is written of an item */
+/** @param viewOf the value to write for an item */
 export async function jsonList<T>(
   items: Iterable<T>,
   viewOf: (item: T) => unknown,
@@ -32,7 +32,7 @@ export async function jsonList<T>(
   return pieces;
 }
 
-/** @param members their JSON */
+/** @param members JSON by name */
 export function jsonObject(members: Readonly<Record<string, string | JsonPieces>>): JsonPieces {
   const pieces: string[] = [];
   let piece = "{";
@@ -49,7 +49,7 @@ export function jsonObject(members: Readonly<Record<string, string | JsonPieces>
   return [...pieces, `${piece}}`];
 }
 
-/** A short text with its length, a long one piece by piece. */
+/** A short text is sent with its length, a long one piece by piece. */
 export function jsonResponse(pieces: JsonPieces): Response {
   const [only = "", ...others] = pieces;
   const rest = pieces.values();

@@ -1,6 +1,6 @@
 /**
- * Callers at the same time share one computation, and its result serves for a while after it: however often it is asked for,
- * it costs no more than one caller who asks without a pause. A failure is told to whoever shares it and is not kept.
+ * Concurrent callers share one computation, and its result is cached for a while: any number of callers costs no more than
+ * a single one that calls in a loop. A failure is passed to all who share it and is not cached.
  */
 export function keepFor<T>(forMs: number, compute: () => Promise<T>): () => Promise<T> {
   let kept: Promise<T> | null = null;

@@ -119,21 +119,21 @@ export const deadLetters = new Counter({
 
 export const deadLettersAtLimit = new Counter({
   name: "waybill_dead_letters_at_limit_total",
-  help: "Entries that failed for the last time while their log kept as many dead letters as it may: they stay in retry.",
+  help: "Entries that failed for the last time while their log held the maximum of dead letters: they stay in retry.",
   labelNames: ["group"],
   registers,
 });
 
 export const storeFailures = new Counter({
   name: "waybill_store_failures_total",
-  help: "Steps that failed because a store was unavailable and are tried again, by the part that waits.",
+  help: "Steps that failed because a store was unavailable and are retried, by the part that waits.",
   labelNames: ["part"],
   registers,
 });
 
 export const internalErrors = new Counter({
   name: "waybill_internal_errors_total",
-  help: "Unexpected errors of our own, by the part that goes on after a wait.",
+  help: "Unexpected internal errors, by the part that retries after a wait.",
   labelNames: ["part"],
   registers,
 });

@@ -3,10 +3,10 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Work goes on for so long before the loop turns; nobody who waits for it should notice. */
+/** How long work may run before the loop turns: short enough that nobody waiting for it notices. */
 const TURN_MS = 5;
 
-/** For work of many steps: `due()` after each step, and `take()` where it says so. */
+/** For work in many steps: check `due()` after each step, and call `take()` when it is true. */
 export function turns() {
   let sinceMs = performance.now();
   return {

@@ -1,4 +1,6 @@
-/** The secrets of this process, checked against what the store was sealed with and what other processes use. */
+/**
+ * The secrets of this process, checked against the key that the store was sealed with and the secrets other processes use.
+ */
 import { hostname } from "node:os";
 import type { Config } from "./config.ts";
 import type { Log } from "./log.ts";
@@ -27,21 +29,21 @@ import {
 import { createVault, firstMacKey, keyIdOf, type Vault } from "./secrets.ts";
 
 export interface Secrets {
-  /** @throws {SecretRefused} on a machine that lacks the secret which the other processes use */
+  /** @throws {SecretRefused} if this machine lacks the secret that other processes use */
   readonly jwtSecret: string;
   /** @throws as `jwtSecret` */
   readonly panelToken: string;
   readonly vault: Vault;
-  /** The panel token when this start made it: to be printed once. */
+  /** The panel token if this start generated it: it is printed once. */
   readonly newPanelToken: string | null;
 }
 
 export interface OpenedSecrets {
   readonly secrets: Secrets;
-  /** Of this process, as the store knows it. */
+  /** The id of this process in the store. */
   readonly user: KeyUser;
   readonly keys: Keys;
-  /** Stops the signs of life. */
+  /** Stops the heartbeat. */
   readonly close: () => Promise<void>;
 }
 
@@ -50,12 +52,12 @@ export interface Keys {
   readonly previous: string | null;
 }
 
-/** The text that a canary holds. */
+/** The plain text of the canary. */
 const CANARY = "waybill canary";
 const BEAT_EVERY_MS = 5_000;
 
 /**
- * @param isRotating for the command that re-encrypts: it may seal with a key that the store does not expect yet
+ * @param isRotating for the re-encryption command, which may seal with a key that the store does not expect yet
  * @throws {SecretRefused} whose message says what to do
  */
 export async function openSecrets(
@@ -66,7 +68,7 @@ export async function openSecrets(
 ): Promise<OpenedSecrets> {
   const keys = await chooseKeys(config, redis);
   const user = { process: `${hostname()}:${process.pid}`, keyId: keyIdOf(keys.key) };
-  // Before the ring is read: a rotation that begins now either sees this process or is seen by it.
+  // Sent before the ring is read, so that a rotation that begins now either sees this process or is seen by it.
   await keyUsers(redis, "beat", user);
   let isReplaced = false;
   try {
@@ -114,18 +116,18 @@ interface SealedWith {
   readonly replaced: readonly string[];
 }
 
-/** @throws {SecretRefused} when none of the keys opens the canary */
+/** @throws {SecretRefused} if none of the keys opens the canary */
 export function unsealRing(ring: Ring, { key, previous }: Keys): { readonly macKey: string } {
   const vault = createVault({ key, previous, macKey: "" });
   try {
     if (vault.open(ring.canary) === CANARY) return { macKey: vault.open(ring.macKey) };
   } catch {
-    // Below.
+    // Fall through.
   }
   throw wrongKey();
 }
 
-/** The key in force on this store, or a new one where nothing has been sealed yet. */
+/** The current key of this store, or a new one if nothing has been sealed yet. */
 async function chooseKeys(config: Config, redis: Redis): Promise<Keys> {
   const { dataDir, encryptionKeyPrevious: previous } = config;
   const own = config.encryptionKey ?? (await readSecretFile(dataDir, "encryption-key"));
@@ -140,7 +142,7 @@ async function chooseKeys(config: Config, redis: Redis): Promise<Keys> {
   const { value, isNew } = await generateSecretFile(dataDir, "encryption-key");
   const keys = { key: value, previous };
   if (!(await claim(redis, keys)) && isNew && !(await isOurs(redis, value))) {
-    // Another machine has made one in the same moment, and the store is sealed with that.
+    // Another machine generated one at the same time, and the store is sealed with that.
     await removeSecretFile(dataDir, "encryption-key");
     throw missing("ENCRYPTION_KEY", "encryption-key", config);
   }
@@ -152,8 +154,8 @@ async function isOurs(redis: Redis, key: string): Promise<boolean> {
 }
 
 /**
- * The first start on a store writes the canary, after it has opened whatever an earlier version has sealed.
- * @returns false when there is one already
+ * The first start on a store writes the canary, after checking that the key opens everything an earlier version sealed.
+ * @returns false if there is one already
  */
 async function claim(redis: Redis, { key, previous }: Keys): Promise<boolean> {
   if ((await readKeyring(redis)).ring !== null) return false;
@@ -164,14 +166,14 @@ async function claim(redis: Redis, { key, previous }: Keys): Promise<boolean> {
   };
   const [byKey, byPrevious] = [opens(key), previous === null ? () => false : opens(previous)];
   if (!sealed.every((text) => byKey(text) || byPrevious(text))) throw wrongKey();
-  // What earlier versions have hashed was hashed with the key that was in force then.
+  // Earlier versions derived this key from the encryption key in use at the time.
   const isOlder = previous !== null && sealed.some((text) => !byKey(text));
   const first = isOlder ? previous : key;
   const ring = sealRing({ key: first, macKey: firstMacKey(first), replaced: [] });
   return claimKeyring(redis, ring);
 }
 
-/** @throws {SecretRefused} for a key that may not seal in this store */
+/** @throws {SecretRefused} if the key may not be used for sealing in this store */
 function checkedRing({ ring, nextKeyId }: Keyring, keys: Keys, isRotating: boolean): Ring {
   if (ring === null) throw new SecretRefused("The store was emptied while this process started.");
   const keyId = keyIdOf(keys.key);
@@ -207,7 +209,7 @@ const SHARED = {
 } as const;
 
 interface Shared {
-  /** Null = this machine lacks it. */
+  /** Null = missing on this machine. */
   readonly value: string | null;
   readonly isNew: boolean;
 }
@@ -224,7 +226,7 @@ async function shareSecrets(
     if (value !== null) return value;
     throw missing(SHARED[name].variable, SHARED[name].file, config);
   };
-  // A role that uses neither starts without them.
+  // Roles that use neither start without them.
   return {
     vault,
     newPanelToken: panel.isNew ? panel.value : null,
@@ -237,7 +239,9 @@ async function shareSecrets(
   };
 }
 
-/** One secret for all processes of the store. Where it is generated the first machine decides, and no second one invents it. */
+/**
+ * One secret for all processes of the store. If it is generated, the first machine generates it, and no other machine does.
+ */
 async function shareSecret(
   config: Config,
   redis: Redis,
@@ -261,7 +265,7 @@ async function shareSecret(
   if (kept === null && known !== null && !isEmbedded) return { value: null, isNew: false };
   const { value, isNew } =
     kept === null ? await generateSecretFile(config.dataDir, file) : { value: kept, isNew: false };
-  // The embedded store lies beside the file: whoever deletes the file wants another secret.
+  // The embedded store is next to the file: whoever deletes the file wants a new secret.
   if (isEmbedded) await replaceSharedSecret(redis, name, hashOf(value));
   else if ((await claimSharedSecret(redis, name, hashOf(value))) !== hashOf(value)) {
     if (isNew) await removeSecretFile(config.dataDir, file);

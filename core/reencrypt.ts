@@ -1,4 +1,6 @@
-/** Seals every secret of the store with `ENCRYPTION_KEY`, while the product runs. Repeating it is safe at any point. */
+/**
+ * Re-seals every secret in the store with `ENCRYPTION_KEY` while the product runs. It can be repeated safely at any time.
+ */
 import { type OpenedSecrets, sealRing, unsealRing } from "./open-secrets.ts";
 import type { Redis } from "./redis/client.ts";
 import { bumpVersion } from "./redis/entities.ts";
@@ -14,14 +16,14 @@ import { SecretRefused } from "./secret-files.ts";
 import { WrongKey } from "./secrets.ts";
 
 const LOOK_EVERY_MS = 500;
-/** A process that was killed counts as living for a while. */
+/** A killed process still counts as alive for a while. */
 const WAIT_LIMIT_MS = KEY_USER_LIFE_MS + 5_000;
-/** The second pass finds nothing; more are needed only where the setup lock was lost. */
+/** The second pass usually finds nothing; more are needed only if the setup lock was lost. */
 const PASSES_LIMIT = 10;
 
 /**
- * @returns how many secrets were sealed again
- * @throws {SecretRefused} while a process lives that would seal with another key, or for a secret that no key opens
+ * @returns how many secrets were re-sealed
+ * @throws {SecretRefused} while a live process would seal with another key, or for a secret that no key opens
  */
 export async function reencrypt(
   redis: Redis,
@@ -37,14 +39,17 @@ export async function reencrypt(
     const replaced = [...ring.replaced, ring.keyId];
     const moved = sealRing({ key: keys.key, macKey, replaced });
     if (!(await moveKeyring(redis, ring, moved))) {
-      throw new SecretRefused("Another re-encryption has ended meanwhile: run this again.");
+      throw new SecretRefused("Another re-encryption finished in the meantime: run this again.");
     }
   }
   await bumpVersion(redis);
   return sealed;
 }
 
-/** From here on nobody seals with another key: those that live have ours, and a start with another one is refused. */
+/**
+ * After this nobody seals with another key: all live processes have ours, and a process that starts with another one is
+ * refused.
+ */
 async function othersFollow(redis: Redis, keyId: string, waitLimitMs: number): Promise<void> {
   const untilMs = Date.now() + waitLimitMs;
   for (;;) {
@@ -53,7 +58,7 @@ async function othersFollow(redis: Redis, keyId: string, waitLimitMs: number): P
     if (others.length === 0) return;
     if (Date.now() > untilMs) {
       throw new SecretRefused(
-        `Nothing was re-encrypted: ${others.length} process(es) use another ENCRYPTION_KEY (${others.join(", ")}). Restart them with this ENCRYPTION_KEY and the key before in ENCRYPTION_KEY_PREVIOUS, then run this again.`,
+        `Nothing was re-encrypted: ${others.length} process(es) use another ENCRYPTION_KEY (${others.join(", ")}). Restart them with this ENCRYPTION_KEY and the previous key in ENCRYPTION_KEY_PREVIOUS, then run this again.`,
       );
     }
     await Bun.sleep(LOOK_EVERY_MS);
@@ -75,5 +80,5 @@ async function resealEverything(
     if (error instanceof WrongKey) throw new SecretRefused(error.message);
     throw error;
   }
-  throw new SecretRefused("Secrets keep coming back as they were: run this again.");
+  throw new SecretRefused("Secrets sealed with the previous key keep reappearing: run this again.");
 }

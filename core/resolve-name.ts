@@ -1,26 +1,29 @@
 /**
- * The addresses of a host name, asked of the name servers for every send (document 3, "Transport rules"). Neither the
- * runtime's cache nor the records' own time to live counts: an answer is kept for a second at most.
+ * Resolves a host name for every send, directly from the name servers (document 3, "Transport rules"). Neither the
+ * runtime's cache nor the TTL of the records is used: an answer is cached for a second at most.
  */
 import { Resolver } from "node:dns/promises";
 
-/** All A and AAAA addresses of a name. @throws when the name cannot be resolved. */
+/**
+ * All A and AAAA addresses of a name.
+ * @throws if the name cannot be resolved
+ */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 export interface NameResolverOptions {
-  /** What is asked of a name server, one record type at a time. */
+  /** A query to a name server, one record type at a time. */
   readonly ask?: { readonly v4: Resolve; readonly v6: Resolve };
 }
 
 /** Sends of one burst share an answer. */
 const KEPT_MS = 1_000;
-/** Names kept at once; all are forgotten past it. */
+/** Names cached at once; the cache is cleared when it is full. */
 const NAMES_KEPT = 10_000;
-/** Of one question to one name server, and how often it is repeated. */
+/** Timeout of one query to one name server, and number of retries. */
 const QUESTION = { timeout: 2_000, tries: 2 };
 const LOOPBACK = ["127.0.0.1"];
 
-/** A resolver of its own keeps no answers of earlier ones. c-ares holds no thread while a name server hangs. */
+/** A new resolver has no cached answers. c-ares blocks no thread while a name server hangs. */
 const asked = {
   v4: (host: string) => new Resolver(QUESTION).resolve4(host),
   v6: (host: string) => new Resolver(QUESTION).resolve6(host),
@@ -31,7 +34,7 @@ interface Kept {
   readonly untilMs: number;
 }
 
-/** IPv4 addresses come before those of IPv6. */
+/** IPv4 addresses come before IPv6 addresses. */
 export function createNameResolver({ ask = asked }: NameResolverOptions = {}): Resolve {
   const names = new Map<string, Kept>();
   return (host) => {
@@ -51,7 +54,7 @@ async function lookUp(
   host: string,
   ask: NonNullable<NameResolverOptions["ask"]>,
 ): Promise<readonly string[]> {
-  // RFC 6761, 6.3: these names are this machine's, whatever a name server says.
+  // RFC 6761, 6.3: these names are always the local machine, whatever a name server says.
   if (/(^|\.)localhost$/i.test(host)) return LOOPBACK;
   const answers = await Promise.allSettled([ask.v4(host), ask.v6(host)]);
   const addresses = answers.flatMap((answer) =>
@@ -65,7 +68,7 @@ async function lookUp(
   return addresses;
 }
 
-/** Names of the hosts file, which no name server knows. */
+/** Names from the hosts file, which name servers do not know. */
 async function hostsEntry(host: string): Promise<readonly string[]> {
   const found = await Bun.dns.lookup(host, { backend: "c-ares" }).catch(() => []);
   return found.map(({ address }) => address);

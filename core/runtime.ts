@@ -29,7 +29,7 @@ export interface Running {
   readonly name: string;
   /** Null for a role without a port. */
   readonly url: string | null;
-  /** Absent where there is nothing to ask: a role that serves runs while its port answers. */
+  /** Absent if there is nothing to check: a role that serves is running while its port answers. */
   readonly isRunning?: () => boolean;
   /** Stops accepting, finishes what is in flight, acknowledges. */
   readonly stop: () => Promise<void>;
@@ -73,7 +73,10 @@ export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
   }
 }
 
-/** The Redis of this installation, without a look at what is in it. @throws {StoreUnreachable} */
+/**
+ * Connects to the Redis of this installation, without checking its content.
+ * @throws {StoreUnreachable}
+ */
 export async function openStore(config: Config, log: Log) {
   const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
   const embedded = isEmbedded ? await startEmbeddedRedis(config.dataDir, log) : null;
@@ -96,7 +99,7 @@ export async function readSetup(path: string): Promise<unknown> {
     throw new ConfigFaults([`SETUP_FILE: cannot be read: ${error.message}`]);
   });
   try {
-    // Its error tells the place.
+    // The parse error gives the position.
     JSON.parse(bytes.toString());
     const { value, hasSurrogateEscapes } = parseStrictJson(bytes);
     const faults = hasSurrogateEscapes ? illFormedText(value) : [];
@@ -195,7 +198,7 @@ export async function serve(
   if (!stopping) log.info(urls, "ready");
 }
 
-/** `/metrics` of the process on a port of its own, where one is configured. */
+/** A separate port for the `/metrics` of the process, if one is configured. */
 function metricsPort({ ports: { metrics } }: Config): StartRole[] {
   if (metrics === null) return [];
   return [async (runtime) => openOpsPort(runtime, "metrics", metrics, { isMetricsPort: true })];

@@ -1,9 +1,9 @@
-/** Generated secrets, one file each under `DATA_DIR/secrets`, that nobody but the product's user may read. */
+/** Generated secrets, one file each under `DATA_DIR/secrets`, that only the product's user may read. */
 import { randomBytes } from "node:crypto";
 import { link, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A start refused for a secret that is missing, wrong or open to others: the message says what to do. */
+/** A start that is refused because a secret is missing, wrong or readable by others: the message says what to do. */
 export class SecretRefused extends Error {}
 
 const FILE_MODE = 0o600;
@@ -16,7 +16,10 @@ export function secretPath(dataDir: string, name: SecretName): string {
   return join(dataDir, "secrets", name);
 }
 
-/** @returns null when there is none. @throws {SecretRefused} for a file that others may read, or that holds no secret */
+/**
+ * @returns null if there is none
+ * @throws {SecretRefused} for a file that others can read, or that contains no secret
+ */
 export async function readSecretFile(dataDir: string, name: SecretName): Promise<string | null> {
   const path = secretPath(dataDir, name);
   const file = await open(path).catch((error: NodeJS.ErrnoException) => {
@@ -42,8 +45,8 @@ export async function readSecretFile(dataDir: string, name: SecretName): Promise
 }
 
 /**
- * On disk before it is returned: what it seals must not outlive it.
- * @returns the secret of whoever was first, and whether that was this call
+ * The secret is on disk before it is returned, since sealed texts must not outlive it.
+ * @returns the secret that was stored first, and whether this call stored it
  */
 export async function generateSecretFile(
   dataDir: string,
@@ -56,7 +59,7 @@ export async function generateSecretFile(
   const draft = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
   await writeSynced(draft, value);
   try {
-    // A link appears whole or not at all, so that roles starting together agree on one secret.
+    // A link appears completely or not at all, so that roles that start together agree on one secret.
     await link(draft, path);
     await syncFolder(folder);
     return { value, isNew: true };
@@ -68,7 +71,7 @@ export async function generateSecretFile(
   }
 }
 
-/** Of a secret that another machine was faster to decide on. */
+/** Removes the file of a secret that another machine generated first. */
 export async function removeSecretFile(dataDir: string, name: SecretName): Promise<void> {
   await rm(secretPath(dataDir, name), { force: true });
 }

@@ -16,38 +16,47 @@ export function newToken(prefix: string): string {
   return `${prefix}${randomBytes(32).toString("hex")}`;
 }
 
-/** AES-256-GCM. Text form: base64url of iv, tag and cipher text; it does not say which key it was sealed with. */
+/** AES-256-GCM. Text form: base64url of iv, tag and ciphertext; it does not contain the id of its key. */
 export interface Vault {
-  /** With the current key. @throws {WrongKey} after `ENCRYPTION_KEY` has been replaced in the store */
+  /**
+   * Seals with the current key.
+   * @throws {WrongKey} after `ENCRYPTION_KEY` has been replaced in the store
+   */
   seal(secret: string): string;
-  /** With the current key, else with the previous one. @throws {WrongKey} when neither of them sealed the text. */
+  /**
+   * Opens with the current key, otherwise with the previous one.
+   * @throws {WrongKey} if neither of them sealed the text
+   */
   open(sealed: string): string;
-  /** Whether the current key opens it. */
+  /** Whether the current key opens the text. */
   isCurrent(sealed: string): boolean;
-  /** Keyed hash of 64 bits in hex, for what must be told apart but not known. Its key outlives every rotation. */
+  /**
+   * Keyed hash of 64 bits in hex, for values that must be distinguishable but not readable. Its key survives every
+   * rotation.
+   */
   mac(text: string): string;
 }
 
-/** A text of the store that no key of this process opens, or a key that may not seal any more. */
+/** A text in the store that no key of this process opens, or a key that may no longer seal. */
 export class WrongKey extends Error {}
 
-/** What tells keys apart without giving them away: 64 bits. */
+/** Identifies a key without revealing it: 64 bits. */
 export function keyIdOf(key: string): string {
   return createHash("sha256").update(`waybill key id ${key}`).digest("hex").slice(0, 16);
 }
 
-/** The key of `mac` as the first key of an installation makes it; afterwards it is kept, sealed (`redis/keyring.ts`). */
+/** The key of `mac`, derived from the first key of an installation; after that it is stored sealed (`redis/keyring.ts`). */
 export function firstMacKey(key: string): string {
   return createHash("sha256").update(`waybill mac ${key}`).digest("base64url");
 }
 
 export interface VaultKeys {
   readonly key: string;
-  /** The key before, while secrets are re-encrypted; null = none. */
+  /** The previous key, while secrets are re-encrypted; null = none. */
   readonly previous: string | null;
   /** Base64url. */
   readonly macKey: string;
-  /** Asked before each sealing. */
+  /** Checked before each sealing. */
   readonly isReplaced?: () => boolean;
 }
 
@@ -81,7 +90,7 @@ function cipherOf(key: string) {
       const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
       return Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64url");
     },
-    /** Null = not sealed with this key, or damaged: the tag tells. */
+    /** Null = not sealed with this key, or damaged: the tag does not match. */
     open(sealed: string): string | null {
       const raw = Buffer.from(sealed, "base64url");
       if (raw.length < IV_BYTES + TAG_BYTES) return null;

@@ -6,13 +6,13 @@ import { isReachable } from "./public-address.ts";
 import { type Resolve, resolveName } from "./resolve-name.ts";
 
 export type Vetted =
-  /** One at least. */
+  /** At least one. */
   | { readonly kind: "reachable"; readonly addresses: readonly string[] }
   /** At least one of the answers is not public. */
   | { readonly kind: "refused" }
   | { readonly kind: "unresolved"; readonly error: string };
 
-/** Every answer must be public, or inside an allowed network. They are to be connected to in their order. */
+/** Every address must be public or in an allowed network. Connect to them in this order. */
 export async function vetHost(
   host: string,
   allowed: readonly Cidr[],

@@ -13,7 +13,7 @@ export interface Composed {
 interface Template {
   readonly subject: string;
   readonly body: string;
-  /** Its own, which need not be the one that was asked for. */
+  /** The language of the message, which may differ from the one requested. */
   readonly language: string;
 }
 

@@ -51,8 +51,8 @@ export interface ShipmentState {
   /** Pairs of every mapped fact as `STATUS:detail`, sorted: what a remap looks for. */
   readonly pairs: readonly string[];
   /**
-   * Pairs that the shipment has been in as `STATUS:detail`, sorted, without those of a new shipment: what `first_occurrence`
-   * asks. It depends on the order of arrival, as sends do, and is the one member that invariant 3 leaves out.
+   * Pairs that the shipment has been in, as `STATUS:detail`, sorted, without those of a new shipment; `first_occurrence`
+   * checks them. It depends on the order of arrival, as sends do, and is the only member that invariant 3 excludes.
    */
   readonly entered: readonly string[];
   /** Document 2, data rule 3: the estimate on the most recent event that carries `delivery`. */
@@ -107,7 +107,7 @@ export interface StateChange {
   readonly after: StatusPair;
   /** The current pair changed by this fact. */
   readonly changed: boolean;
-  /** The current pair changed, and to one that the shipment had never been in (document 3, "Trigger semantics"). */
+  /** The current pair changed to one that the shipment had never been in (document 3, "Trigger semantics"). */
   readonly firstOccurrence: boolean;
 }
 
@@ -192,7 +192,7 @@ function apply(state: ShipmentState, fact: Fact, keys: readonly string[]): Folde
   };
 }
 
-/** A new shipment is in these (design: WAITING_TO_COMPUTE until its references are registered, then PENDING). */
+/** Every new shipment starts in these (design: WAITING_TO_COMPUTE until its references are registered, then PENDING). */
 const FIRST_PAIRS: readonly string[] = ["WAITING_TO_COMPUTE:0", "PENDING:0"];
 
 export function hasBeenIn({ entered }: ShipmentState, pair: StatusPair): boolean {
@@ -200,7 +200,7 @@ export function hasBeenIn({ entered }: ShipmentState, pair: StatusPair): boolean
   return FIRST_PAIRS.includes(name) || entered.includes(name);
 }
 
-/** Sorted names of pairs, with one more where it is new. */
+/** Sorted names of pairs, with the given one added if it is new. */
 export function withPair(names: readonly string[], pair: StatusPair | null): readonly string[] {
   if (pair === null) return names;
   const name = nameOf(pair);

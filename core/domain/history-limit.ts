@@ -22,8 +22,8 @@ const LATEST_KEPT = 650;
 const DROPPED_KEYS_LIMIT = 5_000;
 
 /**
- * What the facts say that have left a history; `keys` are theirs, in the order they left. Which pairs the shipment has been in
- * stands in its state alone.
+ * A summary of the facts that have left a history; `keys` are their keys, in the order in which they left. The pairs that
+ * the shipment has been in are kept in its state only.
  */
 export type Base = ShipmentState;
 

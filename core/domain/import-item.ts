@@ -13,8 +13,8 @@ export type ImportItem =
 const checker = TypeCompiler.Compile(ShipmentInput);
 
 /**
- * @param raw changed: members that no schema knows are left out
- * @param mayBeIllFormed whether its texts need a look for half surrogate pairs
+ * @param raw is modified: members that no schema knows are removed
+ * @param mayBeIllFormed whether its strings must be checked for lone surrogates
  */
 export function readImportItem(raw: unknown, mayBeIllFormed: boolean, nowMs: number): ImportItem {
   const illFormed = mayBeIllFormed ? illFormedText(raw) : [];

@@ -61,7 +61,10 @@ export interface LaneFacts {
   readonly weightKg: number | null;
 }
 
-/** Calendar days of Europe/Rome from the ship date to the delivery; 0 where it came before, which is no evidence then. */
+/**
+ * Calendar days of Europe/Rome from the ship date to the delivery; 0 if it was delivered before, and then it is not
+ * evidence.
+ */
 export function leadDays(shipDate: string, deliveredAtMs: number): number {
   return Math.max(0, daysBetween(shipDate, romeDate(deliveredAtMs)));
 }

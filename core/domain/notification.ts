@@ -38,7 +38,7 @@ export function templateOrder(event: string, language: Language): readonly Templ
   ];
 }
 
-/** A message to a recipient, or a webhook, that has ended. */
+/** A message to a recipient, or a webhook, that was delivered or has failed. */
 export interface SentNotification {
   readonly type: "email" | "sms" | "webhook";
   readonly result: "OK" | "KO";

@@ -47,7 +47,7 @@ export function refold(
   const pair = isUntouched ? before.pair : folded.pair;
   const changed = !samePair(before.pair, pair);
   const firstOccurrence = changed && !hasBeenIn(before, pair);
-  // Where the shipment has been does not follow from its facts: it depends on when they came.
+  // The pairs that a shipment has been in cannot be derived from its facts: they depend on the order of arrival.
   const entered = firstOccurrence ? withPair(before.entered, pair) : before.entered;
   const state = { ...folded, pair, entered };
   const key = (state.mapped ?? state.last)?.by.key;

@@ -38,8 +38,8 @@ export function retryWaitMs(
 }
 
 /**
- * Milliseconds to wait after something of ours kept attempt `attempt` (from 1) from being made: as after an attempt, and as
- * long as after the last one that has a wait from there on, since it never ends a delivery.
+ * Milliseconds to wait after an internal error prevented attempt `attempt` (from 1): the same as after a failed attempt.
+ * Past the end of the schedule the last wait is repeated, because an internal error never ends a delivery.
  */
 export function faultWaitMs(attempt: number, random: number): number {
   return retryWaitMs(Math.min(attempt, WAITS_MS.length), random, null) ?? 0;
@@ -49,7 +49,7 @@ export function faultWaitMs(attempt: number, random: number): number {
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;
   const text = header.trim();
-  // However many digits: the schedule caps it.
+  // No limit on the digits: the schedule caps the wait.
   if (/^\d+$/.test(text)) return Number(text) * 1000;
   const at = /^[A-Za-z]{3,9},? /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) || at <= nowMs ? null : at - nowMs;

@@ -95,7 +95,10 @@ export function repeatedHour(nearMs: number): { fromMs: number; toMs: number } |
   return null;
 }
 
-/** The same day of another year, or the last one of February. @param date `YYYY-MM-DD` */
+/**
+ * The same day in another year, or the last day of February.
+ * @param date `YYYY-MM-DD`
+ */
 export function addYears(date: string, years: number): string {
   const year = String(Number(date.slice(0, 4)) + years);
   return isCalendarDate(`${year}${date.slice(4)}`) ? `${year}${date.slice(4)}` : `${year}-02-28`;

@@ -108,11 +108,14 @@ export const SetupCourier = Type.Object(
     stockReleaseDate: optional(
       Type.Union(
         DATE_SUPPORTS.map((name) => Type.Literal(name)),
-        { description: "what the carrier does with a redelivery date; default optional" },
+        {
+          description:
+            "whether the carrier requires, supports or ignores a redelivery date; default optional",
+        },
       ),
     ),
     stockReleaseNeedsDate: optional(
-      Type.Boolean({ description: "older form: true means stockReleaseDate required" }),
+      Type.Boolean({ description: "deprecated: true means stockReleaseDate required" }),
     ),
     stockReleaseUrl: optional(
       Type.String({

@@ -116,11 +116,11 @@ export const ShipmentInput = Type.Object({
 });
 export type ShipmentInput = Static<typeof ShipmentInput>;
 
-/** A ship date further off is a mistake, and one such shipment would spoil a lane's figures. */
+/** A ship date further away is a mistake, and one such shipment would distort the figures of its lane. */
 const FIRST_SHIP_DATE = "2000-01-01";
 const SHIP_DATE_YEARS_AHEAD = 1;
 
-/** What is wrong with a ship date by the day it is; null when nothing is. */
+/** What is wrong with a ship date, judged by the current day; null = nothing. */
 export function faultOfShipDate(shipDate: string, nowMs: number): string | null {
   const last = addYears(romeDate(nowMs), SHIP_DATE_YEARS_AHEAD);
   if (shipDate >= FIRST_SHIP_DATE && shipDate <= last) return null;

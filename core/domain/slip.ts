@@ -1,12 +1,12 @@
-/** The slip of a transmission: what it is made of, so that it can be made whenever it is read. */
+/** The content of a transmission's slip, from which the PDF is rendered on request. */
 import type { LabelRecord } from "./label.ts";
 
-/** What stands at the top of every page. */
+/** The heading of every page. */
 export interface SlipHead {
   readonly transmissionNumber: string;
   readonly courier: string;
   readonly channelName: string;
-  /** `YYYY-MM-DD`, with `HH:MM` behind it where one was asked for; null = none. */
+  /** `YYYY-MM-DD`, followed by `HH:MM` if a time was requested; null = none. */
   readonly pickup: string | null;
   readonly createdAtMs: number;
 }
@@ -19,7 +19,7 @@ export interface SlipRow {
   /** Postcode, city and country. */
   readonly place: string;
   readonly parcels: number;
-  /** kg; null where nobody gave one. */
+  /** kg; null = unknown. */
   readonly weight: number | null;
 }
 
@@ -39,7 +39,7 @@ export function slipRow(label: LabelRecord): SlipRow {
   };
 }
 
-/** What people call a transmission by. */
+/** The transmission number that people use. */
 export function transmissionNumberOf(transmissionId: number): string {
   return `T${String(transmissionId).padStart(9, "0")}`;
 }

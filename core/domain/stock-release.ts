@@ -31,14 +31,14 @@ export const StockReleaseBody = Type.Object({
 export type StockReleaseBody = Static<typeof StockReleaseBody>;
 
 /**
- * What a carrier does with a date: one requires it and gets the next Italian working day where none is given, one takes
- * what is given, one ignores it.
+ * How a carrier handles a redelivery date: it requires one (the next Italian working day if none is given), accepts one, or
+ * ignores it.
  */
 export const DATE_SUPPORTS = ["required", "optional", "ignored"] as const;
 export type DateSupport = (typeof DATE_SUPPORTS)[number];
 
 /**
- * What the fields must not be together.
+ * Checks that the fields are consistent.
  * @param today `YYYY-MM-DD` in Europe/Rome
  */
 export function stockReleaseFaults(
@@ -65,7 +65,7 @@ export function stockReleaseFaults(
   return faults;
 }
 
-/** The date that the carrier is sent. */
+/** The date to send to the carrier; null = none. */
 export function redeliveryDateOf(
   { action, redeliveryDate }: StockReleaseBody,
   support: DateSupport,
@@ -75,7 +75,7 @@ export function redeliveryDateOf(
   return redeliveryDate ?? (support === "required" ? nextItalianWorkingDay(today) : null);
 }
 
-/** @param factKey of the fact that says the parcel is held: after another one the same release is a new one */
+/** @param factKey key of the fact that put the parcel on hold: after another one, an equal release is a new one */
 export function releaseDigest(body: StockReleaseBody, factKey: string): string {
   const { action, notes, redeliveryDate, address } = body;
   const { name, street, city, zip, province, phone } = address ?? {};

@@ -6,7 +6,10 @@ import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
 
 const RETRY_AFTER_SECONDS = "1";
 
-/** A `Problem` as it is; the store unavailable = 503; anything else is a bug: logged, and a 500 that tells nothing. */
+/**
+ * A `Problem` is returned as it is, and an unavailable store is a 503; anything else is a bug: logged, and a 500 that
+ * reveals nothing.
+ */
 export function toProblem(error: unknown, redis: Redis, log: Log): Problem {
   if (error instanceof Problem) return error;
   if (isStoreUnavailable(error, redis)) {

@@ -7,8 +7,8 @@ interface Route {
 }
 
 /**
- * Another method on a path that exists is 405, any other path 404.
- * @param path as the router has seen it
+ * 405 for another method on an existing path, 404 for any other path.
+ * @param path as the router saw it
  */
 export function noRoute(routes: readonly Route[], path: string): Problem {
   const methods = routes.filter((route) => matches(route.path, path)).map(({ method }) => method);
@@ -19,7 +19,7 @@ export function noRoute(routes: readonly Route[], path: string): Problem {
   });
 }
 
-/** The router takes a path with and without a slash at its end. */
+/** The router accepts a path with and without a trailing slash. */
 function matches(pattern: string, path: string): boolean {
   const parts = path.replace(/(?<=.)\/$/, "").split("/");
   const expected = pattern.split("/");

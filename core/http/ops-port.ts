@@ -1,4 +1,6 @@
-/** A port that answers `/healthz`, `/readyz` and `/metrics` alone: of roles that serve nothing else, and METRICS_PORT. */
+/**
+ * A port that answers only `/healthz`, `/readyz` and `/metrics`: for roles that serve nothing else, and for METRICS_PORT.
+ */
 import { Elysia } from "elysia";
 import type { Config } from "#core/config.ts";
 import type { Log } from "#core/log.ts";
@@ -9,7 +11,7 @@ import { toProblem } from "./errors.ts";
 import { type OpsOptions, ops } from "./ops.ts";
 import { ONE_ROUTER, requestTarget } from "./request-target.ts";
 
-/** Nothing that is sent here has a body. */
+/** Requests to this port have no body. */
 const BODY_LIMIT_BYTES = 1_024;
 
 interface Deps {
@@ -42,7 +44,7 @@ export function openOpsPort(
     .use(requestTarget())
     .use(ops(redis, { config, ...options }));
   everyRouteDeclared(app).listen({
-    // Two processes on one port would share it silently.
+    // Otherwise two processes would silently share one port.
     reusePort: false,
     port,
     hostname: config.host,
@@ -60,9 +62,9 @@ export function openOpsPort(
 }
 
 /**
- * The port of a role that works without one.
- * @param configured null where the environment names none
- * @param usual where it listens when it runs alone: a taken one does not keep it from its work; null = nowhere
+ * The port of a role that serves no requests.
+ * @param configured null if the environment names none
+ * @param usual default port when the role runs alone; if it is taken, a free one is used; null = no port
  */
 export function openRolePort(
   deps: Deps,

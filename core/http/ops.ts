@@ -1,6 +1,6 @@
 /**
- * `GET /healthz`, `/readyz` and `/metrics`, the same on every port. None of them can be used to keep Redis busy: what they
- * ask of it is shared by all callers of this process for a moment.
+ * `GET /healthz`, `/readyz` and `/metrics`, the same on every port. None of them can be used to overload Redis: their
+ * answers are cached briefly and shared by all callers of this process.
  */
 import type { Config } from "#core/config.ts";
 import { publicRoutes } from "#core/http/access.ts";
@@ -18,10 +18,10 @@ import { describeFailure } from "#core/redis/store-unavailable.ts";
 import { readLags } from "#core/redis/streams.ts";
 import { hashToken } from "#core/secrets.ts";
 
-/** Some 100 commands of Redis make the figures. */
+/** Computing the metrics takes about 100 Redis commands. */
 const METRICS_KEPT_MS = 1_000;
 const READY_KEPT_MS = 250;
-/** Redis and whatever else is asked must answer within. */
+/** Time in which Redis, and any other dependency, must answer. */
 const READY_LIMIT_MS = 2_000;
 /** Whose token `METRICS_TOKEN` is. */
 const SCRAPER = "scraper";
@@ -31,7 +31,7 @@ export interface OpsOptions {
   readonly config: Pick<Config, "ports" | "metricsToken"> & PeerConfig;
   /** What the role needs besides Redis; null = it can serve. */
   readonly reasonNotReady?: () => Promise<string | null>;
-  /** This is the port that METRICS_PORT names. */
+  /** Whether this is the port named by METRICS_PORT. */
   readonly isMetricsPort?: boolean;
 }
 
@@ -44,7 +44,7 @@ export function ops(redis: Redis, options: OpsOptions) {
     const reason = await answerWithin(taking, NO_REDIS);
     return reason ?? answerWithin(reasonNotReady(), "the role does not answer");
   });
-  // A lost connection is known without asking.
+  // A lost connection is detected without a command.
   const readiness = async () => (redis.isReady ? asked() : NO_REDIS);
   return publicRoutes("ops")
     .get("/healthz", () => ({ status: "ok" }))
@@ -62,7 +62,7 @@ export function ops(redis: Redis, options: OpsOptions) {
     });
 }
 
-/** @returns the reason that was told, or `otherwise` where nothing is told in time; null = none */
+/** @returns the given reason, or `otherwise` if it does not arrive in time; null = none */
 async function answerWithin(
   asked: Promise<string | null>,
   otherwise: string,
@@ -98,7 +98,7 @@ async function authorizeScrape(
   });
 }
 
-/** By client: the roles of a process share their Redis and the registry. */
+/** Keyed by client: the roles of a process share their Redis connection and the metrics registry. */
 const shared = new WeakMap<Redis, () => Promise<string>>();
 
 function metricsOf(redis: Redis): () => Promise<string> {
@@ -112,7 +112,7 @@ function metricsOf(redis: Redis): () => Promise<string> {
   return metrics;
 }
 
-/** While Redis is unavailable the last figures stand, and the process' own metrics are still answered. */
+/** While Redis is unavailable its last known metrics are repeated, with current ones of the process itself. */
 async function measureLags(redis: Redis): Promise<void> {
   const lags = await readLags(redis).catch(() => []);
   for (const { log, group, entries, seconds } of lags) {

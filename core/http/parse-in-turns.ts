@@ -1,8 +1,7 @@
 /**
- * Strict JSON of any size without holding the event loop: `JSON.parse` takes 5 to 60 ms a MiB, whatever is computed
- * beside it waits so long. A large text is cut at its commas into pieces that are parsed one by one, with a turn of the
- * loop between them, and put together again: a list or an object that is larger than a piece is opened, and its elements
- * come piece by piece.
+ * Strict JSON of any size without blocking the event loop. `JSON.parse` takes 5 to 60 ms per MiB and blocks everything
+ * else. A large text is split at its commas into pieces that are parsed one by one, with a turn of the loop between them,
+ * and reassembled: a list or object larger than a piece is opened, and its elements are added piece by piece.
  */
 import { nextTurn } from "#core/next-turn.ts";
 import {
@@ -19,14 +18,14 @@ import {
   tooDeep,
 } from "./strict-json.ts";
 
-/** Up to this size a text is parsed at once: at most some 5 ms. */
+/** Texts up to this size are parsed in one go: about 5 ms at most. */
 const PIECE_BYTES = 128 * 1024;
 /**
- * Elements of a list or members of an object that is larger than a piece: growing a larger one holds the loop by itself,
- * and no body of ours has as many.
+ * Limit on the elements of a list, or members of an object, that is larger than a piece: growing a larger one blocks the
+ * loop by itself, and none of our bodies has as many.
  */
 export const ELEMENTS_LIMIT = 100_000;
-/** Bytes that are looked through between two turns. */
+/** Bytes that are scanned between two turns. */
 const SCAN_BYTES = 1024 * 1024;
 /** A value that no comma cuts, such as a text, is parsed whole: in some 35 ms where all of it is escapes. */
 export const VALUE_LIMIT_BYTES = 2 * 1024 * 1024;
@@ -39,28 +38,31 @@ const BRACE_END = 0x7d;
 /** Depth of the elements of a list in the outer object, such as `shipments[3]`. */
 const ITEM_DEPTH = 2;
 
-/** An element of a list in the outer object has more bytes than allowed. */
+/** An element of a list in the outer object is larger than allowed. */
 export class ItemTooLarge extends Error {}
 
-/** What is wanted of the outer object: nothing else of it is kept in memory. */
+/** The members of the outer object to return: nothing else is kept in memory. */
 export interface Wanted {
   readonly members: readonly string[];
-  /** One of the members. Where it is a large list, its elements are handed over piece by piece and the list is left empty. */
+  /**
+   * One of these members. If it is a large list, its elements are handed over piece by piece and the list itself stays
+   * empty.
+   */
   readonly list: string;
   readonly take: (elements: readonly unknown[], hasSurrogateEscapes: boolean) => void;
 }
 
 export interface TurnOptions {
-  /** Of an element of a list in the outer object, such as `shipments[3]`. */
+  /** Limit on an element of a list in the outer object, such as `shipments[3]`. */
   readonly itemBytes?: number;
   readonly wanted?: Wanted;
-  /** A text of so many bytes is parsed at once. */
+  /** Texts up to this many bytes are parsed in one go. */
   readonly atOnceBytes?: number;
   readonly pieceBytes?: number;
 }
 
 /**
- * The same as `parseStrictJson`, in turns where the text is large.
+ * The same as `parseStrictJson`, but in turns if the text is large.
  * @throws {JsonFault} {ItemTooLarge}
  */
 export async function parseInTurns(
@@ -78,27 +80,27 @@ export async function parseInTurns(
   return step.value;
 }
 
-/** A list or an object that is being put together. */
+/** A list or object under construction. */
 interface Opened {
   readonly value: unknown[] | Record<string, unknown>;
   readonly isList: boolean;
-  /** Its key in what it stands in; empty in a list. */
+  /** Its key in its parent; empty in a list. */
   readonly key: string;
-  /** Adds elements or members that have been parsed. */
+  /** Adds parsed elements or members. */
   readonly add: (piece: object, hasSurrogateEscapes: boolean) => void;
-  /** Whether its last element has been put together by itself: a comma or its end comes next. */
+  /** Whether its last element was opened and is now complete: a comma or the end follows. */
   elementEnded: boolean;
 }
 
-/** By depth. */
+/** Indexed by depth. */
 interface Places {
-  /** Where the element under way begins. */
+  /** Where the current element begins. */
   readonly startAt: number[];
-  /** Where the bracket stands that opened the depth. */
+  /** Position of the bracket that opened this depth. */
   readonly openAt: number[];
 }
 
-/** Yields where a turn of the loop is due. */
+/** Yields when a turn of the loop is due. */
 function* assemble(bytes: Uint8Array, options: TurnOptions): Generator<void, ParsedJson> {
   const { itemBytes = Number.POSITIVE_INFINITY } = options;
   const from = textStart(bytes);
@@ -134,7 +136,7 @@ function* assemble(bytes: Uint8Array, options: TurnOptions): Generator<void, Par
   return pieces.finish();
 }
 
-/** @returns the place of the closing quote */
+/** @returns the position of the closing quote */
 function endOfText(bytes: Uint8Array, from: number): number {
   const limit = Math.min(bytes.length, from + VALUE_LIMIT_BYTES);
   for (let at = from + 1; at < limit; at += 1) {
@@ -148,7 +150,7 @@ function valueTooLarge(): JsonFault {
   return new JsonFault(`The body holds a single value of more than ${VALUE_LIMIT_BYTES} bytes.`);
 }
 
-/** Parses pieces and puts them into the lists and objects that have been opened; `opened[n]` is `n` deep. */
+/** Parses pieces and adds them to the lists and objects that are open; `opened[n]` is at depth `n`. */
 function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
   const { wanted, pieceBytes = PIECE_BYTES } = options;
   const whole: unknown[] = [];
@@ -156,7 +158,7 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
     { value: whole, isList: true, key: "", add: keepElements(whole), elementEnded: false },
   ];
   let hasSurrogateEscapes = false;
-  /** Where the elements of the innermost opened value begin that have not been parsed. */
+  /** Where the unparsed elements of the innermost open value begin. */
   let pieceAt = from;
 
   function parse(begin: number, end: number, before: string, after: string): ParsedJson {
@@ -172,7 +174,7 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
     return last;
   }
 
-  /** Parses what stands before `end` and adds it to the innermost value. */
+  /** Parses everything before `end` and adds it to the innermost value. */
   function take(end: number): void {
     const { isList, elementEnded, add } = innermost();
     if (elementEnded) {
@@ -180,12 +182,12 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
       return;
     }
     const piece = parse(pieceAt, end, isList ? "[" : "{", isList ? "]" : "}");
-    // What is opened is opened at a comma: there is an element on either side of it.
+    // Values are opened only at a comma, so there is an element on either side.
     if (isEmpty(piece.value as object)) throw notJson();
     add(piece.value as object, piece.hasSurrogateEscapes);
   }
 
-  /** Opens what the element under way of the innermost value is. */
+  /** Opens the current element of the innermost value. */
   function open({ startAt, openAt }: Places): void {
     const outer = innermost();
     const elementAt = startAt[opened.length - 1] ?? 0;
@@ -204,7 +206,7 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
   }
 
   return {
-    /** @returns whether a piece has been parsed */
+    /** @returns whether a piece was parsed */
     comma(at: number, depth: number, places: Places): boolean {
       const isBetween = depth === opened.length - 1 && innermost().elementEnded;
       if (!isBetween && at - pieceAt < pieceBytes) return false;
@@ -214,7 +216,7 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
       pieceAt = at + 1;
       return true;
     },
-    /** The end of what is `depth` deep. */
+    /** The end of the value at `depth`. */
     end(at: number, depth: number): boolean {
       if (depth === 0) throw notJson();
       if (depth > opened.length - 1) return false;
@@ -236,7 +238,7 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
   };
 }
 
-/** What becomes of the elements of a list or object that is opened at a depth. */
+/** Where the elements of a list or object opened at a given depth go. */
 function adder(value: object, key: string, depth: number, wanted?: Wanted): Opened["add"] {
   const isList = Array.isArray(value);
   if (wanted && depth === ITEM_DEPTH && isList && key === wanted.list) {
@@ -254,7 +256,7 @@ function keepElements(list: unknown[]): Opened["add"] {
   };
 }
 
-/** @param only members whose values are wanted; null = all */
+/** @param only members to return; null = all */
 function keepMembers(
   object: Record<string, unknown>,
   only: ReadonlySet<string> | null,
@@ -279,7 +281,7 @@ function isEmpty(piece: object): boolean {
   return true;
 }
 
-/** @throws {JsonFault} unless there is nothing but white space */
+/** @throws {JsonFault} if there is anything but white space */
 function refuseText(bytes: Uint8Array, from: number, to: number): void {
   if (to - from > VALUE_LIMIT_BYTES) throw valueTooLarge();
   for (let at = from; at < to; at += 1) {

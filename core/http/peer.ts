@@ -1,7 +1,7 @@
 /**
- * Who is at the other end: source address and client certificate. Headers tell them only where a configured proxy
- * (`TRUSTED_PROXIES`) has sent them, and the certificate only in the headers that this proxy writes
- * (`CLIENT_CERT_HEADERS`): any other header may be the caller's own, handed on by a proxy that does not know it.
+ * The peer of a connection: source address and client certificate. Headers are trusted only from a configured proxy
+ * (`TRUSTED_PROXIES`), and for the certificate only the family that this proxy writes (`CLIENT_CERT_HEADERS`): any other
+ * header may be the caller's own, forwarded by a proxy that does not know it.
  */
 import { X509Certificate } from "node:crypto";
 import ipaddr from "ipaddr.js";
@@ -13,29 +13,29 @@ import {
 } from "#core/domain/client-certificate.ts";
 
 export interface Peer {
-  /** Empty when nobody tells it. */
+  /** Empty if unknown. */
   readonly address: string;
-  /** Null when none was shown, or none that a configured root has signed. */
+  /** Null if none was presented, or none signed by a configured root. */
   readonly certificate: ClientCertificate | null;
 }
 
 export type PeerConfig = Pick<Config, "trustedProxies" | "clientCertHeaders">;
 
-/** The peer of a request, given the end of its connection. */
+/** The peer of a request, given the remote address and certificate of its connection. */
 export function peerOf(headers: Headers, connection: Peer, config: PeerConfig): Peer {
   const { trustedProxies, clientCertHeaders } = config;
   if (!isWithin(connection.address, trustedProxies)) return connection;
   const forwardedFor = headers.get("x-forwarded-for");
   return {
     address: sourceAddress(connection.address, forwardedFor, trustedProxies),
-    // Read only for couriers that are bound to one.
+    // Read only for couriers that are bound to a certificate.
     get certificate() {
       return CERTIFICATE_READERS[clientCertHeaders](headers) ?? connection.certificate;
     },
   };
 }
 
-/** The peer of a request that came in plain HTTP. */
+/** The peer of a request over plain HTTP. */
 export function peerOfConnection(
   request: Request,
   server: Bun.Server<unknown> | null,
@@ -46,8 +46,8 @@ export function peerOfConnection(
 }
 
 /**
- * Each proxy appends the address it has seen, so the rightmost address that is no trusted proxy's counts: what stands
- * left of it is the caller's own claim.
+ * Each proxy appends the address it saw, so the caller is the rightmost address that is not a trusted proxy: anything to
+ * its left is only the caller's claim.
  */
 function sourceAddress(nearest: string, forwardedFor: string | null, trusted: readonly Cidr[]) {
   const hops = forwardedFor?.split(",") ?? [];
@@ -56,14 +56,14 @@ function sourceAddress(nearest: string, forwardedFor: string | null, trusted: re
   return address;
 }
 
-/** Proxies may add a port: `10.0.0.1:5555`, `[2001:db8::1]:5555`. Empty when the text is no address. */
+/** Proxies may add a port: `10.0.0.1:5555`, `[2001:db8::1]:5555`. Empty if the text is not an address. */
 function addressOf(hop: string): string {
   const text = hop.trim();
   const host = /^\[(.*)\](:\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   return ipaddr.isValid(host) ? ipaddr.process(host).toString() : "";
 }
 
-/** Whom a limit by address is for: of IPv6 the network of 64 bits, since one caller has all the addresses in it. */
+/** The subject of a limit per address: for IPv6 the /64 network, since one caller has all the addresses in it. */
 export function subscriberOf(address: string): string {
   if (!ipaddr.IPv6.isValid(address)) return address;
   const peer = ipaddr.process(address);
@@ -82,7 +82,7 @@ export function isWithin(address: string, networks: readonly Cidr[]): boolean {
 
 type CertificateReader = (headers: Headers) => ClientCertificate | null;
 
-/** By what the proxy writes. */
+/** By header family. */
 const CERTIFICATE_READERS: Readonly<Record<ClientCertHeaders, CertificateReader>> = {
   none: () => null,
   "x-client-cert": (headers) =>
@@ -105,7 +105,7 @@ function certificateOf(
   };
 }
 
-/** `Client-Cert: :MIIB…:`, the certificate itself in DER (RFC 9440, 2.1). More than one is none. */
+/** `Client-Cert: :MIIB…:`, the certificate in DER (RFC 9440, 2.1). More than one certificate counts as none. */
 function decodedCertificate(header: string): ClientCertificate | null {
   const text = /^:([A-Za-z0-9+/]+=*):$/.exec(header.trim())?.[1];
   if (text === undefined) return null;
@@ -118,8 +118,8 @@ function decodedCertificate(header: string): ClientCertificate | null {
 }
 
 /**
- * The nearest proxy's element of `Hash=…;Subject="CN=a,O=b",Hash=…`, by lowercase key. It is cut off from the end: what
- * stands left of it may be the caller's own, with a quotation mark that is never closed.
+ * The nearest proxy's element of `Hash=…;Subject="CN=a,O=b",Hash=…`, by lowercase key. It is split off from the end: the
+ * part to its left may be the caller's own, with an unclosed quotation mark.
  */
 function lastElement(header: string): ReadonlyMap<string, string> {
   const pairs: string[] = [];
@@ -138,7 +138,7 @@ function lastElement(header: string): ReadonlyMap<string, string> {
   return new Map(pairs.map(readPair));
 }
 
-/** Whether an odd number of backslashes stands before it. */
+/** Whether it is preceded by an odd number of backslashes. */
 function isEscaped(text: string, at: number): boolean {
   let first = at;
   while (text[first - 1] === "\\") first -= 1;

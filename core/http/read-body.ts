@@ -1,14 +1,14 @@
-/** Reads the body of a request under a limit of bytes and of time, before anything is made of it. */
+/** Reads the body of a request, within limits on its size and the time it takes, before anything interprets it. */
 import { Problem } from "#core/problem.ts";
 import { type BodyReader, readAll } from "./read-bounded.ts";
 
-/** The largest body of all at some 4 Mbit/s. Without it a body that drips would keep its request for ever. */
+/** Enough for the largest body at about 4 Mbit/s. Without it a slow sender could hold its request open for ever. */
 export const BODY_TIME_LIMIT_MS = 60_000;
 
 /**
- * The limit counts what arrives, whatever `Content-Length` says. A body that announces more is refused unread.
+ * The limit applies to the bytes received, whatever `Content-Length` says. A body that announces more is refused unread.
  * @returns empty for a request without a body
- * @throws {Problem} 413 more than `limitBytes`, 408 not there in time, 400 cut short
+ * @throws {Problem} 413 more than `limitBytes`, 408 not received in time, 400 truncated
  */
 export async function readBody(
   request: Request,
@@ -40,7 +40,7 @@ async function read(reader: BodyReader, limitBytes: number): Promise<Uint8Array 
   try {
     return await readAll(reader, limitBytes);
   } catch {
-    throw new Problem(400, "MALFORMED_BODY", "The body ended before its end.");
+    throw new Problem(400, "MALFORMED_BODY", "The body is truncated.");
   }
 }
 

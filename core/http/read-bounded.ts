@@ -11,7 +11,7 @@ export async function readBounded(
   return reader ? readAll(reader, limitBytes) : new Uint8Array();
 }
 
-/** @returns null when it is longer; the rest of it is not read */
+/** @returns null if it is longer; the rest is not read */
 export async function readAll(reader: BodyReader, limitBytes: number): Promise<Uint8Array | null> {
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -1,4 +1,4 @@
-/** The one reader of JSON bodies: limits first, then strict JSON; the shape of an error is the room's own. */
+/** The one reader of JSON bodies: limits first, then strict JSON. Each role has its own error format. */
 import { Problem } from "#core/problem.ts";
 import { ItemTooLarge, parseInTurns, type TurnOptions } from "./parse-in-turns.ts";
 import { readBody } from "./read-body.ts";
@@ -6,7 +6,7 @@ import { JsonFault, type ParsedJson } from "./strict-json.ts";
 
 /**
  * @returns null for a request without a body
- * @throws {Problem} 400 no UTF-8, no JSON or JSON with tricks; 408, 413
+ * @throws {Problem} 400 invalid UTF-8, invalid JSON or JSON with tricks; 408, 413
  */
 export async function readJsonBody(
   request: Request,

@@ -8,25 +8,25 @@ import { Elysia } from "elysia";
 import { Problem } from "#core/problem.ts";
 
 /**
- * The configuration of every app. One router instead of two, since Bun's own one reads the raw path and Elysia's the
- * normal form; and hosts shorter than four characters are hosts too.
+ * The configuration of every app. A single router, since Bun's own matches the raw path and Elysia's the normalized one;
+ * and hosts shorter than four characters are valid too.
  */
 export const ONE_ROUTER = { systemRouter: false, handler: { standardHostname: false } } as const;
 
-/** An HTTP/1.0 request, such as a load balancer's probe, may leave Host out. */
+/** An HTTP/1.0 request, such as a load balancer's health check, may omit Host. */
 const NO_HOST = "localhost";
 
-/** Comes before every route of the app that uses it. */
+/** Runs before every route of the app that uses it. */
 export function requestTarget() {
   return new Elysia({ name: "request-target" }).onRequest((context) => {
-    // Set before the first hook runs, though its type does not say so.
+    // Set before the first hook runs, although its type says otherwise.
     const { path } = context as typeof context & { readonly path: string };
     checkTarget(context.request, path);
   });
 }
 
 /**
- * @param path where the router is going to look
+ * @param path the path that the router will match
  * @throws {Problem} 400
  */
 function checkTarget(request: Request, path: string): void {

@@ -1,18 +1,18 @@
 /**
- * JSON without tricks. `JSON.parse` keeps the last of two equal keys in silence, so that whoever else reads the message
- * may see another one; it takes any depth; and a key `__proto__` harms code that copies objects. All three are refused.
+ * JSON without tricks. `JSON.parse` silently keeps the last of two equal keys, so another parser may read a different
+ * message; it accepts any depth; and a key `__proto__` is dangerous to code that copies objects. All three are refused.
  */
 
-/** Bodies of ours are at most eight deep; an unknown envelope field of a courier may go further. */
+/** Our own bodies have at most eight levels; an unknown envelope field of a courier may have more. */
 export const NESTING_LIMIT = 32;
 
 export interface ParsedJson {
   readonly value: unknown;
-  /** Whether a text may hold half a surrogate pair: only then its texts need a look. */
+  /** Whether a text may contain a lone surrogate: only then must its strings be checked. */
   readonly hasSurrogateEscapes: boolean;
 }
 
-/** What is wrong with the text; its message is fit for the caller. */
+/** What is wrong with the text; the message may be shown to the caller. */
 export class JsonFault extends Error {}
 
 export const QUOTE = 0x22;
@@ -32,13 +32,13 @@ export function parseStrictJson(bytes: Uint8Array): ParsedJson {
   return parseFragment(bytes.subarray(textStart(bytes)), "", "");
 }
 
-/** Where the text begins: behind a byte order mark. */
+/** Where the text begins: after a byte order mark. */
 export function textStart(bytes: Uint8Array): number {
   return BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte) ? BYTE_ORDER_MARK.length : 0;
 }
 
 /**
- * Parses a part of a text, such as some elements of a list, between what makes it whole.
+ * Parses a part of a text, such as some elements of a list, wrapped in what makes it complete.
  * @param before without members of its own
  * @throws {JsonFault}
  */
@@ -77,7 +77,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** One pass over the bytes: depth, and how many members the text writes. Means nothing unless the text is JSON. */
+/** One pass over the bytes: depth, and how many members the text contains. Only meaningful if the text is JSON. */
 function scan(bytes: Uint8Array): { members: number; hasSurrogateEscapes: boolean } {
   let depth = 0;
   let members = 0;
@@ -103,7 +103,7 @@ function scan(bytes: Uint8Array): { members: number; hasSurrogateEscapes: boolea
   return { members, hasSurrogateEscapes };
 }
 
-/** How many members the parsed value has kept. */
+/** How many members the parsed value has. */
 function countMembers(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   let count = 0;

@@ -1,4 +1,4 @@
-/** PDF documents with an embedded font that shows Latin, Greek and Cyrillic. */
+/** PDF documents with an embedded font that covers Latin, Greek and Cyrillic. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import PDFDocument from "pdfkit";
@@ -19,8 +19,9 @@ let fonts: { readonly regular: Buffer; readonly bold: Buffer } | undefined;
 const read = (url: string) => readFileSync(fileURLToPath(url));
 
 /**
- * @param draw has the fonts `regular` and `bold`; what it draws stands on the pages it adds
- * @param createdAtMs stands in the document, and the file's id is made of it: one given makes the same bytes every time
+ * @param draw may use the fonts `regular` and `bold`; it draws on the pages that it adds
+ * @param createdAtMs is written into the document and determines the file's id: the same value gives the same bytes every
+ * time
  */
 export async function renderPdf(
   title: string,
@@ -51,7 +52,7 @@ interface Place {
   readonly height: number;
 }
 
-/** Writes lines into a place in the largest size that fits; what is too long even then ends with an ellipsis. */
+/** Writes lines into a box in the largest size that fits; text that is still too long ends with an ellipsis. */
 export function writeFitting(
   pdf: Pdf,
   font: "regular" | "bold",

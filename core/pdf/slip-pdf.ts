@@ -1,4 +1,4 @@
-/** The slip of a transmission: what a driver signs for, A4. The same inputs make the same bytes. */
+/** The slip of a transmission, which a driver signs, on A4. The same inputs give the same bytes. */
 import { romeDateTime } from "#core/domain/rome-time.ts";
 import type { Slip, SlipRow } from "#core/domain/slip.ts";
 import { nextTurn } from "#core/next-turn.ts";
@@ -26,7 +26,7 @@ export function slipPdf(slip: Slip): Promise<Uint8Array> {
     let y = startPage(pdf, slip);
     for (const row of rows) {
       if (y > LAST_ROW_Y) {
-        // A page takes some 15 ms, and other requests come in between.
+        // A page takes about 15 ms; other requests are served in between.
         await nextTurn();
         y = startPage(pdf, slip);
       }

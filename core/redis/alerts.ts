@@ -7,7 +7,7 @@ import type { Redis } from "./client.ts";
 import { PARTITIONS, webhookKeys } from "./keys.ts";
 import { type Lock, takeLock } from "./lock.ts";
 
-/** An alert that a killed process had in hand is mailed by another after this long. */
+/** If the process that claimed an alert is killed, another one mails it after this long. */
 const CLAIM = { leaseMs: 60_000, waitLimitMs: 0 };
 
 /** `warning` after 24 hours without success, `disabled` after 3 days. */
@@ -42,12 +42,12 @@ export async function readAlerts(redis: Redis, limit: number): Promise<Alert[]> 
   );
 }
 
-/** Taken out for good, by whoever has claimed it. */
+/** Removes an alert; called by whoever has claimed it. */
 export async function removeAlert(redis: Redis, { partition, id }: Alert): Promise<void> {
   await redis.xDel(webhookKeys(partition).alerts, id);
 }
 
-/** @returns null when another process has it or has done it, or when its next try is not due yet */
+/** @returns null if another process has claimed or mailed it, or if its next attempt is not due yet */
 export async function claimAlert(redis: Redis, { partition, id }: Alert): Promise<Lock | null> {
   const { alerts, alertClaim } = webhookKeys(partition);
   const claim = await takeLock(redis, alertClaim(id), CLAIM);

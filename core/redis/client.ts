@@ -245,7 +245,7 @@ async function runCommand(
 
 const severals = new Map<string, Script>();
 
-/** A script that does several calls of another one, under the same flags. */
+/** A script that runs several calls of another one, under the same flags. */
 function severalOf({ source, sha }: Script): Script {
   const known = severals.get(sha);
   if (known) return known;

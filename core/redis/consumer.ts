@@ -7,9 +7,9 @@
  * | all of an entry is done             | acknowledged, deleted once every group has                               |
  * | a part fails (its own fault)        | acknowledged, and the part tried again after 1, 2, 4, 8 s; the fifth     |
  * |                                     | failure parks it as dead letter (`retries.ts`)                           |
- * | the log keeps no more dead letters  | the part stays in retry, every minute, and an alarm says so              |
- * | dead letter is driven again         | this group alone tries it once more; a failure parks it again            |
- * | a store is unavailable              | the whole batch waits and is tried again for ever; nothing is counted    |
+ * | the log is full of dead letters     | the part is retried every minute, and a metric reports it                |
+ * | a dead letter is redriven           | only this group tries it once more; a failure parks it again             |
+ * | a store is unavailable              | the whole batch waits and is retried without end; nothing is counted     |
  * | an answer of Redis is lost          | what was delivered to us is asked for again                              |
  * | this process dies                   | another process takes its entries over once its sign of life has expired |
  * | the log or group is gone            | created again                                                            |
@@ -39,7 +39,7 @@ export type { Failure } from "./retries.ts";
 
 const dropScript = script(dropSource);
 
-/** What it throws because a store is unavailable counts for nothing: the batch is kept. */
+/** An error caused by an unavailable store is not counted: the batch is kept. */
 export type Handler = (entries: readonly Entry[]) => Promise<readonly Failure[]>;
 
 export interface ConsumerOptions {
@@ -58,7 +58,7 @@ export interface ConsumerOptions {
 }
 
 export interface Consumer {
-  /** It reads and is not stuck in a batch; while the store is unavailable it waits and runs on. */
+  /** Whether it is reading and not stuck in a batch; it also counts as running while it waits for an unavailable store. */
   readonly isRunning: () => boolean;
   /** Finishes what is in hand, acknowledges it and ends. */
   readonly stop: () => Promise<void>;
@@ -270,7 +270,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     }
   }
 
-  /** Lengthened where it is there, which Redis does with its memory full too. */
+  /** Extends an existing key, which Redis allows even when its memory is full. */
   async function giveSignOfLife(): Promise<void> {
     const isThere = await redis.pExpire(alive(name), SIGN_OF_LIFE_MS);
     if (isThere === 0) await redis.set(alive(name), "1", { PX: SIGN_OF_LIFE_MS });
@@ -307,7 +307,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     if (performance.now() < begunAtMs + STUCK_MS) giveSignOfLife().catch(() => {});
   }, HOUSEKEEPING_MS);
 
-  /** On its own clock: while a batch waits for a store, other groups acknowledge, and a full memory is freed only by this. */
+  /** Runs on its own timer: while a batch waits for a store, other groups acknowledge, and only trimming frees memory. */
   const trimming = trims
     ? startTicking(
         HOUSEKEEPING_MS,

@@ -1,7 +1,7 @@
 /**
- * Creates shipments in the company's partition. `create.lua` is given the keys of shipments that do not exist yet, so a
- * process says which numbers they get and which blocks their rows stand in. It goes by what it has seen last; where others
- * were faster the script does nothing and tells how things stand, and the call is made again.
+ * Creates shipments in the company's partition. `create.lua` declares the keys of shipments that do not exist yet, so the
+ * process passes the numbers they will get and the blocks of their rows, as it last saw them. If other processes were
+ * faster, the script changes nothing and returns the current values, and the call is repeated.
  */
 import { chunks } from "#core/chunks.ts";
 import { initialState } from "#core/domain/fold.ts";
@@ -26,11 +26,11 @@ import { Unavailable } from "./store-unavailable.ts";
 
 export const createScript = scriptOfParts(createSource);
 
-/** Keeps a call under some 5 ms of Redis. Their rows stand in two blocks at most. */
+/** Keeps a call below about 5 ms of Redis time. The new rows span at most two blocks. */
 const CREATED_PER_CALL = 100;
-/** Calls until nobody was faster. */
+/** Attempts before giving up because others are faster. */
 const ROUNDS = 20;
-/** Numbers left out from the third call on, more each time, so that whoever is slow gets ahead of the others. */
+/** Numbers skipped from the third call on, more each time, so that a slow process gets ahead of the others. */
 const LEAP = 200;
 
 export type NewShipment = Omit<ShipmentRecord, "id">;
@@ -42,17 +42,20 @@ interface Creation {
 
 const STATE = initialState("WAITING_TO_COMPUTE");
 
-/** What a process has seen of a store last. */
+/** What a process last saw of a store. */
 interface Seen {
-  /** By partition: the number that was dealt last. */
+  /** By partition: the last number used. */
   readonly numbers: Map<number, number>;
-  /** By channel: the block that its next row stands in, or one before. */
+  /** By channel: the block of its next row, or an earlier one. */
   readonly blocks: Map<number, number>;
 }
 
 const seenOf = new WeakMap<Redis, Seen>();
 
-/** The record without its id, and what the lane needs. @returns ids in the order given, null = exists already. */
+/**
+ * The record without its id, and what the lane needs.
+ * @returns ids in the order given; null = exists already
+ */
 export async function createShipments(
   redis: Redis,
   companyId: number,
@@ -71,7 +74,7 @@ interface PackedCreation extends Creation {
   readonly packedRecord: string | Buffer;
 }
 
-/** A record with hundreds of order lines takes some milliseconds to pack: others get their turn in between. */
+/** A record with hundreds of order lines takes some milliseconds to pack: others are served in between. */
 async function packed(creations: readonly Creation[]): Promise<PackedCreation[]> {
   const turn = turns();
   const done: PackedCreation[] = [];
@@ -97,7 +100,7 @@ async function createPart(
   const channelIds = [...new Set(shipments.map(({ record }) => record.channelId))];
   const limits = [partition, PARTITIONS, ROWS_PER_BLOCK, MANY_OF_ONE_VALUE].map(String);
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Calls that are under way together follow each other.
+    // Concurrent calls run one after the other.
     const before = seen.numbers.get(partition) ?? 0;
     seen.numbers.set(partition, before + shipments.length);
     const { keys, list } = callOf(partition, shipments, before, channelIds, seen.blocks);
@@ -111,10 +114,10 @@ async function createPart(
       seen.blocks.set(id, Math.floor((ranks[at] ?? 0) / ROWS_PER_BLOCK));
     });
   }
-  throw new Unavailable("others keep creating shipments");
+  throw new Unavailable("other processes keep creating shipments");
 }
 
-/** Keys and list as `create.lua` takes them. */
+/** Keys and list in the form that `create.lua` takes. */
 function callOf(
   partition: number,
   shipments: readonly PackedCreation[],

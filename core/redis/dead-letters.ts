@@ -17,9 +17,9 @@ import redriveSource from "./scripts/redrive.lua" with { type: "text" };
 
 const redriveScript = script(redriveSource);
 
-/** Of one call: some seconds of work. */
+/** Limit of one call: some seconds of work. */
 export const REDRIVEN_AT_ONCE = 10_000;
-/** Letters read and driven again together. */
+/** Letters read and redriven together. */
 const PER_STEP = 100;
 /** What was driven again is remembered this long, so that a repeated call is answered the same. */
 const REMEMBERED_MS = 30 * 86_400_000;
@@ -104,7 +104,7 @@ export async function redriveDeadLetter(
   if (!place) return "not_found";
   const { key, streamId } = place;
   const [letter] = (await redis.xRange(deadLetterKey(key), streamId, streamId)) ?? [];
-  // Of one that was driven again before no group is known any more, and none is asked for.
+  // A letter that was already redriven no longer has a known group, and needs none.
   const group = letter?.message["group"] ?? "";
   const keys = [deadLetterKey(key), redrivenKey(key)];
   keys.push(retriesKey(key, group), retryAgesKey(key, group));
@@ -114,13 +114,13 @@ export async function redriveDeadLetter(
 
 export interface RedrivenAll {
   readonly redriven: number;
-  /** Dead letters there are now: beyond the limit, or parked meanwhile. */
+  /** Dead letters that exist now: beyond the limit, or parked in the meantime. */
   readonly remaining: number;
 }
 
 /**
- * Drives the dead letters of all logs again, the oldest of each first, and none that is parked meanwhile. Cut short or
- * repeated, it goes on with what is left.
+ * Redrives the dead letters of all logs, the oldest of each first, but none that is parked in the meantime. If it is
+ * interrupted or repeated, it continues with what is left.
  * @param limit of this call
  */
 export async function redriveAllDeadLetters(

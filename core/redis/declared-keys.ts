@@ -1,9 +1,15 @@
-/** The keys of a script call, each once; the script's arguments refer to a key by its place in KEYS. */
+/** The keys of a script call, each once; the script's arguments refer to a key by its index in KEYS. */
 export interface DeclaredKeys {
   readonly declared: string[];
-  /** Declares a key that is not declared yet. @returns its place, from 1 on */
+  /**
+   * Declares a key, unless it is declared already.
+   * @returns its index, from 1
+   */
   readonly place: (name: string) => number;
-  /** Declares keys that stand one after the other whenever the first of them does. @returns the place of the first */
+  /**
+   * Declares keys that always follow one another in this order.
+   * @returns the index of the first
+   */
   readonly places: (first: string, ...others: readonly string[]) => number;
 }
 

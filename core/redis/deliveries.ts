@@ -37,7 +37,7 @@ const LANE_LIMIT = 1_000_000;
 export const ITEMS_PER_CALL = 100;
 const DRAINED_PER_CALL = 500;
 const HOUR_MS = 3_600_000;
-/** Of Redis, for one change. */
+/** Redis time for one change. */
 const DECISION_US = 12;
 
 export type DeliveryState = "queued" | "waiting" | "delivered" | "failed";
@@ -146,7 +146,7 @@ export async function recordDecisions(
   return made;
 }
 
-/** See KEYS, ARGV[7] and ARGV[8] of `decide.lua`. */
+/** The arguments KEYS, ARGV[7] and ARGV[8] of `decide.lua`. */
 function decideArguments(partition: number, decisions: readonly Decision[], nowMs: number) {
   const keys = webhookKeys(partition);
   const { firstRing, turns, failing, ledger, queue, retries, log, failed } = keys;
@@ -200,7 +200,7 @@ export async function readDecisions(redis: Redis, shipmentId: number): Promise<K
   return decisionsOf(Object.entries(rows).flat());
 }
 
-/** @param rows event ids and decisions in turn, as stored */
+/** @param rows alternating event ids and decisions, as stored */
 export function decisionsOf(rows: readonly string[]): KeptDecision[] {
   const kept = chunks(rows, 2).map(([eventId = "", text = "[]"]) => {
     const [entryId, atMs, factKey, verdicts] = JSON.parse(text);
@@ -233,7 +233,10 @@ export function hourOf(atMs: number): number {
   return Math.floor(atMs / HOUR_MS);
 }
 
-/** Fails everything that waits for these endpoints of one partition. @returns how many deliveries */
+/**
+ * Fails everything that waits for these endpoints in one partition.
+ * @returns how many deliveries
+ */
 export async function drainLanes(
   redis: Redis,
   partition: number,
@@ -257,7 +260,7 @@ export async function drainLanes(
 
 type Heads = readonly [firsts: readonly string[], retries: readonly string[]];
 
-/** Endpoints that have something waiting, and the deliveries that stand first in their lanes: 500 in all. */
+/** Endpoints with waiting deliveries, and the deliveries at the heads of their lanes: 500 in all. */
 async function readHeads(
   redis: Redis,
   partition: number,
@@ -290,7 +293,7 @@ function drainHeads(
   );
 }
 
-/** Only hurries idle senders: they look at every partition now and then without it too, so that it may fail. */
+/** Only wakes idle senders early: they poll every partition anyway, so this may fail. */
 export async function ringBell(redis: Redis): Promise<void> {
   await redis.incr(WEBHOOK_BELL_KEY).catch(() => {});
 }

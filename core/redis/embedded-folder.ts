@@ -1,16 +1,16 @@
-/** Where the embedded Redis keeps its files and its socket: in folders that belong to this user alone. */
+/** Where the embedded Redis keeps its files and its socket: in folders that only this user owns. */
 import { createHash } from "node:crypto";
 import { chmod, lstat, mkdir, readlink, realpath, rename, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StoreUnreachable } from "./client.ts";
 
-/** The shortest `sun_path` of our platforms (macOS: 104 bytes) without its closing zero. */
+/** The shortest `sun_path` of our platforms (macOS: 104 bytes) without the terminating zero. */
 export const SOCKET_PATH_BYTES = 103;
 export const SOCKET_NAME = "redis.sock";
 const PRIVATE_MODE = 0o700;
 
-/** What tells a folder apart, wherever it is moved to. */
+/** Identifies a folder, wherever it is moved to. */
 export interface FolderIdentity {
   readonly dev: number;
   readonly ino: number;
@@ -26,9 +26,9 @@ export function isSame(one: FolderIdentity | null, other: FolderIdentity | null)
 }
 
 /**
- * Makes `<dataDir>/redis` where it is missing.
- * @returns its path without links
- * @throws {StoreUnreachable} where it cannot be made or is another user's
+ * Creates `<dataDir>/redis` if it is missing.
+ * @returns its path without symbolic links
+ * @throws {StoreUnreachable} if it cannot be created or belongs to another user
  */
 export async function prepareDataFolder(dataDir: string): Promise<string> {
   const path = join(dataDir, "redis");
@@ -37,7 +37,8 @@ export async function prepareDataFolder(dataDir: string): Promise<string> {
     const folder = await realpath(path);
     const { uid, mode } = await lstat(folder);
     if (uid !== userId()) throw new StoreUnreachable(refusal(folder, "is another user's"));
-    // A volume may come with wider rights. What others put there meanwhile, a socket above all, is not theirs by its owner.
+    // A volume may be mounted with wider permissions. Anything that others created there meanwhile, above all a socket, is
+    // recognized by its owner.
     if ((mode & 0o777) !== PRIVATE_MODE) await chmod(folder, PRIVATE_MODE);
     return folder;
   } catch (error) {
@@ -50,8 +51,8 @@ export async function prepareDataFolder(dataDir: string): Promise<string> {
 }
 
 /**
- * A path of the socket that is short enough to connect to: its own, else that of a link to it.
- * @throws {StoreUnreachable} where the place of the link is not ours
+ * A path of the socket that is short enough to connect to: its own, otherwise that of a link to it.
+ * @throws {StoreUnreachable} if the folder of the link is not ours
  */
 export async function reachableAddress(folder: string): Promise<string> {
   const socket = join(folder, SOCKET_NAME);
@@ -73,7 +74,7 @@ export async function reachableAddress(folder: string): Promise<string> {
   return address;
 }
 
-/** @throws {StoreUnreachable} where somebody else has prepared it */
+/** @throws {StoreUnreachable} if somebody else created it */
 export async function preparePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { mode: PRIVATE_MODE }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
@@ -87,7 +88,7 @@ export async function preparePrivateFolder(path: string): Promise<void> {
   if (fault) throw new StoreUnreachable(refusal(path, fault));
 }
 
-/** False where the socket at `path` was made by another user. */
+/** False if the socket at `path` was created by another user. */
 export async function isOurSocket(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   return found === null || found.uid === userId();

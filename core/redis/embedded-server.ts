@@ -1,4 +1,4 @@
-/** The `redis-server` processes of a folder: which of them live, what answers at their socket, and a new one. */
+/** The `redis-server` processes of a folder: which are running, what answers on their socket, and how to start one. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
@@ -14,12 +14,12 @@ import {
 
 const ANSWER_LIMIT_MS = 1_000;
 export const LOG_NAME = "redis.log";
-/** Names under which the kernel knows the program; Debian's Valkey comes with a link of the old name. */
+/** Names under which the kernel knows the program; Debian's Valkey installs a link with the old name. */
 const PROGRAMS = ["redis-server", "valkey-server"];
 /**
- * When the append-only file is written anew: with the defaults (at twice its size, from 64 MB on) that took a sixth of the
- * machine at high rates. Values are packed already, so they are not compressed once more. The price is a longer file to
- * read at the start: `docs/operations.md`, "The append-only file".
+ * When the append-only file is rewritten: with the defaults (at twice its size, from 64 MB on) rewrites took a sixth of the
+ * machine at high rates. Values are packed already, so they are not compressed again. The price is a longer file to read at
+ * startup: `docs/operations.md`, "The append-only file".
  */
 const REWRITE = {
   "auto-aof-rewrite-percentage": "300",
@@ -30,8 +30,8 @@ const REWRITE = {
 /**
  * Starts the server in a session of its own, so that Ctrl-C reaches only us and we stop it last.
  *
- * Files are named from the folder on, so that the server goes with it when it is moved, and a long path does not matter.
- * @param lock a descriptor that the server keeps open as long as it lives
+ * File names are relative to the folder, so that they stay valid if it is moved and a long path does not matter.
+ * @param lock a descriptor that the server keeps open as long as it is running
  */
 export function launchServer(folder: string, lock: number): ChildProcess {
   const options: Record<string, string> = {
@@ -52,15 +52,15 @@ export function launchServer(folder: string, lock: number): ChildProcess {
   const stdio = ["ignore", "ignore", "ignore", lock] as const;
   const child = spawn("redis-server", args, { cwd: folder, detached: true, stdio: [...stdio] });
   child.on("error", () => {
-    // `exitCode` stays null for a program that is not there; whoever waits looks at `pid`.
+    // `exitCode` stays null if the program does not exist; callers check `pid`.
   });
   child.unref();
   return child;
 }
 
 /**
- * Processes that serve this folder, found by what they are and not by a file that names them: that may be missing, or name
- * a process of long ago whose number is another's by now. Those of other users and containers are not seen.
+ * Processes that serve this folder, found by their program and working directory, not by a pid file: that may be missing,
+ * or name an old process whose number has been reused. Processes of other users and containers are not visible.
  */
 export async function serversOf(folder: FolderIdentity): Promise<number[]> {
   const found = process.platform === "linux" ? await fromProc() : await fromOpenFiles();
@@ -70,7 +70,7 @@ export async function serversOf(folder: FolderIdentity): Promise<number[]> {
 
 interface Candidate {
   readonly pid: number;
-  /** A path of its working directory. */
+  /** Path of its working directory. */
   readonly place: string;
 }
 
@@ -86,7 +86,7 @@ async function fromProc(): Promise<Candidate[]> {
   return found;
 }
 
-/** Where there is no /proc, as on macOS. `lsof` ends with status 1 where it finds nothing. */
+/** For systems without /proc, such as macOS. `lsof` exits with status 1 if it finds nothing. */
 async function fromOpenFiles(): Promise<Candidate[]> {
   const args = ["-a", "-d", "cwd", ...PROGRAMS.flatMap((name) => ["-c", name]), "-Fpn"];
   const { stdout } = await promisify(execFile)("lsof", args).catch(() => ({ stdout: "" }));
@@ -96,10 +96,12 @@ async function fromOpenFiles(): Promise<Candidate[]> {
   }));
 }
 
-/** "busy" is there and loads its data or runs a script; "foreign" keeps other files than ours or is another user's. */
+/**
+ * "busy": it is loading its data or running a script; "foreign": it keeps other files than ours or belongs to another user.
+ */
 export type Verdict = "absent" | "busy" | "ready" | "foreign";
 
-/** What answers at an address, and whether it keeps its files in our folder. */
+/** Identifies the server at an address, and whether it keeps its files in our folder. */
 export async function probe(address: string, folder: FolderIdentity): Promise<Verdict> {
   if (!(await isOurSocket(address))) return "foreign";
   const answer = await ask(address, ["PING", "CONFIG GET dir"]);
@@ -111,7 +113,7 @@ export async function probe(address: string, folder: FolderIdentity): Promise<Ve
   return pong === "+PONG" ? "ready" : "busy";
 }
 
-/** @returns what came within the time, "" for nothing; null where nobody listens */
+/** @returns what was received in time, "" for nothing; null if nobody is listening */
 function ask(address: string, commands: readonly string[]): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = createConnection(address);
@@ -136,13 +138,13 @@ function ask(address: string, commands: readonly string[]): Promise<string | nul
   });
 }
 
-/** One line of PING and either an error or an array of two texts. */
+/** One line for PING, then either an error or an array of two strings. */
 function isWhole(answer: string): boolean {
   const lines = answer.split("\r\n");
   return lines.length > (lines[1]?.startsWith("*2") ? 6 : 2);
 }
 
-/** What the server wrote last. */
+/** The last lines of the server's log. */
 export async function lastWords(folder: string): Promise<string> {
   const log = await readFile(join(folder, LOG_NAME), "utf8").catch(() => "");
   return log.slice(-1_000);

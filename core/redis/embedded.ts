@@ -1,11 +1,11 @@
 /**
  * The embedded Redis: a private `redis-server` child with append-only persistence under `DATA_DIR`.
  *
- * It listens on a Unix socket only, and is started again when it dies. A process that finds one alive for the same folder
- * joins it; where the process that started it was killed, the one that joins takes it over and stops it at its own end.
+ * It listens only on a Unix socket and is restarted when it dies. A process that finds one running on the same folder joins
+ * it; if the process that started it was killed, the joining one takes it over and stops it on exit.
  *
- * Two servers on one append-only file would ruin it. A server holds the lock of its folder as long as it lives, by a
- * descriptor that it inherits, and nobody starts one without that lock. One that lives and cannot be reached is ended first.
+ * Two servers on one append-only file would corrupt it. A server holds the lock of its folder while it is running, through
+ * a descriptor that it inherits, and nobody starts one without that lock. One that is running but unreachable is stopped first.
  */
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
@@ -21,12 +21,12 @@ import {
 } from "./embedded-folder.ts";
 import { lastWords, launchServer, probe, serversOf, type Verdict } from "./embedded-server.ts";
 
-/** Also of another process' start, and of the end of a server that cannot be reached. */
+/** Also limits the wait for another process to start it, and for an unreachable server to exit. */
 const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 8_000;
-/** Another start goes before our end, but not for long: our end has a limit too. */
+/** On exit we wait for another start, but not for long: our exit has a limit too. */
 const STOP_WAITS_FOR_START_MS = 1_000;
-/** A server that holds the lock and does not listen may be about to, or about to end. */
+/** A server that holds the lock but is not listening may be about to listen, or about to exit. */
 const UNREACHABLE_AFTER_MS = 1_000;
 const POLL_MS = 20;
 /** A server that was killed is back within a second. */
@@ -44,14 +44,14 @@ interface Place {
   readonly log: Log;
 }
 
-/** @throws {StoreUnreachable} when there is no `redis-server` on the path, it does not start, or its place is not ours */
+/** @throws {StoreUnreachable} if `redis-server` is not installed or does not start, or if its folder is not ours */
 export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<EmbeddedRedis> {
   const folder = await prepareDataFolder(dataDir);
   const identity = await identityOf(folder);
   if (identity === null) throw new StoreUnreachable(`The folder ${folder} is gone.`);
   const place: Place = { folder, identity, log };
   const startLock = join(folder, "start.lock");
-  /** Who has it stops the server at its end. */
+  /** Whoever holds it stops the server on exit. */
   let ownership: FileLock | null = null;
 
   async function ensureRunning(): Promise<string> {
@@ -99,7 +99,7 @@ export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<Emb
   };
 }
 
-/** @returns what ends it */
+/** @returns a function that stops it */
 function watch(
   place: Place,
   address: string,
@@ -113,7 +113,7 @@ function watch(
     const verdict = await probe(address, identity);
     if (verdict === "foreign") throw foreign(address);
     if (verdict === "absent") {
-      if (lastReason === "") log.error("the embedded Redis is gone and is started again");
+      if (lastReason === "") log.error("the embedded Redis has exited; restarting it");
       await ensureRunning();
     }
     lastReason = "";
@@ -122,7 +122,8 @@ function watch(
   const timer = setInterval(() => {
     looking ??= look()
       .catch(({ message }: Error) => {
-        if (message !== lastReason) log.error({ reason: message }, "the embedded Redis stays away");
+        if (message !== lastReason)
+          log.error({ reason: message }, "the embedded Redis cannot be restarted");
         lastReason = message;
       })
       .finally(() => {
@@ -135,7 +136,7 @@ function watch(
   };
 }
 
-/** Whoever still works on a folder that was moved must not start an empty store in its old place. */
+/** A process that still uses a folder that was moved must not start an empty store in its old place. */
 async function expectUnmoved({ folder, identity }: Place): Promise<void> {
   if (isSame(await identityOf(folder), identity)) return;
   throw new StoreUnreachable(
@@ -143,7 +144,7 @@ async function expectUnmoved({ folder, identity }: Place): Promise<void> {
   );
 }
 
-/** Joins the server that lives, or starts one where none does. */
+/** Joins the running server, or starts one if there is none. */
 async function bringUp(place: Place, address: string): Promise<void> {
   let child: ChildProcess | null = null;
   if ((await probe(address, place.identity)) === "absent") {
@@ -157,8 +158,8 @@ async function bringUp(place: Place, address: string): Promise<void> {
 }
 
 /**
- * Waits until no server lives on the folder, and ends one that cannot be reached.
- * @returns null where one can be reached after all
+ * Waits until no server is running on the folder, and stops one that cannot be reached.
+ * @returns null if one can be reached after all
  */
 async function takeFolder(place: Place, address: string): Promise<FileLock | null> {
   const from = performance.now();
@@ -170,9 +171,7 @@ async function takeFolder(place: Place, address: string): Promise<FileLock | nul
     const waitedMs = performance.now() - from;
     if (waitedMs > START_LIMIT_MS) throw await stillLives(place);
     if (waitedMs > UNREACHABLE_AFTER_MS && !isEnding) {
-      place.log.error(
-        "the embedded Redis lives and its socket is gone: it is ended and started again",
-      );
+      place.log.error("the embedded Redis is running but its socket is gone; restarting it");
       await signalServers(place);
       isEnding = true;
     }
@@ -180,7 +179,7 @@ async function takeFolder(place: Place, address: string): Promise<FileLock | nul
   }
 }
 
-/** @returns null where a server lives on the folder, whether it holds the lock or was started without one */
+/** @returns null if a server is running on the folder, whether it holds the lock or was started without one */
 async function lockUnserved({ folder, identity }: Place): Promise<FileLock | null> {
   const lock = tryLock(folder, "r");
   if (lock === null) return null;
@@ -194,8 +193,8 @@ async function stillLives({ folder, identity }: Place): Promise<StoreUnreachable
   const who =
     pids.length > 0 ? `process ${pids.join(", ")}` : "in another container or of another user";
   return new StoreUnreachable(
-    `A Redis server (${who}) works on ${folder}, cannot be reached and does not end. ` +
-      "A second one would ruin its files: end it, then start again.",
+    `A Redis server (${who}) is using ${folder}, cannot be reached and does not exit. ` +
+      "A second one would corrupt its files: stop it, then start again.",
   );
 }
 
@@ -204,7 +203,7 @@ async function signalServers({ identity }: Place): Promise<void> {
     try {
       process.kill(pid, "SIGTERM");
     } catch {
-      // It has ended meanwhile.
+      // It has exited in the meantime.
     }
   }
 }
@@ -240,6 +239,6 @@ async function waitUntilReady(
 
 function foreign(address: string): StoreUnreachable {
   return new StoreUnreachable(
-    `What answers at ${address} is not the Redis of that folder: it is another user's or keeps its files elsewhere. End it, then start again.`,
+    `What answers at ${address} is not the Redis of that folder: it is another user's or keeps its files elsewhere. Stop it, then start again.`,
   );
 }

@@ -1,4 +1,4 @@
-/** What came of deliveries that were handed out, on its way into the store (document 3, "Delivery"). */
+/** Records the results of leased deliveries (document 3, "Delivery"). */
 import { chunks } from "#core/chunks.ts";
 import { attemptErrorOf } from "#core/domain/attempt-row.ts";
 import { bucketOf } from "#core/domain/latency-buckets.ts";
@@ -18,10 +18,10 @@ import finishSource from "./scripts/finish.lua" with { type: "text" };
 
 const finishScript = script(finishSource);
 
-/** Attempts kept of one delivery, newest last: eight of each generation. */
+/** Attempts kept per delivery, newest last: eight of each generation. */
 const GENERATIONS_KEPT = 5;
 const ATTEMPTS_KEPT = 8 * GENERATIONS_KEPT;
-/** Of Redis, for one result. */
+/** Redis time for one result. */
 const FINISH_US = 10;
 
 interface Outcome {
@@ -30,22 +30,22 @@ interface Outcome {
   readonly reason: string | null;
 }
 
-/** What came of a leased delivery. `attempt` is null when nothing was sent. */
+/** The result of a leased delivery. `attempt` is null if nothing was sent. */
 export type Finished = Outcome &
   (
     | {
         readonly of: Leased;
         readonly attempt: Attempt;
-        /** An error of ours kept the attempt from being made: the delivery's log tells of it, and it counts nowhere. */
+        /** An internal error prevented the attempt: it is in the delivery's log and counts nowhere. */
         readonly isOwnFault?: true;
       }
     | { readonly of: Slot & Partial<Leased>; readonly attempt: null }
   );
 
 /**
- * Records results, one script call a partition (and 100 results). A lease that has ended records nothing.
+ * Records results, one script call per partition (and per 100 results). A result is discarded if its lease has expired.
  * @param attemptsWaiting attempts that may wait for the analytics in a partition
- * @returns those that could not be recorded, each with its reason: a partition that cannot be written holds up no other
+ * @returns the results that could not be recorded, each with its reason: an unwritable partition delays no other
  */
 export async function finishDeliveries(
   redis: Redis,
@@ -72,7 +72,7 @@ export async function finishDeliveries(
   return left;
 }
 
-/** Grouped by endpoint: what an endpoint's lanes and health need is done once for all of its results. */
+/** Grouped by endpoint, so that the lanes and health of an endpoint are updated once for all of its results. */
 function finishArguments(partition: number, results: readonly Finished[], hour: number) {
   const own = webhookKeys(partition);
   const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = own;
@@ -107,7 +107,7 @@ function resultTexts(result: Finished): string[] {
   ];
 }
 
-/** Those before and the new one, the oldest left out where they may grow too many. */
+/** The earlier attempts and the new one, without the oldest if there would be too many. */
 function attemptsText(
   { attemptsText: before, generation }: Leased,
   attempt: Attempt,
@@ -119,7 +119,7 @@ function attemptsText(
   return JSON.stringify([...JSON.parse(before), attempt].slice(-ATTEMPTS_KEPT));
 }
 
-/** As `JSON.stringify` writes it, at a fifth of its cost: all but two members are numbers. */
+/** The same JSON as `JSON.stringify`, at a fifth of its cost: all but two members are numbers. */
 function attemptText(one: Attempt): string {
   const { error, responseSnippet } = one;
   return (

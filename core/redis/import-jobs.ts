@@ -14,10 +14,12 @@ const acceptScript = script(acceptSource);
 const finishChunkScript = script(finishChunkSource);
 const finishJobScript = script(finishJobSource);
 
-/** Items that are created, and recorded, together: so many, or so much text (the last item may exceed it). */
+/**
+ * Limits on the items that are created and recorded together: their number and their text (the last item may exceed it).
+ */
 const ITEMS_PER_CHUNK = 250;
 const CHUNK_CHARACTERS = 512 * 1024;
-/** Items of a job that has not been accepted go by themselves after an hour. */
+/** Items of a job that has not been accepted expire after an hour. */
 const UNACCEPTED_SECONDS = 3_600;
 /** By the service clock; the keys go by themselves some time after. */
 const KEPT_MS = 30 * 86_400_000;
@@ -61,15 +63,15 @@ export interface ChunkResult {
   readonly errors: readonly ImportFailure[];
 }
 
-/** Some items of an import as they are kept until they are created. */
+/** Some items of an import, in the form in which they are stored until they are created. */
 export interface ImportChunk {
-  /** Position of its first item in the request; its name. */
+  /** Name of the chunk: the position of its first item in the request. */
   readonly from: number;
-  /** JSON list. */
+  /** JSON array. */
   readonly text: string;
 }
 
-/** Cuts items into chunks as they come. */
+/** Groups items into chunks as they arrive. */
 export function importChunks() {
   const chunks: ImportChunk[] = [];
   let from = 0;
@@ -102,7 +104,7 @@ export interface NewJob {
   readonly companyId: number;
   readonly channelId: number;
   readonly chunks: readonly ImportChunk[];
-  /** Items of all chunks. */
+  /** Number of items in all chunks. */
   readonly total: number;
   readonly webhookUrl: string | null;
 }
@@ -117,9 +119,9 @@ export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promi
   const written: Promise<unknown>[] = [];
   for (const { from, text } of chunks) {
     const chunk = redis.multi().hSet(keys.jobItems(jobId), String(from), text);
-    // Always with an end: what is not accepted after all goes by itself.
+    // Always with an expiry: what is never accepted disappears by itself.
     written.push(chunk.expire(keys.jobItems(jobId), UNACCEPTED_SECONDS).exec());
-    // Heard of below, with those of the other chunks.
+    // A failure is reported below, with those of the other chunks.
     written.at(-1)?.catch(() => {});
     await nextTurn();
   }
@@ -164,7 +166,7 @@ export async function readJob(
   };
 }
 
-/** Chunks that nothing has come of yet, by the position of their first item, in order. */
+/** Chunks without a result, by the position of their first item, in order. */
 export async function openChunks(
   redis: Redis,
   partition: number,
@@ -176,7 +178,7 @@ export async function openChunks(
 
 export interface ChunkItems {
   readonly items: readonly unknown[];
-  /** Only then their texts need a look: as JSON nothing but half a surrogate pair is written as such an escape. */
+  /** Only then must the strings be checked: in this JSON only a lone surrogate is written as such an escape. */
   readonly mayBeIllFormed: boolean;
 }
 
@@ -226,7 +228,7 @@ export async function finishJob(
   );
 }
 
-/** The `result` of an ended job as JSON: everything that came of it, in the order of the request. */
+/** The `result` of a finished job as JSON: the results of all items, in the order of the request. */
 export async function importResultText(
   redis: Redis,
   partition: number,

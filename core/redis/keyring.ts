@@ -1,5 +1,5 @@
 /**
- * Which key the store's secrets are sealed with, so that a process with another one learns it at its start.
+ * Which key the store's secrets are sealed with, so that a process with another key finds out at startup.
  *
  * | Field    | Holds                                                                                          |
  * |----------|------------------------------------------------------------------------------------------------|
@@ -24,7 +24,7 @@ export interface Ring {
 }
 
 export interface Keyring {
-  /** Null = no process has started on this store yet, or none of this version. */
+  /** Null = no process, or none of this version, has started on this store yet. */
   readonly ring: Ring | null;
   readonly nextKeyId: string | null;
 }
@@ -35,17 +35,17 @@ export async function readKeyring(redis: Redis): Promise<Keyring> {
   return { ring: known, nextKeyId: next && next !== known?.keyId ? next : null };
 }
 
-/** @returns false when another process was faster */
+/** @returns false if another process was faster */
 export async function claimKeyring(redis: Redis, ring: Ring): Promise<boolean> {
   return (await redis.hSetNX(KEYRING_KEY, "ring", JSON.stringify(ring))) === 1;
 }
 
-/** From now on a process that would seal with another key is refused at its start. */
+/** From now on a process that would seal with another key is refused at startup. */
 export async function announceKey(redis: Redis, keyId: string): Promise<void> {
   await redis.hSet(KEYRING_KEY, "next", keyId);
 }
 
-/** @returns false when the ring has changed meanwhile */
+/** @returns false if the ring has changed in the meantime */
 export async function moveKeyring(redis: Redis, before: Ring, after: Ring): Promise<boolean> {
   const args = ["ring", JSON.stringify(before), JSON.stringify(after)];
   const moved = await run<number>(redis, swapFieldScript, [KEYRING_KEY], args);
@@ -59,7 +59,7 @@ export async function sharedSecretOf(redis: Redis, name: SharedSecret): Promise<
   return redis.hGet(KEYRING_KEY, name);
 }
 
-/** @returns the hash of whoever was first */
+/** @returns the hash that was stored first */
 export async function claimSharedSecret(
   redis: Redis,
   name: SharedSecret,
@@ -77,16 +77,16 @@ export async function replaceSharedSecret(
   await redis.hSet(KEYRING_KEY, name, hash);
 }
 
-/** How long a process counts as living after its last sign of life. */
+/** How long a process counts as alive after its last heartbeat. */
 export const KEY_USER_LIFE_MS = 15_000;
 
 export interface KeyUser {
-  /** Host and process id, for people. */
+  /** Host and process id, for operators. */
   readonly process: string;
   readonly keyId: string;
 }
 
-/** @returns the processes that live */
+/** @returns the processes that are alive */
 export async function keyUsers(
   redis: Redis,
   what: "beat" | "leave" | "list",

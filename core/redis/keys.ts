@@ -19,7 +19,7 @@ const numbers = Array.from({ length: PARTITIONS }, (_, n) => n);
 export const SYSTEM_KEY = "waybill:system";
 /** Hash: which key secrets are sealed with (`keyring.ts`). */
 export const KEYRING_KEY = "waybill:keyring";
-/** Sorted set: processes that live, with the key that each seals with. */
+/** Sorted set: live processes, with the key that each seals with. */
 export const KEY_USERS_KEY = "waybill:key-users";
 export const SETUP_LOCK_KEY = "waybill:setup-lock";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
@@ -142,7 +142,7 @@ export const companyKeys = (n: number) => {
     index: (channelId: number, order: IndexOrder) => `${tag}:i:${channelId}:${order}`,
     /** Rows of a channel's shipments that search scans (`columns.ts`). */
     block: (channelId: number, block: number) => `${tag}:b:${channelId}:${block}`,
-    /** Hash: the last second dealt as statusUpdatedAt, and how many of the company's shipments have it. */
+    /** Hash: the last second assigned as statusUpdatedAt, and how many of the company's shipments have it. */
     clock: (companyId: number) => `${tag}:clock:${companyId}`,
     /** String: ranks of the rows that have changed, the latest last. */
     rowLog: (channelId: number) => `${tag}:rl:${channelId}`,
@@ -176,9 +176,9 @@ export const companyKeys = (n: number) => {
     labelClaim: (channelId: number, digest: string) => `${tag}:lc:${channelId}:${digest}`,
     /** String: who is confirming labels of a carrier. */
     confirmLock: (channelId: number, carrier: string) => `${tag}:lock:cf:${channelId}:${carrier}`,
-    /** String: the transmission that a confirmation is to open, until its outcome is known. */
+    /** String: the transmission that a confirmation will open, until its outcome is known. */
     transmissionClaim: (channelId: number, digest: string) => `${tag}:txc:${channelId}:${digest}`,
-    /** Hash: what a transmission's slip is made of (JSON), by the digest of its secret address. */
+    /** Hash: the content of a transmission's slip (JSON), by the digest of its secret address. */
     slip: (digest: string) => `${tag}:slip:${digest}`,
     /** Hash: `channel:month` -> address checks to be billed. */
     addressChecks: `${tag}:billing:address-checks`,
@@ -244,8 +244,8 @@ export const WEBHOOK_TESTS_KEY = "waybill:webhook-tests";
 export const webhookTestKey = (testId: string) => `waybill:webhook-test:${testId}`;
 
 /**
- * Where the scores of failing endpoints begin in the two rings: they stand behind all healthy ones, so that these are found
- * at once however many failing ones wait. Turns and due times are smaller.
+ * Where the scores of failing endpoints begin in the two rings: they come after all healthy ones, which are therefore found
+ * immediately, however many failing ones are waiting. Turns and due times are smaller.
  */
 export const FAILING_FROM = 2 ** 50;
 
@@ -328,7 +328,7 @@ export const admissionKeys = (companyId: number, channelId: number, apiKeyId: nu
 /** Hash of an API key -> the context it was verified for. */
 export const verifiedKeyKey = (apiKeyHash: string) => `verified:${apiKeyHash}`;
 
-/** Wrong secrets shown at a door from a network, and whose secrets were right from there. */
+/** Wrong secrets presented from a network, and the clients that presented a correct one from there. */
 export const wrongSecretKeys = (door: string, network: string) => {
   const tag = `{secrets:${door}:${network}}`;
   return { bucket: `${tag}:wrong`, holders: `${tag}:holders` };
@@ -336,5 +336,5 @@ export const wrongSecretKeys = (door: string, network: string) => {
 
 export const courierRateKey = (subject: string) => `rate:courier:${subject}`;
 
-/** String (JSON): a session of an operator, by the hash of its id. */
+/** String (JSON): an operator's session, by the hash of its id. */
 export const sessionKey = (idHash: string) => `session:${idHash}`;

@@ -55,7 +55,7 @@ export async function claimLabel(
     [claimKey, keys.label(id)],
     [String(id), isNew, token, String(goneAfterMs), String(KEPT_MS)],
   );
-  // Somebody has claimed or freed it since it was read: the next look tells.
+  // It was claimed or released since it was read: the next read shows by whom.
   return { kind: kind === "other" ? "busy" : kind, id, token };
 }
 
@@ -94,7 +94,7 @@ export interface StoredLabel {
 
 export interface Transmission {
   readonly id: number;
-  /** Secret part of its slip's address. */
+  /** Secret part of the slip's address. */
   readonly slipToken: string;
 }
 
@@ -129,7 +129,10 @@ export async function readLabelContents(
   return text ? JSON.parse(text) : [];
 }
 
-/** Labels of a carrier are confirmed by one caller at a time. @returns null when others are at it for the whole wait */
+/**
+ * Locks the labels of a carrier for one confirmation at a time.
+ * @returns null if others hold the lock for the whole wait
+ */
 export function lockConfirmation(
   redis: Redis,
   { companyId, channelId }: LabelOwner,
@@ -140,14 +143,14 @@ export function lockConfirmation(
   return takeLock(redis, key, terms);
 }
 
-/** What a confirmation asks of the carrier: as long as nobody knows what came of it, the same is the same confirmation. */
+/** The content of a confirmation request: while its outcome is unknown, an equal request is the same confirmation. */
 export interface AskedConfirmation {
   readonly courier: string;
   readonly labelIds: readonly number[];
   readonly pickup: string | null;
 }
 
-/** @returns the id of the transmission that the confirmation is to open */
+/** @returns the id of the transmission that the confirmation will open */
 export async function claimTransmission(
   redis: Redis,
   owner: LabelOwner,
@@ -163,7 +166,7 @@ export async function claimTransmission(
   );
 }
 
-/** The carrier has done nothing, and says so: the next try is another confirmation. */
+/** The carrier has said that it did nothing: the next attempt is a new confirmation. */
 export async function freeTransmission(
   redis: Redis,
   owner: LabelOwner,
@@ -180,10 +183,10 @@ function claimKeyOf({ companyId, channelId }: LabelOwner, asked: AskedConfirmati
 }
 
 /**
- * Opens a transmission: its labels, the address of its slip and what the slip is made of are kept in one step, and the
- * claim of the confirmation ends with it.
- * @param confirmed labels that the carrier has not refused, of those that were asked for
- * @returns the labels that stand in it; none when every one stands in another transmission already
+ * Opens a transmission: its labels, the address of its slip and the content of the slip are stored atomically, and the
+ * confirmation's claim is released with it.
+ * @param confirmed requested labels that the carrier has not refused
+ * @returns the labels that are in it; none if all of them are in another transmission already
  */
 export async function openTransmission(
   redis: Redis,
@@ -213,7 +216,7 @@ export async function openTransmission(
   return confirmed.flatMap((label, at) => (marks[at] === 1 ? [label.id] : []));
 }
 
-/** The partition stands in front, so that the address alone finds the slip. */
+/** The partition comes first, so that the address alone is enough to find the slip. */
 export function newSlipToken({ companyId }: LabelOwner): string {
   const digit = companyPartition(companyId).toString(PARTITIONS);
   return `${digit}${randomBytes(32).toString("base64url")}`;

@@ -1,11 +1,11 @@
 /**
- * Leases: who sends which delivery. A lease hands a delivery to one process for a while; if that process dies the lease ends
- * and the delivery is sent again.
+ * Leases: which process sends which delivery. A lease assigns a delivery to one process for a limited time; if that process
+ * dies, the lease expires and the delivery is sent again.
  *
- * A round has three steps, each with all of its keys named beforehand, so that none of them can stop half-way where a slot
- * is being moved: `look.lua` tells which endpoints have something to give, `lease.lua` hands out deliveries of these
- * endpoints, and what they are and their shipments are read after it. Processes that look at the same moment name the same
- * endpoints; each call looks at what the one before it has left.
+ * A round has three steps. Each declares all of its keys, so that none can stop halfway while a slot is being migrated:
+ * `look.lua` finds the endpoints that have something to send, `lease.lua` leases deliveries of these endpoints, and their
+ * content and shipments are read afterwards. Processes that look at the same time name the same endpoints; each call sees
+ * what the previous one has left.
  */
 import { chunks } from "#core/chunks.ts";
 import type { ChangeFact } from "./change-log.ts";
@@ -35,11 +35,11 @@ const readFieldsScript = script(readFieldsSource);
 const reclaimScript = script(reclaimSource);
 const renewScript = script(renewSource);
 
-/** Of Redis: a look, and for one delivery. */
+/** Redis time: for a look, and for one delivery. */
 const LOOK_US = 15;
 const LEASE_US = 6;
 
-/** A delivery that is handed out. */
+/** A leased delivery. */
 export interface Slot {
   readonly partition: number;
   readonly endpointId: string;
@@ -49,15 +49,18 @@ export interface Slot {
   readonly failing: boolean;
 }
 
-/** The same with what its next attempt needs. */
+/** A leased delivery with the data for its next attempt. */
 export interface Leased extends Slot, Omit<FrozenDelivery, "fact"> {
   readonly generation: number;
   readonly attemptsMade: number;
-  /** JSON, as stored: read only where it grows too long. */
+  /** JSON, as stored: parsed only if it grows too long. */
   readonly attemptsText: string;
   /** Read once for all deliveries of its event that were leased together. */
   readonly fact: () => ChangeFact;
-  /** Of one moment after the lease, unpacked once for all deliveries that share it; null = it is gone. */
+  /**
+   * Read at one point in time after the lease, and unpacked once for all deliveries that share it; null = it no longer
+   * exists.
+   */
   readonly shipment: () => StoredShipment | null;
 }
 
@@ -65,11 +68,11 @@ export interface LeaseTerms {
   readonly leaseMs: number;
   readonly perEndpoint: number;
   readonly perFailingEndpoint: number;
-  /** Retries may be handed out too. */
+  /** Whether retries may be leased too. */
   readonly retries: boolean;
 }
 
-/** How many deliveries a partition may hand out, and how many of them to failing endpoints. */
+/** How many deliveries a partition may lease, and how many of them for failing endpoints. */
 export interface Share {
   readonly partition: number;
   readonly wanted: number;
@@ -78,15 +81,18 @@ export interface Share {
 
 export interface Handout {
   readonly slots: readonly Slot[];
-  /** Partitions whose healthy endpoints had more first attempts to give. */
+  /** Partitions whose healthy endpoints have more first attempts waiting. */
   readonly more: ReadonlySet<number>;
-  /** Partitions that had more endpoints than one call may name. */
+  /** Partitions with more endpoints than one call may name. */
   readonly cut: ReadonlySet<number>;
-  /** Partitions that could not be asked, and why; the others are not held up by them. */
+  /** Partitions that could not be reached, and why; they do not delay the others. */
   readonly failures: ReadonlyMap<number, Error>;
 }
 
-/** Asks every partition for its share. What a partition has handed out when its answer is lost is sent once the lease has ended. */
+/**
+ * Leases deliveries of every partition according to its share. If the answer of a partition is lost, its deliveries are
+ * sent once their leases have expired.
+ */
 export async function takeLeases(
   redis: Redis,
   shares: readonly Share[],
@@ -117,9 +123,9 @@ export async function takeLeases(
 interface Seen {
   readonly firsts: readonly string[];
   readonly retries: readonly string[];
-  /** Leases that have ended. */
+  /** Expired leases. */
   readonly ended: readonly string[];
-  /** There may be more endpoints than these. */
+  /** Whether there may be more endpoints. */
   readonly isCut: boolean;
 }
 
@@ -143,7 +149,7 @@ async function look(
   return { firsts, retries: due, ended, isCut };
 }
 
-/** Puts back what was under way when its lease ended. */
+/** Puts back deliveries whose lease expired. */
 async function reclaim(
   redis: Redis,
   partition: number,
@@ -200,13 +206,13 @@ async function takeShare(
 
 export interface Read {
   readonly leased: readonly Leased[];
-  /** Deliveries that had come to the end of their 30 days. */
+  /** Deliveries that expired after 30 days. */
   readonly gone: readonly Slot[];
-  /** Why some could not be read; they are sent once their leases have ended. */
+  /** Why some could not be read; they are sent once their leases have expired. */
   readonly failure: Error | null;
 }
 
-/** What is to be sent for leases: the deliveries, then their shipments, each of one moment. */
+/** The content to send for leases: first the deliveries, then their shipments, each read at one point in time. */
 export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<Read> {
   const rows = new Map<Slot, DeliveryRow>();
   const facts = new Map<string, Leased["fact"]>();
@@ -258,7 +264,10 @@ export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<
 
 const SHIPMENT_FIELDS = ["c", "st", "v"];
 
-/** One command for each server (and 100 keys). @returns why some could not be read */
+/**
+ * One command per server (and per 100 keys).
+ * @returns why some could not be read
+ */
 async function readSome<T>(
   redis: Redis,
   groups: ReadonlyMap<number, readonly T[]>,
@@ -271,7 +280,7 @@ async function readSome<T>(
   return failed?.status === "rejected" ? (failed.reason as Error) : null;
 }
 
-/** Null when the delivery is gone. */
+/** Null if the delivery no longer exists. */
 type DeliveryRow =
   | ({
       readonly words: Omit<FrozenDelivery, "fact">;
@@ -280,7 +289,7 @@ type DeliveryRow =
 
 const DELIVERY_LINES = 5;
 
-/** See the reply in `read-deliveries.lua`. */
+/** Parses the reply of `read-deliveries.lua`. */
 function readRows(
   text: string,
   slots: readonly Slot[],
@@ -312,7 +321,7 @@ function readRows(
   });
 }
 
-/** Thrown when it is asked for: one delivery like this keeps no other from being sent. */
+/** Thrown only when it is used: one such delivery does not stop the others. */
 function missingFact(): never {
   throw new Error("a delivery is leased without its fact");
 }

@@ -1,6 +1,7 @@
 /**
- * Locks that one process at a time holds, under a lease that is renewed while it lives: who dies is waited for no longer
- * than that. A lease may end under a holder that was held up; it asks before it writes, and never releases another's lock.
+ * Locks for one process at a time, under a lease that is renewed while the process is alive: if it dies, others wait no
+ * longer than the lease. If a holder is delayed, its lease may expire; it checks before it writes, and never releases
+ * another process's lock.
  */
 import { newToken } from "#core/secrets.ts";
 import { type Redis, run, script } from "./client.ts";
@@ -9,28 +10,28 @@ import lockSource from "./scripts/lock.lua" with { type: "text" };
 const lockScript = script(lockSource);
 
 const LOOK_EVERY_MS = 50;
-/** Renewals of a lease: two may be late before it ends. */
+/** Renewals per lease: two may be late before it expires. */
 const RENEWALS = 3;
 
 export interface LockTerms {
-  /** Whoever dies with the lock keeps others out for so long. */
+  /** How long others are kept out if the holder dies. */
   readonly leaseMs: number;
-  /** 0 = no second look */
+  /** 0 = try once */
   readonly waitLimitMs: number;
 }
 
 export interface Lock {
-  /** As the lock knows its holder: for scripts that compare it in the same step as they write. */
+  /** The owner token: for scripts that compare it atomically with their writes. */
   readonly owner: string;
   /**
-   * Asked before a write: afterwards the lock is held for half its lease at least. Costs a round trip only where a renewal
-   * is late.
+   * Called before a write: afterwards the lock is held for at least half its lease. Needs a round trip only if a renewal is
+   * late.
    * @throws {LockLost}
    */
   readonly assertHeld: () => Promise<void>;
-  /** Does nothing where the lock is another's by now. What fails ends with the lease. */
+  /** Does nothing if another process holds the lock by now. If releasing fails, the lease expires. */
   readonly release: () => Promise<void>;
-  /** Nobody takes the lock before this time has passed, and a later `release` does nothing. */
+  /** Keeps the lock for this time; a later `release` does nothing. */
   readonly releaseAfter: (ms: number) => Promise<void>;
 }
 
@@ -40,7 +41,7 @@ export class LockLost extends Error {
   }
 }
 
-/** @returns null when somebody else holds it for the whole wait */
+/** @returns null if another process holds it for the whole wait */
 export async function takeLock(
   redis: Redis,
   key: string,
@@ -58,7 +59,7 @@ export async function takeLock(
   }
 }
 
-/** @param askedAtMs the lease runs from when the server did it, which was later */
+/** @param askedAtMs when the request was sent: the lease is counted from here, since the server acted later */
 function hold(redis: Redis, key: string, owner: string, leaseMs: number, askedAtMs: number): Lock {
   let renewedAtMs = askedAtMs;
   let isLost = false;
@@ -69,7 +70,7 @@ function hold(redis: Redis, key: string, owner: string, leaseMs: number, askedAt
     else isLost = true;
   }
 
-  // A renewal that fails is made up for by the next one, or by whoever asks.
+  // A failed renewal is made up for by the next one, or by `assertHeld`.
   const timer = setInterval(() => void renew().catch(() => {}), leaseMs / RENEWALS);
   let hasEnded = false;
   async function end(verb: Verb, ms: number): Promise<void> {

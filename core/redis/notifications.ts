@@ -10,8 +10,8 @@ import type { ShipmentMoment } from "./shipment-moment.ts";
 const CHANGES_TOLD = 50;
 
 /**
- * Most recent first. Deliveries are those of the decisions that the moment knows; how they have ended may be a little newer
- * than it.
+ * Most recent first. Deliveries are those of the decisions read at that point in time; their outcomes may be slightly
+ * newer.
  */
 export async function readNotifications(
   redis: Redis,

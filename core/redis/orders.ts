@@ -18,9 +18,9 @@ const readFieldsScript = script(readFieldsSource);
 
 /** Orders one script call reads or writes: keeps a call under some 5 ms of Redis. */
 const ORDERS_PER_CALL = 100;
-/** The same for large ones, of hundreds of parcels and items. */
+/** The same for large orders, with hundreds of parcels and items. */
 const CHARACTERS_PER_CALL = 512 * 1024;
-/** Of a page, whose orders may have some 300 KiB each. */
+/** For a page, whose orders may have about 300 KiB each. */
 const ORDERS_PER_READ = 25;
 /** Readings of an order that others change at the same time; every round at least one of them is done. */
 const TRIES = 100;
@@ -46,7 +46,7 @@ async function findOrders(
 ): Promise<(StoredOrder | null)[]> {
   const partition = companyPartition(companyId);
   if (naturals.length === 0) return [];
-  // An order keeps its id for ever.
+  // An order never changes its id.
   const ids = await redis.hmGet(companyKeys(partition).orderNaturals(channelId), [...naturals]);
   const orders = await readOrders(
     redis,
@@ -101,7 +101,7 @@ async function saveOrders(
   return reply.map((id) => (id === 0 ? null : id));
 }
 
-/** Ids that nobody else gets; one that is not used after all is left out. */
+/** Unique ids; unused ones are skipped. */
 async function dealIds(redis: Redis, partition: number, count: number): Promise<number[]> {
   if (count === 0) return [];
   const last = await redis.incrBy(companyKeys(partition).orderIds, count);

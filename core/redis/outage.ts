@@ -1,6 +1,6 @@
 /**
- * One part of the product through an outage of a store it needs: how long it waits before it tries again, and what the
- * operator reads of it: a line when it begins, one every half minute, and one when it is over.
+ * Follows one part of the product through an outage of a store it needs: how long it waits before the next attempt, and
+ * what it logs: one line when the outage begins, one every 30 seconds, and one when it is over.
  */
 import type { Log } from "#core/log.ts";
 import { internalErrors, storeFailures } from "#core/metrics.ts";
@@ -23,7 +23,10 @@ export interface Outage {
   readonly isOn: () => boolean;
 }
 
-/** Repeats a step while the store is unavailable, at most until `isStopping`. @throws what it throws for another reason */
+/**
+ * Repeats a step while the store is unavailable, until `isStopping` at most.
+ * @throws any error that has another reason
+ */
 export async function untilAvailable<T>(
   redis: Redis,
   outage: Outage,
@@ -43,7 +46,7 @@ export async function untilAvailable<T>(
   }
 }
 
-/** @param part who waits, for the log and the metric: one of few names */
+/** @param part name of the waiting part, for the log and the metric: one of a few */
 export function followOutage(log: Log, part: string): Outage {
   let sinceMs: number | null = null;
   let loggedAtMs = 0;
@@ -55,7 +58,7 @@ export function followOutage(log: Log, part: string): Outage {
       (isOwnFault ? internalErrors : storeFailures).inc({ part });
       if (sinceMs === null || nowMs >= loggedAtMs + LOG_EVERY_MS) {
         loggedAtMs = nowMs;
-        if (isOwnFault) log.error({ part, err: error }, "an unexpected error; it is tried again");
+        if (isOwnFault) log.error({ part, err: error }, "an unexpected error; retrying");
         else log.warn({ part, reason: describeFailure(error) }, "waiting for a store");
       }
       sinceMs = Math.min(sinceMs ?? nowMs, begunAtMs ?? nowMs);

@@ -1,4 +1,4 @@
-/** Asks whether Redis takes writes, without one. */
+/** Checks whether Redis accepts writes, without writing. */
 import { type Redis, runTogether, script } from "./client.ts";
 import probeSource from "./scripts/probe.lua" with { type: "text" };
 
@@ -7,8 +7,8 @@ const probeScript = script(probeSource);
 const PROBE_US = 2;
 
 /**
- * @param keys one of each partition that is asked about
- * @throws what a write would meet there
+ * @param keys one key of each partition to check
+ * @throws the error that a write would get
  */
 export async function probeWrites(redis: Redis, keys: readonly string[]): Promise<void> {
   await Promise.all(keys.map((key) => runTogether(redis, probeScript, [key], [], PROBE_US)));

@@ -40,7 +40,7 @@ interface Channel {
   position: number;
   /** The last entries read. */
   tail: Buffer;
-  /** Blocks that have changed, and so are asked for with the next entries; 245 of a million shipments take some 50 us. */
+  /** Changed blocks, which are requested with the next entries; 245 for a million shipments take about 50 us. */
   changing: Set<number>;
 }
 
@@ -146,8 +146,8 @@ function hasSameEnd(one: Buffer, other: Buffer): boolean {
 }
 
 /**
- * The rows are as they are now: one that comes twice among the entries has its last value from the first on.
- * @param rows null where a block of theirs was not asked for: the next call asks for it
+ * The rows have their current values: if one appears twice among the entries, both have its latest value.
+ * @param rows null if one of their blocks was not requested: the next call requests it
  */
 function apply(channel: Channel, entries: Buffer, rows: Buffer | null): void {
   if (entries.length === 0) return;

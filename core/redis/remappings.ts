@@ -52,7 +52,7 @@ export async function readRemappings(
   const hot = [...(await readHotShipments(redis, ids)).values()].filter(
     ({ meta, state }) => meta.courier === scope.courier && mayHold(state, scope),
   );
-  // State and history anew, of one moment: a preview shows both, and a remap commits on that version.
+  // Recomputed state and history, from one point in time: a preview shows both, and a remap commits on that version.
   const whole = await readHotHistories(
     redis,
     hot.map(({ id }) => id),

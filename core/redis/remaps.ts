@@ -22,7 +22,7 @@ const saveScript = script(saveSource);
 
 /** Remaps kept of one courier, the newest; an older one is forgotten, also where it is not done. */
 const REMAPS_KEPT = 1_000;
-/** A process that works a remap off and dies is followed by another after this long; whoever waits looks again later. */
+/** If the process that runs a remap dies, another takes over after this long; waiting processes poll. */
 const LEASE = { leaseMs: 10_000, waitLimitMs: 0 };
 
 export interface RemapEntry {
@@ -194,7 +194,7 @@ export async function nextRemap(redis: Redis): Promise<Remap | null> {
   }
 }
 
-/** @throws {LockLost} where another process works it off by now; nothing is written then */
+/** @throws {LockLost} if another process runs it by now; nothing is written then */
 export function saveProgress(
   redis: Redis,
   lease: Lock,
@@ -221,7 +221,10 @@ async function save(
   if (kept !== 1) throw new LockLost();
 }
 
-/** The right to work remaps off, for one process at a time; two would do no harm, only work twice. Null = another's. */
+/**
+ * The lock for running remaps, one process at a time; two would do no harm, only double the work. Null = another process
+ * has it.
+ */
 export function takeRemapLease(redis: Redis): Promise<Lock | null> {
   return takeLock(redis, REMAP_KEYS.lease, LEASE);
 }

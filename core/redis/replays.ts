@@ -48,7 +48,7 @@ export async function replayDeliveries(
 }
 
 interface ReplayItem extends Pick<Delivery, "deliveryId" | "endpointId" | "shipmentId"> {
-  /** Its shipment has one delivery of the replay only. */
+  /** The replay sends only one delivery of its shipment. */
   readonly servedOnce: boolean;
 }
 

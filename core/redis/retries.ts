@@ -17,7 +17,9 @@ const settleScript = script(settleSource);
 
 export const MAX_TRIES = 5;
 const FIRST_RETRY_MS = 1_000;
-/** Dead letters a log keeps, some 2 KB each; what fails for the last time while there are so many stays in retry. */
+/**
+ * Dead letters that a log keeps, about 2 KB each; while it is full, an entry that fails for the last time stays in retry.
+ */
 export const DEAD_LETTERS_PER_LOG = 10_000;
 const AT_LIMIT_RETRY_MS = 60_000;
 /** Characters of a failure that its dead letter tells. */
@@ -103,7 +105,7 @@ export interface Tried {
 }
 
 export interface Settled extends Tried {
-  /** It failed for the last time and stays in retry, since its log keeps as many dead letters as it may. */
+  /** It failed for the last time but stays in retry, because its log is full of dead letters. */
   readonly isKept: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Scripts that share code, or are long: a line `-- part: <name>` stands for the text of that part. */
+/** Includes for scripts that share code or are long: a line `-- part: <name>` is replaced by the text of that part. */
 import { type Script, script } from "./client.ts";
 import companyClock from "./scripts/parts/company-clock.lua" with { type: "text" };
 import rowLog from "./scripts/parts/row-log.lua" with { type: "text" };

@@ -1,4 +1,4 @@
-/** Every sealed text of the store: where it stands, and how it is sealed with another key while others read and write. */
+/** Every sealed text in the store: where it is, and how it is re-sealed with another key while others read and write. */
 import { chunks } from "#core/chunks.ts";
 import { type Vault, WrongKey } from "#core/secrets.ts";
 import { type Redis, run, script } from "./client.ts";
@@ -9,15 +9,15 @@ import { underSetupLock } from "./setup-lock.ts";
 
 const resealScript = script(resealSource);
 
-/** Entities whose secrets are sealed while the setup lock is held once: other writers wait for so many. */
+/** Entities that are re-sealed per acquisition of the setup lock: other writers wait that long. */
 const PER_LOCK = 50;
 
 type Change = (sealed: string) => string;
 
-/** Texts in which a list of token hashes stands beside sealed secrets. */
+/** Texts that contain a list of token hashes as well as sealed secrets. */
 const TOKEN_HASH = /^[0-9a-f]{64}$/;
 
-/** How the sealed texts of each field are changed. A new field that holds one belongs here. */
+/** How to re-seal the texts of each field. Add every new field that contains one here. */
 const FIELDS: Readonly<
   Partial<Record<EntityKind, Readonly<Record<string, (text: string, change: Change) => string>>>>
 > = {
@@ -50,7 +50,7 @@ function changed(kind: EntityKind, { name, text }: Field, change: Change): strin
   return FIELDS[kind]?.[name]?.(text, change) ?? text;
 }
 
-/** In no order. */
+/** In no particular order. */
 export async function allSealed(redis: Redis): Promise<string[]> {
   const found: string[] = [];
   for (const kind of KINDS) {
@@ -67,9 +67,9 @@ export async function allSealed(redis: Redis): Promise<string[]> {
 }
 
 /**
- * Seals with the vault's current key whatever another one has sealed. It may be interrupted and repeated at any time; under
- * the setup lock no writer brings an old text back, and should the lock be lost the entity is left for the next pass.
- * @returns secrets that were sealed; 0 = all of them are sealed with the current key
+ * Re-seals with the vault's current key everything that another key sealed. It may be interrupted and repeated at any time.
+ * Under the setup lock no writer brings an old text back; if the lock is lost, the entity is left for the next pass.
+ * @returns how many secrets were sealed; 0 = all of them have the current key
  * @throws {WrongKey} for a secret that no key of the vault opens
  */
 export async function resealAll(redis: Redis, vault: Vault): Promise<number> {
@@ -96,7 +96,7 @@ async function resealEntity(
   kind: EntityKind,
   id: string,
 ): Promise<number> {
-  // The same text may stand in two fields, and must be the same afterwards.
+  // The same text may be in two fields, and must stay equal.
   const fresh = new Map<string, string>();
   const args: string[] = [];
   for (const field of await fieldsOf(redis, kind, id)) {

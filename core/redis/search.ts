@@ -24,7 +24,7 @@ import { type ExactMatches, filterOf, searchColumns } from "./search-columns.ts"
 import type { ShipmentQuery } from "./shipment-query.ts";
 import { readHotShipments } from "./shipments.ts";
 
-/** Shipments that are read by their ids, within 1 ms of Redis; for more of them the rows of all are kept. */
+/** Limit on shipments that are read by id, within 1 ms of Redis time; above it the rows of all are kept in memory. */
 const FEW = 250;
 
 export function searchShipments(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
@@ -135,7 +135,7 @@ async function searchFew(
   return { total: hits.length, hits: hits.slice(offset, offset + limit) };
 }
 
-/** As they stand in their channel's rows; whoever changes a shipment changes both in one step. */
+/** As they are in their channel's rows; a shipment and its row are always changed in one step. */
 async function readRows(redis: Redis, places: readonly Place[]): Promise<ColumnRow[]> {
   const hot = await readHotShipments(
     redis,

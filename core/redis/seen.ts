@@ -2,8 +2,9 @@
  * Memory of eventIds: exact, at least 183 days, 9 bytes an id while buckets stay integer sets.
  *
  * A 128-bit hash of (courier, eventId) chooses partition and bucket; 64 bits of it are the member. Generations of 92
- * days follow each other; the current one and the two before it are looked at, so an id is known for 184 days at least, and
- * for 183 where clocks differ by a day (calendar quarters would give 181). Buckets are as many as keep them under `set-max-intset-entries` (512 as shipped).
+ * days follow each other; the current one and the two before it are checked, so an id is known for at least 184 days, or 183
+ * if clocks differ by a day (calendar quarters would give 181). There are enough buckets to keep each under
+ * `set-max-intset-entries` (512 by default).
  */
 import type { Redis } from "./client.ts";
 import { digestOf } from "./digest.ts";
@@ -14,12 +15,12 @@ export const GENERATION_DAYS = 92;
 /** Mean fill of a bucket; Poisson spread keeps practically all buckets under 512. */
 const BUCKET_FILL = 350;
 /**
- * The clocks of two processes may differ by this much. So long before a generation begins it is looked at as well, since a
- * process that is ahead may have taken ids in it; so long after its begin the one before it still gets its buckets, since
- * a process that is behind may take ids there.
+ * The maximum difference between the clocks of two processes. For this long before a generation begins it is already
+ * checked, since a process that is ahead may have claimed ids in it; for this long after it begins, buckets are still
+ * created in the previous one, since a process that is behind may claim ids there.
  */
 export const CLOCK_SKEW_MS = DAY_MS;
-/** A generation is looked at until the end of the second one after it, by the clock that is behind. */
+/** A generation is checked until the end of the second one after it, by the slower clock. */
 const GENERATION_TTL_DAYS = 3 * GENERATION_DAYS + CLOCK_SKEW_MS / DAY_MS;
 
 export interface SeenPlace {
@@ -52,7 +53,7 @@ export interface Generation {
   readonly buckets: number;
 }
 
-/** The current generation first, the next one when its turn is near, then those before it that have ever been begun. */
+/** The current generation first, then the next one if it is about to begin, then earlier ones that exist. */
 export interface SeenLayout {
   readonly generations: readonly Generation[];
 }
@@ -100,7 +101,7 @@ export function bucketKeys(layout: SeenLayout, place: SeenPlace): string[] {
   return bucketKeysOf(layout, place.partition, [place]);
 }
 
-/** The same of many places of one partition, one place after the other. */
+/** The same for many ids of one partition, one after the other. */
 export function bucketKeysOf(
   { generations }: SeenLayout,
   partition: number,

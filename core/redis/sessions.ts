@@ -1,6 +1,6 @@
 /**
- * Sessions of operators in a browser. Each is a record, so that logging out ends it also for whoever has copied the cookie.
- * The id is known to the cookie alone: the key holds its hash.
+ * Operators' browser sessions. Each is a record, so that logging out also ends it for anyone who copied the cookie. Only
+ * the cookie contains the id: the key is a hash of it.
  */
 import { randomBytes } from "node:crypto";
 import { hashToken } from "#core/secrets.ts";
@@ -17,7 +17,7 @@ export const SESSION_MS = 12 * 3_600_000;
 const ID_BYTES = 32;
 const ID = /^[\w-]{43}$/;
 
-/** What a session stands on: when this changes, the session is over. */
+/** The credential that the session is bound to: if it changes, the session is over. */
 type Credential = string;
 
 /** @returns the id */
@@ -32,7 +32,7 @@ export async function openSession(
   return id;
 }
 
-/** @param id whatever the cookie holds */
+/** @param id the value of the cookie, valid or not */
 export async function isSessionOpen(
   redis: Redis,
   id: string,
@@ -46,7 +46,7 @@ export async function isSessionOpen(
   return record.credential === credential && nowMs < record.untilMs;
 }
 
-/** Ending one that is over, or none, changes nothing. */
+/** Ending an expired or unknown session does nothing. */
 export async function endSession(redis: Redis, id: string): Promise<void> {
   if (ID.test(id)) await run(redis, endScript, [sessionKey(hashToken(id))], []);
 }

@@ -12,8 +12,8 @@ const BUSY_RETRY_SECONDS = "5";
 const held = new AsyncLocalStorage<Lock>();
 
 /**
- * Reading, changing and saving an entity inside `work` loses no other writer's change.
- * @throws {Problem} 503 when others hold it for the whole wait, or the lease has ended before everything was written
+ * An entity that `work` reads, changes and saves cannot lose another writer's change.
+ * @throws {Problem} 503 if others hold the lock for the whole wait, or if the lease expired before everything was written
  */
 export async function underSetupLock<T>(
   redis: Redis,
@@ -25,7 +25,7 @@ export async function underSetupLock<T>(
   try {
     return await held.run(lock, work);
   } catch (error) {
-    if (error instanceof LockLost) throw busy("The change took too long and may be half made.");
+    if (error instanceof LockLost) throw busy("The change took too long and may be incomplete.");
     throw error;
   } finally {
     await lock.release();
@@ -33,8 +33,8 @@ export async function underSetupLock<T>(
 }
 
 /**
- * Asked by whatever writes the configuration, so that no caller can forget it: a holder whose lease has ended must not
- * write over what the next one has read.
+ * Called by everything that writes the configuration, so that no caller can forget it: a holder whose lease has expired
+ * must not overwrite what the next one has read.
  * @throws {LockLost}
  */
 export async function expectSetupLock(): Promise<void> {

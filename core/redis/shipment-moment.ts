@@ -1,6 +1,6 @@
 /**
- * A shipment with all that is told of it, read at one moment: what has been decided or sent about a change never stands in
- * an answer whose history lacks that change.
+ * A shipment with everything that is shown about it, read at one point in time: an answer never contains a decision or a
+ * message about a change that is missing from its history.
  */
 import type { SentNotification } from "#core/domain/notification.ts";
 import { binary, type Redis, run, script } from "./client.ts";
@@ -11,15 +11,15 @@ import { type ShipmentWithHistory, shipmentWithHistory } from "./shipments.ts";
 
 const readMomentScript = script(readMomentSource);
 
-/** Lists are unpacked when they are asked for: a shipment of another channel is read and shown to nobody. */
+/** Lists are unpacked only when needed: shipments of other channels are read too, but not shown. */
 export interface ShipmentMoment extends ShipmentWithHistory {
-  /** Messages to its recipient that have ended, newest first. */
+  /** Messages to its recipient that were sent or have failed, newest first. */
   readonly messages: () => SentNotification[];
-  /** Webhook decisions of the last 30 days, in the order of its changes. */
+  /** Webhook decisions of the last 30 days, in the order of the shipment's changes. */
   readonly decisions: () => KeptDecision[];
 }
 
-/** @returns null when there is no such shipment */
+/** @returns null if there is no such shipment */
 export async function readMoment(redis: Redis, id: number): Promise<ShipmentMoment | null> {
   const partition = shipmentPartition(id);
   const { shipment, notifications } = companyKeys(partition);

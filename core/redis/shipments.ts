@@ -189,7 +189,7 @@ export async function readHistories(
   return histories;
 }
 
-/** A shipment and its history, read at one moment. */
+/** A shipment and its history, read at one point in time. */
 export interface ShipmentWithHistory {
   readonly shipment: StoredShipment;
   /** In the order they were applied. */
@@ -204,7 +204,7 @@ export async function readShipmentWithHistory(
   return fields ? withHistory(id, fields) : null;
 }
 
-/** @param row fields and values in turn, as stored. @returns null where there is no such shipment */
+/** @param row alternating fields and values, as stored. @returns null if there is no such shipment */
 export function shipmentWithHistory(
   id: number,
   row: readonly Buffer[],
@@ -218,13 +218,13 @@ function withHistory(id: number, fields: Fields): ShipmentWithHistory | null {
   return shipment && { shipment, facts: () => storedHistory(fields) };
 }
 
-/** What a commit that makes a history anew must start from. */
+/** The state that a commit which rebuilds a history must start from. */
 export interface HotHistory {
   readonly from: HotShipment;
   readonly history: readonly Fact[];
 }
 
-/** State, meta and history of every shipment that exists, those of each at one moment. */
+/** State, meta and history of every shipment that exists, each read at one point in time. */
 export async function readHotHistories(
   redis: Redis,
   ids: readonly number[],
@@ -240,7 +240,7 @@ export async function readHotHistories(
 /** A shipment's hash. */
 type Fields = ReadonlyMap<string, Buffer>;
 
-/** Every shipment that exists among the ids, each at one moment: one call a partition (and 100 shipments). */
+/** Every shipment that exists among the ids, each read at one point in time: one call per partition and 100 shipments. */
 async function readWhole(redis: Redis, ids: readonly number[]): Promise<Map<number, Fields>> {
   const found = new Map<number, Fields>();
   await perPartition(Map.groupBy(ids, shipmentPartition), async (partition, group) => {
@@ -380,7 +380,7 @@ async function readPackedAnew(
 
 const NO_ROWS: ReadonlyMap<number, FieldRow> = new Map();
 
-/** Keys that a call declares, and the names to choose from. */
+/** The keys that a call declares, and the names they are derived from. */
 interface CallKeys extends DeclaredKeys {
   readonly names: ReturnType<typeof companyKeys>;
 }

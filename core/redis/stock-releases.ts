@@ -8,19 +8,19 @@ const claimScript = script(claimSource);
 export interface AskedRelease {
   readonly action: string;
   readonly redeliveryDate: string | null;
-  /** Tells equal releases of one stay in the depot. */
+  /** Identifies equal releases during one stay in the depot. */
   readonly digest: string;
   /** UTC milliseconds. */
   readonly askedAtMs: number;
 }
 
 export interface AnsweredRelease {
-  /** The carrier's own (`ok`, `error`, `pending`), or `refused`, `unreachable`, `unreadable`. */
+  /** The carrier's own status (`ok`, `error`, `pending`), or `refused`, `unreachable`, `unreadable`. */
   readonly outcome: string;
   readonly message: string | null;
 }
 
-/** Members of the answer are absent while the carrier has not answered. */
+/** The members of the answer are absent until the carrier has answered. */
 export type StockRelease = { readonly releaseId: number } & AskedRelease & Partial<AnsweredRelease>;
 
 export type ReleaseClaim =
@@ -31,8 +31,8 @@ export type ReleaseClaim =
 const KEPT = 50;
 
 /**
- * @param patienceMs how long the carrier may take to answer: a release without an outcome is asked again after it, under the
- * same id
+ * @param patienceMs how long the carrier may take to answer: after that, a release without an outcome is sent again under
+ * the same id
  */
 export async function claimRelease(
   redis: Redis,

@@ -1,7 +1,7 @@
 /**
- * Whether the store is unavailable: a command that failed for its reason may be repeated, is nobody else's fault, and counts
- * against nothing. Decided by the code a server's answer begins with and by the client's own kinds of error; the words that
- * follow a code may be anybody's and decide nothing.
+ * Whether the store is unavailable: a command that failed for this reason may be retried, is not the caller's fault, and
+ * counts as no failure. Decided by the error code of a server's answer and by the types of the client's errors; the text
+ * after a code may come from anybody and decides nothing.
  */
 import {
   ClientClosedError,
@@ -19,13 +19,16 @@ import {
 } from "redis";
 import { NoAnswer } from "#core/combine.ts";
 
-/** A write that too few replicas have confirmed: it may be lost, and is repeated. */
+/** A write that too few replicas confirmed: it may be lost, and is retried. */
 export class NotReplicated extends Error {}
 
-/** Thrown where something else that work needs is unavailable, ClickHouse or a full queue: its message says which. */
+/**
+ * Thrown if something else that work needs is unavailable, such as ClickHouse, or if a queue is full: the message says
+ * which.
+ */
 export class Unavailable extends Error {}
 
-/** First word of a server's answer -> what it means, for operators. */
+/** First word of a server's answer, and what it means for operators. */
 const CODES: Readonly<Record<string, string>> = {
   OOM: "its memory is full (maxmemory)",
   MISCONF: "it cannot write to its disk",
@@ -47,10 +50,10 @@ const CODES: Readonly<Record<string, string>> = {
   EXECABORT: "it has refused a transaction",
 };
 
-/** Answers whose code is the general one: they are known by how their sentence begins. */
+/** Answers with the general error code: they are recognized by the beginning of their text. */
 const SENTENCES: ReadonlyArray<readonly [start: string, meaning: string]> = [
   ["ERR max number of clients", "it has too many clients"],
-  // Both from inside a script, which Redis 7.0 tells without a code of their own.
+  // Both come from inside a script; Redis 7.0 reports them without a code of their own.
   ["ERR Script attempted to access a non local key", "keys have moved in the cluster"],
   ["ERR The user executing the script can't", "our user lacks a permission"],
   ["ERR WAIT cannot be used with replica", "it has become a replica"],
@@ -69,7 +72,7 @@ const CLIENT_ERRORS = [
   TimeoutError,
 ] as const;
 
-/** Of the operating system, when a connection cannot be made or breaks. */
+/** Errors of the operating system when a connection cannot be made or breaks. */
 const CONNECTION_CODES: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -82,15 +85,15 @@ const CONNECTION_CODES: ReadonlySet<unknown> = new Set([
   "EAI_AGAIN",
 ]);
 
-/** Errors looked at inside an error: causes of causes, and all of a transaction. */
+/** Limit on nested errors to inspect: causes of causes, and all errors of a transaction. */
 const ERRORS_LOOKED_AT = 1_000;
 
-/** @param redis while its connection is away any failure counts as the store's */
+/** @param redis while it is disconnected, any failure counts as the store's */
 export function isStoreUnavailable(error: unknown, redis: { readonly isReady: boolean }): boolean {
   return !redis.isReady || reasonOf(error) !== null;
 }
 
-/** What is wrong with the store, in plain words and without anything a caller has sent; null = the error is not the store's. */
+/** What is wrong with the store, in plain words and without anything a caller sent; null = the store is not to blame. */
 export function reasonOf(error: unknown): string | null {
   const waiting: unknown[] = [error];
   const seen = new Set<unknown>();

@@ -1,6 +1,7 @@
 /**
- * Guessing of secrets, limited by network. Wrong secrets empty a bucket; while it is empty a right one passes only if it
- * was right from there before. So a guess learns nothing, and whoever shares an address with somebody who guesses goes on.
+ * Limits guessing of secrets, per network. Wrong secrets empty a bucket; while it is empty, a correct one is accepted only
+ * if it was accepted from there before. So a guess reveals nothing, and legitimate clients that share an address with an
+ * attacker keep working.
  */
 import { type Redis, run, script } from "./client.ts";
 import { wrongSecretKeys } from "./keys.ts";
@@ -8,9 +9,9 @@ import source from "./scripts/judge-secret.lua" with { type: "text" };
 
 const judgeScript = script(source);
 
-/** Wrong secrets from one network: some retries of a whole office at once, then one in three seconds. */
+/** Wrong secrets from one network: a burst for some retries of a whole office, then one in three seconds. */
 export const WRONG_SECRETS = { perSecond: 1 / 3, burst: 20 } as const;
-/** Holders known at one network; those that came longest ago are forgotten. */
+/** Clients remembered per network; the oldest are forgotten. */
 const HOLDERS_KEPT = 100;
 const KEPT_MS = 7 * 86_400_000;
 const NOTED_AGAIN_MS = 3_600_000;
@@ -19,13 +20,13 @@ export type Door = "api-key" | "oauth-client" | "operator" | "metrics";
 
 export interface SecretShown {
   readonly door: Door;
-  /** Of the caller (`subscriberOf`). */
+  /** The caller's network (`subscriberOf`). */
   readonly network: string;
   /** Whose secret it is; null = it is wrong. */
   readonly holder: string | null;
 }
 
-/** @returns 0 when the secret may be judged, else the milliseconds until one may be shown again */
+/** @returns 0 if the secret may be checked, otherwise the milliseconds until the next attempt */
 export async function refuseGuess(
   redis: Redis,
   { door, network, holder }: SecretShown,

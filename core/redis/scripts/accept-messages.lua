@@ -2,9 +2,9 @@
 -- Accepts messages to recipients: each thing told once, and the queue bounded.
 --
 -- KEYS[1]  waiting messages (sorted set)    KEYS[2]  messages under a lease (sorted set)
--- KEYS[2i+1]  what the shipment's recipient has been told (hash: what -> when)    KEYS[2i+2]  message (hash)
+-- KEYS[2i+1]  messages already sent to the shipment's recipient (hash: topic -> when)    KEYS[2i+2]  message (hash)
 -- ARGV[1]  the service clock, milliseconds    ARGV[2]  messages the queue may hold
--- then, for each message: its id, what is told, milliseconds in which it is told once (0 = ever), message (JSON)
+-- then, for each message: its id, its topic, milliseconds in which a topic is sent once (0 = for ever), message (JSON)
 --
 -- Reply: for each message 1 = accepted, 0 = the queue is full, -1 = that was told before.
 local now, limit = ARGV[1] + 0, ARGV[2] + 0

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Acknowledges entries of a log, counts what stood in them as done, and keeps what failed of them for its next try, in one
--- step. What another process has acknowledged before is neither counted nor kept twice. Runs with a full memory too: it records
--- what has been done, and only what is acknowledged can be trimmed.
+-- step. Entries that another process has acknowledged are neither counted nor kept twice. Runs with full memory too: it records
+-- finished work, and only acknowledged entries can be trimmed.
 --
 -- KEYS[1]  log (stream)    KEYS[2]  counts of the log (hash): `logged`, and by group what is done
 -- KEYS[3]  what waits for its next try in the group (sorted set by when it is due, milliseconds)

@@ -8,7 +8,7 @@
 --   'warning' (24 hours), 'disabled' (3 days: its clock stops) or 'forget' (its clock stops without an alert)
 --
 -- An endpoint that has succeeded, or begun to fail anew, in between is left alone.
--- No key is touched again once it may be empty: while its slot is being moved, a key that is gone counts as moved.
+-- No key is touched again once it may be empty: while its slot is being migrated, a missing key counts as moved.
 --
 -- Reply: how many alerts were put into the outbox.
 local failing, warned, alerts = KEYS[1], KEYS[2], KEYS[3]

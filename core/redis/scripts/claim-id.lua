@@ -1,7 +1,7 @@
 #!lua
--- Gives what a carrier is asked its id before the carrier is called: the same one until its outcome is known.
+-- Assigns an id to a request before the carrier is called: the same one until its outcome is known.
 --
--- KEYS[1]  string: id of what is asked
+-- KEYS[1]  string: id of the request
 -- KEYS[2]  counter of such ids in this partition
 -- ARGV[1]  partition number    ARGV[2]  number of partitions
 -- ARGV[3]  milliseconds that an id without an outcome is kept

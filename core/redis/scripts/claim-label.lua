@@ -3,13 +3,13 @@
 --
 -- KEYS[1]  string: id of the label that has the claim
 -- KEYS[2]  hash of the label ARGV[1]
--- ARGV[1]  id that has the claim, or a new one where nothing has    ARGV[2]  1 = the id is new
--- ARGV[3]  who claims          ARGV[4]  milliseconds after which a claimant without an outcome counts as gone
+-- ARGV[1]  id that has the claim, or a new one if there is none      ARGV[2]  1 = the id is new
+-- ARGV[3]  who claims          ARGV[4]  milliseconds after which a claim without an outcome expires
 -- ARGV[5]  milliseconds that a label is kept
 --
--- Reply: "new" (call the carrier), "made" (read the label), "busy" (somebody is at it), "unsure" (claimed, but an
--- earlier call may have reached the carrier: ask it before calling again) or "other" (the claim is not as the caller has
--- read it, and nothing is done).
+-- Reply: "new" (call the carrier), "made" (read the label), "busy" (another call is in progress), "unsure" (claimed, but an
+-- earlier call may have reached the carrier: ask it before calling again) or "other" (the claim differs from what the
+-- caller read, and nothing is done).
 local id, isNew, who = ARGV[1], ARGV[2] == '1', ARGV[3]
 local goneAfterMs, keptMs = tonumber(ARGV[4]), tonumber(ARGV[5])
 if not string.find(id, '^%d+$') or who == '' or not goneAfterMs or not keptMs then

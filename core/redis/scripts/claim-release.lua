@@ -1,15 +1,15 @@
 #!lua
--- Claims a stock release, so that the carrier is asked once for what is asked twice. Releases are kept as JSON, without their id.
+-- Claims a stock release, so that a release that is requested twice is sent once. Releases are stored as JSON, without their id.
 --
 -- KEYS[1]  releases of the shipment (hash: release id -> JSON)
 -- KEYS[2]  counter of releases
 -- ARGV[1]  the release (JSON with `digest` and `askedAtMs`, without an outcome)
--- ARGV[2]  milliseconds after which a release without an outcome is asked again
--- ARGV[3]  releases a shipment keeps; the oldest go
--- ARGV[4]  partition    ARGV[5]  partitions: ids are dealt as theirs, so that no two are equal
+-- ARGV[2]  milliseconds after which a release without an outcome is sent again
+-- ARGV[3]  releases a shipment keeps; the oldest are deleted
+-- ARGV[4]  partition    ARGV[5]  partitions: ids are `n * partitions + partition`, so that no two are equal
 --
--- Reply: { 'send', id } when the carrier is to be asked: under a new id, or under that of an earlier try whose outcome is not
--- known; { 'answered', id, JSON } when it has taken the same release before; { 'busy', id } while another call asks it.
+-- Reply: { 'send', id } when the carrier is to be called: under a new id, or under that of an earlier attempt whose outcome is
+-- unknown; { 'answered', id, JSON } when it has accepted the same release before; { 'busy', id } while another call is in progress.
 local isJson, asked = pcall(cjson.decode, ARGV[1])
 local patienceMs, keep = tonumber(ARGV[2]), tonumber(ARGV[3])
 local partition, partitions = tonumber(ARGV[4]), tonumber(ARGV[5])

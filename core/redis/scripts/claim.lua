@@ -8,12 +8,12 @@
 -- KEYS[4]  hours that have counts (set)
 -- KEYS[5]  counts of the log (hash): `logged` grows by the claims, `track` is what has been applied of them
 -- KEYS[6]  what waits for its next try (sorted set)
--- KEYS[7…] for each event its bucket (set) in each generation that is looked at, the current one first
+-- KEYS[7…] for each event its bucket (set) in each generation that is checked, the current one first
 -- ARGV[1]  high-water mark: events that may wait to be applied
 -- ARGV[2]  seconds a bucket of the current generation lives
 -- ARGV[3]  courier code, '' for a mere question that is not counted
 -- ARGV[4]  the hour
--- ARGV[5]  generations that are looked at
+-- ARGV[5]  generations that are checked
 -- ARGV[6]  for each event a line: `<id as a 64-bit integer> <bytes of its event>`, 0 bytes to look without claiming
 -- ARGV[7]  the events for the log, a line each
 --
@@ -26,7 +26,7 @@ local log, ledger, counts, hours, logCounts, retries = unpack(KEYS, 1, 6)
 local call, sub = redis.call, string.sub
 local mark, ttl, courier, hour, events = ARGV[1] + 0, ARGV[2], ARGV[3], ARGV[4], ARGV[7]
 local generations, ids, sizes, count, total = ARGV[5] + 0, {}, {}, 0, 0
--- All is taken apart before the first write.
+-- Everything is parsed before the first write.
 for id, bytes in string.gmatch(ARGV[6], '(-?%d+) (%d+)\n') do
   count = count + 1
   ids[count], sizes[count] = id, bytes + 0

@@ -1,5 +1,5 @@
 #!lua
--- Stops the clock of an endpoint's failing and lets it stand among the healthy ones again.
+-- Clears the failing state of an endpoint and returns it to the healthy ones in the rings.
 --
 -- KEYS[1]  failing endpoints (sorted set by first failure)       KEYS[2]  endpoints warned (set)
 -- KEYS[3]  endpoints with first attempts (sorted set by turn)    KEYS[4]  endpoints with retries (sorted set by due time)

@@ -6,11 +6,11 @@
 -- KEYS[3]  version of the configuration that facts must have been mapped with at least (string)
 -- KEYS[4]  unmapped codes (set of `courier:code`)
 -- KEYS[5]  counts of the log (hash): `logged` grows by the changes
--- KEYS[6…] in any order, what the list refers to by its place in KEYS
+-- KEYS[6…] in any order, the keys that the list refers to by their index in KEYS
 -- ARGV[1]  the service clock, seconds since 1970
 -- ARGV[2]  shipments of one company that may share a statusUpdatedAt
 -- ARGV[3]  version of the configuration that the facts were mapped with
--- ARGV[4]  unmapped codes a partition keeps; the events of further ones are counted in the ledger as `untold`
+-- ARGV[4]  unmapped codes a partition keeps; events of further ones are counted in the ledger as `untold`
 -- ARGV[5]  first second of the hour that no stamp may stand in    ARGV[6]  the second it ends with; both 0 = none
 -- ARGV[7]  the shipments (MessagePack, one list of texts and numbers #); for each:
 --   id, member of the indices, expected head, new head without its end, statusUpdatedAt so far (the end of the head), new
@@ -38,7 +38,7 @@ local call, pack, unpack, count = redis.call, struct.pack, unpack, #list
 -- part: company-clock
 -- part: unmapped-codes
 
--- All is looked at before the first write: what is missing or of the wrong type fails here.
+-- Everything is checked before the first write: missing or wrongly typed values fail here.
 local at, told, size = 1, 0, 0
 while at <= count do
   for place = at, at + 5 do size = size + #list[place] end

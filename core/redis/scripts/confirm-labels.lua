@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Opens a transmission for labels that none has yet, with all that its slip is made of, and ends the confirmation's claim. Runs
--- with a full memory too, since the carrier has answered: it grows by one slip.
+-- Opens a transmission for labels that are in none yet, with the content of its slip, and releases the confirmation's claim. Runs
+-- with full memory too, since the carrier has answered: it adds one slip.
 --
--- KEYS[1]  string: id of the transmission that this confirmation is to open (claim-id.lua)
+-- KEYS[1]  string: id of the transmission that this confirmation will open (claim-id.lua)
 -- KEYS[2]  hash of the transmission's slip
 -- KEYS[3…] hashes of the labels that the carrier has confirmed
 -- ARGV[1]  transmission id    ARGV[2]  secret part of the slip's address
@@ -10,7 +10,7 @@
 -- ARGV[4]  head of the slip (JSON)
 -- ARGV[5…] for each label its row of the slip (JSON)
 --
--- Reply: for each label 1 = in this transmission, 0 = it stands in another one already, or has expired.
+-- Reply: for each label 1 = in this transmission, 0 = it is in another one already, or has expired.
 local id, address, keptMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 if #KEYS < 3 or #ARGV ~= #KEYS + 2 or not string.find(id, '^%d+$') or address == '' or not keptMs then
   return redis.error_reply('ERR confirm-labels: wrong arguments')

@@ -5,7 +5,7 @@
 -- KEYS[2]  change log (stream)
 -- KEYS[3]  counts of the log (hash): `logged` grows by the creations
 -- KEYS[4…] the new shipments (hashes), in the order of the list, under the ids that ARGV[5] gives them; then, in any order,
---          what the list refers to by its place in KEYS
+--          the keys that the list refers to by their index in KEYS
 -- ARGV[1]  partition number    ARGV[2]  number of partitions    ARGV[3]  rows in a block of columns
 -- ARGV[4]  shipments with an exact value from which on they stand in a bitmap by rank too
 -- ARGV[5]  the number before those of the new shipments, what the counter says at most; the first has the next number, and so on.
@@ -20,7 +20,7 @@
 --
 -- Index members are ids of twelve digits, so that equal scores stand in the order of ids. A shipment whose status no
 -- carrier event has changed stands in the indices by statusUpdatedAt with 0. Rows stand at the rank in the index by id
--- (columns.ts): ids only ever grow. Numbers of shipments that exist already are left out.
+-- (columns.ts): ids only ever grow. Numbers of shipments that exist already are skipped.
 --
 -- Reply: for each shipment its new id, or 0 when it exists already. When numbers or blocks are not the next ones, nothing
 -- is done, and the reply is -1, what the counter says, and for each channel how many shipments it has.
@@ -33,7 +33,7 @@ assert(partition >= 0 and partition < partitions and per >= 1 and per % 1 == 0 a
 
 -- part: row-log
 
--- Everything is taken apart before the first write: what is of the wrong type, or missing, fails here.
+-- Everything is parsed before the first write: missing or wrongly typed values fail here.
 local at = 3
 for place = 1, channelCount do
   local log, base = list[at], list[at + 1] + 0

@@ -8,7 +8,7 @@
 -- then, for each change: the decisions of its shipment (hash) and its deliveries (hashes)
 -- ARGV[1]  the service clock, milliseconds    ARGV[2]  milliseconds decisions and deliveries live
 -- ARGV[3]  decisions a shipment keeps         ARGV[4]  deliveries an endpoint's lanes hold
--- ARGV[5]  reason of a delivery that finds its lane full
+-- ARGV[5]  failure reason of a delivery whose lane is full
 -- ARGV[6]  where the scores of failing endpoints begin in the ring
 -- ARGV[7]  endpoints (MessagePack, one list of texts)
 -- ARGV[8]  the changes, 500 at most, with 1,000 deliveries at most (MessagePack, one list of texts); for each: shipment id,
@@ -54,7 +54,7 @@ assert(key == #KEYS and #changes <= MOST_CHANGES and sends <= MOST_DELIVERIES, '
 local reply, counts, kept, grown = {}, {}, {}, {}
 local function count(name) counts[name] = (counts[name] or 0) + 1 end
 
--- Whether the change was not decided before, and whether that is known from now on.
+-- Whether the change was not decided before, and whether its decision is stored now.
 local function record(change)
   local decisions = change.decisions
   local held = kept[decisions] or call('HLEN', decisions)
@@ -86,7 +86,7 @@ local function create(change, send, isTraced)
   return 1
 end
 
--- What is older than the deliveries live goes after what is new has come, so that no set is empty in between.
+-- Expired members are removed after new ones were added, so that no set is empty in between.
 local function file(sorted, members)
   if #members > 0 then
     call('ZADD', sorted, unpack(members))

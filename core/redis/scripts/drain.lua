@@ -1,5 +1,5 @@
 #!lua
--- Fails what waits in the lanes of an endpoint that is switched off. What is under way ends by itself.
+-- Fails the waiting deliveries of an endpoint that was disabled. Deliveries in progress finish normally.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set)    KEYS[2]  endpoints with retries (sorted set)
 -- KEYS[3]  ledger (hash): `webhook:failed` grows
@@ -7,8 +7,8 @@
 -- KEYS[6]  its log (sorted set)                          KEYS[7]  its failed deliveries (sorted set)
 -- then the deliveries (hashes)
 -- ARGV[1]  endpoint id    ARGV[2]  reason
--- ARGV[3]  how many of the deliveries that follow stood at the head of its first attempts; the others are retries
--- then the ids of the deliveries, 500 at most; one that has left its lane meanwhile stays as it is
+-- ARGV[3]  how many of the deliveries that follow were at the head of its first attempts; the others are retries
+-- then the ids of the deliveries, 500 at most; one that has left its lane in the meantime is not changed
 --
 -- Reply: how many deliveries have failed.
 local firstRing, retryRing, ledger = KEYS[1], KEYS[2], KEYS[3]
@@ -19,7 +19,7 @@ local count = #ARGV - FIXED_ARGUMENTS
 assert(firsts and firsts <= count and count <= MOST and #KEYS == FIXED_KEYS + count, 'malformed arguments')
 if count == 0 then return 0 end
 
--- Places of those that still stand in their lane; of the first attempts as many as stand at the head.
+-- Indices of those still in their lane; of the first attempts, as many as are at the head.
 local places, wanted, popped, due = {}, {}, 0, {}
 for place = 1, firsts do wanted[ARGV[FIXED_ARGUMENTS + place]] = place end
 for _, id in ipairs(firsts > 0 and call('LRANGE', queue, 0, firsts - 1) or {}) do
@@ -32,7 +32,7 @@ for place = firsts + 1, count do
 end
 local firstsLeft, retriesLeft = call('LLEN', queue) - popped, call('ZCARD', retries) - #due
 
--- A delivery that is gone, 30 days after its creation, has failed as well.
+-- A delivery that has expired, 30 days after its creation, has failed as well.
 local failed, rows = #places, {}
 for _, place in ipairs(places) do
   local delivery, id = KEYS[FIXED_KEYS + place], ARGV[FIXED_ARGUMENTS + place]

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Forgets a consumer that holds nothing: one that comes back to life in between keeps what it has read. Runs with
--- a full memory too: it only frees.
+-- Forgets a consumer that has nothing pending: one that resumes in the meantime keeps what it has read. Runs with
+-- full memory too: it only frees memory.
 --
 -- KEYS[1]  log (stream)
 -- ARGV[1]  group    ARGV[2]  consumer

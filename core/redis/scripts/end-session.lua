@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Ends a session, also when memory is full: as a script, so that no failover brings it back.
+-- Ends a session, also with full memory. A script, so that it is replicated and no failover restores the session.
 --
 -- KEYS[1]  session (string)
 --
--- Reply: 1 = it was there, 0 = it was not.
+-- Reply: 1 = it existed, 0 = it did not.
 return redis.call('DEL', KEYS[1])

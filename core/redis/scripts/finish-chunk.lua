@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Records what came of one chunk of an import job; the first word counts. Runs with a full memory too: the shipments are there,
--- nothing more is created then, and the chunk's items leave.
+-- Records the result of one chunk of an import job; the first result counts. Runs with full memory too: its shipments exist
+-- already, no more are created then, and the chunk's items are deleted.
 --
 -- KEYS[1]  job (hash)    KEYS[2]  items (hash: chunk -> JSON)    KEYS[3]  results (hash: chunk -> JSON)
 -- ARGV[1]  chunk    ARGV[2]  result (JSON)    ARGV[3]  items of the chunk    ARGV[4]  rejected ones among them

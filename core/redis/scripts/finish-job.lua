@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Ends an import job that is still in work; the first word counts. Runs with a full memory too: its items leave.
+-- Ends an import job that is still running; the first outcome counts. Runs with full memory too: its items are deleted.
 --
 -- KEYS[1]  job (hash)    KEYS[2]  items (hash)    KEYS[3]  unfinished jobs of the channel (set)
 -- ARGV[1]  job id    ARGV[2]  status    ARGV[3]  error, empty = none    ARGV[4]  service clock, milliseconds

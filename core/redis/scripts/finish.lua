@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Records what came of leased deliveries and of the health of their endpoints. Runs with a full memory too, since the receivers
--- have their requests: no lease is handed out then, so it grows by what is under way at most, 2 KB a delivery.
+-- Records the results of leased deliveries and the health of their endpoints. Runs with full memory too, since the receivers
+-- have the requests: no leases are granted then, so it adds at most the deliveries in progress, 2 KB each.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
@@ -20,7 +20,7 @@
 --
 -- An attempt that delivered makes its endpoint healthy, any other one starts the clock of its failing. A lease that has
 -- ended records nothing. A delivery that is gone, 30 days after its creation, counts all the same, and as failed when it waits.
--- No key is touched again once it may be empty: while its slot is being moved, a key that is gone counts as moved.
+-- No key is touched again once it may be empty: while its slot is being migrated, a missing key counts as moved.
 --
 -- Reply: how many were recorded.
 local firstRing, retryRing, leases, flight, turns, failing, warned, ledger, attemptLog, attemptCounts = unpack(KEYS, 1, 10)
@@ -96,7 +96,7 @@ for at, lane in ipairs(lanes) do
   for field, n in pairs(attempts) do
     if call('HINCRBY', lane.hour, field, n) == n then call('EXPIRE', lane.hour, lives) end
   end
-  -- An endpoint that has something left stands in the rings again, a failing one behind the healthy ones.
+  -- An endpoint with deliveries left returns to the rings, a failing one behind the healthy ones.
   local from, turn = fails and failingFrom or 0, tonumber(stands[at])
   if call('EXISTS', lane.queue) == 1 and not (turn and (turn >= failingFrom) == fails) then
     call('ZADD', firstRing, from + (turn and turn % failingFrom or call('INCR', turns)), lane.id)

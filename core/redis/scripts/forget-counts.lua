@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Forgets the counts of hours that have been written elsewhere, unless one has grown since. Runs with a full memory too:
--- it only frees.
+-- Forgets the counts of hours that have been written elsewhere, unless one has grown since. Runs with full memory too:
+-- it only frees memory.
 --
 -- KEYS[1]  hours (set)
 -- KEYS[2…] counts of one hour each (hash)
@@ -17,7 +17,7 @@ for at = 2, #KEYS do
     forgotten[#forgotten + 1] = {key = KEYS[at], hour = isListed and hour}
   end
 end
--- The set goes with its last hour, and is not touched after that: Redis would refuse it while the key's slot moves.
+-- The set vanishes with its last hour and is not touched after that: Redis would refuse that while the key's slot migrates.
 for _, one in ipairs(forgotten) do
   redis.call('DEL', one.key)
   if one.hour then redis.call('SREM', KEYS[1], one.hour) end

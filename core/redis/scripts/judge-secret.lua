@@ -1,15 +1,15 @@
 #!lua
--- Judges a secret that was shown at a door: wrong ones are taken from a bucket of the caller's network that refills
--- steadily. While it is empty, only holders pass whose secret has been right from there before.
+-- Rate-limits wrong secrets: each takes a token from a bucket of the caller's network, which refills steadily. While
+-- it is empty, a secret is accepted only if its holder was accepted from there before.
 --
 -- KEYS[1]  bucket (hash: tokens, at)
--- KEYS[2]  holders whose secrets were right from there (sorted set: holder -> service clock, milliseconds)
+-- KEYS[2]  holders that were accepted from there (sorted set: holder -> service clock, milliseconds)
 -- ARGV[1]  the service clock, milliseconds
 -- ARGV[2]  wrong secrets a second    ARGV[3]  burst, the size of the bucket
 -- ARGV[4]  whose secret it is, empty = it is wrong
--- ARGV[5]  holders kept    ARGV[6]  milliseconds they are kept    ARGV[7]  milliseconds after which one is noted again
+-- ARGV[5]  holders kept    ARGV[6]  milliseconds they are kept    ARGV[7]  milliseconds after which one is recorded again
 --
--- Reply: {1 = judged, 0 = refused unjudged; milliseconds until the next may be shown}
+-- Reply: {1 = checked, 0 = refused unchecked; milliseconds until the next attempt}
 local now, rate, burst, holder = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local holdersKept, keptMs, notedMs = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'at')

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- The processes that live, by the id of the key they seal with. Memory that is full must not make one look dead.
+-- The live processes, with the id of the key each seals with. Runs with full memory too, or live ones would look dead.
 --
 -- KEYS[1]  the processes (sorted set: their texts by when they expire, milliseconds of Redis' clock)
--- ARGV[1]  'beat', 'leave' or 'list'    ARGV[2]  the process (beat, leave)    ARGV[3]  milliseconds a sign of life counts
+-- ARGV[1]  'beat', 'leave' or 'list'    ARGV[2]  the process (beat, leave)    ARGV[3]  milliseconds a heartbeat counts
 --
--- Reply: those that live.
+-- Reply: the live processes.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 if ARGV[1] == 'beat' then

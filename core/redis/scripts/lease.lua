@@ -1,5 +1,5 @@
 #!lua
--- Hands out due deliveries of named endpoints under a lease: first attempts before retries, in turn over the endpoints.
+-- Leases due deliveries of the named endpoints: first attempts before retries, in turn over the endpoints.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
@@ -13,9 +13,9 @@
 -- ARGV[7]  where the scores of failing endpoints begin in the rings
 -- ARGV[8]  how many of the endpoints that follow, 400 at most, are named for their first attempts; the others for their retries
 --
--- The endpoints come from `look.lua`, and what has changed since then is looked at again here. One at its limit leaves the rings;
--- finishing a delivery of its brings it back. One that only the budget for failing ones holds back stands behind the healthy ones.
--- No key is touched again once it may be empty: while its slot is being moved, a key that is gone counts as moved.
+-- The endpoints come from `look.lua`, and anything that has changed since is checked again here. One at its limit leaves the rings;
+-- finishing one of its deliveries brings it back. One held back only by the budget for failing ones comes after the healthy ones.
+-- No key is touched again once it may be empty: while its slot is being migrated, a missing key counts as moved.
 --
 -- Reply: '1' when healthy endpoints still have first attempts, else '0';
 --   the deliveries as one text, for each four lines: endpoint, delivery, lease, '1' when the endpoint is failing, else '0'.
@@ -36,7 +36,7 @@ for at, id in ipairs(ids) do
   known[id] = { fails = fails, before = before, taken = 0, room = (fails and failingLimit or limit) - before }
 end
 
--- One for each lane in turn, as often as it takes; `order` keeps whose turn it was.
+-- One for each lane in turn, repeated as needed; `order` records whose turn it was.
 local order = {}
 local function deal(lanes)
   repeat
@@ -54,7 +54,7 @@ end
 
 local function keeps(lane) return lane.of.taken < lane.of.room and lane.has > lane.share end
 
--- Healthy endpoints that stand in the ring after this call: those that are not named, and those that have something left.
+-- Healthy endpoints that are in the ring after this call: those that are not named, and those that have something left.
 local firstLanes, retryLanes, healthy = {}, {}, call('ZCOUNT', firstRing, '-inf', '(' .. ARGV[7])
 for at = 1, firsts do
   local lane = { id = ids[at], of = known[ids[at]], queue = KEYS[FIXED_KEYS + at], stands = tonumber(stands[at]), share = 0 }
@@ -67,7 +67,7 @@ for _, lane in ipairs(firstLanes) do
   if keeps(lane) and not lane.of.fails then healthy = healthy + 1 end
 end
 
--- Of each lane one more than it may have: what stays and is due next.
+-- Read one more per lane than it may send: the one that stays and is due next.
 for at = firsts + 1, healthy > 0 and 0 or names do
   local lane = { id = ids[at], of = known[ids[at]], retries = KEYS[FIXED_KEYS + at], share = 0, has = 0, own = {} }
   local most = math.max(0, math.min(lane.of.room - lane.of.taken, left))
@@ -77,7 +77,7 @@ for at = firsts + 1, healthy > 0 and 0 or names do
 end
 deal(retryLanes)
 
--- From here on it is written.
+-- Writes begin here.
 local turn = call('INCRBY', turns, #order + firsts) - #order - firsts
 local function nextTurn() turn = turn + 1 return turn end
 for _, lane in ipairs(firstLanes) do lane.own = lane.share > 0 and call('LPOP', lane.queue, lane.share) end
@@ -100,7 +100,7 @@ if #order > 0 then
   call('HSET', flight, unpack(flights))
 end
 
--- Where the endpoints stand from now on: those that were served behind the others of their kind.
+-- New positions of the endpoints: those that were served come after the others of their kind.
 local function stand(ring, lanes, scoreOf)
   local stay, gone = {}, {}
   for _, lane in ipairs(lanes) do

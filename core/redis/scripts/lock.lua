@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Takes, renews or releases a lock: every change of it compares the owner in the same step. Runs with a full memory too: it adds
+-- Takes, renews or releases a lock: every change compares the owner atomically. Runs with full memory too: it adds
 -- one short key at most, and a lock that could not be renewed would be lost by its holder.
 --
 -- KEYS[1]  the lock (string: its owner)

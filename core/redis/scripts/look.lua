@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Finds what a partition has to hand out: the endpoints that the next call of `lease.lua` names, and the leases that have ended.
+-- Finds the work of a partition: the endpoints that the next call of `lease.lua` will name, and the expired leases.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)
 -- KEYS[2]  endpoints with retries (sorted set by due time)
@@ -7,9 +7,9 @@
 -- ARGV[1]  the service clock, milliseconds: what retries are due by
 -- ARGV[2]  endpoints of each ring, at most     ARGV[3]  failing endpoints of each ring, at most
 -- ARGV[4]  where the scores of failing endpoints begin in the rings
--- ARGV[5]  '1' when retries are looked for too  ARGV[6]  ended leases, at most
+-- ARGV[5]  '1' when retries are included        ARGV[6]  expired leases, at most
 --
--- Reply: endpoints with first attempts in turn, failing ones last; endpoints with due retries, failing ones last; ended leases.
+-- Reply: endpoints with first attempts in turn, failing ones last; endpoints with due retries, failing ones last; expired leases.
 local firstRing, retryRing, leases = KEYS[1], KEYS[2], KEYS[3]
 local now, most, mostFailing = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local failingFrom, mostEnded = tonumber(ARGV[4]), tonumber(ARGV[6])

@@ -1,5 +1,5 @@
 #!lua
--- Keeps a new session: as a script, so that replicas have it before its cookie is given out.
+-- Stores a new session. A script, so that replicas have it before its cookie is sent.
 --
 -- KEYS[1]  session (string)
 -- ARGV[1]  record (JSON)    ARGV[2]  milliseconds it is kept

@@ -11,8 +11,8 @@
 -- ARGV[2i+3]   fact key
 -- ARGV[2i+4]   parked event, JSON
 --
--- All is read before the first write, and what has outlived its time goes last: no key is touched after it was emptied, since
--- Redis would refuse that while the key's slot moves.
+-- Everything is read before the first write, and expired events are deleted last: no key is touched after it was emptied, since
+-- Redis would refuse that while the key's slot migrates.
 --
 -- Reply: for each event 1 = parked (or parked before), 0 = the reference is known now, 2 = the reference or the
 -- partition holds its limit.
@@ -21,7 +21,7 @@ local now, lifeMs, perReference, perPartition = ARGV[1] + 0, ARGV[2] + 0, ARGV[3
 assert(#KEYS % 2 == 1 and #ARGV == #KEYS + 3, 'a key or an argument too few')
 local today, oldest = math.floor(now / DAY_MS), math.floor((now - lifeMs) / DAY_MS)
 
--- What stands in the partition, by day, and what becomes of it. Days whose events have all outlived their time are forgotten.
+-- Events set aside in the partition, by day, before and after this call. Days whose events have all expired are deleted.
 local total, days, more, over = 0, {}, {}, {}
 local held = call('HGETALL', counts)
 for at = 1, #held, 2 do
@@ -30,7 +30,7 @@ for at = 1, #held, 2 do
   else days[day], more[day], total = true, 0, total + held[at + 1] end
 end
 
--- What a reference holds. A hash lives on with its youngest event; the old ones in it go all the same.
+-- Events of a reference. A hash lives as long as its youngest event; expired ones in it are deleted all the same.
 local references = {}
 local function lookAt(key)
   local parked = {held = {}, count = 0, old = {}, added = {}}

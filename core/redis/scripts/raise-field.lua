@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Raises a number of a hash, and never lowers it. Runs with a full memory too: it records how far a log has been taken over,
+-- Raises a number of a hash, and never lowers it. Runs with full memory too: it records how far a log has been consumed,
 -- one number each.
 --
 -- KEYS[1]  hash

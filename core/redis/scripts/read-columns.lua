@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Reads what has changed in the rows of some channels since a process last looked, and some bitmaps, at one moment.
+-- Reads what has changed in the rows of some channels since a process last looked, and some bitmaps, at one point in time.
 --
 -- KEYS[1..n]   row logs: 8 bytes of how many entries have gone, then the ranks of changed rows, 4 bytes each
 -- KEYS[n+1..m] bitmaps
@@ -11,7 +11,7 @@
 --
 -- Reply: for each channel four: how many entries its log has had; the entries read again, null where the log does not go
 -- on from what is known; the new entries; the rows (16 bytes each) of the ranks among these, in the order they first
--- appear, null where one of them stands in a block that was not given. Then each bitmap.
+-- appear, null if one of them is in a block that was not given. Then each bitmap.
 local call, per, room, again = redis.call, ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
 local channels, bitmaps, reply = ARGV[4] + 0, ARGV[5] + 0, {}
 

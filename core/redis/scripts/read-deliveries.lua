@@ -3,8 +3,8 @@
 --
 -- KEYS[i]  delivery (hash)
 --
--- Reply: one text, for each delivery five lines: generation, attempts made, what it is but for its fact (words, as stored; ''
---   when the delivery is gone), its fact (JSON; '' when one before it in the reply is of the same event), attempts (JSON).
+-- Reply: one text, for each delivery five lines: generation, attempts made, what it is without its fact (words, as stored; ''
+--   if it no longer exists), its fact (JSON; '' if an earlier one in the reply has the same event), attempts (JSON).
 local rows, events = {}, {}
 for at = 1, #KEYS do
   local kept = redis.call('HMGET', KEYS[at], 'g', 'n', 'i', 'a')

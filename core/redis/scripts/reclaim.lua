@@ -1,19 +1,19 @@
 #!lua
--- Puts deliveries back whose lease has ended: what a killed process had under way is sent again.
+-- Puts back deliveries whose lease expired: those that a killed process was sending are sent again.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
 -- KEYS[4]  deliveries under way per endpoint (hash)              KEYS[5]  counter of turns
 -- KEYS[6]  failing endpoints (sorted set)
--- KEYS[7]  ledger (hash): `webhook:failed` grows by deliveries that are gone
+-- KEYS[7]  ledger (hash): `webhook:failed` grows by expired deliveries
 -- then, for each lease, three: its delivery (hash), first attempts (list) and retries (sorted set) of its endpoint
 -- ARGV[1]  the service clock, milliseconds
 -- ARGV[2]  where the scores of failing endpoints begin in the rings
--- then the leases that had ended a moment ago, 100 at most; those that were renewed or settled since then stay as they are
+-- then the leases just seen as expired, 100 at most; those that were renewed or settled since are not changed
 --
--- A delivery is gone 30 days after its creation, wherever it stands: it has failed then.
+-- A delivery expires 30 days after its creation, wherever it is queued: it has failed then.
 --
--- Reply: how many leases were ended.
+-- Reply: how many leases were removed.
 local firstRing, retryRing, leases, flight, turns, failing, ledger = unpack(KEYS, 1, 7)
 local FIXED_KEYS, FIXED_ARGUMENTS, MOST = 7, 2, 100
 local call, now, failingFrom = redis.call, tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Records what became of a message, which leaves the store; the first word counts. Runs with a full memory too: the message has
--- gone out and must not go out again, and more leaves than comes.
+-- Records the outcome of a message and deletes it; the first outcome counts. Runs with full memory too: the message was
+-- sent and must not be sent again, and more memory is freed than used.
 --
 -- KEYS[1]  message (hash)    KEYS[2]  notifications of the shipment (list, newest first)
 -- ARGV[1]  notification (JSON)    ARGV[2]  notifications a shipment keeps

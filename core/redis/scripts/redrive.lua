@@ -1,14 +1,14 @@
 #!lua
--- Drives a dead letter again: from the dead letters to what its own group tries next. Repeating it changes nothing.
+-- Redrives a dead letter: moves it from the dead letters to the retries of its own group. Repeating it changes nothing.
 --
 -- KEYS[1]  dead letters of a log (stream)
--- KEYS[2]  dead letters of it that were driven again (sorted set by time)
--- KEYS[3]  what the letter's group tries next, by when it is due (sorted set)
+-- KEYS[2]  its redriven dead letters (sorted set by time)
+-- KEYS[3]  retries of the letter's group, by due time (sorted set)
 -- KEYS[4]  the same by the time of its entry (sorted set)
 -- ARGV[1]  stream id of the letter    ARGV[2]  its group
 -- ARGV[3]  the service clock, milliseconds    ARGV[4]  what was driven again before this is forgotten
 --
--- Reply: 1 = driven again, now or before, 0 = there is no such letter of the group.
+-- Reply: 1 = redriven, now or before, 0 = there is no such letter of the group.
 local dead, redriven, id, now, before = KEYS[1], KEYS[2], ARGV[1], ARGV[3] + 0, ARGV[4] + 0
 local letter = redis.call('XRANGE', dead, id, id)[1]
 if not letter then return redis.call('ZSCORE', redriven, id) and 1 or 0 end

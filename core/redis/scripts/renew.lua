@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Lengthens the leases of deliveries that are still under way. Runs with a full memory too: it changes scores and adds nothing.
+-- Extends the leases of deliveries that are still in progress. Runs with full memory too: it changes scores and adds nothing.
 --
 -- KEYS[1]  leases: `endpoint delivery lease` (sorted set by their end)
 -- ARGV[1]  milliseconds a lease lasts from now, by the clock of Redis

@@ -6,11 +6,11 @@
 -- KEYS[5]  replay of a window (hash), KEYS[6] replays that are not done (set), KEYS[7] shipments it has served (set);
 --          all three absent when single deliveries are replayed
 -- then, for each delivery, three: the delivery (hash), first attempts (list) and failed deliveries (sorted set) of its endpoint
--- ARGV[1]  milliseconds a replayed delivery lives at least: all of its attempts
+-- ARGV[1]  minimum life of a replayed delivery, milliseconds: all of its attempts
 -- ARGV[2]  where the scores of failing endpoints begin in the ring
 -- ARGV[3]  where the replay stands    ARGV[4]  where it stands after this step    (both '' without a replay)
 -- ARGV[5]  the replay's id when this step is its last one, else ''
--- then, for each delivery, 500 at most, three: its id, its endpoint, and its shipment when that is served once only, else ''
+-- then, for each delivery, 500 at most, three: its id, its endpoint, its shipment if only one delivery of it is sent, else ''
 --
 -- A replay that stands elsewhere was stepped by another process meanwhile: nothing is done.
 --

@@ -6,7 +6,7 @@
 -- KEYS[3]  hash: parcel hash -> order id
 -- KEYS[i+3]  order (hash)
 -- for each order seven:
---   natural key, its id (of a new one: one that was dealt to it alone), version it was read as (0 = there was none), order
+--   natural key, its id (for a new one, an id reserved for it), version it was read as (0 = there was none), order
 --   date (UTC milliseconds), 1 = deleted, record (JSON), parcels (JSON: {"added": [hash], "removed": [hash]})
 --
 -- Reply: for each order its id, or 0 when it has been changed in between.
@@ -38,7 +38,7 @@ for place, order in ipairs(orders) do
     reply[place] = 0
   end
 end
--- What goes is looked up first: no key is touched after it was emptied, since Redis would refuse that while its slot moves.
+-- Deletions are looked up first: no key is touched after it was emptied, since Redis would refuse that while its slot migrates.
 local members, hashes = {}, {}
 for _, order in ipairs(saved) do
   if order.isDeleted and call('ZSCORE', KEYS[2], order.member) then members[order.member] = true end

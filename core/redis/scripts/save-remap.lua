@@ -1,12 +1,12 @@
 #!lua
--- Keeps what has been done of a remap, if whoever has done it still has the lease.
+-- Saves the progress of a remap, if the process that runs it still has the lease.
 --
 -- KEYS[1]  lease of the remaps (string: its owner)    KEYS[2]  the remap (hash)
 -- KEYS[3]  remaps that are not done (sorted set)
--- ARGV[1]  owner    ARGV[2]  id    ARGV[3]  progress (JSON); empty = as it stands
+-- ARGV[1]  owner    ARGV[2]  id    ARGV[3]  progress (JSON); empty = unchanged
 -- ARGV[4]  when it was done, milliseconds; empty = it is not
 --
--- Reply: 1 = kept, 0 = the lease has been lost; a remap that was forgotten meanwhile stays so.
+-- Reply: 1 = saved, 0 = the lease was lost; a remap that was deleted in the meantime stays deleted.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if redis.call('EXISTS', KEYS[2]) == 0 then
   redis.call('ZREM', KEYS[3], ARGV[2])

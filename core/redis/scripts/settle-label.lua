@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Ends a claim with what came of it, if it is still the claimant's. Runs with a full memory too: the carrier has made the label,
--- and no label is claimed then.
+-- Releases a claim and stores its outcome, if it is still the claimant's. Runs with full memory too: the carrier has made the
+-- label, and no label is claimed then.
 --
 -- KEYS[1]  string: id of the label that has the claim
 -- KEYS[2]  hash of the label

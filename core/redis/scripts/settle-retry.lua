@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
--- Settles tries, each once: what was tried is done, waits for its next try, or stands among the dead letters. Runs with a full
--- memory too: it records what has happened, and what it adds it takes away elsewhere.
+-- Settles attempts, each once: the work is done, waits for its next attempt, or becomes a dead letter. Runs with full memory
+-- too: it records what has happened, and deletes as much as it adds.
 --
 -- KEYS[1]  what waits for its next try in the group (sorted set by when it is due, milliseconds)
 -- KEYS[2]  the same by the time of its entry (sorted set)    KEYS[3]  dead letters of the log (stream)
 -- ARGV[1]  key of the log    ARGV[2]  group
--- ARGV[3]  dead letters the log keeps; past it what failed for the last time waits    ARGV[4]  milliseconds until it is tried then
+-- ARGV[3]  dead letters the log keeps; beyond that, final failures stay in retry    ARGV[4]  milliseconds until their next attempt
 -- then for each four: its text; its text for the next try, '' when there is none; milliseconds until then; why it failed for
 --   the last time, '' when it has not
 --
--- No key is touched after it was emptied: Redis would refuse that while the key's slot moves.
+-- No key is touched after it was emptied: Redis would refuse that while the key's slot migrates.
 --
--- Reply: for each 1 = settled, 2 = it waits, since there are as many dead letters as may be, 0 = another process has settled it.
+-- Reply: for each 1 = settled, 2 = it waits, since the log is full of dead letters, 0 = another process has settled it.
 local limit, waitMs = tonumber(ARGV[3]), tonumber(ARGV[4])
 assert(#ARGV % 4 == 0 and limit and waitMs, 'four for each try')
 local call, reply, settled = redis.call, {}, {}

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Renews the lease of a piece of work, puts the work back for later, or ends it. Runs with a full memory too: work in hand stays
--- in hand, and nothing is added.
+-- Renews the lease of a piece of work, puts the work back for later, or ends it. Runs with full memory too: work in progress
+-- continues, and nothing is added.
 --
 -- KEYS[1]  waiting work    KEYS[2]  leases    KEYS[3]  work -> lease
 -- ARGV[1]  id    ARGV[2]  lease

@@ -8,8 +8,8 @@
 -- ARGV[2]  milliseconds a lease lasts, by the clock of Redis, so that a moved test clock ends no lease
 -- ARGV[3]  pieces of work wanted
 --
--- Work is put where it goes before it leaves where it was: no key is touched after it was emptied, since Redis would refuse
--- that while the key's slot moves.
+-- Work is added to its new place before it leaves the old one: no key is touched after it was emptied, since Redis would
+-- refuse that while the key's slot migrates.
 --
 -- Reply: for each piece its id and its lease.
 local call, waiting, leases, holders, counter = redis.call, KEYS[1], KEYS[2], KEYS[3], KEYS[4]

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Deletes the entries of a log that every group has acknowledged, and no other: up to the oldest entry that is pending in a
--- group or has not been delivered to it yet. Nothing is deleted while a group is missing. Runs with a full memory too: it
--- only frees.
+-- group or has not been delivered to it yet. Nothing is deleted while a group is missing. Runs with full memory too: it
+-- only frees memory.
 --
 -- KEYS[1]  log (stream)    KEYS[2]  counts of the log (hash): `logged`, and by group what is done
 -- ARGV[1…] the groups that must be there; others, such as a reader of one's own, count as well

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
 -- Forgets parked events that have been applied, and takes them out of the partition's count. Repeating it changes
--- nothing. Runs with a full memory too: it only frees.
+-- nothing. Runs with full memory too: it only frees memory.
 --
 -- KEYS[1]     counts of the partition (hash: day -> events set aside on it)
 -- KEYS[i+1]   parked events of a reference (hash)
 -- ARGV[2i-1]  fact key
 -- ARGV[2i]    day (since 1970) on which the event was set aside
 --
--- No key is touched after it was emptied: Redis would refuse that while the key's slot moves.
+-- No key is touched after it was emptied: Redis would refuse that while the key's slot migrates.
 --
 -- Reply: how many were forgotten.
 local call, counts, fewer, gone, forgotten = redis.call, KEYS[1], {}, {}, 0

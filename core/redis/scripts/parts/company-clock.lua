@@ -1,8 +1,8 @@
--- Part of commit.lua: deals the seconds of statusUpdatedAt of each company, and writes its clock once, at the end.
+-- Part of commit.lua: assigns the seconds of statusUpdatedAt for each company, and writes its clock once, at the end.
 --
--- statusUpdatedAt never goes backwards within a company and no more than so many shipments share one second, so that the
+-- statusUpdatedAt never goes backwards within a company and only a limited number of shipments share one second, so that the
 -- reconciliation procedure of document 1 always gets past a full page; in a burst it runs ahead of the clock. It skips the
--- hour that the autumn clock change repeats, since its local texts have been used once already.
+-- hour that the autumn clock change repeats, since those local times have been used already.
 local clocks = {}
 
 local function stamp(key)

@@ -1,7 +1,7 @@
--- Part of create.lua and commit.lua: tells the processes that keep rows (read-columns.ts) which rows have changed.
+-- Part of create.lua and commit.lua: records which rows have changed, for the processes that keep rows (read-columns.ts).
 --
--- A row log: 8 bytes of how many ranks have gone, then ranks of 4 bytes, the latest last. 16,382 of them stay at most, 8,192
--- at least.
+-- A row log: 8 bytes with the number of ranks trimmed so far, then ranks of 4 bytes, the latest last. Between 8,192 and 16,382
+-- of them are kept.
 local function noteRanks(log, ranks)
   local length = redis.call('APPEND', log, ranks)
   if length == #ranks then redis.call('SET', log, struct.pack('<d', 0) .. ranks) end

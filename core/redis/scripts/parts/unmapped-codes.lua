@@ -1,6 +1,6 @@
--- Part of commit.lua: what the shipments of a call do to the counts of the codes that no catalogue maps.
+-- Part of commit.lua: updates the counts of unmapped codes for the shipments of a call.
 --
--- No key is touched after it was deleted: while its slot moves, Redis would refuse that in the middle of the script.
+-- No key is touched after it was deleted: while its slot migrates, Redis would refuse that halfway through the script.
 local unmapped, emptied, untold = {}, {}, 0
 
 local function noteCode(id, name, description, first, last, counts, events, isLeft)
@@ -18,7 +18,7 @@ local function noteCode(id, name, description, first, last, counts, events, isLe
   if not code.last or last + 0 >= code.last + 0 then code.last, code.description = last, description end
 end
 
--- What is no more in any shipment goes.
+-- Codes that are in no shipment any more are deleted.
 local function removeShipments(name, code)
   local gone = 0
   for _, id in ipairs(code.gone) do
