@@ -12,7 +12,9 @@ import {
   readCourierCounts,
 } from "#core/redis/courier-counts.ts";
 import type { Live } from "#core/redis/live.ts";
-import { startTicking, type Ticking } from "#core/tick.ts";
+import { startTickingThroughOutages } from "#core/redis/outage.ts";
+import { Unavailable } from "#core/redis/store-unavailable.ts";
+import type { Ticking } from "#core/tick.ts";
 
 const EVERY_MS = 2_000;
 
@@ -28,12 +30,16 @@ export interface DrainDeps {
 export async function drainCounts({ redis, live, clickhouse }: Omit<DrainDeps, "log">) {
   const read = await readCourierCounts(redis);
   if (read.counts.length === 0) return;
-  const client = await clickhouse();
-  await client.insert({
-    table: "event_outcomes",
-    values: read.counts.map(outcomeRow),
-    format: "JSONEachRow",
-  });
+  try {
+    const client = await clickhouse();
+    await client.insert({
+      table: "event_outcomes",
+      values: read.counts.map(outcomeRow),
+      format: "JSONEachRow",
+    });
+  } catch (error) {
+    throw new Unavailable(`ClickHouse: ${(error as Error).message}`);
+  }
   await forgetCourierCounts(redis, read, live.now());
 }
 
@@ -42,9 +48,5 @@ function outcomeRow({ hour, ...rest }: CourierCount) {
 }
 
 export function startDraining(deps: DrainDeps): Ticking {
-  return startTicking(
-    EVERY_MS,
-    () => drainCounts(deps),
-    ({ message }) => deps.log.warn({ reason: message }, "courier counts wait for their store"),
-  );
+  return startTickingThroughOutages(deps.log, "courier counts", EVERY_MS, () => drainCounts(deps));
 }

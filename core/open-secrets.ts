@@ -177,12 +177,13 @@ async function claim(redis: Redis, { key, previous }: Keys): Promise<boolean> {
 function checkedRing({ ring, nextKeyId }: Keyring, keys: Keys, isRotating: boolean): Ring {
   if (ring === null) throw new SecretRefused("The store was emptied while this process started.");
   const keyId = keyIdOf(keys.key);
-  unsealRing(ring, keys);
+  // First of all: a replaced key opens nothing any more, so it would pass for any wrong one.
   if (ring.replaced.includes(keyId)) {
     throw new SecretRefused(
       "ENCRYPTION_KEY is a key that was replaced: set it to the new one and leave ENCRYPTION_KEY_PREVIOUS out.",
     );
   }
+  unsealRing(ring, keys);
   if (!isRotating && nextKeyId !== null && nextKeyId !== keyId) {
     throw new SecretRefused(
       "Secrets are being re-encrypted with another key: set ENCRYPTION_KEY to the new one and ENCRYPTION_KEY_PREVIOUS to this one.",

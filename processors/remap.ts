@@ -6,7 +6,8 @@ import type { Log } from "#core/log.ts";
 import { createPause } from "#core/pause.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Live } from "#core/redis/live.ts";
-import type { Lock } from "#core/redis/lock.ts";
+import { type Lock, LockLost } from "#core/redis/lock.ts";
+import { followOutage } from "#core/redis/outage.ts";
 import {
   type RemapScope,
   readRemappings,
@@ -42,20 +43,30 @@ type Done = Pick<RemapProgress, "shipments" | "statesChanged" | "events">;
 
 export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<void> } {
   const { redis, log } = deps;
+  const outage = followOutage(log, "remaps");
   let stopping = false;
   const pause = createPause();
 
   async function loop(): Promise<void> {
     while (!stopping) {
-      const waitMs = await work().catch((error: Error) => {
-        log.warn({ reason: error.message }, "remap waits");
-        return TROUBLE_WAIT_MS;
-      });
+      const waitMs = await step();
       if (waitMs > 0 && !stopping) await pause.wait(waitMs);
     }
   }
 
-  /** @returns how long to wait before the next look */
+  /** @returns how long to wait before the next one */
+  async function step(): Promise<number> {
+    try {
+      const waitMs = await work();
+      outage.succeeded();
+      return waitMs;
+    } catch (error) {
+      if (error instanceof LockLost) log.warn({ reason: error.message }, "remap waits");
+      else outage.failed(error);
+      return TROUBLE_WAIT_MS;
+    }
+  }
+
   async function work(): Promise<number> {
     const remap = await nextRemap(redis);
     if (!remap) return IDLE_WAIT_MS;

@@ -32,14 +32,14 @@ function merged(
   if (!stored) return entryOf(now);
   const isNew = (member: keyof SetupCatalogueEntry) =>
     now[member] !== undefined && JSON.stringify(now[member]) !== JSON.stringify(last?.[member]);
-  const { status, statusDetail, rules } = now;
+  const { description, terminal, status, statusDetail, rules } = now;
   const { statusDetail: _, ...rest } = stored;
   // Status and detail are one pair: a new status does not keep the detail of the old one.
   const paired = isNew("status") || isNew("statusDetail");
   return {
     ...(paired ? rest : stored),
-    ...(isNew("description") && { description: now.description }),
-    ...(isNew("terminal") && { terminal: now.terminal }),
+    ...(isNew("description") && description !== undefined && { description }),
+    ...(isNew("terminal") && terminal !== undefined && { terminal }),
     ...(paired && status !== undefined && { status }),
     ...(paired && statusDetail !== undefined && { statusDetail }),
     ...(isNew("rules") && rules !== undefined && { rules: entryOf(now).rules ?? [] }),
@@ -47,5 +47,6 @@ function merged(
 }
 
 function entryOf({ rules, ...entry }: SetupCatalogueEntry): CatalogueEntry {
-  return { ...entry, ...(rules && rules.length > 0 && { rules }) } as CatalogueEntry;
+  const defaults = { description: "", terminal: false };
+  return { ...defaults, ...entry, ...(rules && rules.length > 0 && { rules }) } as CatalogueEntry;
 }

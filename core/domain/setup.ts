@@ -46,8 +46,8 @@ export type SetupMappingRule = Static<typeof SetupMappingRule>;
 export const SetupCatalogueEntry = Type.Object(
   {
     code: Type.String({ minLength: 1, maxLength: STATUS_CODE_LENGTH }),
-    description: Type.String({ maxLength: 500 }),
-    terminal: Type.Boolean(),
+    description: optional(Type.String({ maxLength: 500, description: "default empty" })),
+    terminal: optional(Type.Boolean({ description: "default false" })),
     status: optional(StatusSchema),
     statusDetail: optional(Type.Integer({ minimum: 0 })),
     rules: optional(
@@ -135,10 +135,12 @@ export const SetupStatusDetail = Type.Object(
     status: optional(StatusSchema),
     heldInDepot: optional(Type.Boolean()),
     /** By language. */
-    description: Type.Record(
-      Type.String({ pattern: `^(${LANGUAGES.join("|")})$` }),
-      Type.String({ maxLength: 255 }),
-      strict,
+    description: optional(
+      Type.Record(
+        Type.String({ pattern: `^(${LANGUAGES.join("|")})$` }),
+        Type.String({ maxLength: 255 }),
+        strict,
+      ),
     ),
   },
   strict,

@@ -4,6 +4,7 @@
  */
 import type { Log } from "#core/log.ts";
 import { internalErrors, storeFailures } from "#core/metrics.ts";
+import { startTicking, type Ticking } from "#core/tick.ts";
 import type { Redis } from "./client.ts";
 import { describeFailure, isStoreUnavailable, reasonOf } from "./store-unavailable.ts";
 
@@ -44,6 +45,24 @@ export async function untilAvailable<T>(
       await Bun.sleep(FIRST_WAIT_MS);
     }
   }
+}
+
+/** Work at intervals that needs a store: the next run comes whether or not one fails, and the log says so once. */
+export function startTickingThroughOutages(
+  log: Log,
+  part: string,
+  tickMs: number,
+  work: (isStopping: () => boolean) => Promise<void>,
+): Ticking {
+  const outage = followOutage(log, part);
+  return startTicking(
+    tickMs,
+    async (isStopping) => {
+      await work(isStopping);
+      outage.succeeded();
+    },
+    (error) => void outage.failed(error),
+  );
 }
 
 /** @param part name of the waiting part, for the log and the metric: one of a few */

@@ -20,8 +20,9 @@ import { type Alert, claimAlert, readAlerts, removeAlert } from "#core/redis/ale
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Live } from "#core/redis/live.ts";
-import { describeFailure, isStoreUnavailable } from "#core/redis/store-unavailable.ts";
-import { startTicking, type Ticking } from "#core/tick.ts";
+import { startTickingThroughOutages } from "#core/redis/outage.ts";
+import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
+import type { Ticking } from "#core/tick.ts";
 
 const TICK_MS = 1_000;
 /** Alerts looked at of each partition: two of each endpoint at most stand there. */
@@ -42,10 +43,8 @@ type Mailed = Set<string>;
 
 export function startAlertMailer(deps: AlertMailerDeps): Ticking {
   const mailed: Mailed = new Set();
-  return startTicking(
-    TICK_MS,
-    (isStopping) => mailAlerts(deps, mailed, isStopping),
-    (error) => deps.log.warn({ reason: describeFailure(error) }, "alerts wait"),
+  return startTickingThroughOutages(deps.log, "webhook alerts", TICK_MS, (isStopping) =>
+    mailAlerts(deps, mailed, isStopping),
   );
 }
 

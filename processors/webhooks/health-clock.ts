@@ -22,7 +22,8 @@ import {
   setActive,
 } from "#core/redis/endpoints.ts";
 import type { Live } from "#core/redis/live.ts";
-import { describeFailure } from "#core/redis/store-unavailable.ts";
+import { startTickingThroughOutages } from "#core/redis/outage.ts";
+import type { Ticking } from "#core/tick.ts";
 
 const HOUR_MS = 3_600_000;
 /** Document 3, "Limits". */
@@ -36,28 +37,8 @@ export interface HealthDeps {
   readonly log: Log;
 }
 
-export interface HealthClock {
-  readonly stop: () => Promise<void>;
-}
-
-export function startHealthClock(deps: HealthDeps): HealthClock {
-  let ticking = Promise.resolve();
-  let idle = true;
-  const timer = setInterval(() => {
-    if (!idle) return;
-    idle = false;
-    ticking = checkHealth(deps)
-      .catch((error) => deps.log.warn({ reason: describeFailure(error) }, "health clock waits"))
-      .finally(() => {
-        idle = true;
-      });
-  }, TICK_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await ticking;
-    },
-  };
+export function startHealthClock(deps: HealthDeps): Ticking {
+  return startTickingThroughOutages(deps.log, "webhook health", TICK_MS, () => checkHealth(deps));
 }
 
 /** One look at every clock; repeating it changes nothing. */

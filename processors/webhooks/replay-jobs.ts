@@ -13,9 +13,10 @@ import { readLaneDepths } from "#core/redis/attempt-stats.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { PARTITIONS } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
+import { startTickingThroughOutages } from "#core/redis/outage.ts";
 import { type Replay, runningReplays, stepReplay, stopReplay } from "#core/redis/replays.ts";
-import { describeFailure, isStoreUnavailable } from "#core/redis/store-unavailable.ts";
-import { startTicking, type Ticking } from "#core/tick.ts";
+import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
+import type { Ticking } from "#core/tick.ts";
 
 const PER_STEP = 50;
 const STEP_MS = 1_000;
@@ -29,11 +30,7 @@ export interface ReplayDeps {
 }
 
 export function startReplayJobs(deps: ReplayDeps): Ticking {
-  return startTicking(
-    TICK_MS,
-    () => stepAll(deps),
-    (error) => deps.log.warn({ reason: describeFailure(error) }, "replays wait"),
-  );
+  return startTickingThroughOutages(deps.log, "replays", TICK_MS, () => stepAll(deps));
 }
 
 async function stepAll(deps: ReplayDeps): Promise<void> {

@@ -30,6 +30,7 @@ const OLD = "the-key-of-yesterday";
 const NEW = "the-key-of-tomorrow";
 const THIRD = "a-key-of-somebody-else";
 const WRONG = "ENCRYPTION_KEY is not the key";
+const REPLACED = "ENCRYPTION_KEY is a key that was replaced";
 const log = createLog("silent");
 
 function setupWithWebhook() {
@@ -263,10 +264,9 @@ describe.each(STORES)("secrets on %s", (kind) => {
     expect(vault.open(stored?.secret ?? "")).toBe("whsec_second");
     expect(vault.open(stored?.previousSecret ?? "")).toBe(WEBHOOK_SECRET);
     expect(stored?.previousSecret).not.toBe(sealedThen);
-    expect(await refusalOf(keys(OLD))).toStartWith(WRONG);
-    expect(await refusalOf(keys(OLD, NEW))).toStartWith(
-      "ENCRYPTION_KEY is a key that was replaced",
-    );
+    for (const forgotten of [keys(OLD), keys(OLD, NEW)]) {
+      expect(await refusalOf(forgotten)).toStartWith(REPLACED);
+    }
     expect(await rotate(keys(NEW, OLD))).toBe(0);
   });
 
@@ -411,7 +411,7 @@ describe("the programs, on an embedded store", () => {
     const again = await run("start/reencrypt/main.ts", env(NEW, OLD));
     expect(again.output).toStartWith("0 secret(s)");
     expect((await run("start/setup/main.ts", env(NEW), file)).output).toEndWith(": 0 written\n");
-    expect((await run("start/setup/main.ts", env(OLD), file)).errors).toStartWith(WRONG);
+    expect((await run("start/setup/main.ts", env(OLD), file)).errors).toStartWith(REPLACED);
   }, 120_000);
 });
 

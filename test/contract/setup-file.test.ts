@@ -1,6 +1,8 @@
 /** setup-file.md, The setup file: validation, idempotent application, secrets at rest. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { CatalogueEntry } from "#core/domain/map-status.ts";
 import { checkSetup, type SetupFile } from "#core/domain/setup.ts";
+import { statusDetailText } from "#core/domain/status-text.ts";
 import { applySetup, SetupFaults } from "#core/redis/apply-setup.ts";
 import { allEntities } from "#core/redis/entities.ts";
 import { companyKeys, companyPartition } from "#core/redis/keys.ts";
@@ -88,6 +90,35 @@ describe("application", () => {
     expect(companies.filter(({ code }) => code === "racing").length).toBe(1);
   });
 
+  test("members that nothing depends on may be absent and have their default", async () => {
+    const catalogue = [{ code: "SPARSE", status: "DELAY", statusDetail: 91 }, { code: "BARE" }];
+    const couriers = [{ code: "SPARSE", tokens: ["tok_sparse_1"], catalogue }];
+    const file = { couriers, statusDetails: [{ id: 91 }] };
+    expect(await faultsOf(file)).toEqual([]);
+    expect((await apply(file)).written).toBe(0);
+    const { couriers: stored, statusDetails } = await runtime.live.refresh();
+    const sparse = stored.get("SPARSE")?.catalogue;
+    const defaults = { description: "", terminal: false };
+    expect(sparse?.get("SPARSE")).toEqual({ ...defaults, ...catalogue[0] } as CatalogueEntry);
+    expect(sparse?.get("BARE")).toEqual({ ...defaults, code: "BARE" });
+    expect(statusDetailText(statusDetails.get(91), "it")).toBeNull();
+  });
+
+  test("an absent member of a known code stays as it was", async () => {
+    const apart = (entry: object) => ({
+      couriers: [{ code: "KEPT", tokens: ["tok_kept_1"], catalogue: [{ code: "K", ...entry }] }],
+    });
+    await apply(apart({ description: "Consegnata", terminal: true, status: "DELIVERED" }));
+    await apply(apart({ status: "RETURNED" }));
+    const kept = (await runtime.live.refresh()).couriers.get("KEPT")?.catalogue.get("K");
+    expect(kept).toEqual({
+      code: "K",
+      description: "Consegnata",
+      terminal: true,
+      status: "RETURNED",
+    });
+  });
+
   test("orders and sandbox rows are written once, and again when the file changes them", async () => {
     const channel = runtime.live.configuration().channelByCode.get("acme-it");
     const key = companyKeys(companyPartition(channel?.companyId ?? 0)).sandbox(channel?.id ?? 0);
@@ -158,7 +189,7 @@ describe("a faulty file changes nothing and every fault is listed with its path"
     const faults = checkSetup({
       surprise: 1,
       couriers: [
-        { code: "A", tokens: [], catalogue: [{ code: "X", terminal: "no" }] },
+        { code: "A", tokens: [], catalogue: [{ description: "X", terminal: "no" }] },
         { code: "B" },
       ],
       companies: [
@@ -169,7 +200,7 @@ describe("a faulty file changes nothing and every fault is listed with its path"
       expect.arrayContaining([
         "surprise UNKNOWN_FIELD",
         "couriers[0].tokens TOO_FEW",
-        "couriers[0].catalogue[0].description REQUIRED",
+        "couriers[0].catalogue[0].code REQUIRED",
         "couriers[0].catalogue[0].terminal WRONG_TYPE",
         "couriers[1].tokens REQUIRED",
         "companies[0].channels[0].language NOT_ALLOWED",
