@@ -204,7 +204,7 @@ describe("the merchant API", () => {
 
   test.each([
     ["a list of ten million objects", `{"shipments":[],"x":[${"{},".repeat(10 * MIB)}0]}`, 400],
-    ["one text of 8 MiB", `{"shipments":[],"x":"${"\\u00e9".repeat(1_390_000)}"}`, 400],
+    ["one text of 8 MiB of escapes", `{"shipments":[],"x":"${"\\u00e9".repeat(1_390_000)}"}`, 400],
     ["shipments that are eight million zeros", `{"shipments":[${"0,".repeat(8 * MIB)}0]}`, 422],
     [
       "an object of two million keys",

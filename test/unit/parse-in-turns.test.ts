@@ -1,7 +1,7 @@
 /** A large text parsed in turns means what it means parsed at once, and is refused for the same reasons. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ItemTooLarge, parseInTurns, VALUE_LIMIT_BYTES } from "#core/http/parse-in-turns.ts";
+import { ESCAPES_LIMIT_BYTES, ItemTooLarge, parseInTurns } from "#core/http/parse-in-turns.ts";
 import { JsonFault, NESTING_LIMIT, parseStrictJson } from "#core/http/strict-json.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -74,11 +74,14 @@ describe("parsed in turns", () => {
     expect(await parseInTurns(good)).toEqual(parseStrictJson(good));
   });
 
-  test("a text has at most 2 MiB with its quotation marks, with one more the body is refused", async () => {
-    const text = (size: number) => bytesOf(`{"x":"${"y".repeat(size - 2)}"}`);
-    expect(await outcome(() => parseInTurns(text(VALUE_LIMIT_BYTES)))).not.toBe("refused");
-    expect(await outcome(() => parseInTurns(text(VALUE_LIMIT_BYTES + 1)))).toBe("refused");
-    expect(VALUE_LIMIT_BYTES).toBe(2_097_152);
+  test("a text has escapes in its first 2 MiB only, with one behind them the body is refused", async () => {
+    const text = (before: number) =>
+      bytesOf(`{"x":"${"y".repeat(before - 1)}\\n${"y".repeat(9)}"}`);
+    expect(await outcome(() => parseInTurns(text(ESCAPES_LIMIT_BYTES)))).not.toBe("refused");
+    expect(await outcome(() => parseInTurns(text(ESCAPES_LIMIT_BYTES + 1)))).toBe("refused");
+    const plain = bytesOf(`{"x":"${"y".repeat(2 * ESCAPES_LIMIT_BYTES)}"}`);
+    expect(await outcome(() => parseInTurns(plain))).not.toBe("refused");
+    expect(ESCAPES_LIMIT_BYTES).toBe(2_097_152);
   });
 
   test("an element of a list in the outer object has at most the bytes given, with one more it is too large", async () => {
