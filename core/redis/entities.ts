@@ -5,8 +5,7 @@
  */
 import { EntityId, Repository, Schema } from "redis-om";
 import type { Redis } from "./client.ts";
-import { SYSTEM_KEY } from "./keys.ts";
-import { expectSetupLock } from "./setup-lock.ts";
+import { announceChanges, expectSetupLock, markUnannounced } from "./setup-lock.ts";
 
 interface Kind {
   readonly name: string;
@@ -288,12 +287,14 @@ export async function saveEntity<K extends EntityKind>(
   entity: Entities[K],
 ): Promise<void> {
   await expectSetupLock();
+  await markUnannounced(redis);
   await repository(redis, name).save(id, { ...entity, [EntityId]: id } as never);
   await redis.sAdd(idsKey(name), id);
 }
 
 export async function removeEntity(redis: Redis, name: EntityKind, id: string): Promise<void> {
   await expectSetupLock();
+  await markUnannounced(redis);
   await redis.sRem(idsKey(name), id);
   await repository(redis, name).remove(id);
 }
@@ -306,5 +307,5 @@ export function nextId(redis: Redis, name: EntityKind): Promise<number> {
 /** Tells every process that the configuration has changed. @returns its new version */
 export async function bumpVersion(redis: Redis): Promise<number> {
   await expectSetupLock();
-  return redis.hIncrBy(SYSTEM_KEY, "version", 1);
+  return announceChanges(redis);
 }

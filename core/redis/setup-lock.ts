@@ -2,12 +2,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "./client.ts";
-import { SETUP_LOCK_KEY } from "./keys.ts";
+import { SETUP_LOCK_KEY, SYSTEM_KEY } from "./keys.ts";
 import { type Lock, LockLost, type LockTerms, takeLock } from "./lock.ts";
 
 /** Processes that start together apply the same file one after the other. */
 const TERMS = { leaseMs: 5_000, waitLimitMs: 30_000 };
 const BUSY_RETRY_SECONDS = "5";
+/** Of the system's hash: something may have been written that no process knows of yet. */
+const UNANNOUNCED_FIELD = "unannounced";
 
 const held = new AsyncLocalStorage<Lock>();
 
@@ -23,7 +25,10 @@ export async function underSetupLock<T>(
   const lock = await takeLock(redis, SETUP_LOCK_KEY, terms);
   if (lock === null) throw busy("Others are changing the configuration.");
   try {
-    return await held.run(lock, work);
+    return await held.run(lock, async () => {
+      await announceLeftOver(redis);
+      return work();
+    });
   } catch (error) {
     if (error instanceof LockLost) throw busy("The change took too long and may be incomplete.");
     throw error;
@@ -39,6 +44,26 @@ export async function underSetupLock<T>(
  */
 export async function expectSetupLock(): Promise<void> {
   await held.getStore()?.assertHeld();
+}
+
+/** Before every write of the configuration: a process that dies, or loses the store, before it announces the change leaves this. */
+export async function markUnannounced(redis: Redis): Promise<void> {
+  await redis.hSet(SYSTEM_KEY, UNANNOUNCED_FIELD, "1");
+}
+
+/** Tells every process that the configuration has changed. @returns its new version */
+export async function announceChanges(redis: Redis): Promise<number> {
+  const announcing = redis
+    .multi()
+    .hIncrBy(SYSTEM_KEY, "version", 1)
+    .hDel(SYSTEM_KEY, UNANNOUNCED_FIELD);
+  const [version] = await announcing.exec();
+  return Number(version);
+}
+
+/** To whoever repeats it, a change that is written already looks like none: it would never be announced. */
+async function announceLeftOver(redis: Redis): Promise<void> {
+  if ((await redis.hExists(SYSTEM_KEY, UNANNOUNCED_FIELD)) === 1) await announceChanges(redis);
 }
 
 function busy(reason: string): Problem {

@@ -5,6 +5,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { claimAlert, readAlerts, removeAlert } from "#core/redis/alerts.ts";
 import { connectRedis, type Redis } from "#core/redis/client.ts";
+import { setActive } from "#core/redis/endpoints.ts";
 import { webhookKeys } from "#core/redis/keys.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -193,4 +194,18 @@ test("a claim of an alert that cannot be looked at is free again at once", async
   expect(claim).not.toBeNull();
   await removeAlert(redis, alert);
   await claim?.release();
+});
+
+test("a change of the configuration whose announcement was lost is announced when it is repeated", async () => {
+  const { redis, live } = runtime;
+  const { id } = endpointOf(runtime, "main");
+  const isActive = async () => (await live.refresh()).endpoints.get(id)?.active;
+  await server.send("ACL", "SETUSER", "default", "-hincrby");
+  await expect(setActive(redis, id, false)).rejects.toThrow();
+  await server.send("ACL", "SETUSER", "default", "+hincrby");
+  expect(await isActive()).toBe(true);
+  await setActive(redis, id, false);
+  expect(await isActive()).toBe(false);
+  await setActive(redis, id, true);
+  expect(await isActive()).toBe(true);
 });
