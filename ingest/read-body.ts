@@ -10,7 +10,7 @@ import { Problem } from "#core/problem.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import type { Vault } from "#core/secrets.ts";
 
-/** 500 events of ordinary size are parsed at once: turns cost a second look at every byte. */
+/** Enough for 500 events of ordinary size in one go: parsing in turns scans every byte twice. */
 const AT_ONCE_BYTES = 512 * 1024;
 const SIGNATURE_HEADER = "x-service-signature";
 
@@ -61,7 +61,7 @@ export function checkSignature(
 /** @throws {Problem} 413 over the limit once inflated, 400 no gzip, no UTF-8, no JSON or JSON with tricks */
 export async function parseBody(request: Request, body: Uint8Array): Promise<ParsedJson> {
   const plain = encodingOf(request) === "gzip" ? inflate(body) : body;
-  // What came before has taken its time too.
+  // The code before this has used part of the turn already.
   if (plain.length > AT_ONCE_BYTES) await nextTurn();
   try {
     return await parseInTurns(plain, { atOnceBytes: AT_ONCE_BYTES });

@@ -1,6 +1,6 @@
 /**
- * Operators and what they may call: the bearer token `PANEL_TOKEN`, or the cookie of a session that the token has opened.
- * The check belongs to the routes and comes before anything of the request is read.
+ * Authorization of operators: the bearer token `PANEL_TOKEN`, or the cookie of a session that was opened with it. The check
+ * is part of the routes and runs before query and body are read.
  */
 import { timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
@@ -15,11 +15,11 @@ export type OperatorDeps = Pick<Runtime, "config" | "secrets" | "redis" | "live"
 /** Methods that change nothing. */
 const READING = new Set(["GET", "HEAD"]);
 
-/** A plugin whose routes answer operators only: 401, and 403 where a session is used from another site. */
+/** A plugin whose routes are for operators only: 401, and 403 if a session is used from another site. */
 export function operatorRoutes(deps: OperatorDeps, name: string) {
   return new Elysia({ name, detail: declared("operator") }).onTransform(
     async ({ request, path, set }) => {
-      // Answers hold secrets that are shown once, and personal data.
+      // Answers contain secrets that are shown once, and personal data.
       set.headers["cache-control"] = "no-store";
       await authorizeOperator(deps, request);
       deps.log.debug({ method: request.method, path }, "panel call");
@@ -27,7 +27,7 @@ export function operatorRoutes(deps: OperatorDeps, name: string) {
   );
 }
 
-/** The same for pages: a browser without a session is led to the login page. */
+/** The same for pages: a browser without a session is redirected to the login page. */
 export function operatorPages(deps: OperatorDeps, name: string) {
   return new Elysia({ name, detail: declared("operator") }).onBeforeHandle(async ({ request }) => {
     try {
@@ -65,20 +65,17 @@ export function unknownOperator(): Problem {
   });
 }
 
-/** A new token is another credential, so it ends every session of the old one. */
+/** A new token is a new credential, so it ends every session of the old one. */
 export function credentialOf({ secrets }: Pick<OperatorDeps, "secrets">): string {
   return secrets.vault.mac(`operator ${secrets.panelToken}`);
 }
 
-/**
- * Behind HTTPS the browser itself keeps a cookie with this prefix from being set by, or sent to, another host or over
- * plain HTTP.
- */
+/** Over HTTPS, browsers do not let another host or plain HTTP set or receive a cookie with this prefix. */
 export function cookieName(deps: Pick<OperatorDeps, "config">): string {
   return isSecure(deps) ? "__Host-waybill_session" : "waybill_session";
 }
 
-/** A cookie with a value, for so many seconds; 0 takes it back. */
+/** A cookie with a value, valid for the given seconds; 0 deletes it. */
 export function cookieOf(
   deps: Pick<OperatorDeps, "config">,
   value: string,
@@ -100,8 +97,8 @@ export function sessionIdOf(deps: Pick<OperatorDeps, "config">, request: Request
 }
 
 /**
- * Whether a page of ours, one of another site or nobody in a browser has made the request. Browsers send `Sec-Fetch-Site`
- * over HTTPS and to localhost, and `Origin` with every request that may change something.
+ * Whether the request comes from a page of ours, a page of another site, or no browser. Browsers send `Sec-Fetch-Site` over
+ * HTTPS and to localhost, and `Origin` with every request that may change something.
  */
 export function originOf(
   { config }: Pick<OperatorDeps, "config">,
@@ -111,7 +108,7 @@ export function originOf(
   if (site !== null) return site === "same-origin" ? "own" : "other";
   const origin = headers.get("origin");
   if (origin === null) return "untold";
-  // Not the scheme: a proxy may have ended TLS.
+  // The scheme is not compared: a proxy may have terminated TLS.
   const own = [config.publicUrl, url].map((one) => new URL(one).host);
   return URL.canParse(origin) && own.includes(new URL(origin).host) ? "own" : "other";
 }

@@ -10,7 +10,7 @@
  * | the endpoint is gone                | dropped: nobody is left to be told                          |
  * | this process dies with it           | another one takes it once its claim has expired             |
  * | the store is unavailable            | nothing is mailed; what was is remembered, and taken out    |
- * | an error of ours                    | again after 1 minute; the others go on                      |
+ * | an internal error                   | retried after 1 minute; the others continue                 |
  */
 import { type AlertFacts, alertMail } from "#core/domain/alert-mail.ts";
 import type { Log } from "#core/log.ts";
@@ -37,7 +37,7 @@ export interface AlertMailerDeps {
   readonly mailer: Mailer;
 }
 
-/** Alerts that the mail server has taken and that are not out of the outbox yet. */
+/** Alerts that the mail server has accepted but that are still in the outbox. */
 type Mailed = Set<string>;
 
 export function startAlertMailer(deps: AlertMailerDeps): Ticking {
@@ -45,7 +45,7 @@ export function startAlertMailer(deps: AlertMailerDeps): Ticking {
   return startTicking(
     TICK_MS,
     (isStopping) => mailAlerts(deps, mailed, isStopping),
-    (error) => deps.log.warn({ reason: describeFailure(error) }, "alerts wait"),
+    (error) => deps.log.warn({ reason: describeFailure(error) }, "webhook alerts are delayed"),
   );
 }
 
@@ -70,11 +70,11 @@ async function mailAlerts(
       const againMs = await mailAlert(deps, mailed, alert, configuration);
       await (againMs === null ? claim.release() : claim.releaseAfter(againMs));
     } catch (error) {
-      // The mail may have gone out: nobody else takes the alert before this process has had time to take it out.
+      // The mail may have been sent: nobody else may claim the alert before this process has had time to remove it.
       await claim.releaseAfter(FIRST_WAIT_MS);
       if (isStoreUnavailable(error, redis)) throw error;
       internalErrors.inc({ part: "webhook alerts" });
-      log.error({ err: error, endpoint: alert.endpointId }, "a webhook alert waits");
+      log.error({ err: error, endpoint: alert.endpointId }, "a webhook alert is delayed");
     }
   }
 }
@@ -88,7 +88,7 @@ async function takeOut(redis: Redis, mailed: Mailed, alert: Alert): Promise<void
   mailed.delete(nameOf(alert));
 }
 
-/** @returns milliseconds until it is tried again; null = it is out of the outbox */
+/** @returns milliseconds until the next attempt; null = the alert is out of the outbox */
 async function mailAlert(
   { redis, live, log, mailer }: AlertMailerDeps,
   mailed: Mailed,
@@ -105,10 +105,10 @@ async function mailAlert(
     const about = { endpoint: alert.endpointId, kind: alert.kind, reason: code };
     webhookAlertMails.inc({ outcome: "failed" });
     if (ageMs <= KEPT_MS) {
-      log.warn(about, "webhook alert could not be mailed and is tried again");
+      log.warn(about, "webhook alert could not be mailed; retrying");
       return waitMs(ageMs);
     }
-    log.error(about, "webhook alert could not be mailed and is dropped");
+    log.error(about, "webhook alert could not be mailed; dropped");
     await removeAlert(redis, alert);
     return null;
   }

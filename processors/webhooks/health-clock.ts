@@ -47,7 +47,9 @@ export function startHealthClock(deps: HealthDeps): HealthClock {
     if (!idle) return;
     idle = false;
     ticking = checkHealth(deps)
-      .catch((error) => deps.log.warn({ reason: describeFailure(error) }, "health clock waits"))
+      .catch((error) =>
+        deps.log.warn({ reason: describeFailure(error) }, "the health clock is delayed"),
+      )
       .finally(() => {
         idle = true;
       });

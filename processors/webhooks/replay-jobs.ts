@@ -32,7 +32,7 @@ export function startReplayJobs(deps: ReplayDeps): Ticking {
   return startTicking(
     TICK_MS,
     () => stepAll(deps),
-    (error) => deps.log.warn({ reason: describeFailure(error) }, "replays wait"),
+    (error) => deps.log.warn({ reason: describeFailure(error) }, "replays are delayed"),
   );
 }
 
@@ -44,9 +44,9 @@ async function stepAll(deps: ReplayDeps): Promise<void> {
       await step(deps, replay);
     } catch (error) {
       if (isStoreUnavailable(error, deps.redis)) throw error;
-      // It holds up no other replay, and goes on with the next tick.
+      // It delays no other replay, and continues with the next tick.
       internalErrors.inc({ part: "replays" });
-      deps.log.error({ err: error, replay: replay.replayId }, "a replay waits");
+      deps.log.error({ err: error, replay: replay.replayId }, "a replay is delayed");
     }
   }
 }
