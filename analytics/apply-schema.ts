@@ -14,7 +14,7 @@ import lanes from "./views/lanes.sql" with { type: "text" };
 import sla from "./views/sla.sql" with { type: "text" };
 
 export const TABLES = [deliveries, events, eventOutcomes, attempts];
-/** Columns that are derived, added to tables that may be there already. */
+/** Derived columns, which are added to tables that may exist already. */
 export const COLUMNS = [deliveriesEvidence];
 export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
 

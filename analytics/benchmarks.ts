@@ -46,9 +46,9 @@ export interface CourierTimes {
   readonly level: Grain | null;
   /** Of a grain with a weight. */
   readonly weightBand: WeightBand | null;
-  /** Deliveries of the grain taken. Like every figure null under 20, which would tell how few they are. */
+  /** Deliveries at the chosen grain. Like every figure null below 20, so as not to reveal how few they are. */
   readonly sampleSize: number | null;
-  /** Those of them with a departure; they are a sample of their own, and null with all their figures under 20. */
+  /** Deliveries with a departure; a separate sample, null with all of its figures below 20. */
   readonly transitSampleSize: number | null;
   readonly leadMedian: number | null;
   readonly leadMean: number | null;
@@ -166,7 +166,7 @@ function bandOf(grain: Grain, weightKg: number | null): WeightBand | null {
   return grain.endsWith("_weight") && weightKg !== null ? weightBand(weightKg) : null;
 }
 
-/** Document 1, "Limits": a sample under 20 is suppressed, and so is every figure that it would give. */
+/** Document 1, "Limits": a sample below 20 is suppressed, with every figure based on it. */
 function publicSample(counts: DayCounts): DayCounts {
   return sampleSize(counts) >= MIN_SAMPLE ? counts : [];
 }

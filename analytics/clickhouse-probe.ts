@@ -1,17 +1,20 @@
-/** Whether ClickHouse can be written to at this moment, asked beside the inserts. */
+/** Checks whether ClickHouse currently accepts writes, independently of the inserts. */
 import type { Config } from "#core/config.ts";
 import { type KeptClickhouse, openBare } from "./clickhouse.ts";
 
-/** Less than whoever asks for readiness waits. */
+/** Shorter than the wait of a readiness check. */
 const PING_LIMIT_MS = 1_500;
 
 export interface ClickhouseProbe {
-  /** Null = it can be written to. */
+  /** Why it does not accept writes; null = it does. */
   readonly reasonNotReady: () => Promise<string | null>;
   readonly close: () => Promise<void>;
 }
 
-/** @param store how the role writes: an embedded engine that is open is there; a server is asked over a connection of its own */
+/**
+ * @param store how the role writes: an embedded engine that is open accepts writes; a server is checked over a separate
+ * connection
+ */
 export async function openProbe(config: Config, store: KeptClickhouse): Promise<ClickhouseProbe> {
   const server =
     config.clickhouseUrl === null ? null : await openBare(config, {}, PING_LIMIT_MS, 1);

@@ -25,14 +25,14 @@ const ATTEMPT_LINGER_MS = 500;
 /** How soon a process that stands by notices that the embedded folder is free. */
 const STAND_BY_MS = 1_000;
 
-/** Where health and metrics are answered when the role runs alone. */
+/** Port of health and metrics when the role runs alone. */
 const ALONE_PORT = 8084;
 
 export function startAnalytics(runtime: Runtime): Promise<Running> {
   return start(runtime, null);
 }
 
-/** @param usualPort null = only the port that the environment names */
+/** @param usualPort null = only the port named by the environment */
 async function start(runtime: Runtime, usualPort: number | null): Promise<Running> {
   const store = keepClickhouse(() => openWriter(runtime));
   const stopping = new AbortController();

@@ -37,7 +37,7 @@ export interface SqlDoor {
    * unavailable, or no user that may only read
    */
   ask(statement: string, format: SqlFormat): Promise<Readable>;
-  /** Why the door stays shut whatever is asked; null = it is open, or ClickHouse is unavailable. */
+  /** Why the door stays closed for every statement; null = it is open, or ClickHouse is unavailable. */
   shutBecause(): Promise<string | null>;
   close(): Promise<void>;
 }
@@ -113,7 +113,7 @@ async function admitted({ client, reach }: Reader, statement: string): Promise<s
   return text;
 }
 
-/** `SHOW TABLES` and `DESCRIBE TABLE` of ours, as questions of our own; null for any other statement. */
+/** `SHOW TABLES` and `DESCRIBE TABLE` for our tables, as queries of our own; null for any other statement. */
 function descriptionOf(text: string, { database, tables }: Reach): string | null {
   const names = [...tables].map((name) => `'${name}'`).join(", ");
   if (text === "SHOW TABLES") {
@@ -126,7 +126,7 @@ function descriptionOf(text: string, { database, tables }: Reach): string | null
           WHERE database = currentDatabase() AND table = '${table}' ORDER BY position`;
 }
 
-/** `EXPLAIN AST` takes no format: its lines come in quotes from the embedded engine and plain from a server. */
+/** `EXPLAIN AST` accepts no format: the embedded engine quotes its lines, a server does not. */
 async function syntaxTree(client: ClickHouseClient, select: string): Promise<string[]> {
   const { stream } = await client.exec({ query: `EXPLAIN AST ${select}` });
   const lines = (await textOf(stream as Readable)).split("\n").filter((line) => line !== "");
@@ -136,7 +136,7 @@ async function syntaxTree(client: ClickHouseClient, select: string): Promise<str
   });
 }
 
-/** One pass of the analyser: names are resolved, nothing is rewritten for speed. */
+/** One pass of the analyser: names are resolved, but nothing is optimized. */
 async function queryTree(client: ClickHouseClient, select: string): Promise<string[]> {
   const query = `EXPLAIN QUERY TREE passes = 1 ${select}`;
   const answer = await client.query({ query, format: "JSONEachRow" });

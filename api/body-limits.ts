@@ -1,6 +1,6 @@
 /**
- * Bytes that a body may have, by what its schema can hold. A text of 255 characters is some 300 bytes as people write it
- * and 3 KiB at the worst, in escapes of two times six characters each.
+ * Body limits in bytes, by what the schema can hold. A string of 255 characters is about 300 bytes in practice and 3 KiB at
+ * worst, with two six-character escapes per character.
  */
 const KIB = 1024;
 const MIB = 1024 * KIB;

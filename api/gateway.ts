@@ -76,9 +76,9 @@ function messageOf(answer: unknown): string {
 }
 
 /**
- * The JSON of an answer; undefined where it is too long, is no strict JSON or holds text that is no Unicode: such is no
- * answer of any contract of ours.
- * @throws what the connection does
+ * The JSON of an answer; undefined if it is too long, not strict JSON or not valid Unicode: no contract of ours has such an
+ * answer.
+ * @throws connection errors
  */
 export async function readAnswer(response: Response, limitBytes: number): Promise<unknown> {
   const bytes = await readBounded(response, limitBytes);

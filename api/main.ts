@@ -6,8 +6,8 @@ import type { Config } from "#core/config.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 
 /**
- * Above our own limits, so that a body too large is answered by our error body and not by the server's empty one. The
- * server hands on what arrives and keeps none of it.
+ * Above our own limits, so that a body that is too large gets our error body and not the server's empty one. The server
+ * passes on what arrives and buffers none of it.
  */
 const SERVER_BODY_LIMIT_BYTES = 2 * IMPORT_BODY_BYTES;
 const IDLE_SECONDS = 30;

@@ -11,7 +11,7 @@ import { Problem } from "#core/problem.ts";
 /** No schema of ours goes deeper; what lies below is not ours and stays as it is. */
 export const DEPTH_LIMIT = 8;
 
-/** @throws {Problem} 400 missing, no UTF-8 or no strict JSON; 408, 413; 422 text that is no Unicode */
+/** @throws {Problem} 400 missing, invalid UTF-8 or not strict JSON; 408, 413; 422 text that is not valid Unicode */
 export async function readJson(request: Request, limitBytes: number): Promise<unknown> {
   const parsed = await readJsonBody(request, limitBytes);
   if (parsed === null) throw missingBody();

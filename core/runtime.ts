@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { type Config, ConfigFaults, readConfig } from "./config.ts";
 import { illFormedText } from "./domain/ill-formed-text.ts";
 import { labelCarriers } from "./domain/label-carrier.ts";
+import { type SetupFile, settingsWithoutEffect } from "./domain/setup.ts";
 import { openOpsPort } from "./http/ops-port.ts";
 import { parseStrictJson } from "./http/strict-json.ts";
 import { createLog, type Log } from "./log.ts";
@@ -125,6 +126,8 @@ export async function applySetupFile(runtime: Runtime, file: unknown): Promise<n
   for (const { owner, secret } of generated) announceSecret(owner, secret);
   await live.refresh();
   log.info({ written }, "setup applied");
+  const ignored = settingsWithoutEffect(file as SetupFile);
+  if (ignored.length > 0) log.warn({ settings: ignored }, "these settings are not in effect yet");
   return written;
 }
 

@@ -60,7 +60,7 @@ export function createIngestApp(
   return everyRouteDeclared(app);
 }
 
-/** Also a request without a route takes from the caller's rate and tells what is left of it. */
+/** A request without a route also counts against the caller's rate and returns what is left of it. */
 async function admitted(
   deps: AuthenticateDeps,
   problem: Problem,

@@ -13,7 +13,10 @@ import { hashToken } from "#core/secrets.ts";
 import type { Intake } from "#ingest/intake.ts";
 import type { AccessTokens } from "#ingest/oauth/access-token.ts";
 
-/** Callers without a valid token, and those who ask for one, share this rate per address, an IPv6 network of 64 bits together. */
+/**
+ * Callers without a valid token, and those that request one, share this rate per address; an IPv6 /64 network counts as one
+ * address.
+ */
 export const UNKNOWN_CALLER_RATE = { perSecond: 20, burst: 100 } as const;
 
 export type RateHeaders = Readonly<Record<"x-ratelimit-limit" | "x-ratelimit-remaining", string>>;

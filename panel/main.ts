@@ -5,14 +5,14 @@ import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { ORDERS_BODY_BYTES } from "#panel/routes/orders.ts";
 
-/** Above our own limits, so that a body too large is answered by our problem document. */
+/** Above our own limits, so that a body that is too large gets our problem document. */
 const SERVER_BODY_LIMIT_BYTES = 2 * ORDERS_BODY_BYTES;
 /** Longer than a statement of the SQL door may take. */
 const IDLE_SECONDS = 60;
 
 export async function startPanel(runtime: Runtime): Promise<Running> {
   const { config, log, secrets } = runtime;
-  // A machine that lacks it ends here, and not with the first call.
+  // A machine without the token exits here, not at the first call.
   void secrets.panelToken;
   const benchmarks = await openBenchmarks(config);
   const insights = openInsights(config);
@@ -24,7 +24,7 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
     idleTimeout: IDLE_SECONDS,
   });
-  // Asked beside the start: a ClickHouse that does not answer must not hold the panel back.
+  // Checked in the background: a ClickHouse that does not answer must not delay the panel.
   void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));
   const url = `http://${config.host}:${app.server?.port}`;
   log.info({ url }, "panel listens");

@@ -1,4 +1,4 @@
-/** Reads the JSON body of a panel's call, after its caller is known: no route lets the framework read one before. */
+/** Reads the JSON body of a panel call after its caller was authenticated: no route lets the framework read one earlier. */
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { readJsonBody } from "#core/http/read-json.ts";
 import { Problem } from "#core/problem.ts";
@@ -8,7 +8,7 @@ export const PANEL_BODY_BYTES = 256 * 1024;
 
 /**
  * @returns undefined for a request without a body
- * @throws {Problem} 400 no UTF-8 or no strict JSON; 408, 413; 422 text that is no Unicode
+ * @throws {Problem} 400 invalid UTF-8 or not strict JSON; 408, 413; 422 text that is not valid Unicode
  */
 export async function readJson(request: Request, limitBytes = PANEL_BODY_BYTES): Promise<unknown> {
   const parsed = await readJsonBody(request, limitBytes);

@@ -38,7 +38,7 @@ const checker = TypeCompiler.Compile(Credentials);
 
 type Server = Bun.Server<unknown> | null;
 
-/** The routes are public: they are where a caller shows who they are. */
+/** The routes are public: this is where callers authenticate. */
 export function sessionRoutes(deps: OperatorDeps) {
   return publicRoutes("session")
     .get("/panel/style.css", () => {
@@ -81,13 +81,13 @@ async function logInByCall(deps: OperatorDeps, request: Request, server: Server)
   await admitLogin(deps, request, server);
   const credentials = await readJson(request, LOGIN_LIMIT_BYTES);
   if (!checker.Check(credentials)) {
-    throw new Problem(422, "INVALID_BODY", "Either a token, or an email and a password.");
+    throw new Problem(422, "INVALID_BODY", "Send either a token, or an email and a password.");
   }
   return noContent(await logIn(deps, credentials));
 }
 
 /**
- * Everybody behind one proxy would share its address, so the proxy's word counts where it is trusted.
+ * All visitors behind a proxy would share its address, so a trusted proxy's `X-Forwarded-For` counts.
  * @throws {Problem} 403 from a page of another site, 429
  */
 async function admitLogin(deps: OperatorDeps, request: Request, server: Server): Promise<void> {
@@ -104,7 +104,7 @@ async function admitLogin(deps: OperatorDeps, request: Request, server: Server):
 }
 
 /**
- * There are no accounts yet, so an e-mail address is answered like a wrong token.
+ * There are no accounts yet, so an e-mail address gets the same answer as a wrong token.
  * @returns the cookie
  * @throws {Problem} 401
  */
@@ -117,7 +117,10 @@ async function logIn(deps: OperatorDeps, credentials: Credentials): Promise<stri
   return cookieOf(deps, id, SESSION_MS / 1000);
 }
 
-/** Whoever has the cookie may end its session. @returns the cookie taken back */
+/**
+ * Anyone with the cookie may end its session.
+ * @returns a header that deletes the cookie
+ */
 async function logOut(deps: OperatorDeps, request: Request): Promise<string> {
   refuseOtherSites(deps, request);
   await endSession(deps.redis, sessionIdOf(deps, request));

@@ -14,14 +14,14 @@ export const EVENTS_AT_ONCE = 250;
 /** Whoever creates a shipment registers it: this reader comes after one that was cut short, and may come late. */
 const REFERENCES_LINGER_MS = 200;
 
-/** Where health and metrics are answered when the role runs alone. */
+/** Port of health and metrics when the role runs alone. */
 const ALONE_PORT = 8083;
 
 export function startProcessors(runtime: Runtime): Promise<Running> {
   return start(runtime, null);
 }
 
-/** @param usualPort null = only the port that the environment names */
+/** @param usualPort null = only the port named by the environment */
 async function start(runtime: Runtime, usualPort: number | null): Promise<Running> {
   const { redis, live, log, config } = runtime;
   const common = { redis, log, batch: EVENTS_AT_ONCE };
@@ -51,7 +51,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
     { configured: config.ports.processors, usual: usualPort },
     async () => {
       const [group] = consumers.find(([, { isRunning }]) => isRunning?.() === false) ?? [];
-      return group === undefined ? null : `the consumers of ${group} do not run`;
+      return group === undefined ? null : `the consumers of ${group} are not running`;
     },
   );
   log.info("processors run");
@@ -68,7 +68,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
         webhooks.stop(),
         alerts.stop(),
       ]);
-      // Until now it has answered that the role cannot serve any more.
+      // Closed last: until now it has answered that the role is no longer ready.
       await port?.stop();
     },
   };

@@ -90,8 +90,8 @@ export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<voi
 }
 
 /**
- * @param isStopping asked before every page
- * @throws {LockLost} before the first write after the lease has ended
+ * @param isStopping checked before every page
+ * @throws {LockLost} before the first write after the lease has expired
  */
 async function workOff(
   deps: RemapDeps,

@@ -40,16 +40,18 @@ export interface Worker {
 const LEASE_MS = 6_000;
 const RENEW_EVERY_MS = 2_000;
 const IDLE_WAIT_MS = 50;
-/** During an outage the store is asked this often whether it takes writes again. */
+/** During an outage, interval between checks whether the store accepts writes again. */
 const PROBE_EVERY_MS = 250;
-/** After an outage: longer than the client takes to connect again, 2.2 s, and than an outcome waits for its next try. */
+/**
+ * Pause after an outage: longer than the client takes to reconnect, 2.2 s, and than an outcome waits for its next attempt.
+ */
 const RECOVERY_MS = 3_000;
-/** An outage so short that a lease renewed before it has not ended when all workers have found back. */
+/** An outage so short that a lease renewed before it has not expired when all workers have reconnected. */
 const BRIDGED_MS = LEASE_MS - RENEW_EVERY_MS - RECOVERY_MS;
-/** Work that failed because the store was unavailable, or by an error of our own; then twice as long each time. */
+/** Wait after a failure because of an unavailable store or an internal error; doubled each time. */
 const FAULT_RETRY_MS = 2_000;
 const LONGEST_FAULT_RETRY_MS = 3_600_000;
-/** Pieces of work whose failures are counted; past it one waits as if it had failed for the first time. */
+/** Pieces of work whose failures are counted; beyond that, one waits as if it had failed for the first time. */
 const FAULTY_KNOWN = 1_000;
 
 const leaseKeys = (name: WorkName) =>
@@ -66,7 +68,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const inHand = new Set<Promise<void>>();
   let stopping = false;
   const outage = followOutage(log, queue);
-  /** Failures so far by errors of ours, by piece of work. */
+  /** Failures so far by internal errors, by piece of work. */
   const faults = new Map<string, number>();
 
   async function loop(): Promise<void> {
@@ -86,7 +88,7 @@ export function startWorker(options: WorkerOptions): Worker {
     await Promise.all(inHand);
   }
 
-  /** Returns when the store takes writes again, and leases may be handed out. */
+  /** Resolves when the store accepts writes again and leases may be granted. */
   async function recover(): Promise<void> {
     while (!stopping) {
       await Bun.sleep(PROBE_EVERY_MS);
@@ -114,7 +116,7 @@ export function startWorker(options: WorkerOptions): Worker {
       await settleWork(redis, queue, taken, await verdictOf(taken));
     } catch (error) {
       // The lease ends by itself and the work is taken again.
-      log.warn({ queue, reason: describeFailure(error) }, "work is left to its lease");
+      log.warn({ queue, reason: describeFailure(error) }, "work waits until its lease expires");
     } finally {
       clearInterval(renewal);
     }

@@ -13,12 +13,12 @@ import { fileURLToPath } from "node:url";
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, "node_modules");
 const TOOLS = join(MODULES, ".bin");
-/** A busy machine may be many times slower; what waits for a condition gives up before and says for which. */
+/** A busy machine may be many times slower; tests that wait for a condition give up earlier and name it. */
 const TEST_TIMEOUT = "--timeout=120000";
 const MODES = { start: ["start/main.ts"], test: ["test", TEST_TIMEOUT] };
 /** Tests wait more than they compute: this many processes share the files of the whole suite. */
 const TEST_PROCESSES = 3;
-/** What measures time, and what kills whole products, comes afterwards and alone. */
+/** Files that measure time or kill whole products run afterwards, alone. */
 const ALONE = [
   "test/fault",
   "test/flow",
@@ -35,7 +35,7 @@ const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "-1" };
 const NODE_MAJOR = 20;
 const REDIS_MAJOR = 7;
 const XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>';
-/** Of the root element of a report. */
+/** Attributes of the root element of a report. */
 const COUNTS = ["tests", "assertions", "failures", "skipped", "time"];
 const OUTFILE = "--reporter-outfile=";
 const DOCKER_SOCKET = "/var/run/docker.sock";
@@ -253,7 +253,10 @@ async function run(bun, commands) {
   return { status, lingerMs: isStopping ? LINGER_MS : 0 };
 }
 
-/** The whole suite, told by naming no file: most of it side by side, the rest afterwards. Its reports become one. */
+/**
+ * The whole suite, selected by naming no file: most of it side by side, the rest afterwards. Its reports are merged into
+ * one.
+ */
 async function runSuite(bun, flags) {
   const target = flags.find((flag) => flag.startsWith(OUTFILE))?.slice(OUTFILE.length);
   const reports = target === undefined ? [] : [`${target}.1`, `${target}.2`];
@@ -274,7 +277,7 @@ async function runSuite(bun, flags) {
   return done;
 }
 
-/** Counts of the root elements are added up; a run that broke off has left no report. */
+/** Counts of the root elements are added up; a run that was cut short has left no report. */
 function mergeReports(paths, target) {
   const found = paths.filter((path) => existsSync(path)).map((path) => readFileSync(path, "utf8"));
   const roots = found.map((text) => /<testsuites [^>]*>/.exec(text)?.[0] ?? "");

@@ -1,12 +1,12 @@
 /**
- * Every function that a statement of the data team may name. All of them compute their answer from their arguments, the
- * clock or chance: none reads a file, a table, the network, a dictionary, a setting or the state of the server, takes the
- * name of another function or a table as a text, or only waits.
+ * Every function that a statement of the data team may use. All of them compute their result from their arguments, the
+ * clock or a random number. None reads a file, a table, the network, a dictionary, a setting or the server's state, takes
+ * the name of another function or a table as a string, or only waits.
  *
- * A name that is not here is refused, whatever a later version of ClickHouse adds.
+ * Any other name is refused, whatever a later version of ClickHouse adds.
  */
 
-/** What the engine's trees call operators, brackets and special forms. */
+/** Names that the engine's trees use for operators, brackets and special forms. */
 const OPERATORS = `
   and array arrayElement CAST concat divide equals exists globalIn globalNotIn globalNotNullIn globalNullIn greater
   greaterOrEquals if ilike in intDiv isDistinctFrom isNotDistinctFrom isNotNull isNull lambda less lessOrEquals like map match
@@ -87,7 +87,7 @@ const TEXTS = `
   cityHash64 CRC32 farmHash64 intHash32 intHash64 javaHash murmurHash3_128 murmurHash3_32 murmurHash3_64 sipHash128
   sipHash64 xxHash32 xxHash64 xxh3`;
 
-/** `arrayReduce` and its like are missing on purpose: they take the name of a function as a text. */
+/** `arrayReduce` and the like are deliberately missing: they take the name of a function as a string. */
 const ARRAYS = `
   array_concat_agg array_remove array_to_string arrayAll arrayAUCPR arrayAvg arrayCompact arrayConcat arrayCount arrayCumSum
   arrayCumSumNonNegative arrayDifference arrayDistinct arrayDotProduct arrayElementOrNull arrayEnumerate
@@ -130,7 +130,9 @@ const AGGREGATES = `
   sumWithOverflow theilsU topK topKWeighted uniq uniqCombined uniqCombined64 uniqExact uniqHLL12 uniqUpTo VAR_POP VAR_SAMP
   varPop varPopStable varSamp varSampStable welchTTest windowFunnel`;
 
-/** Those of states (`State`, `Merge`) are missing on purpose: a state made up by hand is read by the engine unchecked. */
+/**
+ * The state combinators (`State`, `Merge`) are deliberately missing: the engine reads a handmade state without checking it.
+ */
 const COMBINATORS = /(?:If|Array|Map|Distinct|OrNull|OrDefault|ForEach|ArgMin|ArgMax|Resample)$/i;
 
 const listOf = (names: string) => names.trim().split(/\s+/);
@@ -139,12 +141,12 @@ export const ALLOWED_FUNCTIONS: readonly string[] = [
   ...[OPERATORS, NUMBERS, NULLS_AND_TYPES, TIMES, TEXTS, ARRAYS, AGGREGATES].flatMap(listOf),
 ];
 
-/** Tables that are computed; how many rows they may have is the statement's limit. */
+/** Computed tables; the statement's limit applies to their rows. */
 export const ALLOWED_TABLE_FUNCTIONS: readonly string[] = [
   ...["numbers", "generateSeries", "generate_series", "values"],
 ];
 
-// The engine takes many names in any case. Two of its functions never differ by case alone (a test asks it).
+// Many names of the engine are case-insensitive. No two of its functions differ by case alone (a test checks this).
 const lowered = (names: readonly string[]) => new Set(names.map((name) => name.toLowerCase()));
 const functions = lowered(ALLOWED_FUNCTIONS);
 const aggregates = lowered(listOf(AGGREGATES));

@@ -11,23 +11,25 @@
  */
 import { isAllowedFunction, isAllowedTableFunction } from "./allowed-functions.ts";
 
-/** What a statement without FROM reads, as the resolved query shows it. */
+/** The table of a statement without FROM in the resolved query. */
 const NO_TABLE = "system.one";
 
-/** What a statement may ask and the engine has. */
+/** The tables of ours and the functions of the engine. */
 export interface Reach {
   readonly database: string;
-  /** Of our tables and views. */
+  /** Names of our tables and views. */
   readonly tables: ReadonlySet<string>;
-  /** Of every function that the engine has, in small letters. */
+  /** Lowercase names of every function of the engine. */
   readonly engineFunctions: ReadonlySet<string>;
 }
 
-/** `Kind name (alias a) (children 2)`: whatever follows the kind belongs to it. */
+/** `Kind name (alias a) (children 2)`: everything after the kind belongs to the node. */
 const SYNTAX_LINE = /^ *([A-Z]\w*(?:::\w+)?)(?: (.*))?$/;
 const TAIL = /(?: \(alias .*\))?(?: \(children \d+\))?$/s;
 
-/** Nodes that only hold others or a constant. `Set` (SETTINGS) and `ColumnsApplyTransformer` are missing on purpose. */
+/**
+ * Nodes that only contain others or a constant. `Set` (SETTINGS) and `ColumnsApplyTransformer` are deliberately missing.
+ */
 const SYNTAX_KINDS = new Set([
   ...[
     "SelectWithUnionQuery",
@@ -45,7 +47,7 @@ const SYNTAX_KINDS = new Set([
 ]);
 
 /**
- * Columns of ours that are called like a function which is not allowed. As the name of a function it is refused in the
+ * Our columns that share their name with a function that is not allowed. Used as a function, the name is refused in the
  * resolved query.
  */
 export const COLUMNS_LIKE_FUNCTIONS: ReadonlySet<string> = new Set(["version"]);
@@ -61,14 +63,14 @@ export function faultOfSyntax(lines: readonly string[], reach: Reach): string | 
   return faultOfTypes(lines);
 }
 
-/** Functions that take the name of a type as a text, and which of their arguments it is. */
+/** Functions that take the name of a type as a string, and the index of that argument. */
 const TYPE_ARGUMENTS: readonly { readonly name: RegExp; readonly at: number }[] = [
   { name: /^ *Function (CAST|accurateCast\w*) /i, at: 1 },
   { name: /^ *Function JSONExtract /i, at: -1 },
   { name: /^ *Function values /i, at: 0 },
 ];
 
-/** A type must be written out, so that it can be judged: a state of an aggregate made up by hand is read unchecked. */
+/** A type must be a literal so that it can be checked: the engine reads a handmade aggregate state without checking it. */
 function faultOfTypes(lines: readonly string[]): string | null {
   if (lines.some((line) => /^ *Literal .*AggregateFunction/i.test(line))) {
     return "The type AggregateFunction";
@@ -82,7 +84,7 @@ function faultOfTypes(lines: readonly string[]): string | null {
   return null;
 }
 
-/** Of the function in this line: two levels below it, under its list of expressions. */
+/** Arguments of the function in this line: two levels below it, under its expression list. */
 function argumentsOf(lines: readonly string[], index: number): string[] {
   const depthOf = (line: string) => line.length - line.trimStart().length;
   const depth = depthOf(lines[index] ?? "");
@@ -95,7 +97,7 @@ function argumentsOf(lines: readonly string[], index: number): string[] {
 function faultOfNode(kind: string, name: string, reach: Reach): string | null {
   switch (kind) {
     case "Function":
-      // Table functions stand here too: which of the two it is shows in the resolved query.
+      // Table functions appear here too; the resolved query shows which of the two it is.
       return isAllowedFunction(name) || isAllowedTableFunction(name)
         ? null
         : `The function ${name}`;
@@ -110,16 +112,16 @@ function faultOfNode(kind: string, name: string, reach: Reach): string | null {
   }
 }
 
-/** A name without a database may be a CTE: what it stands for shows in the resolved query. */
+/** A name without a database may be a CTE: the resolved query shows what it refers to. */
 function faultOfTable(name: string, { database, tables }: Reach): string | null {
   if (/^\w+$/.test(name)) return null;
   const ours = name.startsWith(`${database}.`) && tables.has(name.slice(database.length + 1));
   return ours ? null : `The table ${name}`;
 }
 
-/** `arrayMap(file, …)` names a function without brackets, and resolving the query would call it already. */
+/** `arrayMap(file, …)` names a function without brackets, and resolving the query would already call it. */
 function faultOfIdentifier(name: string, { engineFunctions }: Reach): string | null {
-  // `x IN system.one`: resolved, it looks like the table of a statement that reads none.
+  // `x IN system.one`: once resolved, it looks like the table of a statement without FROM.
   if (name.toLowerCase() === NO_TABLE) return `The table ${name}`;
   const isFunction = engineFunctions.has(name.toLowerCase());
   if (!isFunction || isAllowedFunction(name)) return null;
@@ -134,10 +136,10 @@ const QUERY_KINDS = new Set([
   ...["JOIN", "CROSS JOIN", "ARRAY_JOIN"],
 ]);
 
-/** A recursive CTE reads its own last rows from here. */
+/** A recursive CTE reads its own previous rows from this table. */
 const RECURSION = /^_temporary_and_external_tables\._tmp_[0-9a-f-]{36}, temporary_table_name: /;
 
-/** What resolving makes of `CASE x WHEN …`, of casts and of scalar subqueries. */
+/** Functions that resolving produces for `CASE x WHEN …`, casts and scalar subqueries. */
 const RESOLVED_FUNCTIONS = new Set(["_CAST", "caseWithExpression", "__scalarSubqueryResult"]);
 
 /** @returns as `faultOfSyntax` */
@@ -145,7 +147,7 @@ export function faultOfQuery(lines: readonly string[], reach: Reach): string | n
   if (!/^(QUERY|UNION) id: 0/.test(lines[0] ?? "")) return "A statement that cannot be resolved";
   for (const line of lines.flatMap((text) => text.split("\n"))) {
     if (/^ *SETTINGS\b/.test(line)) return "SETTINGS";
-    // Headings and the names of result columns; whatever is read or called stands in a node of its own.
+    // Headings and names of result columns; everything that is read or called has a node of its own.
     const [, kind, rest = ""] = QUERY_LINE.exec(line) ?? [];
     if (kind === undefined || QUERY_KINDS.has(kind)) continue;
     const fault = faultOfResolved(kind, rest.replace(/^, alias: \w+/, ""), reach);

@@ -1,6 +1,6 @@
 /**
- * The connection that statements of the data team are asked on. A server's is the user of `read-only-user.sql`, checked
- * before the first statement: a user that could do more keeps the door shut.
+ * The connection for statements of the data team. On a server it uses the user of `read-only-user.sql`, which is checked
+ * before the first statement: a user with more permissions keeps the door closed.
  */
 import type { ClickHouseClient, ClickHouseSettings } from "@clickhouse/client";
 import { clickhouseErrorType, keepClickhouse, openBare } from "#analytics/clickhouse.ts";
@@ -14,7 +14,9 @@ const MEMORY_BYTES = 1024 * 1024 * 1024;
 const SECONDS = 30;
 const THREADS = 2;
 
-/** The embedded engine has one user, so its connection is limited. A server's user brings the same as its profile. */
+/**
+ * The embedded engine has one user, so its connection is limited. A server's user gets the same limits from its profile.
+ */
 const LIMITS: ClickHouseSettings = {
   output_format_pretty_color: 0,
   max_result_rows: String(RESULT_ROWS),
@@ -25,23 +27,23 @@ const LIMITS: ClickHouseSettings = {
   max_threads: THREADS,
   output_format_json_quote_64bit_integers: 0,
   do_not_merge_across_partitions_select_final: 1,
-  // The tree that is judged is the one that is executed.
+  // The tree that is checked is the one that is executed.
   enable_analyzer: 1,
   allow_introspection_functions: 0,
 };
 
-/** Tables and views that may be asked. */
+/** Tables and views that may be queried. */
 export const ASKABLE: readonly string[] = [
   ...["deliveries", "events", "event_outcomes", "attempts"],
   ...["lanes", "courier_performance", "event_quality", "sla", "endpoint_health"],
 ];
 
-/** A server's user must have these of its profile, and cannot raise them since it is read-only. */
+/** Limits that a server's user must have in its profile; being read-only, it cannot raise them. */
 const REQUIRED_LIMITS = [
   ...["max_execution_time", "max_memory_usage", "max_result_rows", "max_result_bytes"],
 ];
 
-/** What the user must be refused. Nothing is written or read where one of them is not. */
+/** Statements that the user must be refused. They write and read nothing even if one is allowed. */
 const FORBIDDEN: readonly { readonly may: string; readonly query: string }[] = [
   { may: "create tables", query: "CREATE TEMPORARY TABLE waybill_probe (a UInt8) ENGINE = Memory" },
   { may: "read system tables", query: "SELECT 1 FROM system.processes LIMIT 0" },
@@ -64,7 +66,7 @@ export interface Reader {
 }
 
 export interface KeptReader {
-  /** @throws {Problem} 503 SQL_DOOR_SHUT where there is no user that may only read; else what connecting throws */
+  /** @throws {Problem} 503 SQL_DOOR_SHUT if there is no read-only user; otherwise any error of connecting */
   readonly reader: () => Promise<Reader>;
   readonly forget: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -99,7 +101,7 @@ async function openReader(config: Config): Promise<ClickHouseClient> {
   }
 }
 
-/** The embedded engine keeps settings on its connection; once it is read-only, none of them can be changed again. */
+/** The embedded engine keeps settings per connection; once it is read-only, none can be changed. */
 async function openLimited(config: Config): Promise<ClickHouseClient> {
   const client = await openBare(config, {});
   const settings = Object.entries({ ...LIMITS, readonly: "1" });
@@ -108,7 +110,7 @@ async function openLimited(config: Config): Promise<ClickHouseClient> {
   return client;
 }
 
-/** @returns what the user may and should not, after "the user …"; null = it may only read */
+/** @returns the excess permission, after "the user …"; null = the user is read-only */
 async function faultOfUser(client: ClickHouseClient): Promise<string | null> {
   const names = ["readonly", ...REQUIRED_LIMITS].map((name) => `'${name}'`).join(", ");
   const query = `SELECT name, value FROM system.settings WHERE name IN (${names})`;
@@ -134,7 +136,7 @@ async function isRefused(client: ClickHouseClient, query: string): Promise<boole
   }
 }
 
-/** One row, however few rows the user's profile allows. */
+/** One row, so that the user's limit on rows does not matter. */
 async function readReach(client: ClickHouseClient): Promise<Reach> {
   const [found] = await rowsOf<{ database: string; functions: string[] }>(
     client,

@@ -62,7 +62,7 @@ export function tokenRoute(deps: ApiDeps) {
 }
 
 /**
- * Only wrong keys count. A key that was right from this network before passes whatever its neighbours try.
+ * Only wrong keys count. A key that was accepted from this network before is still accepted, whatever its neighbours try.
  * @throws {Problem} 429
  */
 async function refuseGuesses(
@@ -85,7 +85,7 @@ async function refuseGuesses(
   throw new Problem(429, "RATE_LIMITED", detail, { headers });
 }
 
-/** Null when the key is nobody's or not active. */
+/** Null if the key is unknown or not active. */
 async function verify(
   { redis }: ApiDeps,
   hash: string,

@@ -27,7 +27,7 @@ import type { LabelCarrier, Refusal } from "./label-carrier.ts";
 import { asLabelProblem, failed, labelProblem, unknownCarrier } from "./label-problem.ts";
 
 const checker = TypeCompiler.Compile(ConfirmRequest);
-/** Renewed while a confirmation is under way; a label is in one transmission only, whoever holds the lock. */
+/** Renewed while a confirmation is in progress; a label is in one transmission only, whoever holds the lock. */
 const LOCK_TERMS = { leaseMs: 10_000, waitLimitMs: 15_000 };
 const BUSY_RETRY_SECONDS = "5";
 
@@ -36,7 +36,7 @@ const nullable = (description: string) => Type.Union([Type.String(), Type.Null()
 
 const TransmissionView = Type.Object({
   transmissionId: Type.Integer(),
-  transmissionNumber: Type.String({ description: "what stands on the slip" }),
+  transmissionNumber: Type.String({ description: "the number printed on the slip" }),
   slipUrl: Type.String({ description: "the address of its slip, as in `Location`" }),
   labelIds: ids("labels of this request that it holds"),
 });
@@ -45,7 +45,7 @@ export const ConfirmView = Type.Object({
   transmissionId: Type.Union([Type.Integer(), Type.Null()], {
     description: "null when this call has opened no transmission",
   }),
-  transmissionNumber: nullable("what stands on the slip"),
+  transmissionNumber: nullable("the number printed on the slip"),
   courier: Type.String(),
   confirmedIds: ids("labels of this transmission"),
   alreadyConfirmedIds: ids("labels that an earlier transmission holds"),
@@ -101,9 +101,9 @@ async function waitForLock(redis: Redis, owner: LabelOwner, courier: string) {
 }
 
 /**
- * What has been recorded is answered from the labels. A confirmation whose outcome nobody knows, since a process died or the
- * carrier did not answer, is asked of the carrier again under the same key.
- * @throws {Problem} 422 when the carrier refuses all that is left, 502 when it does not answer
+ * Labels with a recorded outcome are answered from the store. A confirmation with an unknown outcome, because a process
+ * died or the carrier did not answer, is sent to the carrier again under the same key.
+ * @throws {Problem} 422 if the carrier refuses everything that is left, 502 if it does not answer
  */
 async function confirm(
   deps: ApiDeps,
@@ -157,7 +157,7 @@ function problemOf(failure: Parameters<typeof failed>[0]) {
   return labelProblem(status, code, message);
 }
 
-/** A transmission that this call has opened. */
+/** A transmission opened by this call. */
 interface Opened extends Transmission {
   readonly confirmedIds: readonly number[];
   readonly createdAtMs: number;
@@ -185,7 +185,7 @@ function viewer(body: ConfirmRequest, wanted: readonly number[], publicUrl: stri
   };
 }
 
-/** The latest first; ids grow with time. */
+/** The latest first; ids increase over time. */
 function transmissionsOf(stored: readonly StoredLabel[], publicUrl: string) {
   const confirmed = stored.flatMap(({ id, transmission }) =>
     transmission ? [{ labelId: id, transmission }] : [],

@@ -58,7 +58,7 @@ function orderOf(
   };
 }
 
-/** Document 1, "Labels": `currency` is EUR where none is given. */
+/** Document 1, "Labels": `currency` defaults to EUR. */
 function withCurrency(request: LabelRequest): LabelRequest {
   const { monetary } = request;
   return monetary ? { ...request, monetary: { currency: "EUR", ...monetary } } : request;

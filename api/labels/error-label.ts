@@ -36,7 +36,7 @@ export async function errorLabel(
   return { format, label };
 }
 
-/** A carrier's own words stay as they are; ours are in the company's language. */
+/** A carrier's own message is kept as it is; ours is in the company's language. */
 function messageOf({ code, message }: Failed, words: ErrorWords): string {
   if (code === "CARRIER_UNREACHABLE") return words.unreachable;
   return code === "CARRIER_UNREADABLE" ? words.unreadable : message;

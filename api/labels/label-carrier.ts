@@ -25,7 +25,7 @@ export interface Refusal {
 }
 
 export interface Confirmation {
-  /** The same for every try of one confirmation until its outcome is known. */
+  /** The same for every attempt of one confirmation until its outcome is known. */
   readonly key: string;
   readonly courier: string;
   readonly labels: readonly StoredLabel[];

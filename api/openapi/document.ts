@@ -34,7 +34,7 @@ const TAGS: Readonly<Record<string, string>> = {
 /** Every call with a token can be refused so. */
 const TOKEN_ERRORS: readonly ErrorStatus[] = [401, 403, 429];
 
-/** Every call with a body can be refused so. */
+/** Possible for every call with a body. */
 const BODY_ERRORS: readonly ErrorStatus[] = [400, 408, 413, 422];
 
 export function openApiRoute() {

@@ -53,7 +53,7 @@ interface ErrorText {
 const TEXTS: Readonly<Record<ErrorStatus, ErrorText>> = {
   400: {
     description:
-      "MALFORMED_BODY: the body is missing or is no JSON in UTF-8, has a key twice or a key `__proto__`, or is nested more than 32 deep.",
+      "MALFORMED_BODY: the body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.",
     code: "MALFORMED_BODY",
     message: "The body is missing or is not valid JSON in UTF-8.",
   },
@@ -110,7 +110,7 @@ const TEXTS: Readonly<Record<ErrorStatus, ErrorText>> = {
   },
   503: {
     description:
-      "STORE_UNAVAILABLE, IMPORT_QUEUE_FULL, NOTIFICATION_NOT_QUEUED, SEARCH_UNSTEADY: try again after Retry-After.",
+      "STORE_UNAVAILABLE, IMPORT_QUEUE_FULL, NOTIFICATION_NOT_QUEUED, SEARCH_UNSTEADY: retry after Retry-After.",
     code: "STORE_UNAVAILABLE",
     message: "The store is unavailable; nothing was acknowledged.",
   },

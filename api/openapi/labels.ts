@@ -141,7 +141,7 @@ export const LABEL_OPERATIONS: readonly Operation[] = [
     tag: "Labels",
     summary: "Close the day: confirm labels to the carrier",
     description:
-      "May be repeated: labels that are confirmed stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that holds one of the labels, `transmissions` lists them all. After a call whose outcome nobody knows, the same labels and pickup are asked of the carrier again under the same `Idempotency-Key`.",
+      "May be repeated: confirmed labels stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that contains one of the labels, `transmissions` lists them all. After a call with an unknown outcome, the same labels and pickup are sent to the carrier again under the same `Idempotency-Key`.",
     scope: null,
     body: {
       name: "ConfirmRequest",
@@ -153,7 +153,7 @@ export const LABEL_OPERATIONS: readonly Operation[] = [
         description: "No new transmission: all labels were confirmed before or are not found.",
         headers: {
           Location:
-            "Address of the slip of the latest transmission that holds one of the labels; absent when none does.",
+            "Address of the slip of the latest transmission that contains one of the labels; absent if none does.",
         },
         content: { name: "Confirmation", schema: ConfirmView, example: unconfirmed },
       },

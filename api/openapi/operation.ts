@@ -14,12 +14,12 @@ export interface Operation {
   readonly scope: Scope | "public" | null;
   readonly parameters?: readonly Parameter[];
   readonly body?: Content;
-  /** Of the body. */
+  /** Limit of the body. */
   readonly limitBytes?: number;
   readonly answers: Readonly<Record<number, Answer>>;
   /**
-   * Statuses told by the shared error shapes; 401, 403 and 429 are added to every call with a token, 400, 408, 413 and 422
-   * to every call with a body.
+   * Statuses with the shared error shapes; 401, 403 and 429 are added to every call with a token, 400, 408, 413 and 422 to
+   * every call with a body.
    */
   readonly errors: readonly ErrorStatus[];
 }

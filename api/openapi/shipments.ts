@@ -291,7 +291,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     tag: "Shipments",
     summary: "Ask the carrier to release a shipment held in depot",
     description:
-      "May be repeated after a lost answer: the same body, while the same event holds the shipment, is the same release. One that the carrier has accepted is answered again for an hour without asking it; one whose outcome nobody knows is asked for again under the same `Idempotency-Key`.",
+      "May be repeated after a lost answer: while the same event holds the shipment, the same body is the same release. If the carrier has accepted it, its answer is repeated for an hour without calling the carrier; if its outcome is unknown, it is sent again under the same `Idempotency-Key`.",
     scope: "shipments:write",
     parameters: shipmentId,
     body: {

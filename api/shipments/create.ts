@@ -87,7 +87,7 @@ function faultsOfShipDates(inputs: readonly ShipmentInput[], nowMs: number): Fau
     .slice(0, FAULTS_LISTED);
 }
 
-/** The path of a member of an item; empty is the item itself. */
+/** The path of a member of an item; an empty path is the item itself. */
 function within(at: number, path: string): string {
   return path === "" ? `shipments[${at}]` : `shipments[${at}].${path}`;
 }

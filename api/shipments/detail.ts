@@ -1,4 +1,4 @@
-/** `GET /v2/shipments/{id}` (document 1, "Shipments"): state, history and notifications are of one moment. */
+/** `GET /v2/shipments/{id}` (document 1, "Shipments"): state, history and notifications of a single point in time. */
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";

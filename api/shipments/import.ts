@@ -49,8 +49,8 @@ interface Import {
 }
 
 /**
- * Items become the text that the job keeps as soon as they are read. One with text that is no Unicode fails alone later:
- * as JSON it is plain ASCII.
+ * Items are serialized for the job as soon as they are read. An item whose text is not valid Unicode fails on its own
+ * later: its JSON is plain ASCII.
  * @throws {Problem} 400, 408, 413, 422
  */
 async function readImport(request: Request): Promise<Import> {

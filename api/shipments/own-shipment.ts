@@ -20,7 +20,7 @@ export async function ownShipment(
   throw notFound();
 }
 
-/** The same with all that is told of it. */
+/** The same, with everything that is shown about it. */
 export async function ownMoment(
   redis: Redis,
   channel: Channel,

@@ -7,12 +7,12 @@ import { DEPTH_LIMIT, missingBody, withoutNulls } from "#api/read-json.ts";
 import { readJsonBody } from "#core/http/read-json.ts";
 
 const LIST = "shipments";
-/** Of an item: the list and the body are two levels above it. */
+/** Nesting limit of an item: the list and the body are two levels above it. */
 const ITEM_DEPTH = DEPTH_LIMIT - 2;
 
 interface Limits {
   readonly bytes: number;
-  /** Further items are counted and not taken. */
+  /** Further items are counted, not read. */
   readonly items: number;
 }
 
@@ -51,7 +51,7 @@ export async function readShipments(
   }
   const list = body[LIST];
   if (!Array.isArray(list)) return body;
-  // A small body has its items here still.
+  // A small body still contains its items here.
   take(list, hasSurrogateEscapes);
   return { ...body, [LIST]: new Array(Math.min(count, limits.items + 1)).fill(null) };
 }

@@ -31,7 +31,7 @@ type Outcome = "ok" | "error" | "pending";
 /** Null: the carrier takes no stock releases. */
 export type ReleaseCarrier = ((order: ReleaseOrder) => Promise<ReleaseAnswer>) | null;
 
-/** Of one request to a carrier. */
+/** Timeout of one request to a carrier. */
 export const RELEASE_LIMIT_MS = 10_000;
 const ANSWER_LIMIT_BYTES = 64 * 1024;
 const MESSAGE_LENGTH = 500;

@@ -11,7 +11,7 @@ import type { Redis } from "#core/redis/client.ts";
 import { searchShipments } from "#core/redis/search.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
 
-/** Readings of a page whose shipments changed while it was read. */
+/** Attempts to read a page whose shipments change in the meantime. */
 const READINGS = 5;
 const RETRY_AFTER_SECONDS = "1";
 
@@ -49,10 +49,10 @@ function channelsOf({ scope }: Search, { apiKey, channel, company, configuration
 }
 
 /**
- * A page is found in the index and its shipments are read after it, so one may have moved on in between. The page is read
- * again then, with more shipments than it holds: one that has left the filtered status is left out, the next takes its
- * place, and a page is short only where nothing follows it (the reconciliation procedure ends there).
- * @throws {Problem} 503 when the shipments change faster than they are read
+ * A page is found in the index and its shipments are read afterwards, so one may have changed in between. The page is then
+ * read again, with extra shipments: one that has left the filtered status is skipped and the next one takes its place. A
+ * page is short only if nothing follows it (the reconciliation procedure ends there).
+ * @throws {Problem} 503 if the shipments change faster than they can be read
  */
 async function readMatching(
   redis: Redis,

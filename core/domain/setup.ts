@@ -160,9 +160,27 @@ export const SetupWebhook = Type.Object(
       Type.Boolean({ description: "send the headers of the Standard Webhooks specification too" }),
     ),
     secret: optional(Type.String({ pattern: "^whsec_[0-9a-f]{64}$" })),
+    maxConcurrency: optional(
+      Type.Integer({ minimum: 1, maximum: 1_024, description: "not in effect yet" }),
+    ),
+    maxPerSecond: optional(
+      Type.Union([Type.Number({ exclusiveMinimum: 0 }), Type.Null()], {
+        description: "not in effect yet",
+      }),
+    ),
   },
   strict,
 );
+
+/** Settings of a file that is taken whole and that nothing reads yet. */
+export function settingsWithoutEffect(file: SetupFile): readonly string[] {
+  const webhooks = (file.companies ?? []).flatMap(({ channels = [] }) =>
+    channels.flatMap((channel) => channel.webhooks ?? []),
+  );
+  return (["maxConcurrency", "maxPerSecond"] as const).filter((name) =>
+    webhooks.some((webhook) => (webhook[name] ?? null) !== null),
+  );
+}
 
 const Box = Type.Object(
   {

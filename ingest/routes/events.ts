@@ -165,8 +165,7 @@ export function eventRoutes(
     return { envelope, ready: await way.prepare(courier, message) };
   }
 
-  // Elysia reads from the text of a handler what it takes: one that takes all has queries and cookies parsed for it.
-  // They ask for the courier's token themselves: a message is read while its courier is being admitted.
+  // These routes check the courier's token themselves: a message is read while its courier is authenticated.
   return new Elysia({ name: "events", detail: declared("courier") })
     .post("/v1/events", ({ request, server }) => answer({ request, server }, toStore), {
       parse: "none",

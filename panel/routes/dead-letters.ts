@@ -53,10 +53,10 @@ export function deadLetterRoutes(runtime: Runtime) {
     .post("/panel/api/dead-letters/redrive", () => redriveAllDeadLetters(redis, live.now()), {
       response: Type.Object({
         redriven: Type.Integer({ description: "by this call: 10,000 at most" }),
-        remaining: Type.Integer({ description: "dead letters there are now" }),
+        remaining: Type.Integer({ description: "dead letters that remain now" }),
       }),
       detail: {
-        summary: "Let every entry's own group process it once more; repeat it while some remain",
+        summary: "Redrive all dead letters, each in its own group; repeat while any remain",
       },
     })
     .post(

@@ -72,7 +72,7 @@ export function panelOrdersRoute(runtime: Runtime) {
         summary: "Import orders, idempotent by (source, reference)",
         responses: {
           200: {
-            description: "what came of each line",
+            description: "the result of each line",
             content: { "application/json": { schema: OrdersImport as object } },
           },
         },
@@ -84,7 +84,7 @@ export function panelOrdersRoute(runtime: Runtime) {
 type NumberedLine = { readonly line: number } & ReadLine;
 
 /**
- * Lines that are not blank. The event loop turns between them.
+ * Yields the lines that are not blank. The event loop turns between them.
  * @throws {Problem} 413
  */
 async function readLines(bytes: Uint8Array, configuration: Configuration): Promise<NumberedLine[]> {
@@ -118,7 +118,7 @@ type ReadLine =
   | { readonly order: OrderInput; readonly faults?: never }
   | { readonly order?: never; readonly faults: readonly Fault[] };
 
-/** A line that is no strict JSON is refused alone. */
+/** A line that is not strict JSON is refused on its own. */
 function readLine(bytes: Uint8Array, configuration: Configuration): ReadLine {
   if (bytes.length > LINE_LIMIT_BYTES)
     return refused("TOO_LONG", `At most ${LINE_LIMIT_BYTES} bytes.`);
@@ -158,7 +158,7 @@ function registryFaults({ source, courier }: OrderInput, configuration: Configur
   ];
 }
 
-/** Ten thousand lines with their violations make a long answer: it is written in turns. */
+/** Ten thousand lines with their violations make a long answer, which is written in turns. */
 async function answer(
   read: readonly NumberedLine[],
   put: readonly PutOutcome[],

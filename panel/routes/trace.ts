@@ -112,7 +112,7 @@ export function traceRoute(runtime: Runtime) {
     const steps = stepsOf(facts).slice(offset, offset + limit);
     const keys = new Set(steps.map(({ fact }) => fact.key));
     const shown = moment.decisions().filter(({ factKey }) => keys.has(factKey));
-    // Of the decisions shown; how they have ended may be a little newer than the rest.
+    // Deliveries of the decisions shown; their outcomes may be slightly newer than the rest.
     const deliveries = await readDeliveries(redis, deliveryIds(id, shown), live.now());
     const tell = teller(id, configuration, deliveries);
     const byFact = Map.groupBy(shown, ({ factKey }) => factKey);

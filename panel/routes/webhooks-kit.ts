@@ -21,7 +21,7 @@ export function webhookKitRoutes({ config }: Runtime) {
 
 const PLAIN = { "content-type": "text/plain; charset=utf-8", "cache-control": "max-age=300" };
 
-/** Empty where none are configured: what this machine calls itself is not what receivers see behind a router. */
+/** Empty if none are configured: behind a router, receivers do not see this machine's own addresses. */
 function addressList(configured: readonly string[]): string {
   return [...new Set(configured)].map((address) => `${address}\n`).join("");
 }

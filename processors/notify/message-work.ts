@@ -8,7 +8,7 @@
  * | it is away or says later                    | again after 10 s, 1, 5, 30 min, 2, 6 h; then KO                     |
  * | the store is unavailable after the sending  | the outcome is kept here until it can be recorded                  |
  * | this process dies in between                | sent again under the same Message-ID, recorded once                |
- * | an error of ours                            | no outcome: tried again (`worker.ts`)                              |
+ * | an internal error                           | no outcome: retried     (`worker.ts`)                              |
  */
 import type { SentNotification } from "#core/domain/notification.ts";
 import type { Log } from "#core/log.ts";
@@ -76,7 +76,10 @@ async function record(
   await recordMessage(redis, message, { ...notification, shipmentStatus });
 }
 
-/** Null when the message was taken. @throws an error of ours, which says nothing about the message */
+/**
+ * Why the message was refused; null = it was accepted.
+ * @throws an internal error, which says nothing about the message
+ */
 async function send({ mailer, sms, host }: MessageDeps, message: Message): Promise<Error | null> {
   const { messageId, type, to, from, subject, text, html } = message;
   try {
@@ -98,7 +101,7 @@ async function send({ mailer, sms, host }: MessageDeps, message: Message): Promi
   }
 }
 
-/** What the language throws, and neither the network nor a server. */
+/** Errors thrown by the language, not by the network or a server. */
 function isOwnFault(error: unknown): boolean {
   const kinds = [TypeError, RangeError, ReferenceError, SyntaxError];
   const { code } = error as { code?: unknown };

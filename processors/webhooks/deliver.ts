@@ -51,7 +51,7 @@ export interface DeliverLimits {
   readonly inFlightPerEndpoint: number;
   readonly inFlightPerFailingEndpoint: number;
   readonly leaseMs: number;
-  /** Longer than the client takes to connect again, 2.2 s, and than a result waits for its next try. */
+  /** Longer than the client takes to reconnect, 2.2 s, and than a result waits for its next attempt. */
   readonly recoveryMs: number;
 }
 
@@ -105,7 +105,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const results = createFinishQueue(redis, live, log);
   const pause = createPause();
   const outages = followPartitions(redis, log, {
-    // As much of a lease as is left when its renewal is due, less the time all processes take to find back.
+    // The rest of a lease when its renewal is due, less the time in which all processes reconnect.
     bridgedMs: limits.leaseMs - limits.leaseMs / RENEWALS_PER_LEASE - limits.recoveryMs,
     recoveryMs: limits.recoveryMs,
   });
@@ -149,7 +149,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     }
   }
 
-  /** Leases may have ended: those under way are renewed, and what is not begun goes back to its lane. */
+  /** Leases may have expired: those in progress are renewed, and deliveries not yet begun go back to their lanes. */
   async function comeBack(): Promise<void> {
     const back = new Set(await outages.probe());
     if (back.size === 0) return;
@@ -157,7 +157,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     renew();
   }
 
-  /** Not renewed, what is leased and not begun goes back to its lane. */
+  /** Leased deliveries that have not begun are not renewed and go back to their lanes. */
   function giveBack(isMeant: (leased: Leased) => boolean): void {
     const [given, kept] = [
       ready.filter((one) => isMeant(one.leased)),
@@ -220,23 +220,22 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     };
     const handout = await takeLeases(redis, shares, terms, live.now());
     learn(shares, terms, handout);
-    // Renewed from the beginning: reading may take as long as a lease.
+    // Leases are renewed from the start: reading may take as long as a lease.
     for (const slot of handout.slots) underWay.add(slot);
-    // Asked for after the leases: an endpoint switched off before its lease is seen as such.
+    // Read after the leases were taken: an endpoint that was disabled before is seen as such.
     const [{ leased, gone, failure }, configuration] = await Promise.all([
       readLeased(redis, handout.slots),
       live.refresh(),
     ]).finally(() => {
       for (const slot of handout.slots) underWay.delete(slot);
     });
-    if (failure)
-      log.warn({ reason: failure.message }, "deliveries wait for the end of their leases");
+    if (failure) log.warn({ reason: failure.message }, "deliveries wait until their leases expire");
     for (const of of gone) results.record(unsent(of, "30 days are over"), hurry);
     for (const one of leased) add(one, configuration);
     return handout.slots.length;
   }
 
-  /** What the next round does after this one. */
+  /** What the next round does. */
   function learn(shares: readonly Share[], { retries }: LeaseTerms, handout: Handout): void {
     const { slots, more, cut, failures } = handout;
     const asked = new Set(shares.map(({ partition }) => partition));
@@ -247,7 +246,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       .difference(asked)
       .union(more)
       .union(new Set(full.map((one) => one.partition)));
-    // Whoever stands behind those that were named, and retries that were held back for first attempts, are asked for at once.
+    // Endpoints behind those that were named, and retries held back in favour of first attempts, are leased immediately.
     if (slots.length + more.size + cut.size > 0 || !retries) eager = true;
     for (const [partition, error] of failures) outages.failed([partition], error, lastRoundAtMs);
   }
@@ -294,7 +293,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     if (next.length > 0) beginSoon();
   }
 
-  /** Those that may be begun: what could not be recorded is not sent. */
+  /** Those that may begin: nothing is sent that could not be recorded. */
   function takeReady(most: number): Ready[] {
     if (!outages.isAnyOut()) return ready.splice(0, Math.max(0, most));
     const open = ready.filter(({ leased }) => !outages.isOut(leased.partition));
@@ -328,7 +327,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     } catch (error) {
       internalErrors.inc({ part: "webhooks" });
       const about = { err: error, delivery: leased.deliveryId };
-      log.error(about, "a delivery could not be sent and waits for its retry");
+      log.error(about, "a delivery could not be sent; it will be retried");
       return postponed(deps, leased);
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Results on their way to the store: under load what gathers within a few milliseconds goes with one call a partition. While
- * the store, or a partition of it, is unavailable they wait here and hold up no others, so that what a receiver has taken is not
- * sent again.
+ * Queue of results for the store: under load, the results of a few milliseconds share one call per partition. While the
+ * store, or a partition of it, is unavailable, they wait here without delaying others, so that nothing a receiver has
+ * accepted is sent again.
  */
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
@@ -11,12 +11,14 @@ import type { Live } from "#core/redis/live.ts";
 import { followOutage } from "#core/redis/outage.ts";
 import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
 
-/** Shorter than the pause of all deliverers after an outage (`deliver.ts`): results are recorded before leases are handed out. */
+/**
+ * Shorter than the pause of all senders after an outage (`deliver.ts`): results are recorded before new leases are granted.
+ */
 const TROUBLE_WAIT_MS = 200;
 /** After a batch of so many the next one gathers: few large calls cost least, and one fsync each. */
 const LOADED_BATCH = 16;
 const GATHER_MS = 10;
-/** A result that an error of ours keeps from being recorded. */
+/** Wait of a result that an internal error prevents from being recorded. */
 const FAULT_WAIT_MS = 60_000;
 
 export interface FinishQueue {
@@ -34,7 +36,7 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
   let flushing = false;
   let givingUp = false;
   const outage = followOutage(log, "webhook results");
-  /** Results that wait for their next try, by their timers. */
+  /** Results that wait for their next attempt, by timer. */
   const later = new Map<ReturnType<typeof setTimeout>, Batch>();
 
   async function work(): Promise<void> {
@@ -69,7 +71,10 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
     await setApart(suspects, left, batch.size === 1);
   }
 
-  /** One that an error of ours keeps from being recorded holds up no other, and keeps its lease: it is not sent again. */
+  /**
+   * A result that an internal error prevents from being recorded delays no other, and keeps its lease: it is not sent
+   * again.
+   */
   async function setApart(
     suspects: Batch,
     errors: ReadonlyMap<Finished, Error>,
@@ -80,7 +85,7 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
       if (isAlone) {
         internalErrors.inc({ part: "webhook results" });
         const about = { err: errors.get(result), delivery: result.of.deliveryId };
-        log.error(about, "a webhook result waits");
+        log.error(about, "a webhook result could not be recorded; retrying");
         tryLater(alone, FAULT_WAIT_MS);
       } else {
         await flush(alone);

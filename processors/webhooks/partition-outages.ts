@@ -1,6 +1,7 @@
 /**
- * Partitions whose store is unavailable: nothing of them is leased or begun. After an outage that leases may have ended in, a
- * partition rests, so that all processes record their results, and renew what is under way, before anybody hands out leases.
+ * Partitions whose store is unavailable: nothing in them is leased or begun. After an outage in which leases may have
+ * expired, a partition rests, so that all processes record their results and renew deliveries in progress before new leases
+ * are granted.
  */
 import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client.ts";
@@ -8,7 +9,7 @@ import { webhookKeys } from "#core/redis/keys.ts";
 import { followOutage } from "#core/redis/outage.ts";
 import { probeWrites } from "#core/redis/probe.ts";
 
-/** During an outage the store is asked this often whether it takes writes again. */
+/** During an outage, interval between checks whether the store accepts writes again. */
 const PROBE_EVERY_MS = 250;
 
 export interface PartitionOutages {
@@ -16,13 +17,16 @@ export interface PartitionOutages {
   readonly failed: (partitions: Iterable<number>, error: unknown, begunAtMs: number) => void;
   readonly isOut: (partition: number) => boolean;
   readonly isAnyOut: () => boolean;
-  /** Neither out nor resting. */
+  /** Whether it is neither out nor resting. */
   readonly mayLease: (partition: number) => boolean;
-  /** Asks those that are out, when it is time. @returns those that are back and rest */
+  /**
+   * Checks the partitions that are out, when it is time.
+   * @returns those that are back and resting
+   */
   readonly probe: () => Promise<readonly number[]>;
 }
 
-/** @param bridgedMs an outage that no lease ends in */
+/** @param bridgedMs an outage so short that no lease expires in it */
 export function followPartitions(
   redis: Redis,
   log: Log,
@@ -41,7 +45,7 @@ export function followPartitions(
     }
   }
 
-  /** @returns whether it rests */
+  /** @returns whether it is resting */
   function cameBack(partition: number): boolean {
     const nowMs = performance.now();
     const tookMs = nowMs - (outSinceMs.get(partition) ?? nowMs);

@@ -122,8 +122,8 @@ export function unsent(leased: Leased | Slot, reason: string): Finished {
 const INTERNAL_ERROR = "internal error";
 
 /**
- * A delivery that an error of ours kept from being sent: it waits for its retry by the schedule, longer each time. It counts
- * as no attempt and is no fault of the endpoint's; its log tells of it.
+ * A delivery that an internal error prevented from being sent: it waits for its retry on the schedule, longer each time.
+ * This is not counted as an attempt or against the endpoint; the delivery log records it.
  */
 export function postponed({ live, random }: SendDeps, leased: Leased): Finished {
   const { generation, attemptsMade } = leased;

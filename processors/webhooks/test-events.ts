@@ -78,7 +78,7 @@ const GONE: TestResult = {
   error: DELETED_REASON,
 };
 
-/** The panel hears of an error of ours too, instead of waiting in vain. */
+/** Internal errors are reported to the panel too, so that it does not wait in vain. */
 async function sendTestSafely(deps: TestEventDeps, endpoint: Endpoint): Promise<TestResult> {
   try {
     return await sendTest(deps, endpoint);

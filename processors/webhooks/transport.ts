@@ -30,8 +30,8 @@ const SNIPPET_BYTES = 1024;
 /** Idle connections kept per receiver and address. */
 const IDLE_CONNECTIONS = 10;
 /**
- * How long. Common receivers close idle connections after 5 s (Node.js, Apache, uvicorn): a request that meets such an end is
- * a failed attempt, since nobody knows whether it arrived.
+ * How long they are kept. Common receivers close idle connections after 5 s (Node.js, Apache, uvicorn): a request that hits
+ * such a close is a failed attempt, since nobody knows whether it arrived.
  */
 const IDLE_MS = 4_000;
 /** Addresses of a name that are tried, and how long each may take to accept the connection while there is another one. */
@@ -60,7 +60,10 @@ export interface PostOptions {
 }
 
 export interface Transport {
-  /** Whatever happens on the way is an answer. @throws where nothing could be sent, such as to a URL that does not parse */
+  /**
+   * Any failure on the way is an answer.
+   * @throws if nothing could be sent, such as to a URL that cannot be parsed
+   */
   readonly post: (
     url: string,
     headers: Readonly<Record<string, string>>,
@@ -140,7 +143,7 @@ interface Reply {
   readonly answer: Answer;
   /** What was read of the body. */
   readonly bytes: Buffer;
-  /** There was a connection: what was sent on it may have arrived. */
+  /** A connection existed: data sent on it may have arrived. */
   readonly connected: boolean;
 }
 
@@ -159,7 +162,7 @@ function replyOf(answer: Answer, bytes: Buffer = NOTHING, connected = true): Rep
 }
 
 interface Deadline {
-  /** Settles with null when the time is over, and never before. */
+  /** Resolves to null when the time is over, and never before. */
   readonly reached: Promise<null>;
   readonly passed: () => boolean;
   /** What is to be torn down when the time is over. */
@@ -185,8 +188,8 @@ function createDeadline(limitMs: number): Deadline {
 }
 
 /**
- * One request on one connection; ends with whatever came first.
- * @param connectLimitMs after which a connection that is not there yet is given up; null = with the deadline
+ * One request on one connection; settles with whatever happens first.
+ * @param connectLimitMs time to establish the connection; null = until the deadline
  */
 function exchange(
   call: ClientRequest,
@@ -230,9 +233,9 @@ function exchange(
 }
 
 interface Reader {
-  /** The answer with all of its body, or with what came of it before it broke off. */
+  /** The answer with its complete body, or with the part received before it broke off. */
   readonly whole: Promise<Reply>;
-  /** The answer with what has come of its body so far. */
+  /** The answer with the part of its body received so far. */
   readonly taken: () => Reply;
 }
 

@@ -104,7 +104,7 @@ export function startNationalCarrier(): SimulatedCarrier {
     }
   }
 
-  /** What has been answered once is answered again, and nothing is done for it. */
+  /** A key that was answered before gets the same answer, and nothing is done for it. */
   async function confirmOnce(request: Request): Promise<Response> {
     const key = request.headers.get("idempotency-key") ?? "";
     const before = answered.get(key);

@@ -1,4 +1,4 @@
-/** `bun run reencrypt`: seals every secret of the store with `ENCRYPTION_KEY` in place of `ENCRYPTION_KEY_PREVIOUS`. */
+/** `bun run reencrypt`: re-seals every secret in the store with `ENCRYPTION_KEY` instead of `ENCRYPTION_KEY_PREVIOUS`. */
 import { readConfig } from "#core/config.ts";
 import { createLog } from "#core/log.ts";
 import { openSecrets } from "#core/open-secrets.ts";
@@ -6,7 +6,7 @@ import { reencrypt } from "#core/reencrypt.ts";
 import { guarded, openStore, Refused } from "#core/runtime.ts";
 
 const USAGE =
-  "usage: ENCRYPTION_KEY=<new key> ENCRYPTION_KEY_PREVIOUS=<key before> bun run reencrypt";
+  "usage: ENCRYPTION_KEY=<new key> ENCRYPTION_KEY_PREVIOUS=<previous key> bun run reencrypt";
 
 await guarded(async () => {
   if (process.argv.length > 2) throw new Refused(USAGE);

@@ -348,7 +348,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       expect(await size("2026-11-20T23:00:00Z")).toBeNull();
     });
 
-    test("transit days are a sample of their own: 19 departures give none of its figures, 20 give all", async () => {
+    test("transit days have a sample of their own: 19 departures give none of its figures, 20 give all", async () => {
       const destCap = "50128";
       await write(
         deliveries(25, (at) => ({

@@ -311,7 +311,7 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
     expect(hits).toEqual([]);
   });
 
-  test("answers what analysts ask", async () => {
+  test("answers analysts' questions", async () => {
     const refused: string[] = [];
     for (const example of ANALYSTS_WORK) {
       const statement = example.replaceAll("DATABASE", "default");
@@ -320,7 +320,7 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
     expect(refused).toEqual([]);
   });
 
-  test("SHOW TABLES and DESCRIBE tell what there is to ask", async () => {
+  test("SHOW TABLES and DESCRIBE list what can be queried", async () => {
     const shown = (await ask("show tables")).trim().split("\n").slice(1);
     expect(shown.map((line) => JSON.parse(`[${line}]`)[0]).sort()).toEqual([...ASKABLE].sort());
     expect(await ask("DESCRIBE deliveries")).toContain('"lead_days"');
@@ -384,7 +384,7 @@ describe("the list of functions against the engine's own", () => {
     expect(named.sort()).toEqual([...harmless, "tupleToNameValuePairs"].sort());
   });
 
-  test("names nothing of the engine's categories that reach out", () => {
+  test("names nothing in the engine's categories of external access", () => {
     const outside = new Set([
       ...["AI", "Dictionary", "Embedded Dictionary", "Encryption", "Introspection"],
       ...["Machine Learning", "Internal"],
@@ -418,7 +418,7 @@ describe("the list of functions against the engine's own", () => {
     }
   });
 
-  test("columns of ours that are called like a function that is refused are known by name", async () => {
+  test("our columns that share their name with a refused function are known by name", async () => {
     const answer = await store.writer.query({
       query: `SELECT DISTINCT name FROM system.columns WHERE database = currentDatabase()
               AND lower(name) IN (SELECT lower(name) FROM system.functions)`,
@@ -499,7 +499,7 @@ describe("a server without a user that may only read", () => {
     expect(answer.reason).toContain("analytics/read-only-user.sql");
   });
 
-  test("opens it for the user of read-only-user.sql, and is not shut while the server is unavailable", async () => {
+  test("opens it for the user of read-only-user.sql, and does not close while the server is unavailable", async () => {
     expect(await doorAs("reader")).toEqual({ reason: null, status: 200, code: null });
     await server.kill();
     const answer = await doorAs("reader");

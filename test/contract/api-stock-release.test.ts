@@ -206,7 +206,7 @@ describe("200", () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  test("no two releases have one id, in whatever partition: it is the carrier's idempotency key", async () => {
+  test("no two releases share an id in any partition: it is the carrier's idempotency key", async () => {
     const asked = { action: "redeliver", redeliveryDate: null, digest: "x", askedAtMs: 0 };
     const claims = await Promise.all(
       Array.from({ length: 32 }, (_, at) =>

@@ -68,7 +68,7 @@ describe("wrong API keys", () => {
     expect((await exchange("key_guess_later", "203.0.113.1")).status).toBe(429);
   });
 
-  test("another address is not limited by them, what callers claim of theirs does not help", async () => {
+  test("another address is not limited by them, and a claimed address does not help", async () => {
     expect((await exhaust((at) => `198.51.100.${at}, 203.0.113.2`)).status).toBe(429);
     expect((await exchange("key_guess", "203.0.113.3")).status).toBe(401);
   });
@@ -78,13 +78,13 @@ describe("wrong API keys", () => {
     expect((await exchange("key_guess", "2001:db8:0:2::1")).status).toBe(401);
   });
 
-  test("a key that was right from the address before goes on while its neighbours guess", async () => {
+  test("a key that was accepted from the address before still works while its neighbours guess", async () => {
     expect((await exchange("key_acme_main", "203.0.113.4")).status).toBe(200);
     expect((await exhaust(() => "203.0.113.4")).status).toBe(429);
     expect((await exchange("key_acme_main", "203.0.113.4")).status).toBe(200);
   });
 
-  test("a guess learns nothing: a right key that is new there is answered like a wrong one", async () => {
+  test("a guess reveals nothing: a correct key that is new there is answered like a wrong one", async () => {
     expect((await exhaust(() => "203.0.113.5")).status).toBe(429);
     const right = await exchange("key_acme_main", "203.0.113.5");
     const wrong = await exchange("key_guess", "203.0.113.5");
@@ -112,7 +112,7 @@ describe("wrong client secrets of couriers", () => {
     });
   }
 
-  test("the same limit, with the rate headers; a client that was right from there goes on", async () => {
+  test("the same limit, with the rate headers; a client that was accepted from there still works", async () => {
     expect((await ask(CLIENT.secret, "203.0.113.7")).status).toBe(200);
     for (let at = 0; at < WRONG_SECRETS.burst; at += 1) {
       expect((await ask(`wrong-${at}`, "203.0.113.7")).status).toBe(401);

@@ -66,7 +66,7 @@ test("a claim that is not as the caller has read it does nothing", async () => {
   expect(await redis.keys("*")).toEqual([]);
 });
 
-test("a label that has expired is confirmed by nobody, and is not made anew", async () => {
+test("an expired label cannot be confirmed, and is not created again", async () => {
   const args = ["17", "address", "1000", "{}", "{}"];
   expect(await run<number[]>(redis, script(confirmLabels), SLIP, args)).toEqual([0]);
   expect(await redis.keys("*")).toEqual([]);

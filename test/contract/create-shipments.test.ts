@@ -65,7 +65,7 @@ async function expectAgreement(code: string, shipments: number): Promise<void> {
   expect(hits.map(({ id }) => id)).toEqual(ids);
 }
 
-test("processes that create in one channel at the same time deal every id once, and rows stand at the ranks of their ids", async () => {
+test("processes that create in one channel at the same time assign every id once, and rows are at the ranks of their ids", async () => {
   const ROUNDS = 12;
   const EACH = 37;
   const outcomes = await Promise.all(
@@ -88,7 +88,7 @@ test("an item that two processes create at the same time exists once", async () 
   await expectAgreement("acme-outlet", items.length);
 });
 
-test("rows go on in the next blocks while another process still has an earlier one in mind", async () => {
+test("rows continue in the next blocks while another process still assumes an earlier one", async () => {
   const { redis } = runtime;
   const { id: channelId, companyId } = channelOf("beta-it");
   const keys = companyKeys(companyPartition(companyId));

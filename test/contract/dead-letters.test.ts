@@ -111,7 +111,7 @@ test("pages follow each other over all logs, the newest first, without gap or re
   expect(all).toEqual([...all].sort().reverse());
 });
 
-test("all are driven again with one call, those of every log and none twice", async () => {
+test("all are redriven with one call, those of every log and none twice", async () => {
   for (let n = 0; n < 250; n += 1) await parked(`10-${n}`, CHANGE_LOGS[n % CHANGE_LOGS.length]);
   const all = (await letters("?limit=1000")).items.map(
     ({ entryId }: { entryId: string }) => entryId,
@@ -187,7 +187,7 @@ describe("a log with as many dead letters as it keeps", () => {
     await redis.del(deadLetterKey(full));
   });
 
-  test("says so in a metric, and the entry is done after all when what kept it is mended", async () => {
+  test("reports it in a metric, and the entry is processed once its fault is fixed", async () => {
     const { redis } = runtime;
     const stuck = CHANGE_LOGS[10] ?? "";
     const pipeline = redis.multi();

@@ -163,7 +163,7 @@ test.each([
   expect(await (await connect(address)).get("kept")).toBe("yes");
 });
 
-test("the end of the server ends no other process that has its number now", async () => {
+test("stopping the server stops no other process that has its number now", async () => {
   const server = await start();
   const redis = await connect(server.address);
   const bystander = Bun.spawn(["sleep", "60"]);
@@ -177,7 +177,7 @@ test("the end of the server ends no other process that has its number now", asyn
   expect(bystander.signalCode).toBe("SIGKILL");
 });
 
-test("locks and owners left by processes whose numbers are others' now hold nobody up", async () => {
+test("locks and owners left by processes whose numbers were reused delay nobody", async () => {
   await mkdir(join(dataDir, "redis"), { recursive: true, mode: 0o700 });
   for (const name of ["start.lock", "owner.pid", "owner.lock", "redis.pid"]) {
     await writeFile(join(dataDir, "redis", name), String(process.pid));

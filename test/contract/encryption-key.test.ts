@@ -213,7 +213,7 @@ describe.each(STORES)("secrets on %s", (kind) => {
     expect(mode & 0o777).toBe(0o600);
   });
 
-  test("a role on a machine that lacks JWT_SECRET or PANEL_TOKEN says so where it needs them, and starts where it does not", async () => {
+  test("a role without JWT_SECRET or PANEL_TOKEN says so if it needs them, and starts if it does not", async () => {
     const first = await open({ ENCRYPTION_KEY: OLD });
     expect(first.secrets.jwtSecret).toBeString();
     const dir = newMachine();
@@ -299,7 +299,7 @@ describe.each(STORES)("secrets on %s", (kind) => {
     }
   });
 
-  test("a process that slept through a rotation seals nothing with the key that was replaced", async () => {
+  test("a process that was suspended during a rotation seals nothing with the replaced key", async () => {
     const asleep = await open(keys(OLD));
     await applySetupFile(asleep, setupWithWebhook());
     await asleep.redis.del(KEY_USERS_KEY);
@@ -315,7 +315,7 @@ describe.each(STORES)("secrets on %s", (kind) => {
     await eventually(() => refusal().includes("has been replaced"), "it has noticed");
   });
 
-  test("a rotation that was given up is taken back with the keys exchanged", async () => {
+  test("an aborted rotation is undone with the keys swapped", async () => {
     const old = await open(keys(OLD));
     await applySetupFile(old, setupWithWebhook());
     await rotate(keys(NEW, OLD), 0).catch(() => {});
@@ -388,7 +388,7 @@ describe("the programs, on an embedded store", () => {
   const run = (program: string, keys: Record<string, string>, ...args: string[]) =>
     outcomeOf(startCommand(["bun", program, ...args], keys));
 
-  test("a wrong key is one line and status 1, and bun run reencrypt tells when the key before can go", async () => {
+  test("a wrong key is one line and status 1, and bun run reencrypt says when the previous key can be removed", async () => {
     const file = join(folder, "setup.json");
     await writeFile(file, JSON.stringify(setupWithWebhook()));
     expect((await run("start/setup/main.ts", env(OLD), file)).status).toBe(0);

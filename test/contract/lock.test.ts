@@ -106,7 +106,7 @@ describe("a lock", () => {
     await (await taken(waiting)).release();
   });
 
-  test("that was lost is noticed by whoever held it, also where it is free again", async () => {
+  test("that was lost is noticed by its former holder, even if it is free again", async () => {
     for (const next of [OTHER, null]) {
       const lock = await taken(takeLock(redis, KEY, TERMS));
       await (next === null ? redis.del(KEY) : redis.set(KEY, next));
@@ -116,7 +116,7 @@ describe("a lock", () => {
     }
   });
 
-  test("may be kept closed for a while at its end", async () => {
+  test("may be kept for a while when it is released", async () => {
     const lock = await taken(takeLock(redis, KEY, TERMS));
     await lock.releaseAfter(60_000);
     await lock.release();
@@ -256,7 +256,7 @@ describe("a holder whose lease has ended writes nothing more", () => {
     await lease.release();
   });
 
-  test("a change of the configuration is told to be sent again where others hold the lock all the time", async () => {
+  test("a change of the configuration gets 503 with Retry-After while others keep the lock", async () => {
     await redis.set(SETUP_LOCK_KEY, OTHER);
     const refused = await underSetupLock(redis, async () => {}, TERMS).catch(
       (error: unknown) => error,

@@ -198,7 +198,7 @@ test.each(Object.entries({ detail, trace, trackingPage, search, preview }))(
   120_000,
 );
 
-test("every webhook and every mail of it shows the shipment as it was at one moment", async () => {
+test("its webhooks and mails each show the shipment at a single point in time", async () => {
   const told = await create("TOLD");
   const { id } = told;
   await eventsOf(told);

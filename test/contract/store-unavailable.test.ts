@@ -224,7 +224,7 @@ describe("a full disk", () => {
     await full.stop();
   });
 
-  test("makes one that syncs every second refuse writes until there is room", async () => {
+  test("makes one that syncs every second refuse writes until there is space", async () => {
     const full = await startRedisServer({ appendfsync: "everysec" });
     await full.kill();
     await full.start(LIMIT);
@@ -239,7 +239,7 @@ describe("a full disk", () => {
 });
 
 describe("a cluster", () => {
-  test("whose slots are nobody's, another's, or on their way", async () => {
+  test("whose slots are unassigned, elsewhere, or being migrated", async () => {
     const [one, other] = await Promise.all([clusterNode(), clusterNode()]);
     const client = await connectRedis(one.url, createLog("silent"));
     const slotOf = async (key: string) => String(await one.send("CLUSTER", "KEYSLOT", key));

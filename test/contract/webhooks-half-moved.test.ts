@@ -129,7 +129,7 @@ function note(name: ScriptName, gone: string, refusal: string | null, isUnchange
   if (!isUnchanged) faults.push(`${name}, ${gone} moved: half of it was done`);
 }
 
-test("every script of the webhooks meets its slot between two masters", () => {
+test("every webhook script runs into a slot that is being migrated", () => {
   const missing = Object.keys(SOURCES).filter((name) => !met.has(name as ScriptName));
   expect(missing).toEqual(["remember"]);
   // It has one key, which is always somewhere.
@@ -141,7 +141,7 @@ test("every script of the webhooks meets its slot between two masters", () => {
   expect(done).toEqual(expect.arrayContaining(["lease", "finish", "alert", "clear-failing"]));
 });
 
-test("what is refused there has changed nothing and may be tried again", () => {
+test("a call refused there has changed nothing and can be retried", () => {
   expect(faults).toEqual([]);
 });
 

@@ -114,7 +114,7 @@ test("a secret that cannot be opened makes a delivery wait, longer each time and
   expect((await newest("main")).attemptsMade).toBe(1);
 });
 
-test("the wait after an error of ours has no end, also after the last attempt of the schedule", () => {
+test("retries after an internal error never end, even past the last attempt of the schedule", () => {
   expect([1, 7, 8, 100].map((attempt) => faultWaitMs(attempt, 0.5) / 60_000)).toEqual([
     1, 720, 720, 720,
   ]);

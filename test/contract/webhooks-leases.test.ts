@@ -118,7 +118,7 @@ test.each([4_001, 10_000])(
   120_000,
 );
 
-test("an endpoint that is healthy again stands among the healthy ones at once", async () => {
+test("an endpoint that has recovered is among the healthy ones immediately", async () => {
   const failing = Array.from({ length: 300 }, (_, n) => `ep-${n}`);
   await setFailing([...failing, main().id]);
   await queue([...failing, main().id]);
@@ -127,7 +127,7 @@ test("an endpoint that is healthy again stands among the healthy ones at once", 
   expect((await lease(0)).map(({ endpointId }) => endpointId)).toEqual([main().id]);
 });
 
-test("processes that look at the same moment hand out every delivery once, and none goes without for long", async () => {
+test("processes that look at the same time lease every delivery once, and no endpoint starves", async () => {
   const endpoints = Array.from({ length: 60 }, (_, n) => `ep-${n}`);
   for (let n = 0; n < 10; n += 1) await queue(endpoints);
   const given: string[][] = [[], [], []];

@@ -84,7 +84,7 @@ test.each(OUTAGES)(
   40_000,
 );
 
-test("an error of ours does not end an import, which is completed once it is mended", async () => {
+test("an internal error does not end an import, which completes once the error is fixed", async () => {
   const { redis, live } = runtime;
   const channel = [...live.configuration().channels.values()].find(
     ({ code }) => code === "acme-it",

@@ -42,7 +42,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 }, 30_000);
 
-test("a full disk is answered 503, and over without a trace once there is room", async () => {
+test("a full disk is answered 503, and everything continues without loss once there is space", async () => {
   const ids = await createShipments(product, "DISK", SHIPMENTS);
   const refused: number[] = [];
   const stream = startEventStream(product, "DISK", SHIPMENTS, {

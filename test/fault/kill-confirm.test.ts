@@ -152,7 +152,7 @@ describe("the API dies", () => {
     await expectSlip(answer, made);
   }, 120_000);
 
-  test("after it is recorded, before the answer: the retry is told the same transmission and its slip", async () => {
+  test("after it is recorded, before the answer: the retry gets the same transmission and its slip", async () => {
     const made = await makeLabels(3);
     const before = gateway.transmissions();
     const isConfirmed = async (id = 0) => {
@@ -183,7 +183,7 @@ test("an answer that got lost is given again: same Location, same slip", async (
   await expectSlip(again, made);
 });
 
-test("a carrier that was away is asked again under the same key, and under a new one after its refusal", async () => {
+test("a carrier that was unavailable is called again under the same key, and under a new one after its refusal", async () => {
   const made = await makeLabels(1);
   gateway.behave("do it and fail");
   expect((await confirm(idsOf(made))).status).toBe(502);

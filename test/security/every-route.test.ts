@@ -265,7 +265,7 @@ describe("the table of routes", () => {
     }
   });
 
-  test("who is entitled is let in: what the others are refused is there", async () => {
+  test("entitled callers are let in: the routes refused to others exist", async () => {
     const rightful = {
       panel: `Authorization: Bearer ${runtime.secrets.panelToken}`,
       api: `Authorization: Bearer ${acme}`,
@@ -405,7 +405,7 @@ const BAD_HOSTS = [
 const NO_TEXT = ["%", "%2", "%u0000", "%ff", "%c0%ae", "%ed%a0%80"];
 const TWO_HOSTS = ["Host: localhost", "Host: a"];
 
-describe("Host and path as no client sends them", () => {
+describe("Host and path that no real client sends", () => {
   test.each([...PORTS])(
     "%s: no guarded route opens, none fails",
     async (port) => {
@@ -499,6 +499,6 @@ describe("Host and path as no client sends them", () => {
   });
 });
 
-test("none of all that was an unexpected error to us: the log is empty", () => {
+test("none of this was an unexpected error: the log is empty", () => {
   expect(logged).toEqual([]);
 });

@@ -181,13 +181,13 @@ describe("the merchant API", () => {
     await expectNoStall({ url, body: shipments(100, () => faulty) }, 422);
   }, 60_000);
 
-  test("takes 5,000 shipments in 30 MiB, works them off and tells the result", async () => {
+  test("takes 5,000 shipments in 30 MiB, processes them and returns the result", async () => {
     const body = shipments(5_000, () => ({ orderItems: lines(18) }));
     expect(body.length).toBeGreaterThan(28 * MIB);
     await expectNoStall({ url: importUrl(), body }, 202, importsEnded);
   }, 240_000);
 
-  test("takes 5,000 shipments full of faults and tells all of them", async () => {
+  test("takes 5,000 shipments full of faults and lists all of them", async () => {
     const parcels = Array(20).fill({ weight: -1 });
     const body = shipments(5_000, () => ({ orderDate: 1, note: 1, parcels }));
     await expectNoStall({ url: importUrl(), body }, 202, importsEnded);
@@ -339,7 +339,7 @@ describe("bodies over the limit", () => {
     expect(await send({ url, body: `{"shipments":[${padded(524_289)}]}` })).toBe(413);
   });
 
-  test("who has no token is refused before anything of the body is read", async () => {
+  test("a caller without a token is refused before any of the body is read", async () => {
     for (const path of ["/v2/shipments", "/v2/shipments/import", "/v2/labels"]) {
       const status = await send({
         url: `${api.url}${path}`,
@@ -353,7 +353,7 @@ describe("bodies over the limit", () => {
   });
 });
 
-describe("bodies that do not come", () => {
+describe("bodies that do not arrive", () => {
   /** A request over a connection of its own, which announces more than it sends. */
   function dripping(): Promise<{ request: Request; end: () => void }> {
     return new Promise((resolve) => {

@@ -42,7 +42,7 @@ describe("configuration", () => {
     expect(faults.map((fault) => fault.split(":")[0]).sort()).toEqual(Object.keys(env).sort());
   });
 
-  test("no client certificate header is believed unless one is named, and a proxy that may send it", () => {
+  test("no client certificate header is trusted unless one is configured with a proxy that may send it", () => {
     expect(readConfig({}).clientCertHeaders).toBe("none");
     const proxied = { TRUSTED_PROXIES: "10.0.0.1", CLIENT_CERT_HEADERS: "envoy" };
     expect(readConfig(proxied).clientCertHeaders).toBe("envoy");
@@ -62,7 +62,7 @@ describe("configuration", () => {
     expect(() => readConfig(reader)).toThrow("CLICKHOUSE_READ_URL: needs CLICKHOUSE_URL");
   });
 
-  test("the key before stands beside another one, never alone", () => {
+  test("the previous key is accepted only together with a new one", () => {
     const key = "a-key-of-the-tests";
     const pair =
       (previous: string, ENCRYPTION_KEY = key) =>

@@ -32,7 +32,7 @@ test("no script of the store builds a key: it takes them from KEYS", async () =>
   expect(built).toEqual([]);
 });
 
-test("the header of every script tells its keys, and its reply where it has one", async () => {
+test("the header of every script documents its keys and its reply", async () => {
   const silent: string[] = [];
   for (const [path, source] of await sources()) {
     if (path.startsWith("parts/")) continue;
