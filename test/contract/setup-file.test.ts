@@ -1,7 +1,7 @@
 /** setup-file.md, The setup file: validation, idempotent application, secrets at rest. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { CatalogueEntry } from "#core/domain/map-status.ts";
-import { checkSetup, type SetupFile } from "#core/domain/setup.ts";
+import { checkSetup, type SetupFile, settingsWithoutEffect } from "#core/domain/setup.ts";
 import { statusDetailText } from "#core/domain/status-text.ts";
 import { applySetup, SetupFaults } from "#core/redis/apply-setup.ts";
 import { allEntities } from "#core/redis/entities.ts";
@@ -81,6 +81,23 @@ describe("application", () => {
     expect(again.written).toBe(1);
     const kept = (await runtime.live.refresh()).couriers.get("GLS_ITA")?.catalogue.get("XYZ");
     expect([kept?.status, kept?.terminal]).toEqual(["DELAY", false]);
+  });
+
+  test("an endpoint's rate may be named, within bounds, and is told not to be in effect", async () => {
+    const webhook = { code: "paced", url: "https://m.example/", alertEmail: "ops@acme.test" };
+    const named = (members: object): SetupFile => ({
+      companies: [
+        { code: "acme", channels: [{ code: "acme-it", webhooks: [{ ...webhook, ...members }] }] },
+      ],
+    });
+    for (const maxConcurrency of [1, 1_024]) {
+      const file = named({ maxConcurrency, maxPerSecond: null });
+      expect(await faultsOf(file)).toEqual([]);
+      expect(settingsWithoutEffect(file)).toEqual(["maxConcurrency"]);
+    }
+    for (const members of [{ maxConcurrency: 0 }, { maxConcurrency: 1_025 }, { maxPerSecond: 0 }]) {
+      expect(await faultsOf(named(members))).toHaveLength(1);
+    }
   });
 
   test("files applied by several processes at once do not disturb each other", async () => {
