@@ -21,6 +21,12 @@ import { keepReader, type Reader } from "./sql/open-reader.ts";
 /** One connection is one queue, and it is closed when a statement fails: one is asked, so many wait. */
 const WAITING_LIMIT = 8;
 
+/**
+ * Of a tree of the engine, which is judged without a turn of the event loop. A statement of 200 characters may become 60 MB, since
+ * what an alias stands for is put in wherever it is named.
+ */
+export const TREE_LIMIT_BYTES = 512 * 1024;
+
 /** ClickHouse's formats by our names. */
 export const SQL_FORMATS = {
   json: "JSON",
@@ -138,14 +144,24 @@ async function syntaxTree(client: ClickHouseClient, select: string): Promise<str
 
 /** One pass of the analyser: names are resolved, but nothing is optimized. */
 async function queryTree(client: ClickHouseClient, select: string): Promise<string[]> {
-  const query = `EXPLAIN QUERY TREE passes = 1 ${select}`;
-  const answer = await client.query({ query, format: "JSONEachRow" });
-  return (await answer.json<{ explain: string }>()).map(({ explain }) => explain);
+  const query = `EXPLAIN QUERY TREE passes = 1 ${select} FORMAT JSONEachRow`;
+  const { stream } = await client.exec({ query });
+  const lines = (await textOf(stream as Readable)).split("\n").filter((line) => line !== "");
+  return lines.map((line) => (JSON.parse(line) as { explain: string }).explain);
 }
 
+/**
+ * Read to its end in any case: the embedded engine gives what is left of it to the next statement.
+ * @throws {Problem} 422 for a tree over the limit
+ */
 async function textOf(stream: Readable): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  let size = 0;
+  for await (const chunk of stream) {
+    size += chunk.length;
+    if (size <= TREE_LIMIT_BYTES) chunks.push(Buffer.from(chunk));
+  }
+  if (size > TREE_LIMIT_BYTES) throw refused("A statement that becomes so large");
   return Buffer.concat(chunks).toString("utf8");
 }
 

@@ -88,10 +88,13 @@ function faultOfTypes(lines: readonly string[]): string | null {
 function argumentsOf(lines: readonly string[], index: number): string[] {
   const depthOf = (line: string) => line.length - line.trimStart().length;
   const depth = depthOf(lines[index] ?? "");
-  const after = lines.slice(index + 1);
-  const end = after.findIndex((line) => depthOf(line) <= depth);
-  const below = end < 0 ? after : after.slice(0, end);
-  return below.filter((line) => depthOf(line) === depth + 2);
+  const found: string[] = [];
+  for (let at = index + 1; at < lines.length; at += 1) {
+    const line = lines[at] ?? "";
+    if (depthOf(line) <= depth) break;
+    if (depthOf(line) === depth + 2) found.push(line);
+  }
+  return found;
 }
 
 function faultOfNode(kind: string, name: string, reach: Reach): string | null {

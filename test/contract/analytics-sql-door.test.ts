@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
@@ -12,13 +13,17 @@ import {
 } from "#analytics/sql/allowed-functions.ts";
 import { COLUMNS_LIKE_FUNCTIONS } from "#analytics/sql/judge.ts";
 import { ASKABLE } from "#analytics/sql/open-reader.ts";
-import { openSqlDoor, type SqlDoor } from "#analytics/sql-door.ts";
+import { openSqlDoor, type SqlDoor, TREE_LIMIT_BYTES } from "#analytics/sql-door.ts";
 import type { Config } from "#core/config.ts";
 import { Problem } from "#core/problem.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";
+import { watchLoop } from "#test/support/loop-holds.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";
 
+const HOLD_LIMIT_MS = 50;
+/** The garbage of what came before may be collected in any of them. */
+const TRIES = 4;
 /** Nobody but the reader of a file knows it. */
 const SECRET = "the-content-of-a-file";
 
@@ -324,6 +329,36 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
     const shown = (await ask("show tables")).trim().split("\n").slice(1);
     expect(shown.map((line) => JSON.parse(`[${line}]`)[0]).sort()).toEqual([...ASKABLE].sort());
     expect(await ask("DESCRIBE deliveries")).toContain('"lead_days"');
+  });
+
+  test("a short statement that becomes 30,000 functions is refused, holds nobody up, and the next one is answered", async () => {
+    const sums = Array.from({ length: 15 }, (_, at) => `a${at} + a${at} AS a${at + 1}`);
+    const watch = watchLoop();
+    let heldMs = Number.POSITIVE_INFINITY;
+    for (let tries = 0; tries < TRIES && heldMs >= HOLD_LIMIT_MS; tries += 1) {
+      watch.longestMs();
+      expect(await refusalOf(`WITH 1 AS a0, ${sums.join(", ")} SELECT a15`)).toBe("SQL_REFUSED");
+      heldMs = watch.longestMs();
+    }
+    watch.stop();
+    expect(heldMs).toBeLessThan(HOLD_LIMIT_MS);
+    expect(await ask("SELECT 42 AS a")).toBe('"a"\n42\n');
+  });
+
+  test("a statement may become 512 KiB, and no more", async () => {
+    const statement = (length: number) => `SELECT '${"x".repeat(length)}'`;
+    async function treeBytes(length: number): Promise<number> {
+      const query = `EXPLAIN QUERY TREE passes = 1 SELECT * FROM (\n${statement(length)}\n) FORMAT JSONEachRow`;
+      const { stream } = await store.writer.exec({ query });
+      return Buffer.concat(await (stream as Readable).toArray()).length;
+    }
+    const [some, more] = [await treeBytes(1_000), await treeBytes(2_000)];
+    const length = 1_000 + Math.floor((1_000 * (TREE_LIMIT_BYTES - some)) / (more - some));
+    expect(await treeBytes(length)).toBeLessThanOrEqual(TREE_LIMIT_BYTES);
+    expect(await treeBytes(length + 1)).toBeGreaterThan(TREE_LIMIT_BYTES);
+    expect(await ask(statement(length))).toContain("x");
+    expect(await refusalOf(statement(length + 1))).toBe("SQL_REFUSED");
+    expect(TREE_LIMIT_BYTES).toBe(524_288);
   });
 
   test("every function of the engine that is not on the list is refused by its name", async () => {
