@@ -24,6 +24,8 @@ export interface Product {
   readonly kill: (withRedis: boolean) => Promise<void>;
   /** SIGKILL to the embedded Redis alone, or to a master of the cluster. */
   readonly killRedis: () => Promise<void>;
+  /** Of the cluster: see `Store`. */
+  readonly freezeMaster: () => Promise<() => void>;
   /** Of the cluster: see `TestCluster`. */
   readonly moveSlots: (way: "away" | "back") => Promise<number>;
   /** SIGTERM. @returns exit status and milliseconds it took */
@@ -127,6 +129,10 @@ export async function newProduct(
     },
     kill,
     killRedis,
+    freezeMaster() {
+      if (!store) throw new Error("one server has no masters");
+      return store.freezeMaster();
+    },
     moveSlots(way) {
       if (!store) throw new Error("one server has no slots");
       return store.moveSlots(way);

@@ -62,11 +62,16 @@ export async function startTestCluster(): Promise<TestCluster> {
   await Promise.all(replicas.map((replica, at) => follow(replica, masters[at] as Node)));
   await Promise.all(nodes.map(isServing));
 
+  /** The master of a shard, then its replica. */
+  async function pairOf(shard: number): Promise<readonly [Node, Node]> {
+    const [one, other] = [masters[shard], replicas[shard]] as [Node, Node];
+    return (await isMaster(one)) ? [one, other] : [other, one];
+  }
+
   return {
     urls: nodes.map(({ port }) => `redis://127.0.0.1:${port}`).join(","),
     async killMaster(shard) {
-      const pair = [masters[shard], replicas[shard]] as [Node, Node];
-      const [victim, heir] = (await isMaster(pair[0])) ? pair : ([pair[1], pair[0]] as const);
+      const [victim, heir] = await pairOf(shard);
       await victim.kill();
       await eventually(() => isMaster(heir), "the replica takes over", 30_000);
       victim.start();
@@ -74,8 +79,9 @@ export async function startTestCluster(): Promise<TestCluster> {
       await isServing(heir);
     },
     async freezeMaster(tag) {
-      const victim = (await placeOf(masters, tag)).owner;
-      const heir = replicas[masters.indexOf(victim)] as Node;
+      const [first] = masters as [Node];
+      const slot = Number(await first.send("CLUSTER", "KEYSLOT", tag));
+      const [victim, heir] = await pairOf(shardOf(slot));
       victim.signal("SIGSTOP");
       await eventually(() => isMaster(heir), "the replica takes over", 30_000);
       return () => victim.signal("SIGCONT");
@@ -153,11 +159,15 @@ const PART_GAP_MS = 25;
 const MIGRATE_LIMIT_MS = 5_000;
 const ALL_KEYS = 100_000;
 
+/** Where a slot is at first. */
+function shardOf(slot: number): number {
+  return Math.floor((slot * MASTERS) / SLOTS);
+}
+
 async function moveSlots(nodes: readonly Node[], way: "away" | "back"): Promise<number> {
   const masters = nodes.slice(0, MASTERS);
-  const home = (slot: number) => Math.floor((slot * MASTERS) / SLOTS);
-  const beside = (slot: number) => (home(slot) + 1) % MASTERS;
-  const [from, to] = way === "away" ? [home, beside] : [beside, home];
+  const beside = (slot: number) => (shardOf(slot) + 1) % MASTERS;
+  const [from, to] = way === "away" ? [shardOf, beside] : [beside, shardOf];
   const slots = await Promise.all(masters.map(slotsOf));
   // One after the other, as redis-cli does it: two masters that move keys to each other would wait for each other.
   for (const [at, own] of slots.entries()) {

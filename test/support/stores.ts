@@ -1,4 +1,5 @@
 /** The two kinds of store that every flow and fault suite runs on. */
+import { companyTag } from "#core/redis/keys.ts";
 import { startTestCluster } from "./redis-cluster.ts";
 
 export const STORES = ["one Redis server", "a six-node Redis Cluster"] as const;
@@ -11,6 +12,8 @@ export interface Store {
   readonly env: Readonly<Record<string, string>>;
   /** SIGKILL to one master after the other; its replica has taken over and the killed one follows when it is done. */
   readonly killMaster: () => Promise<void>;
+  /** SIGSTOP to a master, whose replica takes over. @returns wakes it up */
+  readonly freezeMaster: () => Promise<() => void>;
   /** See `TestCluster`. */
   readonly moveSlots: (way: "away" | "back") => Promise<number>;
   readonly stop: () => Promise<void>;
@@ -27,6 +30,7 @@ export async function openStore(kind: StoreKind): Promise<Store | null> {
       kills += 1;
       await cluster.killMaster(kills % MASTERS);
     },
+    freezeMaster: () => cluster.freezeMaster(companyTag(0)),
     moveSlots: cluster.moveSlots,
     stop: cluster.stop,
   };

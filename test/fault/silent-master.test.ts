@@ -1,0 +1,39 @@
+/** A master of a cluster that falls silent without closing its connections, under a product that lives on. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createShipments, startEventStream } from "#test/support/event-stream.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { expectExactlyOnce } from "#test/support/oracle.ts";
+import { BARE, newProduct, type Product } from "#test/support/product.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const SHIPMENTS = 100;
+const EVENTS_BETWEEN = 100;
+const LIMIT_MS = 60_000;
+
+let product: Product;
+
+beforeAll(async () => {
+  product = await newProduct(BARE, testSetup(), {}, "a six-node Redis Cluster");
+  await product.start();
+}, 120_000);
+
+afterAll(() => product.end(), 120_000);
+
+test("its replica takes over, and nothing is lost or doubled", async () => {
+  const ids = await createShipments(product, "SILENT", SHIPMENTS);
+  const stream = startEventStream(product, "SILENT", SHIPMENTS);
+  const moves = async () => {
+    const since = stream.accepted.size;
+    const hasMoved = () => stream.accepted.size > since + EVENTS_BETWEEN;
+    await eventually(hasMoved, "events are accepted", LIMIT_MS);
+  };
+  await moves();
+  const thaw = await product.freezeMaster();
+  await eventually(() => product.output().includes("is silent"), "it is missed", LIMIT_MS);
+  // Only with a replica in step do writes count as acknowledged again.
+  thaw();
+  await moves();
+  await stream.stop();
+  expect(product.output()).not.toContain("dead letter");
+  await expectExactlyOnce(product, "SILENT", ids, stream.accepted);
+}, 300_000);
