@@ -79,9 +79,9 @@ function paths(): Record<string, Record<string, object>> {
 function operationObject(operation: Operation): object {
   const { id, tag, summary, description, scope, parameters, body, answers, errors } = operation;
   const { limitBytes = SMALL_BODY_BYTES } = operation;
-  const told = [...(scope === "public" ? [] : TOKEN_ERRORS), ...(body ? BODY_ERRORS : [])];
+  const common = [...(scope === "public" ? [] : TOKEN_ERRORS), ...(body ? BODY_ERRORS : [])];
   const own = Object.entries(answers).map(([status, answer]) => [status, answerObject(answer)]);
-  const missing = told.filter((status) => answers[status] === undefined);
+  const missing = common.filter((status) => answers[status] === undefined);
   const statuses = [...new Set([...errors, ...missing])].sort((one, other) => one - other);
   const shared = statuses.map((status) => [
     status,

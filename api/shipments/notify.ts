@@ -45,9 +45,9 @@ export function notifyRoute(deps: ApiDeps) {
         from: channel.emails.from,
         ...composeTemplate(template, values),
       };
-      const told = { message, told: `event:${event}`, oncePerMs: EVENT_ONCE_PER_MS };
-      const [acceptance] = await acceptMessages(redis, [told], live.now());
-      if (acceptance === "told") {
+      const once = { message, topic: `event:${event}`, oncePerMs: EVENT_ONCE_PER_MS };
+      const [acceptance] = await acceptMessages(redis, [once], live.now());
+      if (acceptance === "repeated") {
         const detail = "The event was accepted for this shipment within the last 24 hours.";
         throw new Problem(409, "NOTIFICATION_REPEATED", detail);
       }

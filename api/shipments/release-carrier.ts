@@ -84,10 +84,10 @@ async function ask(
 function answerOf(status: number, value: unknown, expected: readonly Outcome[]): ReleaseAnswer {
   if (status >= 500) return { kind: "unreachable" };
   const answer = typeof value === "object" ? (value as Record<string, unknown> | null) : null;
-  const message = typeof answer?.["message"] === "string" ? answer["message"] : null;
-  const told = message?.slice(0, MESSAGE_LENGTH).toWellFormed() ?? null;
-  if (status >= 400) return { kind: "refused", message: told ?? "The carrier refused." };
+  const text = typeof answer?.["message"] === "string" ? answer["message"] : null;
+  const message = text?.slice(0, MESSAGE_LENGTH).toWellFormed() ?? null;
+  if (status >= 400) return { kind: "refused", message: message ?? "The carrier refused." };
   const outcome = expected.find((one) => one === answer?.["outcome"]);
   if (status >= 300 || outcome === undefined) return { kind: "unreadable" };
-  return { kind: "accepted", outcome, message: told };
+  return { kind: "accepted", outcome, message };
 }

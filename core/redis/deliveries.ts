@@ -174,8 +174,8 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
       rows.push(deliveryId, place, trigger);
     }
     const kept = `["${entryId}",${nowMs},${JSON.stringify(fact.key)},[${pairs.join(",")}]]`;
-    const told = rows.length === verdicts.length ? "" : JSON.stringify(fact);
-    const head = [String(shipmentId), eventId, kept, String(channelId), told];
+    const factText = rows.length === verdicts.length ? "" : JSON.stringify(fact);
+    const head = [String(shipmentId), eventId, kept, String(channelId), factText];
     changes.push(...head, String(verdicts.length), ...rows);
   }
   return {

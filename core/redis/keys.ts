@@ -197,8 +197,8 @@ export const companyKeys = (n: number) => {
     releases: (shipmentId: number) => `${tag}:sr:${shipmentId}`,
     /** Hash: a message to a recipient on its way: e-mail or SMS. */
     message: (messageId: string) => `${tag}:msg:${messageId}`,
-    /** Hash: what a shipment's recipient has been told -> when (UTC milliseconds). */
-    told: (shipmentId: number) => `${tag}:told:${shipmentId}`,
+    /** Hash: topic a shipment's recipient has had a message about -> when (UTC milliseconds). */
+    topics: (shipmentId: number) => `${tag}:told:${shipmentId}`,
     /** List: notifications sent about a shipment (JSON), newest first. */
     notifications: (shipmentId: number) => `${tag}:nt:${shipmentId}`,
   };

@@ -298,7 +298,7 @@ function readRows(
 ): void {
   const lines = text.split("\n");
   slots.forEach((slot, at) => {
-    const [generation, made, frozen = "", told = "", attemptsText = "[]"] = lines.slice(
+    const [generation, made, frozen = "", factText = "", attemptsText = "[]"] = lines.slice(
       DELIVERY_LINES * at,
       DELIVERY_LINES * (at + 1),
     );
@@ -307,10 +307,10 @@ function readRows(
       return;
     }
     const words = readWords(frozen);
-    if (told !== "")
+    if (factText !== "")
       facts.set(
         words.eventId,
-        once((): ChangeFact => JSON.parse(told)),
+        once((): ChangeFact => JSON.parse(factText)),
       );
     const fact = facts.get(words.eventId) ?? missingFact;
     rows.set(slot, {

@@ -1,6 +1,6 @@
 /**
  * Messages to recipients (e-mail, SMS) on their way, in the company's partition. A message is accepted together with the
- * mark that its shipment has been told, handed out under leases (`work-queue.ts`), and leaves with its outcome.
+ * mark that its topic has been sent, handed out under leases (`work-queue.ts`), and leaves with its outcome.
  */
 import type { SentNotification } from "#core/domain/notification.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
@@ -32,13 +32,13 @@ export interface Message {
 
 export interface NewMessage {
   readonly message: Message;
-  /** What the recipient is told, once in a time. */
-  readonly told: string;
+  /** What the message is about: sent once per `oncePerMs`. */
+  readonly topic: string;
   /** Milliseconds; null = ever. */
   readonly oncePerMs: number | null;
 }
 
-export type Acceptance = "accepted" | "told" | "full";
+export type Acceptance = "accepted" | "repeated" | "full";
 
 /** One script call a partition (and 50 messages); outcomes in the order given. */
 export async function acceptMessages(
@@ -51,21 +51,21 @@ export async function acceptMessages(
   const groups = Map.groupBy(indexed, ({ message }) => shipmentPartition(message.shipmentId));
   await perPartition(groups, async (partition, group) => {
     const { waiting, leases } = workKeys(companyTag(partition), "messages");
-    const { told: toldKey, message: messageKey } = companyKeys(partition);
+    const { topics: topicsKey, message: messageKey } = companyKeys(partition);
     const head = [String(nowMs), String(MESSAGES_PER_PARTITION)];
     for (let from = 0; from < group.length; from += MESSAGES_PER_CALL) {
       const part = group.slice(from, from + MESSAGES_PER_CALL);
-      const args = part.flatMap(({ message, told, oncePerMs }) => [
-        ...[message.messageId, told, String(oncePerMs ?? 0), JSON.stringify(message)],
+      const args = part.flatMap(({ message, topic, oncePerMs }) => [
+        ...[message.messageId, topic, String(oncePerMs ?? 0), JSON.stringify(message)],
       ]);
       const keys = part.flatMap(({ message: { messageId, shipmentId } }) => [
-        ...[toldKey(shipmentId), messageKey(messageId)],
+        ...[topicsKey(shipmentId), messageKey(messageId)],
       ]);
       const all = [waiting, leases, ...keys];
       const reply = await run<number[]>(redis, acceptScript, all, [...head, ...args]);
       part.forEach(({ at }, position) => {
         const code = reply[position];
-        outcomes[at] = code === 1 ? "accepted" : code === 0 ? "full" : "told";
+        outcomes[at] = code === 1 ? "accepted" : code === 0 ? "full" : "repeated";
       });
     }
   });

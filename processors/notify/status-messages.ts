@@ -99,8 +99,8 @@ async function messagesOf(
   const names = viewNames(shipment, configuration);
   const summary = shipmentSummary(record, state, statusUpdatedAtMs, names);
   const about = (type: Message["type"]) => {
-    const told = `${type}:${fact.status}:${fact.key}`;
-    return { told, oncePerMs: null, ids: { ...idsOf(record.id, told), type } };
+    const topic = `${type}:${fact.status}:${fact.key}`;
+    return { topic, oncePerMs: null, ids: { ...idsOf(record.id, topic), type } };
   };
   const messages: NewMessage[] = [];
   if (email) {
@@ -121,8 +121,8 @@ async function messagesOf(
 }
 
 /** The same for every repetition. */
-function idsOf(shipmentId: number, told: string) {
-  const digest = createHash("sha256").update(`${shipmentId} ${told}`).digest("hex");
+function idsOf(shipmentId: number, topic: string) {
+  const digest = createHash("sha256").update(`${shipmentId} ${topic}`).digest("hex");
   return { messageId: digest.slice(0, 32), shipmentId };
 }
 

@@ -65,7 +65,7 @@ test.each(OUTAGES)(
       ...{ messageId: crypto.randomUUID(), type: "sms", shipmentId, to: "+39000", from: null },
       ...{ subject: "", text: "arrivata", html: null },
     };
-    await acceptMessages(redis, [{ message, told: name, oncePerMs: null }], live.now());
+    await acceptMessages(redis, [{ message, topic: name, oncePerMs: null }], live.now());
     await eventually(() => sent.length === 1, "it has gone out");
     const overAtMs = performance.now() + OUTAGE_MS;
     await eventually(() => performance.now() > overAtMs, "its lease has ended", 10_000);

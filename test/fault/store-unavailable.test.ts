@@ -28,7 +28,8 @@ const EVENTS_BETWEEN = 40;
 /** Longer than a lease of a delivery (6 s). */
 const LONG_MS = 8_000;
 const SHORT_MS = 1_500;
-const KiB = 1;
+/** Of the files the server may write: less than its first write takes. */
+const FILE_LIMIT_KIB = 1;
 
 /** A store of which an outage begins and ends. */
 interface FaultyStore {
@@ -84,7 +85,7 @@ async function oneServer(): Promise<FaultyStore> {
         ...{ name: "disk full", lastsMs: SHORT_MS },
         async begin() {
           await server.kill();
-          await server.start(1 * KiB);
+          await server.start(FILE_LIMIT_KIB);
           await eventually(() => server.status() === 1, "the first write ends the server");
         },
         end: () => server.start(),

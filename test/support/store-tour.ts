@@ -198,7 +198,7 @@ async function queueTour(runtime: TestRuntime, shipmentId: number): Promise<void
     ...{ subject: "", text: "", html: null },
   });
   for (const messageId of ["m1", "m2"]) {
-    const one = { message: message(messageId), told: messageId, oncePerMs: 1_000 };
+    const one = { message: message(messageId), topic: messageId, oncePerMs: 1_000 };
     await acceptMessages(redis, [one, one], nowMs);
     await recordMessage(redis, one.message, { messageId } as never);
   }
