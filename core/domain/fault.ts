@@ -29,23 +29,23 @@ export interface Fault {
 }
 
 /**
- * One fault per path, in the order of the schema. Of a list or map that is too large the rest is not looked at, and is cut
- * off: 100,000 elements without a fault would be read one by one.
+ * One fault per path, in the order of the schema. A list or map that is too large is first cut to its limit:
+ * otherwise 100,000 valid elements would be checked one by one.
  */
 export function listFaults(errors: Iterable<ValueError>, limit = FAULTS_LISTED): Fault[] {
   const byPath = new Map<string, Fault>();
   for (const error of errors) {
     cutToLimit(error);
-    for (const told of toldErrors(error)) {
-      const path = dotted(told.path);
-      if (!byPath.has(path)) byPath.set(path, { path, ...describe(told) });
+    for (const reported of reportedErrors(error)) {
+      const path = dotted(reported.path);
+      if (!byPath.has(path)) byPath.set(path, { path, ...describe(reported) });
       if (byPath.size >= limit) return [...byPath.values()];
     }
   }
   return [...byPath.values()];
 }
 
-/** The errors are made one by one, as they are asked for: whatever is gone by then costs nothing. */
+/** Errors are generated lazily, so elements removed by then cost nothing. */
 function cutToLimit({ type, schema, value }: ValueError): void {
   if (type === ValueErrorType.ArrayMaxItems) (value as unknown[]).length = schema["maxItems"];
   if (type !== ValueErrorType.ObjectMaxProperties) return;
@@ -53,12 +53,12 @@ function cutToLimit({ type, schema, value }: ValueError): void {
   for (const key of Object.keys(members).slice(schema["maxProperties"])) delete members[key];
 }
 
-/** Of a union what is wrong with the one form that the value has the JSON type of, where there is one. */
-function toldErrors(error: ValueError): ValueError[] {
+/** For a union, the errors of the form that has the value's JSON type, if there is one. */
+function reportedErrors(error: ValueError): ValueError[] {
   if (error.type !== ValueErrorType.Union) return [error];
   const forms = error.errors.map((errors) => [...errors]);
   const meant = forms.find(([first]) => first && !isOtherForm(first, error.path));
-  return meant ? meant.flatMap(toldErrors) : [error];
+  return meant ? meant.flatMap(reportedErrors) : [error];
 }
 
 function isOtherForm(error: ValueError, path: string): boolean {

@@ -18,12 +18,12 @@ export function toProblem(error: unknown, redis: Redis, log: Log): Problem {
       headers: { "retry-after": RETRY_AFTER_SECONDS },
     });
   }
-  log.error(toldOf(error), "unexpected error");
+  log.error(loggable(error), "unexpected error");
   return new Problem(500, "INTERNAL_ERROR", "An unexpected error on our side.");
 }
 
-/** An answer that breaks its own schema is told by the place: the error carries the values, which may be personal data. */
-function toldOf(error: unknown): object {
+/** A response that violates its own schema is logged by path only: the error carries the values, which may be personal data. */
+function loggable(error: unknown): object {
   const { code, valueError } = error as {
     readonly code?: unknown;
     readonly valueError?: { readonly path?: string };

@@ -24,7 +24,7 @@ const PIECE_BYTES = 128 * 1024;
  * Limit on the elements of a list, or members of an object, that is larger than a piece: growing a larger one blocks the
  * loop by itself, and none of our bodies has as many.
  */
-export const ELEMENTS_LIMIT = 100_000;
+const ELEMENTS_LIMIT = 100_000;
 /** Bytes that are scanned between two turns. */
 const SCAN_BYTES = 1024 * 1024;
 /** A value that no comma cuts, such as a text, is parsed whole. */

@@ -3,7 +3,7 @@ import { Problem } from "#core/problem.ts";
 import { type BodyReader, readAll } from "./read-bounded.ts";
 
 /** Enough for the largest body at about 4 Mbit/s. Without it a slow sender could hold its request open for ever. */
-export const BODY_TIME_LIMIT_MS = 60_000;
+const BODY_TIME_LIMIT_MS = 60_000;
 
 /**
  * The limit applies to the bytes received, whatever `Content-Length` says. A body that announces more is refused unread.
@@ -44,7 +44,7 @@ async function read(reader: BodyReader, limitBytes: number): Promise<Uint8Array 
   }
 }
 
-export function bodyTooLarge(limitBytes: number): Problem {
+function bodyTooLarge(limitBytes: number): Problem {
   return new Problem(413, "BODY_TOO_LARGE", `At most ${limitBytes} bytes.`);
 }
 

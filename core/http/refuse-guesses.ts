@@ -5,8 +5,8 @@ import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
 import { refuseGuess, type SecretShown } from "#core/redis/wrong-secrets.ts";
 
 /**
- * Only wrong tokens count. While the store is unavailable a right one passes: operators are who sees to that.
- * @throws {Problem} 429, to a right token that was never used from there too: a guess learns nothing
+ * Only wrong tokens count. While the store is unavailable a correct one is accepted, since operators have to mend the store.
+ * @throws {Problem} 429, even for a correct token if it was never used from that network, so that a guess reveals nothing
  */
 export async function refuseGuesses(
   redis: Redis,

@@ -98,7 +98,7 @@ function waitOn(replicas: number, send: (...wait: string[]) => Promise<unknown>)
   };
 }
 
-/** The client alone would try for ever: whoever runs the process shall learn that the address is wrong. */
+/** By itself the client would retry for ever; the operator has to learn that the address is wrong. */
 async function connectInTime(client: Redis): Promise<void> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
@@ -114,7 +114,7 @@ async function connectInTime(client: Redis): Promise<void> {
   }
 }
 
-/** The first connection could not be made: told without a stack, like a fault of the configuration. */
+/** The first connection could not be made: reported without a stack, like a configuration fault. */
 export class StoreUnreachable extends Error {}
 
 const CONNECT_LIMIT_MS = 15_000;

@@ -104,7 +104,7 @@ export interface ChannelEmails {
   readonly managed: boolean;
   /** Null = the service's own address. */
   readonly from: string | null;
-  /** Statuses whose recipients are told by e-mail and SMS. */
+  /** Statuses whose recipients are notified by e-mail and SMS. */
   readonly statusNotifications: readonly Status[];
 }
 

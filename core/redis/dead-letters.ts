@@ -18,7 +18,7 @@ import redriveSource from "./scripts/redrive.lua" with { type: "text" };
 const redriveScript = script(redriveSource);
 
 /** Limit of one call: some seconds of work. */
-export const REDRIVEN_AT_ONCE = 10_000;
+const REDRIVEN_AT_ONCE = 10_000;
 /** Letters read and redriven together. */
 const PER_STEP = 100;
 /** What was driven again is remembered this long, so that a repeated call is answered the same. */

@@ -13,7 +13,7 @@ import {
 } from "./embedded-folder.ts";
 
 const ANSWER_LIMIT_MS = 1_000;
-export const LOG_NAME = "redis.log";
+const LOG_NAME = "redis.log";
 /** Names under which the kernel knows the program; Debian's Valkey installs a link with the old name. */
 const PROGRAMS = ["redis-server", "valkey-server"];
 /**

@@ -129,7 +129,7 @@ export async function activateRemap(redis: Redis, id: string, version: number): 
   await redis.hSet(key, "state", "running");
 }
 
-/** Writes the entries of a remap into the catalogue, tells every process, and lets it run. Under the setup lock. */
+/** Writes the entries of a remap into the catalogue, notifies every process and starts it. Under the setup lock. */
 export async function applyRemap(redis: Redis, id: string, order: RemapOrder): Promise<void> {
   const courier = await readEntity(redis, "courier", order.courier);
   if (!courier) throw new Error(`no courier ${order.courier}`);

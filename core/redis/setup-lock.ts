@@ -51,7 +51,7 @@ export async function markUnannounced(redis: Redis): Promise<void> {
   await redis.hSet(SYSTEM_KEY, UNANNOUNCED_FIELD, "1");
 }
 
-/** Tells every process that the configuration has changed. @returns its new version */
+/** Notifies every process that the configuration has changed. @returns its new version */
 export async function announceChanges(redis: Redis): Promise<number> {
   const announcing = redis
     .multi()
@@ -61,7 +61,7 @@ export async function announceChanges(redis: Redis): Promise<number> {
   return Number(version);
 }
 
-/** To whoever repeats it, a change that is written already looks like none: it would never be announced. */
+/** When a change is repeated, what is already written looks like no change, so it would never be announced. */
 async function announceLeftOver(redis: Redis): Promise<void> {
   if ((await redis.hExists(SYSTEM_KEY, UNANNOUNCED_FIELD)) === 1) await announceChanges(redis);
 }

@@ -33,7 +33,7 @@ const CHANGES_PER_CALL = SHIPMENTS_PER_CALL;
  * reconciliation procedure of document 1 always finds a later second on a full page.
  */
 const SHARED_SECOND_LIMIT = 99;
-/** Unmapped codes that are told of one partition; events of further ones are flagged in their shipments all the same. */
+/** Unmapped codes listed per partition; events with further ones are still flagged in their shipments. */
 const UNMAPPED_CODES_LIMIT = 5_000;
 
 /**
@@ -320,14 +320,14 @@ export async function commitShipments(
     for (const part of chunksBySize(group, CHANGES_PER_CALL, sizeOfWrite)) {
       const items: ListItem[] = [];
       const keys: CallKeys = { ...declaredKeys(common), names };
-      let told = "";
+      let texts = "";
       for (const write of part) {
         const text = write.commit.changes.map((change) => `${encodeChange(change)}\n`).join("");
         const packed = stored.get(write.commit.from.id) ?? [];
         addWrite(items, keys, write, packed, Buffer.byteLength(text));
-        told += text;
+        texts += text;
       }
-      const args = [...numbers, ...skipped, packList(items), told];
+      const args = [...numbers, ...skipped, packList(items), texts];
       const reply = await run<number[]>(redis, commitScript, keys.declared, args);
       part.forEach(({ at }, position) => {
         outcomes[at] = outcomeOf(reply[position]);
@@ -337,7 +337,7 @@ export async function commitShipments(
   return outcomes;
 }
 
-/** One that changes nothing anybody is told of takes its place all the same. */
+/** A write that announces no change still takes up one place. */
 function sizeOfWrite({ commit }: { readonly commit: Commit }): number {
   return Math.max(1, commit.changes.length);
 }

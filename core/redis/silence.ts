@@ -1,12 +1,12 @@
 /**
- * Connections whose server has fallen silent: its machine has gone without a word, or its process is frozen. Nothing ends such
- * a connection, or only after a quarter of an hour, and what was asked on it would wait for so long, also where a replica took
- * over long ago. A connection that brings no answer for ten seconds is closed, which fails what waits on it, and made again.
+ * Detects connections whose server no longer responds: its machine has disappeared without closing them, or its process is
+ * frozen. Such a connection can stay open for a quarter of an hour, and its commands would wait that long, even if a replica
+ * took over long ago. One that gets no answer for ten seconds is closed, so that its commands fail, and is reopened.
  */
 import type { Log } from "#core/log.ts";
 
 const TICK_MS = 1_000;
-/** Longer than a server is busy with anything but trouble. Counted in ticks, so that a standstill of ours is none of the server. */
+/** Longer than a healthy server is ever busy. Counted in ticks, so that a pause of this process is not blamed on the server. */
 const SILENT_TICKS = 10;
 
 /** A client of one server. */
