@@ -22,13 +22,13 @@ import { keepReader, type Reader } from "./sql/open-reader.ts";
 const WAITING_LIMIT = 8;
 
 /**
- * Of a tree of the engine, which is judged without a turn of the event loop. A statement of 200 characters may become 60 MB, since
- * what an alias stands for is put in wherever it is named.
+ * Limit of an engine's tree, which is judged without yielding to the event loop. A statement of 200 characters may become
+ * 60 MB, since an alias is expanded wherever it is used.
  */
 export const TREE_LIMIT_BYTES = 512 * 1024;
 
 /** ClickHouse's formats by our names. */
-export const SQL_FORMATS = {
+const SQL_FORMATS = {
   json: "JSON",
   csv: "CSVWithNames",
   tsv: "TSVWithNames",
@@ -121,8 +121,8 @@ async function admitted({ client, reach }: Reader, statement: string): Promise<s
 
 /** `SHOW TABLES` and `DESCRIBE TABLE` for our tables, as queries of our own; null for any other statement. */
 function descriptionOf(text: string, { database, tables }: Reach): string | null {
-  const names = [...tables].map((name) => `'${name}'`).join(", ");
   if (text === "SHOW TABLES") {
+    const names = [...tables].map((name) => `'${name}'`).join(", ");
     return `SELECT name, engine = 'View' AS is_view FROM system.tables
             WHERE database = currentDatabase() AND name IN (${names}) ORDER BY name`;
   }
@@ -135,18 +135,18 @@ function descriptionOf(text: string, { database, tables }: Reach): string | null
 /** `EXPLAIN AST` accepts no format: the embedded engine quotes its lines, a server does not. */
 async function syntaxTree(client: ClickHouseClient, select: string): Promise<string[]> {
   const { stream } = await client.exec({ query: `EXPLAIN AST ${select}` });
-  const lines = (await textOf(stream as Readable)).split("\n").filter((line) => line !== "");
+  const lines = await linesOf(stream as Readable);
   return lines.map((line) => {
     const [, quoted] = /^"(.*?)"?$/.exec(line) ?? [];
     return quoted?.replaceAll('""', '"') ?? line;
   });
 }
 
-/** One pass of the analyser: names are resolved, but nothing is optimized. */
+/** One pass of the analyzer: names are resolved, but nothing is optimized. */
 async function queryTree(client: ClickHouseClient, select: string): Promise<string[]> {
   const query = `EXPLAIN QUERY TREE passes = 1 ${select} FORMAT JSONEachRow`;
   const { stream } = await client.exec({ query });
-  const lines = (await textOf(stream as Readable)).split("\n").filter((line) => line !== "");
+  const lines = await linesOf(stream as Readable);
   return lines.map((line) => (JSON.parse(line) as { explain: string }).explain);
 }
 
@@ -154,7 +154,7 @@ async function queryTree(client: ClickHouseClient, select: string): Promise<stri
  * Read to its end in any case: the embedded engine gives what is left of it to the next statement.
  * @throws {Problem} 422 for a tree over the limit
  */
-async function textOf(stream: Readable): Promise<string> {
+async function linesOf(stream: Readable): Promise<string[]> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of stream) {
@@ -162,7 +162,8 @@ async function textOf(stream: Readable): Promise<string> {
     if (size <= TREE_LIMIT_BYTES) chunks.push(Buffer.from(chunk));
   }
   if (size > TREE_LIMIT_BYTES) throw refused("A statement that becomes so large");
-  return Buffer.concat(chunks).toString("utf8");
+  const text = Buffer.concat(chunks).toString("utf8");
+  return text.split("\n").filter((line) => line !== "");
 }
 
 function refused(what: string): Problem {

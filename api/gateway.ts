@@ -12,7 +12,7 @@ import { readBounded } from "#core/http/read-bounded.ts";
 import { JsonFault } from "#core/http/strict-json.ts";
 
 /** Less than our own callers wait. */
-export const GATEWAY_LIMIT_MS = 10_000;
+const GATEWAY_LIMIT_MS = 10_000;
 /** 99 labels of some 100 KB each. */
 const ANSWER_LIMIT_BYTES = 16 * 1024 * 1024;
 const MESSAGE_LENGTH = 500;

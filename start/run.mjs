@@ -168,17 +168,14 @@ function installByApt(prefix, name) {
 /** Renders label pages for the tests that scan their barcodes. */
 function ensurePoppler() {
   const isThere = () => spawnSync("pdftoppm", ["-v"]).status === 0;
-  if (isThere()) return;
-  const isRoot = process.getuid?.() === 0;
-  tell("installing poppler-utils, which renders label pages for the tests");
-  if (outputOf("apt-get", ["--version"]) !== null) {
-    if (isRoot) installByApt([], "poppler-utils");
-    else if (outputOf("sudo", ["-n", "true"]) !== null)
-      installByApt(["sudo", "-n"], "poppler-utils");
-  } else if (!isRoot && outputOf("brew", ["--version"]) !== null) {
-    succeeds("brew", ["install", "poppler"]);
-  }
-  if (!isThere()) giveUp(POPPLER_MISSING);
+  const why = "poppler-utils, which renders label pages for the tests";
+  ensureTestTool(isThere, why, "poppler-utils", ["poppler"], POPPLER_MISSING);
+}
+
+/** Opens the pages in the tests that look at them. */
+function ensureChromium() {
+  const why = "chromium, which the tests look at pages with";
+  ensureTestTool(hasChromium, why, "chromium", ["--cask", "chromium"], CHROMIUM_MISSING);
 }
 
 /** As `test/support/browser.ts` looks for it. */
@@ -189,18 +186,18 @@ function hasChromium() {
   return [...found, ...CHROMIUM_PLACES].some((path) => existsSync(path));
 }
 
-/** Opens the pages in the tests that look at them. */
-function ensureChromium() {
-  if (hasChromium()) return;
+/** Installs a tool that only tests use, where that needs no password. */
+function ensureTestTool(isThere, why, aptName, brewArgs, missing) {
+  if (isThere()) return;
   const isRoot = process.getuid?.() === 0;
-  tell("installing chromium, which the tests look at pages with");
+  tell(`installing ${why}`);
   if (outputOf("apt-get", ["--version"]) !== null) {
-    if (isRoot) installByApt([], "chromium");
-    else if (outputOf("sudo", ["-n", "true"]) !== null) installByApt(["sudo", "-n"], "chromium");
+    if (isRoot) installByApt([], aptName);
+    else if (outputOf("sudo", ["-n", "true"]) !== null) installByApt(["sudo", "-n"], aptName);
   } else if (!isRoot && outputOf("brew", ["--version"]) !== null) {
-    succeeds("brew", ["install", "--cask", "chromium"]);
+    succeeds("brew", ["install", ...brewArgs]);
   }
-  if (!hasChromium()) giveUp(CHROMIUM_MISSING);
+  if (!isThere()) giveUp(missing);
 }
 
 /** True when a Docker engine answers a ping on its socket. */

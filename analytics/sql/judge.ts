@@ -116,10 +116,12 @@ function faultOfNode(kind: string, name: string, reach: Reach): string | null {
 }
 
 /** A name without a database may be a CTE: the resolved query shows what it refers to. */
-function faultOfTable(name: string, { database, tables }: Reach): string | null {
-  if (/^\w+$/.test(name)) return null;
-  const ours = name.startsWith(`${database}.`) && tables.has(name.slice(database.length + 1));
-  return ours ? null : `The table ${name}`;
+function faultOfTable(name: string, reach: Reach): string | null {
+  return /^\w+$/.test(name) || isOurs(name, reach) ? null : `The table ${name}`;
+}
+
+function isOurs(name: string, { database, tables }: Reach): boolean {
+  return name.startsWith(`${database}.`) && tables.has(name.slice(database.length + 1));
 }
 
 /** `arrayMap(file, …)` names a function without brackets, and resolving the query would already call it. */
@@ -159,11 +161,11 @@ export function faultOfQuery(lines: readonly string[], reach: Reach): string | n
   return null;
 }
 
-function faultOfResolved(kind: string, rest: string, { database, tables }: Reach): string | null {
+function faultOfResolved(kind: string, rest: string, reach: Reach): string | null {
   if (kind === "TABLE") {
     const [, table = ""] = /^, table_name: (.*?)(, final: 1)?$/.exec(rest) ?? [];
-    const ours = table.startsWith(`${database}.`) && tables.has(table.slice(database.length + 1));
-    return ours || table === NO_TABLE || RECURSION.test(table) ? null : `The table ${table}`;
+    const isKnown = isOurs(table, reach) || table === NO_TABLE || RECURSION.test(table);
+    return isKnown ? null : `The table ${table}`;
   }
   if (kind === "TABLE_FUNCTION") {
     const [, name = ""] = /^, table_function_name: (\w+)$/.exec(rest) ?? [];

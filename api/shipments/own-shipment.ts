@@ -1,12 +1,10 @@
 /** The channel's own shipment of an id in a path. */
+import { idOf } from "#core/domain/path-id.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Channel } from "#core/redis/configuration.ts";
 import { readMoment, type ShipmentMoment } from "#core/redis/shipment-moment.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
-
-/** Ids have at most twelve digits; any other text is the id of no shipment. */
-const ID_FORM = /^[1-9]\d{0,11}$/;
 
 /** @throws {Problem} 404, the same for a missing shipment, one of another channel and a text that is no id */
 export async function ownShipment(
@@ -29,10 +27,6 @@ export async function ownMoment(
   const moment = await readMoment(redis, idOf(text));
   if (moment?.shipment.record.channelId === channel.id) return moment;
   throw notFound();
-}
-
-function idOf(text: string): number {
-  return ID_FORM.test(text) ? Number(text) : 0;
 }
 
 function notFound(): Problem {

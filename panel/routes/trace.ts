@@ -4,6 +4,7 @@ import type { CourierEvent } from "#core/domain/event.ts";
 import type { Fact } from "#core/domain/fact.ts";
 import { fold, initialState } from "#core/domain/fold.ts";
 import { nullableNumber as number, nullableText as text } from "#core/domain/nullable.ts";
+import { idOf } from "#core/domain/path-id.ts";
 import type { StatusPair } from "#core/domain/status.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
@@ -98,13 +99,10 @@ export const Trace = Type.Object({
 });
 type Trace = Static<typeof Trace>;
 
-/** Ids have at most twelve digits; any other text is the id of no shipment. */
-const ID_FORM = /^[1-9]\d{0,11}$/;
-
 export function traceRoute(runtime: Runtime) {
   const { redis, live } = runtime;
   async function trace(idText: string, offset: number, limit: number): Promise<Trace> {
-    const id = ID_FORM.test(idText) ? Number(idText) : 0;
+    const id = idOf(idText);
     const [moment, configuration] = await Promise.all([readMoment(redis, id), live.refresh()]);
     if (!moment) throw new Problem(404, "SHIPMENT_NOT_FOUND", "There is no such shipment.");
     const { shipment } = moment;

@@ -8,7 +8,7 @@
  * | it is away or says later                    | again after 10 s, 1, 5, 30 min, 2, 6 h; then KO                     |
  * | the store is unavailable after the sending  | the outcome is kept here until it can be recorded                  |
  * | this process dies in between                | sent again under the same Message-ID, recorded once                |
- * | an internal error                           | no outcome: retried     (`worker.ts`)                              |
+ * | an internal error                           | no outcome: retried (`worker.ts`)                                  |
  */
 import type { SentNotification } from "#core/domain/notification.ts";
 import type { Log } from "#core/log.ts";
