@@ -1,6 +1,6 @@
 /** Which addresses webhooks may reach (document 3: "host must resolve only to public addresses"). */
 import ipaddr from "ipaddr.js";
-import type { Cidr } from "./config.ts";
+import type { Cidr } from "./cidr.ts";
 
 /** Prefixes of IPv6 that carry an IPv4 address: the bytes where it begins. */
 const CARRIERS: ReadonlyArray<{ readonly network: Cidr; readonly at: number }> = [

@@ -1,7 +1,7 @@
 /** From the host of a URL to an address that may be connected to (document 3: checked on save and on every send). */
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import type { Cidr } from "./config.ts";
+import type { Cidr } from "./cidr.ts";
 import { isReachable } from "./public-address.ts";
 import { type Resolve, resolveName } from "./resolve-name.ts";
 

@@ -5,12 +5,14 @@
  */
 import { X509Certificate } from "node:crypto";
 import ipaddr from "ipaddr.js";
-import type { Cidr, ClientCertHeaders, Config } from "#core/config.ts";
+import type { Cidr } from "#core/cidr.ts";
+import type { Config } from "#core/config.ts";
 import {
   type ClientCertificate,
   canonicalSubject,
   plainFingerprint,
 } from "#core/domain/client-certificate.ts";
+import type { ClientCertHeaders } from "#core/variables.ts";
 
 export interface Peer {
   /** Empty if unknown. */

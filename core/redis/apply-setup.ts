@@ -1,6 +1,6 @@
 /** Applies a setup file. Twice changes nothing the second time; a faulty file changes nothing at all. */
 import { createHash } from "node:crypto";
-import { type Cidr, parseCidr } from "#core/config.ts";
+import { type Cidr, parseCidr } from "#core/cidr.ts";
 import type { Fault } from "#core/domain/fault.ts";
 import { isGeneric, type LabelCarriers } from "#core/domain/label-carrier.ts";
 import { type CatalogueEntry, sameMapping } from "#core/domain/map-status.ts";

@@ -1,5 +1,5 @@
 /** The configuration in force: a read-only snapshot of all entities, indexed the way the rooms ask for it. */
-import { type Cidr, parseCidr } from "#core/config.ts";
+import { type Cidr, parseCidr } from "#core/cidr.ts";
 import type { Catalogue, CatalogueEntry } from "#core/domain/map-status.ts";
 import type { Scope, SetupChannel, SetupStatusDetail } from "#core/domain/setup.ts";
 import type { Language } from "#core/domain/shipment.ts";

@@ -1,7 +1,8 @@
 /** The whole product with its demo: setup, simulated couriers, a merchant's receiver and the live line. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Config, parseCidr } from "#core/config.ts";
+import { parseCidr } from "#core/cidr.ts";
+import type { Config } from "#core/config.ts";
 import type { Log } from "#core/log.ts";
 import { readLags } from "#core/redis/streams.ts";
 import {

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { Resolver } from "node:dns/promises";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { parseCidr } from "#core/config.ts";
+import { parseCidr } from "#core/cidr.ts";
 import { createNameResolver } from "#core/resolve-name.ts";
 import {
   createTransport,

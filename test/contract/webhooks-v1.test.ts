@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { parseCidr } from "#core/config.ts";
+import { parseCidr } from "#core/cidr.ts";
 import { v1EndpointId } from "#core/domain/webhook-v1.ts";
 import { readAlerts } from "#core/redis/alerts.ts";
 import { readDecisions } from "#core/redis/deliveries.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseCidr } from "#core/config.ts";
+import { parseCidr } from "#core/cidr.ts";
 import { isReachable } from "#core/public-address.ts";
 
 describe("document 3: the host must resolve only to public addresses", () => {
