@@ -11,20 +11,17 @@
  * | a dead letter is redriven           | only this group tries it once more; a failure parks it again             |
  * | a store is unavailable              | the whole batch waits and is retried without end; nothing is counted     |
  * | an answer of Redis is lost          | what was delivered to us is asked for again                              |
- * | this process dies                   | another process takes its entries over once its sign of life has expired |
+ * | this process dies                   | another process takes its entries over once its heartbeat has expired |
  * | the log or group is gone            | created again                                                            |
  */
 import { randomUUID } from "node:crypto";
-import { chunksBySize } from "#core/chunks.ts";
 import type { Log } from "#core/log.ts";
-import { deadLetters, deadLettersAtLimit } from "#core/metrics.ts";
-import { startTicking } from "#core/tick.ts";
-import { type Redis, run, script } from "./client.ts";
-import { type Entry, type LogEntry, logEntry } from "./log-entry.ts";
+import { startTicking, type Ticking } from "#core/tick.ts";
+import type { Redis } from "./client.ts";
+import { type Handler, openEntryWorker } from "./entry-worker.ts";
+import { startHeartbeat, takeOver } from "./heartbeat.ts";
+import { openLogReader } from "./log-reader.ts";
 import { followOutage } from "./outage.ts";
-import { acknowledge, type Failure, isLastTry, readDueRetries, settleRetries } from "./retries.ts";
-import dropSource from "./scripts/drop-consumer.lua" with { type: "text" };
-import { isStoreUnavailable } from "./store-unavailable.ts";
 import {
   ensureGroups,
   type GroupName,
@@ -34,13 +31,9 @@ import {
   trimLog,
 } from "./streams.ts";
 
+export type { Handler } from "./entry-worker.ts";
 export type { Entry } from "./log-entry.ts";
 export type { Failure } from "./retries.ts";
-
-const dropScript = script(dropSource);
-
-/** An error caused by an unavailable store is not counted: the batch is kept. */
-export type Handler = (entries: readonly Entry[]) => Promise<readonly Failure[]>;
 
 export interface ConsumerOptions {
   readonly redis: Redis;
@@ -66,14 +59,9 @@ export interface Consumer {
 
 const IDLE_WAIT_MS = 15;
 const GONE_WAIT_MS = 500;
-const SIGN_OF_LIFE_MS = 3_000;
 const HOUSEKEEPING_MS = 1_000;
-/** A process whose batch takes longer than this gives no more sign of life: others may do better. */
+/** A process whose step takes longer than this stops its heartbeat: others may do better. */
 const STUCK_MS = 60_000;
-/** Entries read of a partition at once: few until it is known what stands in one, never more than the last. */
-const ENTRIES_AT_FIRST = 4;
-const ENTRIES_AT_MOST = 100;
-const GROWTH = 4;
 
 export function startConsumer(options: ConsumerOptions): Consumer {
   const {
@@ -86,241 +74,70 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     lingerMs = 0,
     idleMs = IDLE_WAIT_MS,
   } = options;
-  const { keys, groups, split } = LOGS[source];
-  /** One group trims for all: while it is away nothing can go, since it has acknowledged nothing. */
-  const trims = group === groups[0];
-  const name = randomUUID();
-  const alive = (consumer: string) => `alive:${group}:${consumer}`;
-  /** After trouble: entries may have been delivered to us without reaching us, or reached us and not been done. */
-  let hasLoose = false;
-  /** The batch that follows the one in hand. */
-  let ahead: Promise<LogEntry[]> | null = null;
-  /** By log key, after what stood in its entries last. */
-  const entriesAtOnce = new Map<string, number>();
-  /** A partition gave as many as it was asked for: it may have more. */
-  let hasMore = false;
-  let stopping = false;
-  let housekeepingAtMs = 0;
-  let begunAtMs = performance.now();
+  const consumer = randomUUID();
   const outage = followOutage(log, group);
+  let stopping = false;
+  let stepBegunAtMs = performance.now();
+  let housekeepingAtMs = 0;
+  /** After trouble: entries may have been delivered to us without reaching us, or reached us and not been done. */
+  let hasPending = false;
 
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      try {
-        if (hasLoose) await processLoose();
-        await keepHouse();
-        begunAtMs = performance.now();
-        const entries = await next();
-        if (entries.length > 0) await process(entries);
-        outage.succeeded();
-        if (entries.length === 0) await Bun.sleep(idleMs);
-        const isQuiet = entries.length > 0 && ahead === null;
-        if (isQuiet && lingerMs > 0 && !stopping) await Bun.sleep(lingerMs);
-      } catch (error) {
-        // What it brings is ours and will be asked for again.
-        await ahead?.catch(() => {});
-        ahead = null;
-        hasLoose = true;
-        const isGone = isReplyError(error, "NOGROUP");
-        if (isGone) await ensureGroups(redis).catch(() => {});
-        if (!stopping) await Bun.sleep(isGone ? GONE_WAIT_MS : outage.failed(error));
-      }
+  const isStopping = () => stopping;
+  const isStuck = () => performance.now() >= stepBegunAtMs + STUCK_MS;
+  const onStep = () => {
+    stepBegunAtMs = performance.now();
+  };
+  const reader = openLogReader({ redis, source, group, consumer, batch, lingers: lingerMs > 0 });
+  const base = { redis, log, source, group, handler, batch };
+  const worker = openEntryWorker({ ...base, outage, isStopping, onStep });
+
+  async function turn(): Promise<void> {
+    if (hasPending) {
+      for await (const entries of reader.pending()) await worker.process(entries);
+      hasPending = false;
     }
-    await finish().catch((error: Error) => {
-      log.warn({ group, reason: error.message }, "a batch is left to others");
-    });
-    clearInterval(beating);
-    await redis.del(alive(name)).catch(() => {});
-  }
-
-  /** What has been read ahead is ours. */
-  async function finish(): Promise<void> {
-    if (ahead) await process(await ahead);
-  }
-
-  /** In a burst the next batch is on its way while one is in hand. Whoever lingers reads on only where something is left. */
-  async function next(): Promise<LogEntry[]> {
-    const entries = await (ahead ?? read());
-    const items = entries.reduce((sum, one) => sum + one.items.length, 0);
-    const isBurst = lingerMs > 0 ? hasMore : items >= batch;
-    ahead = isBurst ? read() : null;
-    // Whoever awaits it hears of its failure.
-    ahead?.catch(() => {});
-    return entries;
-  }
-
-  async function read(): Promise<LogEntry[]> {
-    hasMore = false;
-    const replies = await Promise.all(keys.map((key) => readFrom(key, ">")));
-    return replies.flat();
-  }
-
-  async function readFrom(key: string, id: string): Promise<LogEntry[]> {
-    const count = entriesAtOnce.get(key) ?? Math.min(ENTRIES_AT_FIRST, batch);
-    const reply = await redis.xReadGroup(group, name, { key, id }, { COUNT: count });
-    const entries = ((reply as StreamReply) ?? []).flatMap(({ messages }) =>
-      messages.map(entryOf(key)),
-    );
-    if (entries.length >= count) hasMore = true;
-    if (entries.length > 0) entriesAtOnce.set(key, nextCount(entries, count));
-    return entries;
-  }
-
-  /** As many entries as hold a batch, when they are like these; more than now only where all that were asked for came. */
-  function nextCount(entries: readonly LogEntry[], count: number): number {
-    const items = entries.reduce((sum, one) => sum + one.items.length, 0);
-    const wanted = Math.ceil((batch * entries.length) / items);
-    const most = entries.length < count ? count : GROWTH * count;
-    return Math.min(wanted, most, ENTRIES_AT_MOST);
-  }
-
-  function entryOf(key: string) {
-    return ({ id, message }: StreamMessage) => logEntry(key, String(id), message, split);
-  }
-
-  async function processLoose(): Promise<void> {
-    for (const key of keys) {
-      let entries = await readFrom(key, "0");
-      while (entries.length > 0) {
-        await process(entries);
-        entries = await readFrom(key, entries.at(-1)?.id ?? "");
-      }
-    }
-    hasLoose = false;
-  }
-
-  async function process(entries: readonly LogEntry[]): Promise<void> {
-    for (const part of chunksBySize(entries, batch * keys.length, ({ items }) => items.length)) {
-      begunAtMs = performance.now();
-      const failures = await handleInSteps(part.flatMap(({ items }) => items));
-      await acknowledgeAll(part, failures);
-    }
-  }
-
-  /** A handler that throws is tried entry by entry, so that one poisonous entry does not hold up the others. */
-  async function handleInSteps(entries: readonly Entry[]): Promise<readonly Failure[]> {
-    try {
-      return await handleUntilAvailable(entries);
-    } catch (error) {
-      if (isStoreUnavailable(error, redis)) throw error;
-      const [only] = entries;
-      if (entries.length === 1 && only) return [{ entry: only, reason: String(error) }];
-      const failures: Failure[] = [];
-      for (const entry of entries) failures.push(...(await handleInSteps([entry])));
-      return failures;
-    }
-  }
-
-  async function handleUntilAvailable(entries: readonly Entry[]): Promise<readonly Failure[]> {
-    for (;;) {
-      try {
-        return await handler(entries);
-      } catch (error) {
-        if (!isStoreUnavailable(error, redis)) throw error;
-        if (stopping) throw error;
-        await Bun.sleep(outage.failed(error));
-        begunAtMs = performance.now();
-      }
-    }
-  }
-
-  async function acknowledgeAll(
-    entries: readonly LogEntry[],
-    failures: readonly Failure[],
-  ): Promise<void> {
-    for (const { entry, reason } of failures) tellAgain(entry, 1, reason);
-    const failed = Map.groupBy(failures, ({ entry }) => entry.key);
-    await Promise.all(
-      [...Map.groupBy(entries, ({ key }) => key)].map(([key, own]) =>
-        acknowledge(redis, group, key, own, failed.get(key)),
-      ),
-    );
-  }
-
-  function tellAgain({ id }: Entry, tries: number, reason: string): void {
-    log.warn({ group, entry: id, tries, reason }, "entry failed and is tried again");
+    await keepHouse();
+    onStep();
+    const entries = await reader.next();
+    if (entries.length > 0) await worker.process(entries);
+    outage.succeeded();
+    if (entries.length === 0) await Bun.sleep(idleMs);
+    else if (lingerMs > 0 && reader.isQuiet() && !stopping) await Bun.sleep(lingerMs);
   }
 
   async function keepHouse(): Promise<void> {
     if (performance.now() < housekeepingAtMs) return;
     housekeepingAtMs = performance.now() + HOUSEKEEPING_MS;
-    await tryAgain();
-    await takeOver();
+    await worker.retryDue();
+    await takeOver(redis, source, group, consumer, worker.process);
   }
 
-  /** Two processes may take one at the same time; handlers bear repetition, and it is settled once. */
-  async function tryAgain(): Promise<void> {
-    const due = await readDueRetries(redis, keys, group, batch);
-    if (due.length === 0) return;
-    begunAtMs = performance.now();
-    const failures = await handleInSteps(due);
-    const reasons = new Map(failures.map(({ entry, reason }) => [placeOf(entry), reason]));
-    const tried = due.map((retry) => ({ retry, reason: reasons.get(placeOf(retry)) ?? null }));
-    for (const one of await settleRetries(redis, group, tried)) {
-      const { retry, reason } = one;
-      if (reason === null) continue;
-      if (one.isKept) {
-        deadLettersAtLimit.inc({ group });
-        const about = { group, log: retry.key, entry: retry.id, reason };
-        log.error(about, "the log keeps no more dead letters: the entry stays in retry");
-      } else if (isLastTry(one)) {
-        deadLetters.inc({ group });
-        log.error({ group, entry: retry.id, reason }, "entry parked as dead letter");
-      } else tellAgain(retry, retry.tries + 1, reason);
-    }
+  async function recover(error: unknown): Promise<void> {
+    await reader.reset();
+    hasPending = true;
+    const isGone = isReplyError(error, "NOGROUP");
+    if (isGone) await ensureGroups(redis).catch(() => {});
+    if (!stopping) await Bun.sleep(isGone ? GONE_WAIT_MS : outage.failed(error));
   }
 
-  /** Extends an existing key, which Redis allows even when its memory is full. */
-  async function giveSignOfLife(): Promise<void> {
-    const isThere = await redis.pExpire(alive(name), SIGN_OF_LIFE_MS);
-    if (isThere === 0) await redis.set(alive(name), "1", { PX: SIGN_OF_LIFE_MS });
+  async function loop(): Promise<void> {
+    await heartbeat.started;
+    while (!stopping) await turn().catch(recover);
+    await finish().catch((error: Error) => {
+      log.warn({ group, reason: error.message }, "a batch is left to others");
+    });
+    await heartbeat.stop();
   }
 
-  /** Does what consumers hold whose sign of life has expired. Their names go once they hold nothing. */
-  async function takeOver(): Promise<void> {
-    const dead = (await Promise.all(keys.map(deadConsumersOf))).flat();
-    for (const { key, consumer } of dead) {
-      for (;;) {
-        const range = [key, group, "-", "+", ENTRIES_AT_MOST] as const;
-        const held = await redis.xPendingRange(...range, { consumer });
-        if (held.length === 0) break;
-        const ids = held.map(({ id }) => String(id));
-        const claimed = await redis.xClaim(key, group, name, 0, ids);
-        await process(claimed.flatMap((message) => (message ? [entryOf(key)(message)] : [])));
-      }
-      await run(redis, dropScript, [key], [group, consumer]);
-    }
+  async function finish(): Promise<void> {
+    await worker.process(await reader.rest());
   }
 
-  async function deadConsumersOf(key: string) {
-    const dead: { key: string; consumer: string }[] = [];
-    for (const one of await redis.xInfoConsumers(key, group)) {
-      const consumer = String(one.name);
-      if (consumer === name || (await redis.exists(alive(consumer))) === 1) continue;
-      dead.push({ key, consumer });
-    }
-    return dead;
-  }
-
-  const isRunning = () => !stopping && performance.now() < begunAtMs + STUCK_MS;
-  const beating = setInterval(() => {
-    if (performance.now() < begunAtMs + STUCK_MS) giveSignOfLife().catch(() => {});
-  }, HOUSEKEEPING_MS);
-
-  /** Runs on its own timer: while a batch waits for a store, other groups acknowledge, and only trimming frees memory. */
-  const trimming = trims
-    ? startTicking(
-        HOUSEKEEPING_MS,
-        async () => void (await Promise.all(keys.map((key) => trimLog(redis, source, key)))),
-        () => {},
-      )
-    : null;
-
-  const running = giveSignOfLife()
-    .catch(() => {})
-    .then(loop);
+  const heartbeat = startHeartbeat(redis, group, consumer, isStuck);
+  const trimming = startTrimming(redis, source, group);
+  const running = loop();
   return {
-    isRunning,
+    isRunning: () => !stopping && !isStuck(),
     async stop() {
       stopping = true;
       await Promise.all([running, trimming?.stop()]);
@@ -328,13 +145,15 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   };
 }
 
-function placeOf({ key, id }: Entry): string {
-  return `${key} ${id}`;
+/**
+ * One group trims for all: while it is not running nothing could be deleted, since it has acknowledged nothing. On its own
+ * timer: while a batch waits for a store, other groups acknowledge, and only trimming frees memory.
+ */
+function startTrimming(redis: Redis, source: LogName, group: GroupName): Ticking | null {
+  const { keys, groups } = LOGS[source];
+  if (group !== groups[0]) return null;
+  const trimAll = async () => {
+    await Promise.all(keys.map((key) => trimLog(redis, source, key)));
+  };
+  return startTicking(HOUSEKEEPING_MS, trimAll, () => {});
 }
-
-interface StreamMessage {
-  readonly id: unknown;
-  readonly message: Entry["fields"];
-}
-
-type StreamReply = readonly { readonly messages: readonly StreamMessage[] }[] | null;
