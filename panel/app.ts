@@ -20,6 +20,7 @@ import { deliveryRoutes } from "#panel/routes/deliveries.ts";
 import { mappingRoutes } from "#panel/routes/mapping.ts";
 import { panelOrdersRoute } from "#panel/routes/orders.ts";
 import { overviewRoute } from "#panel/routes/overview.ts";
+import { remapRoutes } from "#panel/routes/remaps.ts";
 import { slipRoute } from "#panel/routes/slips.ts";
 import { traceRoute } from "#panel/routes/trace.ts";
 import { trackingRoute } from "#panel/routes/tracking.ts";
@@ -41,6 +42,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(ops(runtime.redis, { config: runtime.config }))
     .use(overviewRoute(runtime, benchmarks))
     .use(mappingRoutes(runtime))
+    .use(remapRoutes(runtime))
     .use(deadLetterRoutes(runtime))
     .use(traceRoute(runtime))
     .use(webhookRoutes(runtime))

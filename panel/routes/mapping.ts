@@ -1,4 +1,4 @@
-/** Unmapped codes, mapping with preview, and the remaps that fold shipments anew. */
+/** Unmapped codes, and mapping with preview. */
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { listFaults } from "#core/domain/fault.ts";
@@ -13,14 +13,15 @@ import { STATUSES, type Status, StatusSchema } from "#core/domain/status.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration, Courier } from "#core/redis/configuration.ts";
 import { scopeOf } from "#core/redis/remappings.ts";
-import { listRemaps, type Remap, readRemap } from "#core/redis/remaps.ts";
 import { readUnmappedCodes } from "#core/redis/unmapped.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { mapCode, revertRemap, type WantedMapping, wantedEntry } from "#panel/map-code.ts";
+import { courierOf } from "#panel/courier-of.ts";
+import { mapCode, type WantedMapping, wantedEntry } from "#panel/map-code.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
 import { previewRemap } from "#panel/preview-remap.ts";
 import { readJson } from "#panel/read-json.ts";
+import { RemapView, viewOf } from "#panel/routes/remaps.ts";
 
 const instant = Type.String({ description: "ISO 8601" });
 const pair = Type.Object({
@@ -28,7 +29,6 @@ const pair = Type.Object({
   detail: Type.Integer({ description: "0 = none" }),
 });
 const entry = Type.Unsafe<CatalogueEntry>(SetupCatalogueEntry);
-const entryOrNone = Type.Union([entry, Type.Null()]);
 
 export const CodeMapping = Type.Object(
   {
@@ -60,26 +60,6 @@ const UnmappedCodes = Type.Object({
     }),
   ),
 });
-
-const RemapView = Type.Object({
-  id: Type.String(),
-  courier: Type.String(),
-  by: Type.String({ description: "operator or setup file" }),
-  createdAt: instant,
-  reverts: Type.Union([Type.String(), Type.Null()]),
-  state: Type.String({ description: "announced, running, done" }),
-  finishedAt: Type.Union([instant, Type.Null()]),
-  progress: Type.Object({
-    examined: Type.Integer({ description: "shipments looked at" }),
-    shipments: Type.Integer({ description: "shipments mapped anew" }),
-    events: Type.Integer({ description: "events mapped anew" }),
-    statesChanged: Type.Integer({ description: "shipments whose current status changed by it" }),
-  }),
-  entries: Type.Array(
-    Type.Object({ code: Type.String(), before: entryOrNone, after: entryOrNone }),
-  ),
-});
-type RemapView = Static<typeof RemapView>;
 
 const MappingAnswer = Type.Object({
   entry,
@@ -181,44 +161,10 @@ export function mappingRoutes(runtime: Runtime) {
           },
         },
       },
-    )
-    .get(
-      "/panel/api/couriers/:code/remaps",
-      async ({ params, query }) => {
-        const { offset, limit } = pageOf(query);
-        const courier = courierOf(await live.refresh(), params.code);
-        return { items: (await listRemaps(redis, courier.code, offset, limit)).map(viewOf) };
-      },
-      {
-        query: pageQuery,
-        response: Type.Object({ items: Type.Array(RemapView) }),
-        detail: { summary: "Versions of a courier's mapping, the newest first" },
-      },
-    )
-    .get(
-      "/panel/api/remaps/:id",
-      async ({ params }) => {
-        const remap = await readRemap(redis, params.id);
-        if (!remap) throw new Problem(404, "REMAP_NOT_FOUND", "There is no such remap.");
-        return viewOf(remap);
-      },
-      { response: RemapView, detail: { summary: "A change of a mapping and how far its work is" } },
-    )
-    .post(
-      "/panel/api/remaps/:id/revert",
-      async ({ params }) => viewOf(await revertRemap(redis, params.id, live.now())),
-      { response: RemapView, detail: { summary: "Map the codes of a remap as before it" } },
     );
 }
 
 type Query = Readonly<Record<string, string | undefined>>;
-
-/** @throws {Problem} 404 */
-function courierOf({ couriers }: Configuration, code: string): Courier {
-  const courier = couriers.get(code);
-  if (!courier) throw new Problem(404, "COURIER_NOT_FOUND", "There is no such courier.");
-  return courier;
-}
 
 /** @throws {Problem} 422 */
 function statusCodeOf(text: string): string {
@@ -232,18 +178,6 @@ function checkedBody(body: unknown): WantedMapping {
   if (checker.Check(body)) return body as WantedMapping;
   const violations = listFaults(checker.Errors(body));
   throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
-}
-
-function viewOf(remap: Remap): RemapView {
-  const { id, courier, by, createdAtMs, reverts, state, finishedAtMs, progress, entries } = remap;
-  const { examined, shipments, events, statesChanged } = progress;
-  return {
-    ...{ id, courier, by, reverts, state },
-    createdAt: isoOf(createdAtMs),
-    finishedAt: finishedAtMs === null ? null : isoOf(finishedAtMs),
-    progress: { examined, shipments, events, statesChanged },
-    entries: [...entries],
-  };
 }
 
 function isoOf(ms: number): string {

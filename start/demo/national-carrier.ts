@@ -61,21 +61,7 @@ export function startNationalCarrier(): SimulatedCarrier {
   async function make(key: string, order: GatewayOrder): Promise<MadeByUs> {
     const known = made.get(key);
     if (known) return known;
-    const number = `NC${String(made.size + 1).padStart(11, "0")}IT`;
-    const trackingNumbers = order.parcels.map((_, at) => ({
-      number: at === 0 ? number : `${number}${at + 1}`,
-      description: at === 0 ? "lettera di vettura" : `collo ${at + 1}`,
-    }));
-    const numbers = trackingNumbers.map((one) => one.number);
-    const { sender } = order;
-    const sheets = labelSheets({
-      request: order,
-      sender,
-      language: "it",
-      trackingNumbers: numbers,
-    });
-    const labels = await Promise.all(sheets.map((sheet) => draw(sheet, order.labelFormat)));
-    const label = { trackingNumbers, extShipmentId: `EXT-${key}`, labels };
+    const label = await makeLabel(key, order, made.size + 1);
     if (made.size < KEPT) made.set(key, label);
     return label;
   }
@@ -119,18 +105,7 @@ export function startNationalCarrier(): SimulatedCarrier {
     const confirmation = (await request.json()) as GatewayConfirmation;
     confirmations.push(confirmation);
     if (confirmations.length > KEPT) confirmations.shift();
-    if (confirmation.pickupDate === "2000-01-01") return new Response("down", { status: 500 });
-    // Every number that ends so is refused at the counter.
-    const refused = confirmation.labels.filter(({ trackingNumbers }) =>
-      trackingNumbers.some((number) => number.endsWith("3IT")),
-    );
-    return Response.json({
-      refused: refused.map(({ labelId }) => ({
-        labelId,
-        code: "NOT_ACCEPTED",
-        message: "Spedizione non accettata.",
-      })),
-    });
+    return answerTo(confirmation);
   }
 
   const server = Bun.serve({
@@ -154,8 +129,39 @@ export function startNationalCarrier(): SimulatedCarrier {
   };
 }
 
+async function makeLabel(key: string, order: GatewayOrder, made: number): Promise<MadeByUs> {
+  const number = `NC${String(made).padStart(11, "0")}IT`;
+  const trackingNumbers = order.parcels.map((_, at) => ({
+    number: at === 0 ? number : `${number}${at + 1}`,
+    description: at === 0 ? "lettera di vettura" : `collo ${at + 1}`,
+  }));
+  const sheets = labelSheets({
+    request: order,
+    sender: order.sender,
+    language: "it",
+    trackingNumbers: trackingNumbers.map((one) => one.number),
+  });
+  const labels = await Promise.all(sheets.map((sheet) => draw(sheet, order.labelFormat)));
+  return { trackingNumbers, extShipmentId: `EXT-${key}`, labels };
+}
+
 async function draw(sheet: LabelSheet, format: LabelFormat): Promise<string> {
   return format === "ZPL" ? labelZpl(sheet) : labelPdf(sheet);
+}
+
+/** Refuses every number with a certain ending at the counter, and fails on one pick-up date. */
+function answerTo({ pickupDate, labels }: GatewayConfirmation): Response {
+  if (pickupDate === "2000-01-01") return new Response("down", { status: 500 });
+  const refused = labels.filter(({ trackingNumbers }) =>
+    trackingNumbers.some((number) => number.endsWith("3IT")),
+  );
+  return Response.json({
+    refused: refused.map(({ labelId }) => ({
+      labelId,
+      code: "NOT_ACCEPTED",
+      message: "Spedizione non accettata.",
+    })),
+  });
 }
 
 /** Knows every street but those that say otherwise. */

@@ -1,0 +1,82 @@
+/** Remaps: versions of a courier's mapping, and the work that folds shipments again. */
+import { type Static, Type } from "@sinclair/typebox";
+import type { CatalogueEntry } from "#core/domain/map-status.ts";
+import { SetupCatalogueEntry } from "#core/domain/setup.ts";
+import { Problem } from "#core/problem.ts";
+import { listRemaps, type Remap, readRemap } from "#core/redis/remaps.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { courierOf } from "#panel/courier-of.ts";
+import { revertRemap } from "#panel/map-code.ts";
+import { operatorRoutes } from "#panel/operators.ts";
+import { pageOf, pageQuery } from "#panel/page.ts";
+
+const instant = Type.String({ description: "ISO 8601" });
+const entryOrNone = Type.Union([Type.Unsafe<CatalogueEntry>(SetupCatalogueEntry), Type.Null()]);
+
+export const RemapView = Type.Object({
+  id: Type.String(),
+  courier: Type.String(),
+  by: Type.String({ description: "operator or setup file" }),
+  createdAt: instant,
+  reverts: Type.Union([Type.String(), Type.Null()]),
+  state: Type.String({ description: "announced, running, done" }),
+  finishedAt: Type.Union([instant, Type.Null()]),
+  progress: Type.Object({
+    examined: Type.Integer({ description: "shipments looked at" }),
+    shipments: Type.Integer({ description: "shipments mapped again" }),
+    events: Type.Integer({ description: "events mapped again" }),
+    statesChanged: Type.Integer({ description: "shipments whose current status changed by it" }),
+  }),
+  entries: Type.Array(
+    Type.Object({ code: Type.String(), before: entryOrNone, after: entryOrNone }),
+  ),
+});
+export type RemapView = Static<typeof RemapView>;
+
+export function remapRoutes(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return operatorRoutes(runtime, "remaps")
+    .get(
+      "/panel/api/couriers/:code/remaps",
+      async ({ params, query }) => {
+        const { offset, limit } = pageOf(query);
+        const courier = courierOf(await live.refresh(), params.code);
+        return { items: (await listRemaps(redis, courier.code, offset, limit)).map(viewOf) };
+      },
+      {
+        query: pageQuery,
+        response: Type.Object({ items: Type.Array(RemapView) }),
+        detail: { summary: "Versions of a courier's mapping, the newest first" },
+      },
+    )
+    .get(
+      "/panel/api/remaps/:id",
+      async ({ params }) => {
+        const remap = await readRemap(redis, params.id);
+        if (!remap) throw new Problem(404, "REMAP_NOT_FOUND", "There is no such remap.");
+        return viewOf(remap);
+      },
+      { response: RemapView, detail: { summary: "A change of a mapping and how far its work is" } },
+    )
+    .post(
+      "/panel/api/remaps/:id/revert",
+      async ({ params }) => viewOf(await revertRemap(redis, params.id, live.now())),
+      { response: RemapView, detail: { summary: "Map the codes of a remap as before it" } },
+    );
+}
+
+export function viewOf(remap: Remap): RemapView {
+  const { id, courier, by, createdAtMs, reverts, state, finishedAtMs, progress, entries } = remap;
+  const { examined, shipments, events, statesChanged } = progress;
+  return {
+    ...{ id, courier, by, reverts, state },
+    createdAt: isoOf(createdAtMs),
+    finishedAt: finishedAtMs === null ? null : isoOf(finishedAtMs),
+    progress: { examined, shipments, events, statesChanged },
+    entries: [...entries],
+  };
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
