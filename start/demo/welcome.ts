@@ -1,4 +1,4 @@
-/** What a newcomer reads first: where everything is, and two lines to paste, the README's own. */
+/** What a newcomer reads first: where everything is, and three lines to paste, the same as in README.md. */
 import { DEMO_CHANNELS } from "./demo-setup.ts";
 import { BENCHMARK_PLACES } from "./places.ts";
 
@@ -8,24 +8,23 @@ export interface Urls {
   readonly panel: string;
 }
 
-/** One line returns a shipment with its history, one the ranking of the couriers to Rome. */
-export function linesToTry(apiUrl: string): readonly [shipment: string, ranking: string] {
-  const login =
-    `TOKEN=$(curl -s ${apiUrl}/v2/auth/token -H 'content-type: application/json' ` +
-    `-d '{"apiKey":"${DEMO_CHANNELS[0].apiKey}"}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`;
+/** A sign-in that keeps the token, a search with it, and the ranking of the couriers to Rome. Node.js is there by then. */
+export function linesToTry(
+  apiUrl: string,
+  apiKey: string = DEMO_CHANNELS[0].apiKey,
+): readonly [signIn: string, shipment: string, ranking: string] {
+  const json = "-H 'content-type: application/json'";
   const call = 'curl -s -H "Authorization: Bearer $TOKEN"';
-  const search =
-    `${call} '${apiUrl}/v2/shipments?status=DELIVERED&limit=1' ` +
-    `| sed 's/.*"items":\\[{"id":\\([0-9]*\\).*/\\1/'`;
   return [
-    `${login}; ${call} ${apiUrl}/v2/shipments/$(${search})`,
-    `${login}; ${call} ${apiUrl}/v2/couriers/delivery-times -H 'content-type: application/json' ` +
-      `-d '{"destCap":"${BENCHMARK_PLACES[0].cap}"}'`,
+    `TOKEN=$(curl -s ${apiUrl}/v2/auth/token ${json} -d '{"apiKey":"${apiKey}"}' ` +
+      "| node -p 'JSON.parse(fs.readFileSync(0)).token')",
+    `${call} '${apiUrl}/v2/shipments?status=DELIVERED&limit=1'`,
+    `${call} ${apiUrl}/v2/couriers/delivery-times ${json} -d '{"destCap":"${BENCHMARK_PLACES[0].cap}"}'`,
   ];
 }
 
 export function welcome(urls: Urls): string {
-  const [shipment, ranking] = linesToTry(urls.api);
+  const [signIn, shipment, ranking] = linesToTry(urls.api);
   return `
 Waybill is ready: simulated couriers are sending, a demo merchant is receiving. Ctrl-C stops everything.
 
@@ -33,12 +32,10 @@ Waybill is ready: simulated couriers are sending, a demo merchant is receiving. 
   courier events  ${urls.ingest}
   panel           ${urls.panel}
 
-A shipment with its history:
+Paste these into another terminal for a token, the newest delivered shipment, and the fastest couriers to Rome:
 
+${signIn}
 ${shipment}
-
-The fastest couriers to Rome, ${BENCHMARK_PLACES[0].cap}:
-
 ${ranking}
 
 `;

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { SetupFile } from "#core/domain/setup.ts";
 import { verifySignature } from "#core/domain/signature.ts";
+import { linesToTry } from "#start/demo/welcome.ts";
+import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type Merchant, request, shipmentItem, signIn } from "#test/support/merchant.ts";
@@ -124,6 +126,15 @@ describe.each(STORES)("on %s", (store) => {
       expect(ranking).toMatchObject({ position: 1, courierCode: "GLS_ITA" });
       expect(ranking.leadMedian).toBeGreaterThanOrEqual(1);
     }, 120_000);
+  });
+
+  test("the lines that README.md and the demo offer work as they are pasted", async () => {
+    const lines = linesToTry(product.api, "key_acme_main");
+    const script = lines.join("\necho\n");
+    const { output } = await outcomeOf(startCommand(["bash", "-c", script], {}));
+    const [shipments, ranking] = output.trim().split("\n");
+    expect(JSON.parse(shipments ?? "").items).toHaveLength(1);
+    expect(JSON.parse(ranking ?? "")).toHaveProperty("ranking");
   });
 
   describe("operators", () => {
