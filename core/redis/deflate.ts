@@ -50,8 +50,14 @@ type Work = (
 const input = Buffer.allocUnsafeSlow(ROOM_BYTES);
 const output = Buffer.allocUnsafeSlow(ROOM_BYTES);
 
+/** Whether this version of Bun has the handle that the kept streams need; a test asserts it of the version we pin. */
+export function hasKeptStreams(): boolean {
+  const { _handle: handle, _writeState: state } = createDeflateRaw() as Inside;
+  return handle?.writeSync !== undefined && handle.reset !== undefined && state?.length === 2;
+}
+
 function workOf({ _handle: handle, _writeState: state }: Inside): Work {
-  if (!handle?.writeSync || !handle.reset || state?.length !== 2) return () => null;
+  if (!handle || !state || !hasKeptStreams()) return () => null;
   let isBroken = false;
   handle.onerror = () => {
     isBroken = true;
