@@ -31,14 +31,12 @@ export interface HitPage {
   readonly hits: readonly Hit[];
 }
 
-/** Elements one command returns: some 0.3 ms of Redis. */
+/** The deepest end of a page that is read from sorted sets: elements one command returns, some 0.3 ms of Redis. */
 export const CHUNK = 1_000;
+/** Elements read from the heads of all ranges for one page. */
+const HEADS_LIMIT = 40_000;
 /** Commands sent together. */
 const COMMANDS_TOGETHER = 200;
-/** Elements read from the heads of all ranges before positions in them are looked for instead. */
-const HEADS_LIMIT = 40_000;
-/** Ranges among which a deep position is looked for. */
-const SELECT_RANGES_LIMIT = 32;
 
 /** Smallest first. */
 export function compareHits({ by, descending }: SortOrder) {
@@ -47,19 +45,15 @@ export function compareHits({ by, descending }: SortOrder) {
     sign * ((by === "id" ? 0 : one.score - other.score) || one.id - other.id);
 }
 
-/** Whether `readPage` finds a page that ends there in few steps. */
-export function isNear(ranges: readonly IndexRange[], end: number): boolean {
-  return ranges.length <= SELECT_RANGES_LIMIT || isOfHeads(ranges, end);
-}
-
-function isOfHeads(ranges: readonly IndexRange[], end: number): boolean {
+/** Whether `readPage` answers a page that ends there. */
+export function isNearHead(ranges: readonly IndexRange[], end: number): boolean {
   return end <= CHUNK && end * ranges.length <= HEADS_LIMIT;
 }
 
 /**
- * One page over ranges that share no member, each of them in the sort order.
- * A page near the start is read with its counts in one transaction: a reader of several channels never sees a change
- * without the earlier ones (reconciliation procedure of document 1).
+ * One page near the start of ranges that share no member, each of them in the sort order. It is read with its counts in one
+ * transaction: a reader of several channels never sees a change without the earlier ones (reconciliation procedure of
+ * document 1).
  */
 export async function readPage(
   redis: Redis,
@@ -68,15 +62,9 @@ export async function readPage(
   offset: number,
   limit: number,
 ): Promise<HitPage> {
-  const head = offset + limit;
-  if (isOfHeads(ranges, head)) {
-    const { total, hits } = await readHeads(redis, ranges, order, head);
-    return { total, hits: hits.sort(compareHits(order)).slice(offset, head) };
-  }
-  const counts = await countRanges(redis, ranges);
-  const total = sum(counts);
-  if (offset >= total) return { total, hits: [] };
-  return { total, hits: await readDeep(redis, ranges, counts, order, offset, limit) };
+  const end = offset + limit;
+  const { total, hits } = await readHeads(redis, ranges, order, end);
+  return { total, hits: hits.sort(compareHits(order)).slice(offset, end) };
 }
 
 async function readHeads(
@@ -104,95 +92,6 @@ async function readHeads(
     .filter((reply) => typeof reply !== "number")
     .flatMap((list) => list.map(hitOf));
   return { total: sum(counts), hits };
-}
-
-async function countRanges(redis: Redis, ranges: readonly IndexRange[]): Promise<number[]> {
-  return pipelined(redis, ranges, (pipeline, range) =>
-    pipeline.zCount(range.key, ...bounds(range)),
-  );
-}
-
-/** The page at a deep position: finds by ranks how much of each range lies before it. */
-async function readDeep(
-  redis: Redis,
-  ranges: readonly IndexRange[],
-  counts: readonly number[],
-  order: SortOrder,
-  offset: number,
-  limit: number,
-): Promise<Hit[]> {
-  const bases = await countBefore(redis, ranges, order.descending);
-  const lists = ranges.map(({ key }, at) => ({
-    key,
-    base: bases[at] ?? 0,
-    count: counts[at] ?? 0,
-    skipped: 0,
-  }));
-  await skip(redis, lists, order, offset);
-  const open = lists.filter(({ skipped, count }) => skipped < count);
-  const pages = await pipelined<RankedList, ScoredMember[]>(redis, open, (pipeline, list) => {
-    const from = list.base + list.skipped;
-    const to = list.base + Math.min(list.skipped + limit, list.count) - 1;
-    return pipeline.zRangeWithScores(list.key, from, to, { REV: order.descending });
-  });
-  return pages.flat().map(hitOf).sort(compareHits(order)).slice(0, limit);
-}
-
-interface RankedList {
-  readonly key: string;
-  /** Rank of the first element. */
-  readonly base: number;
-  readonly count: number;
-  /** Elements that lie before the position looked for. */
-  skipped: number;
-}
-
-/**
- * Skips `offset` elements of the merged order. Each round looks one equal step ahead in every list: the smallest element
- * found there has fewer than the remaining number before it, so its list can take the step.
- */
-async function skip(
-  redis: Redis,
-  lists: readonly RankedList[],
-  order: SortOrder,
-  offset: number,
-): Promise<void> {
-  const compare = compareHits(order);
-  let remaining = offset;
-  while (remaining > 0) {
-    const open = lists.filter(({ skipped, count }) => skipped < count);
-    if (open.length === 0) return;
-    const step = Math.max(1, Math.floor(remaining / open.length));
-    const steps = open.map(({ skipped, count }) => Math.min(step, count - skipped));
-    const probes = await pipelined<RankedList, ScoredMember[]>(
-      redis,
-      open,
-      (pipeline, list, at) => {
-        const rank = list.base + list.skipped + (steps[at] ?? 1) - 1;
-        return pipeline.zRangeWithScores(list.key, rank, rank, { REV: order.descending });
-      },
-    );
-    const smallest = probes
-      .flatMap(([member], at) => (member ? [{ at, hit: hitOf(member) }] : []))
-      .sort((one, other) => compare(one.hit, other.hit))[0];
-    const list = smallest && open[smallest.at];
-    if (!list) return;
-    const taken = steps[smallest.at] ?? 1;
-    list.skipped += taken;
-    remaining -= taken;
-  }
-}
-
-/** Elements of the sorted sets that stand before each range. */
-function countBefore(
-  redis: Redis,
-  ranges: readonly IndexRange[],
-  descending: boolean,
-): Promise<number[]> {
-  return pipelined(redis, ranges, (pipeline, { key, from, to }) => {
-    if (descending) return pipeline.zCount(key, to === null ? "(+inf" : `(${to}`, "+inf");
-    return pipeline.zCount(key, "-inf", from === null ? "(-inf" : `(${from}`);
-  });
 }
 
 type Pipeline = ReturnType<Redis["multi"]>;

@@ -17,7 +17,7 @@ export function narrowed(filter: Filter, by: IndexOrder, { least, most }: Bounds
 }
 
 /** Row numbers of one block that match: written by `matchRows`, read before the next block. */
-export const matched = new Uint16Array(ROWS_PER_BLOCK);
+const matched = new Uint16Array(ROWS_PER_BLOCK);
 
 /** Bounds of the block's rows that may match. */
 export function boundsIn(block: Block, by: IndexOrder, filter: Filter): Bounds {
@@ -70,8 +70,12 @@ export function knownCount(block: Block, filter: Filter): number | null {
 
 const ORDERS = ["id", "ship", "upd"] as const;
 
-/** @returns how many rows match */
-export function matchRows(block: Block, filter: Filter): number {
+/** @returns the numbers of the rows that match; they hold until the next block is looked at */
+export function matchRows(block: Block, filter: Filter): Uint16Array {
+  return matched.subarray(0, countMatches(block, filter));
+}
+
+function countMatches(block: Block, filter: Filter): number {
   const from = firstRow(block, filter.id.least);
   const to = firstRow(block, filter.id.most + 1);
   if (filter.exact !== null) return matchBits(block, filter, from, to);

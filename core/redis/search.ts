@@ -1,11 +1,11 @@
 /**
  * Search of shipments (document 1, `GET /v2/shipments`) in the company's partition.
  *
- * | filters                                          | total            | page                                          |
- * |--------------------------------------------------|------------------|-----------------------------------------------|
- * | none, or a range of the index that sorts         | counts of ranges | head or rank of the sorted sets               |
- * | an exact value of few shipments                  | the set is read, and the shipments themselves are checked        |
- * | any other combination                            | the rows are looked through (`search-columns.ts`)                |
+ * | question                                                     | answered from                                            |
+ * |--------------------------------------------------------------|----------------------------------------------------------|
+ * | exact values that few shipments have                         | those shipments themselves (`searchFew`)                 |
+ * | one index filters and sorts, and the page is near its head   | the sorted sets of that index (`index-ranges.ts`)        |
+ * | anything else                                                | the rows that this process keeps (`search-columns.ts`)   |
  */
 import { STATUSES } from "#core/domain/status.ts";
 import type { Redis } from "./client.ts";
@@ -15,7 +15,7 @@ import {
   type Hit,
   type HitPage,
   type IndexRange,
-  isNear,
+  isNearHead,
   pipelined,
   readPage,
 } from "./index-ranges.ts";
@@ -28,17 +28,23 @@ import { readHotShipments } from "./shipments.ts";
 const FEW = 250;
 
 export function searchShipments(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
-  const { order, offset, limit, statuses } = query;
   if (query.trackingNumber !== null || Object.keys(query.exact).length > 0) {
     return searchExact(redis, query);
   }
-  const isOfOneIndex =
-    statuses === null &&
-    (order.by === "ship" || (query.shipFrom === null && query.shipTo === null)) &&
-    (order.by === "upd" || query.updatedFrom === null);
+  const { order, offset, limit } = query;
   const ranges = rangesOf(query, order.by);
-  if (!isOfOneIndex || !isNear(ranges, offset + limit)) return searchColumns(redis, query);
-  return readPage(redis, ranges, order, offset, limit);
+  return isOfOneIndex(query) && isNearHead(ranges, offset + limit)
+    ? readPage(redis, ranges, order, offset, limit)
+    : searchColumns(redis, query);
+}
+
+/** Whether the index that sorts is the only one that filters. */
+function isOfOneIndex({ order, statuses, shipFrom, shipTo, updatedFrom }: ShipmentQuery): boolean {
+  return (
+    statuses === null &&
+    (order.by === "ship" || (shipFrom === null && shipTo === null)) &&
+    (order.by === "upd" || updatedFrom === null)
+  );
 }
 
 /** The ranges of one index that hold every match of its own filter. */

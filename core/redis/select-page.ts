@@ -5,15 +5,7 @@
 import type { Block, Bounds } from "./columns.ts";
 import { compareHits, type Hit, type HitPage, type SortOrder } from "./index-ranges.ts";
 import type { IndexOrder } from "./keys.ts";
-import {
-  boundsIn,
-  type Filter,
-  knownCount,
-  matched,
-  matchRows,
-  narrowed,
-  valuesOf,
-} from "./match-rows.ts";
+import { boundsIn, type Filter, knownCount, matchRows, narrowed, valuesOf } from "./match-rows.ts";
 
 /** Parts of equal width that the values around a page are divided into; one before and one after them. */
 const PARTS = 1 << 14;
@@ -50,10 +42,9 @@ function countBlocks(blocks: readonly Block[], filter: Filter, by: IndexOrder): 
   const counted: Counted[] = [];
   for (const block of blocks) {
     const known = knownCount(block, filter);
-    const count = known ?? matchRows(block, filter);
-    if (count === 0) continue;
-    const rows = known === null ? matched.slice(0, count) : null;
-    counted.push({ block, count, bounds: boundsIn(block, by, filter), rows });
+    const rows = known === null ? matchRows(block, filter).slice() : null;
+    const count = rows?.length ?? known ?? 0;
+    if (count > 0) counted.push({ block, count, bounds: boundsIn(block, by, filter), rows });
   }
   return counted;
 }
@@ -206,7 +197,7 @@ function collect(
 
 /** Good until the next block is looked at. */
 function rowsOf({ block, rows }: Counted, filter: Filter): Uint16Array {
-  return rows ?? matched.subarray(0, matchRows(block, filter));
+  return rows ?? matchRows(block, filter);
 }
 
 function sum(counted: readonly Counted[]): number {
