@@ -16,11 +16,18 @@ import { companyKeys, indexMember, logCountsKey, shipmentPartition, unmappedName
 import { type ListItem, packList } from "./packed-list.ts";
 import { scriptOfParts } from "./script-parts.ts";
 import commitSource from "./scripts/commit.lua" with { type: "text" };
+import companyClock from "./scripts/parts/company-clock.lua" with { type: "text" };
+import rowLog from "./scripts/parts/row-log.lua" with { type: "text" };
+import unmappedCodes from "./scripts/parts/unmapped-codes.lua" with { type: "text" };
 import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
 import readHashesSource from "./scripts/read-hashes.lua" with { type: "text" };
 import { decodeHot, decodeRecord, encodeHot, isUnderWay } from "./shipment-codec.ts";
 
-export const commitScript = scriptOfParts(commitSource);
+export const commitScript = scriptOfParts(commitSource, {
+  "row-log": rowLog,
+  "company-clock": companyClock,
+  "unmapped-codes": unmappedCodes,
+});
 const readFieldsScript = script(readFieldsSource);
 const readHashesScript = script(readHashesSource);
 

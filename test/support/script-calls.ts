@@ -1,12 +1,10 @@
 /** Calls of scripts as the store makes them, with what stood under their keys before, so that a test can make them again. */
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { binary, type Redis } from "#core/redis/client.ts";
 import { createScript } from "#core/redis/create-shipments.ts";
 import { commitScript } from "#core/redis/shipments.ts";
-
-const SCRIPTS = join(import.meta.dir, "../../core/redis/scripts");
+import { SCRIPT_FILES, scriptName } from "#test/support/script-files.ts";
 
 export interface NamedScript {
   readonly name: string;
@@ -15,10 +13,9 @@ export interface NamedScript {
 
 /** By digest, those included that are made of parts. */
 export function scriptsByDigest(): Map<string, NamedScript> {
-  const files = readdirSync(SCRIPTS).filter((name) => name.endsWith(".lua"));
-  const scripts = files.map((file): [string, NamedScript] => {
-    const source = readFileSync(join(SCRIPTS, file), "utf8");
-    return [digestOf(source), { name: file.replace(".lua", ""), source }];
+  const scripts = SCRIPT_FILES.map((path): [string, NamedScript] => {
+    const source = readFileSync(path, "utf8");
+    return [digestOf(source), { name: scriptName(path), source }];
   });
   const ofParts: [string, NamedScript][] = [
     [createScript.sha, { name: "create", source: createScript.source }],

@@ -1,17 +1,15 @@
 import { expect, test } from "bun:test";
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { PART_FILES, SCRIPT_FILES, scriptName } from "#test/support/script-files.ts";
 import { CALLED } from "#test/support/script-names.ts";
 
-const SCRIPTS = join(import.meta.dir, "../../core/redis/scripts");
+const WATCHED = [
+  ...SCRIPT_FILES.filter((path) => CALLED.includes(scriptName(path))),
+  ...PART_FILES,
+];
 
-const sourceOf = (path: string) => Bun.file(join(SCRIPTS, path)).text();
-
-async function sources(): Promise<Map<string, string>> {
-  const parts = await readdir(join(SCRIPTS, "parts"));
-  const paths = [...CALLED.map((name) => `${name}.lua`), ...parts.map((name) => `parts/${name}`)];
+async function sourcesOf(paths: readonly string[]): Promise<Map<string, string>> {
   return new Map(
-    await Promise.all(paths.map(async (path) => [path, await sourceOf(path)] as const)),
+    await Promise.all(paths.map(async (path) => [path, await Bun.file(path).text()] as const)),
   );
 }
 
@@ -20,7 +18,7 @@ const KEY = /call\('(?!TIME')[A-Z]+',\s*(?:'(?:GROUPS|DELCONSUMER)',\s*)?([^,)]+
 
 test("no script of the store builds a key: it takes them from KEYS", async () => {
   const built: string[] = [];
-  for (const [path, source] of await sources()) {
+  for (const [path, source] of await sourcesOf(WATCHED)) {
     const code = source.replace(/^--.*$/gm, "");
     // A key built beside the command, or from a hash tag or the start of a name.
     for (const [, key = ""] of code.matchAll(KEY)) {
@@ -34,8 +32,7 @@ test("no script of the store builds a key: it takes them from KEYS", async () =>
 
 test("the header of every script documents its keys and its reply", async () => {
   const silent: string[] = [];
-  for (const [path, source] of await sources()) {
-    if (path.startsWith("parts/")) continue;
+  for (const [path, source] of await sourcesOf(SCRIPT_FILES)) {
     if (!/^-- KEYS/m.test(source) || !/^-- Reply: /m.test(source)) silent.push(path);
     for (const [, number = ""] of source.matchAll(/\bARGV\[(\d+)\]/g)) {
       if (!source.includes(`-- ARGV[`) && !source.includes("-- ARGV "))
@@ -46,7 +43,7 @@ test("the header of every script documents its keys and its reply", async () => 
 });
 
 test("no script of the store is longer than 120 lines", async () => {
-  const long = [...(await sources())].filter(
+  const long = [...(await sourcesOf([...SCRIPT_FILES, ...PART_FILES]))].filter(
     ([, source]) => source.trimEnd().split("\n").length > 120,
   );
   expect(long.map(([path]) => path)).toEqual([]);

@@ -3,15 +3,11 @@
  * has moved. This reads the sources: a key argument must be `KEYS[…]`, or a name that nothing but such values is assigned to.
  */
 import { expect, test } from "bun:test";
-import { join } from "node:path";
+import { SCRIPT_FILES, scriptName } from "#test/support/script-files.ts";
 import { CALLED } from "#test/support/script-names.ts";
 
-const FOLDER = join(import.meta.dir, "../../core/redis/scripts");
-
 /** `several.lua` wraps other scripts. */
-const SCRIPTS = [...new Bun.Glob("*.lua").scanSync(FOLDER)]
-  .filter((name) => name !== "several.lua" && !CALLED.includes(name.replace(".lua", "")))
-  .sort();
+const SCRIPTS = SCRIPT_FILES.filter((path) => !["several", ...CALLED].includes(scriptName(path)));
 
 const WITHOUT_KEYS = new Set(["TIME"]);
 /** All of their arguments are keys. */
@@ -121,8 +117,8 @@ function split(text: string): string[] {
   return parts.map((part) => part.trim());
 }
 
-test.each(SCRIPTS)("%s touches no key but those of KEYS", async (name) => {
-  expect(undeclaredKeys(await Bun.file(join(FOLDER, name)).text())).toEqual([]);
+test.each(SCRIPTS)("%s touches no key but those of KEYS", async (path) => {
+  expect(undeclaredKeys(await Bun.file(path).text())).toEqual([]);
 });
 
 test.each([
