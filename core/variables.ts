@@ -170,7 +170,7 @@ export const VARIABLES = {
   LOG_HIGH_WATER: preset(
     "1000000",
     wholeNumber(1_000, 1_000_000_000),
-    "Entries a log may hold before ingest answers 503.",
+    "Events or changes that a log may hold before ingest answers 503.",
   ),
   EVENT_RETENTION_MONTHS: preset(
     "24",
