@@ -1,12 +1,13 @@
-/** The limits table of ARCHITECTURE.md: every figure in it is the value of a constant in the source. */
+/**
+ * The limits table of ARCHITECTURE.md: every figure in it is the value of a constant in the source.
+ *
+ * A row is `| what | limit | constants | at the limit |`. The figures of the second cell and the constants of the third stand in
+ * the same order. A constant is `NAME`, `NAME.member` or `file.ts:NAME`, in sums and products, or an environment variable, whose
+ * default is meant.
+ */
 import { describe, expect, test } from "bun:test";
 import { VARIABLES } from "#core/variables.ts";
 
-/**
- * A row is `| what | limit | constants | at the limit |`. The figures of the second cell and the constants of the third stand
- * in the same order. A constant is `NAME`, `NAME.member` or `file.ts:NAME`, in sums and products, or an environment variable,
- * whose default is meant.
- */
 interface Row {
   readonly what: string;
   readonly figures: readonly Quantity[];
@@ -24,6 +25,7 @@ const UNITS: Readonly<Record<string, Quantity>> = {
   "": { kind: "number", amount: 1 },
   ms: { kind: "time", amount: 1 },
   s: { kind: "time", amount: 1_000 },
+  min: { kind: "time", amount: 60_000 },
   h: { kind: "time", amount: 3_600_000 },
   day: { kind: "time", amount: 86_400_000 },
   month: { kind: "months", amount: 1 },
@@ -40,16 +42,16 @@ const NAME_ENDS: ReadonlyArray<readonly [RegExp, Quantity | undefined]> = [
   [/months$/i, UNITS["month"]],
   [/bytes$/i, UNITS["byte"]],
 ];
-const FIGURE = /1 in (\d+) s|(\d[\d,]*(?:\.\d+)?)(?: (ms|s|h|day|month|byte|KiB|MiB|GiB)s?\b)?/g;
+const FIGURE =
+  /1 in (\d+) s|(\d[\d,]*(?:\.\d+)?)(?: (ms|s|min|h|day|month|byte|KiB|MiB|GiB)s?\b)?/g;
 
+const TABLE_START = "| What | Limit | Constant | At the limit |";
 const PATHS = ["core", "ingest", "processors", "api", "panel", "analytics"].flatMap((room) => [
   ...new Bun.Glob(`${room}/**/*.{ts,lua}`).scanSync("."),
 ]);
 const SOURCES = await Promise.all(
   PATHS.map(async (path) => ({ path, text: await Bun.file(path).text() })),
 );
-
-const TABLE_START = "| What | Limit | Constant | At the limit |";
 
 async function readRows(): Promise<Row[]> {
   const page = await Bun.file("ARCHITECTURE.md").text();
