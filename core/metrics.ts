@@ -15,14 +15,27 @@ export const eventsReceived = new Counter({
 
 export const ambiguousEvents = new Counter({
   name: "waybill_events_ambiguous_total",
-  help: "UNKNOWN_TRACKING because of a mismatch or of more than one matching shipment.",
+  help: "UNKNOWN_TRACKING because of a mismatch, or of an externalId that several shipments have.",
   labelNames: ["courier"],
   registers,
 });
 
 export const eventsNotSetAside = new Counter({
   name: "waybill_events_not_set_aside_total",
-  help: "UNKNOWN_TRACKING events that were not kept because a limit of the set-aside store was reached.",
+  help: "UNKNOWN_TRACKING events that were not kept, or displaced an older one, at a limit of the set-aside store.",
+  labelNames: ["courier"],
+  registers,
+});
+
+export const referencesLeftOut = new Counter({
+  name: "waybill_references_left_out_total",
+  help: "Shipments that a tracking number or externalId no longer finds, or never did, because of its limit.",
+  registers,
+});
+
+export const numberConflicts = new Counter({
+  name: "waybill_number_conflicts_total",
+  help: "Tracking number changes that point to the number of another live shipment.",
   labelNames: ["courier"],
   registers,
 });

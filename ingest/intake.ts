@@ -1,13 +1,12 @@
 /** The store's side of ingest: messages that come together share their round trips (`combine.ts`). */
 import { combine } from "#core/combine.ts";
-import type { Candidate } from "#core/domain/match-reference.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import { type RateAsk, type RateVerdict, takeCourierRates } from "#core/redis/courier-rate.ts";
 import { type Claim, type ClaimOutcome, claimEvents } from "#core/redis/event-log.ts";
 import type { Reference } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
-import { resolveReferences } from "#core/redis/references.ts";
+import { type Candidates, resolveReferences } from "#core/redis/references.ts";
 import type { SeenLayout } from "#core/redis/seen.ts";
 
 export interface Admission {
@@ -27,7 +26,7 @@ export interface Intake {
   /** Takes a request from a rate and brings the configuration up to date. */
   readonly admit: (ask: RateAsk) => Promise<Admission>;
   /** Candidates of references, by key; shared with other messages and not to be changed. */
-  readonly resolve: (references: readonly Reference[]) => Promise<Map<string, Candidate[]>>;
+  readonly resolve: (references: readonly Reference[]) => Promise<Candidates>;
   /** Outcomes in the order of the claims. */
   readonly claim: (message: MessageClaims) => Promise<ClaimOutcome[]>;
 }

@@ -1,28 +1,33 @@
 /**
  * Judges the events of a message in send order: schema (INVALID), known id (DUPLICATE), reference (UNKNOWN_TRACKING),
  * else ACCEPTED. Two round trips whatever the number of events: one resolves every reference, one claims the ids and
- * appends to the event log; messages that come together share them. A third only where events are set aside.
+ * appends to the event log; messages that come together share them. Further ones only where events are set aside, where a
+ * number has been used again, and where a number changes.
  */
-import { minimalEvent } from "#core/domain/fact.ts";
+import { minimalEvent, withoutPersonalData } from "#core/domain/fact.ts";
 import type { Fault } from "#core/domain/fault.ts";
-import { type Candidate, type Match, matchReference } from "#core/domain/match-reference.ts";
+import { areOfOneCompany, type Candidate, type Match } from "#core/domain/match-reference.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration, Courier } from "#core/redis/configuration.ts";
 import { type ClaimOutcome, encodeLoggedEvent, lookUpEvents } from "#core/redis/event-log.ts";
 import { type Reference, trackingReference } from "#core/redis/keys.ts";
-import { parkEvents } from "#core/redis/parked.ts";
-import { registerReferences } from "#core/redis/references.ts";
+import { matchEvents, type ReadEnds } from "#core/redis/match-events.ts";
+import { dropParked, type ParkOutcome, parkEvents } from "#core/redis/parked.ts";
+import {
+  type Candidates,
+  fingerprintOf,
+  listed,
+  registerReferences,
+} from "#core/redis/references.ts";
 import type { SeenLayout } from "#core/redis/seen.ts";
 import type { Intake } from "#ingest/intake.ts";
 import {
   announces,
   type Candidacy,
-  type Candidates,
   checkMessage,
   type Invalid,
-  listed,
   type Message,
   type Prepared,
 } from "#ingest/prepare.ts";
@@ -41,19 +46,27 @@ export interface JudgeDeps {
   readonly intake: Intake;
   readonly configuration: Configuration;
   readonly layout: SeenLayout;
-  /** Counts UNKNOWN_TRACKING that is a mismatch or a choice between shipments. */
+  /** Counts UNKNOWN_TRACKING that is a mismatch, or an externalId of several shipments. */
   readonly onAmbiguous: (count: number) => void;
-  /** Counts UNKNOWN_TRACKING that a limit of the set-aside store kept out. */
+  /** Counts UNKNOWN_TRACKING that a limit of the set-aside store kept out, or that displaced an older event. */
   readonly onNotSetAside: (count: number) => void;
 }
 
 const RETRY_AFTER_SECONDS = "5";
-/** Passes over events whose shipment was registered while they were being set aside. */
-const PASSES = 3;
+/** Times that events are judged whose references go on changing while they are being set aside. */
+const PASSES = 5;
+
+/** An event that no shipment takes. */
+interface Stranger {
+  readonly candidacy: Candidacy;
+  /** What each of its references held when it was judged (`fingerprintOf`). */
+  readonly fingerprints: readonly string[];
+}
 
 /**
  * @returns one judgement per event, in send order
- * @throws {Problem} 503 when the event log is over its mark; what was claimed until then is a DUPLICATE on retry
+ * @throws {Problem} 503 when the event log is over its mark, or references change faster than events can be set aside; what
+ *   was claimed until then is a DUPLICATE on retry
  */
 export async function judge(
   deps: JudgeDeps,
@@ -63,7 +76,7 @@ export async function judge(
 ): Promise<Judgement[]> {
   const judgements: Judgement[] = new Array(size);
   const known = await candidates;
-  const judging: Promise<Candidacy[]>[] = [];
+  const judging: Promise<Stranger[]>[] = [];
   for (const part of parts) {
     if (judging.length > 0) await nextTurn();
     const { open, invalid } = part();
@@ -73,12 +86,16 @@ export async function judge(
     strangers.catch(() => {});
     judging.push(strangers);
   }
-  let strangers = (await Promise.all(judging)).flat().sort((one, other) => one.place - other.place);
-  for (let pass = 2; pass <= PASSES && strangers.length > 0; pass += 1) {
+  let strangers = (await Promise.all(judging))
+    .flat()
+    .sort((one, other) => one.candidacy.place - other.candidacy.place);
+  for (let pass = 1; strangers.length > 0; pass += 1) {
     const open = await setAside(deps, strangers, receivedAtMs);
     if (open.length === 0) break;
+    if (pass === PASSES) throw referencesBusy();
     const found = await deps.intake.resolve(open.flatMap(listed));
     strangers = await judgeOpen(deps, courier, open, found, receivedAtMs, judgements);
+    await takeBack(deps.redis, open, strangers);
   }
   return judgements;
 }
@@ -94,17 +111,22 @@ async function judgeOpen(
   candidates: Candidates,
   receivedAtMs: number,
   judgements: Judgement[],
-): Promise<Candidacy[]> {
+): Promise<Stranger[]> {
   if (open.length === 0) return [];
-  const matchAll = matcher(deps, courier, open);
   const matches = open.some(({ event }) => announces(event))
-    ? await followChanges(deps.redis, courier, open, candidates, matchAll)
-    : matchAll(candidates);
+    ? await matchAnnounced(deps, courier, open, candidates)
+    : await matchEvents(deps, courier.code, open, candidates);
   const outcomes = await claim(deps, courier, open, matches, receivedAtMs);
-  deps.onAmbiguous(matches.filter(({ kind }) => kind === "ambiguous").length);
-  return open.filter((one, at) => {
-    judgements[one.place] = judgement(one, outcomes[at]);
-    return outcomes[at] === "not_known" && matches[at]?.kind === "none";
+  await registerAnnounced(deps.redis, courier, open, matches, outcomes, candidates);
+  deps.onAmbiguous(
+    matches.filter(({ kind }) => kind === "ambiguous" || kind === "mismatch").length,
+  );
+  return open.flatMap((candidacy, at): Stranger[] => {
+    judgements[candidacy.place] = judgement(candidacy, outcomes[at]);
+    const kind = matches[at]?.kind;
+    if (outcomes[at] !== "not_known" || kind === "found" || kind === "ambiguous") return [];
+    const fingerprints = listed(candidacy).map(({ key }) => fingerprintOf(candidates.get(key)));
+    return [{ candidacy, fingerprints }];
   });
 }
 
@@ -160,66 +182,103 @@ export function logFull(): Problem {
   });
 }
 
+/** Each time it was looked at, a reference had been registered since it was read. */
+function referencesBusy(): Problem {
+  const detail = "Shipments of this message are being registered; retry later.";
+  return new Problem(503, "REFERENCES_BUSY", detail, {
+    headers: { "retry-after": RETRY_AFTER_SECONDS },
+  });
+}
+
 function eventIdOf(event: unknown): string | null {
   const id = (event as { eventId?: unknown } | null)?.eventId;
   return typeof id === "string" ? id : null;
 }
 
-/** The rule that matches events with what their references mean. */
-function matcher(
-  { configuration }: JudgeDeps,
-  courier: Courier,
-  open: readonly Candidacy[],
-): (known: Candidates) => Match[] {
-  const accountsOf = (channelId: number) =>
-    configuration.channels.get(channelId)?.couriers.get(courier.code)?.senderAccounts ?? [];
-  return (known) =>
-    open.map(({ event, byNumber, byExternal }) =>
-      matchReference(
-        event,
-        (byNumber && known.get(byNumber.key)) ?? [],
-        (byExternal && known.get(byExternal.key)) ?? [],
-        accountsOf,
-      ),
-    );
-}
-
 /**
- * A tracking number change counts at once: the new number is registered before the message is answered and is known to the
- * other events of the message (data rule 1), which may announce another one.
+ * Matches events some of which announce a new tracking number. It counts for the other events of the message too (data
+ * rule 1), which may announce another one; what a DUPLICATE announces does not count.
  */
-async function followChanges(
-  redis: Redis,
+async function matchAnnounced(
+  deps: JudgeDeps,
   courier: Courier,
   open: readonly Candidacy[],
   resolved: Candidates,
-  matchAll: (known: Candidates) => Match[],
 ): Promise<Match[]> {
   const candidates = new Map(resolved);
-  const aliases = new Map<string, { reference: Reference; candidate: Candidate }>();
-  let matches: Match[];
-  let known: number;
-  do {
-    known = aliases.size;
-    matches = matchAll(candidates);
-    open.forEach(({ event }, at) => {
-      const found = matches[at];
-      const number = event.trackingNumberChange?.newTrackingNumber;
-      if (number === undefined || found?.kind !== "found") return;
-      const reference = trackingReference(courier.code, number);
-      const { candidate } = found;
-      const others = candidates.get(reference.key) ?? [];
-      if (others.some(({ shipmentId }) => shipmentId === candidate.shipmentId)) return;
-      candidates.set(reference.key, [...others, candidate]);
-      aliases.set(`${candidate.shipmentId} ${reference.key}`, { reference, candidate });
+  const ends: ReadEnds = new Map();
+  const announcing = await newAnnouncements(deps, open);
+  let pending = announcing;
+  while (pending.length > 0) {
+    const matches = await matchEvents(deps, courier.code, pending, candidates, ends);
+    const changed = new Set<string>();
+    pending.forEach((one, at) => {
+      for (const { key, candidate } of announcedBy(courier, one, matches[at], candidates)) {
+        candidates.set(key, [...(candidates.get(key) ?? []), candidate]);
+        changed.add(key);
+      }
     });
-  } while (aliases.size > known);
-  const registrations = [...aliases.values()];
-  await registerReferences(
-    redis,
-    registrations.map(({ reference, candidate }) => ({ reference, ...candidate })),
-  );
-  return matches;
+    pending = announcing.filter((one) => listed(one).some(({ key }) => changed.has(key)));
+  }
+  return matchEvents(deps, courier.code, open, candidates, ends);
+}
+
+/** Those whose eventId neither the store nor an earlier event of the message has. */
+async function newAnnouncements(
+  { redis, layout }: JudgeDeps,
+  open: readonly Candidacy[],
+): Promise<Candidacy[]> {
+  const ids = new Set<string>();
+  const announcing = open.filter(({ event }) => {
+    const isFirst = !ids.has(event.eventId);
+    ids.add(event.eventId);
+    return isFirst && announces(event);
+  });
+  const places = announcing.map(({ seen }) => seen);
+  const outcomes = await lookUpEvents(redis, layout, places);
+  return announcing.filter((_, at) => outcomes[at] === "not_known");
+}
+
+interface Announced extends Reference {
+  readonly candidate: Candidate;
+}
+
+/** The shipments that are to be found by the number that an event announces, and are not yet. */
+function announcedBy(
+  { code }: Courier,
+  { event }: Candidacy,
+  match: Match | undefined,
+  known: Candidates,
+): Announced[] {
+  const number = event.trackingNumberChange?.newTrackingNumber;
+  if (number === undefined || match?.kind !== "found") return [];
+  const reference = trackingReference(code, number);
+  const ids = new Set(known.get(reference.key)?.map(({ shipmentId }) => shipmentId));
+  return match.candidates
+    .filter(({ shipmentId }) => !ids.has(shipmentId))
+    .map((candidate) => ({ ...reference, candidate }));
+}
+
+/**
+ * From the next message on the new numbers find the shipments: registered after the claim, since a DUPLICATE registers
+ * nothing, and before the answer. Where a crash comes between, track registers them from the log.
+ */
+async function registerAnnounced(
+  redis: Redis,
+  courier: Courier,
+  open: readonly Candidacy[],
+  matches: readonly Match[],
+  outcomes: readonly ClaimOutcome[],
+  known: Candidates,
+): Promise<void> {
+  const registrations = open.flatMap((one, at) => {
+    if (outcomes[at] !== "claimed") return [];
+    return announcedBy(courier, one, matches[at], known).map(({ candidate, ...reference }) => ({
+      ...candidate,
+      reference,
+    }));
+  });
+  if (registrations.length > 0) await registerReferences(redis, registrations);
 }
 
 /** Claims the ids of matched events and appends them; of the others it only asks whether the id is known. */
@@ -233,28 +292,53 @@ function claim(
   const claims = open.map(({ event, place, seen }, at) => {
     const found = matches[at];
     if (found?.kind !== "found") return { seen, entry: null };
-    const { shipmentId } = found.candidate;
-    const { factKey } = seen;
-    const logged = { shipmentId, courier: courier.code, factKey, receivedAtMs, place, event };
-    return { seen, entry: encodeLoggedEvent(logged) };
+    const { candidates } = found;
+    const [first] = candidates;
+    const isAlone = first !== undefined && candidates.length === 1;
+    const entry = encodeLoggedEvent({
+      shipmentId: isAlone ? first.shipmentId : candidates.map(({ shipmentId }) => shipmentId),
+      courier: courier.code,
+      factKey: seen.factKey,
+      receivedAtMs,
+      place,
+      event: areOfOneCompany(candidates) ? event : withoutPersonalData(event),
+    });
+    return { seen, entry, shipments: candidates.length };
   });
   return intake.claim({ courier: courier.code, layout, nowMs: receivedAtMs, claims });
 }
 
-/** @returns the events whose reference has been registered meanwhile: they are judged again. */
+/** @returns the events one of whose references has changed meanwhile: they are judged again. */
 async function setAside(
   { redis, onNotSetAside }: JudgeDeps,
-  strangers: readonly Candidacy[],
+  strangers: readonly Stranger[],
   receivedAtMs: number,
 ): Promise<Candidacy[]> {
-  const items = strangers.flatMap((stranger) => {
-    const [reference] = listed(stranger);
-    if (!reference) return [];
-    const { event, seen, place } = stranger;
-    const parked = { factKey: seen.factKey, event: minimalEvent(event), receivedAtMs, place };
-    return [{ reference, parked }];
-  });
+  const items = strangers.flatMap(({ candidacy, fingerprints }) =>
+    listed(candidacy).map((reference, at) => {
+      const { event, seen, place } = candidacy;
+      const parked = { factKey: seen.factKey, event: minimalEvent(event), place };
+      return { candidacy, reference, fingerprint: fingerprints[at] ?? "", parked };
+    }),
+  );
   const outcomes = await parkEvents(redis, items, receivedAtMs);
-  onNotSetAside(outcomes.filter((outcome) => outcome === "full").length);
-  return strangers.filter((_, at) => outcomes[at] === "known_now");
+  const outcomesOf = Map.groupBy(outcomes.keys(), (at) => items[at]?.candidacy);
+  const any = (one: Stranger, ...wanted: ParkOutcome[]) =>
+    (outcomesOf.get(one.candidacy) ?? []).some((at) => wanted.includes(outcomes[at] ?? "parked"));
+  onNotSetAside(strangers.filter((one) => any(one, "full", "displaced")).length);
+  return strangers.filter((one) => any(one, "known_now")).map(({ candidacy }) => candidacy);
+}
+
+/** What was set aside under one reference, while another one had changed, and is not to be set aside any more. */
+async function takeBack(
+  redis: Redis,
+  judged: readonly Candidacy[],
+  strangers: readonly Stranger[],
+): Promise<void> {
+  const still = new Set(strangers.map(({ candidacy }) => candidacy));
+  const others = judged.filter((one) => !still.has(one) && listed(one).length > 1);
+  await dropParked(
+    redis,
+    others.map((one) => ({ factKey: one.seen.factKey, references: listed(one) })),
+  );
 }

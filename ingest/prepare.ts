@@ -4,10 +4,14 @@
  */
 import type { CourierEvent } from "#core/domain/event.ts";
 import type { Fault } from "#core/domain/fault.ts";
-import type { Candidate } from "#core/domain/match-reference.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import type { Courier } from "#core/redis/configuration.ts";
-import { externalReference, type Reference, trackingReference } from "#core/redis/keys.ts";
+import {
+  type Candidates,
+  listed,
+  type OwnReferences,
+  ownReferences,
+} from "#core/redis/references.ts";
 import { type SeenPlace, seenPlace } from "#core/redis/seen.ts";
 import type { Intake } from "#ingest/intake.ts";
 
@@ -18,7 +22,7 @@ export interface Message {
 }
 
 /** A valid event on its way to a judgement. */
-export interface Candidacy extends References {
+export interface Candidacy extends OwnReferences {
   readonly place: number;
   readonly event: CourierEvent;
   readonly seen: SeenPlace;
@@ -35,8 +39,6 @@ export interface Checked {
   readonly invalid: readonly Invalid[];
 }
 
-export type Candidates = Map<string, Candidate[]>;
-
 export interface Prepared {
   readonly size: number;
   /** Each checks its part when it is asked; events of one id are in one part, in send order. */
@@ -44,14 +46,8 @@ export interface Prepared {
   readonly candidates: Promise<Candidates>;
 }
 
-/** By what an event may be matched. */
-interface References {
-  readonly byNumber: Reference | null;
-  readonly byExternal: Reference | null;
-}
-
 /** An event that has not been checked. */
-interface Draft extends References {
+interface Draft extends OwnReferences {
   readonly place: number;
   readonly event: unknown;
   /** Null for what cannot be valid. */
@@ -99,13 +95,13 @@ export function announces(event: unknown): boolean {
   return ((event ?? {}) as Fields)["trackingNumberChange"] !== undefined;
 }
 
-export function listed({ byNumber, byExternal }: References): Reference[] {
-  return [byNumber, byExternal].filter((reference) => reference !== null);
-}
+const UNREFERRED: OwnReferences = { byNumber: null, byExternal: null };
 
-const UNREFERRED: References = { byNumber: null, byExternal: null };
-
-function draftsOf(courier: string, events: readonly unknown[], references: readonly References[]) {
+function draftsOf(
+  courier: string,
+  events: readonly unknown[],
+  references: readonly OwnReferences[],
+) {
   return events.map((event, place): Draft => {
     const { eventId } = (event ?? {}) as Fields;
     const seen = isPlausible(eventId) ? seenPlace(courier, eventId) : null;
@@ -132,12 +128,13 @@ function checkDrafts(drafts: readonly Draft[], check: Message["check"]): Checked
 }
 
 /** Of an event that has not been checked. */
-function referencesIn(courier: string, event: unknown): References {
+function referencesIn(courier: string, event: unknown): OwnReferences {
   const { trackingNumber, externalId, senderAccount } = (event ?? {}) as Fields;
-  const byNumber = isPlausible(trackingNumber) ? trackingReference(courier, trackingNumber) : null;
-  if (!isPlausible(externalId) || !isPlausible(senderAccount))
-    return { byNumber, byExternal: null };
-  return { byNumber, byExternal: externalReference(courier, senderAccount, externalId) };
+  return ownReferences(courier, {
+    ...(isPlausible(trackingNumber) && { trackingNumber }),
+    ...(isPlausible(externalId) && { externalId }),
+    ...(isPlausible(senderAccount) && { senderAccount }),
+  });
 }
 
 function isPlausible(text: unknown): text is string {

@@ -18,6 +18,7 @@ import { courierRoutes } from "#panel/routes/couriers.ts";
 import { deadLetterRoutes } from "#panel/routes/dead-letters.ts";
 import { deliveryRoutes } from "#panel/routes/deliveries.ts";
 import { mappingRoutes } from "#panel/routes/mapping.ts";
+import { numberConflictsRoute } from "#panel/routes/number-conflicts.ts";
 import { panelOrdersRoute } from "#panel/routes/orders.ts";
 import { overviewRoute } from "#panel/routes/overview.ts";
 import { remapRoutes } from "#panel/routes/remaps.ts";
@@ -44,6 +45,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(mappingRoutes(runtime))
     .use(remapRoutes(runtime))
     .use(deadLetterRoutes(runtime))
+    .use(numberConflictsRoute(runtime))
     .use(traceRoute(runtime))
     .use(webhookRoutes(runtime))
     .use(webhookStatsRoute(runtime))

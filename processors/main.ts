@@ -1,11 +1,13 @@
 /** The processors role: logs in, state and webhooks out. */
 import { openRolePort } from "#core/http/ops-port.ts";
 import { startConsumer } from "#core/redis/consumer.ts";
+import type { NumberConflict } from "#core/redis/number-conflicts.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { startNotify } from "#processors/notify/start.ts";
 import { referencesHandler } from "#processors/references.ts";
 import { startRemaps } from "#processors/remap.ts";
+import { startSetAsideExpiry } from "#processors/set-aside-expiry.ts";
 import { trackHandler } from "#processors/track.ts";
 import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
@@ -25,17 +27,24 @@ export function startProcessors(runtime: Runtime): Promise<Running> {
 async function start(runtime: Runtime, usualPort: number | null): Promise<Running> {
   const { redis, live, log, config } = runtime;
   const common = { redis, log, batch: EVENTS_AT_ONCE };
+  const { eventsPerDay } = config;
+  const onConflict = ({ courier, eventId, shipmentId, otherShipmentIds }: NumberConflict) =>
+    log.warn(
+      { courier, eventId, shipmentId, otherShipmentIds },
+      "a tracking number change points to the number of another live shipment",
+    );
+  const tracking = { redis, live, eventsPerDay, onConflict };
   const track = startConsumer({
     ...common,
     source: "event",
     group: "track",
-    handler: trackHandler({ redis, live, eventsPerDay: config.eventsPerDay }),
+    handler: trackHandler(tracking),
   });
   const references = startConsumer({
     ...common,
     source: "change",
     group: "references",
-    handler: referencesHandler({ redis, live }),
+    handler: referencesHandler(tracking),
     lingerMs: REFERENCES_LINGER_MS,
     idleMs: REFERENCES_LINGER_MS,
   });
@@ -44,6 +53,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
   const jobs = await startJobs(runtime);
   const notify = await startNotify(runtime);
   const remaps = startRemaps({ redis, live, log });
+  const expiry = startSetAsideExpiry({ redis, live, log });
   const consumers = Object.entries({ track, references, webhooks, notify });
   const port = openRolePort(
     runtime,
@@ -63,6 +73,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
         track.stop(),
         references.stop(),
         remaps.stop(),
+        expiry.stop(),
         jobs.stop(),
         notify.stop(),
         webhooks.stop(),

@@ -1,17 +1,15 @@
-/** Repeats the registration of created shipments, so that a crash cannot leave one that no carrier event finds. */
+/**
+ * Repeats the registration of created shipments, so that a crash cannot leave one that no carrier event finds; then releases
+ * what was set aside under a reference of theirs after an event had come by another one.
+ */
 import { decodeChangeEntry, isChange } from "#core/redis/change-log.ts";
-import type { Redis } from "#core/redis/client.ts";
 import type { Failure, Handler } from "#core/redis/consumer.ts";
-import type { Live } from "#core/redis/live.ts";
 import { registerShipments } from "#core/redis/register-shipments.ts";
-
-export interface ReferencesDeps {
-  readonly redis: Redis;
-  readonly live: Live;
-}
+import { releaseSetAside, type TrackDeps } from "#processors/track.ts";
 
 /** For the group `references` of the change log. */
-export function referencesHandler({ redis, live }: ReferencesDeps): Handler {
+export function referencesHandler(deps: TrackDeps): Handler {
+  const { redis, live } = deps;
   return async (entries) => {
     const failures: Failure[] = [];
     const created: number[] = [];
@@ -23,7 +21,9 @@ export function referencesHandler({ redis, live }: ReferencesDeps): Handler {
         failures.push({ entry, reason: (error as Error).message });
       }
     }
-    if (created.length > 0) await registerShipments(redis, await live.refresh(), created);
+    if (created.length === 0) return failures;
+    const early = await registerShipments(redis, await live.refresh(), created);
+    await releaseSetAside(deps, early);
     return failures;
   };
 }

@@ -4,19 +4,14 @@ import type { Fact } from "#core/domain/fact.ts";
 import { foldAll } from "#core/domain/fold.ts";
 import { HISTORY_LIMIT } from "#core/domain/history-limit.ts";
 import { type Catalogue, mapStatus } from "#core/domain/map-status.ts";
-import { agrees } from "#core/domain/match-reference.ts";
 import { instantOf } from "#core/domain/rome-time.ts";
 import { factsApplied } from "#core/metrics.ts";
 import { nextTurn } from "#core/next-turn.ts";
-import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
-import { decodeLoggedEvent, type LoggedEvent, rememberEvents } from "#core/redis/event-log.ts";
-import { type Reference, shipmentPartition, trackingReference } from "#core/redis/keys.ts";
+import { decodeLoggedEvent, type LoggedEvent } from "#core/redis/event-log.ts";
+import { shipmentPartition } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
-import { dropParked, type ParkedEvent, readParked } from "#core/redis/parked.ts";
-import { referencesOf, registerReferences } from "#core/redis/references.ts";
-import { seenLayout, seenPlace } from "#core/redis/seen.ts";
 import {
   type Commit,
   commitShipments,
@@ -24,26 +19,22 @@ import {
   readHistories,
   readHotShipments,
   SHIPMENTS_PER_CALL,
-  takeNumbers,
 } from "#core/redis/shipments.ts";
 import { addFacts, replaceHistory, withRoom } from "#processors/commits.ts";
+import {
+  findReleases,
+  finishReleases,
+  type ReleaseDeps,
+  type Released,
+} from "#processors/release.ts";
 
-export interface TrackDeps {
-  readonly redis: Redis;
+export interface TrackDeps extends ReleaseDeps {
   readonly live: Live;
-  readonly eventsPerDay: number;
 }
 
 interface Arrival {
   readonly entry: Entry;
   readonly logged: LoggedEvent;
-}
-
-/** What a commit took from the set-aside store: remembered and dropped after it, before the acknowledgement. */
-interface Released {
-  readonly courier: string;
-  readonly events: readonly ParkedEvent[];
-  readonly references: readonly Reference[];
 }
 
 /** A shipment and all that has to be known to fold its events in. */
@@ -65,6 +56,7 @@ type Arrivals = ReadonlyMap<number, readonly Arrival[]>;
 
 /** Rounds of reading and committing again when another process got ahead. */
 const ROUNDS = 10;
+const KEPT_CHANGING = "the shipment kept changing";
 
 export function trackHandler(deps: TrackDeps): Handler {
   return async (entries) => {
@@ -87,10 +79,23 @@ export function trackHandler(deps: TrackDeps): Handler {
       open = new Map(conflicts.map((id) => [id, open.get(id) ?? []]));
     }
     for (const late of [...open.values()].flat()) {
-      failures.push({ entry: late.entry, reason: "the shipment kept changing" });
+      failures.push({ entry: late.entry, reason: KEPT_CHANGING });
     }
     return failures;
   };
+}
+
+/**
+ * Releases what was set aside under references of shipments that had their first event before all of those were registered.
+ * Others are left alone.
+ * @throws when a shipment was still being changed in the last round
+ */
+export async function releaseSetAside(deps: TrackDeps, ids: readonly number[]): Promise<void> {
+  let open = ids;
+  for (let round = 1; open.length > 0; round += 1) {
+    if (round > ROUNDS) throw new Error(KEPT_CHANGING);
+    ({ conflicts: open } = await applyAll(deps, new Map(open.map((id) => [id, []]))));
+  }
 }
 
 interface Applied {
@@ -140,7 +145,6 @@ async function apply(
   const nowMs = live.now();
   const plans = shipments.map((one) => plan(configuration, one));
   const commits = plans.flatMap(({ commit }) => (commit ? [commit] : []));
-  await registerAliases(redis, commits);
   const outcomes = await commitShipments(redis, commits, nowMs, configuration.version);
   const conflicts = new Set<number>();
   let applied = 0;
@@ -149,35 +153,30 @@ async function apply(
     else applied += (counts?.applied ?? 0) + (counts?.released ?? 0);
   });
   factsApplied.inc(applied);
-  await finishReleases(deps, plans, conflicts, nowMs);
+  const done = plans.flatMap(({ commit, released }) =>
+    released && !(commit && conflicts.has(commit.from.id)) ? [released] : [],
+  );
+  await finishReleases(deps, done, nowMs);
   return [...conflicts];
 }
 
 /** The shipments that exist, with what their events need to be folded in. */
 async function gather(
-  { redis, live }: TrackDeps,
+  deps: TrackDeps,
   refreshed: Promise<Configuration>,
   ids: readonly number[],
   open: Arrivals,
 ): Promise<Gathered[]> {
+  const { redis, live } = deps;
   const [configuration, hot] = await Promise.all([refreshed, readHotShipments(redis, ids)]);
-  const nowMs = live.now();
-  const found: Gathered[] = [];
-  const waiting: Promise<void>[] = [];
-  for (const shipment of hot.values()) {
+  const arrived = [...hot.values()].map((shipment) => {
     const events = (open.get(shipment.id) ?? []).map(({ logged }) => logged);
-    const numbers = numbersToRelease(shipment, events);
-    const one = { shipment, events, released: null, history: NO_FACTS };
-    const at = found.push(one) - 1;
-    if (numbers.length === 0) continue;
-    const search = findParked(redis, configuration, shipment, numbers, nowMs);
-    waiting.push(
-      search.then((released) => {
-        found[at] = { ...one, released };
-      }),
-    );
-  }
-  await Promise.all(waiting);
+    return { shipment, events };
+  });
+  const released = await findReleases(deps, configuration, arrived, live.now());
+  const found = arrived.map((one): Gathered => {
+    return { ...one, released: released.get(one.shipment.id) ?? null, history: NO_FACTS };
+  });
   const wanted = found.filter(needsHistory).map(({ shipment }) => shipment.id);
   if (wanted.length === 0) return found;
   const histories = await readHistories(redis, wanted);
@@ -260,80 +259,4 @@ function inFull(
     return whole ?? fact;
   });
   return { facts, count };
-}
-
-/**
- * Numbers under which set-aside events may wait that this shipment's first event releases (document 2, "Unknown-tracking
- * set-aside"): looked for with the first fact, with a new alias, and with a redelivered event, whose release may have been
- * cut short.
- */
-function numbersToRelease(shipment: HotShipment, events: readonly LoggedEvent[]): string[] {
-  const { state, meta } = shipment;
-  const aliases: string[] = [];
-  for (const { event } of events) {
-    const { newTrackingNumber } = event.trackingNumberChange ?? {};
-    if (newTrackingNumber !== undefined) aliases.push(newTrackingNumber);
-  }
-  const isFirst = state.keys.length === 0;
-  return isFirst || hasKnown(shipment, events) ? [meta.trackingNumber, ...aliases] : aliases;
-}
-
-async function findParked(
-  redis: Redis,
-  configuration: Configuration,
-  { meta }: HotShipment,
-  numbers: readonly string[],
-  nowMs: number,
-): Promise<Released | null> {
-  const channel = configuration.channels.get(meta.channelId);
-  const accounts = channel?.couriers.get(meta.courier)?.senderAccounts ?? [];
-  const references = referencesOf(meta.courier, numbers, accounts, meta.orderReference);
-  const parked = await readParked(redis, references, nowMs);
-  const own = parked.filter(({ event }) => agrees(meta, event.externalId));
-  return own.length === 0 ? null : { courier: meta.courier, events: own, references };
-}
-
-/** A number that an event announces, or that finds a placeholder shipment, finds the shipment from now on. */
-async function registerAliases(redis: Redis, commits: readonly Commit[]): Promise<void> {
-  const registrations = commits.flatMap(({ from, state, facts }) => {
-    const { id, meta } = from;
-    const found = meta.isPlaceholder
-      ? facts.flatMap(({ event }) => event.trackingNumber ?? [])
-      : [];
-    const added = state.aliases.filter((alias) => !from.state.aliases.includes(alias));
-    return [...new Set([...found, ...added])].map((number) => ({
-      reference: trackingReference(meta.courier, number),
-      shipmentId: id,
-      channelId: meta.channelId,
-      isPlaceholder: meta.isPlaceholder,
-      orderReference: meta.orderReference,
-    }));
-  });
-  if (registrations.length === 0) return;
-  await registerReferences(redis, registrations);
-  await takeNumbers(
-    redis,
-    commits.flatMap(({ from: { id, meta }, state }) =>
-      state.aliases.map((trackingNumber) => ({ ...meta, shipmentId: id, trackingNumber })),
-    ),
-  );
-}
-
-/** Applied set-aside events take their ids, so that a resend is a DUPLICATE, and leave the store. */
-async function finishReleases(
-  { redis, eventsPerDay }: TrackDeps,
-  plans: readonly Plan[],
-  conflicts: ReadonlySet<number>,
-  nowMs: number,
-): Promise<void> {
-  const done = plans.flatMap(({ commit, released }) =>
-    released && !(commit && conflicts.has(commit.from.id)) ? [released] : [],
-  );
-  if (done.length === 0) return;
-  const layout = await seenLayout(redis, nowMs, eventsPerDay);
-  const places = done.flatMap(({ courier, events }) =>
-    events.map(({ event }) => seenPlace(courier, event.eventId)),
-  );
-  await rememberEvents(redis, layout, places);
-  await dropParked(redis, done);
 }

@@ -21,13 +21,13 @@ export interface Fact {
   readonly setAside?: true;
 }
 
-/** A set-aside event keeps identifiers, status, occurredAt and location.name only; it is a valid event still. */
+/** A set-aside event keeps identifiers (an announced number is one), status, occurredAt and location.name; it is a valid event still. */
 export type StoredEvent = CourierEvent;
 
 /** Document 2, "Unknown-tracking set-aside": what is kept of an event whose parcel is unknown. */
 export function minimalEvent(event: CourierEvent): CourierEvent {
-  const { eventId, trackingNumber, externalId, senderAccount, occurredAt, status, location } =
-    event;
+  const { eventId, trackingNumber, externalId, senderAccount, occurredAt, status } = event;
+  const { location, trackingNumberChange } = event;
   return {
     eventId,
     ...(trackingNumber !== undefined && { trackingNumber }),
@@ -36,7 +36,18 @@ export function minimalEvent(event: CourierEvent): CourierEvent {
     occurredAt,
     status,
     ...(location?.name !== undefined && { location: { name: location.name } }),
+    ...(trackingNumberChange && {
+      trackingNumberChange: { newTrackingNumber: trackingNumberChange.newTrackingNumber },
+    }),
   };
+}
+
+/** The event as shipments of several companies get it. What carries an estimate carries it still. */
+export function withoutPersonalData(event: CourierEvent): CourierEvent {
+  const { pickupPoint, recipientActionUrl, delivery, ...rest } = event;
+  if (!delivery) return rest;
+  const { deliveredTo, signedBy, podUrl, ...kept } = delivery;
+  return { ...rest, delivery: kept };
 }
 
 /**

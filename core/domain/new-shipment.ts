@@ -106,6 +106,7 @@ function metaOf(
   record: Omit<ShipmentRecord, "id">,
   { originCap, companyId, channelId }: CreationContext,
 ): ShipmentMeta {
+  const parcelNumbers = parcelNumbersOf(record);
   return {
     companyId,
     channelId,
@@ -117,7 +118,17 @@ function metaOf(
     destCap: capOf(record.consignee),
     originCap,
     weightKg: weightOf(record.parcels),
+    ...(parcelNumbers.length > 0 && { parcelNumbers }),
   };
+}
+
+/** Numbers by which carrier events may tell of single parcels. */
+function parcelNumbersOf({
+  trackingNumber,
+  parcels = [],
+}: Pick<ShipmentRecord, "trackingNumber" | "parcels">): string[] {
+  const numbers = new Set(parcels.map((parcel) => parcel.trackingNumber ?? ""));
+  return [...numbers].filter((number) => number !== "" && number !== trackingNumber);
 }
 
 /** The CAP of an Italian address; null for any other. Italy is the default country. */

@@ -195,4 +195,6 @@ export interface ShipmentMeta extends LaneFacts {
   readonly trackingNumber: string;
   readonly isPlaceholder: boolean;
   readonly orderReference: string | null;
+  /** Tracking numbers of its parcels other than its own; absent = none. */
+  readonly parcelNumbers?: readonly string[];
 }

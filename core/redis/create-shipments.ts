@@ -25,7 +25,7 @@ import rowLog from "./scripts/parts/row-log.lua" with { type: "text" };
 import { encodeHot, encodeRecord } from "./shipment-codec.ts";
 import { Unavailable } from "./store-unavailable.ts";
 
-export const createScript = scriptOfParts(createSource, { "row-log": rowLog });
+const createScript = scriptOfParts(createSource, { "row-log": rowLog });
 
 /** Keeps a call below about 5 ms of Redis time. The new rows span at most two blocks. */
 const CREATED_PER_CALL = 100;

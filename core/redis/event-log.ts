@@ -2,7 +2,7 @@
  * The event log: courier events that were answered ACCEPTED, until track has applied them. An entry holds what one call of
  * `claim.lua` accepted, a line for each event (`e`).
  */
-import { chunks } from "#core/chunks.ts";
+import { chunksBySize } from "#core/chunks.ts";
 import type { CourierEvent } from "#core/domain/event.ts";
 import { perPartition, type Redis, run, runTogether, script } from "./client.ts";
 import { eventKeys, logCountsKey, PARTITIONS, retriesKey } from "./keys.ts";
@@ -20,7 +20,10 @@ import {
 const claimScript = script(claimSource);
 const rememberScript = script(rememberSource);
 
-/** A script call of 500 events would hold Redis for 3 to 9 ms; 100 hold it for less than 2. */
+/**
+ * Events, each counted once for every shipment it goes to. A script call of 500 events would hold Redis for 3 to 9 ms; 100
+ * hold it for less than 2.
+ */
 const CLAIMS_PER_CALL = 100;
 /** Of Redis, for one event. */
 const CLAIM_US = 6;
@@ -37,7 +40,10 @@ export interface LoggedEvent {
   readonly event: CourierEvent;
 }
 
-export function encodeLoggedEvent(logged: LoggedEvent): string {
+/** A line of the log. An event that goes to several shipments stands there once, with the list of their ids. */
+export function encodeLoggedEvent(
+  logged: Omit<LoggedEvent, "shipmentId"> & { readonly shipmentId: number | readonly number[] },
+): string {
   const { shipmentId, courier, factKey, receivedAtMs, place, event } = logged;
   return JSON.stringify([shipmentId, courier, factKey, receivedAtMs, place, event]);
 }
@@ -48,18 +54,30 @@ export function decodeLoggedEvent(text: string): LoggedEvent {
   return { shipmentId, courier, factKey, receivedAtMs, place, event };
 }
 
-/** An event by itself, as a handler is given it and a dead letter keeps it. */
+/** An event for one shipment, as a handler is given it and a dead letter keeps it. */
 export function splitEvents(fields: Fields): readonly Fields[] {
   const lines = (fields["e"] ?? "").split("\n");
   // Each line ends with its break; what is no line at all fails in its handler.
   if (lines.length > 1 && lines.at(-1) === "") lines.pop();
-  return lines.map((e) => ({ e }));
+  return lines.flatMap((line) => (line.startsWith("[[") ? splitShipments(line) : [{ e: line }]));
+}
+
+/** One line for each shipment of a line that begins with their list. */
+function splitShipments(line: string): readonly Fields[] {
+  const end = line.indexOf("]");
+  const rest = line.slice(end + 1);
+  return line
+    .slice(2, end)
+    .split(",")
+    .map((id) => ({ e: `[${id}${rest}` }));
 }
 
 export interface Claim {
   readonly seen: SeenPlace;
   /** Null only asks whether the eventId is known. */
   readonly entry: string | null;
+  /** Shipments that the entry names; default 1. */
+  readonly shipments?: number;
 }
 
 export type ClaimOutcome = "claimed" | "known" | "not_known" | "log_full";
@@ -120,7 +138,8 @@ async function callClaim(
     const { log, ledger, counts, countedHours } = eventKeys(partition);
     const common = [log, ledger, counts(hour), countedHours, logCountsKey(log)];
     common.push(retriesKey(log, "track"));
-    for (const part of chunks(group, CLAIMS_PER_CALL)) {
+    const sizeOf = (at: number) => claims[at]?.shipments ?? 1;
+    for (const part of chunksBySize(group, CLAIMS_PER_CALL, sizeOf)) {
       const own = part.flatMap((at) => claims[at] ?? []);
       const places = own.map(({ seen }) => seen);
       const keys = [...common, ...bucketKeysOf(layout, partition, places)];
@@ -139,8 +158,9 @@ async function callClaim(
 const CODE_OF_ZERO = 0x30;
 
 /** As `claim.lua` reads it. */
-function idLine({ seen, entry }: Claim): string {
-  return `${seen.member} ${entry === null ? 0 : Buffer.byteLength(entry) + 1}\n`;
+function idLine({ seen, entry, shipments = 1 }: Claim): string {
+  const bytes = entry === null ? 0 : Buffer.byteLength(entry) + 1;
+  return `${seen.member} ${bytes} ${shipments}\n`;
 }
 
 /** No line of JSON holds a line break. */

@@ -71,8 +71,11 @@ export const eventKeys = (n: number) => ({
   counts: (hour: number) => `{e${n}}:counts:${hour}`,
 });
 
-/** Hash of a reference partition: day (since 1970) -> events set aside on it and not yet applied. */
+/** Hash of a reference partition: day (since 1970) -> events set aside, and not yet applied, that were sent on it last. */
 export const parkedCountsKey = (n: number) => `{t${n}}:parked`;
+
+/** Sorted set of a reference partition: its hashes of parked events by when the first event of each is over (milliseconds). */
+export const parkedDueKey = (n: number) => `{t${n}}:parked-due`;
 
 export interface Reference {
   readonly partition: number;
@@ -229,6 +232,14 @@ export const REMAP_KEYS = {
   open: "{remaps}:open",
   /** String: which process works them off. */
   lease: "{remaps}:lease",
+} as const;
+
+/** Number conflicts of all companies, in one slot. */
+export const NUMBER_CONFLICT_KEYS = {
+  /** Hash: `[shipment, new number]` -> conflict, both JSON. */
+  list: "{number-conflicts}:list",
+  /** Sorted set of the same names by when the event was received (UTC milliseconds). */
+  byTime: "{number-conflicts}:by-time",
 } as const;
 
 /** Courier codes have no colon, so the first one ends them. */

@@ -4,11 +4,12 @@
  * | line                                                  | moved by                                      |
  * |-------------------------------------------------------|-----------------------------------------------|
  * | received = accepted + duplicate + unknown + invalid   | `claim.lua`; `countRefused`                   |
- * | accepted = applied + waiting                          | `commit.lua`; the event log, its dead letters |
+ * | routed = applied + waiting                            | `commit.lua`; the event log, its dead letters |
  * | decided = sent + not sent, by reason                  | `decide.lua`                                  |
  * | sent = delivered + failed + pending                   | `finish.lua`, `drain.lua`, `replay.lua`; lanes |
  *
- * What was set aside and applied later is `released`: it was answered UNKNOWN_TRACKING and is no part of accepted.
+ * `routed` counts an accepted event once for each shipment that it goes to. What was set aside and applied later is
+ * `released`, also once for each shipment: it was answered UNKNOWN_TRACKING and is no part of accepted.
  * `difference` tells what does not add up: zero at rest; under way the parts are not read at one instant.
  */
 import type { Verdict } from "#core/domain/trigger.ts";
@@ -36,7 +37,9 @@ export interface CourierLedger extends Outcomes {
 
 /** What counters alone tell. */
 export interface Ledger extends Outcomes {
-  /** Accepted events that are part of their shipment. */
+  /** Accepted events, once for each shipment that they go to. */
+  readonly routed: number;
+  /** Those that are part of their shipment. */
   readonly applied: number;
   /** Set-aside events that are part of their shipment. */
   readonly released: number;
@@ -50,7 +53,7 @@ export interface Ledger extends Outcomes {
 
 /** The ledger and what is under way, and whether it adds up. */
 export interface Books extends Ledger {
-  /** Accepted events in the event log, or among its dead letters. */
+  /** Routed events in the event log, or among its dead letters. */
   readonly waiting: number;
   /** Deliveries in the lanes of the endpoints, or handed out. */
   readonly pending: number;
@@ -81,6 +84,7 @@ export async function readLedger(redis: Redis): Promise<Ledger> {
     duplicate: outcome("duplicate"),
     unknown: outcome("unknown"),
     invalid: outcome("invalid"),
+    routed: outcome("accepted") + sumOfFurther(events),
     applied: sum("applied"),
     released: sum("released"),
     sent: sum("webhook:send"),
@@ -89,6 +93,14 @@ export async function readLedger(redis: Redis): Promise<Ledger> {
     failed: sum("webhook:failed"),
     couriers,
   };
+}
+
+/** Shipments after the first that accepted events go to: what is ordinary costs no counter. */
+function sumOfFurther(hashes: ReadonlyArray<Readonly<Record<string, string>>>): number {
+  return hashes
+    .flatMap((hash) => Object.entries(hash))
+    .filter(([field]) => field.startsWith("further:"))
+    .reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
 /** Fields are `<outcome>:<courier>`. */
@@ -122,7 +134,7 @@ export async function readBooks(redis: Redis, configuration: Configuration): Pro
     pending,
     difference: {
       received: received - accepted - duplicate - unknown - invalid,
-      applied: accepted - ledger.applied - waiting,
+      applied: ledger.routed - ledger.applied - waiting,
       webhooks: ledger.sent - ledger.delivered - ledger.failed - pending,
     },
   };

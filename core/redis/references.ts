@@ -1,18 +1,60 @@
 /** References: which shipments a courier's tracking number or externalId may mean. */
+import { createHash } from "node:crypto";
+import type { CourierEvent } from "#core/domain/event.ts";
 import type { Candidate } from "#core/domain/match-reference.ts";
+import type { ShipmentMeta } from "#core/domain/shipment.ts";
+import { referencesLeftOut } from "#core/metrics.ts";
 import { perPartition, type Redis, readTogether, run, script } from "./client.ts";
+import { shipDay } from "./columns.ts";
 import { externalReference, type Reference, trackingReference } from "./keys.ts";
 import registerSource from "./scripts/register.lua" with { type: "text" };
 
 const registerScript = script(registerSource);
 
-/** Candidates one reference holds; two are ambiguous already. */
-const CANDIDATES_LIMIT = 50;
+/**
+ * Shipments of one company that a reference finds: the latest ones. Whoever registers a number again and again displaces its
+ * own shipments and nobody else's.
+ */
+export const SHIPMENTS_PER_COMPANY = 10;
+/** Shipments of all companies that a reference finds: the latest of each company come first. */
+export const SHIPMENTS_PER_REFERENCE = 100;
 /** Of a reference that is not registered; never changed. */
 const NOBODY: Candidate[] = [];
+/** What stood in the store, by the list that was made of it. */
+const texts = new WeakMap<readonly Candidate[], string>();
 
 export interface Registration extends Candidate {
   readonly reference: Reference;
+}
+
+/** By reference key. */
+export type Candidates = ReadonlyMap<string, readonly Candidate[]>;
+
+/** The references that an event names itself. */
+export interface OwnReferences {
+  readonly byNumber: Reference | null;
+  readonly byExternal: Reference | null;
+}
+
+export function ownReferences(
+  courier: string,
+  {
+    trackingNumber,
+    externalId,
+    senderAccount,
+  }: Partial<Pick<CourierEvent, "trackingNumber" | "externalId" | "senderAccount">>,
+): OwnReferences {
+  return {
+    byNumber: trackingNumber === undefined ? null : trackingReference(courier, trackingNumber),
+    byExternal:
+      externalId === undefined || senderAccount === undefined
+        ? null
+        : externalReference(courier, senderAccount, externalId),
+  };
+}
+
+export function listed({ byNumber, byExternal }: OwnReferences): Reference[] {
+  return [byNumber, byExternal].filter((reference) => reference !== null);
 }
 
 /** The references under which carrier events may find a shipment. */
@@ -30,19 +72,34 @@ export function referencesOf(
   ];
 }
 
+/** The shipment as a candidate of its references. */
+export function candidateOf(shipmentId: number, meta: ShipmentMeta): Candidate {
+  const { companyId, channelId, isPlaceholder, orderReference, shipDate } = meta;
+  return {
+    shipmentId,
+    companyId,
+    channelId,
+    isPlaceholder,
+    orderReference,
+    shipDay: shipDay(shipDate),
+  };
+}
+
 /** Makes shipments findable; repeating it changes nothing. */
 export async function registerReferences(
   redis: Redis,
   registrations: readonly Registration[],
 ): Promise<void> {
   const groups = Map.groupBy(registrations, ({ reference }) => reference.partition);
-  await perPartition(groups, (_, group) => {
+  const limits = [String(SHIPMENTS_PER_COMPANY), String(SHIPMENTS_PER_REFERENCE)];
+  await perPartition(groups, async (_, group) => {
     const keys = group.map(({ reference }) => reference.key);
-    const lines = group.flatMap(({ shipmentId, channelId, isPlaceholder, orderReference }) => {
-      const rest = JSON.stringify([channelId, Number(isPlaceholder), orderReference]);
-      return [`[${shipmentId},`, rest.slice(1)];
+    const lines = group.flatMap((one) => {
+      const start = `[${one.shipmentId},`;
+      return [start, lineOf(one).slice(start.length)];
     });
-    return run(redis, registerScript, keys, [String(CANDIDATES_LIMIT), ...lines]);
+    const leftOut = await run<number>(redis, registerScript, keys, [...limits, ...lines]);
+    if (leftOut > 0) referencesLeftOut.inc(leftOut);
   });
 }
 
@@ -64,16 +121,35 @@ export async function resolveReferences(
     const values = await redis.mGet([...together]);
     together.forEach((key, at) => {
       const lines = values[at];
-      if (lines) found.set(key, parseCandidates(lines));
+      if (!lines) return;
+      const candidates = lines.split("\n").map(candidateOfLine);
+      texts.set(candidates, lines);
+      found.set(key, candidates);
     });
   });
   await Promise.all(reads);
   return found;
 }
 
-function parseCandidates(lines: string): Candidate[] {
-  return lines.split("\n").map((line) => {
-    const [shipmentId, channelId, placeholder, orderReference] = JSON.parse(line);
-    return { shipmentId, channelId, isPlaceholder: placeholder === 1, orderReference };
-  });
+/**
+ * Tells whether anything has been registered under a reference since its candidates were read.
+ * @param candidates as they were read; undefined or empty = there were none
+ * @returns SHA-1 in hexadecimal, as scripts compute it; empty for none
+ */
+export function fingerprintOf(candidates: readonly Candidate[] | undefined): string {
+  const text = candidates && texts.get(candidates);
+  return text === undefined ? "" : createHash("sha1").update(text).digest("hex");
+}
+
+/** As it stands in the store: `register.lua` reads the id at its start and the company near its end. */
+function lineOf(candidate: Candidate): string {
+  const { shipmentId, channelId, isPlaceholder, orderReference, companyId, shipDay } = candidate;
+  const placeholder = Number(isPlaceholder);
+  return JSON.stringify([shipmentId, channelId, placeholder, orderReference, companyId, shipDay]);
+}
+
+function candidateOfLine(line: string): Candidate {
+  const [shipmentId, channelId, placeholder, orderReference, companyId, shipDay] = JSON.parse(line);
+  const isPlaceholder = placeholder === 1;
+  return { shipmentId, companyId, channelId, isPlaceholder, orderReference, shipDay };
 }

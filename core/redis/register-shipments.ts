@@ -5,38 +5,44 @@
 
 import type { Redis } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
-import { type Registration, referencesOf, registerReferences } from "./references.ts";
+import { candidateOf, type Registration, referencesOf, registerReferences } from "./references.ts";
 import { commitShipments, type HotShipment, readHotShipments } from "./shipments.ts";
 
 /** Rounds of reading and committing again when a carrier event got ahead. */
 const ROUNDS = 10;
 
-/** @throws when a shipment was still being changed by others in the last round; the next repetition finishes it */
+/**
+ * @returns those that may have had an event before all of their references were registered
+ * @throws when a shipment was still being changed by others in the last round; the next repetition finishes it
+ */
 export async function registerShipments(
   redis: Redis,
   configuration: Configuration,
   ids: readonly number[],
-): Promise<void> {
+): Promise<number[]> {
   const hot = await readHotShipments(redis, ids);
   // PENDING comes after registration only. Any other status may come from an event that one reference let in.
   const unregistered = [...hot.values()].filter(({ state }) => state.pair.status !== "PENDING");
-  if (unregistered.length === 0) return;
+  const early = [...hot.values()].filter(
+    (one) => unregistered.includes(one) || one.state.keys.length > 0,
+  );
+  if (unregistered.length === 0) return early.map(({ id }) => id);
   await registerReferences(
     redis,
     unregistered.flatMap((shipment) => registrationsOf(shipment, configuration)),
   );
   await commitPending(redis, unregistered);
+  return early.map(({ id }) => id);
 }
 
 function registrationsOf({ id, meta }: HotShipment, { channels }: Configuration): Registration[] {
-  const { channelId, courier, trackingNumber, isPlaceholder, orderReference } = meta;
+  const { channelId, courier, trackingNumber, parcelNumbers = [], orderReference } = meta;
   const accounts = channels.get(channelId)?.couriers.get(courier)?.senderAccounts ?? [];
-  return referencesOf(courier, [trackingNumber], accounts, orderReference).map((reference) => ({
+  const numbers = [trackingNumber, ...parcelNumbers];
+  const candidate = candidateOf(id, meta);
+  return referencesOf(courier, numbers, accounts, orderReference).map((reference) => ({
+    ...candidate,
     reference,
-    shipmentId: id,
-    channelId,
-    isPlaceholder,
-    orderReference,
   }));
 }
 

@@ -89,6 +89,7 @@ function metaRow(meta: ShipmentMeta): Row {
     meta.destCap,
     meta.originCap,
     meta.weightKg,
+    meta.parcelNumbers,
   ]);
 }
 
@@ -105,6 +106,7 @@ function metaOf(row: any): ShipmentMeta {
     destCap: row[7] ?? null,
     originCap: row[8] ?? null,
     weightKg: row[9] ?? null,
+    ...(row[10] && { parcelNumbers: row[10] }),
   };
 }
 

@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
 import { type Ledger, readBooks, readLedger, readQueueDepths } from "#core/redis/ledger.ts";
+import { countConflicts } from "#core/redis/number-conflicts.ts";
 import { readLags } from "#core/redis/streams.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
@@ -34,9 +35,14 @@ export const Overview = Type.Object({
   ledger: Type.Object(
     {
       ...outcomes,
-      applied: Type.Integer({ description: "accepted events that are part of their shipment" }),
-      waiting: Type.Integer({ description: "accepted events on their way, dead letters included" }),
-      released: Type.Integer({ description: "set-aside events that are part of their shipment" }),
+      routed: Type.Integer({
+        description: "accepted events, once for each shipment that they go to",
+      }),
+      applied: Type.Integer({ description: "routed events that are part of their shipment" }),
+      waiting: Type.Integer({ description: "routed events on their way, dead letters included" }),
+      released: Type.Integer({
+        description: "set-aside events that are part of their shipment, once for each shipment",
+      }),
       sent: Type.Integer({ description: "webhook decisions to send" }),
       notSent: Type.Record(Type.String(), Type.Integer(), { description: "by reason" }),
       delivered: Type.Integer(),
@@ -50,7 +56,7 @@ export const Overview = Type.Object({
     },
     {
       description:
-        "received = accepted + duplicate + unknown + invalid; accepted = applied + waiting; " +
+        "received = accepted + duplicate + unknown + invalid; routed = applied + waiting; " +
         "sent = delivered + failed + pending",
     },
   ),
@@ -60,6 +66,7 @@ export const Overview = Type.Object({
     changeLog: Type.Integer(),
     deadLetters: Type.Integer(),
   }),
+  numberConflicts: Type.Integer({ description: "listed by GET /panel/api/number-conflicts" }),
   stores: Type.Object({
     redis: Type.Object({ ready: Type.Boolean() }),
     clickhouse: Type.Object({
@@ -92,11 +99,12 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
 
   async function overview(): Promise<Overview> {
     const first = samples[0];
-    const [now, books, lag, queues, clickhouse] = await Promise.all([
+    const [now, books, lag, queues, conflicts, clickhouse] = await Promise.all([
       takeSample(),
       readBooks(redis, live.configuration()),
       readLags(redis),
       readQueueDepths(redis),
+      countConflicts(redis),
       benchmarks.ready(),
     ]);
     const behindSeconds = lag.find(({ group }) => group === "analytics")?.seconds ?? 0;
@@ -106,6 +114,7 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
       ledger: { ...books, notSent: { ...books.notSent }, couriers: [...books.couriers] },
       lag,
       queues,
+      numberConflicts: conflicts,
       stores: { redis: { ready: redis.isReady }, clickhouse: { ready: clickhouse, behindSeconds } },
     };
   }

@@ -307,12 +307,12 @@ describe("matching (document 2, Data rules)", () => {
     expect(await outcomes([rest, numbered])).toEqual(["UNKNOWN_TRACKING", "ACCEPTED"]);
   });
 
-  test("a tracking number of two channels is ambiguous until the sender account tells", async () => {
+  test("a tracking number of two channels is accepted once, with a sender account and without", async () => {
     await addShipment(runtime, "SHARED");
     await addShipment(runtime, "SHARED", { channel: "acme-outlet" });
     const plain = event({ trackingNumber: "SHARED" });
     const told = event({ trackingNumber: "SHARED", senderAccount: "ACC-1" });
-    expect(await outcomes([plain, told])).toEqual(["UNKNOWN_TRACKING", "ACCEPTED"]);
+    expect(await outcomes([plain, told])).toEqual(["ACCEPTED", "ACCEPTED"]);
   });
 
   test("a tracking number and an externalId that disagree are UNKNOWN_TRACKING", async () => {

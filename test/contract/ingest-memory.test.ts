@@ -4,12 +4,14 @@ import { minimalEvent } from "#core/domain/fact.ts";
 import {
   PARTITIONS,
   parkedCountsKey,
+  parkedDueKey,
   type Reference,
   trackingReference,
 } from "#core/redis/keys.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import {
   dropParked,
+  expireParked,
   PARKED_MS,
   PARKED_PER_REFERENCE,
   type ParkedEvent,
@@ -63,18 +65,47 @@ describe("set-aside events", () => {
   }
 
   const park = (reference: Reference, event: ParkedEvent, limit?: number) =>
-    parkEvents(runtime.redis, [{ reference, parked: event }], event.receivedAtMs, limit);
+    parkEvents(
+      runtime.redis,
+      [{ reference, fingerprint: "", parked: event }],
+      event.receivedAtMs,
+      limit,
+    );
 
-  test("of one reference: the limit is kept, one more is answered and not kept", async () => {
+  /** Keys of what a reference holds. */
+  async function heldUnder(reference: Reference, nowMs: number): Promise<string[]> {
+    const parked = await readParked(runtime.redis, [reference], nowMs);
+    return (parked.get(reference.key) ?? []).map(({ factKey }) => factKey).sort();
+  }
+
+  test("of one reference: the limit is kept, and one more displaces the oldest", async () => {
     const reference = referenceOf(1);
-    const items = Array.from({ length: PARKED_PER_REFERENCE + 1 }, () => ({
+    const events = Array.from({ length: PARKED_PER_REFERENCE }, (_, n) => parked(T0 + n));
+    for (const one of events) expect(await park(reference, one)).toEqual(["parked"]);
+    const keys = events.map(({ factKey }) => factKey);
+    const now = T0 + PARKED_PER_REFERENCE;
+    expect(await heldUnder(reference, now)).toEqual(keys.toSorted());
+    const [oldest] = events;
+    // Sent again it is the youngest, and the next one is the oldest.
+    if (oldest) await park(reference, { ...oldest, receivedAtMs: now });
+    const more = parked(now);
+    expect(await park(reference, more)).toEqual(["displaced"]);
+    const left = keys.filter((key) => key !== events[1]?.factKey);
+    expect(await heldUnder(reference, now)).toEqual([...left, more.factKey].sort());
+    const counts = await runtime.redis.hGetAll(parkedCountsKey(1));
+    expect(Object.values(counts).map(Number)).toEqual([PARKED_PER_REFERENCE]);
+  });
+
+  test("of one reference in one message: the last of them are kept", async () => {
+    const reference = referenceOf(7);
+    const items = Array.from({ length: PARKED_PER_REFERENCE + 3 }, (_, place) => ({
       reference,
-      parked: parked(T0),
+      fingerprint: "",
+      parked: { ...parked(T0), place },
     }));
-    const outcomes = await parkEvents(runtime.redis, items, T0);
-    expect(outcomes.slice(0, -1).every((outcome) => outcome === "parked")).toBe(true);
-    expect(outcomes.at(-1)).toBe("full");
-    expect((await readParked(runtime.redis, [reference], T0)).length).toBe(PARKED_PER_REFERENCE);
+    await parkEvents(runtime.redis, items, T0);
+    const keys = items.map((item) => item.parked.factKey);
+    expect(await heldUnder(reference, T0)).toEqual(keys.slice(3).sort());
   });
 
   test("of a partition: its share of the limit is kept, one more is answered and not kept", async () => {
@@ -94,7 +125,7 @@ describe("set-aside events", () => {
     for (let sent = 0; sent < 3; sent += 1) await park(reference, first, limit);
     expect(await park(other, second, limit)).toEqual(["parked"]);
     expect(await park(other, third, limit)).toEqual(["full"]);
-    const applied = [{ references: [reference, other], events: [first] }];
+    const applied = [{ references: [reference, other], factKey: first.factKey }];
     await dropParked(runtime.redis, applied);
     await dropParked(runtime.redis, applied);
     expect(await park(other, third, limit)).toEqual(["parked"]);
@@ -109,6 +140,32 @@ describe("set-aside events", () => {
     await park(reference, young);
     const held = await runtime.redis.hKeys(reference.parkedKey);
     expect(held).toEqual([young.factKey]);
+  });
+
+  test("a resend renews the 7 days of its event and of no other, and what is over is deleted", async () => {
+    const reference = referenceOf(8);
+    const [renewed, neighbour] = [parked(T0), parked(T0)];
+    await park(reference, renewed);
+    await park(reference, neighbour);
+    await park(reference, { ...renewed, receivedAtMs: T0 + PARKED_MS - 1 });
+    await expireParked(runtime.redis, T0 + PARKED_MS - 1);
+    expect(await heldUnder(reference, T0 + PARKED_MS - 1)).toHaveLength(2);
+    await expireParked(runtime.redis, T0 + PARKED_MS);
+    expect(await runtime.redis.hKeys(reference.parkedKey)).toEqual([renewed.factKey]);
+    const [left] = (await readParked(runtime.redis, [reference], T0 + PARKED_MS)).values();
+    // What counts for the order of facts is when it was received first.
+    expect(left).toMatchObject([{ receivedAtMs: T0, place: 0 }]);
+    await expireParked(runtime.redis, T0 + 2 * PARKED_MS - 1);
+    expect(await runtime.redis.exists(reference.parkedKey)).toBe(0);
+    expect(await runtime.redis.exists([parkedCountsKey(8), parkedDueKey(8)])).toBe(0);
+  });
+
+  test("many references that are due at once are all looked through", async () => {
+    const references = Array.from({ length: 50 }, () => referenceOf(9));
+    for (const reference of references) await park(reference, parked(T0));
+    expect(await expireParked(runtime.redis, T0 + PARKED_MS)).toBeGreaterThanOrEqual(50);
+    const keys = references.map(({ parkedKey }) => parkedKey);
+    expect(await runtime.redis.exists(keys)).toBe(0);
   });
 
   test("places of days that are over are free again", async () => {

@@ -73,7 +73,7 @@ test("a shipment that was created and not registered is registered from the chan
     log,
     source: "change",
     group: "references",
-    handler: referencesHandler({ redis, live }),
+    handler: referencesHandler({ redis, live, eventsPerDay: 1_000 }),
     batch: 100,
   });
   await eventually(async () => (await statusOf(id)) === "PENDING", "the shipment is PENDING");
@@ -120,7 +120,7 @@ test("an entry that is none of ours fails alone", async () => {
   const { changes } = companyKeys(shipmentPartition(id));
   const good = { key: changes, id: "1-1", fields: { s: String(id), created: "{}" } };
   const bad = { key: changes, id: "1-2", fields: { s: "x" } };
-  const failures = await referencesHandler({ redis, live })([bad, good]);
+  const failures = await referencesHandler({ redis, live, eventsPerDay: 1_000 })([bad, good]);
   expect(failures.map(({ entry }) => entry)).toEqual([bad]);
   expect(await statusOf(id)).toBe("PENDING");
   expect(await redis.exists(CHANGE_LOGS.map(deadLetterKey))).toBe(0);

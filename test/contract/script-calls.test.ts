@@ -19,7 +19,15 @@ import { tourOfTheStore } from "#test/support/store-tour.ts";
 /** Scripts that write, whose calls the tour makes. */
 const WRITING = [
   ...["accept-job", "accept-messages", "acknowledge", "admit", "claim", "commit", "courier-rate"],
-  ...["create", "finish-chunk", "finish-job", "forget-counts", "park", "raise-field"],
+  ...[
+    "create",
+    "expire-parked",
+    "finish-chunk",
+    "finish-job",
+    "forget-counts",
+    "park",
+    "raise-field",
+  ],
   ...["record-message", "redrive", "register", "save-orders", "settle-retry", "settle-work"],
   ...["swap-field", "take-work", "trim-log", "unpark"],
 ];

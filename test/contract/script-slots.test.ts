@@ -114,6 +114,13 @@ test("a call whose keys are all there yet is carried out to its end, also where 
     expect([nameOf(call), error]).toEqual([nameOf(call), null]);
     done.add(nameOf(call));
   }
-  const emptying = ["redrive", "settle-retry", "settle-work", "take-work", "unpark"];
+  const emptying = [
+    "expire-parked",
+    "redrive",
+    "settle-retry",
+    "settle-work",
+    "take-work",
+    "unpark",
+  ];
   expect(["commit", ...emptying].filter((name) => !done.has(name))).toEqual([]);
 }, 120_000);

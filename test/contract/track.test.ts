@@ -205,7 +205,7 @@ describe("set-aside (document 2, Unknown-tracking set-aside)", () => {
     const { state } = await shipment(id);
     expect(state.keys.length).toBe(3);
     expect(state.aliases).toEqual(["SECOND-NO"]);
-    // The new number is taken: another shipment of it would make every event of it ambiguous.
+    // The new number is taken: the channel has a shipment with it.
     await expect(addShipment(runtime, "SECOND-NO")).rejects.toThrow("exists already");
   });
 });

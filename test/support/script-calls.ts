@@ -2,9 +2,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { binary, type Redis } from "#core/redis/client.ts";
-import { createScript } from "#core/redis/create-shipments.ts";
-import { commitScript } from "#core/redis/shipments.ts";
-import { SCRIPT_FILES, scriptName } from "#test/support/script-files.ts";
+import { scriptOfParts } from "#core/redis/script-parts.ts";
+import { PART_FILES, SCRIPT_FILES, scriptName } from "#test/support/script-files.ts";
 
 export interface NamedScript {
   readonly name: string;
@@ -13,15 +12,14 @@ export interface NamedScript {
 
 /** By digest, those included that are made of parts. */
 export function scriptsByDigest(): Map<string, NamedScript> {
-  const scripts = SCRIPT_FILES.map((path): [string, NamedScript] => {
-    const source = readFileSync(path, "utf8");
-    return [digestOf(source), { name: scriptName(path), source }];
-  });
-  const ofParts: [string, NamedScript][] = [
-    [createScript.sha, { name: "create", source: createScript.source }],
-    [commitScript.sha, { name: "commit", source: commitScript.source }],
-  ];
-  return new Map([...scripts, ...ofParts]);
+  const read = (path: string) => readFileSync(path, "utf8");
+  const parts = Object.fromEntries(PART_FILES.map((path) => [scriptName(path), read(path)]));
+  return new Map(
+    SCRIPT_FILES.map((path) => {
+      const { sha, source } = scriptOfParts(read(path), parts);
+      return [sha, { name: scriptName(path), source }];
+    }),
+  );
 }
 
 export interface ScriptCall {

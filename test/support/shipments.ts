@@ -2,7 +2,7 @@
 import type { Redis } from "#core/redis/client.ts";
 import { createShipments } from "#core/redis/create-shipments.ts";
 import type { Live } from "#core/redis/live.ts";
-import { referencesOf, registerReferences } from "#core/redis/references.ts";
+import { candidateOf, referencesOf, registerReferences } from "#core/redis/references.ts";
 
 export interface ShipmentOptions {
   readonly channel?: string;
@@ -11,6 +11,9 @@ export interface ShipmentOptions {
   readonly isPlaceholder?: boolean;
   readonly shipDate?: string;
   readonly destCap?: string;
+  readonly parcelNumbers?: readonly string[];
+  /** Left out where a test registers the shipment itself. */
+  readonly isRegistered?: boolean;
 }
 
 /** @returns the id of a shipment that carrier events find */
@@ -27,6 +30,18 @@ export async function addShipment(
   const orderReference = options.orderReference ?? null;
   const isPlaceholder = options.isPlaceholder ?? false;
   const ids = { companyId: channel.companyId, channelId: channel.id };
+  const meta = {
+    ...ids,
+    courier,
+    trackingNumber,
+    shipDate,
+    isPlaceholder,
+    orderReference,
+    destCap: options.destCap ?? "00118",
+    originCap: "20121",
+    weightKg: 1,
+    ...(options.parcelNumbers && { parcelNumbers: options.parcelNumbers }),
+  };
   const [id] = await createShipments(redis, channel.companyId, [
     {
       record: {
@@ -39,31 +54,18 @@ export async function addShipment(
         createdAtMs: live.now(),
         ...(orderReference !== null && { orderReference }),
       },
-      meta: {
-        ...ids,
-        courier,
-        trackingNumber,
-        shipDate,
-        isPlaceholder,
-        orderReference,
-        destCap: options.destCap ?? "00118",
-        originCap: "20121",
-        weightKg: 1,
-      },
+      meta,
     },
   ]);
   if (!id) throw new Error(`${trackingNumber} exists already`);
+  if (options.isRegistered === false) return id;
   const accounts = channel.couriers.get(courier)?.senderAccounts ?? [];
-  const references = referencesOf(courier, [trackingNumber], accounts, orderReference);
+  const numbers = [trackingNumber, ...(options.parcelNumbers ?? [])];
+  const references = referencesOf(courier, numbers, accounts, orderReference);
+  const candidate = candidateOf(id, meta);
   await registerReferences(
     redis,
-    references.map((reference) => ({
-      reference,
-      shipmentId: id,
-      channelId: channel.id,
-      isPlaceholder,
-      orderReference,
-    })),
+    references.map((reference) => ({ ...candidate, reference })),
   );
   return id;
 }

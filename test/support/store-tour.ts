@@ -20,7 +20,13 @@ import {
 import { logEntry } from "#core/redis/log-entry.ts";
 import { acceptMessages, type Message, recordMessage } from "#core/redis/messages.ts";
 import { putOrders } from "#core/redis/orders.ts";
-import { dropParked, type ParkedEvent, parkEvents } from "#core/redis/parked.ts";
+import {
+  dropParked,
+  expireParked,
+  PARKED_MS,
+  type ParkedEvent,
+  parkEvents,
+} from "#core/redis/parked.ts";
 import { admitRequest } from "#core/redis/rate-limit.ts";
 import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/retries.ts";
 import { changeSandbox } from "#core/redis/sandbox.ts";
@@ -122,9 +128,10 @@ async function eventTour({ redis, live, config }: TestRuntime): Promise<void> {
     parked("third", nowMs),
   ];
   for (const one of [old, fresh, third]) {
-    await parkEvents(redis, [{ reference, parked: one }], one.receivedAtMs);
+    await parkEvents(redis, [{ reference, fingerprint: "", parked: one }], one.receivedAtMs);
   }
-  await dropParked(redis, [{ references: [reference], events: [fresh, third] }]);
+  await dropParked(redis, [{ references: [reference], factKey: third.factKey }]);
+  await expireParked(redis, nowMs + PARKED_MS);
   await forgetCourierCounts(redis, await readCourierCounts(redis), nowMs + 86_400_000);
   await takeCourierRate(redis, COURIER, { perSecond: 5, burst: 10 }, nowMs);
   await takeCourierRate(redis, COURIER, { perSecond: 5, burst: 10 }, nowMs);

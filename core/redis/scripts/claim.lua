@@ -2,11 +2,11 @@
 -- Claims eventIds and appends their events to the event log, in one step and one entry.
 --
 -- KEYS[1]  event log (stream)
--- KEYS[2]  ledger (hash): `accepted:<courier>` grows by the claims, `duplicate:<courier>` by the known ids, and
---          `received:<courier>` by both
+-- KEYS[2]  ledger (hash): `accepted:<courier>` grows by the claims, `duplicate:<courier>` by the known ids,
+--          `received:<courier>` by both, and `further:<courier>` by the shipments after the first that claimed events go to
 -- KEYS[3]  counts of the hour (hash)
 -- KEYS[4]  hours that have counts (set)
--- KEYS[5]  counts of the log (hash): `logged` grows by the claims, `track` is what has been applied of them
+-- KEYS[5]  counts of the log (hash): `logged` grows by the claims, once for each shipment; `track` is what has been applied
 -- KEYS[6]  what waits for its next try (sorted set)
 -- KEYS[7…] for each event its bucket (set) in each generation that is checked, the current one first
 -- ARGV[1]  high-water mark: events that may wait to be applied
@@ -14,7 +14,8 @@
 -- ARGV[3]  courier code, '' for a mere question that is not counted
 -- ARGV[4]  the hour
 -- ARGV[5]  generations that are checked
--- ARGV[6]  for each event a line: `<id as a 64-bit integer> <bytes of its event>`, 0 bytes to look without claiming
+-- ARGV[6]  for each event a line: `<id as a 64-bit integer> <bytes of its event> <shipments it goes to>`, 0 bytes to look
+--          without claiming
 -- ARGV[7]  the events for the log, a line each
 --
 -- Events go on as they came, and are cut out only where some are not claimed: Redis hashes every byte of a text that a script
@@ -25,11 +26,11 @@
 local log, ledger, counts, hours, logCounts, retries = unpack(KEYS, 1, 6)
 local call, sub = redis.call, string.sub
 local mark, ttl, courier, hour, events = ARGV[1] + 0, ARGV[2], ARGV[3], ARGV[4], ARGV[7]
-local generations, ids, sizes, count, total = ARGV[5] + 0, {}, {}, 0, 0
+local generations, ids, sizes, shipments, count, total = ARGV[5] + 0, {}, {}, {}, 0, 0
 -- Everything is parsed before the first write.
-for id, bytes in string.gmatch(ARGV[6], '(-?%d+) (%d+)\n') do
+for id, bytes, goesTo in string.gmatch(ARGV[6], '(-?%d+) (%d+) (%d+)\n') do
   count = count + 1
-  ids[count], sizes[count] = id, bytes + 0
+  ids[count], sizes[count], shipments[count] = id, bytes + 0, goesTo + 0
   total = total + sizes[count]
 end
 assert(generations >= 1 and #KEYS == 6 + count * generations, 'buckets')
@@ -39,8 +40,8 @@ local logged, applied = unpack(call('HMGET', logCounts, 'logged', 'track'))
 local waiting = (logged or 0) - (applied or 0) + call('ZCARD', retries)
 if waiting >= mark then return '' end
 local reply, known = {}, 0
--- Claimed events: how many, and where those stand in the text that have not been cut out yet.
-local claimed, parts, from, to = 0, {}, 1, 0
+-- Claimed events: how many, for how many shipments, and where those stand in the text that have not been cut out yet.
+local claimed, routed, parts, from, to = 0, 0, {}, 1, 0
 for event = 1, count do
   local id, bytes, at = ids[event], sizes[event], 7 + (event - 1) * generations
   local current, isKnown = KEYS[at], false
@@ -57,7 +58,7 @@ for event = 1, count do
   end
   if outcome == 1 then
     call('EXPIRE', current, ttl, 'NX')
-    claimed = claimed + 1
+    claimed, routed = claimed + 1, routed + shipments[event]
   else
     if bytes > 0 then
       if to >= from then parts[#parts + 1] = sub(events, from, to) end
@@ -73,12 +74,13 @@ if claimed > 0 then
     if to >= from then parts[#parts + 1] = sub(events, from, to) end
     events = table.concat(parts)
   end
-  call('HINCRBY', logCounts, 'logged', claimed)
+  call('HINCRBY', logCounts, 'logged', routed)
   call('XADD', log, '*', 'e', events)
 end
 if courier ~= '' and claimed + known > 0 then
   call('SADD', hours, hour)
   call('HINCRBY', ledger, 'received:' .. courier, claimed + known)
+  if routed > claimed then call('HINCRBY', ledger, 'further:' .. courier, routed - claimed) end
   for outcome, number in pairs({ACCEPTED = claimed, DUPLICATE = known}) do
     if number > 0 then
       call('HINCRBY', ledger, string.lower(outcome) .. ':' .. courier, number)

@@ -1,0 +1,50 @@
+/** `GET /panel/api/number-conflicts`: tracking number changes that point to the number of another live shipment. */
+import { type Static, Type } from "@sinclair/typebox";
+import { CONFLICTS_LISTED, listConflicts } from "#core/redis/number-conflicts.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
+import { pageOf, pageQuery } from "#panel/page.ts";
+
+const NumberConflicts = Type.Object({
+  total: Type.Integer({ description: `at most ${CONFLICTS_LISTED}: the oldest are removed` }),
+  items: Type.Array(
+    Type.Object({
+      courier: Type.String(),
+      eventId: Type.String({ description: "of the event that announced the new number" }),
+      shipmentId: Type.Integer({ description: "the shipment whose number changes" }),
+      newTrackingNumber: Type.String(),
+      otherShipmentIds: Type.Array(Type.Integer(), {
+        description: "shipments that had the new number and had not ended",
+      }),
+      at: Type.String({ description: "when the event was received, ISO 8601" }),
+    }),
+  ),
+});
+type NumberConflicts = Static<typeof NumberConflicts>;
+
+export function numberConflictsRoute(runtime: Runtime) {
+  const { redis } = runtime;
+  async function list(offset: number, limit: number): Promise<NumberConflicts> {
+    const { conflicts, total } = await listConflicts(redis, offset, limit);
+    const items = conflicts.map(({ atMs, otherShipmentIds, ...conflict }) => ({
+      ...conflict,
+      otherShipmentIds: [...otherShipmentIds],
+      at: new Date(atMs).toISOString(),
+    }));
+    return { total, items };
+  }
+  return operatorRoutes(runtime, "number-conflicts").get(
+    "/panel/api/number-conflicts",
+    ({ query }) => {
+      const { offset, limit } = pageOf(query);
+      return list(offset, limit);
+    },
+    {
+      query: pageQuery,
+      response: NumberConflicts,
+      detail: {
+        summary: "Number changes that point to another live shipment's number, the newest first",
+      },
+    },
+  );
+}

@@ -1,0 +1,272 @@
+/**
+ * Releases set-aside events (document 2, "Unknown-tracking set-aside") to the shipments that they mean, judged by the same
+ * rule as fresh events; makes shipments findable by the numbers that their events tell.
+ *
+ * Numbers are registered before set-aside events are looked for under them: an event that is set aside in between is judged
+ * again by ingest, since the reference has changed.
+ */
+import type { Candidate } from "#core/domain/match-reference.ts";
+import type { ShipmentMeta } from "#core/domain/shipment.ts";
+import type { Redis } from "#core/redis/client.ts";
+import type { Configuration } from "#core/redis/configuration.ts";
+import { type LoggedEvent, rememberEvents } from "#core/redis/event-log.ts";
+import { type Reference, trackingReference } from "#core/redis/keys.ts";
+import { matchEvents, type ReadEnds } from "#core/redis/match-events.ts";
+import { dropParked, type ParkedEvent, readParked } from "#core/redis/parked.ts";
+import {
+  candidateOf,
+  listed,
+  ownReferences,
+  referencesOf,
+  registerReferences,
+  resolveReferences,
+} from "#core/redis/references.ts";
+import { seenLayout, seenPlace } from "#core/redis/seen.ts";
+import { type HotShipment, takeNumbers } from "#core/redis/shipments.ts";
+import { type ConflictDeps, findConflicts } from "#processors/number-conflicts.ts";
+
+export interface ReleaseDeps extends ConflictDeps {
+  readonly redis: Redis;
+  readonly eventsPerDay: number;
+}
+
+/** A shipment and events that have come for it. */
+export interface Arrived {
+  readonly shipment: HotShipment;
+  /** None where only set-aside events are looked for. */
+  readonly events: readonly Arrival[];
+}
+
+type Arrival = Pick<LoggedEvent, "event" | "factKey" | "receivedAtMs">;
+
+/** What a commit takes from the set-aside store: remembered and dropped after it, before the acknowledgement. */
+export interface Released {
+  readonly courier: string;
+  readonly events: readonly ParkedEvent[];
+  /** Keys of those that other shipments match too: they stay for these until their 7 days are over. */
+  readonly shared: ReadonlySet<string>;
+}
+
+/** Where to look for set-aside events of a shipment. */
+interface Ask {
+  readonly shipment: HotShipment;
+  readonly references: readonly Reference[];
+}
+
+/** Numbers announced by events that were set aside under announced numbers: longer chains than this are not followed. */
+const CHAIN_LIMIT = 100;
+
+/** By shipment; those without are absent. Looked for with all others at once. */
+export async function findReleases(
+  deps: ReleaseDeps,
+  configuration: Configuration,
+  arrived: readonly Arrived[],
+  nowMs: number,
+): Promise<Map<number, Released>> {
+  const found = new Map<number, FoundEvents>();
+  const ends: ReadEnds = new Map();
+  let news = await registerNumbers(deps, arrived);
+  let asks = arrived.flatMap((one) => asksOf(configuration, one, news.get(one.shipment.id)));
+  for (let step = 0; step < CHAIN_LIMIT && asks.length > 0; step += 1) {
+    const added = await findParked(deps.redis, configuration, asks, found, ends, nowMs);
+    news = await registerNumbers(deps, added);
+    asks = added.flatMap(({ shipment }) => {
+      const numbers = news.get(shipment.id) ?? [];
+      return numbers.length === 0 ? [] : [{ shipment, references: numbersOf(shipment, numbers) }];
+    });
+  }
+  const courierOf = new Map(arrived.map(({ shipment }) => [shipment.id, shipment.meta.courier]));
+  return new Map(
+    [...found].map(([id, { events, shared }]) => [
+      id,
+      { courier: courierOf.get(id) ?? "", events: [...events.values()], shared },
+    ]),
+  );
+}
+
+/** By key of the fact, since an event stands under each of its references. */
+interface FoundEvents {
+  readonly events: Map<string, ParkedEvent>;
+  readonly shared: Set<string>;
+}
+
+/**
+ * Everything is looked through with the first event, and with one that is delivered again, whose release may have been cut
+ * short; new numbers with the event that tells them.
+ */
+function asksOf(
+  { channels }: Configuration,
+  { shipment, events }: Arrived,
+  newNumbers: readonly string[] = [],
+): Ask[] {
+  const { meta, state } = shipment;
+  const hasFacts = state.keys.length > 0;
+  const looksEverywhere =
+    events.length === 0
+      ? hasFacts
+      : !hasFacts || events.some(({ factKey }) => state.keys.includes(factKey));
+  if (!looksEverywhere)
+    return newNumbers.length === 0
+      ? []
+      : [{ shipment, references: numbersOf(shipment, newNumbers) }];
+  const accounts = channels.get(meta.channelId)?.couriers.get(meta.courier)?.senderAccounts ?? [];
+  const numbers = new Set([meta.trackingNumber, ...(meta.parcelNumbers ?? []), ...newNumbers]);
+  const references = referencesOf(meta.courier, [...numbers], accounts, meta.orderReference);
+  return [{ shipment, references }];
+}
+
+function numbersOf({ meta }: HotShipment, numbers: readonly string[]): Reference[] {
+  return numbers.map((number) => trackingReference(meta.courier, number));
+}
+
+/**
+ * Adds the set-aside events that mean a shipment to those found for it.
+ * @returns what was added
+ */
+async function findParked(
+  redis: Redis,
+  configuration: Configuration,
+  asks: readonly Ask[],
+  found: Map<number, FoundEvents>,
+  ends: ReadEnds,
+  nowMs: number,
+): Promise<Arrived[]> {
+  const parked = await readParked(
+    redis,
+    asks.flatMap(({ references }) => references),
+    nowMs,
+  );
+  if (parked.size === 0) return [];
+  const added: Arrived[] = [];
+  for (const own of Map.groupBy(asks, ({ shipment }) => shipment.meta.courier).values()) {
+    const open = own.flatMap(({ shipment, references }) => {
+      const events = references.flatMap(({ key }) => parked.get(key) ?? []);
+      const known = found.get(shipment.id)?.events;
+      const fresh = new Map(events.map((event) => [event.factKey, event]));
+      return [...fresh.values()]
+        .filter(({ factKey }) => !known?.has(factKey))
+        .map((event) => ({ shipment, parked: event }));
+    });
+    const matched = await matchParked(redis, configuration, own, open, ends);
+    for (const [shipment, events] of Map.groupBy(matched, (one) => one.shipment)) {
+      const one = found.get(shipment.id) ?? { events: new Map(), shared: new Set() };
+      found.set(shipment.id, one);
+      for (const { parked: event, isShared } of events) {
+        one.events.set(event.factKey, event);
+        if (isShared) one.shared.add(event.factKey);
+      }
+      added.push({ shipment, events: events.map((event) => event.parked) });
+    }
+  }
+  return added;
+}
+
+interface Open {
+  readonly shipment: HotShipment;
+  readonly parked: ParkedEvent;
+}
+
+/** Those that mean the shipment, among others or alone. All shipments are of one courier. */
+async function matchParked(
+  redis: Redis,
+  configuration: Configuration,
+  asks: readonly Ask[],
+  open: readonly Open[],
+  ends: ReadEnds,
+): Promise<Array<Open & { readonly isShared: boolean }>> {
+  const courier = asks[0]?.shipment.meta.courier ?? "";
+  const events = open.map(({ parked: { event } }) => ({
+    ...ownReferences(courier, event),
+    event,
+  }));
+  const candidates = await resolveReferences(redis, events.flatMap(listed));
+  for (const { shipment, references } of asks) withItself(candidates, shipment, references);
+  const matches = await matchEvents({ redis, configuration }, courier, events, candidates, ends);
+  return open.flatMap((one, at) => {
+    const match = matches[at];
+    if (match?.kind !== "found") return [];
+    const { candidates: matching } = match;
+    if (!matching.some(({ shipmentId }) => shipmentId === one.shipment.id)) return [];
+    return [{ ...one, isShared: matching.length > 1 }];
+  });
+}
+
+/** An event may find a shipment by one reference while another one is still being registered. */
+function withItself(
+  candidates: Map<string, Candidate[]>,
+  { id, meta }: HotShipment,
+  references: readonly Reference[],
+): void {
+  for (const { key } of references) {
+    const known = candidates.get(key);
+    if (!known || known.some(({ shipmentId }) => shipmentId === id)) continue;
+    candidates.set(key, [...known, candidateOf(id, meta)]);
+  }
+}
+
+/**
+ * A number that an event announces, or that finds a placeholder shipment, finds the shipment from now on.
+ * @returns by shipment the numbers that its events tell
+ */
+async function registerNumbers(
+  deps: ReleaseDeps,
+  arrived: readonly Arrived[],
+): Promise<Map<number, readonly string[]>> {
+  const { redis } = deps;
+  const news = arrived.flatMap(({ shipment, events }) => {
+    const announced = events.flatMap(
+      ({ event }) => event.trackingNumberChange?.newTrackingNumber ?? [],
+    );
+    const own = events.flatMap(({ event }) => event.trackingNumber ?? []);
+    const numbers = new Set([...announced, ...(shipment.meta.isPlaceholder ? own : [])]);
+    return numbers.size === 0 ? [] : [{ shipment, numbers: [...numbers], announced }];
+  });
+  if (news.length === 0) return NO_NUMBERS;
+  await registerReferences(
+    redis,
+    news.flatMap(({ shipment, numbers }) => {
+      const candidate = candidateOf(shipment.id, shipment.meta);
+      return numbersOf(shipment, numbers).map((reference) => ({ ...candidate, reference }));
+    }),
+  );
+  await takeNumbers(
+    redis,
+    news.flatMap(({ shipment: { id, meta }, announced }) =>
+      announced.map((trackingNumber) => takenNumber(id, meta, trackingNumber)),
+    ),
+  );
+  await findConflicts(deps, arrived);
+  return new Map(news.map(({ shipment, numbers }) => [shipment.id, numbers]));
+}
+
+const NO_NUMBERS: Map<number, readonly string[]> = new Map();
+
+function takenNumber(shipmentId: number, meta: ShipmentMeta, trackingNumber: string) {
+  const { channelId, courier } = meta;
+  return { shipmentId, channelId, courier, trackingNumber };
+}
+
+/** Applied set-aside events take their ids, so that a resend is a DUPLICATE, and leave the store unless others need them. */
+export async function finishReleases(
+  { redis, eventsPerDay }: Pick<ReleaseDeps, "redis" | "eventsPerDay">,
+  done: readonly Released[],
+  nowMs: number,
+): Promise<void> {
+  if (done.length === 0) return;
+  const layout = await seenLayout(redis, nowMs, eventsPerDay);
+  const places = done.flatMap(({ courier, events }) =>
+    events.map(({ event }) => seenPlace(courier, event.eventId)),
+  );
+  await rememberEvents(redis, layout, places);
+  await dropParked(
+    redis,
+    done.flatMap(({ courier, events, shared }) =>
+      events
+        .filter(({ factKey }) => !shared.has(factKey))
+        .map(({ factKey, event }) => ({
+          factKey,
+          references: listed(ownReferences(courier, event)),
+        })),
+    ),
+  );
+}

@@ -1,0 +1,280 @@
+/**
+ * Document 2, "Unknown-tracking set-aside"; design, "Release of set-aside events": an event that was set aside belongs to a
+ * shipment only by its own references, judged by the same rule as a fresh one.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { CourierEvent } from "#core/domain/event.ts";
+import { companyKeys, shipmentPartition, trackingReference } from "#core/redis/keys.ts";
+import { advanceClock } from "#core/redis/live.ts";
+import { listConflicts, noteConflicts } from "#core/redis/number-conflicts.ts";
+import { candidateOf, registerReferences } from "#core/redis/references.ts";
+import { readHistory, readHotShipments, readShipments } from "#core/redis/shipments.ts";
+import { referencesHandler } from "#processors/references.ts";
+import { startSetAsideExpiry } from "#processors/set-aside-expiry.ts";
+import { event, push } from "#test/support/courier.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
+import type { TestRuntime } from "#test/support/runtime.ts";
+import { openTracking, type Tracking } from "#test/support/tracking.ts";
+
+const AT_REST = { received: 0, applied: 0, webhooks: 0 };
+const UNKNOWN = ["UNKNOWN_TRACKING"];
+
+let tracking: Tracking;
+let runtime: TestRuntime;
+let panel: TestPanel;
+let { add, newNumber, send, settled, eventsOf } = {} as Tracking;
+
+beforeAll(async () => {
+  tracking = await openTracking();
+  ({ runtime, add, newNumber, send, settled, eventsOf } = tracking);
+  panel = await openTestPanel(runtime);
+});
+
+afterAll(async () => {
+  await panel.end();
+  await tracking.end();
+});
+
+const numbered = (trackingNumber: string, members: Partial<CourierEvent> = {}) =>
+  event({ trackingNumber, occurredAt: "2026-11-10T08:00:00Z", ...members });
+
+function byOrder(externalId: string, senderAccount: string): CourierEvent {
+  const { trackingNumber: _, ...rest } = event({ externalId, senderAccount });
+  return rest;
+}
+
+/** The ids of a shipment's events, sorted. */
+const held = async (id: number) => ((await eventsOf(id))[0] ?? []).toSorted();
+const idsOf = (...events: readonly CourierEvent[]) => events.map((one) => one.eventId).sort();
+
+/** Whether any reference holds the event. */
+async function isParked({ eventId }: CourierEvent): Promise<boolean> {
+  const keys = await runtime.redis.keys("{t*}:p:*");
+  const hashes = await Promise.all(keys.map((key) => runtime.redis.hGetAll(key)));
+  return JSON.stringify(hashes).includes(eventId);
+}
+
+describe("an event that was set aside is released", () => {
+  test("to every shipment that has its number, with the first event of each, also across companies", async () => {
+    const number = newNumber();
+    const parked = numbered(number);
+    expect(await send(parked)).toEqual(UNKNOWN);
+    const ids = [await add(number), await add(number, "beta-it")];
+    const [first = 0, second = 0] = ids;
+    const before = await settled();
+    const own = event({ trackingNumber: number, senderAccount: "ACC-1" });
+    await send(own);
+    expect([await held(first), await held(second)]).toEqual([idsOf(parked, own), []]);
+    const other = event({ trackingNumber: number, senderAccount: "ACC-B" });
+    await send(other);
+    expect([await held(first), await held(second)]).toEqual([
+      idsOf(parked, own),
+      idsOf(parked, other),
+    ]);
+    const books = await settled();
+    expect([books.released - before.released, books.difference]).toEqual([2, AT_REST]);
+    expect(await send(parked)).toEqual(["DUPLICATE"]);
+  });
+
+  test("to the company alone whose sender account it names", async () => {
+    const number = newNumber();
+    const parked = numbered(number, { senderAccount: "ACC-B" });
+    await send(parked);
+    const [first, second] = [await add(number), await add(number, "beta-it")];
+    const both = event({ trackingNumber: number });
+    await send(both);
+    expect([await held(first), await held(second)]).toEqual([idsOf(both), idsOf(parked, both)]);
+    expect(await isParked(parked)).toBe(false);
+  });
+
+  test("to no shipment where its order reference has become that of two", async () => {
+    const order = newNumber();
+    const parked = byOrder(order, "ACC-1");
+    expect(await send(parked)).toEqual(UNKNOWN);
+    const numbers = [newNumber(), newNumber()];
+    const ids = [];
+    for (const number of numbers) ids.push(await add(number, "acme-it", { orderReference: order }));
+    const fresh = numbers.map((number) => event({ trackingNumber: number }));
+    await send(...fresh);
+    expect(await eventsOf(...ids)).toEqual(fresh.map(({ eventId }) => [eventId]));
+  });
+
+  test("where it contradicted a shipment of its number, to one that agrees with it", async () => {
+    const number = newNumber();
+    const first = await add(number, "acme-it", { orderReference: "A" });
+    const parked = numbered(number, { externalId: "B" });
+    expect(await send(parked)).toEqual(UNKNOWN);
+    const second = await add(number, "beta-it", { orderReference: "B" });
+    const both = event({ trackingNumber: number });
+    await send(both);
+    expect([await held(first), await held(second)]).toEqual([idsOf(both), idsOf(parked, both)]);
+  });
+
+  test("once, where several of its references find the shipment", async () => {
+    const [number, order] = [newNumber(), newNumber()];
+    const parked = numbered(number, { externalId: order, senderAccount: "ACC-1" });
+    await send(parked);
+    const id = await add(number, "acme-it", { orderReference: order });
+    const before = await settled();
+    const own = event({ trackingNumber: number });
+    await send(own);
+    expect(await held(id)).toEqual(idsOf(parked, own));
+    const books = await settled();
+    expect([books.released - before.released, books.difference]).toEqual([1, AT_REST]);
+    expect(await isParked(parked)).toBe(false);
+  });
+
+  test("by the number of a parcel", async () => {
+    const [number, parcel] = [newNumber(), newNumber()];
+    const parked = numbered(parcel);
+    await send(parked);
+    const id = await add(number, "acme-it", { parcelNumbers: [parcel] });
+    const own = event({ trackingNumber: number });
+    await send(own);
+    expect(await held(id)).toEqual(idsOf(parked, own));
+  });
+
+  test("to a placeholder shipment, by its order reference and by its number once that is known", async () => {
+    const [number, order] = [newNumber(), newNumber()];
+    const references = { externalId: order, senderAccount: "ACC-1" };
+    const [full, bare] = [numbered(number, references), numbered(number)];
+    expect(await send(full, bare)).toEqual([...UNKNOWN, ...UNKNOWN]);
+    const id = await add(newNumber(), "acme-it", { orderReference: order, isPlaceholder: true });
+    const first = byOrder(order, "ACC-1");
+    expect(await send(first)).toEqual(["ACCEPTED"]);
+    expect(await held(id)).toEqual(idsOf(full, bare, first));
+    expect(await send(event({ trackingNumber: number }))).toEqual(["ACCEPTED"]);
+  });
+
+  test("together with what was set aside under a number that it announces, however often it changed", async () => {
+    const [first, second, third] = [newNumber(), newNumber(), newNumber()];
+    const change = (from: string, to: string) =>
+      numbered(from, { trackingNumberChange: { newTrackingNumber: to, reason: "relabelled" } });
+    const parked = [change(first, second), change(second, third), numbered(third)];
+    expect(await send(...parked)).toEqual([...UNKNOWN, ...UNKNOWN, ...UNKNOWN]);
+    const id = await add(first);
+    const own = event({ trackingNumber: first });
+    await send(own);
+    expect(await held(id)).toEqual(idsOf(own, ...parked));
+    const [shipment] = await readShipments(runtime.redis, [id]);
+    expect(shipment?.state.aliases).toEqual([second, third].sort());
+    const history = JSON.stringify(await readHistory(runtime.redis, id));
+    expect(history).not.toContain("relabelled");
+    expect(await send(event({ trackingNumber: third }))).toEqual(["ACCEPTED"]);
+  });
+
+  test("to a shipment whose first event came before the reference was registered", async () => {
+    const [number, order] = [newNumber(), newNumber()];
+    const { redis, live } = runtime;
+    const id = await add(number, "acme-it", { orderReference: order, isRegistered: false });
+    // As a registration leaves it that is cut short between two partitions.
+    const meta = (await readHotShipments(redis, [id])).get(id)?.meta;
+    if (!meta) throw new Error("not created");
+    const reference = trackingReference("GLS_ITA", number);
+    await registerReferences(redis, [{ ...candidateOf(id, meta), reference }]);
+    const own = event({ trackingNumber: number });
+    expect(await send(own)).toEqual(["ACCEPTED"]);
+    const parked = byOrder(order, "ACC-1");
+    expect(await send(parked)).toEqual(UNKNOWN);
+    expect(await held(id)).toEqual(idsOf(own));
+    const { changes } = companyKeys(shipmentPartition(id));
+    const created = { key: changes, id: "1-1", fields: { s: String(id), created: "{}" } };
+    const handle = referencesHandler({ redis, live, eventsPerDay: 1_000 });
+    for (let twice = 0; twice < 2; twice += 1) expect(await handle([created])).toEqual([]);
+    expect(await held(id)).toEqual(idsOf(own, parked));
+    expect((await settled()).difference).toEqual(AT_REST);
+  });
+
+  test("whatever comes together: events that arrive while their shipment is registered are all applied once", async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const [number, order] = [newNumber(), newNumber()];
+      const references = { externalId: order, senderAccount: "ACC-1" };
+      const events = Array.from({ length: 20 }, (_, n) =>
+        n % 2 === 0 ? numbered(number, references) : byOrder(order, "ACC-1"),
+      );
+      const sending = events.map((one) => push(tracking.url, [one]));
+      const id = await add(number, "acme-it", { orderReference: order });
+      await Promise.all(sending);
+      const last = event({ trackingNumber: number });
+      await send(last);
+      expect(await held(id)).toEqual(idsOf(last, ...events));
+    }
+    expect((await settled()).difference).toEqual(AT_REST);
+  });
+});
+
+describe("a number that another live shipment has", () => {
+  test("is taken over by the change; the conflict is told once, counted and listed", async () => {
+    const [number, taken] = [newNumber(), newNumber()];
+    const [id, other] = [await add(number), await add(taken, "beta-it")];
+    const change = numbered(number, { trackingNumberChange: { newTrackingNumber: taken } });
+    const next = event({ trackingNumber: taken });
+    expect(await send(change)).toEqual(["ACCEPTED"]);
+    expect(await send(next)).toEqual(["ACCEPTED"]);
+    expect([await held(id), await held(other)]).toEqual([idsOf(change, next), idsOf(next)]);
+    // The same change once more, of another event.
+    await send(numbered(number, { trackingNumberChange: { newTrackingNumber: taken } }));
+    const conflict = {
+      ...{ courier: "GLS_ITA", eventId: change.eventId, shipmentId: id },
+      ...{ newTrackingNumber: taken, otherShipmentIds: [other] },
+    };
+    const told = tracking.conflicts.filter(({ shipmentId }) => shipmentId === id);
+    expect(told).toEqual([{ ...conflict, atMs: expect.any(Number) }]);
+    const { body } = await panel.call("GET", "/panel/api/number-conflicts?limit=1");
+    expect(body.items).toEqual([{ ...conflict, at: expect.any(String) }]);
+    const overview = await panel.call("GET", "/panel/api/overview");
+    expect([overview.body.numberConflicts, body.total]).toEqual([1, 1]);
+    const metrics = await (await fetch(`${tracking.url}/metrics`)).text();
+    expect(metrics).toContain('waybill_number_conflicts_total{courier="GLS_ITA"} 1');
+  });
+
+  test("is no conflict where that shipment has ended, or has the same parcel", async () => {
+    const [number, over, shared, announced] = [newNumber(), newNumber(), newNumber(), newNumber()];
+    await add(number);
+    await add(over, "beta-it");
+    await send(numbered(over, { status: { code: "DLV", description: "Consegnata" } }));
+    await send(numbered(number, { trackingNumberChange: { newTrackingNumber: over } }));
+    await add(shared);
+    await add(shared, "beta-it");
+    await send(numbered(shared, { trackingNumberChange: { newTrackingNumber: announced } }));
+    const numbers = tracking.conflicts.map(({ newTrackingNumber }) => newTrackingNumber);
+    expect(numbers.filter((one) => [over, announced].includes(one))).toEqual([]);
+  });
+
+  test("as many conflicts as the limit are listed, and one more displaces the oldest", async () => {
+    const { redis } = runtime;
+    const conflict = (n: number) => ({
+      ...{ courier: "GLS_ITA", eventId: `e${n}`, shipmentId: n, newTrackingNumber: "X" },
+      ...{ otherShipmentIds: [1], atMs: 10 ** 13 + n },
+    });
+    const limit = 5;
+    const all = Array.from({ length: limit }, (_, n) => conflict(n));
+    expect(await noteConflicts(redis, all, limit)).toEqual(all);
+    expect((await listConflicts(redis, 0, 10)).conflicts).toEqual(all.toReversed());
+    await noteConflicts(redis, [conflict(limit)], limit);
+    const { conflicts, total } = await listConflicts(redis, 0, 10);
+    expect([conflicts.map(({ shipmentId }) => shipmentId), total]).toEqual([[5, 4, 3, 2, 1], 5]);
+  });
+});
+
+/** Last, because it moves the clock. */
+describe("after 7 days", () => {
+  test("without a resend an event is deleted from the store, and one that was sent again is not", async () => {
+    const number = newNumber();
+    const [left, renewed] = [numbered(number), numbered(number)];
+    await send(left, renewed);
+    const { redis, live, log } = runtime;
+    await advanceClock(redis, 6 * 86_400);
+    expect(await send(renewed)).toEqual(UNKNOWN);
+    await advanceClock(redis, 86_400);
+    const expiry = startSetAsideExpiry({ redis, live, log });
+    await eventually(async () => !(await isParked(left)), "the event is deleted");
+    await expiry.stop();
+    expect(await isParked(renewed)).toBe(true);
+    const id = await add(number);
+    const own = event({ trackingNumber: number });
+    await send(own);
+    expect(await held(id)).toEqual(idsOf(renewed, own));
+  });
+});

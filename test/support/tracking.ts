@@ -1,0 +1,103 @@
+/** Ingest and track on a runtime of their own, for tests about which shipments an event reaches. */
+import { expect } from "bun:test";
+import type { SetupFile } from "#core/domain/setup.ts";
+import { type Consumer, startConsumer } from "#core/redis/consumer.ts";
+import { type Books, readBooks } from "#core/redis/ledger.ts";
+import type { NumberConflict } from "#core/redis/number-conflicts.ts";
+import { readHistory } from "#core/redis/shipments.ts";
+import { readLags } from "#core/redis/streams.ts";
+import { startIngest } from "#ingest/main.ts";
+import { trackHandler } from "#processors/track.ts";
+import { push } from "./courier.ts";
+import { eventually } from "./eventually.ts";
+import { openTestRuntime, type TestRuntime } from "./runtime.ts";
+import { testSetup } from "./setup.ts";
+import { addShipment, type ShipmentOptions } from "./shipments.ts";
+
+export interface Tracking {
+  readonly runtime: TestRuntime;
+  /** Of ingest. */
+  readonly url: string;
+  /** Each conflict that track has told of. */
+  readonly conflicts: readonly NumberConflict[];
+  readonly startTrack: () => void;
+  readonly stopTrack: () => Promise<void>;
+  /** A number that no shipment has. */
+  readonly newNumber: () => string;
+  readonly add: (number: string, channel?: string, options?: ShipmentOptions) => Promise<number>;
+  /** The books once track has caught up. */
+  readonly settled: () => Promise<Books>;
+  /** Outcomes of a message, when what was accepted has been applied. */
+  readonly send: (...events: readonly unknown[]) => Promise<string[]>;
+  /** Of each shipment the ids of the events in its history. */
+  readonly eventsOf: (...ids: readonly number[]) => Promise<string[][]>;
+  readonly end: () => Promise<void>;
+}
+
+/** Sender accounts: channel acme-it has ACC-1, beta-it has ACC-B, acme-outlet none. */
+function trackingSetup(): SetupFile {
+  const setup = testSetup();
+  const beta = setup.companies?.[1]?.channels?.[0];
+  if (beta) beta.couriers = [{ code: "GLS_ITA", senderAccounts: ["ACC-B"] }];
+  return setup;
+}
+
+export async function openTracking(): Promise<Tracking> {
+  const runtime = await openTestRuntime(trackingSetup(), { LOG_HIGH_WATER: "1600000" });
+  const ingest = await startIngest(runtime);
+  const url = ingest.url ?? "";
+  const conflicts: NumberConflict[] = [];
+  const { redis, live, log, config } = runtime;
+  const onConflict = (conflict: NumberConflict) => void conflicts.push(conflict);
+  const handler = trackHandler({ redis, live, eventsPerDay: config.eventsPerDay, onConflict });
+  let track: Consumer | null = null;
+  let numbers = 0;
+
+  function startTrack(): void {
+    track = startConsumer({ redis, log, source: "event", group: "track", handler, batch: 100 });
+  }
+
+  async function stopTrack(): Promise<void> {
+    await track?.stop();
+    track = null;
+  }
+
+  function settled(): Promise<Books> {
+    return eventually(async () => {
+      const lags = await readLags(redis);
+      const isDone = lags.every(({ group, entries }) => group !== "track" || entries === 0);
+      return isDone ? readBooks(redis, live.configuration()) : null;
+    }, "track has caught up");
+  }
+
+  startTrack();
+  return {
+    runtime,
+    url,
+    conflicts,
+    startTrack,
+    stopTrack,
+    newNumber: () => {
+      numbers += 1;
+      return `NUMBER-${numbers}`;
+    },
+    add: (number, channel = "acme-it", options = {}) =>
+      addShipment(runtime, number, { ...options, channel }),
+    settled,
+    async send(...events) {
+      const { status, body } = await push(url, events);
+      expect(status).toBe(200);
+      await settled();
+      return body.results.map(({ outcome }: { outcome: string }) => outcome);
+    },
+    async eventsOf(...ids) {
+      const histories = await Promise.all(ids.map((id) => readHistory(redis, id)));
+      return histories.map((history) => history.map((fact) => fact.event.eventId));
+    },
+    async end() {
+      await stopTrack();
+      await ingest.stop();
+      await runtime.end();
+    },
+  };
+}
