@@ -10,13 +10,25 @@ import { STORES } from "#test/support/stores.ts";
 /** A failover takes seconds. */
 const KILLS = { "one Redis server": 20, "a six-node Redis Cluster": 6 } as const;
 const SHIPMENTS = 200;
+/** Numbers that another company's shipments have too: their events go to both. */
+const SHARED = 80;
 const LIFE_MS = { least: 150, spread: 600 };
+
+/** Of its second company, which has boxes like the first. */
+const SHARED_KEY = "key_beta_main";
+
+function setupWithBoxes() {
+  const setup = testSetup();
+  const [first, second] = setup.companies ?? [];
+  if (first?.boxes && second) second.boxes = first.boxes;
+  return setup;
+}
 
 describe.each(STORES)("on %s", (store) => {
   let product: Product;
 
   beforeAll(async () => {
-    product = await newProduct(BARE, testSetup(), {}, store);
+    product = await newProduct(BARE, setupWithBoxes(), {}, store);
     await product.start();
   }, 120_000);
 
@@ -24,6 +36,7 @@ describe.each(STORES)("on %s", (store) => {
 
   test("kills in a stream of events lose nothing that was accepted and double nothing", async () => {
     const ids = await createShipments(product, "KILL", SHIPMENTS);
+    const sharedIds = await createShipments(product, "KILL", SHARED, SHARED_KEY);
     const stream = startEventStream(product, "KILL", SHIPMENTS);
     for (let kills = 0; kills < KILLS[store]; kills += 1) {
       const before = stream.accepted.size;
@@ -35,6 +48,9 @@ describe.each(STORES)("on %s", (store) => {
     }
     await stream.stop();
     expect(stream.accepted.size).toBeGreaterThan(KILLS[store] * 10);
-    await expectExactlyOnce(product, "KILL", ids, stream.accepted);
+    await expectExactlyOnce(product, "KILL", ids, stream.accepted, {
+      key: SHARED_KEY,
+      ids: sharedIds,
+    });
   }, 420_000);
 });

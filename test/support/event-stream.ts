@@ -26,13 +26,14 @@ export interface EventStream {
   readonly stop: () => Promise<void>;
 }
 
-/** @returns ids of shipments `<prefix>-0`, `<prefix>-1`, … */
+/** @returns ids of shipments `<prefix>-0`, `<prefix>-1`, … of the key's channel */
 export async function createShipments(
   { api }: { readonly api: string },
   prefix: string,
   count: number,
+  key = "key_acme_main",
 ): Promise<number[]> {
-  const merchant = await signIn(api, "key_acme_main");
+  const merchant = await signIn(api, key);
   const all = Array.from({ length: count }, (_, n) => shipmentItem(`${prefix}-${n}`));
   const ids: number[] = [];
   for (let from = 0; from < count; from += SHIPMENTS_PER_CALL) {

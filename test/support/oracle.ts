@@ -31,29 +31,42 @@ export interface Listed {
  * books, history, state, and what the search finds by each status.
  * @param ids of shipments `<prefix>-0`, `<prefix>-1`, …: all that there are
  * @param accepted by eventId; the text of an event's status is its eventId
+ * @param shared shipments of another channel that have the first of these numbers too
  */
 export async function expectExactlyOnce(
   product: Doors,
   prefix: string,
   ids: readonly number[],
   accepted: ReadonlyMap<string, CourierEvent>,
+  shared?: { readonly key: string; readonly ids: readonly number[] },
 ): Promise<void> {
-  await expectSettled(product, accepted.size);
+  const numbers = new Set((shared?.ids ?? []).map((_, at) => `${prefix}-${at}`));
+  const twice = [...accepted.values()].filter(({ trackingNumber = "" }) =>
+    numbers.has(trackingNumber),
+  );
+  await expectSettled(product, accepted.size, accepted.size + twice.length);
   const merchant = await signIn(product.api, "key_acme_main");
   const byNumber = Map.groupBy(accepted.values(), ({ trackingNumber }) => trackingNumber);
   const expected = ids.map((_, at) => recompute(byNumber.get(`${prefix}-${at}`) ?? []));
-  for (const [at, id] of ids.entries()) {
-    const { body } = await merchant.call("GET", `/v2/shipments/${id}`);
-    const { status, statusDate, statusPlace } = body;
-    const texts = body.history.map(({ courierStatus }: { courierStatus: string }) => courierStatus);
-    const found: unknown = { status, statusDate, statusPlace, history: texts };
-    expect(found).toEqual(expected[at]);
+  for (const [at, id] of ids.entries()) expect(await shown(merchant, id)).toEqual(expected[at]);
+  if (shared) {
+    const other = await signIn(product.api, shared.key);
+    for (const [at, id] of shared.ids.entries())
+      expect(await shown(other, id)).toEqual(expected[at]);
   }
   for (const status of ["PENDING", ...Object.values(STATUS_OF)]) {
     const found = await listAll(merchant, `status=${status}`);
     const due = ids.filter((_, at) => expected[at]?.status === status).toSorted((a, b) => a - b);
     expect([status, found.map(({ id }) => id)]).toEqual([status, due]);
   }
+}
+
+/** What the merchant sees of a shipment, in the form of `recompute`. */
+async function shown(merchant: Merchant, id: number): Promise<unknown> {
+  const { body } = await merchant.call("GET", `/v2/shipments/${id}`);
+  const { status, statusDate, statusPlace } = body;
+  const history = body.history.map(({ courierStatus }: { courierStatus: string }) => courierStatus);
+  return { status, statusDate, statusPlace, history };
 }
 
 /** Every shipment that a search finds, by ascending id; the total it tells is how many there are. */
@@ -91,8 +104,13 @@ function recompute(events: readonly CourierEvent[]) {
 /**
  * Waits until no group has anything left to do, the books balance with as many events as were accepted, and expects
  * that nothing became a dead letter on the way.
+ * @param routed the same events, once for each shipment that they go to
  */
-export async function expectSettled({ panel }: Doors, accepted: number): Promise<void> {
+export async function expectSettled(
+  { panel }: Doors,
+  accepted: number,
+  routed = accepted,
+): Promise<void> {
   const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
   const ask = (path: string) =>
     request("GET", `${panel}/panel/api/${path}`, undefined, headers).catch(() => null);
@@ -108,7 +126,8 @@ export async function expectSettled({ panel }: Doors, accepted: number): Promise
         differences.every((difference) => difference === 0) &&
         lag.every(({ entries }: { entries: number }) => entries === 0) &&
         ledger.accepted === accepted &&
-        ledger.applied === accepted
+        ledger.routed === routed &&
+        ledger.applied === routed
       );
     },
     () => `${accepted} events are applied and told; the overview says ${JSON.stringify(last)}`,

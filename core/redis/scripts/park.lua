@@ -16,8 +16,8 @@
 -- ARGV[4i+3]   event, JSON
 -- ARGV[4i+4]   SHA-1 of what the reference held when the event was judged, empty for nothing
 --
--- Everything is read before the first write, and fields are deleted last: no key is touched after it was emptied, since Redis
--- would refuse that while the key's slot migrates.
+-- Everything is read before the first write, and no key is touched after it was emptied: Redis would refuse that while its slot
+-- migrates.
 --
 -- Reply: for each event 1 = parked (or parked before), 0 = the reference has changed, 2 = the partition holds its limit,
 -- 3 = parked in the place of an older one.
@@ -27,7 +27,7 @@ assert(#KEYS % 2 == 0 and #ARGV == 2 * #KEYS, 'a key or an argument too few')
 for at = 6, #ARGV, 4 do assert(string.match(ARGV[at], '^%d+$'), 'a place') end
 local today, oldest = math.floor(now / DAY_MS), math.floor((now - lifeMs) / DAY_MS)
 
--- Events set aside in the partition, by day, before and after this call. Days whose events have all expired are deleted.
+-- Events set aside in the partition by day, and how they become more or fewer. Days that are over are deleted.
 local total, days, more, over = 0, {}, {}, {}
 local held = call('HGETALL', counts)
 for at = 1, #held, 2 do
@@ -81,7 +81,7 @@ local function keep(parked, field, place, event)
   parked.isWritten = true
 end
 
-local reply = {}
+local reply, new, isFresh = {}, {}, false
 for at = 1, #KEYS / 2 - 1 do
   local key, field, judged = KEYS[2 * at + 2], ARGV[4 * at + 1], ARGV[4 * at + 4]
   local registered = call('GET', KEYS[2 * at + 1])
@@ -96,9 +96,10 @@ for at = 1, #KEYS / 2 - 1 do
   end
 end
 
+-- A hash that is new is due when its first event is over; a message has 500 events with two references at most.
 for key, parked in pairs(references) do
   if parked.isWritten then
-    if not next(parked.stored) then call('ZADD', due, now + lifeMs, key) end
+    if not next(parked.stored) then new[#new + 1], new[#new + 2] = now + lifeMs, key end
     for field, one in pairs(parked.events) do
       if one.value then call('HSET', key, field, one.value) end
     end
@@ -108,7 +109,7 @@ for key, parked in pairs(references) do
     if not parked.events[field] then call('HDEL', key, field) end
   end
 end
-local isFresh = false
+if #new > 0 then call('ZADD', due, unpack(new)) end
 for day, number in pairs(more) do
   if number ~= 0 then call('HINCRBY', counts, day, number) end
   isFresh = isFresh or number > 0
