@@ -54,7 +54,7 @@ export interface JudgeDeps {
 
 const RETRY_AFTER_SECONDS = "5";
 /** Times that events are judged whose references go on changing while they are being set aside. */
-const PASSES = 5;
+export const PASSES = 5;
 
 /** An event that no shipment takes. */
 interface Stranger {

@@ -45,6 +45,8 @@ export interface Released {
   readonly events: readonly ParkedEvent[];
   /** Keys of those that other shipments match too: they stay for these until their 7 days are over. */
   readonly shared: ReadonlySet<string>;
+  /** There are further ones, for the next commit. */
+  readonly hasMore: boolean;
 }
 
 /** Where to look for set-aside events of a shipment. */
@@ -53,8 +55,10 @@ interface Ask {
   readonly references: readonly Reference[];
 }
 
+/** Events released to a shipment by one commit; the next ones follow in another. */
+export const RELEASED_AT_ONCE = 1_000;
 /** Numbers announced by events that were set aside under announced numbers: longer chains than this are not followed. */
-const CHAIN_LIMIT = 100;
+export const CHAIN_LIMIT = 100;
 
 /** By shipment; those without are absent. Looked for with all others at once. */
 export async function findReleases(
@@ -77,9 +81,9 @@ export async function findReleases(
   }
   const courierOf = new Map(arrived.map(({ shipment }) => [shipment.id, shipment.meta.courier]));
   return new Map(
-    [...found].map(([id, { events, shared }]) => [
+    [...found].map(([id, { events, shared, hasMore }]) => [
       id,
-      { courier: courierOf.get(id) ?? "", events: [...events.values()], shared },
+      { courier: courierOf.get(id) ?? "", events: [...events.values()], shared, hasMore },
     ]),
   );
 }
@@ -88,6 +92,9 @@ export async function findReleases(
 interface FoundEvents {
   readonly events: Map<string, ParkedEvent>;
   readonly shared: Set<string>;
+  /** Of those that the shipment has not had yet. */
+  fresh: number;
+  hasMore: boolean;
 }
 
 /**
@@ -110,7 +117,8 @@ function asksOf(
       ? []
       : [{ shipment, references: numbersOf(shipment, newNumbers) }];
   const accounts = channels.get(meta.channelId)?.couriers.get(meta.courier)?.senderAccounts ?? [];
-  const numbers = new Set([meta.trackingNumber, ...(meta.parcelNumbers ?? []), ...newNumbers]);
+  const { trackingNumber, parcelNumbers = [] } = meta;
+  const numbers = new Set([trackingNumber, ...parcelNumbers, ...state.aliases, ...newNumbers]);
   const references = referencesOf(meta.courier, [...numbers], accounts, meta.orderReference);
   return [{ shipment, references }];
 }
@@ -149,21 +157,45 @@ async function findParked(
     });
     const matched = await matchParked(redis, configuration, own, open, ends);
     for (const [shipment, events] of Map.groupBy(matched, (one) => one.shipment)) {
-      const one = found.get(shipment.id) ?? { events: new Map(), shared: new Set() };
+      const one = found.get(shipment.id) ?? {
+        ...{ events: new Map(), shared: new Set<string>(), fresh: 0, hasMore: false },
+      };
       found.set(shipment.id, one);
-      for (const { parked: event, isShared } of events) {
-        one.events.set(event.factKey, event);
-        if (isShared) one.shared.add(event.factKey);
-      }
-      added.push({ shipment, events: events.map((event) => event.parked) });
+      added.push({ shipment, events: addFound(one, shipment, events) });
     }
   }
   return added;
 }
 
+/** @returns those that one commit has room for */
+function addFound(
+  found: FoundEvents,
+  { state, base }: HotShipment,
+  matched: ReadonlyArray<Matched>,
+): ParkedEvent[] {
+  const known = new Set([...state.keys, ...(base?.keys ?? [])]);
+  return matched.flatMap(({ parked, isShared }) => {
+    const { factKey } = parked;
+    if (!known.has(factKey)) {
+      if (found.fresh >= RELEASED_AT_ONCE) {
+        found.hasMore = true;
+        return [];
+      }
+      found.fresh += 1;
+    }
+    found.events.set(factKey, parked);
+    if (isShared) found.shared.add(factKey);
+    return [parked];
+  });
+}
+
 interface Open {
   readonly shipment: HotShipment;
   readonly parked: ParkedEvent;
+}
+
+interface Matched extends Open {
+  readonly isShared: boolean;
 }
 
 /** Those that mean the shipment, among others or alone. All shipments are of one courier. */
@@ -173,7 +205,7 @@ async function matchParked(
   asks: readonly Ask[],
   open: readonly Open[],
   ends: ReadEnds,
-): Promise<Array<Open & { readonly isShared: boolean }>> {
+): Promise<Matched[]> {
   const courier = asks[0]?.shipment.meta.courier ?? "";
   const events = open.map(({ parked: { event } }) => ({
     ...ownReferences(courier, event),

@@ -47,6 +47,7 @@ interface Gathered {
 }
 
 interface Plan {
+  readonly id: number;
   readonly commit: Commit | null;
   readonly released: Released | null;
 }
@@ -99,7 +100,7 @@ export async function releaseSetAside(deps: TrackDeps, ids: readonly number[]): 
 }
 
 interface Applied {
-  /** Shipments that another process has changed meanwhile. */
+  /** Shipments that another process has changed meanwhile, or for which more events were set aside. */
   readonly conflicts: readonly number[];
   readonly missing: readonly number[];
 }
@@ -135,7 +136,7 @@ async function applyAll(deps: TrackDeps, open: Arrivals): Promise<Applied> {
   return { conflicts: (await Promise.all(committing)).flat(), missing };
 }
 
-/** @returns ids of shipments that another process has changed meanwhile */
+/** @returns ids of shipments that another process has changed meanwhile, or for which more events were set aside */
 async function apply(
   deps: TrackDeps,
   configuration: Configuration,
@@ -157,7 +158,9 @@ async function apply(
     released && !(commit && conflicts.has(commit.from.id)) ? [released] : [],
   );
   await finishReleases(deps, done, nowMs);
-  return [...conflicts];
+  // Done again, they find the rest of what was set aside for them.
+  const unfinished = plans.filter(({ released }) => released?.hasMore);
+  return [...new Set([...conflicts, ...unfinished.map(({ id }) => id)])];
 }
 
 /** The shipments that exist, with what their events need to be folded in. */
@@ -200,7 +203,7 @@ function hasKnown({ state }: HotShipment, events: readonly LoggedEvent[]): boole
  */
 function plan(configuration: Configuration, gathered: Gathered): Plan {
   const { shipment, released, history } = gathered;
-  const { state, meta, base } = shipment;
+  const { id, state, meta, base } = shipment;
   const catalogue = configuration.couriers.get(meta.courier)?.catalogue ?? NO_CATALOGUE;
   const left = base && new Set(base.keys);
   const events = factsOf(catalogue, left, gathered.events);
@@ -217,13 +220,13 @@ function plan(configuration: Configuration, gathered: Gathered): Plan {
     const commit = replaceHistory(shipment, history, full.facts, fresh);
     const applied = arrived.folded.length + full.count;
     const counts = { applied, released: joined.folded.length - full.count };
-    return { commit: withRoom({ ...commit, counts }, history), released };
+    return { id, commit: withRoom({ ...commit, counts }, history), released };
   }
-  if (fresh.length === 0) return { commit: null, released };
+  if (fresh.length === 0) return { id, commit: null, released };
   // Folded once more where both have some, all in occurredAt order: the changes then read as they happened.
   const ordered = joined.folded.length === 0 ? arrived : foldAll(state, fresh);
   const commit = addFacts(shipment, ordered.state, ordered.folded, joined.folded.length);
-  return { commit: withRoom(commit, history), released };
+  return { id, commit: withRoom(commit, history), released };
 }
 
 const NO_CATALOGUE: Catalogue = new Map();

@@ -150,6 +150,13 @@ function lineOf(candidate: Candidate): string {
 
 function candidateOfLine(line: string): Candidate {
   const [shipmentId, channelId, placeholder, orderReference, companyId, shipDay] = JSON.parse(line);
-  const isPlaceholder = placeholder === 1;
-  return { shipmentId, companyId, channelId, isPlaceholder, orderReference, shipDay };
+  return {
+    shipmentId,
+    // A line of 0.1.0 does not name the company: it counts as one of its own.
+    companyId: companyId ?? -shipmentId,
+    channelId,
+    isPlaceholder: placeholder === 1,
+    orderReference,
+    shipDay,
+  };
 }

@@ -1,6 +1,7 @@
 /** The reference page: one static HTML document without scripts and without requests to anybody. */
 import { CourierEvent, Envelope } from "#core/domain/event.ts";
 import { FAULT_CODES } from "#core/domain/fault.ts";
+import { NUMBER_REUSE_MS } from "#core/domain/match-reference.ts";
 import { fieldRows } from "#ingest/reference/field-rows.ts";
 import { LIMITS } from "#ingest/reference/limits.ts";
 import { PROBLEM_CODES } from "#ingest/reference/problem-codes.ts";
@@ -26,6 +27,7 @@ ${JSON_RULES}
 <h2 id="outcomes">Outcomes</h2>
 ${table(["Outcome", "Meaning"], OUTCOMES)}
 <p>Order of judgement: INVALID, DUPLICATE, UNKNOWN_TRACKING, ACCEPTED. Only ACCEPTED takes the eventId.</p>
+${MATCHING}
 <h2 id="faults">Codes of errors[]</h2>
 ${table(["Code", "Meaning"], Object.entries(FAULT_CODES))}
 <h2 id="problems">Problem codes</h2>
@@ -41,10 +43,15 @@ ${SIGNATURE}
 `;
 }
 
+const REUSE_DAYS = NUMBER_REUSE_MS / 86_400_000;
+
 const OUTCOMES = [
   ["ACCEPTED", "stored and being processed; on validate: would have been accepted"],
   ["DUPLICATE", "the eventId is already known; not an error"],
-  ["UNKNOWN_TRACKING", "no such parcel, or not one alone; kept for 7 days in case it appears"],
+  [
+    "UNKNOWN_TRACKING",
+    "no such parcel, or references that contradict each other; kept for 7 days in case it appears",
+  ],
   ["INVALID", "against the schema; correct it and resend it with the same eventId"],
 ];
 
@@ -75,6 +82,29 @@ ${table(
     ["text after the end of the gzip stream", "ignored"],
   ],
 )}`;
+
+const MATCHING = `<h2 id="matching">Which parcel an event means</h2>
+${table(
+  ["References", "The event goes to"],
+  [
+    [
+      "trackingNumber",
+      "every shipment with this number: its own, that of a parcel, or one that was announced",
+    ],
+    ["and senderAccount", "only those whose merchant has the account, if any of them has"],
+    [
+      "and externalId",
+      "only those whose order reference agrees or that have none; UNKNOWN_TRACKING if none agrees",
+    ],
+    [
+      "externalId and senderAccount",
+      "the one shipment with this order reference; UNKNOWN_TRACKING, and not kept, if there are several",
+    ],
+  ],
+)}
+<p>A number may be used again: ${REUSE_DAYS} days after the end of its first shipment, events go to the later one alone.
+deliveredTo, signedBy, podUrl, pickupPoint and recipientActionUrl reach no shipment if the event goes to several companies.
+A trackingNumberChange counts from the next event on; that of a DUPLICATE does not count.</p>`;
 
 const SIGNATURE = `<h2 id="signature">Signature</h2>
 <p>X-Service-Signature: t=&lt;unix_seconds&gt;,v1=&lt;hex&gt;, where v1 is the HMAC-SHA256 of

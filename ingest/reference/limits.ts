@@ -4,6 +4,7 @@ import { FAULTS_LISTED } from "#core/domain/fault.ts";
 import { SIGNATURE_TOLERANCE_MS } from "#core/domain/signature.ts";
 import { NESTING_LIMIT } from "#core/http/strict-json.ts";
 import { PARKED_LIMIT, PARKED_MS, PARKED_PER_REFERENCE } from "#core/redis/parked.ts";
+import { SHIPMENTS_PER_COMPANY, SHIPMENTS_PER_REFERENCE } from "#core/redis/references.ts";
 
 export interface Limit {
   readonly what: string;
@@ -37,13 +38,22 @@ export const LIMITS: readonly Limit[] = [
   row("v1 values of a signature header", "the first 8 are read", "others are ignored"),
   row("Time to transmit a message", "10 seconds without a byte", "the connection is closed"),
   row("Memory of eventIds", "184 days at least", "a replay after that is judged as new"),
-  row("Set-aside of an event of an unknown parcel", days(PARKED_MS), "nothing is kept"),
+  row(
+    "Set-aside of an event of an unknown parcel",
+    `${days(PARKED_MS)} from the last time it was sent`,
+    "nothing is kept",
+  ),
   row(
     "Events set aside for one reference",
     number(PARKED_PER_REFERENCE),
-    "UNKNOWN_TRACKING all the same, not kept",
+    "the one sent longest ago is no longer kept",
   ),
   row("Events set aside in all", number(PARKED_LIMIT), "UNKNOWN_TRACKING all the same, not kept"),
+  row(
+    "Shipments that one number reaches",
+    `the latest ${SHIPMENTS_PER_COMPANY} of a company, ${SHIPMENTS_PER_REFERENCE} in all`,
+    "older ones are not reached",
+  ),
   row("Life of an OAuth access token", "3,600 seconds", "401"),
   row("Form of a token request", "8,192 bytes", "400 invalid_request"),
 ];

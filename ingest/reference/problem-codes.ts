@@ -110,6 +110,12 @@ export const PROBLEM_CODES: readonly ProblemCode[] = [
   ),
   row(
     503,
+    "REFERENCES_BUSY",
+    "Shipments of events in the message were being registered all the time. Some events may have been stored.",
+    "Retry the same message after the seconds of Retry-After; what was stored is then a DUPLICATE.",
+  ),
+  row(
+    503,
     "STORE_UNAVAILABLE",
     "The store of the service is away. Nothing was acknowledged.",
     "Retry the same message after the seconds of Retry-After.",

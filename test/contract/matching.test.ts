@@ -12,6 +12,9 @@ import {
 } from "#core/redis/references.ts";
 import { seenLayout, seenPlace } from "#core/redis/seen.ts";
 import { readHistory, readShipments } from "#core/redis/shipments.ts";
+import { type Intake, openIntake } from "#ingest/intake.ts";
+import { judge, PASSES } from "#ingest/judge.ts";
+import { prepare } from "#ingest/prepare.ts";
 import { trackHandler } from "#processors/track.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -367,6 +370,56 @@ describe("crashes and races", () => {
       expect(all.size).toBe(21);
     }
     expect((await settled()).difference).toEqual(AT_REST);
+  });
+});
+
+describe("references that go on changing while an event is set aside", () => {
+  /** Judges a mismatched event; after each of the first `changes` looks at its reference another shipment is registered. */
+  async function judgeWhileChanging(changes: number) {
+    const number = newNumber();
+    const reference = trackingReference("GLS_ITA", number);
+    const { redis, live, config } = runtime;
+    let registered = 0;
+    const register = () => {
+      registered += 1;
+      const candidate = {
+        ...{ shipmentId: 900_000 + registered, companyId: registered, channelId: registered },
+        ...{ isPlaceholder: false, orderReference: "ANOTHER", shipDay: 20_000 },
+      };
+      return registerReferences(redis, [{ ...candidate, reference }]);
+    };
+    const intake = openIntake(redis, live, config.logHighWater);
+    const changing: Intake = {
+      ...intake,
+      async resolve(references) {
+        const candidates = await intake.resolve(references);
+        if (registered < changes) await register();
+        return candidates;
+      },
+    };
+    const courier = live.configuration().couriers.get("GLS_ITA");
+    if (!courier) throw new Error("no courier");
+    const one = event({ trackingNumber: number, externalId: "R" });
+    const nowMs = live.now();
+    const deps = {
+      ...{ redis, intake: changing, configuration: live.configuration() },
+      layout: await seenLayout(redis, nowMs, config.eventsPerDay),
+      onAmbiguous: () => {},
+      onNotSetAside: () => {},
+    };
+    const prepared = await prepare(deps, courier, { events: [one], check: () => [] });
+    const judged = judge(deps, courier, prepared, nowMs).then(
+      ([judgement]) => judgement?.outcome,
+      ({ status, code }) => `${status} ${code}`,
+    );
+    return { outcome: await judged, parked: await redis.hLen(reference.parkedKey) };
+  }
+
+  test(`${PASSES - 1} changes are followed, and one more is 503 and not lost silently`, async () => {
+    const followed = await judgeWhileChanging(PASSES - 1);
+    expect(followed).toEqual({ outcome: "UNKNOWN_TRACKING", parked: 1 });
+    const refused = await judgeWhileChanging(PASSES);
+    expect(refused).toEqual({ outcome: "503 REFERENCES_BUSY", parked: 0 });
   });
 });
 

@@ -3,13 +3,16 @@
  * shipment only by its own references, judged by the same rule as a fresh one.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chunks } from "#core/chunks.ts";
 import type { CourierEvent } from "#core/domain/event.ts";
 import { companyKeys, shipmentPartition, trackingReference } from "#core/redis/keys.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { listConflicts, noteConflicts } from "#core/redis/number-conflicts.ts";
+import { PARKED_PER_REFERENCE } from "#core/redis/parked.ts";
 import { candidateOf, registerReferences } from "#core/redis/references.ts";
 import { readHistory, readHotShipments, readShipments } from "#core/redis/shipments.ts";
 import { referencesHandler } from "#processors/references.ts";
+import { CHAIN_LIMIT, RELEASED_AT_ONCE } from "#processors/release.ts";
 import { startSetAsideExpiry } from "#processors/set-aside-expiry.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -202,6 +205,47 @@ describe("an event that was set aside is released", () => {
     }
     expect((await settled()).difference).toEqual(AT_REST);
   });
+});
+
+describe("many set-aside events", () => {
+  for (const length of [CHAIN_LIMIT, CHAIN_LIMIT + 1]) {
+    test(`of ${length} numbers, each announced by the one before, the first ${CHAIN_LIMIT} are released`, async () => {
+      const numbers = Array.from({ length }, newNumber);
+      const events = numbers.map((number, at) => {
+        const next = numbers[at + 1];
+        return next === undefined
+          ? numbered(number)
+          : numbered(number, { trackingNumberChange: { newTrackingNumber: next } });
+      });
+      await push(tracking.url, events);
+      const id = await add(numbers[0] ?? "");
+      const own = event({ trackingNumber: numbers[0] ?? "" });
+      await send(own);
+      expect(await held(id)).toEqual(idsOf(own, ...events.slice(0, CHAIN_LIMIT)));
+    }, 60_000);
+  }
+
+  for (const count of [RELEASED_AT_ONCE, RELEASED_AT_ONCE + 1]) {
+    test(`${count} of them are all released with the first event of their shipment`, async () => {
+      const parcels = Array.from({ length: 11 }, newNumber);
+      const events = Array.from({ length: count }, (_, n) =>
+        numbered(parcels[Math.floor(n / PARKED_PER_REFERENCE)] ?? ""),
+      );
+      for (const part of chunks(events, 500)) await push(tracking.url, part);
+      const before = await settled();
+      const number = newNumber();
+      const id = await add(number, "acme-it", { parcelNumbers: parcels });
+      await send(event({ trackingNumber: number }));
+      const books = await settled();
+      expect([books.released - before.released, books.difference]).toEqual([count, AT_REST]);
+      const [shipment] = await readShipments(runtime.redis, [id]);
+      const { keys = [], dropped = 0 } = shipment?.state ?? {};
+      expect(keys.length + dropped).toBe(count + 1);
+      for (const one of events.slice(0, 3)) expect(await isParked(one)).toBe(false);
+      const [last] = events.slice(-1);
+      if (last) expect(await isParked(last)).toBe(false);
+    }, 60_000);
+  }
 });
 
 describe("a number that another live shipment has", () => {
