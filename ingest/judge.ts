@@ -56,8 +56,8 @@ const RETRY_AFTER_SECONDS = "5";
 /** Times that events are judged whose references go on changing while they are being set aside. */
 export const PASSES = 5;
 
-/** An event that no shipment takes. */
-interface Stranger {
+/** An event that matches no shipment. */
+interface Unmatched {
   readonly candidacy: Candidacy;
   /** What each of its references held when it was judged (`fingerprintOf`). */
   readonly fingerprints: readonly string[];
@@ -76,26 +76,26 @@ export async function judge(
 ): Promise<Judgement[]> {
   const judgements: Judgement[] = new Array(size);
   const known = await candidates;
-  const judging: Promise<Stranger[]>[] = [];
+  const judging: Promise<Unmatched[]>[] = [];
   for (const part of parts) {
     if (judging.length > 0) await nextTurn();
     const { open, invalid } = part();
     tellInvalid(judgements, invalid);
-    const strangers = judgeOpen(deps, courier, open, known, receivedAtMs, judgements);
+    const unmatched = judgeOpen(deps, courier, open, known, receivedAtMs, judgements);
     // Heard below, with those of the other parts.
-    strangers.catch(() => {});
-    judging.push(strangers);
+    unmatched.catch(() => {});
+    judging.push(unmatched);
   }
-  let strangers = (await Promise.all(judging))
+  let unmatched = (await Promise.all(judging))
     .flat()
     .sort((one, other) => one.candidacy.place - other.candidacy.place);
-  for (let pass = 1; strangers.length > 0; pass += 1) {
-    const open = await setAside(deps, strangers, receivedAtMs);
+  for (let pass = 1; unmatched.length > 0; pass += 1) {
+    const open = await setAside(deps, unmatched, receivedAtMs);
     if (open.length === 0) break;
     if (pass === PASSES) throw referencesBusy();
     const found = await deps.intake.resolve(open.flatMap(listed));
-    strangers = await judgeOpen(deps, courier, open, found, receivedAtMs, judgements);
-    await takeBack(deps.redis, open, strangers);
+    unmatched = await judgeOpen(deps, courier, open, found, receivedAtMs, judgements);
+    await takeBack(deps.redis, open, unmatched);
   }
   return judgements;
 }
@@ -111,7 +111,7 @@ async function judgeOpen(
   candidates: Candidates,
   receivedAtMs: number,
   judgements: Judgement[],
-): Promise<Stranger[]> {
+): Promise<Unmatched[]> {
   if (open.length === 0) return [];
   const matches = open.some(({ event }) => announces(event))
     ? await matchAnnounced(deps, courier, open, candidates)
@@ -121,7 +121,7 @@ async function judgeOpen(
   deps.onAmbiguous(
     matches.filter(({ kind }) => kind === "ambiguous" || kind === "mismatch").length,
   );
-  return open.flatMap((candidacy, at): Stranger[] => {
+  return open.flatMap((candidacy, at): Unmatched[] => {
     judgements[candidacy.place] = judgement(candidacy, outcomes[at]);
     const kind = matches[at]?.kind;
     if (outcomes[at] !== "not_known" || kind === "found" || kind === "ambiguous") return [];
@@ -311,10 +311,10 @@ function claim(
 /** @returns the events one of whose references has changed meanwhile: they are judged again. */
 async function setAside(
   { redis, onNotSetAside }: JudgeDeps,
-  strangers: readonly Stranger[],
+  unmatched: readonly Unmatched[],
   receivedAtMs: number,
 ): Promise<Candidacy[]> {
-  const items = strangers.flatMap(({ candidacy, fingerprints }) =>
+  const items = unmatched.flatMap(({ candidacy, fingerprints }) =>
     listed(candidacy).map((reference, at) => {
       const { event, seen, place } = candidacy;
       const parked = { factKey: seen.factKey, event: minimalEvent(event), place };
@@ -323,19 +323,19 @@ async function setAside(
   );
   const outcomes = await parkEvents(redis, items, receivedAtMs);
   const outcomesOf = Map.groupBy(outcomes.keys(), (at) => items[at]?.candidacy);
-  const any = (one: Stranger, ...wanted: ParkOutcome[]) =>
+  const any = (one: Unmatched, ...wanted: ParkOutcome[]) =>
     (outcomesOf.get(one.candidacy) ?? []).some((at) => wanted.includes(outcomes[at] ?? "parked"));
-  onNotSetAside(strangers.filter((one) => any(one, "full", "displaced")).length);
-  return strangers.filter((one) => any(one, "known_now")).map(({ candidacy }) => candidacy);
+  onNotSetAside(unmatched.filter((one) => any(one, "full", "displaced")).length);
+  return unmatched.filter((one) => any(one, "known_now")).map(({ candidacy }) => candidacy);
 }
 
 /** What was set aside under one reference, while another one had changed, and is not to be set aside any more. */
 async function takeBack(
   redis: Redis,
   judged: readonly Candidacy[],
-  strangers: readonly Stranger[],
+  unmatched: readonly Unmatched[],
 ): Promise<void> {
-  const still = new Set(strangers.map(({ candidacy }) => candidacy));
+  const still = new Set(unmatched.map(({ candidacy }) => candidacy));
   const others = judged.filter((one) => !still.has(one) && listed(one).length > 1);
   await dropParked(
     redis,

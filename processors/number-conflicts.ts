@@ -1,4 +1,4 @@
-/** Finds tracking number changes that point to the number of another live shipment, and tells the operators. */
+/** Finds tracking number changes that point to the number of another live shipment, and reports them to the operators. */
 
 import { numberConflicts } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client.ts";
@@ -10,7 +10,7 @@ import { type HotShipment, readHotShipments } from "#core/redis/shipments.ts";
 
 export interface ConflictDeps {
   readonly redis: Redis;
-  /** Told of each conflict once. */
+  /** Called once for each conflict. */
   readonly onConflict?: (conflict: NumberConflict) => void;
 }
 
@@ -20,8 +20,8 @@ interface Arrived {
 }
 
 /**
- * Lists the conflicts among new numbers that have been registered. Shipments that the event itself means, or that were not
- * found by the new number, are none; neither are those whose journey has ended.
+ * Records conflicts of new numbers that have been registered. A shipment that the announcing event itself means is no
+ * conflict, nor is one whose journey has ended.
  */
 export async function findConflicts(
   { redis, onConflict = () => {} }: ConflictDeps,

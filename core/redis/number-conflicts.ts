@@ -1,6 +1,6 @@
 /**
- * Tracking number changes that point to the number of another live shipment. They count like any other; the operators are
- * told, since either the courier is wrong or the other shipment was created with a wrong number.
+ * Tracking number changes that point to the number of another live shipment. They take effect like any other and are
+ * reported, since either the courier is wrong or the other shipment was created with a wrong number.
  */
 import { type Redis, run, script } from "./client.ts";
 import { NUMBER_CONFLICT_KEYS } from "./keys.ts";

@@ -455,6 +455,19 @@ describe("defaults and what is kept", () => {
     expect((await metaOf({ consignee: { postcode: "123" } })).destCap).toBeNull();
   });
 
+  test("numbers of parcels find the shipment too, each once and besides its own", async () => {
+    const trackingNumber = "WITH-PARCELS";
+    const parcels = ["P-1", "P-2", "P-1", trackingNumber, undefined].map((number) => ({
+      ...{ weight: 1, boxCode: "S" },
+      ...(number !== undefined && { trackingNumber: number }),
+    }));
+    const meta = await metaOf({ trackingNumber, parcels });
+    expect(meta.parcelNumbers).toEqual(["P-1", "P-2"]);
+    const references = ["P-1", "P-2"].map((number) => trackingReference("GLS_ITA", number));
+    const found = await resolveReferences(api.runtime.redis, references);
+    for (const { key } of references) expect(found.get(key)).toHaveLength(1);
+  });
+
   test("isRealTrackingNumber false makes the number a placeholder", async () => {
     expect((await metaOf({ isRealTrackingNumber: false })).isPlaceholder).toBe(true);
     expect((await metaOf({})).isPlaceholder).toBe(false);

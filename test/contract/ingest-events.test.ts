@@ -311,8 +311,8 @@ describe("matching (document 2, Data rules)", () => {
     await addShipment(runtime, "SHARED");
     await addShipment(runtime, "SHARED", { channel: "acme-outlet" });
     const plain = event({ trackingNumber: "SHARED" });
-    const told = event({ trackingNumber: "SHARED", senderAccount: "ACC-1" });
-    expect(await outcomes([plain, told])).toEqual(["ACCEPTED", "ACCEPTED"]);
+    const narrowed = event({ trackingNumber: "SHARED", senderAccount: "ACC-1" });
+    expect(await outcomes([plain, narrowed])).toEqual(["ACCEPTED", "ACCEPTED"]);
   });
 
   test("a tracking number and an externalId that disagree are UNKNOWN_TRACKING", async () => {

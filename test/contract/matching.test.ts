@@ -92,11 +92,11 @@ describe("an event with a tracking number", () => {
 
   test("reaches a placeholder shipment that its externalId names, whoever has the number", async () => {
     const number = newNumber();
-    const stranger = await add(number, "acme-outlet");
+    const other = await add(number, "acme-outlet");
     const id = await add(newNumber(), "beta-it", { orderReference: number, isPlaceholder: true });
     const one = event({ trackingNumber: number, externalId: number, senderAccount: "ACC-B" });
     expect(await send(one)).toEqual(["ACCEPTED"]);
-    expect(await eventsOf(stranger, id)).toEqual([[], [one.eventId]]);
+    expect(await eventsOf(other, id)).toEqual([[], [one.eventId]]);
   });
 
   test("carries personal data to several shipments of one company, and to none of several companies", async () => {
@@ -444,8 +444,8 @@ describe("a tracking number change", () => {
     await add(number);
     const one = changing(number, announced);
     const twin = changing(number, other, { eventId: one.eventId });
-    const told = [announced, other].map((trackingNumber) => event({ trackingNumber }));
-    expect(await send(one, twin, ...told)).toEqual([
+    const dependent = [announced, other].map((trackingNumber) => event({ trackingNumber }));
+    expect(await send(one, twin, ...dependent)).toEqual([
       ...["ACCEPTED", "DUPLICATE"],
       ...["ACCEPTED", "UNKNOWN_TRACKING"],
     ]);

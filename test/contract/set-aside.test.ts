@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chunks } from "#core/chunks.ts";
 import type { CourierEvent } from "#core/domain/event.ts";
-import { companyKeys, shipmentPartition, trackingReference } from "#core/redis/keys.ts";
+import { splitEvents } from "#core/redis/event-log.ts";
+import { companyKeys, EVENT_LOGS, shipmentPartition, trackingReference } from "#core/redis/keys.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { listConflicts, noteConflicts } from "#core/redis/number-conflicts.ts";
 import { PARKED_PER_REFERENCE } from "#core/redis/parked.ts";
@@ -14,6 +15,7 @@ import { readHistory, readHotShipments, readShipments } from "#core/redis/shipme
 import { referencesHandler } from "#processors/references.ts";
 import { CHAIN_LIMIT, RELEASED_AT_ONCE } from "#processors/release.ts";
 import { startSetAsideExpiry } from "#processors/set-aside-expiry.ts";
+import { trackHandler } from "#processors/track.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
@@ -127,6 +129,36 @@ describe("an event that was set aside is released", () => {
     expect([books.released - before.released, books.difference]).toEqual([1, AT_REST]);
     expect(await isParked(parked)).toBe(false);
   });
+
+  test("once, where the first event is delivered again after a crash at any point", async () => {
+    const [own, shared] = [newNumber(), newNumber()];
+    const parked = [numbered(own), numbered(shared)];
+    await send(...parked);
+    const ids = [await add(own), await add(shared), await add(shared, "beta-it")];
+    const before = await settled();
+    await tracking.stopTrack();
+    const events = [own, shared].map((trackingNumber) => event({ trackingNumber }));
+    await push(tracking.url, events);
+    const { redis, live, config } = runtime;
+    const handle = trackHandler({ redis, live, eventsPerDay: config.eventsPerDay });
+    const entries = await Promise.all(EVENT_LOGS.map(waitingIn));
+    for (let times = 0; times < 3; times += 1) expect(await handle(entries.flat())).toEqual([]);
+    const expected = events.map((one, at) => idsOf(one, ...parked.slice(at, at + 1)));
+    const found = await Promise.all(ids.map(held));
+    expect(found).toEqual([0, 1, 1].map((at) => expected[at] ?? []));
+    tracking.startTrack();
+    const books = await settled();
+    expect([books.released - before.released, books.difference]).toEqual([3, AT_REST]);
+  });
+
+  /** What a log holds that track has not been given. */
+  async function waitingIn(key: string) {
+    const [group] = await runtime.redis.xInfoGroups(key);
+    const all = await runtime.redis.xRange(key, `(${group?.["last-delivered-id"] ?? "0"}`, "+");
+    return (all ?? []).flatMap(({ id, message }) =>
+      splitEvents(message).map((fields) => ({ key, id: String(id), fields })),
+    );
+  }
 
   test("by the number of a parcel", async () => {
     const [number, parcel] = [newNumber(), newNumber()];
@@ -249,7 +281,7 @@ describe("many set-aside events", () => {
 });
 
 describe("a number that another live shipment has", () => {
-  test("is taken over by the change; the conflict is told once, counted and listed", async () => {
+  test("is taken over by the change; the conflict is reported once, counted and listed", async () => {
     const [number, taken] = [newNumber(), newNumber()];
     const [id, other] = [await add(number), await add(taken, "beta-it")];
     const change = numbered(number, { trackingNumberChange: { newTrackingNumber: taken } });
@@ -263,8 +295,8 @@ describe("a number that another live shipment has", () => {
       ...{ courier: "GLS_ITA", eventId: change.eventId, shipmentId: id },
       ...{ newTrackingNumber: taken, otherShipmentIds: [other] },
     };
-    const told = tracking.conflicts.filter(({ shipmentId }) => shipmentId === id);
-    expect(told).toEqual([{ ...conflict, atMs: expect.any(Number) }]);
+    const reported = tracking.conflicts.filter(({ shipmentId }) => shipmentId === id);
+    expect(reported).toEqual([{ ...conflict, atMs: expect.any(Number) }]);
     const { body } = await panel.call("GET", "/panel/api/number-conflicts?limit=1");
     expect(body.items).toEqual([{ ...conflict, at: expect.any(String) }]);
     const overview = await panel.call("GET", "/panel/api/overview");

@@ -18,7 +18,7 @@ export interface Tracking {
   readonly runtime: TestRuntime;
   /** Of ingest. */
   readonly url: string;
-  /** Each conflict that track has told of. */
+  /** Each conflict that track has reported. */
   readonly conflicts: readonly NumberConflict[];
   readonly startTrack: () => void;
   readonly stopTrack: () => Promise<void>;

@@ -9,7 +9,7 @@ import {
   rowsOf,
   splitChanges,
 } from "#core/redis/change-log.ts";
-import { splitEvents } from "#core/redis/event-log.ts";
+import { decodeLoggedEvent, encodeLoggedEvent, splitEvents } from "#core/redis/event-log.ts";
 import { compareIds, logEntry } from "#core/redis/log-entry.ts";
 
 describe("an entry of the change log", () => {
@@ -91,6 +91,26 @@ test("a change is read as it was written, with its rows", () => {
 
 test("an entry of the event log gives every event, in order", () => {
   expect(splitEvents({ e: "[1]\n[2]" })).toEqual([{ e: "[1]" }, { e: "[2]" }]);
+});
+
+test("an event of several shipments is given once for each, whatever its texts hold", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(), { minLength: 1, maxLength: 5 }), fc.string(), (ids, text) => {
+      const common = {
+        ...{ courier: text, factKey: "k", receivedAtMs: 1, place: 0 },
+        event: {
+          eventId: `]${text}[[`,
+          trackingNumber: text,
+          occurredAt: "2026-11-10T10:00:00Z",
+          status: { code: text, description: text },
+        },
+      };
+      const single = encodeLoggedEvent({ ...common, shipmentId: 7 });
+      const e = `${encodeLoggedEvent({ ...common, shipmentId: ids })}\n${single}\n`;
+      const decoded = splitEvents({ e }).map((fields) => decodeLoggedEvent(fields["e"] ?? ""));
+      expect(decoded).toEqual([...ids, 7].map((shipmentId) => ({ ...common, shipmentId })));
+    }),
+  );
 });
 
 test("ids of what stands together are its entry's, then with a place, in order", () => {

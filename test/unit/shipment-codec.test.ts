@@ -24,18 +24,27 @@ const some = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null
 const members = <T extends object>(all: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
   fc.record(all, { requiredKeys: [] });
 
-const meta: fc.Arbitrary<ShipmentMeta> = fc.record({
-  companyId: fc.nat(),
-  channelId: fc.nat(),
-  courier: fc.constantFrom("GLS_ITA", "BRT"),
-  trackingNumber: fc.constantFrom("T1", "T2"),
-  shipDate: fc.constantFrom("2026-11-09", "2027-01-31"),
-  isPlaceholder: fc.boolean(),
-  orderReference: some(text),
-  destCap: some(fc.constantFrom("00118", "20121")),
-  originCap: some(fc.constant("80121")),
-  weightKg: some(fc.constantFrom(0, 0.5, 12.345)),
-});
+const meta: fc.Arbitrary<ShipmentMeta> = fc.record(
+  {
+    companyId: fc.nat(),
+    channelId: fc.nat(),
+    courier: fc.constantFrom("GLS_ITA", "BRT"),
+    trackingNumber: fc.constantFrom("T1", "T2"),
+    shipDate: fc.constantFrom("2026-11-09", "2027-01-31"),
+    isPlaceholder: fc.boolean(),
+    orderReference: some(text),
+    destCap: some(fc.constantFrom("00118", "20121")),
+    originCap: some(fc.constant("80121")),
+    weightKg: some(fc.constantFrom(0, 0.5, 12.345)),
+    parcelNumbers: fc.array(text, { minLength: 1, maxLength: 3 }),
+  },
+  {
+    requiredKeys: [
+      ...(["companyId", "channelId", "courier", "trackingNumber", "shipDate"] as const),
+      ...(["isPlaceholder", "orderReference", "destCap", "originCap", "weightKg"] as const),
+    ],
+  },
+);
 
 const OFFSETS = ["Z", "+01:00", "-03:30"];
 const occurredAt = fc

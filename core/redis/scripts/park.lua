@@ -1,6 +1,6 @@
 #!lua
 -- Sets events of unknown parcels aside, unless something has been registered under their reference since they were judged.
--- Setting one aside again replaces what is kept of it, and its time begins anew.
+-- Setting one aside again replaces what is kept of it, and restarts its time.
 --
 -- KEYS[1]      counts of the partition (hash: day -> events set aside that were sent on it last)
 -- KEYS[2]      due (sorted set): hashes of parked events by when the first of theirs is over, milliseconds, or before that
