@@ -2,6 +2,7 @@
  * Set-aside events of unknown parcels (document 2, "Unknown-tracking set-aside"). An event stands under each reference that it
  * names, so that whichever of them finds a shipment finds it too.
  */
+import { chunks } from "#core/chunks.ts";
 import type { CourierEvent } from "#core/domain/event.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import { PARTITIONS, parkedCountsKey, parkedDueKey, type Reference } from "./keys.ts";
@@ -25,6 +26,8 @@ export const PARKED_PER_REFERENCE = 100;
  * kept.
  */
 export const PARKED_LIMIT = 1_000_000;
+/** Events that one call parks or forgets: each may be under a reference of its own, which holds 100. */
+export const PARKED_PER_CALL = 50;
 /** References whose events one call looks through for those that are over. */
 const REFERENCES_PER_CALL = 20;
 
@@ -64,15 +67,17 @@ export async function parkEvents(
   const indexed = items.map((item, at) => ({ ...item, at }));
   const groups = Map.groupBy(indexed, ({ reference }) => reference.partition);
   await perPartition(groups, async (partition, group) => {
-    const references = group.flatMap(({ reference }) => [reference.key, reference.parkedKey]);
-    const keys = [parkedCountsKey(partition), parkedDueKey(partition), ...references];
-    const fields = group.flatMap(({ parked: { factKey, event, place }, fingerprint }) => [
-      ...[factKey, String(place), JSON.stringify(event), fingerprint],
-    ]);
-    const reply = await run<number[]>(redis, parkScript, keys, [...head, ...fields]);
-    group.forEach(({ at }, position) => {
-      outcomes[at] = OUTCOMES[reply[position] ?? 1] ?? "parked";
-    });
+    for (const part of chunks(group, PARKED_PER_CALL)) {
+      const references = part.flatMap(({ reference }) => [reference.key, reference.parkedKey]);
+      const keys = [parkedCountsKey(partition), parkedDueKey(partition), ...references];
+      const fields = part.flatMap(({ parked: { factKey, event, place }, fingerprint }) => [
+        ...[factKey, String(place), JSON.stringify(event), fingerprint],
+      ]);
+      const reply = await run<number[]>(redis, parkScript, keys, [...head, ...fields]);
+      part.forEach(({ at }, position) => {
+        outcomes[at] = OUTCOMES[reply[position] ?? 1] ?? "parked";
+      });
+    }
   });
   return outcomes;
 }
@@ -105,10 +110,12 @@ export async function dropParked(
   );
   await perPartition(
     Map.groupBy(places, ({ reference }) => reference.partition),
-    (partition, group) => {
-      const hashes = group.map(({ reference }) => reference.parkedKey);
-      const fields = group.map(({ factKey }) => factKey);
-      return run(redis, unparkScript, [parkedCountsKey(partition), ...hashes], fields);
+    async (partition, group) => {
+      for (const part of chunks(group, PARKED_PER_CALL)) {
+        const hashes = part.map(({ reference }) => reference.parkedKey);
+        const fields = part.map(({ factKey }) => factKey);
+        await run(redis, unparkScript, [parkedCountsKey(partition), ...hashes], fields);
+      }
     },
   );
 }

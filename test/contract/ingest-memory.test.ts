@@ -13,6 +13,7 @@ import {
   dropParked,
   expireParked,
   PARKED_MS,
+  PARKED_PER_CALL,
   PARKED_PER_REFERENCE,
   type ParkedEvent,
   parkEvents,
@@ -107,6 +108,25 @@ describe("set-aside events", () => {
     const keys = items.map((item) => item.parked.factKey);
     expect(await heldUnder(reference, T0)).toEqual(keys.slice(3).sort());
   });
+
+  for (const count of [PARKED_PER_CALL, PARKED_PER_CALL + 1]) {
+    test(`${count} of one message and partition are all parked, and all dropped`, async () => {
+      const items = Array.from({ length: count }, () => ({
+        reference: referenceOf(10),
+        fingerprint: "",
+        parked: parked(T0),
+      }));
+      const outcomes = await parkEvents(runtime.redis, items, T0);
+      expect(outcomes).toEqual(Array(count).fill("parked"));
+      const references = items.map(({ reference }) => reference);
+      expect((await readParked(runtime.redis, references, T0)).size).toBe(count);
+      await dropParked(
+        runtime.redis,
+        items.map(({ reference, parked: { factKey } }) => ({ factKey, references: [reference] })),
+      );
+      expect((await readParked(runtime.redis, references, T0)).size).toBe(0);
+    });
+  }
 
   test("of a partition: its share of the limit is kept, one more is answered and not kept", async () => {
     const limit = 5 * PARTITIONS;

@@ -373,6 +373,40 @@ describe("crashes and races", () => {
   });
 });
 
+describe("round trips", () => {
+  /** Calls of scripts and reads that a message costs. */
+  async function callsOf(events: readonly unknown[]): Promise<number> {
+    await runtime.redis.configResetStat();
+    expect((await push(url, events)).body.accepted).toBe(events.length);
+    const stats = String(await runtime.redis.info("commandstats"));
+    const calls = [...stats.matchAll(/cmdstat_(?:eval|evalsha|mget):calls=(\d+)/g)];
+    return calls.reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+
+  test("a message whose numbers two companies have costs as many as another, and one more read where they are used again", async () => {
+    const own: string[] = [];
+    const shared: string[] = [];
+    for (let n = 0; n < 50; n += 1) {
+      own.push(newNumber());
+      shared.push(newNumber());
+      await add(own[n] ?? "");
+      await add(shared[n] ?? "");
+      await add(shared[n] ?? "", "beta-it");
+    }
+    await tracking.stopTrack();
+    const message = (all: readonly string[], occurredAt = "2026-11-10T10:00:00Z") =>
+      all.map((trackingNumber) => event({ trackingNumber, occurredAt }));
+    await callsOf(message(own));
+    const ordinary = await callsOf(message(own));
+    expect(await callsOf(message(shared))).toBe(ordinary);
+    const later = await callsOf(message(shared, "2027-11-10T10:00:00Z"));
+    // One for each of the two companies' partitions.
+    expect(later).toBe(ordinary + 2);
+    tracking.startTrack();
+    expect((await settled()).difference).toEqual(AT_REST);
+  });
+});
+
 describe("references that go on changing while an event is set aside", () => {
   /** Judges a mismatched event; after each of the first `changes` looks at its reference another shipment is registered. */
   async function judgeWhileChanging(changes: number) {

@@ -96,7 +96,7 @@ for at = 1, #KEYS / 2 - 1 do
   end
 end
 
--- A hash that is new is due when its first event is over; a message has 500 events with two references at most.
+-- A hash that is new is due when its first event is over.
 for key, parked in pairs(references) do
   if parked.isWritten then
     if not next(parked.stored) then new[#new + 1], new[#new + 2] = now + lifeMs, key end
