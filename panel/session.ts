@@ -139,7 +139,8 @@ async function readForm(request: Request): Promise<string> {
 }
 
 function seeOther(location: string, cookie: string): Response {
-  return new Response(null, { status: 303, headers: { location, "set-cookie": cookie } });
+  const headers = { location, "set-cookie": cookie, "cache-control": "no-store" };
+  return new Response(null, { status: 303, headers });
 }
 
 function noContent(cookie: string): Response {

@@ -1,6 +1,7 @@
 /** What an alert about a failing webhook endpoint says (document 3, "Endpoint"), in Italian or English. */
 import { romeDateTime } from "./rome-time.ts";
 import type { Language } from "./shipment.ts";
+import { urlWithoutSecrets } from "./webhook-url.ts";
 
 export interface AlertFacts {
   /** After 24 hours without success, or after 3 days, when the endpoint has been switched off. */
@@ -20,16 +21,10 @@ export function alertMail(
   const { subject, lines } = words[facts.kind];
   const fields = {
     channel: facts.channelName,
-    url: withoutQuery(facts.url),
+    url: urlWithoutSecrets(facts.url),
     since: romeDateTime(facts.sinceMs),
   };
   return { subject: fill(subject, fields), text: `${fill(lines.join("\n\n"), fields)}\n` };
-}
-
-/** A query may hold a secret of the receiver's. */
-function withoutQuery(url: string): string {
-  const { origin, pathname } = new URL(url);
-  return `${origin}${pathname}`;
 }
 
 function fill(text: string, fields: Readonly<Record<string, string>>): string {

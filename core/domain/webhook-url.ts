@@ -20,3 +20,9 @@ export function faultOfWebhookUrl(
   if (url.username !== "" || url.password !== "") return "No credentials in the URL.";
   return null;
 }
+
+/** For readers who need not know all of it: a query may hold a secret of the receiver's, and so may what precedes the host. */
+export function urlWithoutSecrets(text: string): string {
+  const { origin, pathname } = new URL(text);
+  return `${origin}${pathname}`;
+}

@@ -1,5 +1,6 @@
 /** Notifications sent about a shipment (document 1, "Shipment detail"): messages to its recipient, and webhooks. */
 import type { SentNotification } from "#core/domain/notification.ts";
+import { urlWithoutSecrets } from "#core/domain/webhook-url.ts";
 import type { Redis } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
 import { type Delivery, deliveryIdOf, readDeliveries } from "./deliveries.ts";
@@ -57,7 +58,7 @@ function webhookOf({ state, attempts, fact, reason }: Delivery, url: string): Se
       type: "webhook",
       result: isOk ? "OK" : "KO",
       sentAtMs: last.atMs,
-      recipient: url,
+      recipient: urlWithoutSecrets(url),
       shipmentStatus: fact.status ?? "",
       error: isOk ? null : (reason ?? last.error),
     },

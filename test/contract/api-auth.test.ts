@@ -37,6 +37,7 @@ describe("POST /v2/auth/token", () => {
       cache: false,
     });
     expect(headers.get("x-auth-cache")).toBe("MISS");
+    expect(headers.get("cache-control")).toBe("no-store");
   });
 
   test("the second exchange is served from the cache and says so, with a token of its own 24 h", async () => {

@@ -35,7 +35,9 @@ beforeAll(async () => {
     ],
     statusNotifications: ["OUT_FOR_DELIVERY", "DELIVERED"],
   };
-  channel.webhooks = [{ code: "main", url: "https://127.0.0.1:1/hook", alertEmail: "o@acme.test" }];
+  channel.webhooks = [
+    { code: "main", url: "https://127.0.0.1:1/hook?key=s3cret", alertEmail: "o@acme.test" },
+  ];
   silent.emails = { statusNotifications: ["OUT_FOR_DELIVERY"] };
   api = await openTestApi(setup);
   token = await api.token("key_acme_main");
@@ -182,7 +184,7 @@ describe("SMS", () => {
 });
 
 describe("webhooks in the list", () => {
-  test("a delivery that has ended, with the endpoint's address", async () => {
+  test("a delivery that has ended, with the endpoint's address and without its query, which may hold a secret", async () => {
     const { id } = await create();
     await applyEvents(api.runtime, id, [{ status: STATUS.inTransit }]);
     const [told] = await eventually(async () => {
