@@ -39,6 +39,8 @@ export interface Running {
 /** @param started what runs already, in the order of starting */
 export type StartRole = (runtime: Runtime, started: readonly Running[]) => Promise<Running>;
 
+/** Of webhooks whose host could not be checked, in one log line. */
+const HOSTS_NAMED = 20;
 /** SIGTERM to exit 0 takes less than 10 s; what hangs longer is left to its redelivery. */
 const STOP_LIMIT_MS = 9_000;
 /** What is left of it belongs to the embedded Redis, which must not outlive us. */
@@ -119,13 +121,24 @@ export async function readSetup(path: string): Promise<unknown> {
  */
 export async function applySetupFile(runtime: Runtime, file: unknown): Promise<number> {
   const { config, redis, secrets, live, log } = runtime;
-  const { written, generated } = await applySetup(redis, secrets.vault, file, live.now(), {
-    isLabelCarrier: labelCarriers(config.nationalCarrier),
-    webhookAllowedCidrs: config.webhookAllowedCidrs,
-  });
+  const { written, generated, unresolvedHosts } = await applySetup(
+    redis,
+    secrets.vault,
+    file,
+    live.now(),
+    {
+      isLabelCarrier: labelCarriers(config.nationalCarrier),
+      webhookAllowedCidrs: config.webhookAllowedCidrs,
+    },
+  );
   for (const { owner, secret } of generated) announceSecret(owner, secret);
   await live.refresh();
   log.info({ written }, "setup applied");
+  if (unresolvedHosts.length > 0) {
+    const hosts = unresolvedHosts.slice(0, HOSTS_NAMED);
+    const total = unresolvedHosts.length;
+    log.warn({ hosts, total }, "hosts of webhooks could not be resolved; every send resolves them");
+  }
   const ignored = settingsWithoutEffect(file as SetupFile);
   if (ignored.length > 0) log.warn({ settings: ignored }, "these settings are not in effect yet");
   return written;

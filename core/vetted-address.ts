@@ -30,6 +30,36 @@ export async function vetHost(
     : { kind: "refused" };
 }
 
+/** For all hosts of one change together; what is not resolved by then is let pass, since every send resolves it again. */
+const RESOLVE_LIMIT_MS = 5_000;
+const NAMES_AT_ONCE = 50;
+
+/** Judges the hosts that are about to be saved, each once. */
+export async function vetHosts(
+  hosts: readonly string[],
+  allowed: readonly Cidr[],
+  resolve: Resolve = resolveName,
+): Promise<{ readonly refused: ReadonlySet<string>; readonly unresolved: ReadonlySet<string> }> {
+  const refused = new Set<string>();
+  const unresolved = new Set(hosts);
+  const queue = [...unresolved].values();
+  let isOver = false;
+  const work = async () => {
+    for (const host of queue) {
+      const { kind } = await vetHost(host, allowed, resolve);
+      if (isOver) return;
+      if (kind === "refused") refused.add(host);
+      if (kind !== "unresolved") unresolved.delete(host);
+    }
+  };
+  const timer = Promise.withResolvers<void>();
+  const limit = setTimeout(timer.resolve, RESOLVE_LIMIT_MS);
+  await Promise.race([Promise.all(Array.from({ length: NAMES_AT_ONCE }, work)), timer.promise]);
+  clearTimeout(limit);
+  isOver = true;
+  return { refused, unresolved };
+}
+
 /** True for a URL whose host needs no name server to be told from a public one: an address, or this machine's name. */
 export function isPrivateByItself(url: string, allowed: readonly Cidr[]): boolean {
   if (!URL.canParse(url)) return false;

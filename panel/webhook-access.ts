@@ -10,7 +10,7 @@ import {
 } from "#core/domain/rome-time.ts";
 import { Problem } from "#core/problem.ts";
 import type { Channel, Configuration, Endpoint } from "#core/redis/configuration.ts";
-import { hostOf, vetHost } from "#core/vetted-address.ts";
+import { hostOf, vetHosts } from "#core/vetted-address.ts";
 
 /** @throws {Problem} 404 */
 export function channelOf({ channelByCode }: Configuration, code: string): Channel {
@@ -44,22 +44,23 @@ export function refuseFaults(violations: readonly Fault[]): void {
 }
 
 /**
- * Every address of the host must be public. A name that cannot be resolved at the moment is let pass: it is asked again on
- * every send.
+ * Refuses a change with all of its faults. Every address of the host must be public; a name that cannot be resolved at the
+ * moment is let pass: it is resolved again on every send.
+ * @param url as the body has it
  * @throws {Problem} 422
  */
-export async function refusePrivateHost(
-  url: string,
+export async function refuseEndpointFaults(
+  faults: readonly Fault[],
+  url: unknown,
   { webhookAllowedCidrs }: Pick<Config, "webhookAllowedCidrs">,
 ): Promise<void> {
-  const asking = vetHost(hostOf(new URL(url)), webhookAllowedCidrs);
-  const vetted = await Promise.race([asking, Bun.sleep(RESOLVE_LIMIT_MS)]);
-  if (vetted?.kind !== "refused") return;
+  const isJudged = faults.some(({ path }) => path === "url");
+  const host = typeof url === "string" && !isJudged ? hostOf(new URL(url)) : null;
+  const { refused } = await vetHosts(host === null ? [] : [host], webhookAllowedCidrs);
   const message = "The host must resolve only to public addresses.";
-  refuseFaults([{ path: "url", code: "NOT_ALLOWED", message }]);
+  const notPublic: Fault = { path: "url", code: "NOT_ALLOWED", message };
+  refuseFaults(refused.size === 0 ? faults : [...faults, notPublic]);
 }
-
-const RESOLVE_LIMIT_MS = 5_000;
 
 /**
  * An instant of a query or body: ISO 8601 with an offset, or a day in Rome.

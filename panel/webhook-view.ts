@@ -3,6 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { STATUSES } from "#core/domain/status.ts";
 import type { Endpoint } from "#core/redis/configuration.ts";
 import type { Delivery } from "#core/redis/deliveries.ts";
+import { hasPreviousSecret } from "#core/redis/endpoint-entity.ts";
 import type { Replay } from "#core/redis/replays.ts";
 
 export const instant = Type.String({ description: "ISO 8601, UTC" });
@@ -45,8 +46,7 @@ export function endpointView(
   failingSinceMs: number | null,
   nowMs: number,
 ): EndpointView {
-  const { previousSecret, previousUntilMs } = endpoint;
-  const overlaps = previousSecret !== null && nowMs < previousUntilMs;
+  const overlaps = hasPreviousSecret(endpoint, nowMs);
   return {
     id: endpoint.id,
     endpointId: endpoint.id,
@@ -61,7 +61,7 @@ export function endpointView(
     standardWebhooks: endpoint.standardWebhooks,
     status: endpoint.active ? "active" : "disabled",
     failingSince: failingSinceMs === null ? null : isoOf(failingSinceMs),
-    previousSecretUntil: overlaps ? isoOf(previousUntilMs) : null,
+    previousSecretUntil: overlaps ? isoOf(endpoint.previousUntilMs) : null,
     createdAt: isoOf(endpoint.createdAtMs),
   };
 }

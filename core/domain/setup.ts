@@ -160,6 +160,12 @@ export const SetupWebhook = Type.Object(
       Type.Boolean({ description: "send the headers of the Standard Webhooks specification too" }),
     ),
     secret: optional(Type.String({ pattern: "^whsec_[0-9a-f]{64}$" })),
+    revokePrevious: optional(
+      Type.Boolean({
+        description:
+          "a new secret takes effect even while one of an earlier rotation still signs, and ends that one",
+      }),
+    ),
     maxConcurrency: optional(
       Type.Integer({ minimum: 1, maximum: 1_024, description: "not in effect yet" }),
     ),
@@ -383,6 +389,13 @@ function mapList(owner: Members, name: string, change: (item: Members) => Member
   return { ...owner, [name]: list.map((item) => (isRecord(item) ? change(item) : item)) };
 }
 
+/** A file of which faulty parts have been cut out: any member may be missing, required ones too. */
+export type Remaining<T> = T extends readonly (infer Item)[]
+  ? readonly Remaining<Item>[]
+  : T extends object
+    ? { readonly [Name in keyof T]?: Remaining<T[Name]> | undefined }
+    : T;
+
 /** Every fault of a setup file with its JSON path; empty when it can be applied. */
 export function checkSetup(value: unknown): Fault[] {
   const faults = checker.Check(value) ? [] : listFaults(checker.Errors(value), SETUP_FAULTS_LISTED);
@@ -391,33 +404,46 @@ export function checkSetup(value: unknown): Fault[] {
 }
 
 /**
- * A file without the list items that the faults stand in, so that the rest can be judged too: their places stay as
- * holes, so that the paths of the others do not move. Null where nothing is left to judge.
+ * A file without the members and list items that are faulty, so that the rest can be judged too. Items leave holes in their
+ * lists, so that the paths of the others do not move. Null where nothing can be judged: the file is no object, or it has
+ * more faults than are listed.
  */
-export function wellFormedPart(value: unknown, faults: readonly Fault[]): SetupFile | null {
-  if (faults.some(({ path }) => path === "")) return null;
-  const file = structuredClone(value) as SetupFile;
-  for (const { path } of faults) cutOut(file, path.match(/[^.[\]]+/g) ?? []);
+export function wellFormedPart(
+  value: unknown,
+  faults: readonly Fault[],
+): Remaining<SetupFile> | null {
+  if (faults.length >= SETUP_FAULTS_LISTED || faults.some(({ path }) => path === "")) return null;
+  const file = structuredClone(value) as Remaining<SetupFile>;
+  for (const { path, code } of faults) {
+    // A list of the wrong length holds what it should.
+    if (code !== "TOO_MANY" && code !== "TOO_FEW") cutOut(file, path.match(/[^.[\]]+/g) ?? []);
+  }
   return file;
 }
 
-/** Deletes the innermost list item on a path, or its first member where it passes no list. */
+/** Lists whose items mean nothing without one of their members: a rule without its condition would be met by everything. */
+const JUDGED_WHOLE = new Set(["catalogue", "rules"]);
+
+/** Deletes the last thing on a path; of an item that is judged whole the innermost list item. */
 function cutOut(file: object, path: readonly string[]): void {
   let at: unknown = file;
-  let item: { in: object; key: string } | null = path[0] ? { in: file, key: path[0] } : null;
-  for (const key of path) {
+  let isWhole = false;
+  let cut: { readonly from: object; readonly key: string } | null = null;
+  for (const [place, key] of path.entries()) {
     if (typeof at !== "object" || at === null) break;
-    if (Array.isArray(at)) item = { in: at, key };
+    const isList = Array.isArray(at);
+    if (isList) isWhole = JUDGED_WHOLE.has(path[place - 1] ?? "");
+    if (isList || !isWhole) cut = { from: at, key };
     at = (at as Record<string, unknown>)[key];
   }
-  if (item) delete (item.in as Record<string, unknown>)[item.key];
+  if (cut) delete (cut.from as Record<string, unknown>)[cut.key];
 }
 
-function checkNames(value: SetupFile): Fault[] {
+function checkNames(value: Remaining<SetupFile>): Fault[] {
   return [
     ...repeated("couriers", value.couriers, ({ code: name }) => name),
     ...repeated("platforms", value.platforms, (name) => name),
-    ...repeated("statusDetails", value.statusDetails, ({ id }) => String(id)),
+    ...repeated("statusDetails", value.statusDetails, ({ id }) => id?.toString()),
     ...repeated("companies", value.companies, ({ code: name }) => name),
     ...repeatedTokens(value.couriers ?? []),
     ...repeatedClients(value.couriers ?? []),
@@ -430,11 +456,12 @@ function checkNames(value: SetupFile): Fault[] {
 function repeated<T>(
   path: string,
   items: readonly T[] | undefined,
-  key: (item: T) => string,
+  key: (item: T) => string | undefined,
 ): Fault[] {
   const seen = new Set<string>();
   return (items ?? []).flatMap((item, at) => {
     const name = key(item);
+    if (name === undefined) return [];
     if (seen.has(name)) return [clash(`${path}[${at}]`, `"${name}" stands here twice.`)];
     seen.add(name);
     return [];
@@ -446,7 +473,7 @@ function clash(path: string, message: string): Fault {
 }
 
 /** Merchants name couriers by them in any case: one text must mean one courier of the channel. */
-function repeatedTranscodings(channel: SetupChannel, path: string): Fault[] {
+function repeatedTranscodings(channel: Remaining<SetupChannel>, path: string): Fault[] {
   const all = (channel.couriers ?? []).flatMap(({ transcodings = [] }, at) =>
     transcodings.map((text, index) => ({
       value: text.toLowerCase(),
@@ -456,7 +483,7 @@ function repeatedTranscodings(channel: SetupChannel, path: string): Fault[] {
   return sharedTexts(all, "A transcoding means one courier.");
 }
 
-function checkCatalogue(courier: SetupCourier, at: number): Fault[] {
+function checkCatalogue(courier: Remaining<SetupCourier>, at: number): Fault[] {
   const path = `couriers[${at}].catalogue`;
   const orphaned = (courier.catalogue ?? []).flatMap((entry, index) =>
     entry.status === undefined && entry.statusDetail !== undefined
@@ -470,7 +497,7 @@ function checkCatalogue(courier: SetupCourier, at: number): Fault[] {
 }
 
 /** A rule without a condition, or with those of an earlier one, could never be told from what stands beside it. */
-export function checkRules(rules: readonly SetupMappingRule[], path: string): Fault[] {
+export function checkRules(rules: readonly Remaining<SetupMappingRule>[], path: string): Fault[] {
   const seen = new Set<string>();
   return rules.flatMap(({ reasonCode, isReturn, deliveredTo }, at) => {
     const conditions = [reasonCode, isReturn, deliveredTo];
@@ -484,16 +511,18 @@ export function checkRules(rules: readonly SetupMappingRule[], path: string): Fa
   });
 }
 
-function repeatedTokens(couriers: readonly SetupCourier[]): Fault[] {
-  const all = couriers.flatMap(({ tokens }, at) =>
+function repeatedTokens(couriers: readonly Remaining<SetupCourier>[]): Fault[] {
+  const all = couriers.flatMap(({ tokens = [] }, at) =>
     tokens.map((value, index) => ({ value, path: `couriers[${at}].tokens[${index}]` })),
   );
   return sharedTexts(all, "A token identifies one courier.");
 }
 
-function repeatedClients(couriers: readonly SetupCourier[]): Fault[] {
+function repeatedClients(couriers: readonly Remaining<SetupCourier>[]): Fault[] {
   const all = couriers.flatMap(({ oauth }, at) =>
-    oauth ? [{ value: oauth.clientId, path: `couriers[${at}].oauth.clientId` }] : [],
+    oauth?.clientId !== undefined
+      ? [{ value: oauth.clientId, path: `couriers[${at}].oauth.clientId` }]
+      : [],
   );
   return sharedTexts(all, "A client id identifies one courier.");
 }
@@ -507,14 +536,13 @@ function sharedTexts(all: ReadonlyArray<{ value: string; path: string }>, why: s
   });
 }
 
-function repeatedChannels(companies: readonly SetupCompany[]): Fault[] {
+function repeatedChannels(companies: readonly Remaining<SetupCompany>[]): Fault[] {
   const channels = companies.flatMap(({ channels: own }, at) =>
     (own ?? []).map((channel, index) => ({ channel, path: `companies[${at}].channels[${index}]` })),
   );
-  const codes = channels.map(({ channel, path }) => ({
-    value: channel.code,
-    path: `${path}.code`,
-  }));
+  const codes = channels.flatMap(({ channel, path }) =>
+    channel.code === undefined ? [] : [{ value: channel.code, path: `${path}.code` }],
+  );
   const keys = channels.flatMap(({ channel, path }) =>
     (channel.apiKeys ?? []).flatMap(({ key }, index) =>
       key === undefined ? [] : [{ value: key, path: `${path}.apiKeys[${index}].key` }],
@@ -526,12 +554,12 @@ function repeatedChannels(companies: readonly SetupCompany[]): Fault[] {
   ];
 }
 
-function checkWebhookV1({ webhookV1 }: SetupChannel, path: string): Fault[] {
-  const message = webhookV1 ? faultOfWebhookUrl(webhookV1.url, ["https:", "http:"]) : null;
-  return message === null ? [] : [{ path: `${path}.webhookV1.url`, code: "BAD_FORMAT", message }];
+function checkUrl(url: string | undefined, path: string, protocols?: readonly string[]): Fault[] {
+  const message = url === undefined ? null : faultOfWebhookUrl(url, protocols);
+  return message === null ? [] : [{ path, code: "BAD_FORMAT", message }];
 }
 
-function checkCompany(company: SetupCompany, path: string): Fault[] {
+function checkCompany(company: Remaining<SetupCompany>, path: string): Fault[] {
   return [
     ...repeated(`${path}.boxes`, company.boxes, ({ code: name }) => name),
     ...(company.channels ?? []).flatMap((channel, position) => {
@@ -542,19 +570,20 @@ function checkCompany(company: SetupCompany, path: string): Fault[] {
         ...repeatedTranscodings(channel, here),
         ...repeated(`${here}.webhooks`, channel.webhooks, ({ code: name }) => name),
         ...repeated(`${here}.orders`, channel.orders, ({ source, reference }) =>
-          naturalKey(source, reference),
+          source !== undefined && reference !== undefined
+            ? naturalKey(source, reference)
+            : undefined,
         ),
-        ...checkWebhookV1(channel, here),
-        ...(channel.webhooks ?? []).flatMap(({ url }, index) => {
-          const message = faultOfWebhookUrl(url);
-          const at = `${here}.webhooks[${index}].url`;
-          return message === null ? [] : [{ path: at, code: "BAD_FORMAT" as const, message }];
-        }),
-        ...repeated(`${here}.sandbox`, channel.sandbox, ({ id }) => String(id)),
+        ...checkUrl(channel.webhookV1?.url, `${here}.webhookV1.url`, ["https:", "http:"]),
+        ...(channel.webhooks ?? []).flatMap(({ url }, index) =>
+          checkUrl(url, `${here}.webhooks[${index}].url`),
+        ),
+        ...repeated(`${here}.sandbox`, channel.sandbox, ({ id }) => id?.toString()),
         ...repeated(
           `${here}.emails.templates`,
           channel.emails?.templates,
-          (template) => `${template.event}|${template.language}`,
+          (template) =>
+            template.event && template.language && `${template.event}|${template.language}`,
         ),
       ];
     }),

@@ -1,6 +1,6 @@
 /** What an operator gives to make or change a webhook endpoint (document 3, "Endpoint configuration"). */
-import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { type Fault, listFaults } from "./fault.ts";
 import { AlertEmail } from "./setup.ts";
 import { StatusSchema } from "./status.ts";
@@ -45,17 +45,18 @@ const patchChecker = TypeCompiler.Compile(EndpointPatch);
 
 /** Every fault of a new endpoint; empty when it can be saved, its host apart. */
 export function faultsOfEndpoint(body: unknown): Fault[] {
-  if (!inputChecker.Check(body)) return listFaults(inputChecker.Errors(body));
-  return faultsOfUrl(body.url);
+  return faultsOf(inputChecker, body);
 }
 
 /** Every fault of a change. */
 export function faultsOfPatch(body: unknown): Fault[] {
-  if (!patchChecker.Check(body)) return listFaults(patchChecker.Errors(body));
-  return body.url === undefined ? [] : faultsOfUrl(body.url);
+  return faultsOf(patchChecker, body);
 }
 
-function faultsOfUrl(text: string): Fault[] {
+function faultsOf(checker: TypeCheck<TSchema>, body: unknown): Fault[] {
+  const faults = checker.Check(body) ? [] : listFaults(checker.Errors(body));
+  const text = (body as { readonly url?: unknown } | null)?.url;
+  if (typeof text !== "string" || faults.some(({ path }) => path === "url")) return faults;
   const message = faultOfWebhookUrl(text);
-  return message === null ? [] : [{ path: "url", code: "BAD_FORMAT", message }];
+  return message === null ? faults : [...faults, { path: "url", code: "BAD_FORMAT", message }];
 }

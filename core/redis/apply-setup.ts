@@ -1,5 +1,4 @@
 /** Applies a setup file. Twice changes nothing the second time; a faulty file changes nothing at all. */
-import { createHash } from "node:crypto";
 import { type Cidr, parseCidr } from "#core/cidr.ts";
 import type { Fault } from "#core/domain/fault.ts";
 import { isGeneric, type LabelCarriers } from "#core/domain/label-carrier.ts";
@@ -7,7 +6,7 @@ import { type CatalogueEntry, sameMapping } from "#core/domain/map-status.ts";
 import { mergeCatalogue } from "#core/domain/merge-catalogue.ts";
 import {
   checkSetup,
-  ENDPOINTS_PER_CHANNEL,
+  type Remaining,
   SCOPES,
   type SetupApiKey,
   type SetupCatalogueEntry,
@@ -22,8 +21,8 @@ import {
 } from "#core/domain/setup.ts";
 import { DEFAULT_STATUS_DETAILS } from "#core/domain/status-details.ts";
 import type { DateSupport } from "#core/domain/stock-release.ts";
+import type { Resolve } from "#core/resolve-name.ts";
 import { hashToken, newToken, type Vault } from "#core/secrets.ts";
-import { isPrivateByItself } from "#core/vetted-address.ts";
 import type { Redis } from "./client.ts";
 import { clientIdOf, courierAccess, listedTokens, textOf } from "./courier-access.ts";
 import { newEndpointId, newWebhookSecret, rotatedSecret } from "./endpoint-entity.ts";
@@ -46,6 +45,7 @@ import { companyKeys, companyPartition, DELETED_WEBHOOKS_KEY } from "./keys.ts";
 import { putOrders } from "./orders.ts";
 import { activateRemap, announceRemap, catalogueOf } from "./remaps.ts";
 import { expectSetupLock, underSetupLock } from "./setup-lock.ts";
+import { checkWebhooks, fingerprintOf, isRotation, type WebhookChecks } from "./setup-webhooks.ts";
 
 export class SetupFaults extends Error {
   constructor(readonly faults: readonly Fault[]) {
@@ -67,6 +67,8 @@ export interface Applied {
   /** Entities written; 0 when the file changes nothing. */
   readonly written: number;
   readonly generated: readonly GeneratedSecret[];
+  /** Hosts of new or changed webhooks whose addresses could not be checked now; every send checks them. */
+  readonly unresolvedHosts: readonly string[];
 }
 
 /**
@@ -85,13 +87,19 @@ export async function applySetup(
   // Processes that start together apply the same file one after the other.
   return underSetupLock(redis, async () => {
     const stored = await readStored(redis);
+    const webhooks = wellFormed
+      ? await checkWebhooks(wellFormed, stored, { vault, nowMs, ...world })
+      : NOTHING_CHECKED;
     const unknown = wellFormed ? checkReferences(wellFormed, stored, world) : [];
-    if (faults.length + unknown.length > 0) throw new SetupFaults([...faults, ...unknown]);
+    const all = [...faults, ...unknown, ...webhooks.faults];
+    if (all.length > 0) throw new SetupFaults(all);
     const application = createApplication(redis, vault, stored, nowMs);
     await application.apply(file as SetupFile);
-    return application.result();
+    return { ...application.result(), unresolvedHosts: webhooks.unresolvedHosts };
   });
 }
+
+const NOTHING_CHECKED: WebhookChecks = { faults: [], unresolvedHosts: [] };
 
 /** What of the installation's own configuration a file must agree with. */
 export interface SetupWorld {
@@ -99,6 +107,7 @@ export interface SetupWorld {
   readonly isLabelCarrier?: LabelCarriers;
   /** Private networks that webhooks may reach all the same. */
   readonly webhookAllowedCidrs?: readonly Cidr[];
+  readonly resolve?: Resolve;
 }
 
 const NO_NETWORK = "An address or a network such as 10.0.0.0/8 or fd00::/8.";
@@ -148,16 +157,18 @@ function templateId({ channelId, event, language }: TemplateEntity): string {
 
 /** What the file names must exist, in the file or from before. */
 function checkReferences(
-  file: SetupFile,
+  file: Remaining<SetupFile>,
   stored: Stored,
-  { isLabelCarrier = isGeneric, webhookAllowedCidrs = [] }: SetupWorld,
+  { isLabelCarrier = isGeneric }: SetupWorld,
 ): Fault[] {
   const couriers = new Set([
     ...stored.couriers.keys(),
-    ...(file.couriers ?? []).map(({ code }) => code),
+    ...(file.couriers ?? []).flatMap(({ code = [] }) => code),
   ]);
   const platforms = new Set(mergedPlatforms(file, stored.registry));
-  const details = new Set(mergedDetails(file, stored.registry).map(({ id }) => id));
+  const details = new Set(
+    [...detailsOf(stored.registry), ...(file.statusDetails ?? [])].flatMap(({ id = [] }) => id),
+  );
   const tokens = new Map(
     [...stored.couriers.values()].flatMap((courier) =>
       listedTokens(courier).map((hash) => [hash, courier.code] as const),
@@ -168,7 +179,7 @@ function checkReferences(
   );
   const keys = new Map([...stored.apiKeys].map(([owner, key]) => [key.hash, owner]));
   const inCouriers = (file.couriers ?? []).flatMap((courier, at) => [
-    ...courier.tokens.flatMap((token, index) => {
+    ...(courier.tokens ?? []).flatMap((token, index) => {
       const owner = tokens.get(hashToken(token));
       return owner === undefined || owner === courier.code
         ? []
@@ -192,23 +203,18 @@ function checkReferences(
   const inChannels = (file.companies ?? []).flatMap((company, at) =>
     (company.channels ?? []).flatMap((channel, position) => {
       const path = `companies[${at}].channels[${position}]`;
-      const owner = stored.channels.get(channel.code);
-      const foreign = owner && stored.companies.get(company.code)?.id !== owner.companyId;
+      const owner = channel.code === undefined ? undefined : stored.channels.get(channel.code);
+      const ownerId = company.code && stored.companies.get(company.code)?.id;
+      const foreign = owner && company.code && ownerId !== owner.companyId;
       return [
         ...(foreign ? [notAllowed(`${path}.code`, "The channel is another company's.")] : []),
-        ...checkEndpointCount(channel, owner?.id, stored, path),
-        ...(channel.webhooks ?? []).flatMap(({ url }, index) =>
-          isPrivateByItself(url, webhookAllowedCidrs)
-            ? [notAllowed(`${path}.webhooks[${index}].url`, "The host is not public.")]
-            : [],
-        ),
         ...(channel.couriers ?? []).flatMap(({ code }, index) =>
-          couriers.has(code) || isLabelCarrier(code)
+          code === undefined || couriers.has(code) || isLabelCarrier(code)
             ? []
             : [notAllowed(`${path}.couriers[${index}].code`, `No courier ${code}.`)],
         ),
         ...(channel.orders ?? []).flatMap((order, index) => [
-          ...(platforms.has(order.source)
+          ...(order.source === undefined || platforms.has(order.source)
             ? []
             : [notAllowed(`${path}.orders[${index}].source`, `No platform ${order.source}.`)]),
           ...(order.courier === undefined || couriers.has(order.courier)
@@ -229,13 +235,14 @@ function checkReferences(
 
 /** Details that an entry or one of its rules names and the registry does not have. */
 export function detailFaults(
-  entry: Pick<SetupCatalogueEntry, "statusDetail" | "rules">,
+  entry: Remaining<Pick<SetupCatalogueEntry, "statusDetail" | "rules">>,
   details: ReadonlySet<number>,
   path: string,
 ): Fault[] {
+  // A rule that was cut out leaves a hole, which flatMap passes over.
   const named = [
     { statusDetail: entry.statusDetail ?? 0, at: path },
-    ...(entry.rules ?? []).map(({ statusDetail = 0 }, index) => ({
+    ...(entry.rules ?? []).flatMap(({ statusDetail = 0 }, index) => ({
       statusDetail,
       at: `${path}.rules[${index}]`,
     })),
@@ -248,47 +255,34 @@ export function detailFaults(
 }
 
 function clientFaults(
-  { code, oauth }: SetupCourier,
+  { code, oauth }: Remaining<SetupCourier>,
   owners: ReadonlyMap<string | null, string>,
   path: string,
 ): Fault[] {
-  const owner = oauth ? owners.get(oauth.clientId) : undefined;
+  const owner = oauth?.clientId === undefined ? undefined : owners.get(oauth.clientId);
   return owner === undefined || owner === code
     ? []
     : [notAllowed(path, "The client id is another courier's.")];
-}
-
-/** Document 3, "Limits": endpoints per channel, those the file does not name included. */
-function checkEndpointCount(
-  { webhooks = [] }: SetupChannel,
-  channelId: number | undefined,
-  { endpoints, deletedWebhooks }: Stored,
-  path: string,
-): Fault[] {
-  const own = [...endpoints.values()].filter((endpoint) => endpoint.channelId === channelId);
-  const wanted = webhooks.filter(
-    (webhook) => deletedWebhooks.get(`${channelId}:${webhook.code}`) !== fingerprintOf(webhook),
-  );
-  const codes = new Set([...own, ...wanted].map(({ code }) => code));
-  return codes.size <= ENDPOINTS_PER_CHANNEL
-    ? []
-    : [{ path: `${path}.webhooks`, code: "TOO_MANY", message: "At most 5 endpoints a channel." }];
 }
 
 function notAllowed(path: string, message: string): Fault {
   return { path, code: "NOT_ALLOWED", message };
 }
 
-function mergedPlatforms(file: SetupFile, registry: RegistryEntity | undefined): string[] {
+function mergedPlatforms(
+  file: Remaining<SetupFile>,
+  registry: RegistryEntity | undefined,
+): string[] {
   const before = registry ? parse<string[]>(registry.platforms) : [];
   return [...new Set([...before, ...(file.platforms ?? [])])];
 }
 
 function mergedDetails(file: SetupFile, registry: RegistryEntity | undefined): SetupStatusDetail[] {
-  const before = registry
-    ? parse<SetupStatusDetail[]>(registry.statusDetails)
-    : DEFAULT_STATUS_DETAILS;
-  return mergeBy(before, file.statusDetails ?? [], ({ id }) => String(id));
+  return mergeBy(detailsOf(registry), file.statusDetails ?? [], ({ id }) => String(id));
+}
+
+function detailsOf(registry: RegistryEntity | undefined): readonly SetupStatusDetail[] {
+  return registry ? parse<SetupStatusDetail[]>(registry.statusDetails) : DEFAULT_STATUS_DETAILS;
 }
 
 /** Entries of `after` replace what they name in `before`, member by member; the others stay. */
@@ -491,7 +485,7 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
     await redis.hDel(DELETED_WEBHOOKS_KEY, place);
   }
 
-  /** Another secret in the file than the last time is a rotation: the old one signs for 24 hours more. */
+  /** The old secret signs for 24 hours more. */
   function webhookSecret(
     { code, secret }: SetupWebhook,
     before: EndpointEntity | undefined,
@@ -500,13 +494,9 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
     const fileSecretHash = secret === undefined ? "" : hashToken(secret);
     if (before) {
       const { secret: sealed, previousSecret = "", previousUntilMs } = before;
-      const isKnown =
-        secret === undefined ||
-        before.fileSecretHash === fileSecretHash ||
-        vault.open(sealed) === secret;
-      return isKnown
-        ? { secret: sealed, previousSecret, previousUntilMs, fileSecretHash }
-        : { ...rotatedSecret(sealed, vault.seal(secret), nowMs), fileSecretHash };
+      return secret !== undefined && isRotation(secret, before, vault)
+        ? { ...rotatedSecret(sealed, vault.seal(secret), nowMs), fileSecretHash }
+        : { secret: sealed, previousSecret, previousUntilMs, fileSecretHash };
     }
     const value = secret ?? newWebhookSecret();
     if (secret === undefined) {
@@ -540,7 +530,7 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       const version = await bumpVersion(redis);
       for (const id of remaps) await activateRemap(redis, id, version);
     },
-    result: (): Applied => ({ written, generated }),
+    result: () => ({ written, generated }),
   };
 }
 
@@ -555,11 +545,6 @@ function activation(given: boolean | undefined, before: ChannelEntity | undefine
 function withCourierDefaults(courier: object): object {
   const defaults = { transcodings: [], senderAccounts: [], shippingEnabled: true };
   return { ...defaults, labelFormat: "PDF", errorLabel: false, ...courier };
-}
-
-/** Tells whether an entry of the file has changed since it was applied. */
-function fingerprintOf(entry: object): string {
-  return createHash("sha256").update(JSON.stringify(entry)).digest("base64url");
 }
 
 function listOf(given: readonly unknown[] | undefined, before: string | undefined): string {

@@ -23,3 +23,14 @@ export function rotatedSecret(
 ): Pick<EndpointEntity, "secret" | "previousSecret" | "previousUntilMs"> {
   return { secret: after, previousSecret: before, previousUntilMs: nowMs + SECRET_OVERLAP_MS };
 }
+
+/** Whether the secret of an earlier rotation still signs. */
+export function hasPreviousSecret(
+  {
+    previousSecret,
+    previousUntilMs,
+  }: { readonly previousSecret?: string | null; readonly previousUntilMs: number },
+  nowMs: number,
+): boolean {
+  return Boolean(previousSecret) && nowMs < previousUntilMs;
+}

@@ -7,7 +7,7 @@ import { ENDPOINTS_PER_CHANNEL } from "#core/domain/setup.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
 import { drainLanes, ITEMS_PER_CALL } from "./deliveries.ts";
-import { rotatedSecret } from "./endpoint-entity.ts";
+import { hasPreviousSecret, rotatedSecret } from "./endpoint-entity.ts";
 import {
   allEntities,
   bumpVersion,
@@ -68,17 +68,32 @@ export function changeEndpoint(
   });
 }
 
-/**
- * The new secret signs at once; the one before it signs for 24 hours more (document 3, "Signature rules" 5).
- * @param sealed the new secret
- */
-export function rotateEndpointSecret(
+export interface Rotation {
+  /** The new secret, sealed. */
+  readonly sealed: string;
+  /** The sealed secret that the caller replaces: of several rotations that begin together only one takes place. */
+  readonly replaces: string;
+  /** Ends a secret of an earlier rotation that still signs. */
+  readonly revokePrevious: boolean;
+  readonly nowMs: number;
+}
+
+/** `overlapping`: the secret of an earlier rotation still signs; `replaced`: somebody else has rotated in the meantime. */
+export type RotationOutcome = "rotated" | "overlapping" | "replaced" | "gone";
+
+/** The new secret signs at once; the one before it signs for 24 hours more (document 3, "Signature rules" 5). */
+export async function rotateEndpointSecret(
   redis: Redis,
   endpointId: string,
-  sealed: string,
-  nowMs: number,
-): Promise<boolean> {
-  return changeEndpoint(redis, endpointId, ({ secret }) => rotatedSecret(secret, sealed, nowMs));
+  { sealed, replaces, revokePrevious, nowMs }: Rotation,
+): Promise<RotationOutcome> {
+  let outcome: RotationOutcome = "rotated";
+  const found = await changeEndpoint(redis, endpointId, (before) => {
+    if (before.secret !== replaces) outcome = "replaced";
+    else if (!revokePrevious && hasPreviousSecret(before, nowMs)) outcome = "overlapping";
+    return outcome === "rotated" ? rotatedSecret(before.secret, sealed, nowMs) : {};
+  });
+  return found ? outcome : "gone";
 }
 
 /** What waits for it fails; the setup file does not bring it back while its entry stays the same. */

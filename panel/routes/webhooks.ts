@@ -1,5 +1,7 @@
 /** Webhook endpoints of the panel's HTTP API (document 3; setup-file.md, "The panel's HTTP API"). */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { listFaults } from "#core/domain/fault.ts";
 import {
   EndpointInput,
   EndpointPatch,
@@ -7,7 +9,7 @@ import {
   faultsOfPatch,
 } from "#core/domain/webhook-endpoint.ts";
 import { Problem } from "#core/problem.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
+import type { Configuration, Endpoint } from "#core/redis/configuration.ts";
 import { newEndpointId, newWebhookSecret } from "#core/redis/endpoint-entity.ts";
 import {
   changeEndpoint,
@@ -23,7 +25,12 @@ import { requestTestEvent } from "#core/redis/webhook-tests.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { readJson } from "#panel/read-json.ts";
-import { channelOf, endpointOf, refuseFaults, refusePrivateHost } from "#panel/webhook-access.ts";
+import {
+  channelOf,
+  endpointOf,
+  refuseEndpointFaults,
+  refuseFaults,
+} from "#panel/webhook-access.ts";
 import { EndpointView, endpointView, NewEndpointView } from "#panel/webhook-view.ts";
 
 type View = Static<typeof EndpointView>;
@@ -32,6 +39,18 @@ const EndpointList = Type.Object({ total: Type.Integer(), items: Type.Array(Endp
 const Rotated = Type.Object({
   secret: Type.String({ description: "shown this once; the old one signs for 24 hours more" }),
 });
+const RotationInput = Type.Object(
+  {
+    revokePrevious: Type.Optional(
+      Type.Boolean({
+        description:
+          "ends a secret of an earlier rotation that still signs; the one replaced now signs for 24 hours more in any case",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+const rotationChecker = TypeCompiler.Compile(RotationInput);
 const Tested = Type.Object({
   delivered: Type.Boolean(),
   httpStatus: Type.Union([Type.Integer(), Type.Null()]),
@@ -58,9 +77,8 @@ export function webhookRoutes(runtime: Runtime) {
       async ({ params, request, set }) => {
         const body = await readJson(request);
         const channel = channelOf(await live.refresh(), params.channelCode);
-        refuseFaults(faultsOfEndpoint(body));
+        await refuseEndpointFaults(faultsOfEndpoint(body), urlOf(body), config);
         const input = body as EndpointInput;
-        await refusePrivateHost(input.url, config);
         const secret = newWebhookSecret();
         const endpoint = newEntity(input, channel.id, secrets.vault.seal(secret), live.now());
         if (!(await createEndpoint(redis, endpoint))) throw tooMany();
@@ -86,9 +104,8 @@ export function webhookRoutes(runtime: Runtime) {
       async ({ params, request }) => {
         const body = await readJson(request);
         endpointOf(await live.refresh(), params.endpointId);
-        refuseFaults(faultsOfPatch(body));
+        await refuseEndpointFaults(faultsOfPatch(body), urlOf(body), config);
         const patch = body as EndpointPatch;
-        if (patch.url !== undefined) await refusePrivateHost(patch.url, config);
         const found = await changeEndpoint(redis, params.endpointId, () => changeOf(patch));
         if (!found) throw gone();
         return calls.view(await live.refresh(), params.endpointId);
@@ -117,15 +134,18 @@ export function webhookRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/webhooks/:endpointId/rotate-secret",
-      async ({ params }) => {
-        endpointOf(await live.refresh(), params.endpointId);
-        const secret = newWebhookSecret();
-        const sealed = secrets.vault.seal(secret);
-        const found = await rotateEndpointSecret(redis, params.endpointId, sealed, live.now());
-        if (!found) throw gone();
-        return { secret };
+      async ({ params, request }) => {
+        const { endpoint } = endpointOf(await live.refresh(), params.endpointId);
+        return { secret: await calls.rotate(endpoint, await readJson(request)) };
       },
-      { response: Rotated, detail: { summary: "A new secret, shown this once" } },
+      {
+        parse: "none",
+        response: Rotated,
+        detail: {
+          summary: "A new secret, shown this once; 409 while an earlier rotation's 24 hours run",
+          requestBody: { ...requestBody(RotationInput), required: false },
+        },
+      },
     )
     .post(
       "/panel/api/webhooks/:endpointId/test",
@@ -152,7 +172,7 @@ export function webhookRoutes(runtime: Runtime) {
     );
 }
 
-function endpointCalls({ redis, live }: Runtime) {
+function endpointCalls({ redis, live, secrets }: Runtime) {
   async function view(configuration: Configuration, endpointId: string): Promise<View> {
     const { endpoint, channel } = endpointOf(configuration, endpointId);
     const sinceMs = await failingSince(redis, configuration, endpointId);
@@ -168,7 +188,28 @@ function endpointCalls({ redis, live }: Runtime) {
     return view(await live.refresh(), endpointId);
   }
 
-  return { view, switchTo };
+  /**
+   * @returns the new secret
+   * @throws {Problem} 404, 409, 422
+   */
+  async function rotate(endpoint: Endpoint, body: unknown): Promise<string> {
+    const input = body ?? {};
+    if (!rotationChecker.Check(input)) {
+      refuseFaults(listFaults(rotationChecker.Errors(input)));
+      throw new Problem(422, "INVALID_BODY", "The body is invalid.");
+    }
+    const secret = newWebhookSecret();
+    const outcome = await rotateEndpointSecret(redis, endpoint.id, {
+      sealed: secrets.vault.seal(secret),
+      replaces: endpoint.secret,
+      revokePrevious: input.revokePrevious ?? false,
+      nowMs: live.now(),
+    });
+    if (outcome === "rotated") return secret;
+    throw outcome === "gone" ? gone() : notRotated(outcome);
+  }
+
+  return { view, switchTo, rotate };
 }
 
 function newEntity(
@@ -197,6 +238,10 @@ function newEntity(
   };
 }
 
+function urlOf(body: unknown): unknown {
+  return (body as { url?: unknown } | null | undefined)?.url;
+}
+
 function changeOf({ events: _, statuses, include, ...others }: EndpointPatch) {
   return {
     ...others,
@@ -208,6 +253,16 @@ function changeOf({ events: _, statuses, include, ...others }: EndpointPatch) {
 function tooMany(): Problem {
   const detail = "A channel has at most 5 endpoints, disabled ones included.";
   return new Problem(409, "TOO_MANY_ENDPOINTS", detail);
+}
+
+function notRotated(outcome: "overlapping" | "replaced"): Problem {
+  return outcome === "replaced"
+    ? new Problem(409, "SECRET_REPLACED", "Somebody else has rotated the secret at the same time.")
+    : new Problem(
+        409,
+        "ROTATION_RUNNING",
+        "The secret of an earlier rotation still signs, until previousSecretUntil; revokePrevious ends it.",
+      );
 }
 
 function gone(): Problem {

@@ -21,6 +21,7 @@ import { v1MeaningOf, v1Payload } from "#core/domain/webhook-v1.ts";
 import { attemptSeconds, deliveryAttempts } from "#core/metrics.ts";
 import type { Configuration, Endpoint, WebhookV1 } from "#core/redis/configuration.ts";
 import type { Attempt } from "#core/redis/deliveries.ts";
+import { hasPreviousSecret } from "#core/redis/endpoint-entity.ts";
 import type { Finished } from "#core/redis/finish-deliveries.ts";
 import type { Leased, Slot } from "#core/redis/leases.ts";
 import type { Live } from "#core/redis/live.ts";
@@ -175,9 +176,9 @@ export function postEvent(
 
 /** The newest first; the one before it for 24 hours (document 3, "Signature rules" 5). */
 function secretsInForce(endpoint: Endpoint, vault: Vault, nowMs: number): readonly string[] {
-  const { secret, previousSecret, previousUntilMs } = endpoint;
-  const hasPrevious = previousSecret !== null && nowMs < previousUntilMs;
-  return (hasPrevious ? [secret, previousSecret] : [secret]).map(vault.open);
+  const { secret, previousSecret } = endpoint;
+  const overlaps = previousSecret !== null && hasPreviousSecret(endpoint, nowMs);
+  return (overlaps ? [secret, previousSecret] : [secret]).map(vault.open);
 }
 
 interface Texts {

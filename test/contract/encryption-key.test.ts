@@ -235,12 +235,11 @@ describe.each(STORES)("secrets on %s", (kind) => {
     const [listed] = viewAccess(before.secrets.vault, await courierOf(before), "signing-secrets");
     await revokeAccess(before, "GLS_ITA", "signing-secrets", listed?.id ?? "");
     const seen = viewAccess(before.secrets.vault, await courierOf(before), "signing-secrets");
-    await rotateEndpointSecret(
-      before.redis,
-      endpoint?.id ?? "",
-      before.secrets.vault.seal("whsec_second"),
-      1,
-    );
+    const rotation = await rotateEndpointSecret(before.redis, endpoint?.id ?? "", {
+      sealed: before.secrets.vault.seal("whsec_second"),
+      ...{ replaces: sealedThen, revokePrevious: false, nowMs: 1 },
+    });
+    expect(rotation).toBe("rotated");
     const mac = before.secrets.vault.mac("company 1");
     await close(before);
 

@@ -384,8 +384,18 @@ describe("bearer tokens from one address", () => {
 describe("what a browser may keep or frame", () => {
   test("no answer to an operator is kept, secrets that are shown once among them", async () => {
     const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
+    const webhooks = "/panel/api/channels/acme-it/webhooks";
+    const body = JSON.stringify({ url: "https://m.invalid/", alertEmail: "o@m.test" });
+    const made = await fetch(`${proxied.url}${webhooks}`, { method: "POST", headers, body });
+    const { endpointId, secret } = (await made.json()) as { endpointId: string; secret: string };
+    expect(secret).toStartWith("whsec_");
+    expect(made.headers.get("cache-control")).toBe("no-store");
     const cases = [
+      ["POST", `/panel/api/webhooks/${endpointId}/rotate-secret`, 200],
+      ["POST", `/panel/api/webhooks/${endpointId}/rotate-secret`, 409],
+      ["GET", `/panel/api/webhooks/${endpointId}`, 200],
       ["POST", "/panel/api/couriers/GLS_ITA/tokens", 201],
+      ["POST", "/panel/api/couriers/GLS_ITA/signing-secrets", 201],
       ["POST", "/panel/api/channels/acme-it/api-keys", 201],
       ["GET", "/panel/api/couriers", 200],
       ["GET", "/panel/api/couriers/NOBODY", 404],
@@ -397,6 +407,20 @@ describe("what a browser may keep or frame", () => {
         status,
         "no-store",
       ]);
+    }
+  });
+
+  test("neither way to log in or out leaves a cookie in a cache", async () => {
+    const form = new URLSearchParams(operator());
+    const post = { method: "POST", redirect: "manual", body: form } as const;
+    const header = { headers: { "x-forwarded-for": newAddress() } };
+    const byForm = await fetch(`${proxied.url}/panel/login`, { ...post, ...header });
+    const byCall = await logIn(operator());
+    const outByForm = await fetch(`${proxied.url}/panel/logout`, post);
+    const outByCall = await logOut("");
+    for (const answer of [byForm, byCall, outByForm, outByCall]) {
+      expect(answer.headers.get("set-cookie")).not.toBeNull();
+      expect(answer.headers.get("cache-control")).toBe("no-store");
     }
   });
 

@@ -1,5 +1,6 @@
 /** setup-file.md, The setup file: validation, idempotent application, secrets at rest. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { parseCidr } from "#core/cidr.ts";
 import type { CatalogueEntry } from "#core/domain/map-status.ts";
 import { checkSetup, type SetupFile, settingsWithoutEffect } from "#core/domain/setup.ts";
 import { statusDetailText } from "#core/domain/status-text.ts";
@@ -64,7 +65,7 @@ async function faultsOf(file: unknown): Promise<string[]> {
 describe("application", () => {
   test("twice changes nothing the second time and generates no secret again", async () => {
     const version = runtime.live.configuration().version;
-    expect(await apply(fullSetup())).toEqual({ written: 0, generated: [] });
+    expect(await apply(fullSetup())).toEqual({ written: 0, generated: [], unresolvedHosts: [] });
     expect((await runtime.live.refresh()).version).toBe(version);
   });
 
@@ -198,6 +199,33 @@ describe("secrets", () => {
     expect(vault.open(rotated?.previousSecret ?? "")).toBe(WEBHOOK_SECRET);
     const overlapMs = (rotated?.previousUntilMs ?? 0) - runtime.live.now();
     expect(Math.round(overlapMs / 3_600_000)).toBe(24);
+  });
+
+  test("a third secret within those 24 hours is a fault; the second-to-last one, or revokePrevious, is none", async () => {
+    const [first, second, third] = ["1", "2", "3"].map((digit) => `whsec_${digit.repeat(64)}`);
+    const url = "https://m.example/rotating";
+    const file = (members: object) => {
+      const webhooks = [{ code: "main", url, alertEmail: "o@m.test", ...members }];
+      return { companies: [{ code: "rotating", channels: [{ code: "rotating-it", webhooks }] }] };
+    };
+    const inForce = async () => {
+      const endpoints = [...(await runtime.live.refresh()).endpoints.values()];
+      const { secret = "", previousSecret = "" } = endpoints.find((one) => one.url === url) ?? {};
+      return [secret, previousSecret ?? ""].map(runtime.secrets.vault.open);
+    };
+    await apply(file({ secret: first }));
+    await apply(file({ secret: second }));
+    const before = await inForce();
+    expect(await faultsOf(file({ secret: third }))).toEqual([
+      "companies[0].channels[0].webhooks[0].secret NOT_ALLOWED",
+    ]);
+    expect(await inForce()).toEqual(before);
+    expect((await apply(file({ secret: second }))).written).toBe(0);
+    await apply(file({ secret: first }));
+    expect(await inForce()).toEqual([first ?? "", second ?? ""]);
+    await apply(file({ secret: third, revokePrevious: true }));
+    expect(await inForce()).toEqual([third ?? "", first ?? ""]);
+    expect((await apply(file({ secret: third, revokePrevious: true }))).written).toBe(0);
   });
 });
 
@@ -341,6 +369,86 @@ describe("a faulty file changes nothing and every fault is listed with its path"
     );
   });
 
+  test("every fault of a channel is listed, whatever else is wrong with it or with what it names", async () => {
+    const file = {
+      couriers: [
+        {
+          code: "HALF",
+          tokens: ["tok_half"],
+          environment: 5,
+          catalogue: [{ code: "A" }, { code: "A" }],
+        },
+      ],
+      statusDetails: [{ id: 92, status: "LATE" }],
+      companies: [
+        {
+          code: "halves",
+          language: "xx",
+          channels: [
+            {
+              code: "halves-it",
+              rateLimit: { bucketSize: 0 },
+              couriers: [{ code: "HALF" }, { code: "NOPE", labelFormat: "GIF" }],
+              apiKeys: [
+                { code: "a", key: "key_halves_1", active: "yes" },
+                { code: "b", key: "key_halves_1" },
+              ],
+              webhooks: [
+                { url: "http://m.example/a", alertEmail: "nobody", trigger: "sometimes" },
+                { code: "b", url: "https://10.0.0.1/", alertEmail: "o@m.test", statuses: ["NO"] },
+                { code: "b", url: "https://u:p@m.example/", alertEmail: 7 },
+              ],
+              webhookV1: { url: "ftp://m.example/", acknowledgement: 5 },
+              orders: [{ source: "nowhere", reference: 5 }],
+            },
+          ],
+        },
+      ],
+    };
+    const path = "companies[0].channels[0]";
+    expect((await faultsOf(file)).sort()).toEqual(
+      [
+        "couriers[0].environment WRONG_TYPE",
+        "couriers[0].catalogue[1] NOT_ALLOWED",
+        "statusDetails[0].status NOT_ALLOWED",
+        "companies[0].language NOT_ALLOWED",
+        `${path}.rateLimit.bucketSize OUT_OF_RANGE`,
+        `${path}.couriers[1].code NOT_ALLOWED`,
+        `${path}.couriers[1].labelFormat NOT_ALLOWED`,
+        `${path}.apiKeys[0].active WRONG_TYPE`,
+        `${path}.apiKeys[1].key NOT_ALLOWED`,
+        `${path}.webhooks[0].code REQUIRED`,
+        `${path}.webhooks[0].url BAD_FORMAT`,
+        `${path}.webhooks[0].alertEmail BAD_FORMAT`,
+        `${path}.webhooks[0].trigger NOT_ALLOWED`,
+        `${path}.webhooks[1].url NOT_ALLOWED`,
+        `${path}.webhooks[1].statuses[0] NOT_ALLOWED`,
+        `${path}.webhooks[2] NOT_ALLOWED`,
+        `${path}.webhooks[2].url BAD_FORMAT`,
+        `${path}.webhooks[2].alertEmail WRONG_TYPE`,
+        `${path}.webhookV1.acknowledgement WRONG_TYPE`,
+        `${path}.webhookV1.url BAD_FORMAT`,
+        `${path}.orders[0].reference WRONG_TYPE`,
+        `${path}.orders[0].source NOT_ALLOWED`,
+      ].sort(),
+    );
+  });
+
+  test("a file with more faults than are listed is refused by those", async () => {
+    const couriers = Array.from({ length: 300 }, () => ({ code: 5, tokens: 5 }));
+    expect(await faultsOf({ couriers })).toHaveLength(200);
+  });
+
+  test("a rule is judged whole: without a faulty condition it would mean something else", async () => {
+    const rules = [{ reasonCode: 5, status: "DELAY" }, { status: "DELAY" }];
+    const catalogue = [{ code: "A", status: "DELAY", rules }];
+    const couriers = [{ code: "RULES", tokens: ["tok_rules"], catalogue }];
+    expect(await faultsOf({ couriers })).toEqual([
+      "couriers[0].catalogue[0].rules[0].reasonCode WRONG_TYPE",
+      "couriers[0].catalogue[0].rules[1] NOT_ALLOWED",
+    ]);
+  });
+
   test("what it names must exist, and belong to it", async () => {
     const before = runtime.live.configuration().version;
     const faults = await faultsOf({
@@ -377,5 +485,87 @@ describe("a faulty file changes nothing and every fault is listed with its path"
     const after = await runtime.live.refresh();
     expect(after.couriers.has("NEW")).toBe(false);
     expect(after.version).toBeGreaterThanOrEqual(before);
+  });
+});
+
+describe("document 3, Endpoint configuration: hosts of webhooks", () => {
+  const file = (code: string, members: object) => ({
+    companies: [{ code, channels: [{ code: `${code}-it`, ...members }] }],
+  });
+  const webhook = (url: string) => ({ code: "main", url, alertEmail: "o@m.test" });
+  /** A name server that knows these names. */
+  function world(
+    names: Readonly<Record<string, readonly string[]>>,
+    cidrs: readonly string[] = [],
+  ) {
+    const asked: string[] = [];
+    const resolve = async (host: string) => {
+      asked.push(host);
+      const addresses = names[host];
+      if (addresses) return addresses;
+      throw Object.assign(new Error("unknown"), { code: "ESERVFAIL" });
+    };
+    const webhookAllowedCidrs = cidrs.map(parseCidr).filter((one) => one !== null);
+    return { asked, world: { resolve, webhookAllowedCidrs } };
+  }
+  const applyIn = async (given: ReturnType<typeof world>, setup: object) => {
+    const { redis, secrets, live } = runtime;
+    return applySetup(redis, secrets.vault, setup, live.now(), given.world).then(
+      ({ written, unresolvedHosts }) => ({ written, unresolvedHosts, faults: [] as string[] }),
+      (error: SetupFaults) => ({ faults: error.faults.map(({ path, code }) => `${path} ${code}`) }),
+    );
+  };
+
+  test("a name that resolves to any private address is refused, of v1 too", async () => {
+    const names = world({ "in.test": ["10.0.0.5"], "mixed.test": ["1.1.1.1", "fd00::1"] });
+    const setup = file("hosts", {
+      webhooks: [webhook("https://in.test/"), { ...webhook("https://MIXED.test./"), code: "b" }],
+      webhookV1: { url: "http://in.test/v1", acknowledgement: "OK" },
+    });
+    const path = "companies[0].channels[0]";
+    expect((await applyIn(names, setup)).faults).toEqual([
+      `${path}.webhooks[0].url NOT_ALLOWED`,
+      `${path}.webhooks[1].url NOT_ALLOWED`,
+      `${path}.webhookV1.url NOT_ALLOWED`,
+    ]);
+    expect(names.asked.sort()).toEqual(["in.test", "mixed.test"]);
+    expect((await runtime.live.refresh()).channelByCode.has("hosts-it")).toBe(false);
+  });
+
+  test("a private network that is allowed may be named", async () => {
+    const names = world({ "in.test": ["10.0.0.5"] }, ["10.0.0.0/8"]);
+    const setup = file("allowed", { webhooks: [webhook("https://in.test/")] });
+    expect((await applyIn(names, setup)).faults).toEqual([]);
+  });
+
+  test("a name server that is down stops nothing, and the host is reported", async () => {
+    const setup = file("unresolved", { webhooks: [webhook("https://later.test/")] });
+    expect(await applyIn(world({}), setup)).toMatchObject({
+      faults: [],
+      unresolvedHosts: ["later.test"],
+    });
+  });
+
+  test("one that never answers delays the start by 5 s and does not stop it", async () => {
+    const { redis, secrets, live } = runtime;
+    const setup = file("silent", { webhooks: [webhook("https://silent.test/")] });
+    const startMs = performance.now();
+    const never = { resolve: () => new Promise<never>(() => {}) };
+    const applied = await applySetup(redis, secrets.vault, setup, live.now(), never);
+    expect(applied.unresolvedHosts).toEqual(["silent.test"]);
+    expect(performance.now() - startMs).toBeGreaterThan(4_900);
+  });
+
+  test("an entry that was applied before is not resolved again: its owner's name server stops no start", async () => {
+    const setup = file("moved", {
+      webhooks: [webhook("https://moved.test/")],
+      webhookV1: { url: "http://moved.test/v1", acknowledgement: "OK" },
+    });
+    expect((await applyIn(world({ "moved.test": ["1.1.1.1"] }), setup)).faults).toEqual([]);
+    const moved = world({ "moved.test": ["10.0.0.5"] });
+    expect(await applyIn(moved, setup)).toMatchObject({ written: 0 });
+    expect(moved.asked).toEqual([]);
+    const changed = file("moved", { webhooks: [webhook("https://moved.test/other")] });
+    expect((await applyIn(moved, changed)).faults).toHaveLength(1);
   });
 });

@@ -281,7 +281,11 @@ describe("document 3, Delivery: replay", () => {
 test("during a rotation both secrets sign, the new one first; after 24 hours the new one only", async () => {
   const { redis, secrets, live } = runtime;
   const fresh = `whsec_${"abcdef0123456789".repeat(4)}`;
-  await rotateEndpointSecret(redis, main().id, secrets.vault.seal(fresh), live.now());
+  const { id, secret: replaces } = main();
+  await rotateEndpointSecret(redis, id, {
+    ...{ sealed: secrets.vault.seal(fresh), replaces },
+    ...{ revokePrevious: false, nowMs: live.now() },
+  });
   const judge = (request = receiver.requests.at(-1)) => {
     const header = String(request?.headers["x-service-signature"]);
     const raw = Buffer.from(request?.raw ?? "");

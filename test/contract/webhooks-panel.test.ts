@@ -86,6 +86,14 @@ async function nextRequest() {
   return request;
 }
 
+/** What the next request's signature is worth under each secret. */
+async function verdictsOf(secrets: readonly string[]) {
+  const { headers, raw } = await nextRequest();
+  const header = String(headers["x-service-signature"]);
+  const nowMs = runtime.live.now();
+  return secrets.map((secret) => verifySignature(header, [secret], Buffer.from(raw), nowMs));
+}
+
 describe("creating an endpoint", () => {
   test("201 shows the secret this once; it works and is encrypted at rest", async () => {
     const { status, body } = await make();
@@ -147,6 +155,15 @@ describe("creating an endpoint", () => {
     const { status, body } = await make(members);
     expect(status).toBe(422);
     expect(body).toMatchObject({ code: "INVALID_BODY", violations: [{ path: fault }] });
+  });
+
+  test("all faults are listed at once, those of the url among them", async () => {
+    const wrong = { url: "http://m.example/", trigger: "sometimes", alertEmail: "nobody" };
+    const host = { url: "https://10.0.0.1/", statuses: ["NO"] };
+    const listed = async (members: Record<string, unknown>) =>
+      (await make(members)).body.violations.map(({ path: at }: { path: string }) => at).sort();
+    expect(await listed(wrong)).toEqual(["alertEmail", "trigger", "url"]);
+    expect(await listed(host)).toEqual(["statuses[0]", "url"]);
   });
 
   test("2,048 characters are accepted", async () => {
@@ -222,20 +239,62 @@ describe("secrets", () => {
     const rotated = await panel.call("POST", path(body.id, "/rotate-secret"));
     expect(rotated.body.secret).toMatch(/^whsec_[0-9a-f]{64}$/);
     expect(Object.keys(rotated.body)).toEqual(["secret"]);
-    const verdicts = async () => {
-      const { headers, raw } = await nextRequest();
-      const header = String(headers["x-service-signature"]);
-      const now = runtime.live.now();
-      return [rotated.body.secret, body.secret].map((secret) =>
-        verifySignature(header, [secret], Buffer.from(raw), now),
-      );
-    };
+    const verdicts = () => verdictsOf([rotated.body.secret, body.secret]);
     expect(await verdicts()).toEqual(["valid", "valid"]);
     expect((await panel.call("GET", path(body.id))).body.previousSecretUntil).not.toBeNull();
     await passTime(runtime, 86_400);
     expect(await verdicts()).toEqual(["valid", "mismatch"]);
     expect((await panel.call("GET", path(body.id))).body.previousSecretUntil).toBeNull();
   });
+
+  test("409 to a second rotation within 24 hours, which changes nothing; after them it is allowed", async () => {
+    const { body } = await make();
+    const rotate = () => panel.call("POST", path(body.id, "/rotate-secret"));
+    const { secret } = (await rotate()).body;
+    await passTime(runtime, 86_399);
+    const refused = await rotate();
+    expect(refused).toMatchObject({ status: 409, body: { code: "ROTATION_RUNNING" } });
+    expect(refused.headers.get("content-type")).toContain("application/problem+json");
+    expect(JSON.stringify(refused.body)).not.toContain("whsec_");
+    expect(await verdictsOf([secret, body.secret])).toEqual(["valid", "valid"]);
+    await passTime(runtime, 1);
+    const third = await rotate();
+    expect(third.status).toBe(200);
+    expect(await verdictsOf([third.body.secret, secret, body.secret])).toEqual([
+      "valid",
+      "valid",
+      "mismatch",
+    ]);
+  });
+
+  test("revokePrevious ends the older secret at once; the replaced one signs for 24 hours more", async () => {
+    const { body } = await make();
+    const rotate = (members?: object) =>
+      panel.call("POST", path(body.id, "/rotate-secret"), members);
+    const second = (await rotate({ revokePrevious: true })).body.secret;
+    const third = (await rotate({ revokePrevious: true })).body.secret;
+    expect(await verdictsOf([third, second, body.secret])).toEqual(["valid", "valid", "mismatch"]);
+    expect((await rotate({ revokePrevious: false })).status).toBe(409);
+    for (const wrong of [{ revokePrevious: "yes" }, { revoke: true }, []]) {
+      expect(await rotate(wrong)).toMatchObject({ status: 422, body: { code: "INVALID_BODY" } });
+    }
+  });
+
+  test.each([undefined, { revokePrevious: true }])(
+    "of rotations that begin together one takes place, with %j",
+    async (members) => {
+      const { body } = await make();
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, () =>
+          panel.call("POST", path(body.id, "/rotate-secret"), members),
+        ),
+      );
+      const statuses = answers.map(({ status }) => status).sort();
+      expect(statuses).toEqual([200, 409, 409, 409, 409]);
+      const won = answers.find(({ status }) => status === 200)?.body.secret;
+      expect(await verdictsOf([won, body.secret])).toEqual(["valid", "valid"]);
+    },
+  );
 
   test("the Standard Webhooks headers are off by default and valid to its package where asked for", async () => {
     const { body } = await make();
