@@ -1,7 +1,10 @@
 /** Endpoints, deliveries and replays as the panel shows them. */
 import { type Static, Type } from "@sinclair/typebox";
 import { STATUSES } from "#core/domain/status.ts";
-import type { Endpoint } from "#core/redis/configuration.ts";
+import { targetKey, V1_HEADERS, webhookHeaders } from "#core/domain/webhook-request.ts";
+import { v1ChannelId } from "#core/domain/webhook-v1.ts";
+import type { Attempt } from "#core/redis/attempts.ts";
+import type { Configuration, Endpoint } from "#core/redis/configuration.ts";
 import type { Delivery } from "#core/redis/deliveries.ts";
 import { hasPreviousSecret } from "#core/redis/endpoint-entity.ts";
 import type { Replay } from "#core/redis/replays.ts";
@@ -66,7 +69,16 @@ export function endpointView(
   };
 }
 
-const AttemptView = Type.Object({
+const RequestView = Type.Object({
+  url: nullable(Type.String({ description: "null = no longer known" })),
+  headers: Type.Record(Type.String(), Type.String(), {
+    description: "as sent, without signatures",
+  }),
+  bodySha256: Type.String({ description: "hex" }),
+  bodyBytes: Type.Integer(),
+});
+
+const attemptMembers = {
   generation: Type.Integer({ description: "grows by one with every replay" }),
   attempt: Type.Integer({ description: "from 1 in each generation" }),
   at: instant,
@@ -74,9 +86,11 @@ const AttemptView = Type.Object({
   durationMs: Type.Number(),
   error: nullable(Type.String()),
   responseSnippet: nullable(Type.String({ description: "the first 1,024 bytes of the answer" })),
-});
+  request: Type.Union([RequestView, Type.Null()], { description: "null = nothing was sent" }),
+};
+const AttemptView = Type.Object(attemptMembers);
 
-export const DeliveryView = Type.Object({
+const deliveryMembers = {
   deliveryId: Type.String(),
   eventId: Type.String(),
   endpointId: Type.String(),
@@ -89,19 +103,105 @@ export const DeliveryView = Type.Object({
   attempts: Type.Array(AttemptView, { description: "oldest first" }),
   nextAttemptAt: nullable(instant),
   createdAt: instant,
-});
-export type DeliveryView = Static<typeof DeliveryView>;
+};
 
-export function deliveryView(delivery: Delivery): DeliveryView {
+export const DeliveryView = Type.Object(deliveryMembers);
+type DeliveryView = Static<typeof DeliveryView>;
+
+/** A delivery by itself, with its body. */
+export const DeliveryDetail = Type.Object({
+  ...deliveryMembers,
+  attempts: Type.Array(
+    Type.Object({
+      ...attemptMembers,
+      bodyMatches: Type.Union([Type.Boolean(), Type.Null()], {
+        description:
+          "whether `body.text` is, byte for byte, what this attempt sent; null = not known",
+      }),
+    }),
+    { description: "oldest first" },
+  ),
+  body: Type.Union(
+    [
+      Type.Object({
+        text: Type.String({ description: "the frozen fact and the shipment as it is now" }),
+        sha256: Type.String({ description: "hex" }),
+        bytes: Type.Integer(),
+      }),
+      Type.Null(),
+    ],
+    { description: "what an attempt would send now; null = the endpoint is gone" },
+  ),
+});
+
+export function deliveryView(delivery: Delivery, configuration: Configuration): DeliveryView {
   const { deliveryId, eventId, endpointId, shipmentId, trigger, fact, state } = delivery;
   return {
     ...{ deliveryId, eventId, endpointId, shipmentId, trigger, state },
     statusCode: fact.status,
     reason: delivery.reason,
     generation: delivery.generation,
-    attempts: delivery.attempts.map(({ atMs, ...attempt }) => ({ ...attempt, at: isoOf(atMs) })),
+    attempts: delivery.attempts.map(({ atMs, ...attempt }) => ({
+      ...attempt,
+      at: isoOf(atMs),
+      request: requestView(delivery, { ...attempt, atMs }, configuration),
+    })),
     nextAttemptAt: delivery.nextAttemptAtMs === null ? null : isoOf(delivery.nextAttemptAtMs),
     createdAt: isoOf(delivery.createdAtMs),
+  };
+}
+
+/** @param body what an attempt would send now */
+export function deliveryDetail(
+  delivery: Delivery,
+  configuration: Configuration,
+  body: string | null,
+): Static<typeof DeliveryDetail> {
+  const view = deliveryView(delivery, configuration);
+  const rebuilt = body === null ? null : bodyOf(body);
+  return {
+    ...view,
+    attempts: view.attempts.map((attempt) => {
+      const isKnown = rebuilt !== null && attempt.request !== null;
+      const bodyMatches = isKnown ? attempt.request?.bodySha256 === rebuilt.sha256 : null;
+      return { ...attempt, bodyMatches };
+    }),
+    body: rebuilt,
+  };
+}
+
+function bodyOf(text: string) {
+  const sha256 = new Bun.CryptoHasher("sha256").update(text).digest("hex");
+  return { text, sha256, bytes: Buffer.byteLength(text) };
+}
+
+/** What was sent, put together from what the log keeps and what requests of this endpoint have in common. */
+function requestView(
+  { eventId, endpointId }: Delivery,
+  { attempt, atMs, request }: Attempt,
+  { endpoints, channels }: Configuration,
+): Static<typeof RequestView> | null {
+  if (request === null) return null;
+  const v1Channel = v1ChannelId(endpointId);
+  const endpoint = endpoints.get(endpointId);
+  const v1 = v1Channel === null ? null : channels.get(v1Channel)?.webhookV1;
+  const targets = [
+    ...(endpoint ? [endpoint, ...endpoint.earlierTargets] : []),
+    ...(v1 ? [{ url: v1.url, standardWebhooks: false }] : []),
+  ];
+  const target = targets.find((one) => targetKey(one) === request.target);
+  const facts = { eventId, type: "shipment.updated", attempt, sentAtMs: atMs };
+  return {
+    url: target?.url ?? null,
+    headers: {
+      ...(target && { Host: new URL(target.url).host }),
+      ...(v1Channel === null
+        ? webhookHeaders(facts, target?.standardWebhooks ?? false)
+        : V1_HEADERS),
+      "Content-Length": String(request.bodyBytes),
+    },
+    bodySha256: Buffer.from(request.bodyHash, "base64url").toString("hex"),
+    bodyBytes: request.bodyBytes,
   };
 }
 

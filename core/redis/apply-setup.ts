@@ -25,7 +25,12 @@ import type { Resolve } from "#core/resolve-name.ts";
 import { hashToken, newToken, type Vault } from "#core/secrets.ts";
 import type { Redis } from "./client.ts";
 import { clientIdOf, courierAccess, listedTokens, textOf } from "./courier-access.ts";
-import { newEndpointId, newWebhookSecret, rotatedSecret } from "./endpoint-entity.ts";
+import {
+  earlierTargetsAfter,
+  newEndpointId,
+  newWebhookSecret,
+  rotatedSecret,
+} from "./endpoint-entity.ts";
 import {
   type ApiKeyEntity,
   allEntities,
@@ -467,16 +472,18 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
     if (before?.fileEntry === fileEntry) return;
     if (!before && stored.deletedWebhooks.get(place) === fileEntry) return;
     const id = before?.id ?? newEndpointId();
+    const standardWebhooks = webhook.standardWebhooks ?? before?.standardWebhooks ?? false;
+    const target = { url: webhook.url, standardWebhooks };
     await save("endpoint", id, before, {
       id,
       channelId,
       code: webhook.code,
-      url: webhook.url,
+      ...target,
+      earlierTargets: before ? earlierTargetsAfter(before, target) : "",
       trigger: webhook.trigger ?? before?.trigger ?? "status_change",
       statuses: listOf(webhook.statuses, before?.statuses),
       include: listOf(webhook.include, before?.include),
       alertEmail: webhook.alertEmail,
-      standardWebhooks: webhook.standardWebhooks ?? before?.standardWebhooks ?? false,
       active: before?.active ?? true,
       createdAtMs: before?.createdAtMs ?? nowMs,
       fileEntry,

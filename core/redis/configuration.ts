@@ -6,6 +6,7 @@ import type { Language } from "#core/domain/shipment.ts";
 import type { Status } from "#core/domain/status.ts";
 import type { DateSupport } from "#core/domain/stock-release.ts";
 import type { Trigger } from "#core/domain/trigger.ts";
+import type { WebhookTarget } from "#core/domain/webhook-request.ts";
 import type { Redis } from "./client.ts";
 import {
   type ClientCertificates,
@@ -15,6 +16,7 @@ import {
   secretsInForce,
   tokensInForce,
 } from "./courier-access.ts";
+import { earlierTargetsOf } from "./endpoint-entity.ts";
 import {
   type ApiKeyEntity,
   allEntities,
@@ -138,6 +140,8 @@ export interface Endpoint {
   readonly previousSecret: string | null;
   readonly previousUntilMs: number;
   readonly standardWebhooks: boolean;
+  /** Where its requests went before, oldest first. */
+  readonly earlierTargets: readonly WebhookTarget[];
   readonly createdAtMs: number;
 }
 
@@ -289,6 +293,7 @@ function readEndpoint(entity: EndpointEntity): Endpoint {
     previousSecret: entity.previousSecret || null,
     previousUntilMs: entity.previousUntilMs,
     standardWebhooks: entity.standardWebhooks ?? false,
+    earlierTargets: earlierTargetsOf(entity),
     createdAtMs: entity.createdAtMs,
   };
 }

@@ -7,6 +7,7 @@
  */
 import { chunks } from "#core/chunks.ts";
 import type { Trigger, Verdict } from "#core/domain/trigger.ts";
+import { type Attempt, readAttempts } from "./attempts.ts";
 import type { ChangeFact } from "./change-log.ts";
 import { perPartition, type Redis, run, runTogether, script } from "./client.ts";
 import { digestOf } from "./digest.ts";
@@ -51,18 +52,6 @@ export interface FrozenDelivery {
   readonly trigger: Trigger;
   readonly fact: ChangeFact;
   readonly createdAtMs: number;
-}
-
-export interface Attempt {
-  readonly generation: number;
-  /** From 1 in each generation. */
-  readonly attempt: number;
-  readonly atMs: number;
-  /** Null when no answer came. */
-  readonly httpStatus: number | null;
-  readonly durationMs: number;
-  readonly error: string | null;
-  readonly responseSnippet: string | null;
 }
 
 export interface Delivery extends FrozenDelivery {
@@ -324,7 +313,7 @@ export async function readDeliveries(
         generation: Number(g ?? 1),
         state: s as DeliveryState,
         attemptsMade: Number(n ?? 0),
-        attempts: JSON.parse(a ?? "[]"),
+        attempts: readAttempts(a ?? "[]"),
         nextAttemptAtMs: d ? Number(d) : null,
         reason: r || null,
       },

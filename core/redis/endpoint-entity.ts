@@ -1,4 +1,5 @@
 /** New endpoints and new secrets, the same whether the setup file or the panel makes them. */
+import type { WebhookTarget } from "#core/domain/webhook-request.ts";
 import { newToken } from "#core/secrets.ts";
 import type { EndpointEntity } from "./entities.ts";
 
@@ -33,4 +34,24 @@ export function hasPreviousSecret(
   nowMs: number,
 ): boolean {
   return Boolean(previousSecret) && nowMs < previousUntilMs;
+}
+
+/** Past targets of an endpoint that the delivery log can still name. */
+export const EARLIER_TARGETS_KEPT = 20;
+
+/** `earlierTargets` after a change of where its requests go; the oldest are dropped. */
+export function earlierTargetsAfter(
+  before: EndpointEntity,
+  { url, standardWebhooks }: WebhookTarget,
+): string {
+  const { url: oldUrl, standardWebhooks: oldStandard = false, earlierTargets = "" } = before;
+  if (url === oldUrl && standardWebhooks === oldStandard) return earlierTargets;
+  const old: WebhookTarget = { url: oldUrl, standardWebhooks: oldStandard };
+  return JSON.stringify([...earlierTargetsOf(before), old].slice(-EARLIER_TARGETS_KEPT));
+}
+
+export function earlierTargetsOf({
+  earlierTargets,
+}: Pick<EndpointEntity, "earlierTargets">): WebhookTarget[] {
+  return earlierTargets ? JSON.parse(earlierTargets) : [];
 }

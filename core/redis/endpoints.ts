@@ -7,7 +7,7 @@ import { ENDPOINTS_PER_CHANNEL } from "#core/domain/setup.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
 import { drainLanes, ITEMS_PER_CALL } from "./deliveries.ts";
-import { hasPreviousSecret, rotatedSecret } from "./endpoint-entity.ts";
+import { earlierTargetsAfter, hasPreviousSecret, rotatedSecret } from "./endpoint-entity.ts";
 import {
   allEntities,
   bumpVersion,
@@ -62,7 +62,9 @@ export function changeEndpoint(
     const change = changeOf(whole);
     const fields = Object.keys(change) as (keyof EndpointChange)[];
     if (fields.every((field) => whole[field] === change[field])) return true;
-    await saveEntity(redis, "endpoint", endpointId, { ...whole, ...change });
+    const after = { ...whole, ...change };
+    const earlierTargets = earlierTargetsAfter(before, after);
+    await saveEntity(redis, "endpoint", endpointId, { ...after, earlierTargets });
     await bumpVersion(redis);
     return true;
   });

@@ -122,6 +122,8 @@ export interface EndpointEntity {
   readonly fileEntry?: string;
   /** Hash of the secret that entry gave; empty when it gave none. */
   readonly fileSecretHash?: string;
+  /** Where its requests went before (JSON); empty = never changed. */
+  readonly earlierTargets?: string;
 }
 
 export interface TemplateEntity {
@@ -234,6 +236,7 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     createdAtMs: "number",
     fileEntry: "string",
     fileSecretHash: "string",
+    earlierTargets: "string",
   }),
   template: kind("template", {
     channelId: "number",

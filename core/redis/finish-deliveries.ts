@@ -3,14 +3,9 @@ import { chunks } from "#core/chunks.ts";
 import { attemptErrorOf } from "#core/domain/attempt-row.ts";
 import { bucketOf } from "#core/domain/latency-buckets.ts";
 import { ATTEMPTS_WAITING, encodeAttempt } from "./attempt-log.ts";
+import { type Attempt, attemptText, readAttempts } from "./attempts.ts";
 import { type Redis, runTogether, script } from "./client.ts";
-import {
-  type Attempt,
-  DELIVERY_LIFE_MS,
-  type DeliveryState,
-  hourOf,
-  ITEMS_PER_CALL,
-} from "./deliveries.ts";
+import { DELIVERY_LIFE_MS, type DeliveryState, hourOf, ITEMS_PER_CALL } from "./deliveries.ts";
 import { FAILING_FROM, webhookKeys } from "./keys.ts";
 import type { Leased, Slot } from "./leases.ts";
 import { packList } from "./packed-list.ts";
@@ -116,18 +111,8 @@ function attemptsText(
   const text = attemptText(attempt);
   if (before === "[]") return `[${text}]`;
   if (generation <= GENERATIONS_KEPT && !isOwnFault) return `${before.slice(0, -1)},${text}]`;
-  return JSON.stringify([...JSON.parse(before), attempt].slice(-ATTEMPTS_KEPT));
-}
-
-/** The same JSON as `JSON.stringify`, at a fifth of its cost: all but two members are numbers. */
-function attemptText(one: Attempt): string {
-  const { error, responseSnippet } = one;
-  return (
-    `{"generation":${one.generation},"attempt":${one.attempt},"atMs":${one.atMs}` +
-    `,"httpStatus":${one.httpStatus},"durationMs":${one.durationMs}` +
-    `,"error":${error === null ? null : JSON.stringify(error)}` +
-    `,"responseSnippet":${responseSnippet === null ? null : JSON.stringify(responseSnippet)}}`
-  );
+  const kept = [...readAttempts(before), attempt].slice(-ATTEMPTS_KEPT);
+  return `[${kept.map(attemptText).join(",")}]`;
 }
 
 const OUTCOMES = { delivered: "DELIVERED", waiting: "WAITING", failed: "FAILED" } as const;

@@ -1,5 +1,5 @@
 /**
- * Replays (document 3, "Delivery"): single failed deliveries at once, and those of a whole window paced, as a job that
+ * Replays (document 3, "Delivery"): single deliveries that have ended at once, the failed ones of a window paced, as a job that
  * stands in the store. A step of a job queues its deliveries and moves its place in one script call, so that neither a
  * crash nor a second process repeats one.
  */
@@ -27,7 +27,7 @@ const PAGE = 200;
 /** Replays of windows under way in a partition; further ones are refused. */
 const REPLAYS_PER_PARTITION = 100;
 
-/** Queues failed deliveries as new: same event id, next generation, attempts from 1. @returns those queued */
+/** Queues failed and delivered deliveries as new: same event id, next generation, attempts from 1. @returns those queued */
 export async function replayDeliveries(
   redis: Redis,
   deliveryIds: readonly string[],

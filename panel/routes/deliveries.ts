@@ -2,7 +2,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { listFaults } from "#core/domain/fault.ts";
+import { v1ChannelId, v1Payload } from "#core/domain/webhook-v1.ts";
 import { Problem } from "#core/problem.ts";
+import type { Configuration } from "#core/redis/configuration.ts";
 import { type Delivery, readDeliveries } from "#core/redis/deliveries.ts";
 import {
   type LogCursor,
@@ -12,11 +14,20 @@ import {
 } from "#core/redis/delivery-log.ts";
 import { companyPartition } from "#core/redis/keys.ts";
 import { readReplay, replayDeliveries, startReplay } from "#core/redis/replays.ts";
+import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
+import { deliveryBody } from "#core/redis/webhook-body.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { readJson } from "#panel/read-json.ts";
 import { endpointOf, instantIn, refuseDisabled, refuseFaults } from "#panel/webhook-access.ts";
-import { DeliveryView, deliveryView, ReplayView, replayView } from "#panel/webhook-view.ts";
+import {
+  DeliveryDetail,
+  DeliveryView,
+  deliveryDetail,
+  deliveryView,
+  ReplayView,
+  replayView,
+} from "#panel/webhook-view.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 200;
@@ -67,8 +78,11 @@ export function deliveryRoutes(runtime: Runtime) {
     )
     .get(
       "/panel/api/deliveries/:deliveryId",
-      async ({ params }) => deliveryView(await deliveryOf(runtime, params.deliveryId)),
-      { response: DeliveryView, detail: { summary: "One delivery" } },
+      ({ params }) => readDetail(runtime, params.deliveryId),
+      {
+        response: DeliveryDetail,
+        detail: { summary: "One delivery, with its body as an attempt would send it now" },
+      },
     )
     .post(
       "/panel/api/deliveries/:deliveryId/replay",
@@ -77,11 +91,15 @@ export function deliveryRoutes(runtime: Runtime) {
         refuseDisabled(endpointOf(await live.refresh(), endpointId).endpoint);
         const queued = await replayDeliveries(redis, [deliveryId], live.now());
         if (queued.length === 0) {
-          throw new Problem(409, "NOT_FAILED", "Only a failed delivery can be replayed.");
+          const detail = "The delivery is still pending: it is sent without a replay.";
+          throw new Problem(409, "DELIVERY_PENDING", detail);
         }
-        return deliveryView(await deliveryOf(runtime, deliveryId));
+        return deliveryView(await deliveryOf(runtime, deliveryId), live.configuration());
       },
-      { response: DeliveryView, detail: { summary: "Queue one failed delivery as new" } },
+      {
+        response: DeliveryView,
+        detail: { summary: "Queue one failed or delivered delivery as new" },
+      },
     )
     .post(
       "/panel/api/webhooks/:endpointId/replay",
@@ -118,12 +136,35 @@ async function deliveryOf({ redis, live }: Runtime, deliveryId: string): Promise
   throw new Problem(404, "DELIVERY_NOT_FOUND", detail);
 }
 
+async function readDetail(runtime: Runtime, deliveryId: string) {
+  const delivery = await deliveryOf(runtime, deliveryId);
+  const configuration = await runtime.live.refresh();
+  const [shipment] = await readShipments(runtime.redis, [delivery.shipmentId]);
+  const body = shipment ? bodyNow(delivery, shipment, configuration) : null;
+  return deliveryDetail(delivery, configuration, body);
+}
+
+/** Null when the endpoint no longer exists. */
+function bodyNow(
+  delivery: Delivery,
+  shipment: StoredShipment,
+  configuration: Configuration,
+): string | null {
+  const { endpointId, fact } = delivery;
+  if (v1ChannelId(endpointId) !== null) return JSON.stringify(v1Payload(shipment.record, fact));
+  const endpoint = configuration.endpoints.get(endpointId);
+  if (!endpoint) return null;
+  const withConsignee = endpoint.include.includes("consignee");
+  return deliveryBody(delivery, fact, shipment, configuration, withConsignee);
+}
+
 async function readLog(
   { redis, live }: Runtime,
   endpointId: string,
   query: LogQuery,
 ): Promise<Static<typeof Log>> {
-  const { channel } = endpointOf(await live.refresh(), endpointId);
+  const configuration = await live.refresh();
+  const { channel } = endpointOf(configuration, endpointId);
   const { companyId, id: channelId } = channel;
   const { trackingNumber, orderReference, eventId } = query;
   const search = {
@@ -143,7 +184,7 @@ async function readLog(
           live.now(),
         );
   return {
-    items: found.deliveries.map(deliveryView),
+    items: found.deliveries.map((one) => deliveryView(one, configuration)),
     cursor: found.cursor && cursorText(found.cursor),
   };
 }

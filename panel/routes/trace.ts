@@ -212,7 +212,10 @@ function deliveryView(delivery: Delivery): Static<typeof DeliveryView> {
     ...{ deliveryId, state, generation, reason },
     createdAt: isoOf(createdAtMs),
     nextAttemptAt: nextAttemptAtMs === null ? null : isoOf(nextAttemptAtMs),
-    attempts: delivery.attempts.map(({ atMs, ...attempt }) => ({ ...attempt, at: isoOf(atMs) })),
+    attempts: delivery.attempts.map(({ atMs, request: _, ...attempt }) => ({
+      ...attempt,
+      at: isoOf(atMs),
+    })),
   };
 }
 

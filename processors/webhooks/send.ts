@@ -7,26 +7,25 @@ import {
   outcomeOf,
 } from "#core/domain/delivery-outcome.ts";
 import { faultWaitMs } from "#core/domain/retry-schedule.ts";
-import { shipmentSummary } from "#core/domain/shipment-view.ts";
 import { sign } from "#core/domain/signature.ts";
-import { standardWebhookHeaders } from "#core/domain/standard-webhooks.ts";
+import { standardSignature } from "#core/domain/standard-webhooks.ts";
 import {
-  eventText,
-  type FrozenFact,
-  shipmentText,
-  type WebhookEvent,
-  webhookText,
-} from "#core/domain/webhook-payload.ts";
+  type RequestFacts,
+  type SentRequest,
+  sentRequest,
+  V1_HEADERS,
+  webhookHeaders,
+} from "#core/domain/webhook-request.ts";
 import { v1MeaningOf, v1Payload } from "#core/domain/webhook-v1.ts";
 import { attemptSeconds, deliveryAttempts } from "#core/metrics.ts";
-import type { Configuration, Endpoint, WebhookV1 } from "#core/redis/configuration.ts";
-import type { Attempt } from "#core/redis/deliveries.ts";
+import { type Attempt, readAttempts } from "#core/redis/attempts.ts";
+import type { Endpoint, WebhookV1 } from "#core/redis/configuration.ts";
 import { hasPreviousSecret } from "#core/redis/endpoint-entity.ts";
 import type { Finished } from "#core/redis/finish-deliveries.ts";
 import type { Leased, Slot } from "#core/redis/leases.ts";
 import type { Live } from "#core/redis/live.ts";
 import type { StoredShipment } from "#core/redis/shipments.ts";
-import { viewNames } from "#core/redis/view-names.ts";
+import { deliveryBody } from "#core/redis/webhook-body.ts";
 import type { Vault } from "#core/secrets.ts";
 import type { Sent, Transport } from "./transport.ts";
 
@@ -48,20 +47,15 @@ export async function sendDelivery(
   const { live, random } = deps;
   const attempt = leased.attemptsMade + 1;
   const atMs = live.now();
-  const event = {
-    id: leased.eventId,
-    type: "shipment.updated",
-    createdAtMs: leased.createdAtMs,
-    trigger: leased.trigger,
-  } as const;
-  const text = textOf(shipment, live.configuration(), endpoint.include.includes("consignee"));
-  const body = webhookText(event, text, eventTextOf(leased.fact()));
-  const sent = await postEvent(deps, endpoint, event, body, attempt);
+  const withConsignee = endpoint.include.includes("consignee");
+  const body = deliveryBody(leased, leased.fact(), shipment, live.configuration(), withConsignee);
+  const event = { eventId: leased.eventId, type: "shipment.updated", attempt, sentAtMs: atMs };
+  const sent = await postEvent(deps, endpoint, event, body);
   const meaning = meaningOf(sent);
   const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
   return finishedBy(
     leased,
-    attemptOf(leased, attempt, atMs, sent, errorOf(sent)),
+    attemptOf(leased, attempt, atMs, sent, errorOf(sent), sentRequest(endpoint, body)),
     meaning,
     outcome,
   );
@@ -76,14 +70,15 @@ export async function sendV1Delivery(
 ): Promise<Finished> {
   const attempt = leased.attemptsMade + 1;
   const atMs = live.now();
-  const headers = { "Content-Type": "application/json", "User-Agent": "Service-Webhooks/1" };
   const body = JSON.stringify(v1Payload(record, leased.fact()));
-  const sent = await transport.post(url, headers, body, { allowHttp: true });
+  const sent = await transport.post(url, V1_HEADERS, body, { allowHttp: true });
   const meaning = v1MeaningOf(sent, sent.responseBody, acknowledgement);
   const isUnacknowledged = meaning === "retry" && meaningOf(sent) === "delivered";
   const error = isUnacknowledged ? "not the configured acknowledgement" : errorOf(sent);
   const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
-  return finishedBy(leased, attemptOf(leased, attempt, atMs, sent, error), meaning, outcome);
+  const request = sentRequest({ url, standardWebhooks: false }, body);
+  const made = attemptOf(leased, attempt, atMs, sent, error, request);
+  return finishedBy(leased, made, meaning, outcome);
 }
 
 const attemptsBy = {
@@ -134,7 +129,7 @@ export function postponed({ live, random }: SendDeps, leased: Leased): Finished 
     of: leased,
     attempt: {
       ...{ generation, attempt: attemptsMade + 1, atMs, httpStatus: null, durationMs: 0 },
-      ...{ error: INTERNAL_ERROR, responseSnippet: null },
+      ...{ error: INTERNAL_ERROR, responseSnippet: null, request: null },
     },
     isOwnFault: true,
     state: "waiting",
@@ -145,31 +140,24 @@ export function postponed({ live, random }: SendDeps, leased: Leased): Finished 
 
 /** How often it has been postponed in this generation. */
 function faultsOf({ attemptsText, generation }: Leased): number {
-  const attempts: Attempt[] = JSON.parse(attemptsText);
-  const own = attempts.filter((one) => one.generation === generation);
+  const own = readAttempts(attemptsText).filter((one) => one.generation === generation);
   return own.filter(({ error }) => error === INTERNAL_ERROR).length;
 }
 
 /** Signs and posts a payload; the signature covers exactly the bytes that are sent. */
 export function postEvent(
-  { live, vault, transport }: SendDeps,
+  { vault, transport }: SendDeps,
   endpoint: Endpoint,
-  { id, type }: Pick<WebhookEvent, "id" | "type">,
+  event: RequestFacts,
   body: string,
-  attempt: number,
 ): Promise<Sent> {
-  const nowMs = live.now();
-  const secrets = secretsInForce(endpoint, vault, nowMs);
-  const headers: Record<string, string> = {
-    "Content-Type": "application/json",
-    "User-Agent": "Service-Webhooks/2",
-    "X-Service-Event-Id": id,
-    "X-Service-Event-Type": type,
-    "X-Service-Delivery-Attempt": String(attempt),
-    "X-Service-Signature": sign(secrets, body, nowMs),
-  };
-  if (endpoint.standardWebhooks) {
-    Object.assign(headers, standardWebhookHeaders(id, secrets, body, nowMs));
+  const { eventId, sentAtMs } = event;
+  const secrets = secretsInForce(endpoint, vault, sentAtMs);
+  const headers = webhookHeaders(event, endpoint.standardWebhooks);
+  headers["X-Service-Signature"] = sign(secrets, body, sentAtMs);
+  const timestamp = headers["webhook-timestamp"];
+  if (timestamp !== undefined) {
+    headers["webhook-signature"] = standardSignature(eventId, timestamp, secrets, body);
   }
   return transport.post(endpoint.url, headers, body);
 }
@@ -181,50 +169,13 @@ function secretsInForce(endpoint: Endpoint, vault: Vault, nowMs: number): readon
   return (overlaps ? [secret, previousSecret] : [secret]).map(vault.open);
 }
 
-interface Texts {
-  readonly configuration: Configuration;
-  /** By whether the recipient is told. */
-  readonly texts: Map<boolean, string>;
-}
-
-/** Deliveries of one lease share their shipment, and what is said of it. */
-const texts = new WeakMap<StoredShipment, Texts>();
-
-function textOf(shipment: StoredShipment, configuration: Configuration, withConsignee: boolean) {
-  let kept = texts.get(shipment);
-  if (kept?.configuration !== configuration) {
-    kept = { configuration, texts: new Map() };
-    texts.set(shipment, kept);
-  }
-  let text = kept.texts.get(withConsignee);
-  if (text === undefined) {
-    const { record, state, statusUpdatedAtMs } = shipment;
-    const names = viewNames(shipment, configuration);
-    const summary = shipmentSummary(record, state, statusUpdatedAtMs, names);
-    text = shipmentText(summary, withConsignee);
-    kept.texts.set(withConsignee, text);
-  }
-  return text;
-}
-
-/** Deliveries of one lease share the fact of their event too. */
-const eventTexts = new WeakMap<FrozenFact, string>();
-
-function eventTextOf(fact: FrozenFact): string {
-  let text = eventTexts.get(fact);
-  if (text === undefined) {
-    text = eventText(fact);
-    eventTexts.set(fact, text);
-  }
-  return text;
-}
-
 function attemptOf(
   { generation }: Leased,
   attempt: number,
   atMs: number,
   sent: Sent,
   error: string | null,
+  request: SentRequest,
 ): Attempt {
   return {
     generation,
@@ -234,5 +185,6 @@ function attemptOf(
     durationMs: sent.durationMs,
     error,
     responseSnippet: sent.responseSnippet,
+    request,
   };
 }

@@ -99,7 +99,8 @@ async function sendTest(deps: TestEventDeps, endpoint: Endpoint): Promise<TestRe
   };
   const withConsignee = endpoint.include.includes("consignee");
   const payload = webhookPayload(event, SAMPLE_SHIPMENT, withConsignee);
-  const sent = await postEvent(deps, endpoint, event, JSON.stringify(payload), 1);
+  const facts = { eventId: event.id, type: event.type, attempt: 1, sentAtMs: event.createdAtMs };
+  const sent = await postEvent(deps, endpoint, facts, JSON.stringify(payload));
   return {
     delivered: meaningOf(sent) === "delivered",
     httpStatus: sent.kind === "answered" ? sent.httpStatus : null,

@@ -309,7 +309,13 @@ describe("at the mark", () => {
 
   function delivered(of: Leased): Finished {
     const attempt = { generation: of.generation, attempt: 1, atMs: runtime.live.now() };
-    const told = { httpStatus: 200, durationMs: 7, error: null, responseSnippet: null };
+    const told = {
+      httpStatus: 200,
+      durationMs: 7,
+      error: null,
+      responseSnippet: null,
+      request: null,
+    };
     return {
       ...{ of, state: "delivered" },
       attempt: { ...attempt, ...told },

@@ -265,7 +265,7 @@ describe("document 3, Delivery: replay", () => {
     expect(replayed).toMatchObject({ state: "delivered", generation: 2, attemptsMade: 1 });
     const own = receiver.requests.filter(({ body }) => body.id === failed.eventId);
     expect(own.map(({ headers }) => headers["x-service-delivery-attempt"])).toEqual(["1", "1"]);
-    expect(await replay()).toEqual([]);
+    expect(await replay()).toEqual([failed.deliveryId]);
   });
 
   test("after 30 days a delivery is gone", async () => {

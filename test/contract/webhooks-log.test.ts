@@ -1,6 +1,7 @@
 /** setup-file.md, The panel's HTTP API: delivery log, replays, statistics. Document 3, Delivery, Limits. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { quantileOf } from "#core/domain/latency-buckets.ts";
+import { webhookKeys } from "#core/redis/keys.ts";
 import { readReplay, startReplay, stepReplay } from "#core/redis/replays.ts";
 import type { Running } from "#core/runtime.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
@@ -113,7 +114,7 @@ describe("the delivery log", () => {
   test("an entry tells its attempts with times, answers and snippets", async () => {
     const [item] = await items(`?trackingNumber=${second}`);
     const one = await panel.call("GET", `/panel/api/deliveries/${item?.deliveryId}`);
-    expect(one.body).toEqual(item);
+    expect(one.body).toMatchObject(item ?? {});
     expect(item).toMatchObject({
       deliveryId: expect.stringMatching(/^dlv_/),
       eventId: expect.stringMatching(/^evt_/),
@@ -218,7 +219,13 @@ describe("document 3, Delivery: replaying one", () => {
   const replay = (deliveryId: string | undefined) =>
     panel.call("POST", `/panel/api/deliveries/${deliveryId}/replay`);
 
-  test("a failed delivery is sent as new, a delivered one is refused", async () => {
+  const isDelivered = (number: string, generation: number) =>
+    eventually(async () => {
+      const [one] = await items(`?trackingNumber=${number}`);
+      return one?.state === "delivered" && one.generation === generation;
+    }, "it is delivered");
+
+  test("a failed delivery is sent as new", async () => {
     receiver.behave(400);
     const number = await deliver(1);
     receiver.behave(200);
@@ -228,16 +235,58 @@ describe("document 3, Delivery: replaying one", () => {
       status: 200,
       body: { generation: 2, eventId: failed?.eventId },
     });
-    await eventually(
-      async () => (await items(`?trackingNumber=${number}`))[0]?.state === "delivered",
-      "it is delivered",
-    );
+    await isDelivered(number, 2);
     expect(receiver.requests.at(-1)?.headers["x-service-delivery-attempt"]).toBe("1");
     expect(receiver.requests.at(-1)?.body.id).toBe(failed?.eventId);
-    expect(await replay(failed?.deliveryId)).toMatchObject({
+  });
+
+  test("so is a delivered one, and the books count it once", async () => {
+    const counts = async () => {
+      const { channels } = runtime.live.configuration();
+      const companyId = channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0;
+      const { ledger } = webhookKeys(companyId % 16);
+      return runtime.redis.hmGet(ledger, ["webhook:delivered", "webhook:failed"]);
+    };
+    const number = await deliver(1);
+    const [delivered] = await items(`?trackingNumber=${number}`);
+    const before = await counts();
+    const answer = await replay(delivered?.deliveryId);
+    expect(answer).toMatchObject({ status: 200, body: { state: "queued", generation: 2 } });
+    await isDelivered(number, 2);
+    const [first, second] = receiver.requests.slice(-2);
+    expect(second?.body.id).toBe(first?.body.id);
+    expect(second?.headers["x-service-delivery-attempt"]).toBe("1");
+    expect(await counts()).toEqual(before);
+    receiver.behave(400);
+    await replay(delivered?.deliveryId);
+    await eventually(
+      async () => (await items(`?trackingNumber=${number}&state=failed`)).length === 1,
+      "it fails and can be found as failed",
+    );
+    const [deliveredCount, failedCount] = before.map(Number);
+    expect((await counts()).map(Number)).toEqual([
+      (deliveredCount ?? 0) - 1,
+      (failedCount ?? 0) + 1,
+    ]);
+  });
+
+  test("one that is pending is refused, and of replays at the same moment one counts", async () => {
+    receiver.behave(503);
+    const [waiting] = await items(`?trackingNumber=${await deliver(1)}`);
+    expect(await replay(waiting?.deliveryId)).toMatchObject({
       status: 409,
-      body: { code: "NOT_FAILED" },
+      body: { code: "DELIVERY_PENDING" },
     });
+    receiver.behave(200);
+    const number = await deliver(1);
+    const [delivered] = await items(`?trackingNumber=${number}`);
+    receiver.behave(async (_, response) => {
+      await Bun.sleep(1_000);
+      response.end();
+    });
+    const answers = await Promise.all([1, 2, 3].map(() => replay(delivered?.deliveryId)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    await isDelivered(number, 2);
   });
 
   test("not to a disabled endpoint, and not without a delivery", async () => {

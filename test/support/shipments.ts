@@ -1,4 +1,5 @@
 /** Shipments put into the store directly, for tests that are not about the merchant API. */
+import type { ShipmentRecord } from "#core/domain/shipment.ts";
 import type { Redis } from "#core/redis/client.ts";
 import { createShipments } from "#core/redis/create-shipments.ts";
 import type { Live } from "#core/redis/live.ts";
@@ -14,6 +15,7 @@ export interface ShipmentOptions {
   readonly parcelNumbers?: readonly string[];
   /** Left out where a test registers the shipment itself. */
   readonly isRegistered?: boolean;
+  readonly consignee?: ShipmentRecord["consignee"];
 }
 
 /** @returns the id of a shipment that carrier events find */
@@ -53,6 +55,7 @@ export async function addShipment(
         planning: { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null },
         createdAtMs: live.now(),
         ...(orderReference !== null && { orderReference }),
+        ...(options.consignee && { consignee: options.consignee }),
       },
       meta,
     },

@@ -128,7 +128,13 @@ export async function useAllScripts(
   const leased = await lease(runtime);
   expect(leased).toHaveLength(4);
   await renewLeases(redis, leased, LEASE_MS);
-  const sent = { httpStatus: 500, durationMs: 7, error: "http_500", responseSnippet: null };
+  const sent = {
+    httpStatus: 500,
+    durationMs: 7,
+    error: "http_500",
+    responseSnippet: null,
+    request: null,
+  };
   const results = leased.map(
     (of, at): Finished => ({
       ...{ of, attempt: { generation: 1, attempt: 1, atMs: nowMs, ...sent } },

@@ -1,8 +1,9 @@
 #!lua
--- Queues failed deliveries as new: the next generation, attempts from 1. Alone, or as a step of a window's replay.
+-- Queues deliveries that have ended as new: the next generation, attempts from 1. Alone, or as a step of a window's replay, which
+-- takes failed ones only.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set)    KEYS[2]  counter of turns
--- KEYS[3]  failing endpoints (sorted set)                KEYS[4]  ledger (hash): `webhook:failed` shrinks
+-- KEYS[3]  failing endpoints (sorted set)                KEYS[4]  ledger (hash): `webhook:<state before>` shrinks
 -- KEYS[5]  replay of a window (hash), KEYS[6] replays that are not done (set), KEYS[7] shipments it has served (set);
 --          all three absent when single deliveries are replayed
 -- then, for each delivery, three: the delivery (hash), first attempts (list) and failed deliveries (sorted set) of its endpoint
@@ -14,7 +15,7 @@
 --
 -- A replay that stands elsewhere was stepped by another process meanwhile: nothing is done.
 --
--- Reply: for each delivery 1 = queued, 0 = not failed, gone, or its shipment served; empty when nothing was done.
+-- Reply: for each delivery 1 = queued, 0 = not ended (not failed), gone, or its shipment served; empty when nothing was done.
 local FIXED_ARGUMENTS, MOST, call = 5, 500, redis.call
 local ring, turns, failing, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local life, failingFrom, isWindow = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] ~= ''
@@ -33,17 +34,20 @@ for place = 1, count do
   stored[place] = kept
 end
 
-local reply, lanes, queued, seen = {}, {}, 0, {}
+local reply, lanes, queued, seen, before = {}, {}, 0, {}, {}
 for place, kept in ipairs(stored) do
   local id, endpoint, shipment = unpack(ARGV, FIXED_ARGUMENTS + 3 * place - 2, FIXED_ARGUMENTS + 3 * place)
   local key = fixedKeys + 3 * place - 2
   local delivery, lane = KEYS[key], lanes[endpoint] or { queue = KEYS[key + 1], failures = KEYS[key + 2], ids = {} }
+  local state = kept[1]
+  local isEnded = state == 'failed' or (state == 'delivered' and not isWindow)
   reply[place] = 0
-  if (shipment == '' or call('SADD', served, shipment) == 1) and kept[1] == 'failed' and not seen[id] then
+  if (shipment == '' or call('SADD', served, shipment) == 1) and isEnded and not seen[id] then
     call('HSET', delivery, 's', 'queued', 'g', (tonumber(kept[3]) or 1) + 1, 'n', 0, 'd', '', 'r', '')
     if call('PTTL', delivery) < life then call('PEXPIRE', delivery, life) end
     lanes[endpoint], seen[id], reply[place], queued = lane, true, 1, queued + 1
     lane.ids[#lane.ids + 1] = id
+    before[state] = (before[state] or 0) + 1
   end
 end
 for endpoint, lane in pairs(lanes) do
@@ -54,7 +58,7 @@ for endpoint, lane in pairs(lanes) do
   end
   call('ZREM', lane.failures, unpack(lane.ids))
 end
-if queued > 0 then call('HINCRBY', ledger, 'webhook:failed', -queued) end
+for state, n in pairs(before) do call('HINCRBY', ledger, 'webhook:' .. state, -n) end
 if isWindow then
   call('HSET', replay, 'at', ARGV[4])
   call('HINCRBY', replay, 'queued', queued)

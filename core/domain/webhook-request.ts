@@ -1,0 +1,64 @@
+/**
+ * What a webhook request consists of beside its body and signatures (document 3, "Receiver request sent by the service"):
+ * used to send it, and to show it in the delivery log, which keeps only what cannot be made again.
+ */
+
+/** Where requests of an endpoint go, and whether with the headers of Standard Webhooks. */
+export interface WebhookTarget {
+  readonly url: string;
+  readonly standardWebhooks: boolean;
+}
+
+/** What the delivery log keeps of a request. */
+export interface SentRequest {
+  /** `targetKey` of its target. */
+  readonly target: string;
+  /** SHA-256, base64url. */
+  readonly bodyHash: string;
+  readonly bodyBytes: number;
+}
+
+/** 36 bits: enough to tell the few targets apart that an endpoint has had, in six bytes an attempt. */
+const TARGET_KEY_LENGTH = 6;
+
+export function targetKey({ url, standardWebhooks }: WebhookTarget): string {
+  return hashOf(`${Number(standardWebhooks)} ${url}`).slice(0, TARGET_KEY_LENGTH);
+}
+
+export function sentRequest(to: WebhookTarget, body: string): SentRequest {
+  return { target: targetKey(to), bodyHash: hashOf(body), bodyBytes: Buffer.byteLength(body) };
+}
+
+function hashOf(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("base64url");
+}
+
+export interface RequestFacts {
+  readonly eventId: string;
+  readonly type: string;
+  /** From 1. */
+  readonly attempt: number;
+  readonly sentAtMs: number;
+}
+
+/** All headers but the signatures and those of the connection. */
+export function webhookHeaders(
+  { eventId, type, attempt, sentAtMs }: RequestFacts,
+  standardWebhooks: boolean,
+): Record<string, string> {
+  const timestamp = String(Math.floor(sentAtMs / 1000));
+  return {
+    "Content-Type": "application/json",
+    "User-Agent": "Service-Webhooks/2",
+    "X-Service-Event-Id": eventId,
+    "X-Service-Event-Type": type,
+    "X-Service-Delivery-Attempt": String(attempt),
+    ...(standardWebhooks && { "webhook-id": eventId, "webhook-timestamp": timestamp }),
+  };
+}
+
+/** Webhooks v1 are not signed. */
+export const V1_HEADERS: Readonly<Record<string, string>> = {
+  "Content-Type": "application/json",
+  "User-Agent": "Service-Webhooks/1",
+};
