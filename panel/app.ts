@@ -25,6 +25,7 @@ import { remapRoutes } from "#panel/routes/remaps.ts";
 import { slipRoute } from "#panel/routes/slips.ts";
 import { traceRoute } from "#panel/routes/trace.ts";
 import { trackingRoute } from "#panel/routes/tracking.ts";
+import { webhookPage } from "#panel/routes/webhook-page.ts";
 import { webhookRoutes } from "#panel/routes/webhooks.ts";
 import { webhookKitRoutes } from "#panel/routes/webhooks-kit.ts";
 import { webhookStatsRoute } from "#panel/routes/webhooks-stats.ts";
@@ -48,6 +49,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(numberConflictsRoute(runtime))
     .use(traceRoute(runtime))
     .use(webhookRoutes(runtime))
+    .use(webhookPage(runtime))
     .use(webhookStatsRoute(runtime))
     .use(deliveryRoutes(runtime))
     .use(webhookKitRoutes(runtime))

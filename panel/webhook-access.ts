@@ -10,7 +10,11 @@ import {
 } from "#core/domain/rome-time.ts";
 import { Problem } from "#core/problem.ts";
 import type { Channel, Configuration, Endpoint } from "#core/redis/configuration.ts";
+import { endpointPartition, failingSince } from "#core/redis/endpoints.ts";
+import { readLastFailure } from "#core/redis/last-failures.ts";
+import type { Runtime } from "#core/runtime.ts";
 import { hostOf, vetHosts } from "#core/vetted-address.ts";
+import type { EndpointHealth } from "#panel/webhook-view.ts";
 
 /** @throws {Problem} 404 */
 export function channelOf({ channelByCode }: Configuration, code: string): Channel {
@@ -28,6 +32,20 @@ export function endpointOf(
   const channel = endpoint && channels.get(endpoint.channelId);
   if (!channel) throw new Problem(404, "ENDPOINT_NOT_FOUND", "There is no such endpoint.");
   return { endpoint, channel };
+}
+
+/** How the endpoint does now. */
+export async function readHealth(
+  { redis, live }: Pick<Runtime, "redis" | "live">,
+  configuration: Configuration,
+  { id }: Endpoint,
+): Promise<EndpointHealth> {
+  const partition = endpointPartition(configuration, id) ?? 0;
+  const [failingSinceMs, lastFailure] = await Promise.all([
+    failingSince(redis, configuration, id),
+    readLastFailure(redis, partition, id, live.now()),
+  ]);
+  return { failingSinceMs, lastFailure };
 }
 
 /** @throws {Problem} 409 */

@@ -7,6 +7,7 @@ import type { Attempt } from "#core/redis/attempts.ts";
 import type { Configuration, Endpoint } from "#core/redis/configuration.ts";
 import type { Delivery } from "#core/redis/deliveries.ts";
 import { hasPreviousSecret } from "#core/redis/endpoint-entity.ts";
+import type { LastFailure } from "#core/redis/last-failures.ts";
 import type { Replay } from "#core/redis/replays.ts";
 
 export const instant = Type.String({ description: "ISO 8601, UTC" });
@@ -28,7 +29,19 @@ const endpointMembers = {
   alertEmail: Type.String(),
   standardWebhooks: Type.Boolean(),
   status: oneOf(["active", "disabled"]),
-  failingSince: nullable(instant),
+  disabledSince: nullable(instant),
+  disabledReason: Type.Union([oneOf(["manual", "failing"]), Type.Null()], {
+    description:
+      "failing = 3 days without success; null = active, or disabled before this was kept",
+  }),
+  failingSince: nullable(
+    Type.String({
+      description: "first failure since the last success, also of one that failing has disabled",
+    }),
+  ),
+  lastError: Type.Union([Type.Object({ at: instant, error: Type.String() }), Type.Null()], {
+    description: "last failed attempt of an endpoint that fails, or that failing has disabled",
+  }),
   previousSecretUntil: nullable(
     Type.String({ description: "until when the secret before the last rotation signs too" }),
   ),
@@ -43,13 +56,21 @@ export const NewEndpointView = Type.Object({
   secret: Type.String({ description: "whsec_ and 64 hex characters, shown this once" }),
 });
 
+/** How an endpoint does at the moment. */
+export interface EndpointHealth {
+  readonly failingSinceMs: number | null;
+  readonly lastFailure: LastFailure | null;
+}
+
 export function endpointView(
   endpoint: Endpoint,
   channelCode: string,
-  failingSinceMs: number | null,
+  { failingSinceMs, lastFailure }: EndpointHealth,
   nowMs: number,
 ): EndpointView {
   const overlaps = hasPreviousSecret(endpoint, nowMs);
+  const { active, disabled } = endpoint;
+  const firstFailureMs = failingSinceMs ?? disabled?.failingSinceMs ?? null;
   return {
     id: endpoint.id,
     endpointId: endpoint.id,
@@ -62,8 +83,11 @@ export function endpointView(
     include: [...endpoint.include],
     alertEmail: endpoint.alertEmail,
     standardWebhooks: endpoint.standardWebhooks,
-    status: endpoint.active ? "active" : "disabled",
-    failingSince: failingSinceMs === null ? null : isoOf(failingSinceMs),
+    status: active ? "active" : "disabled",
+    disabledSince: disabled && isoOf(disabled.sinceMs),
+    disabledReason: disabled && disabled.reason,
+    failingSince: firstFailureMs === null ? null : isoOf(firstFailureMs),
+    lastError: lastFailure && { at: isoOf(lastFailure.atMs), error: lastFailure.error },
     previousSecretUntil: overlaps ? isoOf(endpoint.previousUntilMs) : null,
     createdAt: isoOf(endpoint.createdAtMs),
   };
@@ -106,7 +130,7 @@ const deliveryMembers = {
 };
 
 export const DeliveryView = Type.Object(deliveryMembers);
-type DeliveryView = Static<typeof DeliveryView>;
+export type DeliveryView = Static<typeof DeliveryView>;
 
 /** A delivery by itself, with its body. */
 export const DeliveryDetail = Type.Object({

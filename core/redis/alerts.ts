@@ -1,17 +1,15 @@
 /**
- * The outbox of webhook alerts (document 3, "Endpoint"): put in by the health clock exactly once each, read by the mailer,
- * taken out once the mail is on its way. It carries no address: the mailer asks the configuration for it.
- * An endpoint adds at most two entries in three days, so the outbox is bounded by their number.
+ * The outbox of webhook alerts (document 3, "Endpoint"): filled exactly once each by the health clock and by the first success
+ * after an alert, read by the mailer, emptied once the mail is on its way. It carries no address: the mailer asks the
+ * configuration for it. An endpoint adds at most two entries in 24 hours, so the outbox is bounded by their number.
  */
+import type { AlertKind } from "#core/domain/alert-mail.ts";
 import type { Redis } from "./client.ts";
 import { PARTITIONS, webhookKeys } from "./keys.ts";
 import { type Lock, takeLock } from "./lock.ts";
 
 /** If the process that claimed an alert is killed, another one mails it after this long. */
 const CLAIM = { leaseMs: 60_000, waitLimitMs: 0 };
-
-/** `warning` after 24 hours without success, `disabled` after 3 days. */
-export type AlertKind = "warning" | "disabled";
 
 export interface Alert {
   readonly partition: number;
@@ -42,9 +40,21 @@ export async function readAlerts(redis: Redis, limit: number): Promise<Alert[]> 
   );
 }
 
-/** Removes an alert; called by whoever has claimed it. */
+/** Called by whoever has claimed it. */
 export async function removeAlert(redis: Redis, { partition, id }: Alert): Promise<void> {
   await redis.xDel(webhookKeys(partition).alerts, id);
+}
+
+/**
+ * Takes back an alert that an endpoint works again: it has been switched off since. Its next success after it is switched on
+ * raises the alert again.
+ */
+export async function withdrawRecovery(
+  redis: Redis,
+  { partition, id, endpointId, sinceMs }: Alert,
+): Promise<void> {
+  const { alerts, alerted } = webhookKeys(partition);
+  await redis.multi().hSet(alerted, endpointId, String(sinceMs)).xDel(alerts, id).exec();
 }
 
 /** @returns null if another process has claimed or mailed it, or if its next attempt is not due yet */

@@ -485,6 +485,7 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       include: listOf(webhook.include, before?.include),
       alertEmail: webhook.alertEmail,
       active: before?.active ?? true,
+      disabled: before?.disabled ?? "",
       createdAtMs: before?.createdAtMs ?? nowMs,
       fileEntry,
       ...webhookSecret(webhook, before, channel),

@@ -16,7 +16,7 @@ import {
   secretsInForce,
   tokensInForce,
 } from "./courier-access.ts";
-import { earlierTargetsOf } from "./endpoint-entity.ts";
+import { type Disabled, earlierTargetsOf } from "./endpoint-entity.ts";
 import {
   type ApiKeyEntity,
   allEntities,
@@ -135,6 +135,8 @@ export interface Endpoint {
   readonly include: readonly "consignee"[];
   readonly alertEmail: string;
   readonly active: boolean;
+  /** Null while it is active, and where an earlier version has disabled it. */
+  readonly disabled: Disabled | null;
   /** Sealed. */
   readonly secret: string;
   readonly previousSecret: string | null;
@@ -289,6 +291,7 @@ function readEndpoint(entity: EndpointEntity): Endpoint {
     include: JSON.parse(entity.include),
     alertEmail: entity.alertEmail,
     active: entity.active,
+    disabled: entity.disabled ? JSON.parse(entity.disabled) : null,
     secret: entity.secret,
     previousSecret: entity.previousSecret || null,
     previousUntilMs: entity.previousUntilMs,

@@ -55,3 +55,12 @@ export function earlierTargetsOf({
 }: Pick<EndpointEntity, "earlierTargets">): WebhookTarget[] {
   return earlierTargets ? JSON.parse(earlierTargets) : [];
 }
+
+export interface Disabled {
+  /** `failing`: 3 days without success. */
+  readonly reason: "manual" | "failing";
+  /** UTC milliseconds. */
+  readonly sinceMs: number;
+  /** The first failure, where failing is the reason. */
+  readonly failingSinceMs: number | null;
+}

@@ -7,7 +7,12 @@ import { ENDPOINTS_PER_CHANNEL } from "#core/domain/setup.ts";
 import { perPartition, type Redis, run, script } from "./client.ts";
 import type { Configuration } from "./configuration.ts";
 import { drainLanes, ITEMS_PER_CALL } from "./deliveries.ts";
-import { earlierTargetsAfter, hasPreviousSecret, rotatedSecret } from "./endpoint-entity.ts";
+import {
+  type Disabled,
+  earlierTargetsAfter,
+  hasPreviousSecret,
+  rotatedSecret,
+} from "./endpoint-entity.ts";
 import {
   allEntities,
   bumpVersion,
@@ -58,7 +63,8 @@ export function changeEndpoint(
     const before = await readEntity(redis, "endpoint", endpointId);
     if (!before) return false;
     // redis-om drops an empty text on the way.
-    const whole = { ...before, previousSecret: before.previousSecret ?? "" };
+    const { previousSecret = "", disabled = "" } = before;
+    const whole = { ...before, previousSecret, disabled };
     const change = changeOf(whole);
     const fields = Object.keys(change) as (keyof EndpointChange)[];
     if (fields.every((field) => whole[field] === change[field])) return true;
@@ -115,8 +121,10 @@ export async function deleteEndpoint(
     return true;
   });
   if (deleted) {
-    await clearFailing(redis, configuration, endpointId);
+    await clearFailing(redis, configuration, endpointId, null);
     await failWaiting(redis, configuration, endpointId, DELETED_REASON);
+    const partition = endpointPartition(configuration, endpointId);
+    if (partition !== null) await forgetAlerted(redis, partition, endpointId);
   }
   return deleted;
 }
@@ -133,9 +141,10 @@ export async function disableEndpoint(
   redis: Redis,
   configuration: Configuration,
   endpointId: string,
+  nowMs: number,
 ): Promise<void> {
-  await clearFailing(redis, configuration, endpointId);
-  await setActive(redis, endpointId, false);
+  await clearFailing(redis, configuration, endpointId, null);
+  await switchOff(redis, endpointId, { reason: "manual", sinceMs: nowMs, failingSinceMs: null });
   await failWaiting(redis, configuration, endpointId, DISABLED_REASON);
 }
 
@@ -146,13 +155,24 @@ export async function enableEndpoint(
   endpointId: string,
 ): Promise<void> {
   await failWaiting(redis, configuration, endpointId, DISABLED_REASON);
-  await clearFailing(redis, configuration, endpointId);
-  await setActive(redis, endpointId, true);
+  await clearFailing(redis, configuration, endpointId, null);
+  await switchOn(redis, endpointId);
 }
 
 /** Repeating it changes nothing. */
-export async function setActive(redis: Redis, endpointId: string, active: boolean): Promise<void> {
-  await changeEndpoint(redis, endpointId, () => ({ active }));
+export async function switchOn(redis: Redis, endpointId: string): Promise<void> {
+  await changeEndpoint(redis, endpointId, () => ({ active: true, disabled: "" }));
+}
+
+/** An endpoint that is off already stays off for its first reason. */
+export async function switchOff(
+  redis: Redis,
+  endpointId: string,
+  disabled: Disabled,
+): Promise<void> {
+  await changeEndpoint(redis, endpointId, ({ active }) =>
+    active ? { active: false, disabled: JSON.stringify(disabled) } : {},
+  );
 }
 
 async function failWaiting(
@@ -165,17 +185,35 @@ async function failWaiting(
   if (partition !== null) await drainLanes(redis, partition, [endpointId], reason);
 }
 
-/** The endpoint counts as healthy: a test event succeeded, or it was switched. */
+/**
+ * The endpoint counts as healthy: a test event succeeded, or it was switched.
+ * @param succeededAtMs when it succeeded, which follows an alert up with one that it works again; null = it was switched
+ */
 export async function clearFailing(
   redis: Redis,
   configuration: Configuration,
   endpointId: string,
+  succeededAtMs: number | null,
 ): Promise<void> {
   const partition = endpointPartition(configuration, endpointId);
   if (partition === null) return;
-  const { failing, warned, firstRing, retryRing } = webhookKeys(partition);
-  const keys = [failing, warned, firstRing, retryRing];
-  await run(redis, clearFailingScript, keys, [endpointId, String(FAILING_FROM)]);
+  const { failing, warned, firstRing, retryRing, lastFailures, alerted, alerts } =
+    webhookKeys(partition);
+  await run(
+    redis,
+    clearFailingScript,
+    [failing, warned, firstRing, retryRing, lastFailures, alerted, alerts],
+    [endpointId, String(FAILING_FROM), succeededAtMs === null ? "" : String(succeededAtMs)],
+  );
+}
+
+/** An endpoint that is gone will not work again. */
+export async function forgetAlerted(
+  redis: Redis,
+  partition: number,
+  endpointId: string,
+): Promise<void> {
+  await redis.hDel(webhookKeys(partition).alerted, endpointId);
 }
 
 export interface FailingEndpoint {
@@ -223,13 +261,13 @@ export async function raiseAlerts(
   const groups = Map.groupBy(verdicts, ({ partition }) => partition);
   let put = 0;
   await perPartition(groups, async (partition, group) => {
-    const { failing, warned, alerts } = webhookKeys(partition);
+    const { failing, warned, alerts, alerted, lastFailures } = webhookKeys(partition);
     for (const part of chunks(group, ITEMS_PER_CALL)) {
       const args = part.flatMap((one) => [one.endpointId, String(one.sinceMs), one.kind]);
       put += await run<number>(
         redis,
         alertScript,
-        [failing, warned, alerts],
+        [failing, warned, alerts, alerted, lastFailures],
         [String(nowMs), ...args],
       );
     }

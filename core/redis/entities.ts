@@ -111,6 +111,8 @@ export interface EndpointEntity {
   readonly include: string;
   readonly alertEmail: string;
   readonly active: boolean;
+  /** Why and since when it is disabled (JSON of `Disabled`); empty = it is active, or an earlier version has disabled it. */
+  readonly disabled?: string;
   readonly secret: string;
   /** The secret before the last rotation, which signs until `previousUntilMs`; empty when none. */
   readonly previousSecret: string;
@@ -229,6 +231,7 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     include: "string",
     alertEmail: "string",
     active: "boolean",
+    disabled: "string",
     secret: "string",
     previousSecret: "string",
     previousUntilMs: "number",

@@ -4,14 +4,16 @@ import { attemptErrorOf } from "#core/domain/attempt-row.ts";
 import { bucketOf } from "#core/domain/latency-buckets.ts";
 import { ATTEMPTS_WAITING, encodeAttempt } from "./attempt-log.ts";
 import { type Attempt, attemptText, readAttempts } from "./attempts.ts";
-import { type Redis, runTogether, script } from "./client.ts";
+import { type Redis, runTogether } from "./client.ts";
 import { DELIVERY_LIFE_MS, type DeliveryState, hourOf, ITEMS_PER_CALL } from "./deliveries.ts";
 import { FAILING_FROM, webhookKeys } from "./keys.ts";
 import type { Leased, Slot } from "./leases.ts";
 import { packList } from "./packed-list.ts";
+import { scriptOfParts } from "./script-parts.ts";
 import finishSource from "./scripts/finish.lua" with { type: "text" };
+import endpointHealth from "./scripts/parts/endpoint-health.lua" with { type: "text" };
 
-const finishScript = script(finishSource);
+const finishScript = scriptOfParts(finishSource, { "endpoint-health": endpointHealth });
 
 /** Attempts kept per delivery, newest last: eight of each generation. */
 const GENERATIONS_KEPT = 5;
@@ -72,7 +74,7 @@ function finishArguments(partition: number, results: readonly Finished[], hour: 
   const own = webhookKeys(partition);
   const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = own;
   const keys = [firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger];
-  keys.push(own.attemptLog, own.attemptCounts);
+  keys.push(own.attemptLog, own.attemptCounts, own.lastFailures, own.alerts, own.alerted);
   const list: string[] = [];
   for (const [id, group] of Map.groupBy(results, ({ of }) => of.endpointId)) {
     keys.push(own.queue(id), own.retries(id), own.log(id), own.failed(id), own.attempts(id, hour));

@@ -299,6 +299,10 @@ const webhookKeysOf = (n: number) => {
     failing: `${tag}:dfailing`,
     /** Set: failing endpoints whose first alert has gone out. */
     warned: `${tag}:dwarned`,
+    /** Hash: endpoint that an alert was about and that has not succeeded since -> its first failure (service clock, milliseconds). */
+    alerted: `${tag}:dalerted`,
+    /** Hash: failing endpoint -> its last failure, a line of the attempt log. */
+    lastFailures: `${tag}:dlast`,
     /** Stream: attempts for the analytics (`attempt-log.ts`). */
     attemptLog: `${tag}:attempts`,
     /** Hash. */

@@ -17,7 +17,6 @@ import {
   deleteEndpoint,
   disableEndpoint,
   enableEndpoint,
-  failingSince,
   rotateEndpointSecret,
 } from "#core/redis/endpoints.ts";
 import type { EndpointEntity } from "#core/redis/entities.ts";
@@ -28,6 +27,7 @@ import { readJson } from "#panel/read-json.ts";
 import {
   channelOf,
   endpointOf,
+  readHealth,
   refuseEndpointFaults,
   refuseFaults,
 } from "#panel/webhook-access.ts";
@@ -172,19 +172,26 @@ export function webhookRoutes(runtime: Runtime) {
     );
 }
 
-function endpointCalls({ redis, live, secrets }: Runtime) {
+function endpointCalls(runtime: Runtime) {
+  const { redis, live, secrets } = runtime;
+
   async function view(configuration: Configuration, endpointId: string): Promise<View> {
     const { endpoint, channel } = endpointOf(configuration, endpointId);
-    const sinceMs = await failingSince(redis, configuration, endpointId);
-    return endpointView(endpoint, channel.code, sinceMs, live.now());
+    const health = await readHealth(runtime, configuration, endpoint);
+    return endpointView(endpoint, channel.code, health, live.now());
   }
 
-  /** What stands already is left alone: enabling an active endpoint would fail what waits for it. */
+  /**
+   * What stands already is left alone: enabling an active endpoint would fail what waits for it, and one that failing has
+   * disabled keeps its reason.
+   */
   async function switchTo(endpointId: string, active: boolean): Promise<View> {
     const configuration = await live.refresh();
     const { endpoint } = endpointOf(configuration, endpointId);
-    if (!active) await disableEndpoint(redis, configuration, endpointId);
-    else if (!endpoint.active) await enableEndpoint(redis, configuration, endpointId);
+    if (endpoint.active && !active) {
+      await disableEndpoint(redis, configuration, endpointId, live.now());
+    }
+    if (active && !endpoint.active) await enableEndpoint(redis, configuration, endpointId);
     return view(await live.refresh(), endpointId);
   }
 

@@ -7,25 +7,37 @@
  * | the mail server has taken it        | out of the outbox                                           |
  * | it has not                          | again after 1 minute, an hour at most later, for 7 days     |
  * | still not after 7 days              | dropped, with an error in the log                           |
+ * | an earlier one of the endpoint waits| it waits behind that one: "works again" is never first      |
  * | the endpoint is gone                | dropped: nobody is left to be told                          |
+ * | it works again, but has been        | taken back: its next success raises it again                |
+ * | switched off since                  |                                                             |
  * | this process dies with it           | another one takes it once its claim has expired             |
  * | the store is unavailable            | nothing is mailed; what was is remembered, and taken out    |
  * | an error of ours                    | again after 1 minute; the others go on                      |
  */
 import { type AlertFacts, alertMail } from "#core/domain/alert-mail.ts";
+import { endpointPage } from "#core/domain/panel-link.ts";
 import type { Log } from "#core/log.ts";
 import type { Mail, Mailer } from "#core/mail.ts";
 import { internalErrors, webhookAlertMails } from "#core/metrics.ts";
-import { type Alert, claimAlert, readAlerts, removeAlert } from "#core/redis/alerts.ts";
+import {
+  type Alert,
+  claimAlert,
+  readAlerts,
+  removeAlert,
+  withdrawRecovery,
+} from "#core/redis/alerts.ts";
 import type { Redis } from "#core/redis/client.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
+import { forgetAlerted } from "#core/redis/endpoints.ts";
+import { readLastFailure } from "#core/redis/last-failures.ts";
 import type { Live } from "#core/redis/live.ts";
 import { startTickingThroughOutages } from "#core/redis/outage.ts";
 import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
 import type { Ticking } from "#core/tick.ts";
 
 const TICK_MS = 1_000;
-/** Alerts looked at of each partition: two of each endpoint at most stand there. */
+/** Alerts looked at of each partition, the oldest. */
 const AT_ONCE = 1_000;
 const FIRST_WAIT_MS = 60_000;
 const LONGEST_WAIT_MS = 3_600_000;
@@ -53,28 +65,44 @@ async function mailAlerts(
   mailed: Mailed,
   isStopping: () => boolean,
 ): Promise<void> {
-  const { redis, live, log } = deps;
-  const alerts = await readAlerts(redis, AT_ONCE);
+  const alerts = await readAlerts(deps.redis, AT_ONCE);
   if (alerts.length === 0) return;
-  const configuration = await live.refresh();
+  const configuration = await deps.live.refresh();
+  /** Endpoints with an alert that is still to be mailed. */
+  const waiting = new Set<string>();
   for (const alert of alerts) {
     if (isStopping()) return;
-    if (mailed.has(nameOf(alert))) {
-      await takeOut(redis, mailed, alert);
-      continue;
-    }
-    const claim = await claimAlert(redis, alert);
-    if (claim === null) continue;
-    try {
-      const againMs = await mailAlert(deps, mailed, alert, configuration);
-      await (againMs === null ? claim.release() : claim.releaseAfter(againMs));
-    } catch (error) {
-      // The mail may have gone out: nobody else takes the alert before this process has had time to take it out.
-      await claim.releaseAfter(FIRST_WAIT_MS);
-      if (isStoreUnavailable(error, redis)) throw error;
-      internalErrors.inc({ part: "webhook alerts" });
-      log.error({ err: error, endpoint: alert.endpointId }, "a webhook alert waits");
-    }
+    if (waiting.has(alert.endpointId)) continue;
+    const isDone = await handleAlert(deps, mailed, alert, configuration);
+    if (!isDone) waiting.add(alert.endpointId);
+  }
+}
+
+/** @returns whether it is out of the outbox */
+async function handleAlert(
+  deps: AlertMailerDeps,
+  mailed: Mailed,
+  alert: Alert,
+  configuration: Configuration,
+): Promise<boolean> {
+  const { redis, log } = deps;
+  if (mailed.has(nameOf(alert))) {
+    await takeOut(redis, mailed, alert);
+    return true;
+  }
+  const claim = await claimAlert(redis, alert);
+  if (claim === null) return false;
+  try {
+    const againMs = await mailAlert(deps, mailed, alert, configuration);
+    await (againMs === null ? claim.release() : claim.releaseAfter(againMs));
+    return againMs === null;
+  } catch (error) {
+    // The mail may have gone out: nobody else takes the alert before this process has had time to take it out.
+    await claim.releaseAfter(FIRST_WAIT_MS);
+    if (isStoreUnavailable(error, redis)) throw error;
+    internalErrors.inc({ part: "webhook alerts" });
+    log.error({ err: error, endpoint: alert.endpointId }, "a webhook alert waits");
+    return false;
   }
 }
 
@@ -94,9 +122,20 @@ async function mailAlert(
   alert: Alert,
   configuration: Configuration,
 ): Promise<number | null> {
-  const mail = mailOf(alert, configuration);
+  const endpoint = configuration.endpoints.get(alert.endpointId);
+  if (alert.kind === "recovered" && endpoint && !endpoint.active) {
+    await withdrawRecovery(redis, alert);
+    return null;
+  }
+  const { partition, endpointId } = alert;
+  const isFailing = alert.kind !== "recovered";
+  const failure = isFailing
+    ? await readLastFailure(redis, partition, endpointId, live.now())
+    : null;
+  const mail = mailOf(alert, configuration, failure?.error ?? null);
   try {
-    if (mail !== null) await mailer.send(mail);
+    if (mail === null) await forgetAlerted(redis, partition, endpointId);
+    else await mailer.send(mail);
   } catch (error) {
     const ageMs = live.now() - alert.atMs;
     // Never the server's own words: they may repeat the address.
@@ -122,12 +161,19 @@ function waitMs(ageMs: number): number {
   return Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, ageMs));
 }
 
-function mailOf({ partition, id, ...alert }: Alert, configuration: Configuration): Mail | null {
+function mailOf(
+  { partition, id, ...alert }: Alert,
+  configuration: Configuration,
+  lastError: string | null,
+): Mail | null {
   const endpoint = configuration.endpoints.get(alert.endpointId);
   const channel = endpoint && configuration.channels.get(endpoint.channelId);
   if (!channel) return null;
-  const { kind, sinceMs } = alert;
-  const facts: AlertFacts = { kind, sinceMs, channelName: channel.name, url: endpoint.url };
+  const { kind, sinceMs, atMs } = alert;
+  const { code, url } = endpoint;
+  const link = endpointPage(configuration.publicUrl, endpoint.id);
+  const channelName = channel.name;
+  const facts: AlertFacts = { kind, sinceMs, atMs, channelName, code, url, lastError, link };
   return {
     messageId: `webhook-alert.${alert.endpointId}.${partition}.${id}@waybill.invalid`,
     to: endpoint.alertEmail,

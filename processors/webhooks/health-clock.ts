@@ -19,7 +19,7 @@ import {
   type FailingVerdict,
   raiseAlerts,
   readFailing,
-  setActive,
+  switchOff,
 } from "#core/redis/endpoints.ts";
 import type { Live } from "#core/redis/live.ts";
 import { startTickingThroughOutages } from "#core/redis/outage.ts";
@@ -47,9 +47,11 @@ export async function checkHealth({ redis, live, log }: HealthDeps): Promise<voi
   const nowMs = live.now();
   const failing = await readFailing(redis, nowMs - WARN_AFTER_MS);
   const verdicts = failing.flatMap((one) => judge(one, configuration, nowMs));
-  for (const { endpointId, kind } of verdicts) {
+  for (const { endpointId, kind, sinceMs } of verdicts) {
+    if (kind !== "disabled") continue;
     // Before its alert: if this process dies in between, the next tick finds the clock still running and goes on.
-    if (kind === "disabled") await setActive(redis, endpointId, false);
+    const disabled = { reason: "failing", sinceMs: nowMs, failingSinceMs: sinceMs } as const;
+    await switchOff(redis, endpointId, disabled);
   }
   const alerts = verdicts.length > 0 ? await raiseAlerts(redis, verdicts, nowMs) : 0;
   webhookAlerts.inc(alerts);

@@ -66,9 +66,15 @@ async function answer(deps: TestEventDeps, request: TestRequest): Promise<void> 
   const configuration = await deps.live.refresh();
   const endpoint = configuration.endpoints.get(request.endpointId);
   const result = endpoint ? await sendTestSafely(deps, endpoint) : GONE;
-  // A success makes the endpoint healthy; a failed test event does not count.
-  if (endpoint && result.delivered) await clearFailing(deps.redis, configuration, endpoint.id);
+  if (result.delivered) await recordSuccess(deps, request.endpointId);
   await answerTestRequest(deps.redis, request, result);
+}
+
+/** A success makes the endpoint healthy; a failed test event does not count, and neither does one of an endpoint that is off. */
+async function recordSuccess({ redis, live }: TestEventDeps, endpointId: string): Promise<void> {
+  const configuration = await live.refresh();
+  if (!configuration.endpoints.get(endpointId)?.active) return;
+  await clearFailing(redis, configuration, endpointId, live.now());
 }
 
 const GONE: TestResult = {

@@ -3,7 +3,7 @@
  * below before it is made: where Redis answers with an error the store must be as it was.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client.ts";
+import { type Redis, run } from "#core/redis/client.ts";
 import { packList } from "#core/redis/packed-list.ts";
 import { readAll, writeAll } from "#test/support/everything.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
@@ -12,6 +12,7 @@ import {
   type ScriptCall,
   type ScriptName,
   SOURCES,
+  scriptNamed,
   useAllScripts,
 } from "#test/support/webhook-scripts.ts";
 
@@ -38,7 +39,7 @@ async function spoil(
 ): Promise<void> {
   const before = await readAll(redis, await keysOf());
   for (const [how, spoilt] of spoilings(call)) {
-    const outcome = await run(redis, script(SOURCES[name]), spoilt.keys, spoilt.arguments).then(
+    const outcome = await run(redis, scriptNamed(name), spoilt.keys, spoilt.arguments).then(
       () => "done",
       () => "refused",
     );

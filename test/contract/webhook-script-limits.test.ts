@@ -1,10 +1,10 @@
 /** What one call of a script of the webhooks takes, and that it refuses one more before it has changed anything. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis, run, script } from "#core/redis/client.ts";
+import { connectRedis, type Redis, run } from "#core/redis/client.ts";
 import { packList } from "#core/redis/packed-list.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers.ts";
-import { type ScriptCall, type ScriptName, SOURCES } from "#test/support/webhook-scripts.ts";
+import { type ScriptCall, type ScriptName, scriptNamed } from "#test/support/webhook-scripts.ts";
 
 let server: TestServer & { readonly address: string };
 let redis: Redis;
@@ -50,7 +50,7 @@ const LIMITS: Limit[] = [
     "alerts",
     500,
     (count) => ({
-      keys: names(3, "key"),
+      keys: names(5, "key"),
       arguments: ["1", ...times(count, (n) => [`ep${n}`, "1", "warning"])],
     }),
   ],
@@ -70,7 +70,7 @@ const LIMITS: Limit[] = [
     "results",
     1_000,
     (count) => ({
-      keys: names(10 + 5 + count, "key"),
+      keys: names(13 + 5 + count, "key"),
       arguments: ["1", "1", "1", "1e15", packList(["ep", String(count), ...times(count, result)])],
     }),
   ],
@@ -125,8 +125,8 @@ test.each(LIMITS)("%s.lua takes no more %s than %i", async (name, _, most, call)
   await redis.flushAll();
   const calls = [most, most + 1].map(call);
   const [last, more] = calls as [ScriptCall, ScriptCall];
-  const refused = run(redis, script(SOURCES[name]), more.keys, more.arguments);
+  const refused = run(redis, scriptNamed(name), more.keys, more.arguments);
   await expect(refused).rejects.toThrow(/malformed|fit|belong/);
   expect(await redis.dbSize()).toBe(0);
-  await run(redis, script(SOURCES[name]), last.keys, last.arguments);
+  await run(redis, scriptNamed(name), last.keys, last.arguments);
 });

@@ -6,14 +6,20 @@ import { alertMail } from "#core/domain/alert-mail.ts";
 import { createMailer, type MailConfig, type Mailer } from "#core/mail.ts";
 import { webhookAlertMails } from "#core/metrics.ts";
 import { readAlerts } from "#core/redis/alerts.ts";
-import { raiseAlerts } from "#core/redis/endpoints.ts";
+import {
+  clearFailing,
+  createEndpoint,
+  deleteEndpoint,
+  raiseAlerts,
+} from "#core/redis/endpoints.ts";
+import { allEntities } from "#core/redis/entities.ts";
 import { webhookKeys } from "#core/redis/keys.ts";
 import type { Ticking } from "#core/tick.ts";
 import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
-import { endpointOf, openWebhookRuntime } from "#test/support/webhooks.ts";
+import { endpointOf, openWebhookRuntime, setActive } from "#test/support/webhooks.ts";
 
 let runtime: TestRuntime;
 let server: MailServer;
@@ -58,12 +64,18 @@ function reset(): void {
   server.refuse(null);
 }
 
+const SINCE_MS = Date.UTC(2026, 10, 10, 9);
+
+function partitionOf(code: string): number {
+  const { channels } = runtime.live.configuration();
+  return (channels.get(endpointOf(runtime, code).channelId)?.companyId ?? 0) % 16;
+}
+
 /** An alert as the health clock raises it. */
 async function raise(code = "main", kind: "warning" | "disabled" = "warning"): Promise<void> {
   const endpoint = endpointOf(runtime, code);
-  const { channels } = runtime.live.configuration();
-  const partition = (channels.get(endpoint.channelId)?.companyId ?? 0) % 16;
-  const sinceMs = Date.UTC(2026, 10, 10, 9);
+  const partition = partitionOf(code);
+  const sinceMs = SINCE_MS;
   const { failing, warned } = webhookKeys(partition);
   await runtime.redis.zAdd(failing, [{ value: endpoint.id, score: sinceMs }]);
   await runtime.redis.sRem(warned, endpoint.id);
@@ -176,6 +188,97 @@ describe("through a mail server", () => {
   });
 });
 
+describe("that it works again", () => {
+  const succeed = (code = "main") => {
+    const { redis, live } = runtime;
+    return clearFailing(redis, live.configuration(), endpointOf(runtime, code).id, live.now());
+  };
+  const isOut = () => eventually(async () => (await left()) === 0, "the outbox is empty");
+  const subjects = () => server.received.map(({ raw }) => readMail(raw).headers.get("subject"));
+  const works = /funzionante/;
+
+  test("one mail after an alert, whoever reports the success and however often", async () => {
+    reset();
+    start();
+    start();
+    await raise();
+    await isOut();
+    await Promise.all([succeed(), succeed(), succeed()]);
+    await isOut();
+    await succeed();
+    await isOut();
+    expect(server.received).toHaveLength(2);
+    const { text, headers } = readMail(server.received[1]?.raw ?? "");
+    expect(headers.get("subject")).toMatch(works);
+    expect(text).toContain("ha risposto di nuovo correttamente");
+    expect(text).toContain("2026-11-10 10:00:00");
+    expect(text).not.toContain("very-secret");
+  });
+
+  test("none without an alert before it", async () => {
+    reset();
+    await succeed();
+    expect(await left()).toBe(0);
+  });
+
+  test("never before the alert that it follows", async () => {
+    reset();
+    server.refuse(451);
+    await raise();
+    await succeed();
+    expect(await left()).toBe(2);
+    const before = await failures();
+    start();
+    await eventually(async () => (await failures()) > before, "the alert has been tried");
+    server.refuse(null);
+    await raise("second");
+    await eventually(() => server.received.length === 1, "another endpoint's alert is mailed");
+    expect(server.received[0]?.to).toEqual(["other@acme.test"]);
+    expect(await left()).toBe(2);
+    const [first] = await readAlerts(runtime.redis, 1);
+    if (!first) throw new Error("no alert");
+    await runtime.redis.pExpire(webhookKeys(first.partition).alertClaim(first.id), 1);
+    await isOut();
+    expect(server.received.slice(1).map(({ to }) => to[0])).toEqual([
+      "ops@acme.test",
+      "ops@acme.test",
+    ]);
+    expect(subjects()[2]).toMatch(works);
+    await succeed("second");
+    await isOut();
+  });
+
+  test("not while the endpoint is off: with its first success after it was switched on", async () => {
+    reset();
+    await raise("main", "disabled");
+    await succeed();
+    await setActive(runtime.redis, endpointOf(runtime, "main").id, false);
+    start();
+    await isOut();
+    expect(server.received).toHaveLength(1);
+    await setActive(runtime.redis, endpointOf(runtime, "main").id, true);
+    await runtime.live.refresh();
+    await succeed();
+    await isOut();
+    expect(server.received).toHaveLength(2);
+  });
+
+  test("an endpoint that is gone leaves nothing behind", async () => {
+    reset();
+    const { redis, live } = runtime;
+    const url = "https://m.example/gone";
+    const template = (await allEntities(redis, "endpoint")).find(({ code }) => code === "second");
+    if (!template) throw new Error("no endpoint");
+    await createEndpoint(redis, { ...template, id: "ep_gone", code: "gone", url });
+    await live.refresh();
+    await raise("gone");
+    const { alerted } = webhookKeys(partitionOf("gone"));
+    expect(await redis.hExists(alerted, "ep_gone")).toBe(1);
+    await deleteEndpoint(redis, live.configuration(), "ep_gone");
+    expect(await redis.hExists(alerted, "ep_gone")).toBe(0);
+  });
+});
+
 test("without a mail server each mail is a file; written again it is the same one", async () => {
   reset();
   const config = { ...runtime.config, smtpUrl: null };
@@ -196,16 +299,29 @@ test("without a mail server each mail is a file; written again it is the same on
 });
 
 describe("the text", () => {
-  const facts = { channelName: "Acme", url: "https://m.example/hook?key=1", sinceMs: 0 };
+  const facts = {
+    ...{ channelName: "Acme", code: "main", url: "https://u:pw@m.example/hook?key=1" },
+    ...{ sinceMs: 0, atMs: 3_600_000, lastError: "status 503" },
+    link: "https://panel.example/panel/webhooks/ep_1",
+  };
 
-  test.each(["warning", "disabled"] as const)("%s is there in Italian and English", (kind) => {
-    const italian = alertMail({ ...facts, kind }, "it");
-    const english = alertMail({ ...facts, kind }, "en");
-    expect(alertMail({ ...facts, kind }, "de")).toEqual(english);
-    expect(italian.subject).not.toBe(english.subject);
-    for (const { subject, text } of [italian, english]) {
-      expect(subject + text).not.toMatch(/[{}]|key=1/);
-      expect(text).toContain("1970-01-01 01:00:00");
-    }
-  });
+  test.each(["warning", "disabled", "recovered"] as const)(
+    "%s is there in Italian and English, names endpoint and error, and leads to its page",
+    (kind) => {
+      const italian = alertMail({ ...facts, kind }, "it");
+      const english = alertMail({ ...facts, kind }, "en");
+      expect(alertMail({ ...facts, kind }, "de")).toEqual(english);
+      expect(italian.subject).not.toBe(english.subject);
+      for (const { subject, text } of [italian, english]) {
+        expect(subject + text).not.toMatch(/[{}]|key=1|pw/);
+        expect(subject).toContain("Acme, main");
+        expect(text).toContain("1970-01-01 01:00:00");
+        expect(text).toContain("https://m.example/hook");
+        expect(text).toMatch(/: status 503\.\n/);
+        expect(text).toEndWith(": https://panel.example/panel/webhooks/ep_1\n");
+      }
+      const { text } = alertMail({ ...facts, kind, lastError: null }, "en");
+      expect(text).not.toMatch(/error|null/i);
+    },
+  );
 });

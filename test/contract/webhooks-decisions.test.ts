@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Change, encodeChange } from "#core/redis/change-log.ts";
 import type { Entry } from "#core/redis/consumer.ts";
 import { readDecisions } from "#core/redis/deliveries.ts";
-import { setActive } from "#core/redis/endpoints.ts";
 import { bumpVersion, saveEntity } from "#core/redis/entities.ts";
 import { CHANGE_LOGS, webhookKeys } from "#core/redis/keys.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
@@ -24,6 +23,7 @@ import {
   type Pipeline,
   STATUS,
   sendDeps,
+  setActive,
   startPipeline,
 } from "#test/support/webhooks.ts";
 
@@ -250,7 +250,7 @@ test("the configuration of a new endpoint counts from the next change on", async
     statuses: "[]",
     include: "[]",
     previousSecret: "",
-    earlierTargets: "",
+    ...{ earlierTargets: "", disabled: "" },
   });
   await bumpVersion(redis);
   await applyEvents(runtime, id, [{ status: STATUS.delivered, occurredAt: at(5) }]);

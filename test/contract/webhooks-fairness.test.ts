@@ -104,7 +104,7 @@ async function round(mainHangs: boolean): Promise<number> {
 async function clearMain(): Promise<void> {
   hanging.behave(200);
   const { id } = endpointOf(runtime, "main");
-  await disableEndpoint(runtime.redis, await runtime.live.refresh(), id);
+  await disableEndpoint(runtime.redis, await runtime.live.refresh(), id, runtime.live.now());
   release();
   await eventually(() => hanging.open() === 0, "nothing is under way to it");
   await enableEndpoint(runtime.redis, await runtime.live.refresh(), id);

@@ -3,7 +3,7 @@
  * is moved alone, and all but it; where the call is refused nothing may have changed, and the call that follows succeeds.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { run, script } from "#core/redis/client.ts";
+import { run } from "#core/redis/client.ts";
 import { type Decision, hourOf, recordDecisions } from "#core/redis/deliveries.ts";
 import { finishDeliveries } from "#core/redis/finish-deliveries.ts";
 import { companyTag, PARTITIONS, webhookKeys } from "#core/redis/keys.ts";
@@ -17,6 +17,7 @@ import {
   type ScriptCall,
   type ScriptName,
   SOURCES,
+  scriptNamed,
   useAllScripts,
 } from "#test/support/webhook-scripts.ts";
 
@@ -69,6 +70,7 @@ async function addBystanders(): Promise<void> {
   await redis.sAdd(own.warned, "nobody");
   await redis.sAdd(own.replays, "nobody");
   await redis.hSet(own.attemptCounts, "logged", 0);
+  for (const hash of [own.alerted, own.lastFailures]) await redis.hSet(hash, "nobody", 0);
   for (const log of [own.attemptLog, own.alerts]) await redis.xAdd(log, "*", { nobody: "1" });
   for (const id of endpointIds()) {
     await redis.zAdd(own.retries(id), far);
@@ -105,7 +107,7 @@ async function meet(
   const gone = isAlone ? [key] : all.filter((one) => one !== key);
   let refusal: string | null = null;
   await cluster.whileMoving(tag, gone, async () => {
-    await run(redis, script(SOURCES[name]), call.keys, call.arguments).catch((error: Error) => {
+    await run(redis, scriptNamed(name), call.keys, call.arguments).catch((error: Error) => {
       refusal = error.message;
     });
   });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { readAlerts, removeAlert } from "#core/redis/alerts.ts";
 import { readDecisions } from "#core/redis/deliveries.ts";
 import { disableEndpoint, enableEndpoint, readFailing } from "#core/redis/endpoints.ts";
+import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
 import { requestTestEvent } from "#core/redis/webhook-tests.ts";
 import type { Running } from "#core/runtime.ts";
 import { checkHealth } from "#processors/webhooks/health-clock.ts";
@@ -53,6 +54,9 @@ beforeEach(async () => {
   await enableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
   await runtime.live.refresh();
   for (const alert of await readAlerts(runtime.redis, 100)) await removeAlert(runtime.redis, alert);
+  const { channels } = runtime.live.configuration();
+  const partition = companyPartition(channels.get(main().channelId)?.companyId ?? 0);
+  await runtime.redis.del(webhookKeys(partition).alerted);
   receiver.requests.length = 0;
   receiver.behave(503);
 });
@@ -94,7 +98,12 @@ describe("document 3, Endpoint", () => {
   });
 
   test("no events are generated while disabled; reactivation starts clean", async () => {
-    await disableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
+    await disableEndpoint(
+      runtime.redis,
+      runtime.live.configuration(),
+      main().id,
+      runtime.live.now(),
+    );
     const before = (await deliveriesOf(runtime, main())).length;
     const id = await newShipment(runtime);
     await applyEvents(runtime, id, [{ status: STATUS.inTransit }]);
@@ -125,7 +134,12 @@ describe("document 3, Endpoint", () => {
 
   test("an endpoint that was switched off by hand raises no alert", async () => {
     await attemptOnce();
-    await disableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
+    await disableEndpoint(
+      runtime.redis,
+      runtime.live.configuration(),
+      main().id,
+      runtime.live.now(),
+    );
     await passTime(runtime, 100 * HOUR_S);
     await ticks();
     expect(await kinds()).toEqual([]);
@@ -137,6 +151,64 @@ describe("document 3, Endpoint", () => {
     await eventually(async () => (await kinds()).length === 2, "both alerts");
     await ticks();
     expect(await kinds()).toEqual(["warning", "disabled"]);
+  });
+});
+
+describe("that it works again", () => {
+  const raised = async () => (await kinds()).filter((kind) => kind === "recovered").length;
+  const failForADay = async () => {
+    await attemptOnce();
+    await passTime(runtime, 24 * HOUR_S);
+    await eventually(async () => (await kinds()).includes("warning"), "the first alert");
+  };
+
+  test("the first success after an alert raises one alert, later ones none", async () => {
+    await failForADay();
+    receiver.behave(200);
+    await attemptOnce();
+    await attemptOnce();
+    expect(await kinds()).toEqual(["warning", "recovered"]);
+    const [warning, recovered] = await readAlerts(runtime.redis, 100);
+    expect(recovered).toMatchObject({ endpointId: main().id, sinceMs: warning?.sinceMs ?? 0 });
+    expect(recovered?.atMs).toBeGreaterThan(warning?.atMs ?? Number.MAX_SAFE_INTEGER);
+  });
+
+  test("a test event's success does too; a failed one and a success without an alert do not", async () => {
+    await failForADay();
+    await requestTestEvent(runtime.redis, main().id);
+    expect(await raised()).toBe(0);
+    receiver.behave(200);
+    await requestTestEvent(runtime.redis, main().id);
+    await requestTestEvent(runtime.redis, main().id);
+    await attemptOnce();
+    expect(await raised()).toBe(1);
+  });
+
+  test("an endpoint that was disabled works again with the first success after it was enabled, not before", async () => {
+    await failForADay();
+    await passTime(runtime, 48 * HOUR_S);
+    await eventually(async () => (await kinds()).includes("disabled"), "the second alert");
+    receiver.behave(200);
+    await requestTestEvent(runtime.redis, main().id);
+    await enableEndpoint(runtime.redis, await runtime.live.refresh(), main().id);
+    await runtime.live.refresh();
+    expect(await raised()).toBe(0);
+    await attemptOnce();
+    await attemptOnce();
+    expect(await kinds()).toEqual(["warning", "disabled", "recovered"]);
+  });
+
+  test("one that fails again is warned about and recovers again", async () => {
+    await failForADay();
+    receiver.behave(200);
+    await attemptOnce();
+    receiver.behave(503);
+    await attemptOnce();
+    await passTime(runtime, 24 * HOUR_S);
+    await eventually(async () => (await kinds()).length === 3, "the next alert");
+    receiver.behave(200);
+    await attemptOnce();
+    expect(await kinds()).toEqual(["warning", "recovered", "warning", "recovered"]);
   });
 });
 

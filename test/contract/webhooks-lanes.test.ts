@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
 import { drainLanes, recordDecisions } from "#core/redis/deliveries.ts";
-import { disableEndpoint, enableEndpoint, setActive } from "#core/redis/endpoints.ts";
+import { disableEndpoint, enableEndpoint } from "#core/redis/endpoints.ts";
 import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
 import type { Leased } from "#core/redis/leases.ts";
 import { readBooks } from "#core/redis/ledger.ts";
@@ -26,6 +26,7 @@ import {
   recordResults,
   STATUS,
   sendDeps,
+  setActive,
   startPipeline,
 } from "#test/support/webhooks.ts";
 
@@ -263,7 +264,12 @@ describe("document 3, Endpoint: switched off", () => {
       async () => (await deliveriesOf(runtime, main())).every(({ state }) => state === "waiting"),
       "two retries wait",
     );
-    await disableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
+    await disableEndpoint(
+      runtime.redis,
+      runtime.live.configuration(),
+      main().id,
+      runtime.live.now(),
+    );
     expect(await deliveriesOf(runtime, main())).toMatchObject([
       { state: "failed", reason: "endpoint disabled", nextAttemptAtMs: null },
       { state: "failed", reason: "endpoint disabled", nextAttemptAtMs: null },
@@ -292,7 +298,7 @@ describe("document 3, Endpoint: switched off", () => {
   test("reactivation is clean: nothing old is sent", async () => {
     await queueChanges(2);
     const configuration = runtime.live.configuration();
-    await disableEndpoint(runtime.redis, configuration, main().id);
+    await disableEndpoint(runtime.redis, configuration, main().id, runtime.live.now());
     await enableEndpoint(runtime.redis, configuration, main().id);
     await runtime.live.refresh();
     start();

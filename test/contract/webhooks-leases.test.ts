@@ -123,7 +123,7 @@ test("an endpoint that has recovered is among the healthy ones immediately", asy
   await setFailing([...failing, main().id]);
   await queue([...failing, main().id]);
   expect(await lease(0)).toEqual([]);
-  await clearFailing(runtime.redis, runtime.live.configuration(), main().id);
+  await clearFailing(runtime.redis, runtime.live.configuration(), main().id, null);
   expect((await lease(0)).map(({ endpointId }) => endpointId)).toEqual([main().id]);
 });
 

@@ -5,7 +5,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { claimAlert, readAlerts, removeAlert } from "#core/redis/alerts.ts";
 import { connectRedis, type Redis } from "#core/redis/client.ts";
-import { setActive } from "#core/redis/endpoints.ts";
 import { webhookKeys } from "#core/redis/keys.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -26,6 +25,7 @@ import {
   type Pipeline,
   STATUS,
   sendDeps,
+  setActive,
   startPipeline,
 } from "#test/support/webhooks.ts";
 

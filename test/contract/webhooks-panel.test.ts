@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { Webhook } from "standardwebhooks";
 import { verifySignature } from "#core/domain/signature.ts";
 import { applySetup } from "#core/redis/apply-setup.ts";
-import { disableEndpoint, setActive } from "#core/redis/endpoints.ts";
+import { disableEndpoint } from "#core/redis/endpoints.ts";
 import { allEntities } from "#core/redis/entities.ts";
 import { SETUP_LOCK_KEY } from "#core/redis/keys.ts";
 import type { Running } from "#core/runtime.ts";
@@ -20,7 +20,13 @@ import {
 import type { TestRuntime } from "#test/support/runtime.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";
-import { applyEvents, openWebhookRuntime, passTime, STATUS } from "#test/support/webhooks.ts";
+import {
+  applyEvents,
+  openWebhookRuntime,
+  passTime,
+  STATUS,
+  setActive,
+} from "#test/support/webhooks.ts";
 
 let authority: TestAuthority;
 let receiver: Receiver;
@@ -384,6 +390,86 @@ describe("test event, disable, enable", () => {
   });
 });
 
+describe("document 3, Endpoint: why an endpoint is disabled, and how it does", () => {
+  const view = async (id: string) => {
+    const { body: one } = await panel.call("GET", path(id));
+    const { body: list } = await panel.call("GET", OUTLET);
+    expect(list.items.find((item: { id: string }) => item.id === id)).toEqual(one);
+    return one;
+  };
+  const page = async (id: string) => {
+    const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
+    const request = new Request(`http://localhost/panel/webhooks/${id}`, { headers });
+    const response = await panel.handle(request);
+    return { status: response.status, text: await response.text() };
+  };
+
+  test("active and healthy: nothing to tell", async () => {
+    const { body } = await make();
+    expect(await view(body.id)).toMatchObject({
+      ...{ status: "active", disabledSince: null, disabledReason: null },
+      ...{ failingSince: null, lastError: null },
+    });
+  });
+
+  test("switched off by hand: since then; switching it off again changes nothing", async () => {
+    const { body } = await make();
+    const off = await panel.call("POST", path(body.id, "/disable"));
+    expect(off.body).toMatchObject({ disabledReason: "manual", lastError: null });
+    const since = Date.parse(off.body.disabledSince);
+    expect(Math.abs(since - runtime.live.now())).toBeLessThan(60_000);
+    await passTime(runtime, 60);
+    await panel.call("POST", path(body.id, "/disable"));
+    expect((await view(body.id)).disabledSince).toBe(off.body.disabledSince);
+    const on = await panel.call("POST", path(body.id, "/enable"));
+    expect(on.body).toMatchObject({ disabledSince: null, disabledReason: null });
+  });
+
+  test("failing: since when and why; then disabled for it, until it is enabled", async () => {
+    const { body } = await make();
+    receiver.behave(503);
+    await nextRequest();
+    const failing = await eventually(async () => {
+      const found = await view(body.id);
+      return found.lastError === null ? null : found;
+    }, "the failure is told");
+    expect(failing).toMatchObject({
+      ...{ status: "active", disabledSince: null },
+      lastError: { error: "status 503" },
+    });
+    const apartMs = Date.parse(failing.lastError.at) - Date.parse(failing.failingSince);
+    expect(Math.abs(apartMs)).toBeLessThan(10_000);
+    await passTime(runtime, 3 * 86_400);
+    await eventually(async () => (await view(body.id)).status === "disabled", "it is disabled");
+    const off = await view(body.id);
+    expect(off).toMatchObject({
+      ...{ disabledReason: "failing", failingSince: failing.failingSince },
+      lastError: { error: "status 503" },
+    });
+    const waitedMs = Date.parse(off.disabledSince) - Date.parse(off.failingSince);
+    expect(waitedMs).toBeGreaterThanOrEqual(3 * 86_400_000);
+    const shown = await page(body.id);
+    expect(shown.status).toBe(200);
+    expect(shown.text).toContain(`disabled since ${off.disabledSince}: 3 days without success`);
+    expect(shown.text).toContain("status 503");
+    await panel.call("POST", path(body.id, "/disable"));
+    expect(await view(body.id)).toEqual(off);
+    const on = await panel.call("POST", path(body.id, "/enable"));
+    expect(on.body).toMatchObject({
+      ...{ disabledReason: null, failingSince: null, lastError: null },
+    });
+  });
+
+  test("the page shows its deliveries, escapes what it shows, and is 404 for an unknown endpoint", async () => {
+    const { body } = await make({ url: `${receiver.url}?<script>` });
+    const { body: sent } = await nextRequest();
+    const { status, text } = await page(body.id);
+    expect([status, text]).toEqual([200, expect.stringContaining(sent.id)]);
+    expect(text).not.toContain("<script>");
+    expect((await page("ep_none")).status).toBe(404);
+  });
+});
+
 describe("the setup file and the panel", () => {
   const apply = (webhook: Record<string, unknown> | null) => {
     const setup = testSetup();
@@ -402,13 +488,14 @@ describe("the setup file and the panel", () => {
     const [{ id }] = await filed();
     await panel.call("PATCH", path(id), { url: "https://m.invalid/b" });
     const { secret } = (await panel.call("POST", path(id, "/rotate-secret"))).body;
-    await disableEndpoint(runtime.redis, await runtime.live.refresh(), id);
+    await disableEndpoint(runtime.redis, await runtime.live.refresh(), id, runtime.live.now());
     expect((await apply({ secret: WEBHOOK_SECRET })).written).toBe(0);
     expect(await filed()).toMatchObject([{ id, url: "https://m.invalid/b", status: "disabled" }]);
     await apply({ secret: WEBHOOK_SECRET, alertEmail: "new@m.test" });
     expect(await filed()).toMatchObject([
       { id, url: "https://m.invalid/a", alertEmail: "new@m.test", status: "disabled" },
     ]);
+    expect((await filed())[0].disabledReason).toBe("manual");
     const entity = (await allEntities(runtime.redis, "endpoint")).find((one) => one.id === id);
     expect(runtime.secrets.vault.open(entity?.secret ?? "")).toBe(secret);
   });

@@ -5,6 +5,7 @@ import type { Answer } from "./api.ts";
 import type { TestRuntime } from "./runtime.ts";
 
 export interface TestPanel {
+  readonly handle: (request: Request) => Promise<Response>;
   readonly call: (method: string, path: string, body?: unknown) => Promise<Answer>;
   readonly end: () => Promise<void>;
 }
@@ -16,6 +17,7 @@ export async function openTestPanel(runtime: TestRuntime): Promise<TestPanel> {
   const benchmarks = await openBenchmarks({ ...runtime.config, clickhouseUrl: NO_CLICKHOUSE });
   const app = createPanelApp(runtime, benchmarks);
   return {
+    handle: app.handle,
     async call(method, path, body) {
       const headers = {
         authorization: `Bearer ${runtime.secrets.panelToken}`,

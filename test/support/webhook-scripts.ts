@@ -1,6 +1,6 @@
 /** Uses every script of the webhooks once at least, and tells of each call before it is made. */
 import { expect } from "bun:test";
-import { type Redis, script } from "#core/redis/client.ts";
+import type { Redis, Script } from "#core/redis/client.ts";
 import { type Decision, drainLanes, recordDecisions } from "#core/redis/deliveries.ts";
 import { clearFailing, raiseAlerts } from "#core/redis/endpoints.ts";
 import { rememberEvents } from "#core/redis/event-log.ts";
@@ -8,12 +8,14 @@ import type { Finished } from "#core/redis/finish-deliveries.ts";
 import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
 import { renewLeases } from "#core/redis/leases.ts";
 import { replayDeliveries, runningReplays, startReplay, stepReplay } from "#core/redis/replays.ts";
+import { scriptOfParts } from "#core/redis/script-parts.ts";
 import alertSource from "#core/redis/scripts/alert.lua" with { type: "text" };
 import clearFailingSource from "#core/redis/scripts/clear-failing.lua" with { type: "text" };
 import decideSource from "#core/redis/scripts/decide.lua" with { type: "text" };
 import drainSource from "#core/redis/scripts/drain.lua" with { type: "text" };
 import finishSource from "#core/redis/scripts/finish.lua" with { type: "text" };
 import leaseSource from "#core/redis/scripts/lease.lua" with { type: "text" };
+import endpointHealth from "#core/redis/scripts/parts/endpoint-health.lua" with { type: "text" };
 import reclaimSource from "#core/redis/scripts/reclaim.lua" with { type: "text" };
 import rememberSource from "#core/redis/scripts/remember.lua" with { type: "text" };
 import renewSource from "#core/redis/scripts/renew.lua" with { type: "text" };
@@ -44,6 +46,10 @@ export const SOURCES = {
 };
 export type ScriptName = keyof typeof SOURCES;
 
+export function scriptNamed(name: ScriptName): Script {
+  return scriptOfParts(SOURCES[name], { "endpoint-health": endpointHealth });
+}
+
 export interface ScriptCall {
   readonly keys: string[];
   readonly arguments: Array<string | Buffer>;
@@ -67,7 +73,7 @@ function watched(
   beforeCall: (name: ScriptName, call: ScriptCall) => Promise<void>,
 ): Redis {
   const names = new Map(
-    Object.entries(SOURCES).map(([name, source]) => [script(source).sha, name as ScriptName]),
+    (Object.keys(SOURCES) as ScriptName[]).map((name) => [scriptNamed(name).sha, name]),
   );
   const evalSha = async (sha: string, call: ScriptCall) => {
     const name = names.get(sha);
@@ -186,5 +192,5 @@ async function judgeHealth(runtime: TestRuntime, one: string, other: string): Pr
     { ...(await about(other)), kind: "disabled" as const },
   ];
   expect(await raiseAlerts(redis, verdicts, live.now())).toBe(2);
-  await clearFailing(redis, live.configuration(), one);
+  await clearFailing(redis, live.configuration(), one, live.now());
 }

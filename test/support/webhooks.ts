@@ -1,10 +1,12 @@
 /** A runtime whose channel sends webhooks to given receivers, and carrier events that move its shipments. */
 import type { CourierEvent } from "#core/domain/event.ts";
 import type { SetupWebhook } from "#core/domain/setup.ts";
+import type { Redis } from "#core/redis/client.ts";
 import type { Endpoint } from "#core/redis/configuration.ts";
 import { type Consumer, type Entry, startConsumer } from "#core/redis/consumer.ts";
 import type { Delivery } from "#core/redis/deliveries.ts";
 import { listDeliveries } from "#core/redis/delivery-log.ts";
+import { switchOff, switchOn } from "#core/redis/endpoints.ts";
 import { encodeLoggedEvent } from "#core/redis/event-log.ts";
 import { type Finished, finishDeliveries } from "#core/redis/finish-deliveries.ts";
 import {
@@ -173,4 +175,11 @@ export async function recordResults(
 export async function passTime({ redis, live }: TestRuntime, seconds: number): Promise<void> {
   await advanceClock(redis, seconds);
   await live.refresh();
+}
+
+/** Switches an endpoint and does nothing else: what waits for it stays where it is. */
+export async function setActive(redis: Redis, endpointId: string, active: boolean): Promise<void> {
+  const byHand = { reason: "manual", sinceMs: Date.now(), failingSinceMs: null } as const;
+  if (active) await switchOn(redis, endpointId);
+  else await switchOff(redis, endpointId, byHand);
 }

@@ -1,19 +1,30 @@
 #!lua
--- Clears the failing state of an endpoint and returns it to the healthy ones in the rings.
+-- Clears the failing state of an endpoint and returns it to the healthy ones in the rings. Where it has succeeded, the last alert
+-- about it is followed by one that it works again, once.
 --
 -- KEYS[1]  failing endpoints (sorted set by first failure)       KEYS[2]  endpoints warned (set)
 -- KEYS[3]  endpoints with first attempts (sorted set by turn)    KEYS[4]  endpoints with retries (sorted set by due time)
+-- KEYS[5]  last failures (hash by endpoint)
+-- KEYS[6]  endpoints alerted since their last success (hash: the first failure)
+-- KEYS[7]  alerts (stream)
 -- ARGV[1]  endpoint    ARGV[2]  where the scores of failing endpoints begin in the rings
+-- ARGV[3]  the service clock, milliseconds, when it has succeeded; '' when it was switched
 --
 -- Reply: 1 when it was failing, else 0.
-local failing, warned, firstRing, retryRing = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local endpoint, failingFrom = ARGV[1], tonumber(ARGV[2])
-assert(endpoint and failingFrom and #KEYS == 4, 'malformed arguments')
+local failing, warned, firstRing, retryRing, lastFailures, alerted, alerts = unpack(KEYS, 1, 7)
+local endpoint, failingFrom, now, call = ARGV[1], tonumber(ARGV[2]), ARGV[3], redis.call
+assert(endpoint and failingFrom and (now == '' or tonumber(now)) and #KEYS == 7, 'malformed arguments')
 local function joinHealthy(ring)
-  local score = tonumber(redis.call('ZSCORE', ring, endpoint) or 0)
-  if score >= failingFrom then redis.call('ZADD', ring, score - failingFrom, endpoint) end
+  local score = tonumber(call('ZSCORE', ring, endpoint) or 0)
+  if score >= failingFrom then call('ZADD', ring, score - failingFrom, endpoint) end
 end
 joinHealthy(firstRing)
 joinHealthy(retryRing)
-redis.call('SREM', warned, endpoint)
-return redis.call('ZREM', failing, endpoint)
+call('SREM', warned, endpoint)
+call('HDEL', lastFailures, endpoint)
+local since = now ~= '' and call('HGET', alerted, endpoint)
+if since then
+  call('XADD', alerts, '*', 'endpointId', endpoint, 'kind', 'recovered', 'sinceMs', since, 'atMs', now)
+  call('HDEL', alerted, endpoint)
+end
+return call('ZREM', failing, endpoint)

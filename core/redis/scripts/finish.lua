@@ -8,6 +8,7 @@
 -- KEYS[6]  failing endpoints (sorted set)                        KEYS[7]  endpoints warned (set)
 -- KEYS[8]  ledger (hash): `webhook:delivered`, `webhook:failed`
 -- KEYS[9]  log of attempts (stream)                              KEYS[10] its counts (hash): `logged`, `taken`, `dropped`
+-- KEYS[11], KEYS[12], KEYS[13]  those of the part `endpoint-health`
 -- then, for each endpoint, five: first attempts (list), retries (sorted set), log, failed deliveries (sorted sets by creation),
 --   attempts of the hour (hash); and behind them one for each of its results: the delivery (hash)
 -- ARGV[1]  the service clock, milliseconds                       ARGV[2]  seconds the attempts of an hour live
@@ -24,7 +25,7 @@
 --
 -- Reply: how many were recorded.
 local firstRing, retryRing, leases, flight, turns, failing, warned, ledger, attemptLog, attemptCounts = unpack(KEYS, 1, 10)
-local FIXED_KEYS, MOST, STATES = 10, 1000, { delivered = true, waiting = true, failed = true }
+local FIXED_KEYS, MOST, STATES = 13, 1000, { delivered = true, waiting = true, failed = true }
 local now, lives, mayWait, failingFrom = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local list, call, at, place = cmsgpack.unpack(ARGV[5]), redis.call, 1, FIXED_KEYS
 assert(now and lives and mayWait and failingFrom and type(list) == 'table', 'malformed arguments')
@@ -46,8 +47,9 @@ end
 assert(#members <= MOST and place == #KEYS, 'keys and results do not fit')
 if #members == 0 then return 0 end
 
-local counts, lines, ended, none, healthy, unwarned = {}, {}, {}, {}, {}, {}
+local counts, lines, ended, none = {}, {}, {}, {}
 local function count(counters, name) counters[name] = (counters[name] or 0) + 1 end
+-- part: endpoint-health
 
 -- Due time and reason are empty before a first attempt: nothing to write where they stay so. The state of a delivery that is
 -- there is known, so not every field is a new one. What has failed stands in a set of its endpoint, by creation as in the log.
@@ -85,14 +87,13 @@ for at, lane in ipairs(lanes) do
         count(attempts, outcome)
         count(attempts, one.bucket)
         lines[#lines + 1] = one.line
+        if outcome == 'success' then lane.hasWorked = true else lane.failure = one.line end
         if outcome == 'success' then isCured, fails, failed = isCured or fails, false, false
         elseif not fails then fails, failed = true, true end
       end
     end
   end
-  if failed then call('ZADD', failing, now, lane.id) end
-  if isCured then unwarned[#unwarned + 1] = lane.id end
-  if isCured and not fails then healthy[#healthy + 1] = lane.id end
+  lane.failed, lane.isCured, lane.fails = failed, isCured, fails
   for field, n in pairs(attempts) do
     if call('HINCRBY', lane.hour, field, n) == n then call('EXPIRE', lane.hour, lives) end
   end
@@ -113,8 +114,7 @@ if #lines > 0 and not isFull then
   call('XADD', attemptLog, '*', 'n', call('HINCRBY', attemptCounts, 'logged', #lines), 'a', table.concat(lines, '\n'))
 end
 for state, n in pairs(counts) do call('HINCRBY', ledger, 'webhook:' .. state, n) end
-if #unwarned > 0 then call('SREM', warned, unpack(unwarned)) end
-if #healthy > 0 then call('ZREM', failing, unpack(healthy)) end
+recordHealth(lanes)
 if #none > 0 then call('HDEL', flight, unpack(none)) end
 if #ended > 0 then call('ZREM', leases, unpack(ended)) end
 return #ended
