@@ -1,0 +1,111 @@
+/** Document 3, Endpoint: an alert, and that the endpoint works again, are told once each, whatever is killed. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { event, push } from "#test/support/courier.ts";
+import { createShipments } from "#test/support/event-stream.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { type MailServer, startMailServer } from "#test/support/mail-server.ts";
+import { request } from "#test/support/merchant.ts";
+import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import {
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+import { testSetup } from "#test/support/setup.ts";
+import { STORES } from "#test/support/stores.ts";
+
+const SHIPMENTS = 10;
+const EVENTS_PER_MESSAGE = 20;
+const KILLS = 3;
+const DAY_S = 86_400;
+/** So slow that successes are under way whenever the product dies. */
+const ANSWER_MS = 100;
+const FIRST_MS = Date.parse("2026-11-10T00:00:00Z");
+
+describe.each(STORES)("on %s", (store) => {
+  let authority: TestAuthority;
+  let receiver: Receiver;
+  let mails: MailServer;
+  let product: Product;
+  let events = 0;
+
+  beforeAll(async () => {
+    authority = await createAuthority();
+    receiver = await startReceiver(await authority.issue(["localhost"]));
+    receiver.behave(503);
+    mails = await startMailServer();
+    const setup = testSetup();
+    const [channel] = setup.companies?.[0]?.channels ?? [];
+    const alertEmail = "ops@acme.test";
+    const webhook = {
+      code: "main",
+      url: receiver.url,
+      trigger: "every_event",
+      alertEmail,
+    } as const;
+    if (channel) channel.webhooks = [webhook];
+    const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
+    product = await newProduct(BARE, setup, { ...env, SMTP_URL: mails.url }, store);
+    await product.start();
+  }, 120_000);
+
+  afterAll(async () => {
+    await product.end();
+    await mails.stop();
+    await receiver.stop();
+    await authority.end();
+  }, 120_000);
+
+  const operator = async (method: string, path: string, body?: unknown) => {
+    const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
+    return (await request(method, `${product.panel}/panel/api${path}`, body, headers)).body;
+  };
+  const endpoint = async () => (await operator("GET", "/channels/acme-it/webhooks")).items[0];
+  const messageIds = (subject: RegExp) =>
+    new Set(mails.received.filter((one) => subject.test(one.subject)).map((one) => one.messageId));
+
+  async function send(): Promise<void> {
+    const all = Array.from({ length: EVENTS_PER_MESSAGE }, () => {
+      events += 1;
+      const occurredAt = new Date(FIRST_MS + events * 60_000).toISOString();
+      return event({ trackingNumber: `ALERT-${events % SHIPMENTS}`, occurredAt });
+    });
+    expect((await push(product.ingest, all)).status).toBe(200);
+  }
+
+  test("one alert after 24 hours, and one that it works again", async () => {
+    await createShipments(product, "ALERT", SHIPMENTS);
+    await send();
+    await eventually(async () => (await endpoint()).failingSince !== null, "it fails");
+    await operator("POST", "/clock", { advanceSeconds: DAY_S });
+    await product.kill(false);
+    await product.start();
+    await eventually(() => messageIds(/24 ore/).size > 0, "the alert is mailed", 60_000);
+
+    receiver.behave((_, response) => void setTimeout(() => response.end(), ANSWER_MS));
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const before = receiver.requests.length;
+      await send();
+      await eventually(() => receiver.requests.length > before, "deliveries are under way", 60_000);
+      await product.kill(kill % 2 === 1);
+      await product.start();
+    }
+    await eventually(() => messageIds(/funzionante/).size > 0, "it is mailed", 60_000);
+    await send();
+    await eventually(
+      async () => {
+        const { id } = await endpoint();
+        const { items } = await operator("GET", `/webhooks/${id}/deliveries?limit=${events}`);
+        const recent = items.slice(0, EVENTS_PER_MESSAGE * (KILLS + 1));
+        return recent.every((one: { state: string }) => one.state === "delivered");
+      },
+      "everything since is delivered",
+      60_000,
+    );
+    expect(await endpoint()).toMatchObject({ failingSince: null, lastError: null });
+    expect(messageIds(/24 ore/).size).toBe(1);
+    expect(messageIds(/funzionante/).size).toBe(1);
+    expect(messageIds(/./).size).toBe(2);
+  }, 240_000);
+});
