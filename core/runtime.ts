@@ -40,7 +40,7 @@ export interface Running {
 export type StartRole = (runtime: Runtime, started: readonly Running[]) => Promise<Running>;
 
 /** Of webhooks whose host could not be checked, in one log line. */
-const HOSTS_NAMED = 20;
+export const HOSTS_NAMED = 20;
 /** SIGTERM to exit 0 takes less than 10 s; what hangs longer is left to its redelivery. */
 const STOP_LIMIT_MS = 9_000;
 /** What is left of it belongs to the embedded Redis, which must not outlive us. */

@@ -32,7 +32,7 @@ export async function vetHost(
 
 /** For all hosts of one change together; what is not resolved by then is let pass, since every send resolves it again. */
 const RESOLVE_LIMIT_MS = 5_000;
-const NAMES_AT_ONCE = 50;
+export const NAMES_AT_ONCE = 50;
 
 /** Judges the hosts that are about to be saved, each once. */
 export async function vetHosts(

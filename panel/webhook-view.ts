@@ -85,7 +85,7 @@ export function endpointView(
     standardWebhooks: endpoint.standardWebhooks,
     status: active ? "active" : "disabled",
     disabledSince: disabled && isoOf(disabled.sinceMs),
-    disabledReason: disabled && disabled.reason,
+    disabledReason: disabled?.reason ?? null,
     failingSince: firstFailureMs === null ? null : isoOf(firstFailureMs),
     lastError: lastFailure && { at: isoOf(lastFailure.atMs), error: lastFailure.error },
     previousSecretUntil: overlaps ? isoOf(endpoint.previousUntilMs) : null,

@@ -21,8 +21,17 @@ export interface SentRequest {
 /** 36 bits: enough to tell the few targets apart that an endpoint has had, in six bytes an attempt. */
 const TARGET_KEY_LENGTH = 6;
 
-export function targetKey({ url, standardWebhooks }: WebhookTarget): string {
-  return hashOf(`${Number(standardWebhooks)} ${url}`).slice(0, TARGET_KEY_LENGTH);
+/** Targets are asked for again and again: they live as long as a configuration. */
+const keys = new WeakMap<WebhookTarget, string>();
+
+export function targetKey(target: WebhookTarget): string {
+  let key = keys.get(target);
+  if (key === undefined) {
+    const { url, standardWebhooks } = target;
+    key = hashOf(`${Number(standardWebhooks)} ${url}`).slice(0, TARGET_KEY_LENGTH);
+    keys.set(target, key);
+  }
+  return key;
 }
 
 export function sentRequest(to: WebhookTarget, body: string): SentRequest {

@@ -12,7 +12,7 @@ import {
 } from "#panel/webhook-view.ts";
 
 /** Of the newest. */
-const DELIVERIES_SHOWN = 20;
+export const DELIVERIES_SHOWN = 20;
 const NEWEST = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, cursor: null, limit: DELIVERIES_SHOWN };
 
 export function webhookPage(runtime: Runtime) {

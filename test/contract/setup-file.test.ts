@@ -1,5 +1,6 @@
 /** setup-file.md, The setup file: validation, idempotent application, secrets at rest. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { pino } from "pino";
 import { parseCidr } from "#core/cidr.ts";
 import type { CatalogueEntry } from "#core/domain/map-status.ts";
 import { checkSetup, type SetupFile, settingsWithoutEffect } from "#core/domain/setup.ts";
@@ -7,7 +8,9 @@ import { statusDetailText } from "#core/domain/status-text.ts";
 import { applySetup, SetupFaults } from "#core/redis/apply-setup.ts";
 import { allEntities } from "#core/redis/entities.ts";
 import { companyKeys, companyPartition } from "#core/redis/keys.ts";
+import { applySetupFile, HOSTS_NAMED } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
+import { NAMES_AT_ONCE, vetHosts } from "#core/vetted-address.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 
@@ -554,6 +557,33 @@ describe("document 3, Endpoint configuration: hosts of webhooks", () => {
     const applied = await applySetup(redis, secrets.vault, setup, live.now(), never);
     expect(applied.unresolvedHosts).toEqual(["silent.test"]);
     expect(performance.now() - startMs).toBeGreaterThan(4_900);
+  });
+
+  test(`${NAMES_AT_ONCE} names are resolved at once, each once`, async () => {
+    const names = Array.from({ length: NAMES_AT_ONCE + 1 }, (_, n) => `n${n}.test`);
+    const asked: string[] = [];
+    const held = Promise.withResolvers<readonly string[]>();
+    const vetting = vetHosts([...names, ...names], [], (host) => {
+      asked.push(host);
+      return held.promise;
+    });
+    expect(asked).toHaveLength(NAMES_AT_ONCE);
+    held.resolve(["1.1.1.1"]);
+    expect(await vetting).toEqual({ refused: new Set(), unresolved: new Set() });
+    expect(asked).toEqual(names);
+  });
+
+  test(`the log names ${HOSTS_NAMED} hosts that could not be resolved, and tells how many there are`, async () => {
+    const lines: string[] = [];
+    const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
+    const hosts = Array.from({ length: HOSTS_NAMED + 1 }, (_, n) => `host-${n}.invalid`);
+    const channels = hosts.map((host, n) => ({
+      code: `named-${n}`,
+      webhooks: [webhook(`https://${host}/`)],
+    }));
+    await applySetupFile({ ...runtime, log }, { companies: [{ code: "named", channels }] });
+    const [line] = lines.map((text) => JSON.parse(text));
+    expect(line).toMatchObject({ hosts: hosts.slice(0, HOSTS_NAMED), total: hosts.length });
   });
 
   test("an entry that was applied before is not resolved again: its owner's name server stops no start", async () => {

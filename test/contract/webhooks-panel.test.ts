@@ -7,6 +7,7 @@ import { disableEndpoint } from "#core/redis/endpoints.ts";
 import { allEntities } from "#core/redis/entities.ts";
 import { SETUP_LOCK_KEY } from "#core/redis/keys.ts";
 import type { Running } from "#core/runtime.ts";
+import { DELIVERIES_SHOWN } from "#panel/routes/webhook-page.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import type { Answer } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -454,10 +455,31 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
     expect(shown.text).toContain("status 503");
     await panel.call("POST", path(body.id, "/disable"));
     expect(await view(body.id)).toEqual(off);
+    // The delivery is gone by then.
+    await passTime(runtime, 30 * 86_400);
+    expect((await view(body.id)).lastError).toEqual(off.lastError);
     const on = await panel.call("POST", path(body.id, "/enable"));
     expect(on.body).toMatchObject({
       ...{ disabledReason: null, failingSince: null, lastError: null },
     });
+  });
+
+  test(`the page shows the newest ${DELIVERIES_SHOWN} deliveries`, async () => {
+    const { body } = await make({ trigger: "every_event" });
+    const rows = async () => (await page(body.id)).text.split("/panel/api/deliveries/").length - 1;
+    const id = await addShipment(runtime, "PANEL-PAGE", { channel: "acme-outlet" });
+    const events = Array.from({ length: DELIVERIES_SHOWN + 1 }, (_, n) => ({
+      status: STATUS.inTransit,
+      occurredAt: new Date(Date.UTC(2026, 10, 10, 8, n)).toISOString(),
+    }));
+    await applyEvents(runtime, id, events.slice(1));
+    await eventually(async () => (await rows()) === DELIVERIES_SHOWN, "all of them are shown");
+    await applyEvents(runtime, id, events.slice(0, 1));
+    await eventually(
+      () => receiver.requests.length === DELIVERIES_SHOWN + 1,
+      "one more is delivered",
+    );
+    expect(await rows()).toBe(DELIVERIES_SHOWN);
   });
 
   test("the page shows its deliveries, escapes what it shows, and is 404 for an unknown endpoint", async () => {
