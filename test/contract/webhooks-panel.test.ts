@@ -392,11 +392,10 @@ describe("test event, disable, enable", () => {
 });
 
 describe("document 3, Endpoint: why an endpoint is disabled, and how it does", () => {
-  const view = async (id: string) => {
-    const { body: one } = await panel.call("GET", path(id));
+  const view = async (id: string) => (await panel.call("GET", path(id))).body;
+  const isListed = async (one: { readonly id: string }) => {
     const { body: list } = await panel.call("GET", OUTLET);
-    expect(list.items.find((item: { id: string }) => item.id === id)).toEqual(one);
-    return one;
+    expect(list.items.find(({ id }: { id: string }) => id === one.id)).toEqual(one);
   };
   const page = async (id: string) => {
     const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
@@ -417,6 +416,7 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
     const { body } = await make();
     const off = await panel.call("POST", path(body.id, "/disable"));
     expect(off.body).toMatchObject({ disabledReason: "manual", lastError: null });
+    await isListed(off.body);
     const since = Date.parse(off.body.disabledSince);
     expect(Math.abs(since - runtime.live.now())).toBeLessThan(60_000);
     await passTime(runtime, 60);
@@ -441,8 +441,12 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
     const apartMs = Date.parse(failing.lastError.at) - Date.parse(failing.failingSince);
     expect(Math.abs(apartMs)).toBeLessThan(10_000);
     await passTime(runtime, 3 * 86_400);
-    await eventually(async () => (await view(body.id)).status === "disabled", "it is disabled");
+    await eventually(async () => {
+      const { state } = (await panel.call("GET", path(body.id, "/deliveries"))).body.items[0];
+      return (await view(body.id)).status === "disabled" && state === "failed";
+    }, "it is disabled, and what waited has failed");
     const off = await view(body.id);
+    await isListed(off);
     expect(off).toMatchObject({
       ...{ disabledReason: "failing", failingSince: failing.failingSince },
       lastError: { error: "status 503" },
