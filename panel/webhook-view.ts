@@ -70,7 +70,8 @@ export function endpointView(
 ): EndpointView {
   const overlaps = hasPreviousSecret(endpoint, nowMs);
   const { active, disabled } = endpoint;
-  const firstFailureMs = failingSinceMs ?? disabled?.failingSinceMs ?? null;
+  const firstFailureMs = disabled?.failingSinceMs ?? failingSinceMs;
+  const lastError = firstFailureMs === null ? null : lastFailure;
   return {
     id: endpoint.id,
     endpointId: endpoint.id,
@@ -87,7 +88,7 @@ export function endpointView(
     disabledSince: disabled && isoOf(disabled.sinceMs),
     disabledReason: disabled?.reason ?? null,
     failingSince: firstFailureMs === null ? null : isoOf(firstFailureMs),
-    lastError: lastFailure && { at: isoOf(lastFailure.atMs), error: lastFailure.error },
+    lastError: lastError && { at: isoOf(lastError.atMs), error: lastError.error },
     previousSecretUntil: overlaps ? isoOf(endpoint.previousUntilMs) : null,
     createdAt: isoOf(endpoint.createdAtMs),
   };

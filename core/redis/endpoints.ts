@@ -247,9 +247,9 @@ export async function readFailing(redis: Redis, untilMs: number): Promise<Failin
   );
 }
 
-/** `forget` stops the clock of an endpoint that was switched off by hand. */
+/** `forget` stops the clock of an endpoint that is off, `gone` that of one that does not exist. */
 export interface FailingVerdict extends FailingEndpoint {
-  readonly kind: "warning" | "disabled" | "forget";
+  readonly kind: "warning" | "disabled" | "forget" | "gone";
 }
 
 /** Puts alerts into the outbox, each exactly once. @returns how many */

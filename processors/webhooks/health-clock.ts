@@ -69,7 +69,7 @@ function judge(
 ): FailingVerdict[] {
   const endpoint = endpoints.get(failing.endpointId);
   const warning: FailingVerdict = { ...failing, kind: "warning" };
-  if (!endpoint) return [{ ...failing, kind: "forget" }];
+  if (!endpoint) return [{ ...failing, kind: "gone" }];
   if (failing.sinceMs <= nowMs - DISABLE_AFTER_MS)
     return [warning, { ...failing, kind: "disabled" }];
   return endpoint.active ? [warning] : [{ ...failing, kind: "forget" }];

@@ -48,15 +48,18 @@ afterAll(async () => {
 });
 
 const main = () => endpointOf(runtime, "main");
+/** The partition of company acme. */
+function acme(): number {
+  const { channels } = runtime.live.configuration();
+  return companyPartition(channels.get(main().channelId)?.companyId ?? 0);
+}
 const kinds = async () => (await readAlerts(runtime.redis, 100)).map(({ kind }) => kind);
 
 beforeEach(async () => {
   await enableEndpoint(runtime.redis, runtime.live.configuration(), main().id);
   await runtime.live.refresh();
   for (const alert of await readAlerts(runtime.redis, 100)) await removeAlert(runtime.redis, alert);
-  const { channels } = runtime.live.configuration();
-  const partition = companyPartition(channels.get(main().channelId)?.companyId ?? 0);
-  await runtime.redis.del(webhookKeys(partition).alerted);
+  await runtime.redis.del(webhookKeys(acme()).alerted);
   receiver.requests.length = 0;
   receiver.behave(503);
 });
@@ -152,6 +155,24 @@ describe("document 3, Endpoint", () => {
     await ticks();
     expect(await kinds()).toEqual(["warning", "disabled"]);
   });
+});
+
+test("the last failure stays with an endpoint that failing has disabled, and goes with one that is gone", async () => {
+  const { redis } = runtime;
+  const { failing, lastFailures } = webhookKeys(acme());
+  await attemptOnce();
+  await passTime(runtime, 72 * HOUR_S);
+  await eventually(async () => (await kinds()).includes("disabled"), "it is disabled");
+  // Attempts that were under way, recorded afterwards.
+  const score = runtime.live.now();
+  const late = [main().id, "ep_gone"].map((value) => ({ value, score }));
+  await redis.zAdd(failing, late);
+  await redis.hSet(lastFailures, "ep_gone", "[]");
+  await passTime(runtime, 24 * HOUR_S + 60);
+  await eventually(async () => (await redis.zCard(failing)) === 0, "both clocks stop");
+  expect(await redis.hKeys(lastFailures)).toEqual([main().id]);
+  await enableEndpoint(redis, await runtime.live.refresh(), main().id);
+  expect(await redis.hKeys(lastFailures)).toEqual([]);
 });
 
 describe("that it works again", () => {
