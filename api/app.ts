@@ -14,6 +14,7 @@ import { orderRoute } from "#api/orders/detail.ts";
 import { ordersRoute } from "#api/orders/list.ts";
 import { parcelsRoute } from "#api/parcels/collection.ts";
 import { parcelRoute } from "#api/parcels/parcel.ts";
+import { errorsRoute } from "#api/reference/errors.ts";
 import { sandboxRoute } from "#api/sandbox/sandbox.ts";
 import { createRoute } from "#api/shipments/create.ts";
 import { detailRoute } from "#api/shipments/detail.ts";
@@ -41,6 +42,7 @@ export function createApiApp(deps: ApiDeps) {
     .use(requestTarget())
     .use(ops(redis, { config }))
     .use(openApiRoute())
+    .use(errorsRoute())
     .use(tokenRoute(deps))
     .use(createRoute(deps))
     .use(searchRoute(deps))

@@ -1,15 +1,14 @@
 /** The api role: the merchant API. */
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
-import { IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import type { Config } from "#core/config.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 
 /**
- * Above our own limits, so that a body that is too large gets our error body and not the server's empty one. The server
- * passes on what arrives and buffers none of it.
+ * Every call has a limit of its own (`body-limits.ts`), and what exceeds it gets our error body and not the server's empty
+ * one. The server passes on what arrives and buffers none of it.
  */
-const SERVER_BODY_LIMIT_BYTES = 2 * IMPORT_BODY_BYTES;
+const SERVER_BODY_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
 const IDLE_SECONDS = 30;
 
 /** @param started tells the panel's address where its port is one that was free */

@@ -3,7 +3,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import type { TypeCheck } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
 import { validationFailed } from "#api/error-response.ts";
-import { listFaults } from "#core/domain/fault.ts";
+import { FAULTS_COUNTED, listFaults } from "#core/domain/fault.ts";
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { readJsonBody } from "#core/http/read-json.ts";
 import { Problem } from "#core/problem.ts";
@@ -15,7 +15,7 @@ export const DEPTH_LIMIT = 8;
 export async function readJson(request: Request, limitBytes: number): Promise<unknown> {
   const parsed = await readJsonBody(request, limitBytes);
   if (parsed === null) throw missingBody();
-  const faults = parsed.hasSurrogateEscapes ? illFormedText(parsed.value) : [];
+  const faults = parsed.hasSurrogateEscapes ? illFormedText(parsed.value, "", FAULTS_COUNTED) : [];
   if (faults.length > 0) throw validationFailed(faults);
   return parsed.value;
 }
@@ -30,7 +30,9 @@ export async function readChecked<T extends TSchema>(
   limitBytes: number,
 ): Promise<Static<T>> {
   const body = withoutNulls(await readJson(request, limitBytes), DEPTH_LIMIT);
-  if (!checker.Check(body)) throw validationFailed(listFaults(checker.Errors(body)));
+  if (!checker.Check(body)) {
+    throw validationFailed(listFaults(checker.Errors(body), FAULTS_COUNTED), body);
+  }
   return Value.Clean(checker.Schema(), body) as Static<T>;
 }
 

@@ -31,12 +31,16 @@ export class Problem extends Error {
   }
 }
 
-/** RFC 7807 problem document with a stable `code`. */
+/**
+ * RFC 7807 problem document with a stable `code`.
+ * @param type where the code is explained
+ */
 export function problemResponse(
   { status, code, detail, members, headers }: Problem,
   extraHeaders: Readonly<Record<string, string>> = {},
+  type = "about:blank",
 ): Response {
-  const body = { type: "about:blank", title: TITLES[status] ?? "Error", status, code, detail };
+  const body = { type, title: TITLES[status] ?? "Error", status, code, detail };
   return new Response(JSON.stringify({ ...body, ...members }), {
     status,
     headers: { "content-type": "application/problem+json", ...extraHeaders, ...headers },

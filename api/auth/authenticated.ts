@@ -1,11 +1,12 @@
 /**
- * Who calls, at every call (document 1, "Authentication", "Limits"): bearer token, standing of key and channel now,
+ * Who calls, at every call (document 1, "Authentication", "Limits"): takes JSON for an answer, bearer token, standing of key and channel now,
  * request budget, scope.
  */
 import { Elysia } from "elysia";
 import { createTokens, type Tokens } from "#api/auth/tokens.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import type { Scope } from "#core/domain/setup.ts";
+import { requireJsonAccepted } from "#core/http/accept.ts";
 import { declared } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import type { ApiKey, Channel, Company, Configuration } from "#core/redis/configuration.ts";
@@ -25,11 +26,13 @@ export function authenticated(deps: ApiDeps) {
   return new Elysia({ name: "authenticated" }).macro({
     scope: (scope: Scope | null) => ({
       detail: declared("merchant"),
-      resolve: async ({ request, set }) => ({
-        caller: await admit(deps, tokens, request.headers, scope, (headers) => {
+      resolve: async ({ request, set }) => {
+        requireJsonAccepted(request);
+        const caller = await admit(deps, tokens, request.headers, scope, (headers) => {
           Object.assign(set.headers, headers);
-        }),
-      }),
+        });
+        return { caller };
+      },
     }),
   });
 }

@@ -6,6 +6,7 @@ import { createTokens, TOKEN_LIFE_SECONDS } from "#api/auth/tokens.ts";
 import { TOKEN_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
+import { requireJsonAccepted } from "#core/http/accept.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { type Peer, peerOfConnection, subscriberOf } from "#core/http/peer.ts";
 import { Problem } from "#core/problem.ts";
@@ -32,6 +33,7 @@ export function tokenRoute(deps: ApiDeps) {
   return publicRoutes("auth token").post(
     "/v2/auth/token",
     async ({ request, server, set }) => {
+      requireJsonAccepted(request);
       const { apiKey: text } = await readChecked(request, checker, TOKEN_BODY_BYTES);
       const configuration = await live.refresh();
       const nowMs = live.now();

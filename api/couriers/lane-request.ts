@@ -10,7 +10,10 @@ import type { Channel } from "#core/redis/configuration.ts";
 /** Document 1, "Limits": couriers per benchmark request. */
 const COURIERS_PER_REQUEST = 50;
 
-const cap = Type.String({ pattern: "^\\d{5}$" });
+const cap = Type.String({
+  pattern: "^\\d{5}$",
+  description: "an Italian postal code of 5 digits, such as 00184",
+});
 
 export const LaneRequest = Type.Object({
   destCap: cap,
@@ -33,7 +36,7 @@ export function laneQuery(
   nowMs: number,
 ): DeliveryTimesQuery {
   const faults = [...capFaults("destCap", destCap), ...capFaults("originCap", originCap)];
-  if (faults.length > 0) throw validationFailed(faults);
+  if (faults.length > 0) throw validationFailed(faults, { destCap, originCap });
   const seat = company.seatPostcode !== null && isItalianCap(company.seatPostcode);
   return {
     destCap,

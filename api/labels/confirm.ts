@@ -72,7 +72,7 @@ export function confirmLabelsRoute(deps: ApiDeps) {
         throw asLabelProblem(error);
       });
       const faults = confirmFaults(body);
-      if (faults.length > 0) throw validationFailed(faults);
+      if (faults.length > 0) throw validationFailed(faults, body);
       const found = findCarrier(deps.config, caller, body.courier);
       if (!found) throw unknownCarrier();
       const owner = { companyId: caller.company.id, channelId: caller.channel.id };

@@ -32,7 +32,7 @@ export function createLabelRoute(deps: ApiDeps) {
       const { boxes } = caller.company;
       const { platforms } = caller.configuration;
       const faults = labelFaults(body, { needsWeight: carrier.needsWeight, boxes, platforms });
-      if (faults.length > 0) throw validationFailed(faults);
+      if (faults.length > 0) throw validationFailed(faults, body);
       const order = orderOf(withBoxes(body, boxes), caller, courier);
       const owner = { companyId: caller.company.id, channelId: caller.channel.id };
       const nowMs = live.now();

@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { LaneRequest } from "#api/couriers/lane-request.ts";
 import { GRAINS, WEIGHT_BANDS } from "#core/domain/lane.ts";
 import { nullableNumber, nullableText } from "#core/domain/nullable.ts";
-import { ProblemDocument } from "./errors.ts";
+import { ERROR_HEADERS, ProblemDocument } from "./errors.ts";
 import { type Answer, nullableInteger, type Operation } from "./operation.ts";
 
 const lane = {
@@ -95,18 +95,18 @@ const BenchmarksUnavailable = Type.Object({
 });
 
 const away: Answer = {
-  description:
-    "BENCHMARKS_UNAVAILABLE: try again after Retry-After. STORE_UNAVAILABLE comes as `application/json` with status, code and message.",
+  description: "BENCHMARKS_UNAVAILABLE or STORE_UNAVAILABLE: try again after Retry-After.",
   headers: {
     "Retry-After": "Seconds.",
-    "X-Error-Message": "The message, in ASCII.",
+    ...ERROR_HEADERS,
   },
   mediaType: "application/problem+json",
+  isErrorBodyToo: true,
   content: {
     name: "BenchmarksUnavailable",
     schema: BenchmarksUnavailable,
     example: {
-      type: "about:blank",
+      type: "/v2/errors#BENCHMARKS_UNAVAILABLE",
       title: "Service Unavailable",
       status: 503,
       code: "BENCHMARKS_UNAVAILABLE",

@@ -1,12 +1,13 @@
 /** `GET /v2/openapi.json`: the merchant API as OpenAPI 3.1, from the schemas that validate and type it. */
 import type { TSchema } from "@sinclair/typebox";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
+import type { ErrorStatus } from "#api/reference/error-codes.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { ACCESS_OPERATIONS } from "./access.ts";
 import { COURIER_OPERATIONS } from "./couriers.ts";
 import { ErrorBody, errorResponseName, errorResponses, ProblemDocument } from "./errors.ts";
 import { LABEL_OPERATIONS } from "./labels.ts";
-import type { Answer, Content, ErrorStatus, Operation, Parameter } from "./operation.ts";
+import type { Answer, Content, Operation, Parameter } from "./operation.ts";
 import { ORDER_OPERATIONS } from "./orders.ts";
 import { SHIPMENT_OPERATIONS } from "./shipments.ts";
 
@@ -31,11 +32,14 @@ const TAGS: Readonly<Record<string, string>> = {
   Sandbox: "An entity for integration tests.",
 };
 
+/** Possible for every call. */
+const CALL_ERRORS: readonly ErrorStatus[] = [400, 406, 500, 503];
+
 /** Every call with a token can be refused so. */
 const TOKEN_ERRORS: readonly ErrorStatus[] = [401, 403, 429];
 
 /** Possible for every call with a body. */
-const BODY_ERRORS: readonly ErrorStatus[] = [400, 408, 413, 422];
+const BODY_ERRORS: readonly ErrorStatus[] = [408, 413, 422];
 
 export function openApiRoute() {
   const document = JSON.stringify(openApiDocument());
@@ -61,7 +65,7 @@ export function openApiDocument() {
     components: {
       securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
       schemas: schemas(),
-      responses: errorResponses(),
+      responses: errorResponses(OPERATIONS.flatMap(errorsOf)),
     },
   };
 }
@@ -77,13 +81,10 @@ function paths(): Record<string, Record<string, object>> {
 }
 
 function operationObject(operation: Operation): object {
-  const { id, tag, summary, description, scope, parameters, body, answers, errors } = operation;
+  const { id, tag, summary, description, scope, parameters, body, answers } = operation;
   const { limitBytes = SMALL_BODY_BYTES } = operation;
-  const common = [...(scope === "public" ? [] : TOKEN_ERRORS), ...(body ? BODY_ERRORS : [])];
   const own = Object.entries(answers).map(([status, answer]) => [status, answerObject(answer)]);
-  const missing = common.filter((status) => answers[status] === undefined);
-  const statuses = [...new Set([...errors, ...missing])].sort((one, other) => one - other);
-  const shared = statuses.map((status) => [
+  const shared = errorsOf(operation).map((status) => [
     status,
     { $ref: `#/components/responses/${errorResponseName(status)}` },
   ]);
@@ -97,6 +98,14 @@ function operationObject(operation: Operation): object {
     ...(body && { requestBody: bodyObject(body, limitBytes) }),
     responses: Object.fromEntries([...own, ...shared]),
   };
+}
+
+/** Those in the shared shapes: an operation may describe a status itself. */
+function errorsOf({ scope, body, answers, errors }: Operation): ErrorStatus[] {
+  const ofToken = scope === "public" ? [] : TOKEN_ERRORS;
+  const common = [...CALL_ERRORS, ...ofToken, ...(body ? BODY_ERRORS : [])];
+  const missing = common.filter((status) => answers[status] === undefined);
+  return [...new Set([...errors, ...missing])].sort((one, other) => one - other);
 }
 
 function bodyObject(body: Content, limitBytes: number): object {
@@ -117,7 +126,8 @@ function parameterObject({ schema, ...parameter }: Parameter): object {
   return { ...parameter, schema: jsonSchema(schema) };
 }
 
-function answerObject({ description, content, headers, mediaType }: Answer): object {
+function answerObject(answer: Answer): object {
+  const { description, content, headers, mediaType, isErrorBodyToo } = answer;
   const described = Object.entries(headers ?? {}).map(([name, text]) => [
     name,
     { description: text, schema: { type: "string" } },
@@ -125,7 +135,14 @@ function answerObject({ description, content, headers, mediaType }: Answer): obj
   return {
     description,
     ...(headers && { headers: Object.fromEntries(described) }),
-    ...(content && { content: contentObject(content, mediaType) }),
+    ...(content && {
+      content: {
+        ...contentObject(content, mediaType),
+        ...(isErrorBodyToo && {
+          "application/json": { schema: { $ref: "#/components/schemas/ErrorBody" } },
+        }),
+      },
+    }),
   };
 }
 

@@ -3,7 +3,8 @@ import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import { ConfirmView } from "#api/labels/confirm.ts";
 import { AddressCheckRequest, AddressCheckView } from "#core/domain/address-check.ts";
 import { ConfirmRequest, LabelRequest, LabelView } from "#core/domain/label.ts";
-import { LabelProblem } from "./errors.ts";
+import { TITLES } from "#core/problem.ts";
+import { ERROR_HEADERS, LabelProblem } from "./errors.ts";
 import type { Answer, Operation } from "./operation.ts";
 
 const consignee = {
@@ -69,11 +70,13 @@ const unconfirmed = {
 function labelError(description: string, code: string, detail: string, status: number): Answer {
   return {
     description,
+    headers: ERROR_HEADERS,
     mediaType: "application/problem+json",
+    ...(status === 400 && { isErrorBodyToo: true }),
     content: {
       name: "LabelProblem",
       schema: LabelProblem,
-      example: { type: "about:blank", title: "Error", status, code, detail },
+      example: { type: `/v2/errors#${code}`, title: TITLES[status], status, code, detail },
     },
   };
 }

@@ -1,5 +1,6 @@
 /** One call of the interface description: what is asked, what is answered, with an example of each. */
 import { type TSchema, Type } from "@sinclair/typebox";
+import type { ErrorStatus } from "#api/reference/error-codes.ts";
 import type { Scope } from "#core/domain/setup.ts";
 
 export interface Operation {
@@ -18,13 +19,11 @@ export interface Operation {
   readonly limitBytes?: number;
   readonly answers: Readonly<Record<number, Answer>>;
   /**
-   * Statuses with the shared error shapes; 401, 403 and 429 are added to every call with a token, 400, 408, 413 and 422 to
-   * every call with a body.
+   * Statuses with the shared error shapes. Added are 400, 406, 500 and 503 to every call, 401, 403 and 429 to every call with
+   * a token, 408, 413 and 422 to every call with a body.
    */
   readonly errors: readonly ErrorStatus[];
 }
-
-export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 422 | 429 | 502 | 503;
 
 export interface Content {
   /** Name of the component. */
@@ -40,6 +39,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Instead of `application/json`. */
   readonly mediaType?: string;
+  /** Some of its codes come in the shorter error body, as `application/json`. */
+  readonly isErrorBodyToo?: true;
 }
 
 export interface Parameter {

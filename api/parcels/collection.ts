@@ -92,7 +92,9 @@ export function parcelsRoute(deps: ApiDeps) {
 function checkOrigin(origin: string, { configuration }: Caller): void {
   if (configuration.platforms.has(origin)) return;
   const message = "The origin is not in the platform registry.";
-  throw validationFailed([{ path: "orderOrigin", code: "NOT_ALLOWED", message }]);
+  throw validationFailed([{ path: "orderOrigin", code: "NOT_ALLOWED", message }], {
+    orderOrigin: origin,
+  });
 }
 
 function orderExists(): Problem {

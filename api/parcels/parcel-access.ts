@@ -60,6 +60,6 @@ export function readParcelQuery(params: URLSearchParams): ParcelQuery {
     page: integer("page", 1, PAGE_MAX),
     limit: integer("limit", LIMIT_DEFAULT, LIMIT_MAX),
   };
-  if (faults.length > 0) throw validationFailed(faults);
+  if (faults.length > 0) throw validationFailed(faults, Object.fromEntries(params));
   return query;
 }

@@ -7,7 +7,7 @@ import { SANDBOX_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readJson } from "#api/read-json.ts";
-import { listFaults } from "#core/domain/fault.ts";
+import { FAULTS_COUNTED, listFaults } from "#core/domain/fault.ts";
 import { Problem } from "#core/problem.ts";
 import {
   changeSandbox,
@@ -100,14 +100,18 @@ function idOf(text: string): number {
 
 async function readPut(request: Request): Promise<SandboxValues> {
   const body = await readJson(request, SANDBOX_BODY_BYTES);
-  if (!putChecker.Check(body)) throw validationFailed(listFaults(putChecker.Errors(body)));
+  if (!putChecker.Check(body)) {
+    throw validationFailed(listFaults(putChecker.Errors(body), FAULTS_COUNTED), body);
+  }
   const { stringValue, intValue, boolValue, floatValue, dateTimeValue = null } = body;
   return { stringValue, intValue, boolValue, floatValue, dateTimeValue };
 }
 
 async function readPatch(request: Request): Promise<Partial<SandboxValues>> {
   const body = await readJson(request, SANDBOX_BODY_BYTES);
-  if (!patchChecker.Check(body)) throw validationFailed(listFaults(patchChecker.Errors(body)));
+  if (!patchChecker.Check(body)) {
+    throw validationFailed(listFaults(patchChecker.Errors(body), FAULTS_COUNTED), body);
+  }
   const { stringValue, intValue, boolValue, floatValue, dateTimeValue } = body;
   return {
     ...(stringValue != null && { stringValue }),

@@ -7,7 +7,7 @@ import { authenticated } from "#api/auth/authenticated.ts";
 import { CREATE_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
-import { FAULTS_LISTED, type Fault, listFaults } from "#core/domain/fault.ts";
+import { FAULTS_COUNTED, type Fault, listFaults } from "#core/domain/fault.ts";
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { faultOfShipDate, SHIPMENTS_PER_CREATE, ShipmentInput } from "#core/domain/shipment.ts";
 import { trackingUrl } from "#core/domain/tracking-link.ts";
@@ -54,37 +54,37 @@ async function readInputs(request: Request, nowMs: number): Promise<ShipmentInpu
   const limits = { bytes: CREATE_BODY_BYTES, items: SHIPMENTS_PER_CREATE };
   const body = await readShipments(request, limits, [], (item, mayBeIllFormed) => {
     const path = `shipments[${items.length}]`;
-    if (mayBeIllFormed) illFormed.push(...illFormedText(item, path));
+    if (mayBeIllFormed) {
+      illFormed.push(...illFormedText(item, path, FAULTS_COUNTED - illFormed.length));
+    }
     items.push(item);
   });
-  if (illFormed.length > 0) throw validationFailed(illFormed.slice(0, FAULTS_LISTED));
-  if (!outline.Check(body)) throw validationFailed(listFaults(outline.Errors(body)));
+  if (illFormed.length > 0) throw validationFailed(illFormed);
+  if (!outline.Check(body)) throw validationFailed(listFaults(outline.Errors(body)), body);
   const turn = turns();
   const faults: Fault[] = [];
   const inputs: ShipmentInput[] = [];
   for (const [at, item] of items.entries()) {
     if (checker.Check(item)) {
       inputs.push(Value.Clean(ShipmentInput, item) as ShipmentInput);
-    } else if (faults.length < FAULTS_LISTED) {
-      const found = listFaults(checker.Errors(item), FAULTS_LISTED - faults.length);
+    } else if (faults.length < FAULTS_COUNTED) {
+      const found = listFaults(checker.Errors(item), FAULTS_COUNTED - faults.length);
       faults.push(...found.map(({ path, ...rest }) => ({ path: within(at, path), ...rest })));
     }
     if (turn.due()) await turn.take();
   }
   if (faults.length === 0) faults.push(...faultsOfShipDates(inputs, nowMs));
-  if (faults.length > 0) throw validationFailed(faults);
+  if (faults.length > 0) throw validationFailed(faults, { shipments: items });
   return inputs;
 }
 
 function faultsOfShipDates(inputs: readonly ShipmentInput[], nowMs: number): Fault[] {
-  return inputs
-    .flatMap(({ shipDate }, at): Fault[] => {
-      const message = faultOfShipDate(shipDate, nowMs);
-      return message === null
-        ? []
-        : [{ path: within(at, "shipDate"), code: "OUT_OF_RANGE", message }];
-    })
-    .slice(0, FAULTS_LISTED);
+  return inputs.flatMap(({ shipDate }, at): Fault[] => {
+    const message = faultOfShipDate(shipDate, nowMs);
+    return message === null
+      ? []
+      : [{ path: within(at, "shipDate"), code: "OUT_OF_RANGE", message }];
+  });
 }
 
 /** The path of a member of an item; an empty path is the item itself. */

@@ -57,7 +57,7 @@ async function readImport(request: Request): Promise<Import> {
   const items = importChunks();
   const limits = { bytes: IMPORT_BODY_BYTES, items: SHIPMENTS_PER_IMPORT };
   const body = await readShipments(request, limits, ["webhookUrl"], items.add);
-  if (!checker.Check(body)) throw validationFailed(listFaults(checker.Errors(body)));
+  if (!checker.Check(body)) throw validationFailed(listFaults(checker.Errors(body)), body);
   const { webhookUrl = null, shipments } = body;
   const faults = illFormedText({ webhookUrl });
   if (faults.length > 0) throw validationFailed(faults);

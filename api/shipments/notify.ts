@@ -37,7 +37,9 @@ export function notifyRoute(deps: ApiDeps) {
       if (!to)
         throw refused("consignee.email", "REQUIRED", "The shipment has no recipient e-mail.");
       const template = await findTemplate(redis, channel.id, event, wanted ?? language);
-      if (!template) throw refused("event", "NOT_ALLOWED", "There is no usable template.");
+      if (!template) {
+        throw refused("event", "NOT_ALLOWED", "There is no usable template.", { event });
+      }
       const summary = summaryOf(shipment, configuration);
       const values = messageValues(summary, channel.name, variables ?? null);
       const message: Message = {
@@ -63,11 +65,11 @@ export function notifyRoute(deps: ApiDeps) {
 async function readNotification(request: Request): Promise<NotificationBody> {
   const body = await readChecked(request, checker, SMALL_BODY_BYTES);
   if (!RESERVED_EVENTS.includes(body.event)) return body;
-  throw refused("event", "NOT_ALLOWED", "The event is reserved.");
+  throw refused("event", "NOT_ALLOWED", "The event is reserved.", body);
 }
 
-function refused(path: string, code: FaultCode, message: string): Problem {
-  return validationFailed([{ path, code, message }]);
+function refused(path: string, code: FaultCode, message: string, body?: object): Problem {
+  return validationFailed([{ path, code, message }], body);
 }
 
 function notQueued(): Problem {

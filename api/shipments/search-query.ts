@@ -113,6 +113,6 @@ export function readSearch(params: URLSearchParams): Search {
     page: integer("page", 1, PAGE_MAX),
     limit: integer("limit", LIMIT_DEFAULT, LIMIT_MAX),
   };
-  if (faults.length > 0) throw validationFailed(faults);
+  if (faults.length > 0) throw validationFailed(faults, Object.fromEntries(params));
   return search;
 }

@@ -33,7 +33,7 @@ export function stockReleaseRoute(deps: ApiDeps) {
       const askedAtMs = live.now();
       const today = romeDate(askedAtMs);
       const faults = stockReleaseFaults(body, today);
-      if (faults.length > 0) throw validationFailed(faults);
+      if (faults.length > 0) throw validationFailed(faults, body);
       const { record, state } = await ownShipment(redis, channel, params.id);
       if (!configuration.statusDetails.get(state.pair.detail)?.heldInDepot) {
         throw new Problem(409, "NOT_HELD_IN_DEPOT", "The shipment is not held in depot.");

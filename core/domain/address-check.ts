@@ -1,6 +1,7 @@
 /** Address checks (document 1, "Addresses"): what is asked, what is answered. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { nullableText as text } from "./nullable.ts";
+import { countryCodeOrItaly } from "./text-forms.ts";
 
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const given = Type.String({ minLength: 1, maxLength: 255 });
@@ -10,7 +11,7 @@ export const AddressCheckRequest = Type.Object({
   city: given,
   state: optional(Type.String({ maxLength: 255, description: "province or region" })),
   postcode: optional(Type.String({ maxLength: 16 })),
-  country: optional(Type.String({ pattern: "^[A-Z]{2}$", description: "default IT" })),
+  country: optional(countryCodeOrItaly),
   provider: optional(
     Type.Union([Type.Literal("geocoder"), Type.Literal("national-carrier")], {
       description: "geocoder (default), or the national carrier's street registry",

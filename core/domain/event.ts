@@ -22,7 +22,10 @@ const ATTRIBUTE_VALUE_LENGTH = 500;
 
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 const dateTime = Type.String({ maxLength: 40, format: "offset-date-time" });
-const country = Type.String({ pattern: "^[A-Za-z]{2}$" });
+const country = Type.String({
+  pattern: "^[A-Za-z]{2}$",
+  description: "a country by ISO 3166-1 alpha-2, two letters such as IT",
+});
 const uri = Type.String({ maxLength: URI_LENGTH, format: "http-uri" });
 const strict = { additionalProperties: false } as const;
 
@@ -116,7 +119,10 @@ export type CourierEvent = Static<typeof CourierEvent>;
 
 /** Unknown envelope fields are ignored (document 2, "Envelope"); the events are judged one by one. */
 export const Envelope = Type.Object({
-  schemaVersion: Type.String({ pattern: "^\\d{1,4}\\.\\d{1,4}$" }),
+  schemaVersion: Type.String({
+    pattern: "^\\d{1,4}\\.\\d{1,4}$",
+    description: "major and minor version such as 1.0",
+  }),
   messageId: text(128),
   sentAt: dateTime,
   courier: text(64),

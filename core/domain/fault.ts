@@ -5,6 +5,8 @@ import { isCalendarDate, isOffsetDateTime } from "./rome-time.ts";
 
 /** Faults listed at once; the rest of a hopeless body is not worth reading. */
 export const FAULTS_LISTED = 20;
+/** Faults counted where an answer says how many there are. */
+export const FAULTS_COUNTED = 1_000;
 
 /** Stable codes of `errors[]` items (document 2) and `violations` (document 1), as the reference explains them. */
 export const FAULT_CODES = {
@@ -104,7 +106,7 @@ function describe(error: ValueError): Pick<Fault, "code" | "message"> {
     case ValueErrorType.NumberMaximum:
       return { code: "OUT_OF_RANGE", message: `At most ${schema["maximum"]}.` };
     case ValueErrorType.StringPattern:
-      return { code: "BAD_FORMAT", message: `The text must match ${schema["pattern"]}.` };
+      return { code: "BAD_FORMAT", message: patternMessage(schema) };
     case ValueErrorType.StringFormat:
       return { code: "BAD_FORMAT", message: FORMAT_MESSAGES[schema["format"]] ?? "Bad format." };
     case ValueErrorType.Union:
@@ -114,6 +116,13 @@ function describe(error: ValueError): Pick<Fault, "code" | "message"> {
     default:
       return { code: "WRONG_TYPE", message: error.message };
   }
+}
+
+/** A pattern is for programs: its schema says in `description` what form a person has to give the text. */
+function patternMessage({ description }: TSchema): string {
+  return description === undefined
+    ? "The text is not in the documented form."
+    : `Expected: ${description}.`;
 }
 
 /** Of types or of values. */

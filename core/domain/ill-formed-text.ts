@@ -4,18 +4,18 @@
  */
 import { FAULTS_LISTED, type Fault } from "./fault.ts";
 
-/** Every text or key in `value` that is no Unicode, at most `FAULTS_LISTED`. */
-export function illFormedText(value: unknown, path = ""): Fault[] {
+/** Every text or key in `value` that is no Unicode, at most `limit`. */
+export function illFormedText(value: unknown, path = "", limit = FAULTS_LISTED): Fault[] {
   if (typeof value === "string") return value.isWellFormed() ? [] : [fault(path)];
   if (typeof value !== "object" || value === null) return [];
   const faults: Fault[] = [];
   for (const [key, inner] of Object.entries(value)) {
     const place = Array.isArray(value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
     if (!key.isWellFormed()) faults.push(fault(place.toWellFormed()));
-    faults.push(...illFormedText(inner, place.toWellFormed()));
-    if (faults.length >= FAULTS_LISTED) break;
+    faults.push(...illFormedText(inner, place.toWellFormed(), limit));
+    if (faults.length >= limit) break;
   }
-  return faults.slice(0, FAULTS_LISTED);
+  return faults.slice(0, limit);
 }
 
 function fault(path: string): Fault {

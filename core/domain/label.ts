@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { Fault } from "./fault.ts";
+import { clockTime, countryCode, currencyCode } from "./text-forms.ts";
 
 /** Document 1, "Limits". */
 export const PARCELS_PER_LABEL = 99;
@@ -19,7 +20,6 @@ const required = Type.String({ minLength: 1, maxLength: CODE_LENGTH });
 const day = Type.String({ format: "calendar-date" });
 const amount = Type.Number({ minimum: 0 });
 const size = Type.Number({ exclusiveMinimum: 0 });
-const country = Type.String({ pattern: "^[A-Z]{2}$" });
 
 export const LabelConsignee = Type.Object({
   name: given,
@@ -27,7 +27,7 @@ export const LabelConsignee = Type.Object({
   city: given,
   state: Type.String({ maxLength: SHORT, description: "2 characters for Italy" }),
   postcode: given,
-  country,
+  country: countryCode,
   email: optional(short),
   phone: optional(short),
 });
@@ -40,7 +40,7 @@ export const LabelSender = Type.Object({
   city: optional(short),
   state: optional(short),
   postcode: optional(short),
-  country: optional(country),
+  country: optional(countryCode),
   email: optional(short),
   phone: optional(short),
   referent: optional(short),
@@ -66,7 +66,7 @@ const Row = Type.Object({
   weight: optional(amount),
   netWeight: optional(amount),
   customsCode: optional(short),
-  originCountry: optional(country),
+  originCountry: optional(countryCode),
   unitOfMeasurement: optional(short),
   parcelId: optional(short),
 });
@@ -87,7 +87,7 @@ export const LabelRequest = Type.Object({
       amount: optional(amount),
       codPaymentOption: optional(code),
       shippingInsurance: optional(amount),
-      currency: optional(Type.String({ pattern: "^[A-Z]{3}$" })),
+      currency: optional(currencyCode),
     }),
   ),
   planning: optional(
@@ -108,7 +108,7 @@ export const ConfirmRequest = Type.Object({
     maxItems: LABELS_PER_CONFIRMATION,
   }),
   pickupDate: optional(day),
-  pickupTime: optional(Type.String({ pattern: "^([01]\\d|2[0-3]):[0-5]\\d$" })),
+  pickupTime: optional(clockTime),
   labelCreationDate: optional(Type.Unknown()),
 });
 export type ConfirmRequest = Static<typeof ConfirmRequest>;

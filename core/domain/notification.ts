@@ -1,6 +1,7 @@
 /** The transactional e-mail of a merchant-defined event (document 1, `POST /v2/shipments/{id}/notifications`). */
 import { type Static, Type } from "@sinclair/typebox";
 import { LANGUAGES, type Language } from "./shipment.ts";
+import { merchantEvent } from "./text-forms.ts";
 
 /** The fallback template, and the marketplace that mails its customers itself. */
 export const RESERVED_EVENTS: readonly string[] = ["default", "amazon"];
@@ -12,7 +13,7 @@ export const EVENT_ONCE_PER_MS = 86_400_000;
 const variable = Type.Optional(Type.String({ maxLength: 255 }));
 
 export const NotificationBody = Type.Object({
-  event: Type.String({ pattern: "^[a-z0-9][a-z0-9_-]{1,24}$" }),
+  event: merchantEvent,
   variables: Type.Optional(
     Type.Object(
       { custom1: variable, custom2: variable, custom3: variable },

@@ -11,6 +11,7 @@ import {
   parcelHash,
 } from "./order.ts";
 import { instantOf, romeIso } from "./rome-time.ts";
+import { countryCode } from "./text-forms.ts";
 
 /** A creation of more parcels than this is answered 202 with a job. */
 export const PARCELS_ANSWERED_AT_ONCE = 100;
@@ -26,7 +27,7 @@ const fields = {
   lengthCm: optional(size("cm")),
   widthCm: optional(size("cm")),
   heightCm: optional(size("cm")),
-  originCountryIso: optional(Type.String({ pattern: "^[A-Z]{2}$" })),
+  originCountryIso: optional(countryCode),
   contentsDescription: optional(short),
   clientInternalCode: optional(short),
   shippingNotes: optional(long),

@@ -4,6 +4,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { nullableNumber as number, nullableText as text } from "./nullable.ts";
 import { instantOf, romeIso } from "./rome-time.ts";
 import { Consignee, OrderItem } from "./shipment.ts";
+import { clockTime, countryCode, currencyCode } from "./text-forms.ts";
 
 /** Bounds of fields that document 1 leaves open. */
 const SHORT = 255;
@@ -23,7 +24,6 @@ const key = Type.String({ minLength: 1, maxLength: KEY_LENGTH });
 const date = Type.String({ format: "date-or-date-time" });
 const amount = Type.Number({ minimum: 0 });
 const size = Type.Number({ exclusiveMinimum: 0 });
-const country = Type.String({ pattern: "^[A-Z]{2}$" });
 const instant = Type.String({ format: "offset-date-time" });
 
 const ParcelInput = Type.Object({
@@ -33,7 +33,7 @@ const ParcelInput = Type.Object({
   height: optional(size),
   boxCode: optional(short),
   content: optional(short),
-  originCountry: optional(country),
+  originCountry: optional(countryCode),
 });
 
 /** An order of the setup file or of a panel line; a null member counts as absent. */
@@ -54,7 +54,7 @@ export const OrderInput = Type.Object({
   content: optional(short),
   tag: optional(short),
   pickupDate: optional(Type.String({ format: "calendar-date" })),
-  pickupTime: optional(Type.String({ pattern: "^([01]\\d|2[0-3]):[0-5]\\d$" })),
+  pickupTime: optional(clockTime),
   pickupPoint: optional(short),
   consignee: optional(Consignee),
   monetary: optional(
@@ -64,7 +64,7 @@ export const OrderInput = Type.Object({
       codPaymentOption: optional(short),
       value: optional(amount),
       shippingCost: optional(amount),
-      currency: optional(Type.String({ pattern: "^[A-Z]{3}$" })),
+      currency: optional(currencyCode),
       shippingInsurance: optional(amount),
     }),
   ),

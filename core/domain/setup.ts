@@ -7,6 +7,7 @@ import { naturalKey, OrderInput, withoutNullMembers } from "./order.ts";
 import { LANGUAGES } from "./shipment.ts";
 import { StatusSchema } from "./status.ts";
 import { DATE_SUPPORTS } from "./stock-release.ts";
+import { countryCode, emailAddress, entityCode, merchantEvent } from "./text-forms.ts";
 import { TriggerSchema } from "./trigger.ts";
 import { faultOfWebhookUrl } from "./webhook-url.ts";
 
@@ -17,7 +18,7 @@ const ACKNOWLEDGEMENT_LENGTH = 4_096;
 
 const strict = { additionalProperties: false } as const;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
-const code = Type.String({ minLength: 1, maxLength: 50, pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]*$" });
+const code = entityCode;
 const text = Type.String({ minLength: 1, maxLength: 255 });
 const language = Type.Union(LANGUAGES.map((name) => Type.Literal(name)));
 const postcode = Type.String({ minLength: 1, maxLength: 16 });
@@ -62,9 +63,15 @@ export const SetupCatalogueEntry = Type.Object(
 export type SetupCatalogueEntry = Static<typeof SetupCatalogueEntry>;
 
 /** SHA-256 of a certificate in hex, with or without colons. */
-const fingerprint = Type.String({ pattern: "^([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$" });
+const fingerprint = Type.String({
+  pattern: "^([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$",
+  description: "64 hexadecimal digits, in pairs with or without colons",
+});
 /** A distinguished name such as `CN=push.gls.example,O=GLS,C=IT`; the order of its parts does not count. */
-const subject = Type.String({ minLength: 3, maxLength: 500, pattern: "=" });
+const subject = Type.String({
+  ...{ minLength: 3, maxLength: 500, pattern: "=" },
+  description: "a distinguished name such as CN=push.gls.example,O=GLS,C=IT",
+});
 /** More than one during a change of certificates. */
 const oneOrMore = <T extends TSchema>(schema: T) =>
   Type.Union([schema, Type.Array(schema, { minItems: 1, maxItems: 10 })]);
@@ -121,7 +128,7 @@ export const SetupCourier = Type.Object(
       Type.String({
         pattern: "^(https?://.+)?$",
         maxLength: 2_048,
-        description: "gateway that stock releases are posted to; empty = none",
+        description: "http or https address of the gateway for stock releases; empty = none",
       }),
     ),
     catalogue: optional(Type.Array(SetupCatalogueEntry, { maxItems: 5_000 })),
@@ -137,7 +144,7 @@ export const SetupStatusDetail = Type.Object(
     /** By language. */
     description: optional(
       Type.Record(
-        Type.String({ pattern: `^(${LANGUAGES.join("|")})$` }),
+        Type.String({ pattern: `^(${LANGUAGES.join("|")})$`, description: "a language code" }),
         Type.String({ maxLength: 255 }),
         strict,
       ),
@@ -146,7 +153,7 @@ export const SetupStatusDetail = Type.Object(
   strict,
 );
 
-export const AlertEmail = Type.String({ maxLength: 255, pattern: "^[^\\s@]+@[^\\s@]+$" });
+export const AlertEmail = emailAddress;
 
 export const SetupWebhook = Type.Object(
   {
@@ -159,7 +166,12 @@ export const SetupWebhook = Type.Object(
     standardWebhooks: optional(
       Type.Boolean({ description: "send the headers of the Standard Webhooks specification too" }),
     ),
-    secret: optional(Type.String({ pattern: "^whsec_[0-9a-f]{64}$" })),
+    secret: optional(
+      Type.String({
+        pattern: "^whsec_[0-9a-f]{64}$",
+        description: "whsec_ and 64 hexadecimal digits in small letters",
+      }),
+    ),
     revokePrevious: optional(
       Type.Boolean({
         description:
@@ -205,7 +217,7 @@ const Sender = Type.Object({
   city: optional(text),
   state: optional(text),
   postcode: optional(postcode),
-  country: optional(Type.String({ pattern: "^[A-Z]{2}$" })),
+  country: optional(countryCode),
   email: optional(text),
   phone: optional(text),
   referent: optional(text),
@@ -213,7 +225,7 @@ const Sender = Type.Object({
 
 const Template = Type.Object(
   {
-    event: Type.String({ pattern: "^[a-z0-9][a-z0-9_-]{1,24}$" }),
+    event: merchantEvent,
     language,
     subject: Type.String({ maxLength: 998 }),
     body: Type.String({ maxLength: 100_000 }),

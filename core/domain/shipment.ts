@@ -2,6 +2,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { LaneFacts } from "./lane.ts";
 import { addYears, instantOf, romeDate } from "./rome-time.ts";
+import { countryCode, emailAddress } from "./text-forms.ts";
 
 /** Document 1, "Limits". */
 export const SHIPMENTS_PER_CREATE = 100;
@@ -22,7 +23,6 @@ const long = Type.String({ maxLength: LONG });
 const date = Type.String({ format: "calendar-date" });
 const dateOrDateTime = Type.String({ format: "date-or-date-time" });
 const amount = Type.Number({ minimum: 0 });
-const country = Type.String({ pattern: "^[A-Z]{2}$" });
 
 export const Consignee = Type.Object({
   name: optional(short),
@@ -30,8 +30,8 @@ export const Consignee = Type.Object({
   city: optional(short),
   postcode: optional(short),
   state: optional(short),
-  country: optional(country),
-  email: optional(Type.String({ maxLength: SHORT, pattern: "^[^\\s@]+@[^\\s@]+$" })),
+  country: optional(countryCode),
+  email: optional(emailAddress),
   phone: optional(short),
 });
 
@@ -50,7 +50,7 @@ export const Parcel = Type.Object({
   height: optional(Type.Number({ exclusiveMinimum: 0 })),
   boxCode: optional(short),
   content: optional(short),
-  originCountry: optional(country),
+  originCountry: optional(countryCode),
 });
 export type Parcel = Static<typeof Parcel>;
 
@@ -67,7 +67,7 @@ export const OrderItem = Type.Object({
   imageUrl: optional(long),
   isReturnable: optional(Type.Boolean()),
   customsCode: optional(short),
-  originCountry: optional(country),
+  originCountry: optional(countryCode),
   parcelId: optional(short),
   transparencyCodes: optional(Type.Array(short, { maxItems: 100 })),
   notes: optional(long),
@@ -81,7 +81,10 @@ export type OrderItem = Static<typeof OrderItem>;
 
 /** One item of `POST /v2/shipments`; a null member counts as absent. */
 export const ShipmentInput = Type.Object({
-  trackingNumber: Type.String({ minLength: 1, maxLength: 50, pattern: PRINTABLE }),
+  trackingNumber: Type.String({
+    ...{ minLength: 1, maxLength: 50, pattern: PRINTABLE },
+    description: "text without control characters that begins and ends with a visible one",
+  }),
   courier: Type.String({ minLength: 1, maxLength: SHORT }),
   shipDate: date,
   orderReference: optional(short),

@@ -3,6 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { listFaults } from "#core/domain/fault.ts";
 import { SCOPES } from "#core/domain/setup.ts";
+import { entityCode } from "#core/domain/text-forms.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -14,9 +15,7 @@ const ScopeSchema = Type.Union(SCOPES.map((name) => Type.Literal(name)));
 
 const NewApiKeyBody = Type.Object(
   {
-    code: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 50, pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]*$" }),
-    ),
+    code: Type.Optional(entityCode),
     companyWideRead: Type.Optional(Type.Boolean()),
     scopes: Type.Optional(Type.Array(ScopeSchema, { description: "absent = all" })),
   },

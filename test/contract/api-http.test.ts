@@ -99,7 +99,7 @@ describe("errors", () => {
       expect(answer.headers.get("retry-after")).toBe("5");
       expect(answer.headers.get("x-error-message")).toBe(told.message);
       expect(told).toEqual({
-        type: "about:blank",
+        type: "/v2/errors#BENCHMARKS_UNAVAILABLE",
         title: "Service Unavailable",
         status: 503,
         code: "BENCHMARKS_UNAVAILABLE",

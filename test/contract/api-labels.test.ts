@@ -239,7 +239,12 @@ describe("400", () => {
       const answer = await post(labelBody({ courier }));
       expect(answer).toMatchObject({
         status: 400,
-        body: { status: 400, code: "UNKNOWN_CARRIER", title: "Bad Request", type: "about:blank" },
+        body: {
+          status: 400,
+          code: "UNKNOWN_CARRIER",
+          title: "Bad Request",
+          type: "/v2/errors#UNKNOWN_CARRIER",
+        },
       });
       expect(answer.headers.get("content-type")).toBe("application/problem+json");
       expect(answer.body.errorLabel).toBeUndefined();

@@ -1,0 +1,30 @@
+/** The value that a fault is about, as far as it may be repeated to whoever sent it. */
+
+/** Longest text shown, in code points; the rest is cut off. */
+const VALUE_LENGTH = 100;
+/** Members whose values are secrets, or addresses that may carry one. */
+const SECRET = /key|secret|token|passw|pwd|pass$|credential|auth|url$/i;
+
+/**
+ * @param path dotted, as in a fault
+ * @returns undefined if there is none, or it is a secret, a list or an object, or the request itself
+ */
+export function rejectedValue(request: unknown, path: string): unknown {
+  const steps = path.match(/[^.[\]]+/g) ?? [];
+  if (steps.length === 0 || steps.some((step) => SECRET.test(step))) return undefined;
+  let value = request;
+  for (const step of steps) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) {
+      return undefined;
+    }
+    value = (value as Record<string, unknown>)[step];
+  }
+  if (typeof value === "string") return shortened(value.toWellFormed());
+  return typeof value === "number" || typeof value === "boolean" ? value : undefined;
+}
+
+function shortened(text: string): string {
+  // A code point has at most two units.
+  const points = [...text.slice(0, 2 * VALUE_LENGTH + 2)];
+  return points.length > VALUE_LENGTH ? `${points.slice(0, VALUE_LENGTH).join("")}…` : text;
+}

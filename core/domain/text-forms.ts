@@ -1,0 +1,40 @@
+/** Texts of a fixed form. The pattern is for programs; the description says the same to people, also in a fault's message. */
+import { Type } from "@sinclair/typebox";
+
+const COUNTRY = {
+  pattern: "^[A-Z]{2}$",
+  description: "a country by ISO 3166-1 alpha-2, two capital letters such as IT",
+} as const;
+
+export const countryCode = Type.String(COUNTRY);
+export const countryCodeOrItaly = Type.String({ ...COUNTRY, default: "IT" });
+
+export const currencyCode = Type.String({
+  pattern: "^[A-Z]{3}$",
+  description: "a currency by ISO 4217, three capital letters such as EUR",
+});
+
+export const clockTime = Type.String({
+  pattern: "^([01]\\d|2[0-3]):[0-5]\\d$",
+  description: "a time of day as HH:MM, from 00:00 to 23:59",
+});
+
+export const emailAddress = Type.String({
+  maxLength: 255,
+  pattern: "^[^\\s@]+@[^\\s@]+$",
+  description: "one e-mail address, such as name@example.com",
+});
+
+/** The merchant's own event that a recipient is told of (document 1, "Notifications"). */
+export const merchantEvent = Type.String({
+  pattern: "^[a-z0-9][a-z0-9_-]{1,24}$",
+  description:
+    "2 to 25 small letters, digits, hyphens and underscores, beginning with a letter or digit",
+});
+
+export const entityCode = Type.String({
+  minLength: 1,
+  maxLength: 50,
+  pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]*$",
+  description: "letters, digits, dots, hyphens and underscores, beginning with a letter or digit",
+});
