@@ -50,6 +50,8 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /readyz",
     "GET /metrics",
     "GET /v2/openapi.json",
+    "GET /v2/errors",
+    "GET /v2/errors.json",
     "POST /v2/auth/token",
   ],
   ingest: [
