@@ -154,13 +154,9 @@ async function loadCompany(runtime: Runtime, first: number, count: number): Prom
     const ready = Array.from({ length }, (_, at) =>
       preparedShipment(runtime, from + at * COMPANIES),
     );
-    const ids = await createShipments(redis, companyId, ready);
+    const ids = (await createShipments(redis, companyId, ready)).map(({ id }) => id);
     if (ids[0] !== shipmentIdOf(runtime, from)) throw new Error("ids are dealt in another order");
-    await registerShipments(
-      redis,
-      live.configuration(),
-      ids.filter((id) => id !== null),
-    );
+    await registerShipments(redis, live.configuration(), ids);
     // Nobody reads it yet, and what it tells has been done.
     await redis.xTrim(changes, "MAXLEN", 0);
   }

@@ -66,7 +66,7 @@ async function createAndCommit(redis: Redis, count: number): Promise<Loaded> {
       const day = Math.min(lastDay, Math.max(firstDay, Math.floor(place)));
       return { day, ...itemOf(from + at, dateOf(day)) };
     });
-    const ids = await createShipments(redis, COMPANY, items);
+    const ids = (await createShipments(redis, COMPANY, items)).map(({ id }) => id);
     items.forEach(({ day, meta }, at) => {
       const state = initialState("WAITING_TO_COMPUTE");
       const head = { version: 1, rank: from + at, loose: 0, updated: 0 };

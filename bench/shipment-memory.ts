@@ -95,7 +95,7 @@ async function addShipments(runtime: TestRuntime, from: number, count: number): 
     if (prepared.kind === "rejected") throw new Error(JSON.stringify(prepared.errors));
     return prepared;
   });
-  const ids = (await createShipments(redis, channel.companyId, ready)).filter((id) => id !== null);
+  const ids = (await createShipments(redis, channel.companyId, ready)).map(({ id }) => id);
   await registerShipments(redis, live.configuration(), ids);
   const handler = trackHandler({ redis, live, eventsPerDay: 1_000 });
   for (let step = 0; step < STEPS.length; step += 1) {

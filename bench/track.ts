@@ -93,7 +93,7 @@ async function load({ redis, live }: Runtime): Promise<Parcel[]> {
         if (prepared.kind === "rejected") throw new Error(JSON.stringify(prepared.errors));
         return prepared;
       });
-      const ids = (await createShipments(redis, channel.companyId, ready)).map((id) => id ?? 0);
+      const ids = (await createShipments(redis, channel.companyId, ready)).map(({ id }) => id);
       await registerShipments(redis, live.configuration(), ids);
       await redis.xTrim(companyKeys(channel.companyId % PARTITIONS).changes, "MAXLEN", 0);
       for (const [at, id] of ids.entries()) {

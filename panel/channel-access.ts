@@ -93,5 +93,9 @@ export async function activateChannel(
 async function findChannel({ redis }: Pick<Deps, "redis">, code: string): Promise<ChannelEntity> {
   const channel = (await allEntities(redis, "channel")).find((one) => one.code === code);
   if (channel) return channel;
-  throw new Problem(404, "CHANNEL_NOT_FOUND", "There is no such channel.");
+  throw channelNotFound();
+}
+
+export function channelNotFound(): Problem {
+  return new Problem(404, "CHANNEL_NOT_FOUND", "There is no such channel.");
 }

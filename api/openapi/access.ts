@@ -99,6 +99,7 @@ export const ACCESS_OPERATIONS: readonly Operation[] = [
                       code: "DUPLICATE_SHIPMENT",
                       message: "The channel has a shipment with this courier and tracking number.",
                       field: "trackingNumber",
+                      existingId: 4096,
                     },
                   ],
                 },

@@ -2,6 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { CREATE_BODY_BYTES, IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import { DetailPart } from "#api/shipments/shipment-detail.ts";
+import { ItemErrorView } from "#core/domain/import-result.ts";
 import { NotificationBody } from "#core/domain/notification.ts";
 import { nullableText } from "#core/domain/nullable.ts";
 import { CreateBody, SHIPMENTS_PER_IMPORT } from "#core/domain/shipment.ts";
@@ -31,11 +32,7 @@ const Created = Type.Object({
       trackingNumber: Type.String(),
       id: Type.Union([Type.Integer(), Type.Null()]),
       trackingUrl: nullableText,
-      errors: Type.Optional(
-        Type.Array(
-          Type.Object({ code: Type.String(), message: Type.String(), field: Type.String() }),
-        ),
-      ),
+      errors: Type.Optional(Type.Array(ItemErrorView)),
     }),
   ),
 });

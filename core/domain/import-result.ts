@@ -3,6 +3,16 @@ import { type Static, Type } from "@sinclair/typebox";
 import { nullableText as text } from "./nullable.ts";
 import { trackingUrl } from "./tracking-link.ts";
 
+/** What is wrong with an item, in the answer to a creation and in a job's result. */
+export const ItemErrorView = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  field: Type.String({ description: "path within the item" }),
+  existingId: Type.Optional(
+    Type.Integer({ description: "of DUPLICATE_SHIPMENT: id of the channel's own shipment" }),
+  ),
+});
+
 export const ImportResult = Type.Object({
   summary: Type.Object({
     totalRequested: Type.Integer(),
@@ -21,9 +31,7 @@ export const ImportResult = Type.Object({
     Type.Object({
       index: Type.Integer(),
       trackingNumber: text,
-      errors: Type.Array(
-        Type.Object({ code: Type.String(), message: Type.String(), field: Type.String() }),
-      ),
+      errors: Type.Array(ItemErrorView),
     }),
   ),
 });

@@ -25,6 +25,8 @@ export interface ItemError {
   readonly message: string;
   /** Path within the item, such as `parcels[0].boxCode`. */
   readonly field: string;
+  /** Of DUPLICATE_SHIPMENT: the channel's own shipment that is in the way. */
+  readonly existingId?: number;
 }
 
 export interface Box {

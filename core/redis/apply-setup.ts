@@ -46,10 +46,11 @@ import {
   saveEntity,
   type TemplateEntity,
 } from "./entities.ts";
-import { companyKeys, companyPartition, DELETED_WEBHOOKS_KEY } from "./keys.ts";
+import { DELETED_WEBHOOKS_KEY } from "./keys.ts";
 import { putOrders } from "./orders.ts";
 import { activateRemap, announceRemap, catalogueOf } from "./remaps.ts";
-import { expectSetupLock, underSetupLock } from "./setup-lock.ts";
+import { putSandbox } from "./sandbox.ts";
+import { underSetupLock } from "./setup-lock.ts";
 import { checkWebhooks, fingerprintOf, isRotation, type WebhookChecks } from "./setup-webhooks.ts";
 
 export class SetupFaults extends Error {
@@ -432,11 +433,12 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
       const templateKey = templateId(entity);
       await save("template", templateKey, stored.templates.get(templateKey), entity);
     }
-    const keys = companyKeys(companyPartition(companyId));
     const owner = { companyId, channelId: id };
     const orders = await putOrders(redis, owner, channel.orders ?? [], nowMs);
     written += orders.filter(({ outcome }) => outcome !== "unchanged").length;
-    await applyRows(keys.sandbox(id), channel.sandbox, (row) => String(row.id));
+    for (const row of channel.sandbox ?? []) {
+      if (await putSandbox(redis, owner, row, fingerprintOf(row), nowMs)) written += 1;
+    }
   }
 
   async function applyApiKey(key: SetupApiKey, channelId: number, channel: string): Promise<void> {
@@ -514,21 +516,6 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
   }
 
   /** Rows that the API changes afterwards: written when they are new or when the file itself has changed. */
-  async function applyRows<T>(
-    key: string,
-    rows: readonly T[] | undefined,
-    field: (row: T) => string,
-  ): Promise<void> {
-    for (const row of rows ?? []) {
-      const fingerprint = fingerprintOf(row as object);
-      const before = await redis.hGet(key, field(row));
-      if (before && parse<{ fingerprint: string }>(before).fingerprint === fingerprint) continue;
-      await expectSetupLock();
-      await redis.hSet(key, field(row), JSON.stringify({ fingerprint, createdAtMs: nowMs, row }));
-      written += 1;
-    }
-  }
-
   return {
     async apply(file: SetupFile): Promise<void> {
       await applyRegistry(file);

@@ -24,11 +24,10 @@ export type ItemOutcome =
   | { readonly kind: "created"; readonly id: number; readonly trackingToken: string | null }
   | { readonly kind: "rejected"; readonly errors: readonly ItemError[] };
 
-const DUPLICATE: ItemError = {
-  code: "DUPLICATE_SHIPMENT",
-  field: "trackingNumber",
-  message: "The channel has a shipment with this courier and tracking number.",
-};
+function duplicate(existingId: number): ItemError {
+  const message = "The channel has a shipment with this courier and tracking number.";
+  return { code: "DUPLICATE_SHIPMENT", field: "trackingNumber", message, existingId };
+}
 
 const INTERNAL: ItemError = {
   code: "INTERNAL_ERROR",
@@ -66,16 +65,16 @@ export async function beginItems(
     withToken(prepareSafely(item, context, nowMs, log), channel.trackingPage),
   );
   const ready = prepared.filter((one) => one.kind === "ready");
-  const ids = await createShipments(redis, channel.companyId, ready);
+  const created = await createShipments(redis, channel.companyId, ready);
   const registered = register(
     { redis, log, configuration },
-    ids.filter((id) => id !== null),
+    created.filter(({ isNew }) => isNew).map(({ id }) => id),
   );
   let at = 0;
   const outcomes = prepared.map((one): ItemOutcome => {
     if (one.kind === "rejected") return one;
-    const id = ids[at++] ?? null;
-    if (id === null) return { kind: "rejected", errors: [DUPLICATE] };
+    const { id, isNew } = created[at++] ?? { id: 0, isNew: false };
+    if (!isNew) return { kind: "rejected", errors: [duplicate(id)] };
     return { kind: "created", id, trackingToken: one.record.trackingToken ?? null };
   });
   return { outcomes, registered };

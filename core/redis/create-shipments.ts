@@ -36,6 +36,12 @@ const LEAP = 200;
 
 export type NewShipment = Omit<ShipmentRecord, "id">;
 
+export interface CreatedShipment {
+  readonly id: number;
+  /** False: the channel had it before. */
+  readonly isNew: boolean;
+}
+
 interface Creation {
   readonly record: NewShipment;
   readonly meta: ShipmentMeta;
@@ -55,19 +61,19 @@ const seenOf = new WeakMap<Redis, Seen>();
 
 /**
  * The record without its id, and what the lane needs.
- * @returns ids in the order given; null = exists already
+ * @returns in the order given
  */
 export async function createShipments(
   redis: Redis,
   companyId: number,
   shipments: readonly Creation[],
-): Promise<(number | null)[]> {
-  const ids: (number | null)[] = [];
+): Promise<CreatedShipment[]> {
+  const created: CreatedShipment[] = [];
   for (const part of chunks(shipments, CREATED_PER_CALL)) {
     const reply = await createPart(redis, companyPartition(companyId), await packed(part));
-    for (const id of reply) ids.push(id === 0 ? null : id);
+    for (const id of reply) created.push({ id: Math.abs(id), isNew: id > 0 });
   }
-  return ids;
+  return created;
 }
 
 interface PackedCreation extends Creation {

@@ -3,6 +3,7 @@ import { type Redis, run, script } from "./client.ts";
 import type { Channel } from "./configuration.ts";
 import { companyKeys, companyPartition } from "./keys.ts";
 import swapSource from "./scripts/swap-field.lua" with { type: "text" };
+import { expectSetupLock } from "./setup-lock.ts";
 
 const swapScript = script(swapSource);
 
@@ -21,16 +22,59 @@ export interface SandboxEntity extends SandboxValues {
   readonly updatedAtMs: number | null;
 }
 
-/** As `apply-setup.ts` writes it; a deleted one stays, so that the same file does not bring it back. */
+type Row = Partial<SandboxValues> & { readonly id: number };
+
 interface StoredRow {
+  /** Of the setup file's row. */
   readonly fingerprint: string;
   readonly createdAtMs: number;
-  readonly row: Partial<SandboxValues> & { readonly id: number };
+  readonly row: Row;
+  /** What the setup file says, once the API has changed or deleted the entity. */
+  readonly fileRow?: Row;
   readonly updatedAtMs?: number;
   readonly deleted?: true;
 }
 
 const ROUNDS = 10;
+
+interface Owner {
+  readonly companyId: number;
+  readonly channelId: number;
+}
+
+/**
+ * A row of the setup file. What the API has changed since stays until the file's row changes; what it has deleted comes back.
+ * @returns whether something was written
+ */
+export async function putSandbox(
+  redis: Redis,
+  { companyId, channelId }: Owner,
+  row: Row,
+  fingerprint: string,
+  nowMs: number,
+): Promise<boolean> {
+  const key = companyKeys(companyPartition(companyId)).sandbox(channelId);
+  const before = await redis.hGet(key, String(row.id));
+  const stored: StoredRow | null = before === null ? null : JSON.parse(before);
+  if (stored?.fingerprint === fingerprint && !stored.deleted) return false;
+  const written: StoredRow = { fingerprint, createdAtMs: nowMs, row };
+  await expectSetupLock();
+  await redis.hSet(key, String(row.id), JSON.stringify(written));
+  return true;
+}
+
+/** Makes every entity what the setup file says, in one step. @returns how many were changed or deleted */
+export async function resetSandbox(redis: Redis, channel: Channel, nowMs: number): Promise<number> {
+  const rows = Object.values(await redis.hGetAll(keyOf(channel)));
+  const restored = rows.flatMap((text): [string, string][] => {
+    const { fingerprint, fileRow }: StoredRow = JSON.parse(text);
+    if (!fileRow) return [];
+    const fresh: StoredRow = { fingerprint, createdAtMs: nowMs, row: fileRow };
+    return [[String(fileRow.id), JSON.stringify(fresh)]];
+  });
+  if (restored.length > 0) await redis.hSet(keyOf(channel), Object.fromEntries(restored));
+  return restored.length;
+}
 
 export async function readSandbox(
   redis: Redis,
@@ -54,10 +98,11 @@ export async function changeSandbox(
     const stored: StoredRow | null = before === null ? null : JSON.parse(before);
     const entity = stored && entityOf(stored);
     if (before === null || !stored || !entity) return null;
+    const { fileRow = stored.row } = stored;
     const after: StoredRow =
       change === null
-        ? { ...stored, row: { id }, deleted: true }
-        : { ...stored, row: { ...stored.row, ...change }, updatedAtMs: nowMs };
+        ? { ...stored, fileRow, row: { id }, deleted: true }
+        : { ...stored, fileRow, row: { ...stored.row, ...change }, updatedAtMs: nowMs };
     const args = [String(id), before, JSON.stringify(after)];
     if ((await run<number>(redis, swapScript, [keyOf(channel)], args)) === 1) {
       return entityOf(after) ?? entity;

@@ -6,8 +6,14 @@ import { SCOPES } from "#core/domain/setup.ts";
 import { entityCode } from "#core/domain/text-forms.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/configuration.ts";
+import { resetSandbox } from "#core/redis/sandbox.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { activateChannel, issueApiKey, revokeApiKey } from "#panel/channel-access.ts";
+import {
+  activateChannel,
+  channelNotFound,
+  issueApiKey,
+  revokeApiKey,
+} from "#panel/channel-access.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { readJson } from "#panel/read-json.ts";
 
@@ -50,7 +56,7 @@ export const ChannelView = Type.Object({
 const Activation = Type.Object({ code: Type.String(), active: Type.Boolean() });
 
 export function channelRoutes(runtime: Runtime) {
-  const { live, log } = runtime;
+  const { redis, live, log } = runtime;
 
   async function activate(code: string, active: boolean) {
     await activateChannel(runtime, code, active);
@@ -98,6 +104,23 @@ export function channelRoutes(runtime: Runtime) {
       "/panel/api/channels/:channelCode/deactivate",
       ({ params }) => activate(params.channelCode, false),
       { response: Activation, detail: { summary: "Answer 401 to the channel, at once" } },
+    )
+    .post(
+      "/panel/api/channels/:channelCode/sandbox/reset",
+      async ({ params }) => {
+        const channel = (await live.refresh()).channelByCode.get(params.channelCode);
+        if (!channel) throw channelNotFound();
+        const restored = await resetSandbox(redis, channel, live.now());
+        log.info({ channel: channel.code, restored }, "sandbox reset");
+        return { code: channel.code, restored };
+      },
+      {
+        response: Type.Object({
+          code: Type.String(),
+          restored: Type.Integer({ description: "entities that had been changed or deleted" }),
+        }),
+        detail: { summary: "Make the channel's sandbox entities what the setup file says" },
+      },
     );
 }
 

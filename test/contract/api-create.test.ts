@@ -294,15 +294,38 @@ describe("per-item errors", () => {
   });
 
   test("DUPLICATE_SHIPMENT: the channel has this courier and tracking number already", async () => {
-    await create([item("double")]);
+    const first = await create([item("double")]);
     const { status, body } = await create([item("double")]);
     expect(status).toBe(207);
+    expect(body.items[0]).toMatchObject({ status: "error", id: null });
     expect(body.items[0].errors).toEqual([
-      { code: "DUPLICATE_SHIPMENT", message: expect.any(String), field: "trackingNumber" },
+      {
+        ...{ code: "DUPLICATE_SHIPMENT", message: expect.any(String), field: "trackingNumber" },
+        existingId: first.body.items[0].id,
+      },
     ]);
     const other = await create([item("double", { courier: "BRT_ITA" })]);
     expect(other.status).toBe(201);
     expect((await create([item("double")], await api.token("key_acme_outlet"))).status).toBe(201);
+  });
+
+  test("DUPLICATE_SHIPMENT tells the id of the channel's own shipment, whoever else has the number", async () => {
+    const number = newNumber();
+    const outlet = await api.token("key_acme_outlet");
+    const beta = await api.token("key_beta_main");
+    const ids: number[] = [];
+    for (const as of [token, outlet, beta]) {
+      const { body } = await create([item(number)], as);
+      ids.push(body.items[0].id);
+    }
+    expect(new Set(ids).size).toBe(3);
+    for (const [at, as] of [token, outlet, beta].entries()) {
+      const { body } = await create([item(newNumber()), item(number)], as);
+      expect(body.items[1].errors[0].existingId).toBe(ids[at]);
+      const { existingId } = body.items[1].errors[0];
+      const read = await api.call("GET", `/v2/shipments/${existingId}`, { token: as });
+      expect([read.status, read.body.trackingNumber]).toEqual([200, number]);
+    }
   });
 
   test("DUPLICATE_SHIPMENT inside one batch: the first one that is valid is created", async () => {
@@ -315,6 +338,7 @@ describe("per-item errors", () => {
       ({ errors }: { errors?: { code: string }[] }) => errors?.[0]?.code,
     );
     expect(codes).toEqual(["INVALID_LANGUAGE", undefined, "DUPLICATE_SHIPMENT"]);
+    expect(body.items[2].errors[0].existingId).toBe(body.items[1].id);
   });
 
   test("all errors of an item are told", async () => {

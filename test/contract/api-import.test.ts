@@ -138,6 +138,7 @@ describe("202", () => {
       [2, "INVALID_COURIER"],
       [3, "INVALID_LANGUAGE"],
     ]);
+    expect(job.result.errors[0].errors[0].existingId).toBe(job.result.successes[0].id);
   });
 
   test("a job of which every shipment failed is failed and says why", async () => {

@@ -3,9 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { SetupFile } from "#core/domain/setup.ts";
 import { applySetupFile } from "#core/runtime.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
+import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 let api: TestApi;
+let panel: TestPanel;
 let token: string;
 let setup: SetupFile;
 
@@ -29,10 +31,22 @@ beforeAll(async () => {
     { code: "none", key: "key_acme_sandbox_none", scopes: ["shipments:read"] },
   );
   if (channel) channel.sandbox = Array.from({ length: 9 }, (_, n) => ({ id: n + 1, ...ROW }));
+  const outlet = setup.companies?.[0]?.channels?.[1];
+  if (outlet) outlet.sandbox = [{ id: 50, ...ROW }];
   api = await openTestApi(setup);
+  panel = await openTestPanel(api.runtime);
   token = await api.token("key_acme_main");
 });
-afterAll(() => api.end());
+afterAll(async () => {
+  await panel.end();
+  await api.end();
+});
+
+async function reset(code: string) {
+  const path = `/panel/api/channels/${code}/sandbox/reset`;
+  const { status, body } = await panel.call("POST", path);
+  return [status, body];
+}
 
 function call(method: string, id: number | string, body?: unknown, as = token) {
   return api.call(method, `/v2/sandbox/${id}`, { token: as, body });
@@ -79,12 +93,33 @@ describe("200 and 204", () => {
     expect((await call("PATCH", 4, { intValue: 1 })).status).toBe(404);
   });
 
-  test("the same setup file applied again brings nothing back", async () => {
+  test("the same setup file applied again brings back what was deleted, as new, and keeps what was changed", async () => {
+    await call("PATCH", 5, { intValue: 55 });
+    expect((await call("DELETE", 5)).status).toBe(204);
+    await call("PATCH", 6, { intValue: 66 });
+    expect(await applySetupFile(api.runtime, setup)).toBeGreaterThanOrEqual(1);
+    expect((await call("GET", 5)).body).toEqual({ id: 5, ...ENTITY });
+    expect((await call("GET", 6)).body.intValue).toBe(66);
+    expect(await applySetupFile(api.runtime, setup)).toBe(0);
+    expect((await call("DELETE", 5)).status).toBe(204);
+  });
+
+  test("a reset by the panel makes every entity of the channel what the setup file says, and no other's", async () => {
+    const outlet = await api.token("key_acme_outlet");
+    await applySetupFile(api.runtime, setup);
+    await reset("acme-it");
+    await call("PUT", 5, NEW);
     await call("DELETE", 5);
     await call("PATCH", 6, { intValue: 66 });
-    expect(await applySetupFile(api.runtime, setup)).toBe(0);
-    expect((await call("GET", 5)).status).toBe(404);
-    expect((await call("GET", 6)).body.intValue).toBe(66);
+    await call("PATCH", 6, { stringValue: "again" });
+    await call("PATCH", 50, { intValue: 11 }, outlet);
+    expect(await reset("acme-it")).toEqual([200, { code: "acme-it", restored: 2 }]);
+    for (const id of [5, 6]) expect((await call("GET", id)).body).toEqual({ id, ...ENTITY });
+    expect((await call("GET", 50, undefined, outlet)).body.intValue).toBe(11);
+    expect(await reset("acme-it")).toEqual([200, { code: "acme-it", restored: 0 }]);
+    expect((await reset("nobody"))[0]).toBe(404);
+    expect((await call("DELETE", 6)).status).toBe(204);
+    expect(await reset("acme-it")).toEqual([200, { code: "acme-it", restored: 1 }]);
   });
 
   test("changes of different fields at the same time do not lose each other", async () => {

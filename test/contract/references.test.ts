@@ -37,7 +37,7 @@ async function createOnly(trackingNumber: string): Promise<number> {
     shipDate: "2026-11-10",
   };
   const planning = { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null };
-  const [id] = await createShipments(runtime.redis, channel.companyId, [
+  const [created] = await createShipments(runtime.redis, channel.companyId, [
     {
       record: { ...common, language: "it", planning, createdAtMs: 0 },
       meta: {
@@ -50,8 +50,8 @@ async function createOnly(trackingNumber: string): Promise<number> {
       },
     },
   ]);
-  if (!id) throw new Error("not created");
-  return id;
+  if (!created?.isNew) throw new Error("not created");
+  return created.id;
 }
 
 async function statusOf(id: number): Promise<string | undefined> {

@@ -54,7 +54,7 @@ async function fill(): Promise<Row[]> {
   for (let from = 0; from < SHIPMENTS; from += BATCH) {
     const numbers = Array.from({ length: BATCH }, (_, at) => from + at);
     const created = await createShipments(runtime.redis, companyId, numbers.map(newShipment));
-    const fresh = created.filter((id) => id !== null);
+    const fresh = created.map(({ id }) => id);
     await registerShipments(runtime.redis, runtime.live.configuration(), fresh);
     ids.push(...fresh);
   }

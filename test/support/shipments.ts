@@ -44,7 +44,7 @@ export async function addShipment(
     weightKg: 1,
     ...(options.parcelNumbers && { parcelNumbers: options.parcelNumbers }),
   };
-  const [id] = await createShipments(redis, channel.companyId, [
+  const [created] = await createShipments(redis, channel.companyId, [
     {
       record: {
         ...ids,
@@ -60,7 +60,8 @@ export async function addShipment(
       meta,
     },
   ]);
-  if (!id) throw new Error(`${trackingNumber} exists already`);
+  if (!created?.isNew) throw new Error(`${trackingNumber} exists already`);
+  const { id } = created;
   if (options.isRegistered === false) return id;
   const accounts = channel.couriers.get(courier)?.senderAccounts ?? [];
   const numbers = [trackingNumber, ...(options.parcelNumbers ?? [])];

@@ -22,7 +22,7 @@
 -- carrier event has changed stands in the indices by statusUpdatedAt with 0. Rows stand at the rank in the index by id
 -- (columns.ts): ids only ever grow. Numbers of shipments that exist already are skipped.
 --
--- Reply: for each shipment its new id, or 0 when it exists already. When numbers or blocks are not the next ones, nothing
+-- Reply: for each shipment its new id, or the id of the one that exists already, negative. When numbers or blocks are not the next ones, nothing
 -- is done, and the reply is -1, what the counter says, and for each channel how many shipments it has.
 local call, pack, format = redis.call, struct.pack, string.format
 local partition, partitions, per = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
@@ -88,7 +88,7 @@ for place, shipment in ipairs(shipments) do
   local id, channel = shipment.id, shipment.channel
   local name, member, rank = format('%d', id), format('%012d', id), channel.rank
   if call('HSETNX', shipment.number, shipment.courier, name) == 0 then
-    reply[place] = 0
+    reply[place] = -call('HGET', shipment.number, shipment.courier)
   else
     call('SETRANGE', channel.blocks[math.floor(rank / per)], (rank % per) * 16, shipment.row)
     channel.rank, channel.ranks[#channel.ranks + 1] = rank + 1, pack('<I4', rank)
