@@ -24,7 +24,7 @@ import { searchRoute } from "#api/shipments/search.ts";
 import { stockReleaseRoute } from "#api/shipments/stock-release.ts";
 import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
-import { noRoute } from "#core/http/no-route.ts";
+import { literalPaths, noRoute, type Route } from "#core/http/no-route.ts";
 import { ops } from "#core/http/ops.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
@@ -40,6 +40,7 @@ export function createApiApp(deps: ApiDeps) {
     })
     .use(requestMetrics("api"))
     .use(requestTarget())
+    .use(literalPaths((): readonly Route[] => app.routes))
     .use(ops(redis, { config }))
     .use(openApiRoute())
     .use(errorsRoute())

@@ -5,6 +5,7 @@ import type { Caller } from "#api/auth/authenticated.ts";
 import { validationFailed } from "#api/error-response.ts";
 import type { Fault } from "#core/domain/fault.ts";
 import { areaOfCap, isItalianCap, weightBand } from "#core/domain/lane.ts";
+import { kilograms } from "#core/domain/measure.ts";
 import type { Channel } from "#core/redis/configuration.ts";
 
 /** Document 1, "Limits": couriers per benchmark request. */
@@ -20,7 +21,7 @@ export const LaneRequest = Type.Object({
   couriers: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { maxItems: COURIERS_PER_REQUEST }),
   ),
-  weightKg: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+  weightKg: Type.Optional(kilograms),
   originCap: Type.Optional(cap),
   detail: Type.Optional(Type.Union([Type.Literal("summary"), Type.Literal("full")])),
 });

@@ -4,7 +4,7 @@ import { LaneRequest } from "#api/couriers/lane-request.ts";
 import { GRAINS, WEIGHT_BANDS } from "#core/domain/lane.ts";
 import { nullableNumber, nullableText } from "#core/domain/nullable.ts";
 import { ERROR_HEADERS, ProblemDocument } from "./errors.ts";
-import { type Answer, nullableInteger, type Operation } from "./operation.ts";
+import { type Answer, nullableInteger, type Operation, type Rule } from "./operation.ts";
 
 const lane = {
   destCap: Type.String(),
@@ -102,6 +102,7 @@ const away: Answer = {
   },
   mediaType: "application/problem+json",
   isErrorBodyToo: true,
+  codes: ["BENCHMARKS_UNAVAILABLE", "STORE_UNAVAILABLE"],
   content: {
     name: "BenchmarksUnavailable",
     schema: BenchmarksUnavailable,
@@ -115,6 +116,12 @@ const away: Answer = {
     },
   },
 };
+
+const LANE_RULES: readonly Rule[] = ["destCap", "originCap"].map((path) => ({
+  path,
+  code: "NOT_ALLOWED",
+  rule: "the postal code of an Italian place",
+}));
 
 const request = { destCap: "00184", couriers: ["GLS_ITA", "BRT_ITA"], weightKg: 2.5 };
 const head = {
@@ -133,6 +140,7 @@ export const COURIER_OPERATIONS: readonly Operation[] = [
     summary: "Delivery times of couriers on a lane",
     description: "Anonymous, over the whole network, calendar days of the last 12 months.",
     scope: "delivery-times:read",
+    rules: LANE_RULES,
     body: { name: "LaneRequest", schema: LaneRequest, example: request },
     answers: {
       200: {
@@ -173,6 +181,7 @@ export const COURIER_OPERATIONS: readonly Operation[] = [
     tag: "Couriers",
     summary: "Couriers of a lane by their efficiency index",
     scope: "efficiency-index:read",
+    rules: LANE_RULES,
     body: { name: "LaneRequest", schema: LaneRequest, example: request },
     answers: {
       200: {

@@ -1,13 +1,13 @@
 /** `GET /v2/openapi.json`: the merchant API as OpenAPI 3.1, from the schemas that validate and type it. */
-import type { TSchema } from "@sinclair/typebox";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ErrorStatus } from "#api/reference/error-codes.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { ACCESS_OPERATIONS } from "./access.ts";
 import { COURIER_OPERATIONS } from "./couriers.ts";
 import { ErrorBody, errorResponseName, errorResponses, ProblemDocument } from "./errors.ts";
+import { jsonSchema, requestSchema } from "./json-schema.ts";
 import { LABEL_OPERATIONS } from "./labels.ts";
-import type { Answer, Content, Operation, Parameter } from "./operation.ts";
+import type { Answer, Content, Operation, Parameter, Rule } from "./operation.ts";
 import { ORDER_OPERATIONS } from "./orders.ts";
 import { SHIPMENT_OPERATIONS } from "./shipments.ts";
 
@@ -82,7 +82,7 @@ function paths(): Record<string, Record<string, object>> {
 
 function operationObject(operation: Operation): object {
   const { id, tag, summary, description, scope, parameters, body, answers } = operation;
-  const { limitBytes = SMALL_BODY_BYTES } = operation;
+  const { limitBytes = SMALL_BODY_BYTES, rules = [] } = operation;
   const own = Object.entries(answers).map(([status, answer]) => [status, answerObject(answer)]);
   const shared = errorsOf(operation).map((status) => [
     status,
@@ -92,7 +92,8 @@ function operationObject(operation: Operation): object {
     operationId: id,
     tags: [tag],
     summary,
-    ...describe(description, scope),
+    ...describe(description, scope, rules),
+    ...(rules.length > 0 && { "x-rules": rules }),
     security: scope === "public" ? [] : [{ accessToken: [] }],
     ...(parameters && { parameters: parameters.map(parameterObject) }),
     ...(body && { requestBody: bodyObject(body, limitBytes) }),
@@ -116,9 +117,15 @@ function bodyObject(body: Content, limitBytes: number): object {
   };
 }
 
-function describe(description: string | undefined, scope: Operation["scope"]) {
+function describe(
+  description: string | undefined,
+  scope: Operation["scope"],
+  rules: readonly Rule[],
+) {
   const needs = scope === null || scope === "public" ? [] : [`Needs the scope \`${scope}\`.`];
-  const parts = [...(description === undefined ? [] : [description]), ...needs];
+  const beyond = rules.map(({ path, code, rule }) => `\`${path || "(body)"}\` ${code}: ${rule}`);
+  const listed = beyond.length === 0 ? [] : [`422 beyond the schema: ${beyond.join("; ")}.`];
+  const parts = [...(description === undefined ? [] : [description]), ...needs, ...listed];
   return parts.length === 0 ? {} : { description: parts.join(" ") };
 }
 
@@ -127,13 +134,14 @@ function parameterObject({ schema, ...parameter }: Parameter): object {
 }
 
 function answerObject(answer: Answer): object {
-  const { description, content, headers, mediaType, isErrorBodyToo } = answer;
+  const { description, content, headers, mediaType, isErrorBodyToo, codes } = answer;
   const described = Object.entries(headers ?? {}).map(([name, text]) => [
     name,
     { description: text, schema: { type: "string" } },
   ]);
   return {
     description,
+    ...(codes && { "x-codes": codes }),
     ...(headers && { headers: Object.fromEntries(described) }),
     ...(content && {
       content: {
@@ -155,21 +163,10 @@ function schemas(): Record<string, object> {
     ...(body ? [body] : []),
     ...Object.values(answers).flatMap(({ content }) => (content ? [content] : [])),
   ]);
-  const named = contents.map(({ name, schema }) => [name, jsonSchema(schema)] as const);
+  const bodies = new Set(OPERATIONS.map(({ body }) => body?.name));
+  const named = contents.map(({ name, schema }) => {
+    return [name, bodies.has(name) ? requestSchema(schema) : jsonSchema(schema)] as const;
+  });
   const shared = { ErrorBody: jsonSchema(ErrorBody), ProblemDocument: jsonSchema(ProblemDocument) };
   return { ...shared, ...Object.fromEntries(named) };
-}
-
-/** Our own formats under the names that JSON Schema has for them. */
-const FORMATS: Readonly<Record<string, string>> = {
-  "calendar-date": "date",
-  "offset-date-time": "date-time",
-  "http-uri": "uri",
-};
-
-function jsonSchema(schema: TSchema): object {
-  return JSON.parse(JSON.stringify(schema), (key, value: unknown) => {
-    if (key !== "format" || typeof value !== "string") return value;
-    return FORMATS[value];
-  });
 }

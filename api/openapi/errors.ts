@@ -84,6 +84,7 @@ export function errorResponses(statuses: Iterable<ErrorStatus>): Record<string, 
 
 function shapeOf(status: ErrorStatus, codes: readonly ErrorCode[]): object {
   const description = codes.map(({ code, meaning }) => `${code}: ${meaning}`).join("\n\n");
+  const names = codes.map(({ code }) => code);
   const [{ code, meaning } = { code: "", meaning: "" }] = codes;
   if (status === 422) {
     const title = TITLES[status];
@@ -93,12 +94,12 @@ function shapeOf(status: ErrorStatus, codes: readonly ErrorCode[]): object {
     };
     const schema = { $ref: "#/components/schemas/ProblemDocument" };
     const content = { "application/problem+json": { schema, example } };
-    return { description, headers: TOLD, content };
+    return { description, "x-codes": names, headers: TOLD, content };
   }
   const headers = status === 429 ? { ...TOLD, ...RATE_HEADERS } : TOLD;
   const schema = { $ref: "#/components/schemas/ErrorBody" };
   const content = { schema, example: { status, code, message: meaning } };
-  return { description, headers, content: { "application/json": content } };
+  return { description, "x-codes": names, headers, content: { "application/json": content } };
 }
 
 const RATE_HEADERS = {

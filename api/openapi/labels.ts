@@ -1,6 +1,7 @@
 /** Labels and address checks in the interface description. */
 import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import { ConfirmView } from "#api/labels/confirm.ts";
+import { ERROR_CODES } from "#api/reference/error-codes.ts";
 import { AddressCheckRequest, AddressCheckView } from "#core/domain/address-check.ts";
 import { ConfirmRequest, LabelRequest, LabelView } from "#core/domain/label.ts";
 import { TITLES } from "#core/problem.ts";
@@ -73,6 +74,7 @@ function labelError(description: string, code: string, detail: string, status: n
     headers: ERROR_HEADERS,
     mediaType: "application/problem+json",
     ...(status === 400 && { isErrorBodyToo: true }),
+    codes: ERROR_CODES.filter((one) => one.status === status).map((one) => one.code),
     content: {
       name: "LabelProblem",
       schema: LabelProblem,
@@ -119,6 +121,13 @@ export const LABEL_OPERATIONS: readonly Operation[] = [
       "Idempotent by (channel, carrier, reference): the carrier is called once. After a call whose outcome nobody knows, the carrier is asked for it before it is called again. Labels are kept for 400 days.",
     scope: null,
     limitBytes: LIST_BODY_BYTES,
+    rules: [
+      { path: "source", code: "NOT_ALLOWED", rule: "in the platform registry" },
+      { path: "consignee.state", code: "BAD_FORMAT", rule: "2 letters in Italy" },
+      { path: "monetary.amount", code: "REQUIRED", rule: "with cash on delivery" },
+      { path: "weight", code: "REQUIRED", rule: "without parcels, where the carrier asks for it" },
+      { path: "parcels[].boxCode", code: "NOT_ALLOWED", rule: "in the company's box registry" },
+    ],
     body: {
       name: "LabelRequest",
       schema: LabelRequest,
@@ -146,6 +155,10 @@ export const LABEL_OPERATIONS: readonly Operation[] = [
     description:
       "May be repeated: confirmed labels stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that contains one of the labels, `transmissions` lists them all. After a call with an unknown outcome, the same labels and pickup are sent to the carrier again under the same `Idempotency-Key`.",
     scope: null,
+    rules: [
+      { path: "labelCreationDate", code: "NOT_ALLOWED", rule: "not supported" },
+      { path: "pickupDate", code: "REQUIRED", rule: "with a pickupTime" },
+    ],
     body: {
       name: "ConfirmRequest",
       schema: ConfirmRequest,

@@ -1,6 +1,7 @@
 /** One call of the interface description: what is asked, what is answered, with an example of each. */
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { ErrorStatus } from "#api/reference/error-codes.ts";
+import type { FaultCode } from "#core/domain/fault.ts";
 import type { Scope } from "#core/domain/setup.ts";
 
 export interface Operation {
@@ -15,6 +16,7 @@ export interface Operation {
   readonly scope: Scope | "public" | null;
   readonly parameters?: readonly Parameter[];
   readonly body?: Content;
+  readonly rules?: readonly Rule[];
   /** Limit of the body. */
   readonly limitBytes?: number;
   readonly answers: Readonly<Record<number, Answer>>;
@@ -23,6 +25,14 @@ export interface Operation {
    * a token, 408, 413 and 422 to every call with a body.
    */
   readonly errors: readonly ErrorStatus[];
+}
+
+/** What no schema can say: a request that the schema allows may be refused with this violation. */
+export interface Rule {
+  /** As in a violation, with `[]` for any index. */
+  readonly path: string;
+  readonly code: FaultCode;
+  readonly rule: string;
 }
 
 export interface Content {
@@ -41,6 +51,8 @@ export interface Answer {
   readonly mediaType?: string;
   /** Some of its codes come in the shorter error body, as `application/json`. */
   readonly isErrorBodyToo?: true;
+  /** Of an error. */
+  readonly codes?: readonly string[];
 }
 
 export interface Parameter {

@@ -2,6 +2,7 @@
 
 import { Type } from "@sinclair/typebox";
 import { LIST_BODY_BYTES } from "#api/body-limits.ts";
+import { PAGE_MAX } from "#api/parcels/parcel-access.ts";
 import { OrderView, orderRecord, orderView } from "#core/domain/order.ts";
 import {
   OrderParcelView,
@@ -75,6 +76,8 @@ const ofOrder = [
     true,
   ),
 ];
+/** Never refused. */
+const lenient = Type.Union([Type.Integer(), Type.String(), Type.Array(Type.String())]);
 const hash = [inPath("hash", text, parcel?.hash)];
 
 export const ORDER_OPERATIONS: readonly Operation[] = [
@@ -85,13 +88,13 @@ export const ORDER_OPERATIONS: readonly Operation[] = [
     tag: "Orders",
     summary: "List the channel's orders, or look one up by its natural key",
     description:
-      "Newest order date first, ties by the higher id; deleted orders are left out. `source` and `reference` together look one order up, without pages: an array of one, or 404. Either alone is ignored. `page` and `limit` out of range are clamped.",
+      "Newest order date first, ties by the higher id; deleted orders are left out. `source` and `reference` together look one order up, without pages: an array of one, or 404. Either alone is ignored. `page` and `limit` out of range are clamped; what is no whole number counts as absent.",
     scope: "orders:read",
     parameters: [
       query("source", text, "Origin platform, exact.", "shopify"),
       query("reference", text, "Order reference, exact.", "1001"),
-      query("page", Type.Integer(), "Default 1.", 1),
-      query("limit", Type.Integer(), "Default 50, at most 100.", 50),
+      query("page", lenient, "Default 1.", 1),
+      query("limit", lenient, "Default 50, at most 100.", 50),
     ],
     answers: {
       200: {
@@ -104,7 +107,7 @@ export const ORDER_OPERATIONS: readonly Operation[] = [
         content: { name: "Orders", schema: Type.Array(OrderView), example: [order] },
       },
     },
-    errors: [404],
+    errors: [404, 422],
   },
   {
     id: "readOrder",
@@ -131,7 +134,7 @@ export const ORDER_OPERATIONS: readonly Operation[] = [
     scope: "parcels:read",
     parameters: [
       ...ofOrder,
-      query("page", Type.Integer({ minimum: 1 }), "Default 1.", 1),
+      query("page", Type.Integer({ minimum: 1, maximum: PAGE_MAX }), "Default 1.", 1),
       query("limit", Type.Integer({ minimum: 1, maximum: 100 }), "Default 20.", 20),
     ],
     answers: {
@@ -154,6 +157,7 @@ export const ORDER_OPERATIONS: readonly Operation[] = [
     summary: "Create an order with its parcels",
     description: "More than 100 parcels, at most 1,000, are answered 202 with a job.",
     scope: "parcels:create",
+    rules: [{ path: "orderOrigin", code: "NOT_ALLOWED", rule: "in the platform registry" }],
     body: { name: "ParcelsCreation", schema: ParcelsCreation, example: creation },
     limitBytes: LIST_BODY_BYTES,
     answers: {
@@ -207,6 +211,7 @@ export const ORDER_OPERATIONS: readonly Operation[] = [
     summary: "Change fields of a parcel",
     scope: "parcels:update",
     parameters: hash,
+    rules: [{ path: "", code: "REQUIRED", rule: "at least one field that is not null" }],
     body: { name: "ParcelUpdate", schema: ParcelUpdate, example: { weightKg: 1.4 } },
     answers: { 200: { description: "The parcel as it now is.", content: parcelContent } },
     errors: [400, 404, 422],

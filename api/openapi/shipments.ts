@@ -1,15 +1,18 @@
 /** Shipments in the interface description. */
 import { Type } from "@sinclair/typebox";
 import { CREATE_BODY_BYTES, IMPORT_BODY_BYTES } from "#api/body-limits.ts";
+import { ImportBody } from "#api/shipments/import.ts";
+import { PAGE_MAX, STATUS_LIST, TEXT_MAX } from "#api/shipments/search-query.ts";
 import { DetailPart } from "#api/shipments/shipment-detail.ts";
 import { ItemErrorView } from "#core/domain/import-result.ts";
 import { NotificationBody } from "#core/domain/notification.ts";
 import { nullableText } from "#core/domain/nullable.ts";
-import { CreateBody, SHIPMENTS_PER_IMPORT } from "#core/domain/shipment.ts";
+import { LOCAL_DATE_TIME } from "#core/domain/rome-time.ts";
+import { CreateBody } from "#core/domain/shipment.ts";
 import { ShipmentSummary } from "#core/domain/shipment-view.ts";
 import { STATUSES } from "#core/domain/status.ts";
 import { StockReleaseBody } from "#core/domain/stock-release.ts";
-import { id, inPath, type Operation, query, text } from "./operation.ts";
+import { id, inPath, type Operation, query } from "./operation.ts";
 
 const item = {
   trackingNumber: "AB123456789",
@@ -50,16 +53,6 @@ const rejected = {
   errors: [{ code: "INVALID_COURIER", message: "The courier is not known.", field: "courier" }],
 };
 
-const ImportRequest = Type.Object({
-  shipments: Type.Array(Type.Unknown(), {
-    minItems: 1,
-    maxItems: SHIPMENTS_PER_IMPORT,
-    description: "items as in POST /v2/shipments; an invalid one fails alone",
-  }),
-  webhookUrl: Type.Optional(
-    Type.String({ description: "is told once, best effort, when the job has ended" }),
-  ),
-});
 const ImportAccepted = Type.Object({
   jobId: Type.String(),
   status: Type.String(),
@@ -138,6 +131,7 @@ const sorts = [
   "updatedAt_asc",
 ];
 const day = Type.String({ format: "calendar-date" });
+const exact = Type.String({ minLength: 1, maxLength: TEXT_MAX });
 const shipmentId = [inPath("id", id, 4096)];
 
 const StockReleaseAnswer = Type.Object({
@@ -168,6 +162,13 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     scope: "shipments:write",
     body: { name: "ShipmentsCreation", schema: CreateBody, example: { shipments: [item] } },
     limitBytes: CREATE_BODY_BYTES,
+    rules: [
+      {
+        path: "shipments[].shipDate",
+        code: "OUT_OF_RANGE",
+        rule: "from 2000-01-01 to a year from today",
+      },
+    ],
     answers: {
       201: {
         description: "Every item was created.",
@@ -192,7 +193,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
         },
       },
     },
-    errors: [400, 413, 422],
+    errors: [],
   },
   {
     id: "importShipments",
@@ -201,8 +202,15 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     tag: "Shipments",
     summary: "Create up to 5,000 shipments by a background job",
     scope: "shipments:write",
-    body: { name: "ShipmentsImport", schema: ImportRequest, example: { shipments: [item] } },
+    body: { name: "ShipmentsImport", schema: ImportBody, example: { shipments: [item] } },
     limitBytes: IMPORT_BODY_BYTES,
+    rules: [
+      {
+        path: "webhookUrl",
+        code: "BAD_FORMAT",
+        rule: "a host must be named, and no user or password",
+      },
+    ],
     answers: {
       202: {
         description: "The job is queued.",
@@ -218,7 +226,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
         },
       },
     },
-    errors: [400, 413, 422, 503],
+    errors: [],
   },
   {
     id: "searchShipments",
@@ -229,22 +237,32 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     description: "All filters are optional and combined with AND.",
     scope: "shipments:read",
     parameters: [
-      query("trackingNumber", text, "Exact.", item.trackingNumber),
-      query("orderReference", text, "Exact.", "1001"),
-      query("custom1", text, "Exact.", "a"),
-      query("custom2", text, "Exact.", "b"),
-      query("custom3", text, "Exact.", "c"),
+      query("trackingNumber", exact, "Exact.", item.trackingNumber),
+      query("orderReference", exact, "Exact.", "1001"),
+      query("custom1", exact, "Exact.", "a"),
+      query("custom2", exact, "Exact.", "b"),
+      query("custom3", exact, "Exact.", "c"),
       query("shipDateFrom", day, "Inclusive.", "2026-11-01"),
       query("shipDateTo", day, "Inclusive.", "2026-11-30"),
-      query("status", text, `Comma-separated: ${STATUSES.join(", ")}.`, "IN_TRANSIT,DELIVERED"),
-      query("updatedAfter", text, "`YYYY-MM-DD HH:MM:SS`, Europe/Rome.", "2026-11-20 09:00:00"),
+      query(
+        "status",
+        Type.String({ pattern: STATUS_LIST.source }),
+        `Comma-separated: ${STATUSES.join(", ")}.`,
+        "IN_TRANSIT,DELIVERED",
+      ),
+      query(
+        "updatedAfter",
+        Type.String({ pattern: LOCAL_DATE_TIME.source }),
+        "`YYYY-MM-DD HH:MM:SS`, Europe/Rome.",
+        "2026-11-20 09:00:00",
+      ),
       query(
         "scope",
         Type.Union([Type.Literal("channel"), Type.Literal("company")]),
         "channel (default), or company for keys enabled for it.",
         "channel",
       ),
-      query("page", Type.Integer({ minimum: 1 }), "Default 1.", 1),
+      query("page", Type.Integer({ minimum: 1, maximum: PAGE_MAX }), "Default 1.", 1),
       query("limit", Type.Integer({ minimum: 1, maximum: 100 }), "Default 20.", 20),
       query(
         "sortBy",
@@ -263,7 +281,8 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
         },
       },
     },
-    errors: [422, 503],
+    rules: [{ path: "updatedAfter", code: "BAD_FORMAT", rule: "a date and time that exist" }],
+    errors: [422],
   },
   {
     id: "readShipment",
@@ -291,6 +310,12 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
       "May be repeated after a lost answer: while the same event holds the shipment, the same body is the same release. If the carrier has accepted it, its answer is repeated for an hour without calling the carrier; if its outcome is unknown, it is sent again under the same `Idempotency-Key`.",
     scope: "shipments:write",
     parameters: shipmentId,
+    rules: [
+      { path: "address", code: "REQUIRED", rule: "the action redeliver_new_address needs it" },
+      { path: "address", code: "NOT_ALLOWED", rule: "only that action takes it" },
+      { path: "redeliveryDate", code: "NOT_ALLOWED", rule: "not with return_to_sender" },
+      { path: "redeliveryDate", code: "OUT_OF_RANGE", rule: "today or later" },
+    ],
     body: {
       name: "StockRelease",
       schema: StockReleaseBody,
@@ -306,7 +331,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
         },
       },
     },
-    errors: [400, 404, 409, 422, 502],
+    errors: [404, 409, 502],
   },
   {
     id: "notifyRecipient",
@@ -316,6 +341,10 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     summary: "Send the recipient the e-mail of a merchant-defined event",
     scope: "shipments:write",
     parameters: shipmentId,
+    rules: [
+      { path: "event", code: "NOT_ALLOWED", rule: "not reserved, and with a usable template" },
+      { path: "consignee.email", code: "REQUIRED", rule: "the shipment has a recipient e-mail" },
+    ],
     body: {
       name: "Notification",
       schema: NotificationBody,
@@ -336,6 +365,6 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
         },
       },
     },
-    errors: [400, 404, 409, 422, 503],
+    errors: [404, 409],
   },
 ];

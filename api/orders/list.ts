@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { validationFailed } from "#api/error-response.ts";
 import type { OrderView } from "#core/domain/order.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { jsonList, jsonResponse } from "#core/json-text.ts";
@@ -21,8 +22,8 @@ export function ordersRoute(deps: ApiDeps) {
     "/v2/orders",
     async ({ request, caller, set }) => {
       const params = searchParamsOf(request);
-      const source = params.get("source");
-      const reference = params.get("reference");
+      const source = single(params, "source");
+      const reference = single(params, "reference");
       if (source && reference) {
         const found = await lookUp(redis, caller, source, reference);
         set.headers["x-total-count"] = "1";
@@ -52,6 +53,14 @@ async function lookUp(
   const order = await findOrder(redis, ownerOf(caller), source, reference);
   if (!order) throw orderNotFound();
   return orderAnswer(order, caller);
+}
+
+/** @throws {Problem} 422 when it is given more than once */
+function single(params: URLSearchParams, name: string): string | null {
+  const [value = null, ...more] = params.getAll(name);
+  if (more.length === 0) return value;
+  const message = "The parameter is given more than once.";
+  throw validationFailed([{ path: name, code: "TOO_MANY", message }]);
 }
 
 /** Out of range is clamped without an error; what is no whole number counts as absent. */

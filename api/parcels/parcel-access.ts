@@ -27,24 +27,33 @@ export interface ParcelQuery {
 /** Document 1, "Limits". */
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
-const PAGE_MAX = 1_000_000_000;
+export const PAGE_MAX = 1_000_000_000;
 
 /** @throws {Problem} 422 */
 export function readParcelQuery(params: URLSearchParams): ParcelQuery {
   const faults: Fault[] = [];
 
+  function text(name: string): string | null {
+    const [value = null, ...more] = params.getAll(name);
+    if (more.length > 0) {
+      const message = "The parameter is given more than once.";
+      faults.push({ path: name, code: "TOO_MANY", message });
+    }
+    return value;
+  }
+
   function key(name: string): string {
-    const value = params.get(name) ?? "";
+    const value = text(name) ?? "";
     if (value === "") {
       faults.push({ path: name, code: "REQUIRED", message: "The parameter is required." });
-    } else if (value.length > KEY_LENGTH) {
+    } else if ([...value].length > KEY_LENGTH) {
       faults.push({ path: name, code: "TOO_LONG", message: `At most ${KEY_LENGTH} characters.` });
     }
     return value;
   }
 
   function integer(name: string, fallback: number, max: number): number {
-    const value = params.get(name);
+    const value = text(name);
     if (value === null) return fallback;
     if (!/^[+-]?\d+$/.test(value)) {
       faults.push({ path: name, code: "WRONG_TYPE", message: "A whole number." });

@@ -9,15 +9,23 @@ import { validationFailed } from "#api/error-response.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { SHIPMENTS_PER_IMPORT } from "#core/domain/shipment.ts";
-import { faultOfWebhookUrl } from "#core/domain/webhook-url.ts";
+import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhook-url.ts";
 import { Problem } from "#core/problem.ts";
 import { acceptJob, type ImportChunk, importChunks } from "#core/redis/import-jobs.ts";
 import { readShipments } from "./read-shipments.ts";
 
 /** Items are judged one by one in the background. */
-const ImportBody = Type.Object({
-  shipments: Type.Array(Type.Unknown(), { minItems: 1, maxItems: SHIPMENTS_PER_IMPORT }),
-  webhookUrl: Type.Optional(Type.String({ minLength: 1 })),
+export const ImportBody = Type.Object({
+  shipments: Type.Array(Type.Unknown(), {
+    ...{ minItems: 1, maxItems: SHIPMENTS_PER_IMPORT },
+    description: "items as in POST /v2/shipments; an invalid one fails alone",
+  }),
+  webhookUrl: Type.Optional(
+    Type.String({
+      ...{ maxLength: WEBHOOK_URL_LENGTH, format: "http-uri" },
+      description: "is told once, best effort, when the job has ended",
+    }),
+  ),
 });
 const checker = TypeCompiler.Compile(ImportBody);
 

@@ -18,8 +18,11 @@ export interface Search {
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
 /** Far past any company's last page; keeps positions exact numbers. */
-const PAGE_MAX = 1_000_000_000;
-const TEXT_MAX = 255;
+export const PAGE_MAX = 1_000_000_000;
+export const TEXT_MAX = 255;
+/** One or more names, with or without spaces around the commas. */
+const STATUS_NAME = `(${STATUSES.join("|")})`;
+export const STATUS_LIST = new RegExp(`^ *${STATUS_NAME} *(, *${STATUS_NAME} *)*$`);
 const DAY_MS = 86_400_000;
 
 const SORTS: Readonly<Record<string, SortOrder>> = {
@@ -48,7 +51,8 @@ export function readSearch(params: URLSearchParams): Search {
     if (value === undefined) return null;
     if (more.length > 0) return fault(name, "TOO_MANY", "The parameter is given more than once.");
     if (value === "") return fault(name, "TOO_SHORT", "The text must not be empty.");
-    if (value.length > TEXT_MAX) return fault(name, "TOO_LONG", `At most ${TEXT_MAX} characters.`);
+    if ([...value].length > TEXT_MAX)
+      return fault(name, "TOO_LONG", `At most ${TEXT_MAX} characters.`);
     return value;
   }
 
@@ -87,11 +91,11 @@ export function readSearch(params: URLSearchParams): Search {
   function statuses(name: string): readonly Status[] | null {
     const value = text(name);
     if (value === null) return null;
-    const names = value.split(",").map((part) => part.trim());
-    if (!names.every(isStatus)) {
+    if (!STATUS_LIST.test(value)) {
       return fault(name, "NOT_ALLOWED", `A comma-separated list of ${STATUSES.join(", ")}.`);
     }
-    const chosen = [...new Set(names)];
+    const names = value.split(",").map((part) => part.trim());
+    const chosen = [...new Set(names.filter(isStatus))];
     return chosen.length === STATUSES.length ? null : chosen;
   }
 

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { Fault } from "./fault.ts";
+import { centimetres, kilograms } from "./measure.ts";
 import { clockTime, countryCode, currencyCode } from "./text-forms.ts";
 
 /** Document 1, "Limits". */
@@ -19,7 +20,6 @@ const code = Type.String({ maxLength: CODE_LENGTH });
 const required = Type.String({ minLength: 1, maxLength: CODE_LENGTH });
 const day = Type.String({ format: "calendar-date" });
 const amount = Type.Number({ minimum: 0 });
-const size = Type.Number({ exclusiveMinimum: 0 });
 
 export const LabelConsignee = Type.Object({
   name: given,
@@ -49,10 +49,10 @@ export const LabelSender = Type.Object({
 export type LabelSender = Static<typeof LabelSender>;
 
 export const LabelParcel = Type.Object({
-  weight: optional(Type.Number({ exclusiveMinimum: 0, description: "kg" })),
-  length: optional(size),
-  width: optional(size),
-  height: optional(size),
+  weight: optional(kilograms),
+  length: optional(centimetres),
+  width: optional(centimetres),
+  height: optional(centimetres),
   boxCode: optional(code),
 });
 export type LabelParcel = Static<typeof LabelParcel>;
@@ -77,7 +77,7 @@ export const LabelRequest = Type.Object({
   reference: required,
   source: required,
   consignee: LabelConsignee,
-  weight: optional(Type.Number({ exclusiveMinimum: 0, description: "kg" })),
+  weight: optional(kilograms),
   parcels: optional(Type.Array(LabelParcel, { maxItems: PARCELS_PER_LABEL })),
   content: optional(Type.String({ maxLength: 100 })),
   pickupDate: optional(day),

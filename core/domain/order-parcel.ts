@@ -1,5 +1,6 @@
 /** Parcels of orders (document 1, "Order parcel"): what a request says, what is shown, what a change does to the order. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { centimetres, kilograms } from "./measure.ts";
 import { nullableNumber as number, nullableText as text } from "./nullable.ts";
 import {
   naturalKey,
@@ -20,13 +21,12 @@ const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const short = Type.String({ maxLength: 255 });
 const long = Type.String({ maxLength: 2_000 });
 const key = Type.String({ minLength: 1, maxLength: 50 });
-const size = (unit: string) => Type.Number({ exclusiveMinimum: 0, description: unit });
 
 const fields = {
-  weightKg: size("kg"),
-  lengthCm: optional(size("cm")),
-  widthCm: optional(size("cm")),
-  heightCm: optional(size("cm")),
+  weightKg: kilograms,
+  lengthCm: optional(centimetres),
+  widthCm: optional(centimetres),
+  heightCm: optional(centimetres),
   originCountryIso: optional(countryCode),
   contentsDescription: optional(short),
   clientInternalCode: optional(short),

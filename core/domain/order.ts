@@ -1,6 +1,7 @@
 /** The merchant's order (document 1, "Order"): what is accepted, what is kept of it and how it is shown. */
 import { createHash } from "node:crypto";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { centimetres, kilograms } from "./measure.ts";
 import { nullableNumber as number, nullableText as text } from "./nullable.ts";
 import { instantOf, romeIso } from "./rome-time.ts";
 import { Consignee, OrderItem } from "./shipment.ts";
@@ -23,14 +24,13 @@ const long = Type.String({ maxLength: LONG });
 const key = Type.String({ minLength: 1, maxLength: KEY_LENGTH });
 const date = Type.String({ format: "date-or-date-time" });
 const amount = Type.Number({ minimum: 0 });
-const size = Type.Number({ exclusiveMinimum: 0 });
 const instant = Type.String({ format: "offset-date-time" });
 
 const ParcelInput = Type.Object({
-  weight: optional(size),
-  length: optional(size),
-  width: optional(size),
-  height: optional(size),
+  weight: optional(kilograms),
+  length: optional(centimetres),
+  width: optional(centimetres),
+  height: optional(centimetres),
   boxCode: optional(short),
   content: optional(short),
   originCountry: optional(countryCode),
@@ -81,9 +81,9 @@ export const OrderInput = Type.Object({
   ),
   totalWeight: optional(Type.Number({ minimum: 0, description: "kg; where parcels are absent" })),
   parcelsCount: optional(Type.Integer({ minimum: 0, maximum: PARCELS_PER_ORDER })),
-  firstParcelLength: optional(size),
-  firstParcelWidth: optional(size),
-  firstParcelHeight: optional(size),
+  firstParcelLength: optional(centimetres),
+  firstParcelWidth: optional(centimetres),
+  firstParcelHeight: optional(centimetres),
   parcels: optional(Type.Array(ParcelInput, { maxItems: PARCELS_PER_ORDER })),
   items: optional(
     Type.Array(Type.Omit(OrderItem, ["custom1", "custom2", "custom3", "custom4", "custom5"]), {

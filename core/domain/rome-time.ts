@@ -60,7 +60,8 @@ export function romeIso(instantMs: number): string {
   return `${local}+${hh}:${mm}`;
 }
 
-const LOCAL_FORM = /^(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2})$/;
+/** The form of a Rome local text. */
+export const LOCAL_DATE_TIME = /^(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2})$/;
 
 /**
  * The instant of a Rome local text `YYYY-MM-DD HH:MM:SS`, or null when the text is not a real date and time.
@@ -68,7 +69,7 @@ const LOCAL_FORM = /^(\d{4})-(\d{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2})$/;
  * over as the last second before the jump.
  */
 export function parseRomeDateTime(text: string): number | null {
-  const match = LOCAL_FORM.exec(text);
+  const match = LOCAL_DATE_TIME.exec(text);
   if (!match) return null;
   const asUtc = Date.parse(`${text.slice(0, 10)}T${text.slice(11)}Z`);
   if (Number.isNaN(asUtc)) return null;

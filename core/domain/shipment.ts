@@ -1,6 +1,7 @@
 /** The merchant's shipment: what creation accepts (document 1, "Shipments") and what is kept of it. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { LaneFacts } from "./lane.ts";
+import { centimetres, kilograms } from "./measure.ts";
 import { addYears, instantOf, romeDate } from "./rome-time.ts";
 import { countryCode, emailAddress } from "./text-forms.ts";
 
@@ -44,10 +45,10 @@ const Custom = Type.Object({
 export const Parcel = Type.Object({
   id: optional(short),
   trackingNumber: optional(short),
-  weight: Type.Number({ exclusiveMinimum: 0 }),
-  length: optional(Type.Number({ exclusiveMinimum: 0 })),
-  width: optional(Type.Number({ exclusiveMinimum: 0 })),
-  height: optional(Type.Number({ exclusiveMinimum: 0 })),
+  weight: kilograms,
+  length: optional(centimetres),
+  width: optional(centimetres),
+  height: optional(centimetres),
   boxCode: optional(short),
   content: optional(short),
   originCountry: optional(countryCode),

@@ -1,7 +1,8 @@
 /** The answer to a request that the router has found no route for. */
+import { Elysia } from "elysia";
 import { Problem } from "#core/problem.ts";
 
-interface Route {
+export interface Route {
   readonly method: string;
   readonly path: string;
 }
@@ -11,12 +12,47 @@ interface Route {
  * @param path as the router saw it
  */
 export function noRoute(routes: readonly Route[], path: string): Problem {
-  const methods = routes.filter((route) => matches(route.path, path)).map(({ method }) => method);
+  const methods = methodsOf(routes, path);
   if (methods.length === 0) return new Problem(404, "NOT_FOUND", "There is no such path.");
-  const allow = [...new Set(methods)].join(", ");
+  // The router answers HEAD wherever it answers GET.
+  const all = methods.includes("GET") ? [...methods, "HEAD"] : methods;
+  const allow = [...new Set(all)].sort().join(", ");
   return new Problem(405, "METHOD_NOT_ALLOWED", `Only ${allow} is allowed here.`, {
     headers: { allow },
   });
+}
+
+/** A path that is written out hides the patterns that match it too: `/shipments/import` is no `/shipments/:id`. */
+function methodsOf(routes: readonly Route[], path: string): string[] {
+  const matching = routes.filter((route) => matches(route.path, path));
+  const literal = matching.filter((route) => !route.path.includes(":"));
+  return (literal.length > 0 ? literal : matching).map(({ method }) => method);
+}
+
+/**
+ * Refuses methods that a written-out path lacks and a pattern would take for it: the router looks for a method first.
+ * @param routes of the app, known once it is complete
+ */
+export function literalPaths(routes: () => readonly Route[]) {
+  let known: ReadonlyMap<string, ReadonlySet<string>> | null = null;
+  return new Elysia({ name: "literal-paths" }).onRequest((context) => {
+    // Set before the first hook runs, although its type says otherwise.
+    const { path } = context as typeof context & { readonly path: string };
+    known ??= literalMethods(routes());
+    const methods = known.get(path.replace(/(?<=.)\/$/, ""));
+    if (methods && !methods.has(context.request.method)) throw noRoute(routes(), path);
+  });
+}
+
+function literalMethods(routes: readonly Route[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const literal = routes.filter(({ path }) => !path.includes(":"));
+  const byPath = Map.groupBy(literal, ({ path }) => path);
+  return new Map(
+    [...byPath].map(([path, own]) => {
+      const methods = own.map(({ method }) => method);
+      return [path, new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods)];
+    }),
+  );
 }
 
 /** The router accepts a path with and without a trailing slash. */

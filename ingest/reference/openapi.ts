@@ -13,7 +13,7 @@ import {
   TokenRequest,
 } from "#ingest/reference/answers.ts";
 import { LIMITS } from "#ingest/reference/limits.ts";
-import { PROBLEM_CODES } from "#ingest/reference/problem-codes.ts";
+import { PROBLEM_CODES, type ProblemCode } from "#ingest/reference/problem-codes.ts";
 
 type Json = Record<string, unknown>;
 
@@ -142,8 +142,11 @@ function token(): Json {
       200: { description: "A token.", headers: RATE_HEADERS, content: json(ref("TokenAnswer")) },
       400: { description: "invalid_request, unsupported_grant_type, invalid_scope", ...failed },
       401: { description: "invalid_client", ...failed },
-      429: problemResponse(429, ["RATE_LIMITED"]),
-      503: problemResponse(503, ["STORE_UNAVAILABLE"]),
+      ...problems(
+        PROBLEM_CODES.map(({ code }) => code).filter(
+          (code) => !["RATE_LIMITED", "STORE_UNAVAILABLE"].includes(code),
+        ),
+      ),
     },
   };
 }
@@ -153,21 +156,16 @@ function problems(without: readonly string[]): Json {
   const possible = PROBLEM_CODES.filter(({ code }) => !without.includes(code));
   const byStatus = Map.groupBy(possible, ({ status }) => status);
   return Object.fromEntries(
-    [...byStatus].map(([status, rows]) => [
-      status,
-      problemResponse(
-        status,
-        rows.map(({ code, meaning }) => `${code}: ${meaning}`),
-      ),
-    ]),
+    [...byStatus].map(([status, rows]) => [status, problemResponse(status, rows)]),
   );
 }
 
-function problemResponse(status: number, lines: readonly string[]): Json {
+function problemResponse(status: number, rows: readonly ProblemCode[]): Json {
   const waits = status === 429 || status === 503;
   const retryAfter = { "Retry-After": integerHeader("Seconds to wait.") };
   return {
-    description: lines.join("\n\n"),
+    description: rows.map(({ code, meaning }) => `${code}: ${meaning}`).join("\n\n"),
+    "x-codes": rows.map(({ code }) => code),
     headers: { ...RATE_HEADERS, ...(waits && retryAfter) },
     content: { "application/problem+json": { schema: ref("Problem") } },
   };

@@ -52,16 +52,30 @@ describe("errors", () => {
 
   test("405 for another method on a path that exists, with Allow", async () => {
     const cases = [
-      ["DELETE", "/v2/shipments", "GET, POST"],
-      ["PUT", "/v2/shipments/17", "GET"],
+      ["DELETE", "/v2/shipments", "GET, HEAD, POST"],
+      ["PUT", "/v2/shipments/17", "GET, HEAD"],
+      ["PUT", "/v2/shipments/17/", "GET, HEAD"],
+      ["GET", "/v2/shipments/import", "POST"],
+      ["GET", "/v2/shipments/import/", "POST"],
+      ["HEAD", "/v2/shipments/import", "POST"],
+      ["OPTIONS", "/v2/shipments/import", "POST"],
+      ["OPTIONS", "/v2/sandbox/1", "DELETE, GET, HEAD, PATCH, PUT"],
       ["GET", "/v2/auth/token", "POST"],
       ["PATCH", "/v2/couriers/delivery-times", "POST"],
     ] as const;
     for (const [method, path, allowed] of cases) {
       const answer = await send(method, path);
-      const allow = answer.headers.get("allow")?.split(", ").sort().join(", ");
-      expect(allow).toBe(allowed);
-      await expectError(answer, 405, "METHOD_NOT_ALLOWED");
+      expect([path, answer.headers.get("allow")]).toEqual([path, allowed]);
+      if (method === "HEAD") expect(answer.status).toBe(405);
+      else await expectError(answer, 405, "METHOD_NOT_ALLOWED");
+    }
+  });
+
+  test("HEAD is answered wherever Allow names it", async () => {
+    for (const path of ["/v2/shipments", "/v2/orders", "/v2/openapi.json"]) {
+      const { status, headers } = await send("HEAD", path);
+      expect([path, status]).toEqual([path, 200]);
+      expect(headers.get("content-type")).toStartWith("application/json");
     }
   });
 

@@ -1,10 +1,12 @@
 /** `GET /v2/openapi.json`: valid, complete, and its examples are what its schemas say. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
 import { OPERATIONS } from "#api/openapi/document.ts";
+import { jsonSchema, requestSchema } from "#api/openapi/json-schema.ts";
 import { type Call, openTestApi, type TestApi } from "#test/support/api.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -63,6 +65,37 @@ describe("the document", () => {
         byName.set(content.name, content.schema);
       }
     }
+  });
+});
+
+describe("schemas of bodies", () => {
+  test("say what the readers do: an optional member may be null, a required one may not", () => {
+    const schema = requestSchema(
+      Type.Object({
+        a: Type.String({ maxLength: 5 }),
+        b: Type.Optional(Type.String({ format: "calendar-date" })),
+        c: Type.Optional(Type.Union([Type.Literal("x"), Type.Literal("y")])),
+        d: Type.Optional(Type.Union([Type.Number(), Type.Null()])),
+        e: Type.Optional(Type.Array(Type.Object({ f: Type.Optional(Type.Boolean()) }))),
+      }),
+    );
+    const nil = { type: "null" };
+    const f = { anyOf: [{ type: "boolean" }, nil] };
+    expect(schema).toMatchObject({
+      required: ["a"],
+      properties: {
+        a: { type: "string", maxLength: 5 },
+        b: { anyOf: [{ type: "string", format: "date" }, nil] },
+        c: { anyOf: [{ const: "x" }, { const: "y" }, nil] },
+        d: { anyOf: [{ type: "number" }, nil] },
+        e: { anyOf: [{ type: "array", items: { properties: { f } } }, nil] },
+      },
+    });
+  });
+
+  test("say the years of an instant, which is all that its format leaves open", () => {
+    const instant = jsonSchema(Type.String({ format: "offset-date-time" }));
+    expect(instant).toEqual({ type: "string", format: "date-time", pattern: "^20" });
   });
 });
 

@@ -217,6 +217,13 @@ describe("200", () => {
     expect(await shown("page=abc&limit=1.5")).toEqual([200, "1", "50"]);
   });
 
+  test("source or reference given twice is 422: neither is looked up", async () => {
+    for (const name of ["source", "reference"]) {
+      const { status, body } = await get(`/v2/orders?source=a&reference=b&${name}=c`, outlet);
+      expect([status, body.violations?.[0]]).toMatchObject([422, { path: name, code: "TOO_MANY" }]);
+    }
+  });
+
   test("a page past the end is an empty array; source or reference alone is ignored", async () => {
     expect(await get("/v2/orders?page=99", outlet)).toMatchObject({ status: 200, body: [] });
     const all = (await get("/v2/orders", outlet)).body;

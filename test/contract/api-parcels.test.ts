@@ -266,12 +266,28 @@ describe("409", () => {
   });
 });
 
+describe("limits", () => {
+  test("a reference of 50 characters counts them, not the units of UTF-16", async () => {
+    const { status } = await call("GET", query(encodeURIComponent("📦".repeat(50))));
+    expect(status).toBe(200);
+  });
+
+  test("parcels of 1,000,000 kg and cm are taken, and their sum is a number", async () => {
+    const heavy = { weightKg: 1_000_000, lengthCm: 1_000_000 };
+    const { reference } = await created({ parcels: [heavy, heavy] });
+    expect((await orderOf(reference)).totalWeight).toBe(2_000_000);
+  });
+});
+
 describe("422", () => {
   test.each([
     ["no order", "/v2/parcels", ["orderReference REQUIRED", "orderOrigin REQUIRED"]],
     ["page 0", query("a", "&page=0"), ["page OUT_OF_RANGE"]],
     ["limit 101", query("a", "&limit=101"), ["limit OUT_OF_RANGE"]],
     ["limit x", query("a", "&limit=x"), ["limit WRONG_TYPE"]],
+    ["page beyond the last possible", query("a", "&page=1000000001"), ["page OUT_OF_RANGE"]],
+    ["a reference twice", query("a", "&orderReference=b"), ["orderReference TOO_MANY"]],
+    ["a reference of 51 characters", query("x".repeat(51)), ["orderReference TOO_LONG"]],
   ])("query: %s", async (_, path, violations) => {
     const { status, body } = await call("GET", path);
     expect(status).toBe(422);
@@ -295,6 +311,16 @@ describe("422", () => {
       "parcels[0].originCountryIso BAD_FORMAT",
     ],
     ["an unknown origin", creation({ orderOrigin: "elsewhere" }), "orderOrigin NOT_ALLOWED"],
+    [
+      "a weight over 1,000,000 kg",
+      creation({ parcels: [{ weightKg: 1_000_000.001 }] }),
+      "parcels[0].weightKg OUT_OF_RANGE",
+    ],
+    [
+      "a length over 1,000,000 cm",
+      creation({ parcels: [{ weightKg: 1, lengthCm: 1_000_000.001 }] }),
+      "parcels[0].lengthCm OUT_OF_RANGE",
+    ],
   ])("creation: %s", async (_, body, violation) => {
     const answer = await call("POST", "/v2/parcels", body);
     expect(answer.status).toBe(422);

@@ -1,0 +1,28 @@
+/** The short form of `bun run fuzz`: both OpenAPI documents against the running product, where schemathesis is installed. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { fuzz, isInstalled } from "#test/fuzz/schemathesis.ts";
+import { type Served, serve } from "#test/fuzz/serve.ts";
+
+/** Of each call, beside the values at the bounds of its schema. */
+const CASES = 5;
+const LIMIT_MS = 300_000;
+
+describe.skipIf(!isInstalled())("with schemathesis, which `bun run fuzz` installs", () => {
+  let served: Served;
+
+  beforeAll(async () => {
+    served = await serve();
+  });
+  afterAll(() => served.stop());
+
+  test(
+    "what the schemas forbid is refused, what they allow is taken or refused by a listed code, and answers are as described",
+    async () => {
+      for (const { api, cases, findings, report } of await fuzz(served, CASES, 1)) {
+        expect([api, findings, findings === 0 ? "" : report]).toEqual([api, 0, ""]);
+        expect(cases).toBeGreaterThan(500);
+      }
+    },
+    LIMIT_MS,
+  );
+});
