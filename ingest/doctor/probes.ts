@@ -1,7 +1,6 @@
 /** The edge messages: each states what the contract says of it, and what a sender learns from it. */
 import { gzipSync } from "node:zlib";
 import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/domain/event.ts";
-import { sign } from "#core/domain/signature.ts";
 import {
   type Expectation,
   invalid,
@@ -11,6 +10,7 @@ import {
   told,
 } from "#ingest/doctor/expect.ts";
 import type { Answer, Sender } from "#ingest/doctor/sender.ts";
+import { signMessage } from "#ingest/doctor/sign-message.ts";
 
 export interface Probe {
   readonly group: string;
@@ -142,14 +142,19 @@ function signature(nowMs: () => number): Probe[] {
     sender.push(
       [probeEvent()],
       {},
-      { signature: (bytes) => sign([sender.target.secret ?? ""], bytes, nowMs() + offsetMs) },
+      {
+        signature: (bytes) => signMessage([sender.target.secret ?? ""], bytes, nowMs() + offsetMs),
+      },
     );
   const signedBy = (secrets: (own: string) => string[], gzip = false) => {
     return (sender: Sender) =>
       sender.push(
         [probeEvent()],
         {},
-        { gzip, signature: (bytes) => sign(secrets(sender.target.secret ?? ""), bytes, nowMs()) },
+        {
+          gzip,
+          signature: (bytes) => signMessage(secrets(sender.target.secret ?? ""), bytes, nowMs()),
+        },
       );
   };
   const right = "The HMAC-SHA256 of <t>.<body>, hex, keyed with the secret exactly as issued.";
@@ -184,7 +189,7 @@ function signature(nowMs: () => number): Probe[] {
           {},
           {
             gzip: true,
-            signature: (_, plain) => sign([sender.target.secret ?? ""], plain, nowMs()),
+            signature: (_, plain) => signMessage([sender.target.secret ?? ""], plain, nowMs()),
           },
         ),
       bad,

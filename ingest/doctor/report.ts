@@ -1,30 +1,56 @@
-/** The report as text: every probe, what to do about those that failed, and a grade. */
+/** The report as text: every check, what to do about those that failed, and a grade. */
 import type { Examination, Finding } from "#ingest/doctor/examine.ts";
+import type { Cause } from "#ingest/doctor/first-cause.ts";
 
-/** Share of probes as expected, from the best grade down. */
+/** Share of checks as expected, from the best grade down. */
 const GRADES = [
   ["A", 1],
   ["B", 0.95],
   ["C", 0.85],
   ["D", 0.6],
 ] as const;
+/** Failures of a sender's own messages that are shown. */
+const FAILURES_SHOWN = 50;
 
-export function gradeOf(findings: readonly Finding[]): string {
-  const good = findings.filter(({ fault }) => fault === null).length;
-  const share = findings.length === 0 ? 0 : good / findings.length;
+function gradeOf(good: number, all: number): string {
+  const share = all === 0 ? 0 : good / all;
   return GRADES.find(([, least]) => share >= least)?.[0] ?? "E";
 }
 
-export function reportText({ findings, skipped }: Examination): string {
-  const groups = Map.groupBy(findings, ({ group }) => group);
-  const blocks = [...groups].map(([title, own]) => {
-    const good = own.filter(({ fault }) => fault === null).length;
-    return [`${title}  ${good}/${own.length}`, ...own.flatMap(linesOf)].join("\n");
+export function serviceReport({ findings, skipped, stopped }: Examination): string {
+  const names = [...new Set(findings.map(({ group }) => group))];
+  const blocks = names.map((title) => {
+    const own = findings.filter(({ group }) => group === title);
+    return [`${title}  ${goodOf(own)}/${own.length}`, ...own.flatMap(linesOf)].join("\n");
   });
-  const good = findings.filter(({ fault }) => fault === null).length;
+  const good = goodOf(findings);
   const left = skipped === 0 ? "" : ` ${skipped} signature probes need --secret.`;
-  const sum = `Grade ${gradeOf(findings)}: ${good} of ${findings.length} as expected.${left}`;
-  return `${[...blocks, sum].join("\n\n")}\n`;
+  const sum = `Grade ${gradeOf(good, findings.length)}: ${good} of ${findings.length} as expected.${left}`;
+  return `${[...blocks, stopped === null ? sum : stoppedText(stopped)].join("\n\n")}\n`;
+}
+
+function stoppedText({ what, remedy }: Cause): string {
+  return `STOPPED  ${what}\n         -> ${remedy}\nNothing else was tried: it would fail for the same reason.`;
+}
+
+/** Only what failed is listed: a day of events has too many that are good. */
+export function messagesReport(findings: readonly Finding[], isLocal: boolean): string {
+  const failed = findings.filter(({ fault }) => fault !== null);
+  const shown = failed.slice(0, FAILURES_SHOWN).flatMap(linesOf);
+  const more = failed.length - FAILURES_SHOWN;
+  const good = goodOf(findings);
+  const judges = isLocal ? "the published schemas alone" : "the published schemas and the service";
+  return `${[
+    `Your messages  ${good}/${findings.length}`,
+    ...shown,
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    "",
+    `Your messages: grade ${gradeOf(good, findings.length)}, ${good} of ${findings.length} valid, judged by ${judges}.`,
+  ].join("\n")}\n`;
+}
+
+function goodOf(findings: readonly Finding[]): number {
+  return findings.filter(({ fault }) => fault === null).length;
 }
 
 function linesOf({ name, fault, remedy }: Finding): string[] {

@@ -1,6 +1,8 @@
 /** A sender as document 2 describes it, with every way to get it wrong. */
+import { setTimeout } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { sign } from "#core/domain/signature.ts";
+import { ask, type RawAnswer, type Tls } from "#ingest/doctor/request.ts";
+import { signMessage } from "#ingest/doctor/sign-message.ts";
 
 export interface Target {
   /** Base address, such as `https://push.example`. */
@@ -9,13 +11,13 @@ export interface Target {
   readonly courier: string;
   /** Null = messages go unsigned. */
   readonly secret: string | null;
-  /** PEM texts, where client certificates are asked for or the server's root is private. */
-  readonly tls: { readonly cert?: string; readonly key?: string; readonly ca?: string };
+  readonly tls: Tls;
 }
 
 export interface Answer {
   readonly status: number;
-  readonly headers: Headers;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
   /** Parsed; null when it is no JSON. */
   readonly body: Readonly<Record<string, unknown>> | null;
 }
@@ -43,12 +45,13 @@ export interface Sender {
   ) => Promise<Answer>;
 }
 
-const ANSWER_LIMIT_MS = 15_000;
+/** Longest wait for the next request after a 429. */
+const RETRY_LIMIT_SECONDS = 60;
 /** Answers 429 that are waited for, each. */
 const RATE_TRIES = 3;
 
 export function createSender(target: Target, nowMs: () => number): Sender {
-  async function once(plain: Uint8Array | string | null, options: SendOptions): Promise<Response> {
+  async function once(plain: Uint8Array | string | null, options: SendOptions): Promise<RawAnswer> {
     const bytes = typeof plain === "string" ? new TextEncoder().encode(plain) : plain;
     const body = bytes !== null && options.gzip ? gzipSync(bytes) : bytes;
     const token = options.token === undefined ? target.token : options.token;
@@ -59,29 +62,27 @@ export function createSender(target: Target, nowMs: () => number): Sender {
       ...(body !== null && bytes !== null && signatureOf(body, bytes, options)),
       ...options.headers,
     };
-    return fetch(`${target.url}${options.path ?? "/v1/events/validate"}`, {
-      method: options.method ?? "POST",
-      body: body as Uint8Array<ArrayBuffer> | null,
-      headers,
-      redirect: "manual",
-      signal: AbortSignal.timeout(ANSWER_LIMIT_MS),
-      tls: target.tls,
-    });
+    const method = options.method ?? "POST";
+    const path = options.path ?? "/v1/events/validate";
+    return ask(`${target.url}${path}`, { method, headers, body, tls: target.tls });
   }
 
   function signatureOf(body: Uint8Array, plain: Uint8Array, { signature }: SendOptions) {
     if (signature) return { "x-service-signature": signature(body, plain) };
-    return target.secret && { "x-service-signature": sign([target.secret], body, nowMs()) };
+    return (
+      target.secret && {
+        "x-service-signature": signMessage([target.secret], body, nowMs()),
+      }
+    );
   }
 
   async function send(plain: Uint8Array | string | null, options: SendOptions = {}) {
     for (let left = RATE_TRIES; ; left -= 1) {
-      const response = await once(plain, options);
-      const text = await response.text();
-      if (response.status !== 429 || left === 0) {
-        return { status: response.status, headers: response.headers, body: parsed(text) };
-      }
-      await Bun.sleep(Number(response.headers.get("retry-after") ?? 1) * 1000);
+      const { status, headers, text } = await once(plain, options);
+      if (status !== 429 || left === 0) return { status, headers, body: parsed(text) };
+      await setTimeout(
+        Math.min(Number(headers.get("retry-after") ?? 1), RETRY_LIMIT_SECONDS) * 1000,
+      );
     }
   }
 

@@ -2,21 +2,23 @@
 import { CourierEvent, Envelope } from "#core/domain/event.ts";
 import { FAULT_CODES } from "#core/domain/fault.ts";
 import { NUMBER_REUSE_MS } from "#core/domain/match-reference.ts";
+import { escapeHtml, type Row, referencePage, table } from "#core/http/reference-page.ts";
+import { EXAMPLE_ANSWER, EXAMPLE_MESSAGE } from "#ingest/reference/example.ts";
 import { fieldRows } from "#ingest/reference/field-rows.ts";
 import { LIMITS } from "#ingest/reference/limits.ts";
 import { PROBLEM_CODES } from "#ingest/reference/problem-codes.ts";
 
 export function docsPage(): string {
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Courier Event Ingestion API</title>
-<style>${STYLE}</style>
-<main>
-<h1>Courier Event Ingestion API</h1>
-<p>Push tracking events as they happen. <a href="/v1/openapi.json">OpenAPI description</a></p>
+  return referencePage(
+    "Courier Event Ingestion API",
+    `<p>Push tracking events as they happen. <a href="/v1/guide">Guide to a first integration</a>,
+<a href="/v1/openapi.json">OpenAPI description</a>, <a href="#doctor">doctor</a></p>
 ${ENDPOINTS}
+<h2 id="example">Example</h2>
+<p>A message with three events, the last of them without an offset:</p>
+<pre>${json(EXAMPLE_MESSAGE)}</pre>
+<p>Its answer, 200:</p>
+<pre>${json(EXAMPLE_ANSWER)}</pre>
 <h2 id="envelope">Envelope</h2>
 <p>Unknown fields of the envelope are ignored. Any schemaVersion 1.x is accepted.</p>
 ${fields(fieldRows(Envelope))}
@@ -25,25 +27,24 @@ ${fields(fieldRows(Envelope))}
 ${fields(fieldRows(CourierEvent))}
 ${JSON_RULES}
 <h2 id="outcomes">Outcomes</h2>
-${table(["Outcome", "Meaning"], OUTCOMES)}
+${table(["Outcome", "Meaning"], rows(OUTCOMES))}
 <p>Order of judgement: INVALID, DUPLICATE, UNKNOWN_TRACKING, ACCEPTED. Only ACCEPTED takes the eventId.</p>
 ${MATCHING}
 <h2 id="faults">Codes of errors[]</h2>
-${table(["Code", "Meaning"], Object.entries(FAULT_CODES))}
+${table(["Code", "Meaning"], rows(Object.entries(FAULT_CODES)))}
 <h2 id="problems">Problem codes</h2>
 ${table(["Status", "Code", "Meaning", "What to do"], problemRows())}
 <h2 id="limits">Limits</h2>
-${table(
-  ["What", "Limit", "At the limit"],
-  LIMITS.map(({ what, limit, then }) => [what, limit, then]),
-)}
+${table(["What", "Limit", "At the limit"], rows(LIMITS.map(({ what, limit, then }) => [what, limit, then])))}
 ${SIGNATURE}
-</main>
-</html>
-`;
+${DOCTOR}`,
+  );
 }
 
 const REUSE_DAYS = NUMBER_REUSE_MS / 86_400_000;
+const rows = (cells: ReadonlyArray<readonly string[]>): Row[] =>
+  cells.map((row) => ({ cells: row }));
+const json = (value: unknown) => escapeHtml(JSON.stringify(value, null, 2));
 
 const OUTCOMES = [
   ["ACCEPTED", "stored and being processed; on validate: would have been accepted"],
@@ -58,12 +59,14 @@ const OUTCOMES = [
 const ENDPOINTS = `<h2 id="endpoints">Endpoints</h2>
 ${table(
   ["Call", "Does"],
-  [
+  rows([
     ["POST /v1/events", "takes a message; 200 with one result for each event"],
     ["POST /v1/events/validate", "the same judgement; stores nothing, needs no known parcels"],
     ["GET /v1/ping", "checks the credentials"],
     ["POST /v1/oauth/token", "access token for couriers with an OAuth client (on request)"],
-  ],
+    ["GET /v1/vectors.json", "bodies, secrets and the signatures that belong to them"],
+    ["GET /v1/doctor.mjs", "a program that checks your sender"],
+  ]),
 )}
 <p>Authorization: Bearer &lt;token&gt;; Content-Type: application/json; Content-Encoding: gzip is welcome.
 Retry on 429, 5xx, connection failures and timeouts, with exponential backoff and jitter; the same message may be sent
@@ -72,7 +75,7 @@ again at any time.</p>`;
 const JSON_RULES = `<h2 id="json">JSON</h2>
 ${table(
   ["What", "Then"],
-  [
+  rows([
     ["the same key twice in one object, a key __proto__, nesting over 32", "400 MALFORMED_BODY"],
     ["half a surrogate pair in a text of an event", "that event is INVALID (BAD_FORMAT)"],
     ["half a surrogate pair in messageId", "400 INVALID_ENVELOPE"],
@@ -80,13 +83,13 @@ ${table(
     ["a number too large for a double", "wrong type or out of range"],
     ["a byte order mark before the text", "ignored"],
     ["text after the end of the gzip stream", "ignored"],
-  ],
+  ]),
 )}`;
 
 const MATCHING = `<h2 id="matching">Which parcel an event means</h2>
 ${table(
   ["References", "The event goes to"],
-  [
+  rows([
     [
       "trackingNumber",
       "every shipment with this number: its own, that of a parcel, or one that was announced",
@@ -100,7 +103,7 @@ ${table(
       "externalId and senderAccount",
       "the one shipment with this order reference; UNKNOWN_TRACKING, and not kept, if there are several",
     ],
-  ],
+  ]),
 )}
 <p>A number may be used again: ${REUSE_DAYS} days after the end of its first shipment, events go to the later one alone.
 deliveredTo, signedBy, podUrl, pickupPoint and recipientActionUrl reach no shipment if the event goes to several companies.
@@ -109,43 +112,27 @@ A trackingNumberChange counts from the next event on; that of a DUPLICATE does n
 const SIGNATURE = `<h2 id="signature">Signature</h2>
 <p>X-Service-Signature: t=&lt;unix_seconds&gt;,v1=&lt;hex&gt;, where v1 is the HMAC-SHA256 of
 &lt;t&gt;.&lt;body as transmitted&gt; keyed with the signing secret as issued. Compress first, then sign.</p>
-<pre>printf '%s.' "$T" | cat - body.json | openssl dgst -sha256 -hmac "$SECRET"</pre>`;
+<pre>printf '%s.' "$T" | cat - body.json | openssl dgst -sha256 -hmac "$SECRET"</pre>
+<p>Check your code with the <a href="/v1/vectors.json">test vectors</a> first: bodies in base64, secrets, and the headers
+that belong to them.</p>`;
 
-function problemRows(): string[][] {
-  return PROBLEM_CODES.map(({ status, code, meaning, remedy }) => [
-    String(status),
-    code,
-    meaning,
-    remedy,
-  ]);
+const DOCTOR = `<h2 id="doctor">Doctor</h2>
+<p><a href="/v1/doctor.mjs">One file</a> that needs Node.js 20 or Bun and nothing else. It checks address, token, clock and
+signature, stops at the first cause that makes everything else fail, sends some fifty edge messages to
+/v1/events/validate, which stores nothing, and judges messages of your own.</p>
+<pre>curl -sSO "$URL/v1/doctor.mjs"
+node doctor.mjs courier --url "$URL" --token "$TOKEN" --courier "$COURIER" --secret "$SECRET" --messages message.json</pre>`;
+
+function problemRows(): Row[] {
+  return PROBLEM_CODES.map(({ status, code, meaning, remedy }) => ({
+    id: code,
+    cells: [String(status), code, meaning, remedy],
+  }));
 }
 
-function fields(rows: ReturnType<typeof fieldRows>): string {
+function fields(found: ReturnType<typeof fieldRows>): string {
   return table(
     ["Field", "Required", "Rule"],
-    rows.map(({ path, required, rule }) => [path, required ? "yes" : "", rule]),
+    rows(found.map(({ path, required, rule }) => [path, required ? "yes" : "", rule])),
   );
 }
-
-function table(head: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
-  const cells = (tag: string, row: readonly string[]) =>
-    `<tr>${row.map((cell) => `<${tag}>${escapeHtml(cell)}</${tag}>`).join("")}</tr>`;
-  const body = rows.map((row) => cells("td", row)).join("\n");
-  return `<div class="wide"><table><thead>${cells("th", head)}</thead><tbody>\n${body}\n</tbody></table></div>`;
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
-
-const STYLE = `
-:root { color-scheme: light dark; --line: light-dark(#d5d9de, #3a4048); --soft: light-dark(#f4f6f8, #1d2126); }
-body { margin: 0; font: 16px/1.5 system-ui, sans-serif; color: light-dark(#14181d, #e4e8ec); background: light-dark(#fff, #14171a); }
-main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .35rem .6rem; border-bottom: 1px solid var(--line); }
-td:first-child { font-family: ui-monospace, monospace; font-size: .9em; }
-pre { overflow-x: auto; padding: .8rem; background: var(--soft); }
-a { color: light-dark(#0b57c4, #8ab4f8); }
-`;

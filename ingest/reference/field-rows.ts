@@ -24,7 +24,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 };
 
 function ruleOf(schema: TSchema): string {
-  const { type, format, pattern, minLength, maxLength, minimum, maximum } = schema;
+  const { type, format, pattern, description, minLength, maxLength, minimum, maximum } = schema;
   if (schema["anyOf"]) return schema["anyOf"].map((one: TSchema) => one["const"]).join(", ");
   if (type === "integer") return `whole number, ${minimum} to ${maximum}`;
   if (type === "array") return `list of ${schema["minItems"]} to ${schema["maxItems"]}`;
@@ -32,7 +32,7 @@ function ruleOf(schema: TSchema): string {
   if (type !== "string") return type;
   if (format)
     return (FORMATS[format] ?? format) + (maxLength ? `, at most ${maxLength} characters` : "");
-  if (pattern) return `text that matches ${pattern}`;
+  if (pattern) return description ?? "text of a fixed form";
   return `text of ${minLength ?? 0} to ${maxLength} characters`;
 }
 

@@ -1,7 +1,9 @@
 /** OpenAPI 3.1 description of `/v1`, made of the schemas that the service itself checks with. */
 import type { TSchema } from "@sinclair/typebox";
-import { CourierEvent, Envelope } from "#core/domain/event.ts";
+import { CourierEvent, Envelope, SCHEMA_VERSIONS } from "#core/domain/event.ts";
 import { FAULT_CODES } from "#core/domain/fault.ts";
+import { TITLES } from "#core/problem.ts";
+import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 import {
   FaultItem,
   Ping,
@@ -12,13 +14,15 @@ import {
   TokenError,
   TokenRequest,
 } from "#ingest/reference/answers.ts";
+import { EXAMPLE_ANSWER, VALID_MESSAGE } from "#ingest/reference/example.ts";
 import { LIMITS } from "#ingest/reference/limits.ts";
 import { PROBLEM_CODES, type ProblemCode } from "#ingest/reference/problem-codes.ts";
+import { TOKEN_ERRORS } from "#ingest/routes/token.ts";
 
 type Json = Record<string, unknown>;
 
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-const json = (schema: Json) => ({ "application/json": { schema } });
+const json = (schema: Json, example: unknown) => ({ "application/json": { schema, example } });
 
 /** Our own formats in the words of JSON Schema. */
 const FORMATS: Readonly<Record<string, string>> = {
@@ -38,8 +42,10 @@ export function openapi(): Json {
     info: {
       title: "Courier Event Ingestion API",
       version: "1.0",
-      description: `Carriers push tracking events.\n\n${limitsText()}\n\n${faultsText()}`,
+      description: `Carriers push tracking events. /v1/docs says the same for people, /v1/guide walks through a first integration.\n\n${limitsText()}\n\n${faultsText()}`,
+      license: { name: "Proprietary", identifier: "LicenseRef-Proprietary" },
     },
+    servers: [{ url: "/", description: "The address that serves this document." }],
     paths: {
       "/v1/events": { post: messages("Send events", "sendEvents", true) },
       "/v1/events/validate": {
@@ -55,20 +61,26 @@ export function openapi(): Json {
 function schemas(): Json {
   const event = plain(CourierEvent);
   const anyOf = [{ required: ["trackingNumber"] }, { required: ["externalId", "senderAccount"] }];
-  const envelope = plain(Envelope);
-  const properties = envelope["properties"] as Record<string, Json>;
-  const events = { ...properties["events"], items: ref("Event") };
   return {
-    Envelope: { ...envelope, properties: { ...properties, events } },
+    Envelope: withItems(plain(Envelope), "events", "Event"),
     Event: { ...event, anyOf },
-    Report: plain(Report),
-    Result: plain(Result),
+    Report: withItems(plain(Report), "results", "Result"),
+    Result: withItems(plain(Result), "errors", "Fault"),
     Fault: plain(FaultItem),
     Ping: plain(Ping),
-    Problem: plain(ProblemDocument),
+    Problem: withItems(plain(ProblemDocument), "errors", "Fault"),
     TokenRequest: plain(TokenRequest),
     TokenAnswer: plain(TokenAnswer),
     TokenError: plain(TokenError),
+  };
+}
+
+/** The elements of a list by the name of their schema. */
+function withItems(schema: Json, list: string, name: string): Json {
+  const properties = schema["properties"] as Record<string, Json>;
+  return {
+    ...schema,
+    properties: { ...properties, [list]: { ...properties[list], items: ref(name) } },
   };
 }
 
@@ -90,7 +102,7 @@ function securitySchemes(): Json {
   };
 }
 
-const security = [{ token: [] }, { oauth: ["events"] }];
+const security = [{ token: [] }, { oauth: ["events"] }, { token: [], certificate: [] }];
 
 function messages(summary: string, operationId: string, stores: boolean): Json {
   return {
@@ -105,9 +117,13 @@ function messages(summary: string, operationId: string, stores: boolean): Json {
           "t=<unix_seconds>,v1=<hex>; v1 is the HMAC-SHA256 of <t>.<body as transmitted>. More than one v1 may stand there.",
       }),
     ],
-    requestBody: { required: true, content: json(ref("Envelope")) },
+    requestBody: { required: true, content: json(ref("Envelope"), VALID_MESSAGE) },
     responses: {
-      200: { description: "Processed.", headers: RATE_HEADERS, content: json(ref("Report")) },
+      200: {
+        description: "Processed.",
+        headers: RATE_HEADERS,
+        content: json(ref("Report"), EXAMPLE_ANSWER),
+      },
       ...problems(stores ? [] : ["NOT_ACCEPTING", "LOG_FULL"]),
     },
   };
@@ -122,26 +138,53 @@ function ping(): Json {
     operationId: "ping",
     security,
     responses: {
-      200: { description: "Known.", headers: RATE_HEADERS, content: json(ref("Ping")) },
+      200: {
+        description: "Known.",
+        headers: RATE_HEADERS,
+        content: json(ref("Ping"), {
+          ...{ courier: "GLS_ITA", environment: "production", schemaVersions: SCHEMA_VERSIONS },
+        }),
+      },
       ...problems([...others.map(({ code }) => code), ...ofMessages]),
     },
   };
 }
 
 function token(): Json {
-  const failed = { headers: RATE_HEADERS, content: json(ref("TokenError")) };
+  const failed = (error: keyof typeof TOKEN_ERRORS) => ({
+    headers: RATE_HEADERS,
+    content: json(ref("TokenError"), { error, error_description: TOKEN_ERRORS[error] }),
+  });
   return {
     summary: "Get an access token (RFC 6749, client credentials)",
     operationId: "getToken",
     security: [],
     requestBody: {
       required: true,
-      content: { "application/x-www-form-urlencoded": { schema: ref("TokenRequest") } },
+      content: {
+        "application/x-www-form-urlencoded": {
+          schema: ref("TokenRequest"),
+          example: {
+            ...{ grant_type: "client_credentials", scope: "events" },
+            ...{ client_id: "gls-push", client_secret: "a+b/c" },
+          },
+        },
+      },
     },
     responses: {
-      200: { description: "A token.", headers: RATE_HEADERS, content: json(ref("TokenAnswer")) },
-      400: { description: "invalid_request, unsupported_grant_type, invalid_scope", ...failed },
-      401: { description: "invalid_client", ...failed },
+      200: {
+        description: "A token.",
+        headers: RATE_HEADERS,
+        content: json(ref("TokenAnswer"), {
+          ...{ access_token: "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl", token_type: "Bearer" },
+          ...{ expires_in: TOKEN_LIFE_SECONDS, scope: "events" },
+        }),
+      },
+      400: {
+        description: "invalid_request, unsupported_grant_type, invalid_scope",
+        ...failed("invalid_request"),
+      },
+      401: { description: "invalid_client", ...failed("invalid_client") },
       ...problems(
         PROBLEM_CODES.map(({ code }) => code).filter(
           (code) => !["RATE_LIMITED", "STORE_UNAVAILABLE"].includes(code),
@@ -162,13 +205,23 @@ function problems(without: readonly string[]): Json {
 
 function problemResponse(status: number, rows: readonly ProblemCode[]): Json {
   const waits = status === 429 || status === 503;
+  const [first] = rows;
   const retryAfter = { "Retry-After": integerHeader("Seconds to wait.") };
   return {
     description: rows.map(({ code, meaning }) => `${code}: ${meaning}`).join("\n\n"),
     "x-codes": rows.map(({ code }) => code),
     headers: { ...RATE_HEADERS, ...(waits && retryAfter) },
-    content: { "application/problem+json": { schema: ref("Problem") } },
+    content: {
+      "application/problem+json": {
+        schema: ref("Problem"),
+        ...(first && { example: { ...exampleOf(first) } }),
+      },
+    },
   };
+}
+
+function exampleOf({ status, code, meaning }: ProblemCode): Json {
+  return { type: "about:blank", title: TITLES[status], status, code, detail: meaning };
 }
 
 function header(name: string, schema: Json): Json {

@@ -1,27 +1,28 @@
-/** `GET /v1/openapi.json` and `GET /v1/docs`: the reference, made once at the start. */
+/** What couriers read: description, reference page, guide, signature vectors and the doctor. Made once. */
 import { publicRoutes } from "#core/http/access.ts";
+import { PUBLIC_CACHE, pageResponse } from "#core/http/reference-page.ts";
 import { docsPage } from "#ingest/reference/docs-page.ts";
+import { doctorFile } from "#ingest/reference/doctor-file.ts";
+import { guide, signatureVectors } from "#ingest/reference/guide.ts";
 import { openapi } from "#ingest/reference/openapi.ts";
-
-const CACHE = { "cache-control": "public, max-age=300" };
 
 export function referenceRoutes() {
   const description = JSON.stringify(openapi());
   const page = docsPage();
+  const guideText = guide();
+  const vectors = signatureVectors();
+  const doctor = doctorFile();
   return publicRoutes("reference")
-    .get("/v1/openapi.json", () => {
-      return new Response(description, {
-        headers: { "content-type": "application/json", ...CACHE },
-      });
-    })
-    .get("/v1/docs", () => {
-      const headers = {
-        "content-type": "text/html; charset=utf-8",
-        "content-security-policy":
-          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        "x-content-type-options": "nosniff",
-        ...CACHE,
-      };
-      return new Response(page, { headers });
+    .get("/v1/openapi.json", () => fileResponse(description, "application/json"))
+    .get("/v1/docs", () => pageResponse(page))
+    .get("/v1/guide", () => fileResponse(guideText, "text/plain; charset=utf-8"))
+    .get("/v1/vectors.json", () => fileResponse(vectors, "application/json"))
+    .get("/v1/doctor.mjs", async () => {
+      return fileResponse(await doctor(), "text/javascript; charset=utf-8");
     });
+}
+
+function fileResponse(text: string, type: string): Response {
+  const headers = { "content-type": type, "x-content-type-options": "nosniff", ...PUBLIC_CACHE };
+  return new Response(text, { headers });
 }

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { gunzipSync } from "node:zlib";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Glob } from "bun";
@@ -12,8 +13,10 @@ import { registry } from "#core/metrics.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { Ping, ProblemDocument, Report } from "#ingest/reference/answers.ts";
+import { EXAMPLE_ANSWER, EXAMPLE_MESSAGE } from "#ingest/reference/example.ts";
 import { fieldRows } from "#ingest/reference/field-rows.ts";
 import { PROBLEM_CODES } from "#ingest/reference/problem-codes.ts";
+import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -23,8 +26,14 @@ let runtime: TestRuntime;
 let ingest: Running;
 let url: string;
 
+/** Every character that a form or a URL takes for something else. */
+const CLIENT_SECRET = "a+b/c=d%2B&e f:g?è";
+
 beforeAll(async () => {
-  runtime = await openTestRuntime(testSetup());
+  const setup = testSetup();
+  const oauth = { clientId: "push+gls", clientSecret: CLIENT_SECRET };
+  setup.couriers?.push({ code: "OAUTH", tokens: ["tok_oauth"], oauth });
+  runtime = await openTestRuntime(setup);
   ingest = await startIngest(runtime);
   url = ingest.url ?? "";
 });
@@ -85,6 +94,46 @@ describe("OpenAPI", () => {
     expect(document.components.schemas.Envelope.properties.events.maxItems).toBe(500);
   });
 
+  test("has no fault by Redocly's recommended rules, its examples included, and names its server", async () => {
+    const document = await description();
+    const rules = { "no-invalid-media-type-examples": "error" } as const;
+    const config = await createConfig({ extends: ["recommended"], rules });
+    const problems = await lintFromString({ source: JSON.stringify(document), config });
+    expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+    expect(document.servers).toEqual([{ url: "/", description: expect.any(String) }]);
+    for (const path of Object.values<Record<string, object>>(document.paths)) {
+      for (const operation of Object.values(path)) {
+        const contents = [...JSON.stringify(operation).matchAll(/"schema":\{"\$ref"/g)];
+        const examples = [...JSON.stringify(operation).matchAll(/"example":/g)];
+        expect(examples.length).toBe(contents.length);
+      }
+    }
+  });
+
+  test("its example of a message is answered as its example of an answer says", async () => {
+    const { events } = EXAMPLE_MESSAGE;
+    const { status, body } = await push(url, events, {
+      ...{ path: "/v1/events/validate", envelope: EXAMPLE_MESSAGE },
+    });
+    expect(status).toBe(200);
+    const shown = (report: typeof EXAMPLE_ANSWER) => ({
+      ...report,
+      receivedAt: "",
+      results: report.results.map((result) => ({
+        ...result,
+        ...("errors" in result && { errors: result.errors.map(({ path, code }) => [path, code]) }),
+      })),
+    });
+    expect(shown(body)).toEqual(shown(EXAMPLE_ANSWER));
+    const document = await description();
+    const sent = document.paths["/v1/events"].post.requestBody.content["application/json"].example;
+    expect(
+      (await push(url, sent.events, { envelope: sent, path: "/v1/events/validate" })).body,
+    ).toMatchObject({
+      ...{ accepted: 2, invalid: 0 },
+    });
+  });
+
   test("every reference in it leads somewhere", async () => {
     const document = await description();
     const references = [
@@ -128,6 +177,25 @@ describe("reference page", () => {
     expect(page).not.toMatch(/(src|href)="(https?:)?\/\//);
     expect(page).not.toContain("<script");
   });
+
+  test("shows a whole message with its answer, and links guide, vectors and doctor, which are there", async () => {
+    const page = await (await fetch(`${url}/v1/docs`)).text();
+    const [message, answer] = [...page.matchAll(/<pre>(\{[\s\S]*?)<\/pre>/g)].map(([, text = ""]) =>
+      JSON.parse(text.replaceAll("&quot;", '"').replaceAll("&lt;", "<").replaceAll("&amp;", "&")),
+    );
+    expect(message).toEqual(EXAMPLE_MESSAGE);
+    expect(answer).toEqual(EXAMPLE_ANSWER);
+    const links = [...page.matchAll(/href="(\/[^"]+)"/g)].map(([, path]) => path);
+    expect(new Set(links)).toEqual(
+      new Set(["/v1/guide", "/v1/openapi.json", "/v1/vectors.json", "/v1/doctor.mjs"]),
+    );
+    for (const path of links) expect((await fetch(`${url}${path}`)).status).toBe(200);
+  });
+
+  test("shows no regular expression", async () => {
+    const page = await (await fetch(`${url}/v1/docs`)).text();
+    expect(page).not.toMatch(/\[A-Z|\\d|\^\(/);
+  });
 });
 
 describe("guide", () => {
@@ -153,6 +221,42 @@ describe("guide", () => {
     ]);
     expect(gunzipSync(zipped).equals(plain)).toBe(true);
   });
+});
+
+describe("what the service hands out", () => {
+  test("the guide, without the part for operators", async () => {
+    const answer = await fetch(`${url}/v1/guide`);
+    expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    const text = await answer.text();
+    expect(String(await read("docs/couriers.md"))).toStartWith(text);
+    expect(text).toContain("## The doctor");
+    expect(text).not.toContain("# For operators");
+    expect(text).not.toContain("TRUSTED_PROXIES");
+  });
+
+  test("signature vectors that verify over their bytes", async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: a test looks into a JSON document
+    const { t, vectors } = (await (await fetch(`${url}/v1/vectors.json`)).json()) as any;
+    expect(vectors.length).toBe(3);
+    for (const { bodyBase64, secrets, header } of vectors) {
+      const bytes = Buffer.from(bodyBase64, "base64");
+      expect(sign(secrets, bytes, t * 1000)).toBe(header);
+    }
+  });
+
+  test.skipIf(Bun.which("curl") === null)(
+    "the guide's OAuth command gets a token, whatever characters the secret has",
+    async () => {
+      const text = await (await fetch(`${url}/v1/guide`)).text();
+      const [, command = ""] = /```sh\n(curl [^`]*oauth\/token[^`]*)```/.exec(text) ?? [];
+      const env = { URL: url, CLIENT_ID: "push+gls", CLIENT_SECRET };
+      const { output, errors } = await outcomeOf(startCommand(["sh", "-c", command], env));
+      expect([errors, JSON.parse(output)]).toMatchObject(["", { token_type: "Bearer" }]);
+      const headers = { authorization: `Bearer ${JSON.parse(output).access_token}` };
+      const ping = await (await fetch(`${url}/v1/ping`, { headers })).json();
+      expect(ping).toMatchObject({ courier: "OAUTH" });
+    },
+  );
 });
 
 describe("HTTP", () => {

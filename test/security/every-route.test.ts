@@ -60,6 +60,9 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /metrics",
     "GET /v1/openapi.json",
     "GET /v1/docs",
+    "GET /v1/guide",
+    "GET /v1/vectors.json",
+    "GET /v1/doctor.mjs",
     "POST /v1/oauth/token",
   ],
 };

@@ -1,8 +1,20 @@
 /** Programs run as a user runs them, on free ports, with nothing of this environment but PATH and HOME. */
 
-export function startCommand(command: string[], env: Readonly<Record<string, string>>) {
+interface Options {
+  readonly cwd?: string;
+  /** What the program reads from standard input. */
+  readonly input?: string;
+}
+
+export function startCommand(
+  command: string[],
+  env: Readonly<Record<string, string>>,
+  { cwd = ".", input = "" }: Options = {},
+) {
   const { PATH = "", HOME = "" } = process.env;
   return Bun.spawn(command, {
+    cwd,
+    stdin: new Blob([input]),
     env: { PATH, HOME, INGEST_PORT: "0", API_PORT: "0", PANEL_PORT: "0", ...env },
     stdout: "pipe",
     stderr: "pipe",

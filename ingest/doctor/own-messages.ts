@@ -1,0 +1,171 @@
+/** A sender's own messages, judged here by the published schemas and, where there is a service, by it too. */
+import { gunzipSync } from "node:zlib";
+import {
+  BODY_LIMIT_BYTES,
+  checkEnvelope,
+  checkEscapedEnvelope,
+  checkEscapedEvent,
+  checkEvent,
+} from "#core/domain/event.ts";
+import type { Fault } from "#core/domain/fault.ts";
+import { JsonFault, parseStrictJson } from "#core/http/strict-json.ts";
+import type { Finding } from "#ingest/doctor/examine.ts";
+import { told } from "#ingest/doctor/expect.ts";
+import { silent } from "#ingest/doctor/first-cause.ts";
+import type { Sender } from "#ingest/doctor/sender.ts";
+
+const OWN_MESSAGES = "Your messages";
+
+export interface OwnMessage {
+  /** File, and the line where a file has one message a line. */
+  readonly name: string;
+  /** As transmitted. */
+  readonly bytes: Uint8Array;
+  readonly gzip: boolean;
+}
+
+/** Of a message as a whole, or of its events. */
+type Verdict =
+  | { readonly kind: "refused"; readonly faults: readonly string[] }
+  | { readonly kind: "judged"; readonly events: readonly EventVerdict[] };
+
+interface EventVerdict {
+  readonly eventId: string | null;
+  readonly faults: readonly string[];
+}
+
+/** A text of one message, or of one message a line. Compressed ones are one message. */
+export function messagesOf(name: string, bytes: Uint8Array): OwnMessage[] {
+  const gzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
+  const whole = { name, bytes, gzip };
+  if (gzip || isJson(bytes)) return [whole];
+  const lines = new TextDecoder().decode(bytes).split("\n");
+  const messages = lines.flatMap((line, at) => {
+    if (line.trim() === "") return [];
+    return [{ name: `${name}:${at + 1}`, bytes: new TextEncoder().encode(line), gzip }];
+  });
+  // Several lines that are no messages are one broken text.
+  return messages.length > 0 && messages.every((message) => isJson(message.bytes))
+    ? messages
+    : [whole];
+}
+
+function isJson(bytes: Uint8Array): boolean {
+  try {
+    JSON.parse(new TextDecoder().decode(bytes));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @param sender null = there is no service to ask */
+export async function judgeMessages(
+  messages: readonly OwnMessage[],
+  sender: Sender | null,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  /** Text of the event that used an id first. */
+  const seen = new Map<string, string>();
+  let service = sender;
+  for (const message of messages) {
+    const local = judgeHere(message, seen);
+    let there: Verdict | null = null;
+    try {
+      there = service && (await judgeThere(message, service));
+    } catch (error) {
+      const { what: fault, remedy } = silent(service?.target.url ?? "", error);
+      findings.push({ group: OWN_MESSAGES, name: "the service", fault, remedy });
+      service = null;
+    }
+    findings.push(...findingsOf(message.name, local, there));
+  }
+  return findings;
+}
+
+function judgeHere({ bytes, gzip }: OwnMessage, seen: Map<string, string>): Verdict {
+  const refused = (fault: string): Verdict => ({ kind: "refused", faults: [fault] });
+  if (bytes.length > BODY_LIMIT_BYTES) return refused("the message is larger than 5 MiB");
+  try {
+    const plain = gzip ? gunzipSync(bytes, { maxOutputLength: BODY_LIMIT_BYTES }) : bytes;
+    const { value, hasSurrogateEscapes } = parseStrictJson(plain);
+    const envelope = hasSurrogateEscapes ? checkEscapedEnvelope(value) : checkEnvelope(value);
+    if (envelope.length > 0) return { kind: "refused", faults: linesOf(envelope) };
+    const check = hasSurrogateEscapes ? checkEscapedEvent : checkEvent;
+    const { events } = value as { readonly events: readonly unknown[] };
+    const judged = events.map((event) => {
+      const eventId = idOf(event);
+      const faults = linesOf(check(event));
+      return { eventId, faults: [...faults, ...reuseOf(eventId, event, seen)] };
+    });
+    return { kind: "judged", events: judged };
+  } catch (error) {
+    if (error instanceof JsonFault) return refused(error.message);
+    return refused(`the message cannot be inflated: ${(error as Error).message}`);
+  }
+}
+
+/** An eventId is the identity of a fact: another fact with the same id is lost as a DUPLICATE. */
+function reuseOf(eventId: string | null, event: unknown, seen: Map<string, string>): string[] {
+  if (eventId === null) return [];
+  const text = JSON.stringify(event);
+  const before = seen.get(eventId);
+  if (before === undefined) seen.set(eventId, text);
+  return before === undefined || before === text
+    ? []
+    : ["eventId: another event of yours has this id; it would be a DUPLICATE"];
+}
+
+function idOf(event: unknown): string | null {
+  const id = (event as { readonly eventId?: unknown } | null)?.eventId;
+  return typeof id === "string" ? id : null;
+}
+
+async function judgeThere({ bytes, gzip }: OwnMessage, sender: Sender): Promise<Verdict> {
+  const headers = gzip ? { "content-encoding": "gzip" } : {};
+  const answer = await sender.send(bytes, { headers });
+  const { body } = answer;
+  if (answer.status !== 200) {
+    return { kind: "refused", faults: [told(answer), ...linesOf(faultsOf(body?.["errors"]))] };
+  }
+  const results = (Array.isArray(body?.["results"]) ? body["results"] : []) as Result[];
+  return {
+    kind: "judged",
+    events: results.map(({ eventId, errors }) => ({ eventId, faults: linesOf(faultsOf(errors)) })),
+  };
+}
+
+interface Result {
+  readonly eventId: string | null;
+  readonly errors?: unknown;
+}
+
+function faultsOf(value: unknown): readonly Fault[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function linesOf(faults: readonly Fault[]): string[] {
+  return faults.map(({ path, message }) => `${path || "(whole)"}: ${message}`);
+}
+
+/** One for each event, or one for a message that is refused; what both say is said once. */
+function findingsOf(name: string, local: Verdict, there: Verdict | null): Finding[] {
+  const both = there === null ? [local] : [local, there];
+  const refusals = both.flatMap((one) => (one.kind === "refused" ? one.faults : []));
+  if (refusals.length > 0) {
+    const fault = [...new Set(refusals)].join("; ");
+    return [
+      { group: OWN_MESSAGES, name, fault, remedy: "Correct the message; it is not retried." },
+    ];
+  }
+  const judged = both.flatMap((one) => (one.kind === "judged" ? [one.events] : []));
+  return (judged[0] ?? []).map(({ eventId }, at) => {
+    const faults = new Set(judged.flatMap((events) => events[at]?.faults ?? []));
+    return {
+      group: OWN_MESSAGES,
+      name: `${name} events[${at}] ${eventId ?? "(no eventId)"}`,
+      fault: faults.size === 0 ? null : [...faults].join("; "),
+      remedy: "Correct the event and resend it with the same eventId.",
+    };
+  });
+}

@@ -1,0 +1,25 @@
+/** The doctor as one file that Node.js and Bun run without anything else. */
+
+const ENTRY = new URL("../doctor/main.ts", import.meta.url).pathname;
+const BANNER = "#!/usr/bin/env node";
+
+/** Bundles it when it is first asked for, on threads of Bun's own; after a failure the next call tries again. */
+export function doctorFile(): () => Promise<string> {
+  let bundling: Promise<string> | null = null;
+  return () => {
+    bundling ??= bundle().catch((error) => {
+      bundling = null;
+      throw error;
+    });
+    return bundling;
+  };
+}
+
+/** @throws if the sources are incomplete */
+async function bundle(): Promise<string> {
+  const options = { target: "node", format: "esm", banner: BANNER } as const;
+  const { outputs } = await Bun.build({ entrypoints: [ENTRY], ...options });
+  const [file] = outputs;
+  if (!file || outputs.length > 1) throw new Error("the doctor is not one file");
+  return file.text();
+}
