@@ -1,6 +1,6 @@
 /**
- * Who calls, at every call (document 1, "Authentication", "Limits"): takes JSON for an answer, bearer token, standing of key and channel now,
- * request budget, scope.
+ * Who calls, at every call (document 1, "Authentication", "Limits"): JSON accepted, bearer token, standing of key and channel
+ * now, request budget, scope.
  */
 import { Elysia } from "elysia";
 import { createTokens, type Tokens } from "#api/auth/tokens.ts";

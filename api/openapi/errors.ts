@@ -53,7 +53,7 @@ export const LabelProblem = Type.Object({
   notFoundIds: Type.Optional(Type.Array(Type.Integer())),
 });
 
-/** Codes of the statuses that more than one code has, in the order of the reference. */
+/** In the order of the reference. */
 const BY_STATUS = Map.groupBy(ERROR_CODES, ({ status }) => status);
 
 const VIOLATION = { path: "limit", code: "OUT_OF_RANGE", message: "At most 100.", value: "101" };

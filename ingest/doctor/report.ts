@@ -30,7 +30,7 @@ export function serviceReport({ findings, skipped, stopped }: Examination): stri
 }
 
 function stoppedText({ what, remedy }: Cause): string {
-  return `STOPPED  ${what}\n         -> ${remedy}\nNothing else was tried: it would fail for the same reason.`;
+  return `STOPPED  ${plain(what)}\n         -> ${remedy}\nNothing else was tried: it would fail for the same reason.`;
 }
 
 /** Only what failed is listed: a day of events has too many that are good. */
@@ -54,6 +54,11 @@ function goodOf(findings: readonly Finding[]): number {
 }
 
 function linesOf({ name, fault, remedy }: Finding): string[] {
-  if (fault === null) return [`  ok    ${name}`];
-  return [`  FAIL  ${name}`, `        ${fault}`, `        -> ${remedy}`];
+  if (fault === null) return [`  ok    ${plain(name)}`];
+  return [`  FAIL  ${plain(name)}`, `        ${plain(fault)}`, `        -> ${remedy}`];
+}
+
+/** Names and texts come from elsewhere: none of them may command the terminal. */
+function plain(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, "?");
 }

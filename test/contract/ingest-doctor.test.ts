@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { sign } from "#core/domain/signature.ts";
-import type { Running } from "#core/runtime.ts";
+import { applySetupFile, type Running } from "#core/runtime.ts";
 import { probes } from "#ingest/doctor/probes.ts";
 import { signMessage } from "#ingest/doctor/sign-message.ts";
 import { startIngest } from "#ingest/main.ts";
+import { createTestAuthority, type TestAuthority } from "#test/support/certificates.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { event } from "#test/support/courier.ts";
 import { freePort } from "#test/support/free-port.ts";
@@ -113,6 +114,49 @@ describe("against the product itself", () => {
     const { output, status } = await doctor(gls);
     expect(output).toContain("8 signature probes need --secret.");
     expect(status).toBe(0);
+  });
+});
+
+describe("over TLS", () => {
+  let secure: Running;
+  let authority: TestAuthority;
+
+  beforeAll(async () => {
+    authority = await createTestAuthority();
+    const files = { "server.pem": authority.server.cert, "server.key": authority.server.key };
+    const client = await authority.issueClient("Bound", "push.bound.test");
+    const own = { "ca.pem": authority.ca, "client.pem": client.cert, "client.key": client.key };
+    for (const [name, text] of Object.entries({ ...files, ...own })) {
+      await writeFile(join(folder, name), text);
+    }
+    const mtls = { subject: "CN=push.bound.test,O=Bound,C=IT" };
+    await applySetupFile(runtime, { couriers: [{ code: "BOUND", tokens: ["tok_bound"], mtls }] });
+    const path = (name: string) => join(folder, name);
+    const ingestTls = {
+      ...{ certFile: path("server.pem"), keyFile: path("server.key") },
+      clientCaFile: path("ca.pem"),
+    };
+    secure = await startIngest({ ...runtime, config: { ...runtime.config, ingestTls } });
+  });
+  afterAll(() => secure.stop());
+
+  const bound = ["--token", "tok_bound", "--courier", "BOUND"];
+  const asked = (...args: readonly string[]) =>
+    run("node", ["--url", secure.url ?? "", ...bound, ...args]);
+
+  test("with a private root and a client certificate every probe is as expected", async () => {
+    const client = ["--cert", "client.pem", "--key", "client.key"];
+    const { output, status } = await asked("--ca", "ca.pem", ...client);
+    expect(output).toContain(`Grade A: ${count - 8} of ${count - 8} as expected.`);
+    expect(status).toBe(0);
+  });
+
+  test("an unknown root, a missing client certificate and plain HTTP are first causes", async () => {
+    expect((await asked()).output).toContain("The certificate is not trusted: check --ca.");
+    expect((await asked("--ca", "ca.pem")).output).toContain("The client certificate is missing");
+    const crossed = (ingest.url ?? "").replace("http:", "https:");
+    const { output } = await run("node", ["--url", crossed, ...bound]);
+    expect(output).toContain("check http or https in --url");
   });
 });
 
