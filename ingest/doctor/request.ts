@@ -35,12 +35,18 @@ export function ask(url: string, asked: Asked): Promise<RawAnswer> {
   const options = { method, headers: { ...headers, ...length }, ...tls };
   return new Promise((resolve, reject) => {
     const asking = send(url, options, (response) => {
-      read(response).then(resolve, reject);
+      read(response)
+        .then(resolve, reject)
+        .finally(() => clearTimeout(timer));
     });
-    asking.setTimeout(ANSWER_LIMIT_MS, () => {
+    // From the name's resolution to the last byte: the sockets' own timeouts begin when they are connected.
+    const timer = setTimeout(() => {
       asking.destroy(new Error(`no answer within ${ANSWER_LIMIT_MS / 1000} s`));
+    }, ANSWER_LIMIT_MS);
+    asking.on("error", (error) => {
+      clearTimeout(timer);
+      reject(error);
     });
-    asking.on("error", reject);
     asking.end(body ?? undefined);
   });
 }

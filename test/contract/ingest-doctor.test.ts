@@ -197,16 +197,22 @@ describe("stops at the first cause, names it alone and says what to do", () => {
     expect(status).toBe(1);
   });
 
-  test("an address where nothing listens, a name that does not exist, a server that is another one", async () => {
-    const free = `http://127.0.0.1:${await freePort()}`;
+  test("an address where nothing listens, a name that does not exist, silence, a server that is another one", async () => {
     const other = Bun.serve({ port: 0, fetch: () => new Response("<h1>Welcome</h1>") });
-    const silent = ["http://doctor.invalid", "host name is not known"] as const;
-    for (const [url, remedy] of [[free, "Nothing listens there"] as const, silent]) {
+    const mute = Bun.listen({ port: 0, hostname: "127.0.0.1", socket: { data() {} } });
+    const causes = [
+      [`http://127.0.0.1:${await freePort()}`, "Nothing listens there"],
+      ["http://doctor.invalid", "The host name is not known"],
+      [`http://127.0.0.1:${mute.port}`, "no answer within 15 s"],
+    ] as const;
+    const asked = causes.map(async ([url, remedy]) => {
       const { output, status } = await run("node", ["--url", url, ...gls]);
       expect(output).toContain(`STOPPED  ${url} does not answer`);
       expect(output).toContain(remedy);
       expect(status).toBe(1);
-    }
+    });
+    await Promise.all(asked);
+    mute.stop(true);
     const { output } = await run("node", ["--url", `http://127.0.0.1:${other.port}`, ...gls]);
     expect(output).toContain("This is not the ingestion API");
     await other.stop(true);
