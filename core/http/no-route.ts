@@ -14,10 +14,8 @@ export interface Route {
 export function noRoute(routes: readonly Route[], path: string): Problem {
   const methods = methodsOf(routes, path);
   if (methods.length === 0) return new Problem(404, "NOT_FOUND", "There is no such path.");
-  // The router answers HEAD wherever it answers GET.
-  const all = methods.includes("GET") ? [...methods, "HEAD"] : methods;
-  const allow = [...new Set(all)].sort().join(", ");
-  return new Problem(405, "METHOD_NOT_ALLOWED", `Only ${allow} is allowed here.`, {
+  const allow = [...methodSet(methods)].sort().join(", ");
+  return new Problem(405, "METHOD_NOT_ALLOWED", `Allowed here: ${allow}.`, {
     headers: { allow },
   });
 }
@@ -39,7 +37,7 @@ export function literalPaths(routes: () => readonly Route[]) {
     // Set before the first hook runs, although its type says otherwise.
     const { path } = context as typeof context & { readonly path: string };
     known ??= literalMethods(routes());
-    const methods = known.get(path.replace(/(?<=.)\/$/, ""));
+    const methods = known.get(withoutSlash(path));
     if (methods && !methods.has(context.request.method)) throw noRoute(routes(), path);
   });
 }
@@ -48,16 +46,22 @@ function literalMethods(routes: readonly Route[]): ReadonlyMap<string, ReadonlyS
   const literal = routes.filter(({ path }) => !path.includes(":"));
   const byPath = Map.groupBy(literal, ({ path }) => path);
   return new Map(
-    [...byPath].map(([path, own]) => {
-      const methods = own.map(({ method }) => method);
-      return [path, new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods)];
-    }),
+    [...byPath].map(([path, own]) => [path, methodSet(own.map(({ method }) => method))]),
   );
 }
 
+/** The router answers HEAD wherever it answers GET. */
+function methodSet(methods: readonly string[]): ReadonlySet<string> {
+  return new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods);
+}
+
 /** The router accepts a path with and without a trailing slash. */
+function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
 function matches(pattern: string, path: string): boolean {
-  const parts = path.replace(/(?<=.)\/$/, "").split("/");
+  const parts = withoutSlash(path).split("/");
   const expected = pattern.split("/");
   return (
     parts.length === expected.length &&
