@@ -8,17 +8,17 @@ import { Problem, problemResponse } from "#core/problem.ts";
 export function errorResponse(problem: Problem): Response {
   const { status, code, detail, members, headers } = problem;
   const explanation = explanationOf(code);
-  const told = {
+  const common = {
     // Header values are Latin-1 at the most.
     "x-error-message": detail.replaceAll(/[^\x20-\x7e]/g, "?"),
     ...(explanation !== null && { link: `<${explanation}>; rel="help"` }),
   };
   if (status === 422 || problem.asDocument) {
-    return problemResponse(problem, told, explanation ?? undefined);
+    return problemResponse(problem, common, explanation ?? undefined);
   }
   return Response.json(
     { status, code, message: detail, ...members },
-    { status, headers: { ...told, ...headers } },
+    { status, headers: { ...common, ...headers } },
   );
 }
 

@@ -141,7 +141,7 @@ export const ERROR_CODES: readonly ErrorCode[] = [
     409,
     "NOTIFICATION_REPEATED",
     "The event was accepted for this shipment within the last 24 hours.",
-    "Nothing: the recipient has been told.",
+    "Nothing: the recipient has been notified.",
   ),
   row(
     413,

@@ -25,7 +25,7 @@ export const emailAddress = Type.String({
   description: "one e-mail address, such as name@example.com",
 });
 
-/** The merchant's own event that a recipient is told of (document 1, "Notifications"). */
+/** The merchant's own event that a recipient is notified of (document 1, "Notifications"). */
 export const merchantEvent = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{1,24}$",
   description:

@@ -47,34 +47,34 @@ def version(value):
 def filter_failure(context, failure, case, response):
     """False = no failure."""
     name = type(failure).__name__
-    told = told_by(response)
+    answer = answer_of(response)
     if name == "AcceptedNegativeData":
-        return not told.get("invalid", 0) > 0
+        return not answer.get("invalid", 0) > 0
     if name == "RejectedPositiveData":
-        return not is_listed(case, response, told)
+        return not is_listed(case, response, answer)
     if name == "ServerError":
-        return response.status_code == 500 or told.get("code") not in codes_of(case, response.status_code)
+        return response.status_code == 500 or answer.get("code") not in codes_of(case, response.status_code)
     return True
 
 
 @schemathesis.check
 def valid_elements_are_taken(ctx, response, case):
     """A 200 or 207 may still refuse single events or items: none that the schema allows, but for a listed reason."""
-    told = told_by(response)
+    answer = answer_of(response)
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
-    invalid = [result for result in told.get("results") or [] if result.get("outcome") == "INVALID"]
+    invalid = [result for result in answer.get("results") or [] if result.get("outcome") == "INVALID"]
     assert not invalid, f"an event that the schema allows is INVALID: {json.dumps(invalid[0])}"
-    codes = {error["code"] for item in told.get("items") or [] if isinstance(item, dict) for error in item.get("errors") or []}
+    codes = {error["code"] for item in answer.get("items") or [] if isinstance(item, dict) for error in item.get("errors") or []}
     assert not codes & ITEM_SYNTAX, f"an item that the schema allows is refused: {codes & ITEM_SYNTAX}"
 
 
-def told_by(response):
+def answer_of(response):
     try:
-        told = json.loads(response.content)
+        answer = json.loads(response.content)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def codes_of(case, status):
@@ -85,13 +85,13 @@ def codes_of(case, status):
     return described.get("x-codes", [])
 
 
-def is_listed(case, response, told):
-    code = told.get("code")
+def is_listed(case, response, answer):
+    code = answer.get("code")
     if code == "VALIDATION_FAILED":
         rules = {(rule["path"], rule["code"]) for rule in case.operation.definition.raw.get("x-rules", [])}
-        violations = {(re.sub(r"\[\d+\]", "[]", one["path"]), one["code"]) for one in told.get("violations", [])}
+        violations = {(re.sub(r"\[\d+\]", "[]", one["path"]), one["code"]) for one in answer.get("violations", [])}
         return len(violations) > 0 and violations <= rules
     if code == "MALFORMED_BODY":
         # No schema can forbid a key at every depth of members that it does not name.
-        return "__proto__" in told.get("message", told.get("detail", ""))
+        return "__proto__" in answer.get("message", answer.get("detail", ""))
     return code in codes_of(case, response.status_code) and code not in SYNTAX

@@ -1,5 +1,7 @@
 /** schemathesis, a fuzzer of HTTP APIs by their OpenAPI documents, in a Python environment of its own. */
 import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { productEnv } from "#test/support/product.ts";
 import type { Served } from "./serve.ts";
@@ -7,6 +9,7 @@ import type { Served } from "./serve.ts";
 const VERSION = "4.32.5";
 const ROOT = new URL("../../", import.meta.url).pathname;
 const ENVIRONMENT = join(ROOT, ".data", `schemathesis-${VERSION}`);
+const HOOKS = join(ROOT, "test", "fuzz");
 const PROGRAM = join(ENVIRONMENT, "bin", "schemathesis");
 const INSTALLED = join(ENVIRONMENT, "installed");
 
@@ -87,12 +90,14 @@ async function fuzzOne(target: Target): Promise<FuzzResult> {
     ...["--seed", String(seed), "--generation-database", "none", "--continue-on-failure"],
     ...["--warnings", "off", "--no-color"],
   ];
+  // It keeps what it has found in the current folder and would send it again in the next run.
+  const folder = await mkdtemp(join(tmpdir(), "waybill-fuzz-"));
   const child = Bun.spawn(command, {
-    cwd: join(ROOT, "test", "fuzz"),
+    cwd: folder,
     env: {
       ...productEnv(),
       // The same values are drawn for the same seed.
-      ...{ PYTHONHASHSEED: "0", PYTHONPATH: ".", PYTHONDONTWRITEBYTECODE: "1" },
+      ...{ PYTHONHASHSEED: "0", PYTHONPATH: HOOKS, PYTHONDONTWRITEBYTECODE: "1" },
       ...{ SCHEMATHESIS_HOOKS: "hooks", FUZZ_KNOWN: JSON.stringify(known) },
     },
     stdout: "pipe",
@@ -103,6 +108,7 @@ async function fuzzOne(target: Target): Promise<FuzzResult> {
     new Response(child.stderr).text(),
     child.exited,
   ]);
+  await rm(folder, { recursive: true, force: true });
   const sent = /(\d[\d,]*) generated/.exec(output)?.[1]?.replaceAll(",", "");
   if (sent === undefined) throw new Error(`schemathesis did not run:\n${output}\n${errors}`);
   const found = /(\d+) unique failures?/.exec(output)?.[1] ?? "0";
