@@ -10,6 +10,7 @@ import { nextTurn } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import type { Vault } from "#core/secrets.ts";
+import { readEventByEvent } from "#ingest/read-event-by-event.ts";
 
 /** 500 events of ordinary size are parsed at once: turns cost a second look at every byte. */
 const AT_ONCE_BYTES = 512 * 1024;
@@ -67,13 +68,19 @@ export function checkSignature(
   }
 }
 
-/** @throws {Problem} 413 over the limit once inflated, 400 no gzip, no UTF-8, no JSON or JSON with tricks */
+/**
+ * A body that the strict reader refuses is read once more, event by event.
+ * @throws {Problem} 413 over the limit once inflated, 400 no gzip, or no message that can be cut into events
+ */
 export async function parseBody(request: Request, body: Uint8Array): Promise<ParsedJson> {
   const plain = encodingOf(request) === "gzip" ? await inflate(body) : body;
   // What came before has taken its time too.
   if (plain.length > AT_ONCE_BYTES) await nextTurn();
   try {
-    return await parseInTurns(plain, { atOnceBytes: AT_ONCE_BYTES });
+    return await parseInTurns(plain, { atOnceBytes: AT_ONCE_BYTES }).catch((error) => {
+      if (error instanceof JsonFault) return readEventByEvent(plain);
+      throw error;
+    });
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     throw new Problem(400, "MALFORMED_BODY", error.message);

@@ -19,7 +19,8 @@ export const FAULT_CODES = {
   TOO_MANY: "The list has more items, or the map more keys, than allowed.",
   OUT_OF_RANGE: "The number is smaller or larger than allowed.",
   NOT_ALLOWED: "The value is none of the allowed ones.",
-  BAD_FORMAT: "The text is not in the documented format, or is no Unicode text.",
+  BAD_FORMAT:
+    "The value is not in the documented format, not valid JSON or Unicode, nested too deep, or has a key twice.",
 } as const;
 export type FaultCode = keyof typeof FAULT_CODES;
 

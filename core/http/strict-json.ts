@@ -17,7 +17,12 @@ export class JsonFault extends Error {}
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
-const COLON = 0x3a;
+export const COLON = 0x3a;
+export const COMMA = 0x2c;
+export const BRACKET = 0x5b;
+export const BRACE = 0x7b;
+export const BRACKET_END = 0x5d;
+export const BRACE_END = 0x7d;
 const LETTER_U = 0x75;
 const LETTER_D = 0x64;
 
@@ -54,18 +59,18 @@ export function doubledKey(): JsonFault {
 }
 
 export function notJson(): JsonFault {
-  return new JsonFault("The body is not valid JSON.");
+  return new JsonFault("The text is not valid JSON.");
 }
 
 export function tooDeep(): JsonFault {
-  return new JsonFault(`The body is nested more than ${NESTING_LIMIT} deep.`);
+  return new JsonFault(`The text is nested more than ${NESTING_LIMIT} deep.`);
 }
 
 function decode(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new JsonFault("The body is not valid UTF-8.");
+    throw new JsonFault("The text is not valid UTF-8.");
   }
 }
 
@@ -93,10 +98,10 @@ function scan(bytes: Uint8Array): { members: number; hasSurrogateEscapes: boolea
       }
     } else if (byte === COLON) {
       members += 1;
-    } else if (byte === 0x7b || byte === 0x5b) {
+    } else if (byte === BRACE || byte === BRACKET) {
       depth += 1;
       if (depth > NESTING_LIMIT) throw tooDeep();
-    } else if (byte === 0x7d || byte === 0x5d) {
+    } else if (byte === BRACE_END || byte === BRACKET_END) {
       depth -= 1;
     }
   }

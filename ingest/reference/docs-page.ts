@@ -76,8 +76,13 @@ const JSON_RULES = `<h2 id="json">JSON</h2>
 ${table(
   ["What", "Then"],
   rows([
-    ["the same key twice in one object, a key __proto__, nesting over 32", "400 MALFORMED_BODY"],
-    ["half a surrogate pair in a text of an event", "that event is INVALID (BAD_FORMAT)"],
+    [
+      "in an event: the same key twice, a key __proto__, nesting over 32, no JSON, no UTF-8, half a surrogate pair",
+      "that event is INVALID (BAD_FORMAT), the others are processed",
+    ],
+    ["a documented envelope field twice", "400 MALFORMED_BODY"],
+    ["unknown envelope fields", "ignored, whatever they hold"],
+    ["quotes, brackets or commas that do not match", "400 MALFORMED_BODY"],
     ["half a surrogate pair in messageId", "400 INVALID_ENVELOPE"],
     ["a number written 1.0 or 1e0 where a whole number is asked for", "accepted"],
     ["a number too large for a double", "wrong type or out of range"],

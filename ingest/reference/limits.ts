@@ -18,7 +18,7 @@ const number = (value: number) => value.toLocaleString("en");
 export const LIMITS: readonly Limit[] = [
   row("Events of a message", number(EVENTS_PER_MESSAGE), "400 INVALID_ENVELOPE"),
   row("Body, transmitted and inflated", `${BODY_LIMIT_BYTES / 1_048_576} MiB`, "413"),
-  row("Nesting of the JSON", String(NESTING_LIMIT), "400 MALFORMED_BODY"),
+  row("Nesting of an event's JSON", String(NESTING_LIMIT), "that event is INVALID"),
   row("Errors listed of one event or envelope", String(FAULTS_LISTED), "the rest is not listed"),
   row(
     "Rate of a courier",

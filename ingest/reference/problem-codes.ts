@@ -12,7 +12,7 @@ export const PROBLEM_CODES: readonly ProblemCode[] = [
   row(
     400,
     "MALFORMED_BODY",
-    "The body is no gzip although it says so, no UTF-8, no JSON, nested more than 32 deep, has the same key twice in an object, or has a key __proto__.",
+    "The body is not gzip although it says so, or cannot be cut into an envelope and its events: quotes, brackets and commas do not match, or a documented envelope field is there twice or cannot be read. What is wrong inside one event makes that event INVALID.",
     "Correct the message; do not retry it as it is.",
   ),
   row(

@@ -31,6 +31,7 @@ import {
 import { type Judgement, judge, logFull, type Outcome, validate } from "#ingest/judge.ts";
 import { type Message, type Prepared, prepare } from "#ingest/prepare.ts";
 import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";
+import { UnreadableEvent } from "#ingest/read-event-by-event.ts";
 
 interface Received {
   readonly request: Request;
@@ -199,7 +200,9 @@ async function readMessage(
 ): Promise<ReadMessage> {
   checkSignature(request, body, courier, secrets.vault, live.now());
   const { value, hasSurrogateEscapes } = await parseBody(request, body);
-  const check = hasSurrogateEscapes ? checkEscapedEvent : checkEvent;
+  const checkReadable = hasSurrogateEscapes ? checkEscapedEvent : checkEvent;
+  const check = (event: unknown) =>
+    event instanceof UnreadableEvent ? event.faults : checkReadable(event);
   const errors = hasSurrogateEscapes ? checkEscapedEnvelope(value) : checkEnvelope(value);
   if (errors.length > 0) {
     throw new Problem(400, "INVALID_ENVELOPE", "The envelope is invalid.", { members: { errors } });

@@ -272,6 +272,45 @@ describe("ingest", () => {
     await expectNoStall({ url: url(), bearer, body: unknown }, 400);
   }, 120_000);
 
+  test("reads messages of nearly 5 MiB event by event, whatever is wrong with them", async () => {
+    const size = 4.9 * MIB;
+    const good = message([event()]);
+    const withEvents = (events: string) =>
+      good.replace(/"events":.*$/, () => `"events":[${events}]}`);
+    const withField = (field: string) => good.replace("{", () => `{${field},`);
+    const twice = '"a":1,"a":1';
+    const many = (text: string) => text.repeat(Math.floor(size / text.length));
+    for (const [body, status] of [
+      [
+        withEvents(
+          Array.from({ length: 500 }, () => `{"x":"${"y".repeat(9_900)}",${twice}}`).join(","),
+        ),
+        200,
+      ],
+      [withEvents(`{"attributes":{${many('"k":1,')}${twice}}}`), 200],
+      [withEvents(`{${many('"":1,')}${twice}}`), 200],
+      [withEvents(`{${many('"\\u0061":1,')}${twice}}`), 200],
+      [withEvents(`{"x":"${many("\\n")}",${twice}}`), 200],
+      [withEvents(`{"x":${"[".repeat(size / 2)}${"]".repeat(size / 2)}}`), 200],
+      [
+        withEvents(
+          `{${Array.from({ length: 99 }, (_, at) => `"k${at}":[${"{},".repeat(16_000)}0]`)},${twice}}`,
+        ),
+        200,
+      ],
+      [withEvents(`${many("0,")}{${twice}}`), 400],
+      [withEvents(`{${twice}}${" ".repeat(size)}`), 200],
+      [withField(`${many('"":1,')}${twice}`), 200],
+      [withField(`${many('"coorier":1,')}${twice}`), 200],
+      [withField(`${many('"\\u0063":1,')}${twice}`), 200],
+      [withField(`"x":${"[".repeat(size / 2)}${"]".repeat(size / 2)}`), 200],
+      [withField(`"x":${"[".repeat(size)}`), 400],
+      [withField(many('"')), 400],
+    ] as const) {
+      await expectNoStall({ url: url(), bearer, body }, status);
+    }
+  }, 120_000);
+
   test("inflates 5 MiB of blocks that hold nothing aside", async () => {
     const body = gzipOfEmptyBlocks(5 * MIB);
     await expectNoStall({ url: url(), bearer, body, encoding: "gzip" }, 400);
