@@ -3,9 +3,10 @@
  * 400, 409 and 422 with `{message}` are refusals; other answers mean that the other side is away. Below 500 it has surely
  * done nothing.
  */
+
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { TypeCheck } from "@sinclair/typebox/compiler";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
+import type { CompiledSchema } from "#core/domain/compile-schema.ts";
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { parseInTurns } from "#core/http/parse-in-turns.ts";
 import { readBounded } from "#core/http/read-bounded.ts";
@@ -23,7 +24,7 @@ const NOT_CONNECTED = /ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENOTFOU
 export interface GatewayCall<T extends TSchema> {
   readonly method: "GET" | "POST";
   readonly path: string;
-  readonly checker: TypeCheck<T>;
+  readonly checker: CompiledSchema<T>;
   readonly body?: object;
   readonly key?: string;
 }
@@ -55,7 +56,7 @@ export async function callGateway<T extends TSchema>(
     return { kind: "away", unreadable: false, called: !isNotConnected(error) };
   }
   if (status >= 200 && status < 300) {
-    return checker.Check(answer)
+    return checker.check(answer)
       ? { kind: "ok", value: answer }
       : { kind: "away", unreadable: true, called: true };
   }

@@ -1,8 +1,9 @@
 /** Reads a JSON body under the limit of its route and checks it against its compiled schema. */
+
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { TypeCheck } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
 import { validationFailed } from "#api/error-response.ts";
+import type { CompiledSchema } from "#core/domain/compile-schema.ts";
 import { FAULTS_COUNTED, listFaults } from "#core/domain/fault.ts";
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { readJsonBody } from "#core/http/read-json.ts";
@@ -26,14 +27,14 @@ export async function readJson(request: Request, limitBytes: number): Promise<un
  */
 export async function readChecked<T extends TSchema>(
   request: Request,
-  checker: TypeCheck<T>,
+  checker: CompiledSchema<T>,
   limitBytes: number,
 ): Promise<Static<T>> {
   const body = withoutNulls(await readJson(request, limitBytes), DEPTH_LIMIT);
-  if (!checker.Check(body)) {
-    throw validationFailed(listFaults(checker.Errors(body), FAULTS_COUNTED), body);
+  if (!checker.check(body)) {
+    throw validationFailed(listFaults(checker.errors(body), FAULTS_COUNTED), body);
   }
-  return Value.Clean(checker.Schema(), body) as Static<T>;
+  return Value.Clean(checker.schema, body) as Static<T>;
 }
 
 export function missingBody(): Problem {

@@ -56,8 +56,8 @@ interface Draft extends OwnReferences {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The longest ids and references, `eventId` and `externalId` (document 2, "Limits"). */
-const ID_LENGTH = 128;
+/** UTF-16 units of the longest ids and references: `eventId` and `externalId` have 128 code points (document 2, "Limits"). */
+const ID_LENGTH = 2 * 128;
 /** Events of a message that goes in parts, and into how many. */
 const LARGE = 100;
 const PARTS = 4;

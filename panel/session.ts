@@ -2,9 +2,10 @@
  * Log-in and log-out: the login page for browsers, `/panel/api/session` for programs. Both take `PANEL_TOKEN` and give the
  * cookie of a session for a working day.
  */
+
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { peerOfConnection, subscriberOf } from "#core/http/peer.ts";
 import { readBody } from "#core/http/read-body.ts";
@@ -34,7 +35,7 @@ const Credentials = Type.Union([
   Type.Object({ email: Type.String(), password: Type.String() }),
 ]);
 type Credentials = Static<typeof Credentials>;
-const checker = TypeCompiler.Compile(Credentials);
+const checker = compileSchema(Credentials);
 
 type Server = Bun.Server<unknown> | null;
 
@@ -80,7 +81,7 @@ async function logInByForm(deps: OperatorDeps, request: Request, server: Server)
 async function logInByCall(deps: OperatorDeps, request: Request, server: Server) {
   await admitLogin(deps, request, server);
   const credentials = await readJson(request, LOGIN_LIMIT_BYTES);
-  if (!checker.Check(credentials)) {
+  if (!checker.check(credentials)) {
     throw new Problem(422, "INVALID_BODY", "Send either a token, or an email and a password.");
   }
   return noContent(await logIn(deps, credentials));

@@ -1,5 +1,5 @@
 /** `POST /v2/addresses/check` (document 1, "Addresses"): always 200 for what was accepted, and billed once. */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
@@ -13,6 +13,7 @@ import {
   type CheckedAddress,
   type Match,
 } from "#core/domain/address-check.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { isNational } from "#core/domain/label-carrier.ts";
 import { Problem } from "#core/problem.ts";
 import { countAddressCheck } from "#core/redis/address-checks.ts";
@@ -20,7 +21,7 @@ import { gazetteer, matchOffline } from "./gazetteer.ts";
 import { matchByNominatim } from "./nominatim.ts";
 import { matchByRegistry } from "./registry-provider.ts";
 
-const checker = TypeCompiler.Compile(AddressCheckRequest);
+const checker = compileSchema(AddressCheckRequest);
 
 type Provider = AddressCheckView["provider"];
 

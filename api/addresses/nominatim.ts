@@ -1,9 +1,10 @@
 /** A Nominatim-compatible geocoder (`GEOCODER_URL`): `GET /search` with a structured query. */
+
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { callGateway } from "#api/gateway.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
 import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/address-check.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 
 const text = Type.Optional(Type.String());
 
@@ -27,7 +28,7 @@ const Place = Type.Object({
   ),
 });
 type Place = Static<typeof Place>;
-const checker = TypeCompiler.Compile(Type.Array(Place));
+const checker = compileSchema(Type.Array(Place));
 
 export async function matchByNominatim(
   base: string,

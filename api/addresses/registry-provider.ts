@@ -2,11 +2,12 @@
  * The national carrier's street registry, through its gateway: `POST /addresses` with `{street, city, state, postcode,
  * country}` -> 2xx `{candidates: [{street, city, state, postcode}], delivery: {deliverable, office, zone} | null}`.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { callGateway } from "#api/gateway.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
 import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/address-check.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 
 const CANDIDATES_LIMIT = 100;
 const text = Type.Optional(Type.Union([Type.String({ maxLength: 255 }), Type.Null()]));
@@ -23,7 +24,7 @@ const RegistryAnswer = Type.Object({
   ),
 });
 type RegistryAnswer = Static<typeof RegistryAnswer>;
-const checker = TypeCompiler.Compile(RegistryAnswer);
+const checker = compileSchema(RegistryAnswer);
 
 export async function matchByRegistry(
   base: string | null,

@@ -1,11 +1,12 @@
 /** `POST /v2/auth/token` (document 1, "Authentication"). */
+
 import { Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { suspended } from "#api/auth/authenticated.ts";
 import { createTokens, TOKEN_LIFE_SECONDS } from "#api/auth/tokens.ts";
 import { TOKEN_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { requireJsonAccepted } from "#core/http/accept.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { type Peer, peerOfConnection, subscriberOf } from "#core/http/peer.ts";
@@ -17,7 +18,7 @@ import { refuseGuess, WRONG_SECRETS } from "#core/redis/wrong-secrets.ts";
 import { hashToken } from "#core/secrets.ts";
 
 const TokenRequest = Type.Object({ apiKey: Type.String({ minLength: 1, maxLength: 255 }) });
-const checker = TypeCompiler.Compile(TokenRequest);
+const checker = compileSchema(TokenRequest);
 
 interface Verified {
   readonly apiKey: ApiKey;

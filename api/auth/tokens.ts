@@ -1,7 +1,8 @@
 /** Access tokens (document 1, "Authentication"): what they carry, minted and verified by the service clock. */
+
 import { jwt } from "@elysiajs/jwt";
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 
 /** Document 1, "Limits". */
 export const TOKEN_LIFE_SECONDS = 86_400;
@@ -17,7 +18,7 @@ export const Claims = Type.Object({
 });
 export type Claims = Static<typeof Claims>;
 
-const checker = TypeCompiler.Compile(Claims);
+const checker = compileSchema(Claims);
 
 export interface Tokens {
   mint(claims: Claims, nowMs: number): Promise<string>;
@@ -37,7 +38,7 @@ export function createTokens(secret: string): Tokens {
         currentDate: new Date(nowMs),
         requiredClaims: ["exp"],
       });
-      return checker.Check(payload) ? payload : null;
+      return checker.check(payload) ? payload : null;
     },
   };
 }

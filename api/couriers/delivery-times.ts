@@ -1,15 +1,16 @@
 /** `POST /v2/couriers/delivery-times` (document 1, "Couriers"): anonymous, network-wide delivery times of a lane. */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+
 import { Elysia } from "elysia";
 import type { CourierTimes } from "#analytics/benchmarks.ts";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { freshness } from "./freshness.ts";
 import { LaneRequest, laneQuery, laneView } from "./lane-request.ts";
 
-const checker = TypeCompiler.Compile(LaneRequest);
+const checker = compileSchema(LaneRequest);
 
 export function deliveryTimesRoute(deps: ApiDeps) {
   const { benchmarks, live } = deps;

@@ -1,12 +1,13 @@
 /** `POST /v2/labels/confirm` (document 1, "Labels"): closes the day for a batch of labels. */
+
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { ConfirmRequest, confirmFaults } from "#core/domain/label.ts";
 import { romeIso } from "#core/domain/rome-time.ts";
 import { transmissionNumberOf } from "#core/domain/slip.ts";
@@ -26,7 +27,7 @@ import { findCarrier } from "./carriers.ts";
 import type { LabelCarrier, Refusal } from "./label-carrier.ts";
 import { asLabelProblem, failed, labelProblem, unknownCarrier } from "./label-problem.ts";
 
-const checker = TypeCompiler.Compile(ConfirmRequest);
+const checker = compileSchema(ConfirmRequest);
 /** Renewed while a confirmation is in progress; a label is in one transmission only, whoever holds the lock. */
 const LOCK_TERMS = { leaseMs: 10_000, waitLimitMs: 15_000 };
 const BUSY_RETRY_SECONDS = "5";

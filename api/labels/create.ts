@@ -1,11 +1,12 @@
 /** `POST /v2/labels` (document 1, "Labels"). */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { LabelRequest, type LabelView, labelFaults } from "#core/domain/label.ts";
 import type { Problem } from "#core/problem.ts";
 import type { ChannelCourier } from "#core/redis/configuration.ts";
@@ -15,7 +16,7 @@ import type { LabelOrder } from "./label-carrier.ts";
 import { asLabelProblem, labelProblem, unknownCarrier } from "./label-problem.ts";
 import { type Obtained, obtainLabel, withBoxes } from "./obtain-label.ts";
 
-const checker = TypeCompiler.Compile(LabelRequest);
+const checker = compileSchema(LabelRequest);
 const BUSY_RETRY_SECONDS = "5";
 
 export function createLabelRoute(deps: ApiDeps) {

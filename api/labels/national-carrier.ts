@@ -9,10 +9,11 @@
  *   2xx as it did then opens one transmission, whatever dies in between.
  * - `POST /addresses`, see `api/addresses/registry-provider.ts`; `POST /stock-release`, see `api/shipments/release-carrier.ts`.
  */
+
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { callGateway } from "#api/gateway.ts";
 import type { Config } from "#core/config.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { type MadeLabel, parcelsOf } from "#core/domain/label.ts";
 import { contractOf } from "#core/domain/label-carrier.ts";
 import type { CarrierAnswer, LabelCarrier, LabelOrder } from "./label-carrier.ts";
@@ -31,7 +32,7 @@ const GatewayLabel = Type.Object({
   extShipmentId: Type.Optional(Type.Union([text, Type.Null()])),
   labels: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 99 }),
 });
-const labelChecker = TypeCompiler.Compile(GatewayLabel);
+const labelChecker = compileSchema(GatewayLabel);
 
 const GatewayConfirmation = Type.Object({
   refused: Type.Array(
@@ -42,7 +43,7 @@ const GatewayConfirmation = Type.Object({
     }),
   ),
 });
-const confirmationChecker = TypeCompiler.Compile(GatewayConfirmation);
+const confirmationChecker = compileSchema(GatewayConfirmation);
 
 export function nationalCarrier(
   config: Pick<Config, "nationalCarrier" | "nationalCarrierUrl">,

@@ -1,11 +1,11 @@
 /** `GET /v2/openapi.json`: the merchant API as OpenAPI 3.1, from the schemas that validate and type it. */
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ErrorStatus } from "#api/reference/error-codes.ts";
+import { publishedSchema } from "#core/domain/published-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { ACCESS_OPERATIONS } from "./access.ts";
 import { COURIER_OPERATIONS } from "./couriers.ts";
 import { ErrorBody, errorResponseName, errorResponses, ProblemDocument } from "./errors.ts";
-import { jsonSchema, requestSchema } from "./json-schema.ts";
 import { LABEL_OPERATIONS } from "./labels.ts";
 import type { Answer, Content, Operation, Parameter, Rule } from "./operation.ts";
 import { ORDER_OPERATIONS } from "./orders.ts";
@@ -130,7 +130,7 @@ function describe(
 }
 
 function parameterObject({ schema, ...parameter }: Parameter): object {
-  return { ...parameter, schema: jsonSchema(schema) };
+  return { ...parameter, schema: publishedSchema(schema) };
 }
 
 function answerObject(answer: Answer): object {
@@ -165,8 +165,11 @@ function schemas(): Record<string, object> {
   ]);
   const bodies = new Set(OPERATIONS.map(({ body }) => body?.name));
   const named = contents.map(({ name, schema }) => {
-    return [name, bodies.has(name) ? requestSchema(schema) : jsonSchema(schema)] as const;
+    return [name, publishedSchema(schema, { nullIsAbsent: bodies.has(name) })] as const;
   });
-  const shared = { ErrorBody: jsonSchema(ErrorBody), ProblemDocument: jsonSchema(ProblemDocument) };
+  const shared = {
+    ErrorBody: publishedSchema(ErrorBody),
+    ProblemDocument: publishedSchema(ProblemDocument),
+  };
   return { ...shared, ...Object.fromEntries(named) };
 }

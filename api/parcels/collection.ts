@@ -1,5 +1,5 @@
 /** `GET`, `POST` and `DELETE /v2/parcels` (document 1, "Order parcels"). */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { LIST_BODY_BYTES } from "#api/body-limits.ts";
@@ -7,6 +7,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
 import { readChecked } from "#api/read-json.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import {
   orderOfParcels,
   PARCELS_ANSWERED_AT_ONCE,
@@ -20,7 +21,7 @@ import { changeOrder, createOrder, findOrder } from "#core/redis/orders.ts";
 import { saveParcelJob } from "#core/redis/parcel-jobs.ts";
 import { checkProduct, parcelNotFound, readParcelQuery } from "./parcel-access.ts";
 
-const checker = TypeCompiler.Compile(ParcelsCreation);
+const checker = compileSchema(ParcelsCreation);
 
 export function parcelsRoute(deps: ApiDeps) {
   const { redis, live } = deps;

@@ -1,5 +1,5 @@
 /** `GET`, `PATCH` and `DELETE /v2/parcels/{hash}` (document 1, "Order parcels"). */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
@@ -7,6 +7,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
 import { readChecked } from "#api/read-json.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import type { OrderRecord } from "#core/domain/order.ts";
 import {
   type OrderParcelView,
@@ -19,7 +20,7 @@ import type { Redis } from "#core/redis/client.ts";
 import { changeOrder, orderOfParcel } from "#core/redis/orders.ts";
 import { checkProduct, parcelNotFound } from "./parcel-access.ts";
 
-const checker = TypeCompiler.Compile(ParcelUpdate);
+const checker = compileSchema(ParcelUpdate);
 
 export function parcelRoute(deps: ApiDeps) {
   const { redis, live } = deps;

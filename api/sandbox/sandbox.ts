@@ -1,12 +1,13 @@
 /** `/v2/sandbox/{id}` (document 1, "Sandbox"): an entity for integration tests, with its four methods. */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { SANDBOX_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readJson } from "#api/read-json.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { FAULTS_COUNTED, listFaults } from "#core/domain/fault.ts";
 import { Problem } from "#core/problem.ts";
 import {
@@ -46,8 +47,8 @@ export const SandboxView = Type.Object({
 });
 type SandboxView = Static<typeof SandboxView>;
 
-const putChecker = TypeCompiler.Compile(SandboxPut);
-const patchChecker = TypeCompiler.Compile(SandboxPatch);
+const putChecker = compileSchema(SandboxPut);
+const patchChecker = compileSchema(SandboxPatch);
 
 const PATH = "/v2/sandbox/:id";
 const ID_FORM = /^[1-9]\d{0,14}$/;
@@ -100,8 +101,8 @@ function idOf(text: string): number {
 
 async function readPut(request: Request): Promise<SandboxValues> {
   const body = await readJson(request, SANDBOX_BODY_BYTES);
-  if (!putChecker.Check(body)) {
-    throw validationFailed(listFaults(putChecker.Errors(body), FAULTS_COUNTED), body);
+  if (!putChecker.check(body)) {
+    throw validationFailed(listFaults(putChecker.errors(body), FAULTS_COUNTED), body);
   }
   const { stringValue, intValue, boolValue, floatValue, dateTimeValue = null } = body;
   return { stringValue, intValue, boolValue, floatValue, dateTimeValue };
@@ -109,8 +110,8 @@ async function readPut(request: Request): Promise<SandboxValues> {
 
 async function readPatch(request: Request): Promise<Partial<SandboxValues>> {
   const body = await readJson(request, SANDBOX_BODY_BYTES);
-  if (!patchChecker.Check(body)) {
-    throw validationFailed(listFaults(patchChecker.Errors(body), FAULTS_COUNTED), body);
+  if (!patchChecker.check(body)) {
+    throw validationFailed(listFaults(patchChecker.errors(body), FAULTS_COUNTED), body);
   }
   const { stringValue, intValue, boolValue, floatValue, dateTimeValue } = body;
   return {

@@ -1,12 +1,13 @@
 /** `POST /v2/shipments` (document 1, "Shipments"): up to 100 shipments, each created on its own. */
+
 import { Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { CREATE_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { FAULTS_COUNTED, type Fault, listFaults } from "#core/domain/fault.ts";
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { faultOfShipDate, SHIPMENTS_PER_CREATE, ShipmentInput } from "#core/domain/shipment.ts";
@@ -16,12 +17,12 @@ import { createItems, type ItemOutcome } from "#core/redis/create-items.ts";
 import { readShipments } from "./read-shipments.ts";
 
 /** The body around the items, which are checked one by one. */
-const outline = TypeCompiler.Compile(
+const outline = compileSchema(
   Type.Object({
     shipments: Type.Array(Type.Unknown(), { minItems: 1, maxItems: SHIPMENTS_PER_CREATE }),
   }),
 );
-const checker = TypeCompiler.Compile(ShipmentInput);
+const checker = compileSchema(ShipmentInput);
 
 export function createRoute(deps: ApiDeps) {
   const { redis, log, live } = deps;
@@ -60,15 +61,15 @@ async function readInputs(request: Request, nowMs: number): Promise<ShipmentInpu
     items.push(item);
   });
   if (illFormed.length > 0) throw validationFailed(illFormed);
-  if (!outline.Check(body)) throw validationFailed(listFaults(outline.Errors(body)), body);
+  if (!outline.check(body)) throw validationFailed(listFaults(outline.errors(body)), body);
   const turn = turns();
   const faults: Fault[] = [];
   const inputs: ShipmentInput[] = [];
   for (const [at, item] of items.entries()) {
-    if (checker.Check(item)) {
+    if (checker.check(item)) {
       inputs.push(Value.Clean(ShipmentInput, item) as ShipmentInput);
     } else if (faults.length < FAULTS_COUNTED) {
-      const found = listFaults(checker.Errors(item), FAULTS_COUNTED - faults.length);
+      const found = listFaults(checker.errors(item), FAULTS_COUNTED - faults.length);
       faults.push(...found.map(({ path, ...rest }) => ({ path: within(at, path), ...rest })));
     }
     if (turn.due()) await turn.take();

@@ -1,11 +1,12 @@
 /** `POST /v2/shipments/import` (document 1, "Shipments"): up to 5,000 shipments, created by a background job. */
+
 import { Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { SHIPMENTS_PER_IMPORT } from "#core/domain/shipment.ts";
@@ -27,7 +28,7 @@ export const ImportBody = Type.Object({
     }),
   ),
 });
-const checker = TypeCompiler.Compile(ImportBody);
+const checker = compileSchema(ImportBody);
 
 const RETRY_AFTER_SECONDS = "10";
 
@@ -65,7 +66,7 @@ async function readImport(request: Request): Promise<Import> {
   const items = importChunks();
   const limits = { bytes: IMPORT_BODY_BYTES, items: SHIPMENTS_PER_IMPORT };
   const body = await readShipments(request, limits, ["webhookUrl"], items.add);
-  if (!checker.Check(body)) throw validationFailed(listFaults(checker.Errors(body)), body);
+  if (!checker.check(body)) throw validationFailed(listFaults(checker.errors(body)), body);
   const { webhookUrl = null, shipments } = body;
   const faults = illFormedText({ webhookUrl });
   if (faults.length > 0) throw validationFailed(faults);

@@ -1,6 +1,6 @@
 /** `POST /v2/shipments/{id}/notifications` (document 1, "Shipments"): mails the recipient about a merchant's own event. */
+
 import { randomUUID } from "node:crypto";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
@@ -9,6 +9,7 @@ import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { composeTemplate } from "#core/domain/compose-message.ts";
 import type { FaultCode } from "#core/domain/fault.ts";
 import { messageValues } from "#core/domain/message-values.ts";
@@ -17,7 +18,7 @@ import { Problem } from "#core/problem.ts";
 import { acceptMessages, type Message } from "#core/redis/messages.ts";
 import { findTemplate } from "#core/redis/templates.ts";
 
-const checker = TypeCompiler.Compile(NotificationBody);
+const checker = compileSchema(NotificationBody);
 
 const RETRY_AFTER_SECONDS = "30";
 

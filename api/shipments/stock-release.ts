@@ -1,5 +1,5 @@
 /** `POST /v2/shipments/{id}/stock-release` (document 1, "Shipments"): asks the carrier to release a held parcel. */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
@@ -12,6 +12,7 @@ import {
   type ReleaseAnswer,
   releaseCarrier,
 } from "#api/shipments/release-carrier.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { romeDate } from "#core/domain/rome-time.ts";
 import {
   redeliveryDateOf,
@@ -22,7 +23,7 @@ import {
 import { Problem } from "#core/problem.ts";
 import { type AnsweredRelease, answerRelease, claimRelease } from "#core/redis/stock-releases.ts";
 
-const checker = TypeCompiler.Compile(StockReleaseBody);
+const checker = compileSchema(StockReleaseBody);
 
 export function stockReleaseRoute(deps: ApiDeps) {
   const { redis, live, config } = deps;

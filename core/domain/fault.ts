@@ -1,7 +1,8 @@
-/** What is wrong with a body, told by path and stable code; and the text formats that our schemas use. */
-import { FormatRegistry, type TSchema } from "@sinclair/typebox";
-import { type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
-import { isCalendarDate, isOffsetDateTime } from "./rome-time.ts";
+/** What is wrong with a body, told by path and stable code. */
+import type { TSchema } from "@sinclair/typebox";
+import { ValueErrorType } from "@sinclair/typebox/compiler";
+import type { SchemaError } from "./compile-schema.ts";
+import { TEXT_FORMATS } from "./text-formats.ts";
 
 /** Faults listed at once; the rest of a hopeless body is not worth reading. */
 export const FAULTS_LISTED = 20;
@@ -35,7 +36,7 @@ export interface Fault {
  * One fault per path, in the order of the schema. A list or map that is too large is first cut to its limit:
  * otherwise 100,000 valid elements would be checked one by one.
  */
-export function listFaults(errors: Iterable<ValueError>, limit = FAULTS_LISTED): Fault[] {
+export function listFaults(errors: Iterable<SchemaError>, limit = FAULTS_LISTED): Fault[] {
   const byPath = new Map<string, Fault>();
   for (const error of errors) {
     cutToLimit(error);
@@ -49,7 +50,7 @@ export function listFaults(errors: Iterable<ValueError>, limit = FAULTS_LISTED):
 }
 
 /** Errors are generated lazily, so elements removed by then cost nothing. */
-function cutToLimit({ type, schema, value }: ValueError): void {
+function cutToLimit({ type, schema, value }: SchemaError): void {
   if (type === ValueErrorType.ArrayMaxItems) (value as unknown[]).length = schema["maxItems"];
   if (type !== ValueErrorType.ObjectMaxProperties) return;
   const members = value as Record<string, unknown>;
@@ -57,14 +58,14 @@ function cutToLimit({ type, schema, value }: ValueError): void {
 }
 
 /** For a union, the errors of the form that has the value's JSON type, if there is one. */
-function reportedErrors(error: ValueError): ValueError[] {
+function reportedErrors(error: SchemaError): SchemaError[] {
   if (error.type !== ValueErrorType.Union) return [error];
   const forms = error.errors.map((errors) => [...errors]);
   const meant = forms.find(([first]) => first && !isOtherForm(first, error.path));
   return meant ? meant.flatMap(reportedErrors) : [error];
 }
 
-function isOtherForm(error: ValueError, path: string): boolean {
+function isOtherForm(error: SchemaError, path: string): boolean {
   return error.path === path && ["WRONG_TYPE", "NOT_ALLOWED"].includes(describe(error).code);
 }
 
@@ -79,7 +80,7 @@ function dotted(pointer: string): string {
   return path;
 }
 
-function describe(error: ValueError): Pick<Fault, "code" | "message"> {
+function describe(error: SchemaError): Pick<Fault, "code" | "message"> {
   const schema: TSchema = error.schema;
   switch (error.type) {
     case ValueErrorType.ObjectRequiredProperty:
@@ -109,7 +110,10 @@ function describe(error: ValueError): Pick<Fault, "code" | "message"> {
     case ValueErrorType.StringPattern:
       return { code: "BAD_FORMAT", message: patternMessage(schema) };
     case ValueErrorType.StringFormat:
-      return { code: "BAD_FORMAT", message: FORMAT_MESSAGES[schema["format"]] ?? "Bad format." };
+      return {
+        code: "BAD_FORMAT",
+        message: TEXT_FORMATS[schema["format"]]?.words ?? "Bad format.",
+      };
     case ValueErrorType.Union:
       return { code: unionCode(schema), message: `One of ${allowedValues(schema)}.` };
     case ValueErrorType.Literal:
@@ -137,20 +141,3 @@ function allowedValues(schema: TSchema): string {
   const options: TSchema[] = schema["anyOf"] ?? [schema];
   return options.map((option) => JSON.stringify(option["const"] ?? option["type"])).join(", ");
 }
-
-const FORMAT_MESSAGES: Record<string, string> = {
-  "offset-date-time":
-    "An ISO 8601 date and time from 2000 to 2099 with an explicit offset, such as 2026-11-20T10:00:00+01:00.",
-  "calendar-date": "A real date as YYYY-MM-DD.",
-  "date-or-date-time": "A real date as YYYY-MM-DD, or an ISO 8601 date and time with an offset.",
-  "http-uri": "An absolute http or https URI.",
-};
-
-function isHttpUri(value: string): boolean {
-  return /^https?:\/\//i.test(value) && !/[\s<>"{}|\\^`]/.test(value) && URL.canParse(value);
-}
-
-FormatRegistry.Set("offset-date-time", isOffsetDateTime);
-FormatRegistry.Set("calendar-date", isCalendarDate);
-FormatRegistry.Set("date-or-date-time", (text) => isCalendarDate(text) || isOffsetDateTime(text));
-FormatRegistry.Set("http-uri", isHttpUri);

@@ -1,6 +1,7 @@
 /** One item of `POST /v2/shipments/import`: a statically invalid one fails alone (document 1). */
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+
 import { Value } from "@sinclair/typebox/value";
+import { compileSchema } from "./compile-schema.ts";
 import { listFaults } from "./fault.ts";
 import { illFormedText } from "./ill-formed-text.ts";
 import type { ItemError } from "./new-shipment.ts";
@@ -10,7 +11,7 @@ export type ImportItem =
   | { readonly kind: "valid"; readonly input: ShipmentInput }
   | { readonly kind: "invalid"; readonly errors: readonly ItemError[] };
 
-const checker = TypeCompiler.Compile(ShipmentInput);
+const checker = compileSchema(ShipmentInput);
 
 /**
  * @param raw is modified: members that no schema knows are removed
@@ -19,7 +20,7 @@ const checker = TypeCompiler.Compile(ShipmentInput);
 export function readImportItem(raw: unknown, mayBeIllFormed: boolean, nowMs: number): ImportItem {
   const illFormed = mayBeIllFormed ? illFormedText(raw) : [];
   if (illFormed.length > 0) return invalid(illFormed);
-  if (!checker.Check(raw)) return invalid(listFaults(checker.Errors(raw)));
+  if (!checker.check(raw)) return invalid(listFaults(checker.errors(raw)));
   const message = faultOfShipDate(raw.shipDate, nowMs);
   if (message !== null) return invalid([{ path: "shipDate", message }]);
   return { kind: "valid", input: Value.Clean(ShipmentInput, raw) as ShipmentInput };

@@ -110,38 +110,30 @@ export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000);
 }
 
-const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
+const MONTH_AND_DAY =
+  "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))";
+const TIME_AND_OFFSET =
+  "[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])";
+
+/** Pattern of a real `YYYY-MM-DD`, without anchors. */
+export const CALENDAR_DATE = `(?:[0-9]{4}-${MONTH_AND_DAY}|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)`;
+
+/**
+ * Pattern of an ISO 8601 date-time with an explicit offset that names a real instant (document 2, `occurredAt`), without
+ * anchors. Of the years 2000 to 2099: any other is a sender's mistake, and one far ahead would be the latest event for ever.
+ */
+export const OFFSET_DATE_TIME = `(?:20[0-9]{2}-${MONTH_AND_DAY}|20(?:[02468][048]|[13579][26])-02-29)${TIME_AND_OFFSET}`;
+
+const calendarDate = new RegExp(`^${CALENDAR_DATE}$`);
+const offsetDateTime = new RegExp(`^${OFFSET_DATE_TIME}$`);
 
 /** True for a `YYYY-MM-DD` that is a real day. */
 export function isCalendarDate(text: string): boolean {
-  return /^\d{4}-\d{2}-\d{2}$/.test(text) && beginsWithRealDay(text);
+  return calendarDate.test(text);
 }
 
-/** Of a text that begins with `NNNN-NN-NN`: every event is asked twice, so that nothing is cut out of it. */
-function beginsWithRealDay(text: string): boolean {
-  const year = 100 * twoDigits(text, 0) + twoDigits(text, 2);
-  const month = twoDigits(text, 5);
-  const day = twoDigits(text, 8);
-  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-  const days = month === 2 && isLeap ? 29 : (MONTH_DAYS[month - 1] ?? 0);
-  return day >= 1 && day <= days;
-}
-
-const CODE_OF_ZERO = 0x30;
-
-function twoDigits(text: string, at: number): number {
-  return 10 * (text.charCodeAt(at) - CODE_OF_ZERO) + text.charCodeAt(at + 1) - CODE_OF_ZERO;
-}
-
-const OFFSET_DATE_TIME =
-  /^20\d{2}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):[0-5]\d(:([0-5]\d|60)([.,]\d{1,9})?)?([Zz]|[+-]([01]\d|2[0-3]):?[0-5]\d)$/;
-
-/**
- * True for an ISO 8601 date-time with an explicit offset that names a real instant (document 2, `occurredAt`). Of the
- * years 2000 to 2099: any other is a sender's mistake, and one far ahead would be the latest event for ever.
- */
 export function isOffsetDateTime(text: string): boolean {
-  return OFFSET_DATE_TIME.test(text) && beginsWithRealDay(text);
+  return offsetDateTime.test(text);
 }
 
 /** UTC milliseconds of a text that `isOffsetDateTime` accepts. */

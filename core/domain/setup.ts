@@ -1,6 +1,7 @@
 /** The setup file: couriers, registries, companies and their channels. One schema validates, types and documents it. */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { compileSchema } from "./compile-schema.ts";
 import { DeliveredTo } from "./event.ts";
 import { type Fault, listFaults } from "./fault.ts";
 import { naturalKey, OrderInput, withoutNullMembers } from "./order.ts";
@@ -22,7 +23,12 @@ const code = entityCode;
 const text = Type.String({ minLength: 1, maxLength: 255 });
 const language = Type.Union(LANGUAGES.map((name) => Type.Literal(name)));
 const postcode = Type.String({ minLength: 1, maxLength: 16 });
-const secret = Type.String({ minLength: 8, maxLength: 255 });
+/** At least eight characters, in a form that counts whole ones with and without the flag `u`. */
+const secret = Type.String({
+  maxLength: 255,
+  pattern: "^(?:[^\\ud800-\\udfff]|[\\ud800-\\udbff][\\udc00-\\udfff]){8,}$",
+  description: "at least 8 characters",
+});
 /** Couriers' tokens come from existing contracts: any non-empty text. */
 const token = Type.String({ minLength: 1, maxLength: 255 });
 
@@ -69,7 +75,7 @@ const fingerprint = Type.String({
 });
 /** A distinguished name such as `CN=push.gls.example,O=GLS,C=IT`; the order of its parts does not count. */
 const subject = Type.String({
-  ...{ minLength: 3, maxLength: 500, pattern: "=" },
+  ...{ maxLength: 500, pattern: "[^=]=." },
   description: "a distinguished name such as CN=push.gls.example,O=GLS,C=IT",
 });
 /** More than one during a change of certificates. */
@@ -337,7 +343,7 @@ export const SetupChannel = Type.Object(
         strict,
       ),
     ),
-    orders: optional(Type.Array(OrderInput)),
+    orders: optional(Type.Array({ ...OrderInput, nullIsAbsent: true })),
     sandbox: optional(Type.Array(SandboxRow)),
   },
   strict,
@@ -379,7 +385,7 @@ export type SetupApiKey = NonNullable<SetupChannel["apiKeys"]>[number];
 /** Faults listed for one setup file. */
 const SETUP_FAULTS_LISTED = 200;
 
-const checker = TypeCompiler.Compile(SetupFile);
+export const setupSchema = compileSchema(SetupFile);
 
 /** Null members of orders count as absent; whatever has another shape is left to the check. */
 export function withoutOrderNulls(value: unknown): unknown {
@@ -410,7 +416,9 @@ export type Remaining<T> = T extends readonly (infer Item)[]
 
 /** Every fault of a setup file with its JSON path; empty when it can be applied. */
 export function checkSetup(value: unknown): Fault[] {
-  const faults = checker.Check(value) ? [] : listFaults(checker.Errors(value), SETUP_FAULTS_LISTED);
+  const faults = setupSchema.check(value)
+    ? []
+    : listFaults(setupSchema.errors(value), SETUP_FAULTS_LISTED);
   const file = wellFormedPart(value, faults);
   return file === null ? faults : [...faults, ...checkNames(file)];
 }

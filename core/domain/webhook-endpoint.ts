@@ -1,6 +1,7 @@
 /** What an operator gives to make or change a webhook endpoint (document 3, "Endpoint configuration"). */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { type CompiledSchema, compileSchema } from "./compile-schema.ts";
 import { type Fault, listFaults } from "./fault.ts";
 import { AlertEmail } from "./setup.ts";
 import { StatusSchema } from "./status.ts";
@@ -40,8 +41,8 @@ export type EndpointInput = Static<typeof EndpointInput>;
 export const EndpointPatch = Type.Partial(Type.Object(members), strict);
 export type EndpointPatch = Static<typeof EndpointPatch>;
 
-const inputChecker = TypeCompiler.Compile(EndpointInput);
-const patchChecker = TypeCompiler.Compile(EndpointPatch);
+const inputChecker = compileSchema(EndpointInput);
+const patchChecker = compileSchema(EndpointPatch);
 
 /** Every fault of a new endpoint; empty when it can be saved, its host apart. */
 export function faultsOfEndpoint(body: unknown): Fault[] {
@@ -53,8 +54,8 @@ export function faultsOfPatch(body: unknown): Fault[] {
   return faultsOf(patchChecker, body);
 }
 
-function faultsOf(checker: TypeCheck<TSchema>, body: unknown): Fault[] {
-  const faults = checker.Check(body) ? [] : listFaults(checker.Errors(body));
+function faultsOf(checker: CompiledSchema<TSchema>, body: unknown): Fault[] {
+  const faults = checker.check(body) ? [] : listFaults(checker.errors(body));
   const text = (body as { readonly url?: unknown } | null)?.url;
   if (typeof text !== "string" || faults.some(({ path }) => path === "url")) return faults;
   const message = faultOfWebhookUrl(text);

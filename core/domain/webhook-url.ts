@@ -1,5 +1,6 @@
 /** What an endpoint's address must look like before any name is resolved (document 3, "Endpoint configuration"). */
 
+import { isLongerThan } from "./text-formats.ts";
 /** Document 3, "Limits". */
 export const WEBHOOK_URL_LENGTH = 2_048;
 
@@ -11,7 +12,7 @@ export function faultOfWebhookUrl(
   text: string,
   protocols: readonly string[] = ["https:"],
 ): string | null {
-  if (text.length > WEBHOOK_URL_LENGTH) return `At most ${WEBHOOK_URL_LENGTH} characters.`;
+  if (isLongerThan(text, WEBHOOK_URL_LENGTH)) return `At most ${WEBHOOK_URL_LENGTH} characters.`;
   if (!URL.canParse(text)) return "Not an absolute URL.";
   const url = new URL(text);
   if (!protocols.includes(url.protocol)) {

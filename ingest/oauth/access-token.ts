@@ -2,9 +2,10 @@
  * Access tokens of OAuth clients (document 2, "Authentication" 5): signed, so that every ingest process knows them
  * without a look into the store, and bound to the client's secret, so that changing or removing it ends them at once.
  */
+
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import type { Configuration, Courier } from "#core/redis/configuration.ts";
 
 export const TOKEN_LIFE_SECONDS = 3_600;
@@ -18,7 +19,7 @@ const Claims = Type.Object({
 });
 type Claims = Static<typeof Claims>;
 
-const checker = TypeCompiler.Compile(Claims);
+const checker = compileSchema(Claims);
 const HEADER = encode({ alg: "HS256", typ: "at+jwt" });
 
 export interface AccessTokens {
@@ -51,7 +52,7 @@ export function accessTokens(jwtSecret: string): AccessTokens {
       const expected = seal(`${header}.${payload}`);
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
       const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
-      if (!checker.Check(claims) || claims.exp * 1000 <= nowMs) return undefined;
+      if (!checker.check(claims) || claims.exp * 1000 <= nowMs) return undefined;
       const courier = configuration.courierByClientId.get(claims.sub);
       return courier?.oauth && keyOf(courier.oauth.secretHash) === claims.key ? courier : undefined;
     },

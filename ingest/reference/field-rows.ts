@@ -1,5 +1,6 @@
 /** The fields of a schema as rows of a table: path, whether required, type and bound in words. */
 import type { TSchema } from "@sinclair/typebox";
+import { TEXT_FORMATS } from "#core/domain/text-formats.ts";
 
 export interface FieldRow {
   readonly path: string;
@@ -17,12 +18,6 @@ export function fieldRows(schema: TSchema, path = ""): FieldRow[] {
   });
 }
 
-const FORMATS: Readonly<Record<string, string>> = {
-  "offset-date-time": "ISO 8601 date and time with an offset",
-  "calendar-date": "date, YYYY-MM-DD",
-  "http-uri": "absolute http or https URI",
-};
-
 function ruleOf(schema: TSchema): string {
   const { type, format, pattern, description, minLength, maxLength, minimum, maximum } = schema;
   if (schema["anyOf"]) return schema["anyOf"].map((one: TSchema) => one["const"]).join(", ");
@@ -31,15 +26,15 @@ function ruleOf(schema: TSchema): string {
   if (type === "object" && schema["patternProperties"]) return mapRule(schema);
   if (type !== "string") return type;
   if (format)
-    return (FORMATS[format] ?? format) + (maxLength ? `, at most ${maxLength} characters` : "");
+    return (
+      (TEXT_FORMATS[format]?.words ?? format) +
+      (maxLength ? ` At most ${maxLength} characters.` : "")
+    );
   if (pattern) return description ?? "text of a fixed form";
   return `text of ${minLength ?? 0} to ${maxLength} characters`;
 }
 
 function mapRule(schema: TSchema): string {
-  const [[keys, value] = ["", {} as TSchema]] = Object.entries<TSchema>(
-    schema["patternProperties"],
-  );
-  const keyLength = /\{1,(\d+)\}/.exec(keys)?.[1];
-  return `flat map of at most ${schema["maxProperties"]} texts: keys of 1 to ${keyLength}, values of at most ${value["maxLength"]} characters`;
+  const [value = {} as TSchema] = Object.values<TSchema>(schema["patternProperties"]);
+  return `flat map of at most ${schema["maxProperties"]} texts: keys of 1 to ${schema["keyLength"]}, values of at most ${value["maxLength"]} characters`;
 }

@@ -1,7 +1,7 @@
 /** OpenAPI 3.1 description of `/v1`, made of the schemas that the service itself checks with. */
-import type { TSchema } from "@sinclair/typebox";
 import { CourierEvent, Envelope, SCHEMA_VERSIONS } from "#core/domain/event.ts";
 import { FAULT_CODES } from "#core/domain/fault.ts";
+import { type Json, publishedSchema } from "#core/domain/published-schema.ts";
 import { TITLES } from "#core/problem.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 import {
@@ -19,20 +19,13 @@ import { LIMITS } from "#ingest/reference/limits.ts";
 import { PROBLEM_CODES, type ProblemCode } from "#ingest/reference/problem-codes.ts";
 import { TOKEN_ERRORS } from "#ingest/routes/token.ts";
 
-type Json = Record<string, unknown>;
-
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const json = (schema: Json, example: unknown) => ({ "application/json": { schema, example } });
 
-/** Our own formats in the words of JSON Schema. */
-const FORMATS: Readonly<Record<string, string>> = {
-  "offset-date-time": "date-time",
-  "calendar-date": "date",
-  "http-uri": "uri",
-};
-
 const RATE_HEADERS = {
-  "X-RateLimit-Limit": integerHeader("Requests a burst may have."),
+  "X-RateLimit-Limit": integerHeader(
+    "Requests a burst may have: of the courier whose token the request bears, else of its address.",
+  ),
   "X-RateLimit-Remaining": integerHeader("Requests left of the burst."),
 };
 
@@ -59,19 +52,19 @@ export function openapi(): Json {
 }
 
 function schemas(): Json {
-  const event = plain(CourierEvent);
+  const event = publishedSchema(CourierEvent);
   const anyOf = [{ required: ["trackingNumber"] }, { required: ["externalId", "senderAccount"] }];
   return {
-    Envelope: withItems(plain(Envelope), "events", "Event"),
+    Envelope: withItems(publishedSchema(Envelope), "events", "Event"),
     Event: { ...event, anyOf },
-    Report: withItems(plain(Report), "results", "Result"),
-    Result: withItems(plain(Result), "errors", "Fault"),
-    Fault: plain(FaultItem),
-    Ping: plain(Ping),
-    Problem: withItems(plain(ProblemDocument), "errors", "Fault"),
-    TokenRequest: plain(TokenRequest),
-    TokenAnswer: plain(TokenAnswer),
-    TokenError: plain(TokenError),
+    Report: withItems(publishedSchema(Report), "results", "Result"),
+    Result: withItems(publishedSchema(Result), "errors", "Fault"),
+    Fault: publishedSchema(FaultItem),
+    Ping: publishedSchema(Ping),
+    Problem: withItems(publishedSchema(ProblemDocument), "errors", "Fault"),
+    TokenRequest: publishedSchema(TokenRequest),
+    TokenAnswer: publishedSchema(TokenAnswer),
+    TokenError: publishedSchema(TokenError),
   };
 }
 
@@ -82,12 +75,6 @@ function withItems(schema: Json, list: string, name: string): Json {
     ...schema,
     properties: { ...properties, [list]: { ...properties[list], items: ref(name) } },
   };
-}
-
-function plain(schema: TSchema): Json {
-  return JSON.parse(JSON.stringify(schema), (key, value) =>
-    key === "format" ? (FORMATS[value] ?? value) : value,
-  );
 }
 
 function securitySchemes(): Json {

@@ -1,8 +1,9 @@
 /** `/panel/api/analytics/*`: what the explorer shows, as JSON. `POST /panel/api/sql`: the data team's door. */
+
 import { Readable } from "node:stream";
 import { Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Insights } from "#analytics/insights.ts";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import { isItalianCap } from "#core/domain/lane.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
@@ -25,7 +26,7 @@ export const SqlQuestion = Type.Object({
     ),
   ),
 });
-const sqlChecker = TypeCompiler.Compile(SqlQuestion);
+const sqlChecker = compileSchema(SqlQuestion);
 
 const CONTENT_TYPES = {
   json: "application/json",
@@ -94,8 +95,8 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
       "/panel/api/sql",
       async ({ request }) => {
         const body = await readJson(request);
-        if (!sqlChecker.Check(body)) {
-          const violations = listFaults(sqlChecker.Errors(body));
+        if (!sqlChecker.check(body)) {
+          const violations = listFaults(sqlChecker.errors(body));
           throw new Problem(422, "INVALID_BODY", "The body is invalid.", {
             members: { violations },
           });

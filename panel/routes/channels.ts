@@ -1,6 +1,7 @@
 /** Channels of merchants: API keys (issue, revoke) and activation. */
+
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import { SCOPES } from "#core/domain/setup.ts";
 import { entityCode } from "#core/domain/text-forms.ts";
@@ -27,7 +28,7 @@ const NewApiKeyBody = Type.Object(
   },
   { additionalProperties: false },
 );
-const checker = TypeCompiler.Compile(NewApiKeyBody);
+const checker = compileSchema(NewApiKeyBody);
 
 const ApiKeyView = Type.Object({
   id: Type.Integer(),
@@ -126,8 +127,8 @@ export function channelRoutes(runtime: Runtime) {
 
 /** @throws {Problem} 422 */
 function checked(body: unknown): Static<typeof NewApiKeyBody> {
-  if (checker.Check(body)) return body;
-  const violations = listFaults(checker.Errors(body));
+  if (checker.check(body)) return body;
+  const violations = listFaults(checker.errors(body));
   throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
 }
 

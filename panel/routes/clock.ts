@@ -1,6 +1,7 @@
 /** `POST /panel/api/clock`: moves the test clock of all processes forward (`TEST_CLOCK=1`). */
+
 import { Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import { Problem } from "#core/problem.ts";
 import { advanceClock } from "#core/redis/live.ts";
@@ -14,7 +15,7 @@ const MAX_ADVANCE_SECONDS = 315_360_000;
 export const ClockAdvance = Type.Object({
   advanceSeconds: Type.Integer({ minimum: 0, maximum: MAX_ADVANCE_SECONDS }),
 });
-const checker = TypeCompiler.Compile(ClockAdvance);
+const checker = compileSchema(ClockAdvance);
 
 export function clockRoute(runtime: Runtime) {
   const { redis, live, config } = runtime;
@@ -25,8 +26,8 @@ export function clockRoute(runtime: Runtime) {
         throw new Problem(409, "TEST_CLOCK_OFF", "The clock moves only with TEST_CLOCK=1.");
       }
       const body = await readJson(request);
-      if (!checker.Check(body)) {
-        const violations = listFaults(checker.Errors(body));
+      if (!checker.check(body)) {
+        const violations = listFaults(checker.errors(body));
         throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
       }
       await advanceClock(redis, body.advanceSeconds);

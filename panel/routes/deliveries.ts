@@ -1,6 +1,7 @@
 /** The delivery log and replays of the panel's HTTP API (document 3, "Delivery"). */
+
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import { v1ChannelId, v1Payload } from "#core/domain/webhook-v1.ts";
 import { Problem } from "#core/problem.ts";
@@ -66,7 +67,7 @@ const WindowBody = Type.Object(
   },
   { additionalProperties: false },
 );
-const windowChecker = TypeCompiler.Compile(WindowBody);
+const windowChecker = compileSchema(WindowBody);
 
 export function deliveryRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
@@ -230,8 +231,8 @@ async function replayWindow(
   body: unknown,
 ): Promise<string> {
   const { endpoint, channel } = endpointOf(await live.refresh(), endpointId);
-  if (!windowChecker.Check(body)) {
-    refuseFaults(listFaults(windowChecker.Errors(body)));
+  if (!windowChecker.check(body)) {
+    refuseFaults(listFaults(windowChecker.errors(body)));
     throw new Problem(422, "INVALID_BODY", "The body is invalid.");
   }
   const fromMs = instantIn("from", body.from, false);

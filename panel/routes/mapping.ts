@@ -1,6 +1,6 @@
 /** Unmapped codes, and mapping with preview. */
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import type { CatalogueEntry } from "#core/domain/map-status.ts";
 import {
@@ -44,7 +44,7 @@ export const CodeMapping = Type.Object(
   },
   { additionalProperties: false },
 );
-const checker = TypeCompiler.Compile(CodeMapping);
+const checker = compileSchema(CodeMapping);
 
 const UnmappedCodes = Type.Object({
   total: Type.Integer(),
@@ -175,8 +175,8 @@ function statusCodeOf(text: string): string {
 
 /** @throws {Problem} 422 */
 function checkedBody(body: unknown): WantedMapping {
-  if (checker.Check(body)) return body as WantedMapping;
-  const violations = listFaults(checker.Errors(body));
+  if (checker.check(body)) return body as WantedMapping;
+  const violations = listFaults(checker.errors(body));
   throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
 }
 

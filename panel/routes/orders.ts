@@ -1,7 +1,8 @@
 /** `POST /panel/api/channels/{code}/orders`: thousands of orders at once, one JSON object a line (NDJSON). */
+
 import { type Static, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { type Fault, type FaultCode, listFaults } from "#core/domain/fault.ts";
 import { illFormedText } from "#core/domain/ill-formed-text.ts";
 import { OrderInput, withoutNullMembers } from "#core/domain/order.ts";
@@ -22,7 +23,7 @@ const LINES_LIMIT = 10_000;
 const LINE_LIMIT_BYTES = 512 * 1024;
 const NEWLINE = 0x0a;
 
-const checker = TypeCompiler.Compile(OrderInput);
+const checker = compileSchema(OrderInput);
 
 const LineOutcome = Type.Object({
   line: Type.Integer({ description: "from 1" }),
@@ -132,7 +133,7 @@ function readLine(bytes: Uint8Array, configuration: Configuration): ReadLine {
   const illFormed = parsed.hasSurrogateEscapes ? illFormedText(parsed.value) : [];
   if (illFormed.length > 0) return { faults: illFormed };
   const value = withoutNullMembers(parsed.value);
-  if (!checker.Check(value)) return { faults: listFaults(checker.Errors(value)) };
+  if (!checker.check(value)) return { faults: listFaults(checker.errors(value)) };
   const order = Value.Clean(OrderInput, value) as OrderInput;
   const faults = registryFaults(order, configuration);
   return faults.length > 0 ? { faults } : { order };

@@ -1,6 +1,7 @@
 /** Webhook endpoints of the panel's HTTP API (document 3; setup-file.md, "The panel's HTTP API"). */
+
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { compileSchema } from "#core/domain/compile-schema.ts";
 import { listFaults } from "#core/domain/fault.ts";
 import {
   EndpointInput,
@@ -50,7 +51,7 @@ const RotationInput = Type.Object(
   },
   { additionalProperties: false },
 );
-const rotationChecker = TypeCompiler.Compile(RotationInput);
+const rotationChecker = compileSchema(RotationInput);
 const Tested = Type.Object({
   delivered: Type.Boolean(),
   httpStatus: Type.Union([Type.Integer(), Type.Null()]),
@@ -201,8 +202,8 @@ function endpointCalls(runtime: Runtime) {
    */
   async function rotate(endpoint: Endpoint, body: unknown): Promise<string> {
     const input = body ?? {};
-    if (!rotationChecker.Check(input)) {
-      refuseFaults(listFaults(rotationChecker.Errors(input)));
+    if (!rotationChecker.check(input)) {
+      refuseFaults(listFaults(rotationChecker.errors(input)));
       throw new Problem(422, "INVALID_BODY", "The body is invalid.");
     }
     const secret = newWebhookSecret();

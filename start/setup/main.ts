@@ -1,5 +1,6 @@
 /** `bun run setup FILE` applies a setup file by hand; `bun run setup --schema` prints its JSON Schema. */
 import { readConfig } from "#core/config.ts";
+import { publishedSchema } from "#core/domain/published-schema.ts";
 import { SetupFile } from "#core/domain/setup.ts";
 import { createLog } from "#core/log.ts";
 import { applySetupFile, guarded, openRuntime, Refused, readSetup } from "#core/runtime.ts";
@@ -22,7 +23,10 @@ await guarded(async () => {
   const [argument, ...more] = process.argv.slice(2);
   if (argument === undefined || more.length > 0) throw new Refused(USAGE);
   if (argument === "--schema") {
-    const schema = { $schema: "https://json-schema.org/draft/2020-12/schema", ...SetupFile };
+    const schema = {
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      ...publishedSchema(SetupFile),
+    };
     process.stdout.write(`${JSON.stringify(schema, null, 2)}\n`);
   } else {
     await apply(argument);

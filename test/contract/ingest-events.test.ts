@@ -131,6 +131,17 @@ describe("an event is INVALID (document 2, Event)", () => {
     expect(body.results[0].eventId).toBeNull();
   });
 
+  test("identifiers have as many characters as allowed, also where each has two UTF-16 units", async () => {
+    const long = (count: number) => `${crypto.randomUUID()}${"📦".repeat(count - 36)}`;
+    const number = long(64);
+    await addShipment(runtime, number.slice(0, 40));
+    const named = event({ eventId: long(128), trackingNumber: number.slice(0, 40) });
+    expect(await outcomes([named, named])).toEqual(["ACCEPTED", "DUPLICATE"]);
+    expect(await outcomes([event({ trackingNumber: number })])).toEqual(["UNKNOWN_TRACKING"]);
+    const tooLong = [event({ eventId: long(129) }), event({ trackingNumber: long(65) })];
+    expect(await outcomes(tooLong)).toEqual(["INVALID", "INVALID"]);
+  });
+
   test("every optional field at its limit is accepted", async () => {
     const full = event({
       eventId: text(128),
