@@ -14,6 +14,7 @@ import {
   admit,
   bearerOf,
   type FindPeer,
+  UNCOUNTED_HEADERS,
   withHeaders,
 } from "#ingest/authenticate.ts";
 import { openIntake } from "#ingest/intake.ts";
@@ -49,7 +50,7 @@ export function createIngestApp(
             )
           : toProblem(error, redis, log);
       set.status = problem.status;
-      return problemResponse(problem);
+      return problemResponse(problem, UNCOUNTED_HEADERS);
     })
     .use(requestMetrics("ingest"))
     .use(requestTarget())

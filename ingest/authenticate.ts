@@ -118,6 +118,12 @@ export function headersOf({ limit, remaining }: Pick<RateVerdict, "limit" | "rem
   } satisfies RateHeaders;
 }
 
+/** Of an answer that no rate counts, such as that to a malformed path: what a caller without a token may have at once. */
+export const UNCOUNTED_HEADERS = headersOf({
+  limit: UNKNOWN_CALLER_RATE.burst,
+  remaining: UNKNOWN_CALLER_RATE.burst,
+});
+
 export function tooManyRequests({ retryAfterMs }: Pick<RateVerdict, "retryAfterMs">): Problem {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   return new Problem(429, "RATE_LIMITED", `Too many requests; retry after ${seconds} s.`, {

@@ -1,13 +1,12 @@
 /** The ingest role: courier events in, over plain HTTP or with TLS of its own. */
-import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { startTlsFront, type TlsFront } from "#ingest/tls-front.ts";
 
-/** Above our own limit, so that a body too large is answered by our problem document and not by the server's. */
-const SERVER_BODY_LIMIT_BYTES = 16 * BODY_LIMIT_BYTES;
-/** Document 2, "Limits": read timeout. */
-const READ_TIMEOUT_SECONDS = 10;
+/** None of the server's own, so that every body too large is answered by our problem document. */
+const SERVER_BODY_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
+/** Above the time limit of a small body, and the server may be some seconds early. */
+const IDLE_SECONDS = 20;
 const LOOPBACK = "127.0.0.1";
 
 export async function startIngest(runtime: Runtime): Promise<Running> {
@@ -20,7 +19,7 @@ export async function startIngest(runtime: Runtime): Promise<Running> {
     port: tls ? 0 : config.ports.ingest,
     hostname: tls ? LOOPBACK : config.host,
     maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
-    idleTimeout: READ_TIMEOUT_SECONDS,
+    idleTimeout: IDLE_SECONDS,
   });
   const httpPort = app.server?.port ?? 0;
   if (tls)

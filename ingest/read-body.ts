@@ -4,7 +4,7 @@ import { gunzip, gunzipSync, type ZlibOptions } from "node:zlib";
 import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
 import { verifySignature } from "#core/domain/signature.ts";
 import { parseInTurns } from "#core/http/parse-in-turns.ts";
-import { readBounded } from "#core/http/read-bounded.ts";
+import { readAll } from "#core/http/read-bounded.ts";
 import { JsonFault, type ParsedJson } from "#core/http/strict-json.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
@@ -19,25 +19,101 @@ const AT_ONCE_BYTES = 512 * 1024;
  * nothing about the time: 5 MiB of blocks that hold a code and no data take 600 ms and become nothing.
  */
 const INFLATED_AT_ONCE_BYTES = 64 * 1024;
-/** No two parts that both take blanks stand side by side: a header of 16 KB full of them would be tried for half a second. */
-const JSON_TYPE = /^application\/json(?: *; *charset="?utf-8"?)? *$/i;
+const UTF8_PARAMETER = /^(?:|charset="?utf-?8"?)$/;
+/** Document 2, "Limits": read timeout. A large body has a second more for each 100 KiB, which is less than 1 Mbit/s. */
+export const BODY_TIME_LIMIT_MS = 10_000;
+export const BODY_BYTES_PER_SECOND = 100 * 1024;
+/** Longer than the longest of these times, so that one who is too slow is answered. */
+const KEPT_OPEN_SECONDS = 90;
 const inflateAside = promisify<Uint8Array, ZlibOptions, Uint8Array>(gunzip);
 const SIGNATURE_HEADER = "x-service-signature";
 
-/** @throws {Problem} 415 wrong type or encoding, 413 too large */
-export async function readBody(request: Request): Promise<Uint8Array> {
-  const type = request.headers.get("content-type") ?? "";
-  if (!JSON_TYPE.test(type)) {
+/**
+ * @param keepOpen lets the connection be silent for so many seconds
+ * @throws {Problem} 415 wrong type or encoding, 413 too large, 400 cut short, 503 not received in time
+ */
+export async function readBody(
+  request: Request,
+  keepOpen: (seconds: number) => void = () => {},
+): Promise<Uint8Array> {
+  if (!isJsonType(request.headers.get("content-type") ?? "")) {
     throw new Problem(415, "WRONG_CONTENT_TYPE", "Content-Type must be application/json, UTF-8.");
   }
   if (!["gzip", "identity"].includes(encodingOf(request))) {
     throw new Problem(415, "WRONG_CONTENT_ENCODING", "Content-Encoding must be gzip or absent.");
   }
-  if (Number(request.headers.get("content-length") ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
-  if (request.headers.has("content-length")) return new Uint8Array(await request.arrayBuffer());
-  const body = await readBounded(request, BODY_LIMIT_BYTES);
+  const announced = request.headers.get("content-length");
+  if (Number(announced ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
+  if (Number(announced ?? 0) > BODY_BYTES_PER_SECOND) keepOpen(KEPT_OPEN_SECONDS);
+  const reading = announced === null ? readInParts(request) : readWhole(request, Number(announced));
+  const body = await reading.catch((error) => {
+    throw error instanceof Problem ? error : cutShort();
+  });
   if (body === null) throw tooLarge();
   return body;
+}
+
+/** `application/json`, in UTF-8 if it says so; a semicolon may end it. */
+export function isJsonType(text: string): boolean {
+  if (text === "application/json") return true;
+  const [type = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
+  return type === "application/json" && parameters.every((one) => UTF8_PARAMETER.test(one));
+}
+
+/** Reading it in parts would take twice as long. */
+async function readWhole(request: Request, bytes: number): Promise<Uint8Array> {
+  return new Uint8Array(await inTime(request.arrayBuffer(), timeLimitMs(bytes)));
+}
+
+/**
+ * Reads a body of unknown length.
+ * @returns null if it is too large; the rest of it is not read
+ */
+async function readInParts({ body }: Request): Promise<Uint8Array | null> {
+  const reader = body?.getReader();
+  if (!reader) return new Uint8Array();
+  const untilMs = performance.now() + timeLimitMs(BODY_LIMIT_BYTES);
+  const next = () => {
+    const leftMs = Math.max(0, untilMs - performance.now());
+    return inTime(reader.read(), Math.min(BODY_TIME_LIMIT_MS, leftMs));
+  };
+  try {
+    return await readAll({ read: next, cancel: () => reader.cancel() }, BODY_LIMIT_BYTES);
+  } catch (error) {
+    void reader.cancel().catch(() => {});
+    throw error;
+  }
+}
+
+/** For a body of a known size. */
+export function timeLimitMs(bytes: number): number {
+  return BODY_TIME_LIMIT_MS + (bytes / BODY_BYTES_PER_SECOND) * 1_000;
+}
+
+/** @throws {Problem} 503 */
+async function inTime<T>(arriving: Promise<T>, limitMs: number): Promise<T> {
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(tooSlow()), limitMs);
+  });
+  try {
+    return await Promise.race([arriving, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Of the sender or the network, and yet no 4xx: senders retry only 5xx, and nothing is wrong with the message. */
+export function tooSlow(): Problem {
+  const detail = "The body did not arrive in time.";
+  return new Problem(503, "BODY_TOO_SLOW", detail, {
+    headers: { "retry-after": "1", connection: "close" },
+  });
+}
+
+/** Nobody is left to hear it. */
+function cutShort(): Problem {
+  return new Problem(400, "MALFORMED_BODY", "The body is cut short.");
 }
 
 function encodingOf(request: Request): string {

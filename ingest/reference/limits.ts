@@ -36,7 +36,11 @@ export const LIMITS: readonly Limit[] = [
     "403 BAD_SIGNATURE",
   ),
   row("v1 values of a signature header", "the first 8 are read", "others are ignored"),
-  row("Time to transmit a message", "10 seconds without a byte", "the connection is closed"),
+  row(
+    "Time to transmit a message",
+    "10 seconds, and one more for each 100 KiB; without Content-Length 10 seconds for each part",
+    "503 BODY_TOO_SLOW",
+  ),
   row("Memory of eventIds", "184 days at least", "a replay after that is judged as new"),
   row(
     "Set-aside of an event of an unknown parcel",

@@ -119,7 +119,13 @@ function messages(summary: string, operationId: string, stores: boolean): Json {
 function ping(): Json {
   const statuses = [401, 403, 405, 429, 500, 503];
   const others = PROBLEM_CODES.filter(({ status }) => !statuses.includes(status));
-  const ofMessages = ["SIGNATURE_REQUIRED", "BAD_SIGNATURE", "COURIER_MISMATCH", "LOG_FULL"];
+  const ofMessages = [
+    "SIGNATURE_REQUIRED",
+    "BAD_SIGNATURE",
+    "COURIER_MISMATCH",
+    "BODY_TOO_SLOW",
+    "LOG_FULL",
+  ];
   return {
     summary: "Check credentials; no side effects",
     operationId: "ping",
@@ -174,7 +180,7 @@ function token(): Json {
       401: { description: "invalid_client", ...failed("invalid_client") },
       ...problems(
         PROBLEM_CODES.map(({ code }) => code).filter(
-          (code) => !["RATE_LIMITED", "STORE_UNAVAILABLE"].includes(code),
+          (code) => !["RATE_LIMITED", "BODY_TOO_SLOW", "STORE_UNAVAILABLE"].includes(code),
         ),
       ),
     },

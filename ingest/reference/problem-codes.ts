@@ -104,6 +104,12 @@ export const PROBLEM_CODES: readonly ProblemCode[] = [
   row(500, "INTERNAL_ERROR", "An error on the side of the service.", "Retry with backoff."),
   row(
     503,
+    "BODY_TOO_SLOW",
+    "The body did not arrive in time: 10 seconds, and one more for each 100 KiB. The connection is closed.",
+    "Retry the same message.",
+  ),
+  row(
+    503,
     "LOG_FULL",
     "The service is behind and takes no further events for now. Some events of the message may have been stored.",
     "Retry the same message after the seconds of Retry-After; what was stored is then a DUPLICATE.",

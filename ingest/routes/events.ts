@@ -123,7 +123,7 @@ export function eventRoutes(
     const admission = authenticate(deps, bearer, peer);
     const begun =
       expected && !refused.has(expected.code) && mayBegin(expected, peer, way)
-        ? begin(request, expected, way)
+        ? begin({ request, server }, expected, way)
         : null;
     const caller = await admission.catch((error) => {
       if (expected) refused.add(expected.code);
@@ -136,7 +136,7 @@ export function eventRoutes(
       const isExpected = begun?.courier === courier;
       const { envelope, ready } = await (isExpected
         ? begun.work
-        : read(request, begun?.body ?? readBody(request), courier, way));
+        : read(request, begun?.body ?? readBodyOf({ request, server }), courier, way));
       const receivedAtMs = live.now();
       const judgements = await way.judge(courier, ready, receivedAtMs);
       const body = JSON.stringify(report(envelope.messageId, receivedAtMs, judgements));
@@ -148,8 +148,9 @@ export function eventRoutes(
   }
 
   /** Reads a message while its request is being admitted: what comes of it, a problem too, counts only after that. */
-  function begin<Ready>(request: Request, courier: Courier, way: Way<Ready>): Begun<Ready> {
-    const body = readBody(request);
+  function begin<Ready>(received: Received, courier: Courier, way: Way<Ready>): Begun<Ready> {
+    const { request } = received;
+    const body = readBodyOf(received);
     const work = live.followTestClock().then(() => read(request, body, courier, way));
     for (const unheard of [body, work]) unheard.catch(() => {});
     return { courier, body, work };
@@ -184,6 +185,10 @@ export function eventRoutes(
         { headers: rateHeaders },
       );
     });
+}
+
+function readBodyOf({ request, server }: Received): Promise<Uint8Array> {
+  return readBody(request, (seconds) => server?.timeout(request, seconds));
 }
 
 /** Whether nothing but its rate refuses a courier yet. */

@@ -1,6 +1,7 @@
 /** What couriers read: description, reference page, guide, signature vectors and the doctor. Made once. */
 import { publicRoutes } from "#core/http/access.ts";
 import { PUBLIC_CACHE, pageResponse } from "#core/http/reference-page.ts";
+import { UNCOUNTED_HEADERS } from "#ingest/authenticate.ts";
 import { docsPage } from "#ingest/reference/docs-page.ts";
 import { doctorFile } from "#ingest/reference/doctor-file.ts";
 import { guide, signatureVectors } from "#ingest/reference/guide.ts";
@@ -13,6 +14,12 @@ export function referenceRoutes() {
   const vectors = signatureVectors();
   const doctor = doctorFile();
   return publicRoutes("reference")
+    .onAfterHandle(({ responseValue }) => {
+      if (!(responseValue instanceof Response)) return;
+      for (const [name, value] of Object.entries(UNCOUNTED_HEADERS)) {
+        responseValue.headers.set(name, value);
+      }
+    })
     .get("/v1/openapi.json", () => fileResponse(description, "application/json"))
     .get("/v1/docs", () => pageResponse(page))
     .get("/v1/guide", () => fileResponse(guideText, "text/plain; charset=utf-8"))

@@ -147,8 +147,11 @@ describe("document 2", () => {
   });
 
   test("occurredAt has its regular expression, which takes +0100 and no other year than 2000 to 2099", () => {
-    const { Event } = (document["components"] as { schemas: Record<string, Schema> }).schemas;
-    const { occurredAt, location, delivery } = Event?.["properties"] as Record<string, Schema>;
+    const { schemas } = document["components"] as { schemas: { Event: Schema } };
+    const { occurredAt, location, delivery } = schemas.Event["properties"] as Record<
+      string,
+      Schema
+    >;
     const pattern = new RegExp(String(occurredAt?.["pattern"]), "u");
     for (const [text, isValid] of [
       ["2026-11-20T10:00:00+01:00", true],
