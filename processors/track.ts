@@ -12,6 +12,7 @@ import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
 import { decodeLoggedEvent, type LoggedEvent } from "#core/redis/event-log.ts";
 import { shipmentPartition } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
+import { CLOCK_SKEW_MS, GENERATION_DAYS } from "#core/redis/seen.ts";
 import {
   type Commit,
   commitShipments,
@@ -57,6 +58,8 @@ type Arrivals = ReadonlyMap<number, readonly Arrival[]>;
 
 /** Rounds of reading and committing again when another process got ahead. */
 const ROUNDS = 10;
+/** No eventId is accepted again within this time. */
+const REMEMBERED_MS = 2 * GENERATION_DAYS * 86_400_000 - CLOCK_SKEW_MS;
 const KEPT_CHANGING = "the shipment kept changing";
 
 export function trackHandler(deps: TrackDeps): Handler {
@@ -198,8 +201,9 @@ function hasKnown({ state }: HotShipment, events: readonly LoggedEvent[]): boole
 }
 
 /**
- * What the events make of a shipment. A redelivered event adds nothing, but its set-aside ones are finished, and one that
- * was released with the little that had been kept of it is replaced by what was sent in full.
+ * What the events make of a shipment. A redelivered event adds nothing, but its set-aside ones are finished; one that was
+ * released with the little that had been kept of it is replaced by what was sent in full; and one that was accepted anew is
+ * counted.
  */
 function plan(configuration: Configuration, gathered: Gathered): Plan {
   const { shipment, released, history } = gathered;
@@ -215,10 +219,12 @@ function plan(configuration: Configuration, gathered: Gathered): Plan {
   const joined = foldAll(arrived.state, parked);
   const known = history.length === 0 ? [] : events.filter(({ key }) => state.keys.includes(key));
   const full = inFull(history, known);
+  const again = acceptedAgain(full.facts, known);
+  const replaced = full.count + again.count;
   const fresh = [...arrived.folded, ...joined.folded].map(({ change }) => change.fact);
-  if (full.count > 0) {
-    const commit = replaceHistory(shipment, history, full.facts, fresh);
-    const applied = arrived.folded.length + full.count;
+  if (replaced > 0) {
+    const commit = replaceHistory(shipment, history, again.facts, fresh);
+    const applied = arrived.folded.length + replaced;
     const counts = { applied, released: joined.folded.length - full.count };
     return { id, commit: withRoom({ ...commit, counts }, history), released };
   }
@@ -246,6 +252,26 @@ function factsOf(
     place,
     mapping: mapStatus(catalogue, event),
   }));
+}
+
+/**
+ * The history with a mark on facts that were accepted again after the memory of their eventIds had ended: they change nothing,
+ * and are applied in the ledger, once each. An entry that is merely delivered again is not so much later than its fact.
+ */
+function acceptedAgain(
+  history: readonly Fact[],
+  known: readonly Fact[],
+): { readonly facts: readonly Fact[]; readonly count: number } {
+  if (known.length === 0) return { facts: history, count: 0 };
+  const lastMs = new Map(known.map(({ key, receivedAtMs }) => [key, receivedAtMs]));
+  let count = 0;
+  const facts = history.map((fact) => {
+    const againMs = lastMs.get(fact.key) ?? 0;
+    if (againMs - (fact.againMs ?? fact.receivedAtMs) < REMEMBERED_MS) return fact;
+    count += 1;
+    return { ...fact, againMs };
+  });
+  return { facts, count };
 }
 
 /** The history with released facts replaced by those that came in full after them. */

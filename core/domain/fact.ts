@@ -19,6 +19,8 @@ export interface Fact {
   readonly mapping: Mapping | null;
   /** Released from the set-aside store, with the little that was kept; the event in full takes its place. */
   readonly setAside?: true;
+  /** Our clock when it was last accepted again, its eventId having been forgotten: it changed nothing, and was counted. */
+  readonly againMs?: number;
 }
 
 /** A set-aside event keeps identifiers (an announced number is one), status, occurredAt and location.name; it is a valid event still. */

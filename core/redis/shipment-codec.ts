@@ -305,6 +305,7 @@ function factRow(meta: ShipmentMeta, fact: Fact): Row {
     fact.setAside ? 1 : null,
     fact.key === factKeyOf(meta.courier, eventId) ? null : [fact.key],
     instantOf(occurredAt) === fact.occurredAtMs ? null : [fact.occurredAtMs],
+    fact.againMs ?? null,
   ]);
 }
 
@@ -316,7 +317,8 @@ function hasMembers(object: object): boolean {
 // biome-ignore lint/suspicious/noExplicitAny: positional, see factRow
 function factOf(meta: ShipmentMeta, row: any): Fact {
   const [eventId, occurredAt, receivedAtMs, place, mapping, code, description, ...rest] = row;
-  const [name, countryCode, postalCode, others, ownNumber, setAside, key, occurredAtMs] = rest;
+  const [name, countryCode, postalCode, others, ownNumber, setAside, ...late] = rest;
+  const [key, occurredAtMs, againMs] = late;
   const trackingNumber = ownNumber ? ownNumber[0] : meta.trackingNumber;
   const location = {
     ...(name != null && { name }),
@@ -339,6 +341,7 @@ function factOf(meta: ShipmentMeta, row: any): Fact {
     place,
     mapping: mapping ? { ...pairOf(mapping), terminal: mapping[2] === 1 } : null,
     ...(setAside === 1 && { setAside: true }),
+    ...(againMs != null && { againMs }),
   };
 }
 

@@ -4,7 +4,8 @@ import { type Consumer, startConsumer } from "#core/redis/consumer.ts";
 import { encodeLoggedEvent } from "#core/redis/event-log.ts";
 import { deadLetterKey, EVENT_LOGS } from "#core/redis/keys.ts";
 import { readBooks } from "#core/redis/ledger.ts";
-import { seenPlace } from "#core/redis/seen.ts";
+import { advanceClock } from "#core/redis/live.ts";
+import { GENERATION_DAYS, seenPlace } from "#core/redis/seen.ts";
 import { readHistory } from "#core/redis/shipments.ts";
 import { readLags } from "#core/redis/streams.ts";
 import type { Running } from "#core/runtime.ts";
@@ -157,4 +158,49 @@ test("the overview and /metrics tell the books", async () => {
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain(`waybill_ledger{entry="received"} ${books.received}`);
   expect(metrics).toContain(`waybill_ledger{entry="not_sent_unmapped"} ${books.notSent.unmapped}`);
+});
+
+test("a replay past the memory of ids is accepted again, changes nothing, and the ledger stays at zero", async () => {
+  const id = await addShipment(runtime, "REPLAY");
+  const sent = [
+    event({ trackingNumber: "REPLAY" }),
+    event({ trackingNumber: "REPLAY", occurredAt: "2026-11-11T08:00:00Z" }),
+  ];
+  await push(url, sent);
+  const before = await atRest();
+  const history = await readHistory(runtime.redis, id);
+  await advanceClock(runtime.redis, (3 * GENERATION_DAYS + 1) * 86_400);
+  await runtime.live.refresh();
+  for (const times of [1, 2]) {
+    const { body } = await push(url, sent);
+    expect(body.accepted).toBe(times === 1 ? 2 : 0);
+  }
+  const after = await atRest();
+  expect([after.accepted - before.accepted, after.duplicate - before.duplicate]).toEqual([2, 2]);
+  expect([after.applied - before.applied, after.difference]).toEqual([2, AT_REST]);
+  expect([after.sent, after.notSent]).toEqual([before.sent, before.notSent]);
+  // The same entry once more, as after a crash: it has been counted.
+  const [first = sent[0]] = sent;
+  const { factKey } = seenPlace("GLS_ITA", first?.eventId ?? "");
+  const now = await readHistory(runtime.redis, id);
+  expect(now.map(({ againMs: _, ...fact }) => fact)).toEqual(history);
+  const receivedAtMs = now.find(({ key }) => key === factKey)?.againMs ?? 0;
+  expect(receivedAtMs).toBeGreaterThan(0);
+  if (!first) throw new Error("no event");
+  const logged = {
+    shipmentId: id,
+    courier: "GLS_ITA",
+    factKey,
+    receivedAtMs,
+    place: 0,
+    event: first,
+  };
+  const track = trackHandler({
+    redis: runtime.redis,
+    live: runtime.live,
+    eventsPerDay: runtime.config.eventsPerDay,
+  });
+  const entry = { key: EVENT_LOGS[0] ?? "", id: "1-1", fields: { e: encodeLoggedEvent(logged) } };
+  expect(await track([entry])).toEqual([]);
+  expect((await atRest()).applied).toBe(after.applied);
 });
