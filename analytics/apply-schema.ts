@@ -7,6 +7,7 @@ import deliveries from "./schema/deliveries.sql" with { type: "text" };
 import deliveriesEvidence from "./schema/deliveries-evidence.sql" with { type: "text" };
 import eventOutcomes from "./schema/event-outcomes.sql" with { type: "text" };
 import events from "./schema/events.sql" with { type: "text" };
+import eventsMessage from "./schema/events-message.sql" with { type: "text" };
 import courierPerformance from "./views/courier-performance.sql" with { type: "text" };
 import endpointHealth from "./views/endpoint-health.sql" with { type: "text" };
 import eventQuality from "./views/event-quality.sql" with { type: "text" };
@@ -14,8 +15,8 @@ import lanes from "./views/lanes.sql" with { type: "text" };
 import sla from "./views/sla.sql" with { type: "text" };
 
 export const TABLES = [deliveries, events, eventOutcomes, attempts];
-/** Derived columns, which are added to tables that may exist already. */
-export const COLUMNS = [deliveriesEvidence];
+/** Columns and indices that are added to tables that may exist already. */
+export const COLUMNS = [deliveriesEvidence, eventsMessage];
 export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
 
 /** What grows without end is kept for so long; deliveries stay, one row of some 40 bytes each. */

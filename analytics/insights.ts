@@ -27,6 +27,7 @@ import {
 } from "./lane-cells.ts";
 import brokenRulesSql from "./queries/broken-rules.sql" with { type: "text" };
 import carrierQualitySql from "./queries/carrier-quality.sql" with { type: "text" };
+import findEventsSql from "./queries/find-events.sql" with { type: "text" };
 import provincesSql from "./queries/provinces.sql" with { type: "text" };
 import silenceSql from "./queries/silence.sql" with { type: "text" };
 import trendSql from "./queries/trend.sql" with { type: "text" };
@@ -105,6 +106,29 @@ export interface Silence {
   readonly lastHourMs: number;
 }
 
+/** An accepted event as its shipments have it. */
+export interface AcceptedEvent {
+  readonly factKey: string;
+  /** Empty where the event was set aside, or applied before it was kept. */
+  readonly messageId: string;
+  readonly place: number;
+  readonly receivedAtMs: number;
+  readonly shipmentIds: readonly number[];
+}
+
+export interface AcceptedQuery {
+  readonly courier: string;
+  /** Empty = of any event, of any message. */
+  readonly factKey: string;
+  readonly messageId: string;
+  readonly since: number;
+  /** A page begins behind this. */
+  readonly afterMs: number;
+  readonly afterPlace: number;
+  readonly afterMessage: string;
+  readonly limit: number;
+}
+
 /** Questions throw `Problem` 503 ANALYTICS_UNAVAILABLE while ClickHouse is away. */
 export interface Insights {
   lane(query: Omit<CellsQuery, "couriers">): Promise<LaneInsight[]>;
@@ -114,6 +138,8 @@ export interface Insights {
   trend(destCap: string, nowMs: number): Promise<TrendInsight[]>;
   quality(sinceMs: number, untilMs: number): Promise<CarrierQuality[]>;
   silence(nowMs: number): Promise<Silence[]>;
+  /** In the order received. */
+  accepted(query: AcceptedQuery): Promise<AcceptedEvent[]>;
   readonly sql: SqlDoor;
   close(): Promise<void>;
 }
@@ -188,6 +214,7 @@ export function openInsights(config: Config): Insights {
         }),
       );
     },
+    accepted: (query) => rows<AcceptedEvent>(findEventsSql, { ...query }),
     sql,
     async close() {
       await Promise.all([store.close(), sql.close()]);

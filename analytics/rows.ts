@@ -64,7 +64,7 @@ export const EVENTS: Table = {
     ...OWNER_COLUMNS,
     ...["fact_key", "courier", "code", "reason_code", "occurred_at", "received_at", "place"],
     ...["status", "status_detail", "terminal", "out_of_order", "is_return"],
-    ...["dest_cap", "origin_cap", "weight_kg", "ship_date", "version"],
+    ...["dest_cap", "origin_cap", "weight_kg", "ship_date", "version", "message_id"],
   ],
 };
 
@@ -91,6 +91,7 @@ export function eventTableRow({ shipmentId, company, channel }: RowOwner, event:
     event.weightKg,
     event.shipDate,
     count("version", event.version),
+    event.messageId ?? "",
   ];
 }
 

@@ -20,6 +20,13 @@ export const ambiguousEvents = new Counter({
   registers,
 });
 
+export const outcomesNotKept = new Counter({
+  name: "waybill_event_outcomes_not_kept_total",
+  help: "Lines on what became of events that were not ACCEPTED, two for each event, that a limit or the store kept out.",
+  labelNames: ["courier"],
+  registers,
+});
+
 export const eventsNotSetAside = new Counter({
   name: "waybill_events_not_set_aside_total",
   help: "UNKNOWN_TRACKING events that were not kept, or displaced an older one, at a limit of the set-aside store.",

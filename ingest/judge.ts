@@ -41,11 +41,17 @@ export interface Judgement {
   readonly errors?: readonly Fault[];
 }
 
+/** Why a valid event is UNKNOWN_TRACKING. */
+export type Unmatched = Exclude<Match["kind"], "found">;
+
 export interface JudgeDeps {
   readonly redis: Redis;
   readonly intake: Intake;
   readonly configuration: Configuration;
   readonly layout: SeenLayout;
+  readonly messageId: string;
+  /** Hears why the event at a place of the message has no shipment. */
+  readonly onUnmatched: (place: number, why: Unmatched) => void;
   /** Counts UNKNOWN_TRACKING that is a mismatch, or an externalId of several shipments. */
   readonly onAmbiguous: (count: number) => void;
   /** Counts UNKNOWN_TRACKING that a limit of the set-aside store kept out, or that displaced an older event. */
@@ -124,6 +130,9 @@ async function judgeOpen(
   return open.flatMap((candidacy, at): Unmatched[] => {
     judgements[candidacy.place] = judgement(candidacy, outcomes[at]);
     const kind = matches[at]?.kind;
+    if (outcomes[at] === "not_known" && kind && kind !== "found") {
+      deps.onUnmatched(candidacy.place, kind);
+    }
     if (outcomes[at] !== "not_known" || kind === "found" || kind === "ambiguous") return [];
     const fingerprints = listed(candidacy).map(({ key }) => fingerprintOf(candidates.get(key)));
     return [{ candidacy, fingerprints }];
@@ -283,7 +292,7 @@ async function registerAnnounced(
 
 /** Claims the ids of matched events and appends them; of the others it only asks whether the id is known. */
 function claim(
-  { intake, layout }: JudgeDeps,
+  { intake, layout, messageId }: JudgeDeps,
   courier: Courier,
   open: readonly Candidacy[],
   matches: readonly Match[],
@@ -302,6 +311,7 @@ function claim(
       receivedAtMs,
       place,
       event: areOfOneCompany(candidates) ? event : withoutPersonalData(event),
+      messageId,
     });
     return { seen, entry, shipments: candidates.length };
   });

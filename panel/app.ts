@@ -17,6 +17,7 @@ import { clockRoute } from "#panel/routes/clock.ts";
 import { courierRoutes } from "#panel/routes/couriers.ts";
 import { deadLetterRoutes } from "#panel/routes/dead-letters.ts";
 import { deliveryRoutes } from "#panel/routes/deliveries.ts";
+import { eventsRoute } from "#panel/routes/events.ts";
 import { mappingRoutes } from "#panel/routes/mapping.ts";
 import { numberConflictsRoute } from "#panel/routes/number-conflicts.ts";
 import { panelOrdersRoute } from "#panel/routes/orders.ts";
@@ -48,6 +49,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(deadLetterRoutes(runtime))
     .use(numberConflictsRoute(runtime))
     .use(traceRoute(runtime))
+    .use(eventsRoute(runtime, insights))
     .use(webhookRoutes(runtime))
     .use(webhookPage(runtime))
     .use(webhookStatsRoute(runtime))

@@ -244,13 +244,14 @@ function factsOf(
   logged: ReadonlyArray<Omit<LoggedEvent, "shipmentId" | "courier">>,
 ): Fact[] {
   const here = left === null ? logged : logged.filter(({ factKey }) => !left.has(factKey));
-  return here.map(({ factKey, event, receivedAtMs, place }) => ({
+  return here.map(({ factKey, event, receivedAtMs, place, messageId }) => ({
     key: factKey,
     event,
     occurredAtMs: instantOf(event.occurredAt),
     receivedAtMs,
     place,
     mapping: mapStatus(catalogue, event),
+    ...(messageId !== undefined && { messageId }),
   }));
 }
 

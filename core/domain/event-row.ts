@@ -14,6 +14,8 @@ export interface EventRow {
   readonly receivedAtMs: number;
   /** Position in its message. */
   readonly place: number;
+  /** Absent where it is not known. */
+  readonly messageId?: string;
   /** Mapped; null while the code is not. */
   readonly status: Status | null;
   readonly detail: number;
@@ -48,6 +50,7 @@ export function eventRow(
     occurredAtMs,
     receivedAtMs,
     place,
+    ...(fact.messageId !== undefined && { messageId: fact.messageId }),
     status: mapping?.status ?? null,
     detail: mapping?.detail ?? 0,
     terminal: mapping?.terminal ?? false,

@@ -142,6 +142,7 @@ function rowOfEvent(event: EventRow): readonly unknown[] {
     event.weightKg,
     event.shipDate,
     event.version,
+    ...(event.messageId === undefined ? [] : [event.messageId]),
   ];
 }
 
@@ -165,6 +166,7 @@ function eventOfRow(row: any): EventRow {
     weightKg: row[14],
     shipDate: row[15],
     version: row[16],
+    ...(row[17] !== undefined && { messageId: row[17] }),
   };
 }
 

@@ -78,7 +78,7 @@ function fieldsOf(courier: string, judged: readonly JudgedEvent[]): Map<string, 
 }
 
 /** Bounded in number and free of what the sender wrote: the code and the known member it is about. */
-function ruleOf({ path, code }: Fault): string {
+export function ruleOf({ path, code }: Fault): string {
   const member = /^[A-Za-z]+/.exec(path)?.[0] ?? "";
   return `${code} ${Object.hasOwn(CourierEvent.properties, member) ? member : "other"}`;
 }

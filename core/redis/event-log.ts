@@ -38,20 +38,24 @@ export interface LoggedEvent {
   /** Position in its message. */
   readonly place: number;
   readonly event: CourierEvent;
+  /** Of the message that brought it, as its sender named it. */
+  readonly messageId?: string;
 }
 
 /** A line of the log. An event that goes to several shipments stands there once, with the list of their ids. */
 export function encodeLoggedEvent(
   logged: Omit<LoggedEvent, "shipmentId"> & { readonly shipmentId: number | readonly number[] },
 ): string {
-  const { shipmentId, courier, factKey, receivedAtMs, place, event } = logged;
-  return JSON.stringify([shipmentId, courier, factKey, receivedAtMs, place, event]);
+  const { shipmentId, courier, factKey, receivedAtMs, place, event, messageId } = logged;
+  const line = [shipmentId, courier, factKey, receivedAtMs, place, event];
+  return JSON.stringify(messageId === undefined ? line : [...line, messageId]);
 }
 
 /** @throws SyntaxError when the entry is not one of ours. */
 export function decodeLoggedEvent(text: string): LoggedEvent {
-  const [shipmentId, courier, factKey, receivedAtMs, place, event] = JSON.parse(text);
-  return { shipmentId, courier, factKey, receivedAtMs, place, event };
+  const [shipmentId, courier, factKey, receivedAtMs, place, event, messageId] = JSON.parse(text);
+  const logged = { shipmentId, courier, factKey, receivedAtMs, place, event };
+  return messageId === undefined ? logged : { ...logged, messageId };
 }
 
 /** An event for one shipment, as a handler is given it and a dead letter keeps it. */

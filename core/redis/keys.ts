@@ -69,6 +69,9 @@ export const eventKeys = (n: number) => ({
   countedHours: `{e${n}}:counts`,
   /** Hash: `courier outcome rule` as JSON -> events of the hour. */
   counts: (hour: number) => `{e${n}}:counts:${hour}`,
+  /** Strings, a line each: what became of events, by their id and by their message (`event-outcomes.ts`). */
+  outcomesById: (day: number, bucket: number) => `{e${n}}:oe:${day}:${bucket}`,
+  outcomesByMessage: (day: number, bucket: number) => `{e${n}}:om:${day}:${bucket}`,
 });
 
 /** Hash of a reference partition: day (since 1970) -> events set aside, and not yet applied, that were sent on it last. */

@@ -305,6 +305,7 @@ function factRow(meta: ShipmentMeta, fact: Fact): Row {
     fact.setAside ? 1 : null,
     fact.key === factKeyOf(meta.courier, eventId) ? null : [fact.key],
     instantOf(occurredAt) === fact.occurredAtMs ? null : [fact.occurredAtMs],
+    fact.messageId ?? null,
     fact.againMs ?? null,
   ]);
 }
@@ -318,7 +319,7 @@ function hasMembers(object: object): boolean {
 function factOf(meta: ShipmentMeta, row: any): Fact {
   const [eventId, occurredAt, receivedAtMs, place, mapping, code, description, ...rest] = row;
   const [name, countryCode, postalCode, others, ownNumber, setAside, ...late] = rest;
-  const [key, occurredAtMs, againMs] = late;
+  const [key, occurredAtMs, messageId, againMs] = late;
   const trackingNumber = ownNumber ? ownNumber[0] : meta.trackingNumber;
   const location = {
     ...(name != null && { name }),
@@ -341,6 +342,7 @@ function factOf(meta: ShipmentMeta, row: any): Fact {
     place,
     mapping: mapping ? { ...pairOf(mapping), terminal: mapping[2] === 1 } : null,
     ...(setAside === 1 && { setAside: true }),
+    ...(messageId != null && { messageId }),
     ...(againMs != null && { againMs }),
   };
 }

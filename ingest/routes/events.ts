@@ -13,11 +13,21 @@ import { romeIso } from "#core/domain/rome-time.ts";
 import { declared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import type { Peer } from "#core/http/peer.ts";
-import { ambiguousEvents, eventsNotSetAside, eventsReceived } from "#core/metrics.ts";
+import {
+  ambiguousEvents,
+  eventsNotSetAside,
+  eventsReceived,
+  outcomesNotKept,
+} from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
 import { watchChangeLog } from "#core/redis/change-log-watch.ts";
 import type { Courier } from "#core/redis/configuration.ts";
-import { countRefused } from "#core/redis/courier-counts.ts";
+import { countRefused, ruleOf } from "#core/redis/courier-counts.ts";
+import {
+  type EventOutcome,
+  type MessageOutcomes,
+  outcomeKeeper,
+} from "#core/redis/event-outcomes.ts";
 import { seenLayout } from "#core/redis/seen.ts";
 import type { Runtime } from "#core/runtime.ts";
 import {
@@ -28,7 +38,14 @@ import {
   refusalOf,
   withHeaders,
 } from "#ingest/authenticate.ts";
-import { type Judgement, judge, logFull, type Outcome, validate } from "#ingest/judge.ts";
+import {
+  type Judgement,
+  judge,
+  logFull,
+  type Outcome,
+  type Unmatched,
+  validate,
+} from "#ingest/judge.ts";
 import { type Message, type Prepared, prepare } from "#ingest/prepare.ts";
 import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";
 import { UnreadableEvent } from "#ingest/read-event-by-event.ts";
@@ -62,7 +79,12 @@ interface Way<Ready> {
   readonly mustAccept: boolean;
   /** Stores nothing: it may begin before the request is admitted. */
   readonly prepare: (courier: Courier, message: Message) => Ready | Promise<Ready>;
-  readonly judge: (courier: Courier, ready: Ready, receivedAtMs: number) => Promise<Judgement[]>;
+  readonly judge: (
+    courier: Courier,
+    ready: Ready,
+    messageId: string,
+    receivedAtMs: number,
+  ) => Promise<Judgement[]>;
 }
 
 /** @param findPeer the far end of a request */
@@ -77,15 +99,28 @@ export function eventRoutes(
   }
 
   const changeLogIsFull = watchChangeLog(redis, config.logHighWater);
+  const keeper = outcomeKeeper(redis);
+
+  /** The answer does not wait for it: an operator may look it up, nothing depends on it. */
+  function keepOutcomes(message: MessageOutcomes): void {
+    if (message.outcomes.length === 0) return;
+    const { courier, outcomes } = message;
+    keeper(message).then(
+      (lines) => outcomesNotKept.inc({ courier }, lines),
+      () => outcomesNotKept.inc({ courier }, 2 * outcomes.length),
+    );
+  }
 
   const toStore: Way<Prepared> = {
     mustAccept: true,
     prepare: (courier, message) => prepare({ intake }, courier, message),
-    async judge(courier, prepared, receivedAtMs) {
+    async judge(courier, prepared, messageId, receivedAtMs) {
       if (await changeLogIsFull()) throw logFull();
+      const unmatched = new Map<number, Unmatched>();
       const judgements = await judge(
         {
-          ...{ redis, intake, configuration: live.configuration() },
+          ...{ redis, intake, configuration: live.configuration(), messageId },
+          onUnmatched: (place, why) => unmatched.set(place, why),
           layout: await layoutNow(receivedAtMs),
           onAmbiguous: (count) => ambiguousEvents.inc({ courier: courier.code }, count),
           onNotSetAside: (count) => eventsNotSetAside.inc({ courier: courier.code }, count),
@@ -102,6 +137,14 @@ export function eventRoutes(
       }
       const refused = judgements.filter(({ outcome }) => REFUSED.has(outcome));
       await countRefused(redis, courier.code, refused, receivedAtMs);
+      const { code } = courier;
+      const message = { courier: code, messageId, receivedAtMs };
+      const { ACCEPTED, DUPLICATE, UNKNOWN_TRACKING, INVALID } = counts;
+      log.info(
+        { courier: code, messageId, ACCEPTED, DUPLICATE, UNKNOWN_TRACKING, INVALID },
+        "message processed",
+      );
+      keepOutcomes({ ...message, outcomes: outcomesOf(judgements, unmatched) });
       return judgements;
     },
   };
@@ -109,7 +152,7 @@ export function eventRoutes(
   const toValidate: Way<Message> = {
     mustAccept: false,
     prepare: (_, message) => message,
-    judge: async (courier, message, receivedAtMs) =>
+    judge: async (courier, message, _, receivedAtMs) =>
       validate({ redis, layout: await layoutNow(receivedAtMs) }, courier, message),
   };
 
@@ -138,7 +181,7 @@ export function eventRoutes(
         ? begun.work
         : read(request, begun?.body ?? readBodyOf({ request, server }), courier, way));
       const receivedAtMs = live.now();
-      const judgements = await way.judge(courier, ready, receivedAtMs);
+      const judgements = await way.judge(courier, ready, envelope.messageId, receivedAtMs);
       const body = JSON.stringify(report(envelope.messageId, receivedAtMs, judgements));
       const headers = { "content-type": "application/json", ...rateHeaders };
       return new Response(body, { headers });
@@ -238,6 +281,25 @@ function countOutcomes(judgements: readonly Judgement[]): Record<Outcome, number
   for (const { outcome } of judgements) counts[outcome] += 1;
   return counts;
 }
+
+/** What is kept of those that were not ACCEPTED: identifiers and reasons. */
+function outcomesOf(
+  judgements: readonly Judgement[],
+  unmatched: ReadonlyMap<number, Unmatched>,
+): EventOutcome[] {
+  return judgements.flatMap(({ eventId, outcome, errors = [] }, place): EventOutcome[] => {
+    if (outcome === "ACCEPTED") return [];
+    const why = outcome === "UNKNOWN_TRACKING" ? REASONS[unmatched.get(place) ?? "none"] : [];
+    const reasons = outcome === "INVALID" ? errors.map(ruleOf) : why;
+    return [{ eventId, place, outcome, reasons }];
+  });
+}
+
+const REASONS: Readonly<Record<Unmatched, readonly string[]>> = {
+  none: ["not_tracked"],
+  mismatch: ["mismatch"],
+  ambiguous: ["ambiguous"],
+};
 
 /** Document 2, "Response to a processed message": the four counters always sum to the events sent. */
 function report(messageId: string, receivedAtMs: number, results: readonly Judgement[]) {

@@ -76,6 +76,9 @@ export const Trace = Type.Object({
       event: Type.Unsafe<CourierEvent>(Type.Any({ description: "as the courier sent it" })),
       occurredAt: Type.String({ description: "UTC" }),
       receivedAt: Type.String({ description: "UTC, our clock" }),
+      messageId: Type.Union([Type.String(), Type.Null()], {
+        description: "of the message that brought it; null if it was set aside",
+      }),
       place: Type.Integer({ description: "position in its message" }),
       setAside: Type.Boolean({ description: "released from the set-aside store, kept minimal" }),
       mapping: Type.Union([
@@ -122,6 +125,7 @@ export function traceRoute(runtime: Runtime) {
         event: fact.event,
         occurredAt: isoOf(fact.occurredAtMs),
         receivedAt: isoOf(fact.receivedAtMs),
+        messageId: fact.messageId ?? null,
         place: fact.place,
         setAside: fact.setAside ?? false,
         mapping: fact.mapping,

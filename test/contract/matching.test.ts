@@ -438,6 +438,8 @@ describe("references that go on changing while an event is set aside", () => {
     const deps = {
       ...{ redis, intake: changing, configuration: live.configuration() },
       layout: await seenLayout(redis, nowMs, config.eventsPerDay),
+      messageId: "m",
+      onUnmatched: () => {},
       onAmbiguous: () => {},
       onNotSetAside: () => {},
     };

@@ -1,0 +1,210 @@
+/** `GET /panel/api/events`: what became of a courier's event or message of the last 7 days, whatever its outcome. */
+import { type Static, Type } from "@sinclair/typebox";
+import type { AcceptedEvent, Insights } from "#analytics/insights.ts";
+import { nullableText as text } from "#core/domain/nullable.ts";
+import { Problem } from "#core/problem.ts";
+import { lookUpEvents } from "#core/redis/event-log.ts";
+import { findOutcomes, OUTCOMES_KEPT_DAYS, type OutcomeQuery } from "#core/redis/event-outcomes.ts";
+import { factKeyOf, seenLayout, seenPlace } from "#core/redis/seen.ts";
+import { readHistories } from "#core/redis/shipments.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { operatorRoutes } from "#panel/operators.ts";
+
+/** Events of one answer. */
+export const EVENTS_PER_ANSWER = 100;
+const KEPT_MS = OUTCOMES_KEPT_DAYS * 86_400_000;
+/** Longer than any valid id of document 2, in UTF-16 units. */
+const ID_LENGTH = 256;
+
+const EventsQuery = Type.Object({
+  courier: Type.Optional(Type.String({ description: "courier code" })),
+  eventId: Type.Optional(Type.String({ description: "this, messageId, or both" })),
+  messageId: Type.Optional(Type.String()),
+  cursor: Type.Optional(Type.String({ description: "nextCursor of the answer before" })),
+});
+
+const EventView = Type.Object({
+  messageId: Type.Union([Type.String(), Type.Null()], {
+    description: "null of an event that was set aside and is applied",
+  }),
+  eventId: Type.Union([Type.String(), Type.Null()], {
+    description: "null where the event had no readable one, or its shipment no longer has it",
+  }),
+  place: Type.Integer({ description: "position in its message" }),
+  receivedAt: Type.String({ description: "UTC" }),
+  outcome: Type.Union([
+    Type.Literal("ACCEPTED"),
+    Type.Literal("DUPLICATE"),
+    Type.Literal("UNKNOWN_TRACKING"),
+    Type.Literal("INVALID"),
+  ]),
+  reasons: Type.Array(Type.String(), {
+    description:
+      "UNKNOWN_TRACKING: not_tracked, ambiguous, mismatch, or released (set aside and applied later); INVALID: fault code and member",
+  }),
+  shipmentIds: Type.Array(Type.Integer(), { description: "that have the event; at most 100" }),
+});
+type EventView = Static<typeof EventView>;
+
+const Events = Type.Object({
+  items: Type.Array(EventView, {
+    description: `in the order received, ${EVENTS_PER_ANSWER} at most`,
+  }),
+  nextCursor: text,
+  isKnown: Type.Union([Type.Boolean(), Type.Null()], {
+    description: "whether the eventId would be a DUPLICATE now; null without one",
+  }),
+  isComplete: Type.Boolean({
+    description:
+      "false while the analytics cannot be asked: events that were ACCEPTED are missing then",
+  }),
+});
+type Events = Static<typeof Events>;
+
+/** Where a page begins: behind this one. */
+interface After {
+  readonly ms: number;
+  readonly place: number;
+  readonly message: string;
+}
+
+/** @param insights absent where the panel has no analytics */
+export function eventsRoute(runtime: Runtime, insights?: Insights) {
+  return operatorRoutes(runtime, "events").get(
+    "/panel/api/events",
+    ({ query: { courier = "", eventId = null, messageId = null, cursor } }) => {
+      const isAsked = (id: string | null) => id === null || (id !== "" && id.length <= ID_LENGTH);
+      const isGiven = courier !== "" && (eventId ?? messageId) !== null;
+      if (!isGiven || !isAsked(eventId) || !isAsked(messageId)) {
+        const detail = `courier and eventId or messageId are needed, ids of at most ${ID_LENGTH} characters.`;
+        throw new Problem(400, "INVALID_QUERY", detail);
+      }
+      return find(runtime, insights, { courier, eventId, messageId }, afterOf(cursor));
+    },
+    {
+      query: EventsQuery,
+      response: Events,
+      detail: { summary: "What became of an event or a message of the last 7 days" },
+    },
+  );
+}
+
+async function find(
+  runtime: Runtime,
+  insights: Insights | undefined,
+  query: OutcomeQuery,
+  after: After,
+): Promise<Events> {
+  const { redis, live, config } = runtime;
+  const nowMs = live.now();
+  const { courier, eventId } = query;
+  const [refused, accepted, isKnown] = await Promise.all([
+    findOutcomes(redis, query, nowMs),
+    findAccepted(runtime, insights, query, after),
+    eventId === null
+      ? null
+      : seenLayout(redis, nowMs, config.eventsPerDay)
+          .then((layout) => lookUpEvents(redis, layout, [seenPlace(courier, eventId)]))
+          .then(([outcome]) => outcome === "known"),
+  ]);
+  const others = refused
+    .filter(({ receivedAtMs, place, messageId }) =>
+      isBehind({ ms: receivedAtMs, place, message: messageId }, after),
+    )
+    .map(({ receivedAtMs, reasons, ...one }) => ({
+      ...one,
+      reasons: [...reasons],
+      receivedAt: isoOf(receivedAtMs),
+      shipmentIds: [],
+    }));
+  const items = [...others, ...(accepted ?? [])].sort((one, other) =>
+    isBehind(placeOf(one), placeOf(other)) ? 1 : -1,
+  );
+  const page = items.slice(0, EVENTS_PER_ANSWER);
+  const last = page.at(-1);
+  const hasMore = items.length > page.length && last !== undefined;
+  return {
+    items: page,
+    nextCursor: hasMore ? cursorOf(placeOf(last)) : null,
+    isKnown,
+    isComplete: accepted !== null,
+  };
+}
+
+/** Null while the analytics cannot be asked. */
+async function findAccepted(
+  { redis, live }: Runtime,
+  insights: Insights | undefined,
+  { courier, eventId, messageId }: OutcomeQuery,
+  after: After,
+): Promise<EventView[] | null> {
+  if (!insights) return null;
+  try {
+    const rows = await insights.accepted({
+      courier,
+      factKey: eventId === null ? "" : factKeyOf(courier, eventId),
+      messageId: messageId ?? "",
+      since: live.now() - KEPT_MS,
+      ...{ afterMs: after.ms, afterPlace: after.place, afterMessage: after.message },
+      limit: EVENTS_PER_ANSWER + 1,
+    });
+    const ids = eventId === null ? await eventIdsOf(redis, rows) : null;
+    return rows.map((row) => acceptedView(row, ids ? (ids.get(row.factKey) ?? null) : eventId));
+  } catch (error) {
+    if (error instanceof Problem && error.status === 503) return null;
+    throw error;
+  }
+}
+
+/** What was set aside has no message: it was answered UNKNOWN_TRACKING, and is applied. */
+function acceptedView(row: AcceptedEvent, eventId: string | null): EventView {
+  const { messageId, place, receivedAtMs, shipmentIds } = row;
+  const common = { eventId, place, receivedAt: isoOf(receivedAtMs), shipmentIds: [...shipmentIds] };
+  return messageId === ""
+    ? { ...common, messageId: null, outcome: "UNKNOWN_TRACKING", reasons: ["released"] }
+    : { ...common, messageId, outcome: "ACCEPTED", reasons: [] };
+}
+
+/** The analytics know an event by a hash of its id: the id itself is with its shipment. */
+async function eventIdsOf(
+  redis: Runtime["redis"],
+  rows: readonly AcceptedEvent[],
+): Promise<Map<string, string>> {
+  const ids = new Set(rows.flatMap(({ shipmentIds }) => shipmentIds.slice(0, 1)));
+  const histories = await readHistories(redis, [...ids]);
+  const facts = [...histories.values()].flat();
+  return new Map(facts.map(({ key, event }) => [key, event.eventId]));
+}
+
+function placeOf({ receivedAt, place, messageId }: EventView): After {
+  return { ms: Date.parse(receivedAt), place, message: messageId ?? "" };
+}
+
+/** In the order in which ClickHouse compares them: texts by their bytes. */
+function isBehind(one: After, other: After): boolean {
+  const byNumbers = one.ms - other.ms || one.place - other.place;
+  return (byNumbers || Buffer.compare(Buffer.from(one.message), Buffer.from(other.message))) > 0;
+}
+
+const START: After = { ms: -1, place: -1, message: "" };
+
+function cursorOf({ ms, place, message }: After): string {
+  return Buffer.from(JSON.stringify([ms, place, message])).toString("base64url");
+}
+
+/** @throws {Problem} 400 */
+function afterOf(cursor: string | undefined): After {
+  if (cursor === undefined) return START;
+  try {
+    const [ms, place, message] = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    const isWhole = Number.isSafeInteger(ms) && Number.isSafeInteger(place);
+    if (isWhole && typeof message === "string") return { ms, place, message };
+  } catch {
+    // Answered below.
+  }
+  throw new Problem(400, "INVALID_QUERY", "cursor is the nextCursor of an earlier answer.");
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
