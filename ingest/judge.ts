@@ -42,7 +42,7 @@ export interface Judgement {
 }
 
 /** Why a valid event is UNKNOWN_TRACKING. */
-export type Unmatched = Exclude<Match["kind"], "found">;
+export type UnmatchedKind = Exclude<Match["kind"], "found">;
 
 export interface JudgeDeps {
   readonly redis: Redis;
@@ -51,7 +51,7 @@ export interface JudgeDeps {
   readonly layout: SeenLayout;
   readonly messageId: string;
   /** Hears why the event at a place of the message has no shipment. */
-  readonly onUnmatched: (place: number, why: Unmatched) => void;
+  readonly onUnmatched: (place: number, why: UnmatchedKind) => void;
   /** Counts UNKNOWN_TRACKING that is a mismatch, or an externalId of several shipments. */
   readonly onAmbiguous: (count: number) => void;
   /** Counts UNKNOWN_TRACKING that a limit of the set-aside store kept out, or that displaced an older event. */

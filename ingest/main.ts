@@ -6,7 +6,7 @@ import { startTlsFront, type TlsFront } from "#ingest/tls-front.ts";
 /** None of the server's own, so that every body too large is answered by our problem document. */
 const SERVER_BODY_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
 /** Above the time limit of a small body, and the server may be some seconds early. */
-const IDLE_SECONDS = 20;
+const INGEST_IDLE_SECONDS = 20;
 const LOOPBACK = "127.0.0.1";
 
 export async function startIngest(runtime: Runtime): Promise<Running> {
@@ -19,7 +19,7 @@ export async function startIngest(runtime: Runtime): Promise<Running> {
     port: tls ? 0 : config.ports.ingest,
     hostname: tls ? LOOPBACK : config.host,
     maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
-    idleTimeout: IDLE_SECONDS,
+    idleTimeout: INGEST_IDLE_SECONDS,
   });
   const httpPort = app.server?.port ?? 0;
   if (tls)

@@ -21,8 +21,8 @@ const AT_ONCE_BYTES = 512 * 1024;
 const INFLATED_AT_ONCE_BYTES = 64 * 1024;
 const UTF8_PARAMETER = /^(?:|charset="?utf-?8"?)$/;
 /** Document 2, "Limits": read timeout. A large body has a second more for each 100 KiB, which is less than 1 Mbit/s. */
-export const BODY_TIME_LIMIT_MS = 10_000;
-export const BODY_BYTES_PER_SECOND = 100 * 1024;
+export const MESSAGE_TIME_LIMIT_MS = 10_000;
+export const PER_SECOND_BYTES = 100 * 1024;
 /** Longer than the longest of these times, so that one who is too slow is answered. */
 const KEPT_OPEN_SECONDS = 90;
 const inflateAside = promisify<Uint8Array, ZlibOptions, Uint8Array>(gunzip);
@@ -44,7 +44,7 @@ export async function readBody(
   }
   const announced = request.headers.get("content-length");
   if (Number(announced ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
-  if (Number(announced ?? 0) > BODY_BYTES_PER_SECOND) keepOpen(KEPT_OPEN_SECONDS);
+  if (Number(announced ?? 0) > PER_SECOND_BYTES) keepOpen(KEPT_OPEN_SECONDS);
   const reading = announced === null ? readInParts(request) : readWhole(request, Number(announced));
   const body = await reading.catch((error) => {
     throw error instanceof Problem ? error : cutShort();
@@ -75,7 +75,7 @@ async function readInParts({ body }: Request): Promise<Uint8Array | null> {
   const untilMs = performance.now() + timeLimitMs(BODY_LIMIT_BYTES);
   const next = () => {
     const leftMs = Math.max(0, untilMs - performance.now());
-    return inTime(reader.read(), Math.min(BODY_TIME_LIMIT_MS, leftMs));
+    return inTime(reader.read(), Math.min(MESSAGE_TIME_LIMIT_MS, leftMs));
   };
   try {
     return await readAll({ read: next, cancel: () => reader.cancel() }, BODY_LIMIT_BYTES);
@@ -87,7 +87,7 @@ async function readInParts({ body }: Request): Promise<Uint8Array | null> {
 
 /** For a body of a known size. */
 export function timeLimitMs(bytes: number): number {
-  return BODY_TIME_LIMIT_MS + (bytes / BODY_BYTES_PER_SECOND) * 1_000;
+  return MESSAGE_TIME_LIMIT_MS + (bytes / PER_SECOND_BYTES) * 1_000;
 }
 
 /** @throws {Problem} 503 */

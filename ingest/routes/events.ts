@@ -43,7 +43,7 @@ import {
   judge,
   logFull,
   type Outcome,
-  type Unmatched,
+  type UnmatchedKind,
   validate,
 } from "#ingest/judge.ts";
 import { type Message, type Prepared, prepare } from "#ingest/prepare.ts";
@@ -116,7 +116,7 @@ export function eventRoutes(
     prepare: (courier, message) => prepare({ intake }, courier, message),
     async judge(courier, prepared, messageId, receivedAtMs) {
       if (await changeLogIsFull()) throw logFull();
-      const unmatched = new Map<number, Unmatched>();
+      const unmatched = new Map<number, UnmatchedKind>();
       const judgements = await judge(
         {
           ...{ redis, intake, configuration: live.configuration(), messageId },
@@ -285,7 +285,7 @@ function countOutcomes(judgements: readonly Judgement[]): Record<Outcome, number
 /** What is kept of those that were not ACCEPTED: identifiers and reasons. */
 function outcomesOf(
   judgements: readonly Judgement[],
-  unmatched: ReadonlyMap<number, Unmatched>,
+  unmatched: ReadonlyMap<number, UnmatchedKind>,
 ): EventOutcome[] {
   return judgements.flatMap(({ eventId, outcome, errors = [] }, place): EventOutcome[] => {
     if (outcome === "ACCEPTED") return [];
@@ -295,7 +295,7 @@ function outcomesOf(
   });
 }
 
-const REASONS: Readonly<Record<Unmatched, readonly string[]>> = {
+const REASONS: Readonly<Record<UnmatchedKind, readonly string[]>> = {
   none: ["not_tracked"],
   mismatch: ["mismatch"],
   ambiguous: ["ambiguous"],

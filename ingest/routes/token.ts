@@ -16,7 +16,7 @@ import {
   withHeaders,
 } from "#ingest/authenticate.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
-import { BODY_TIME_LIMIT_MS, tooSlow } from "#ingest/read-body.ts";
+import { MESSAGE_TIME_LIMIT_MS, tooSlow } from "#ingest/read-body.ts";
 
 const FORM_LIMIT_BYTES = 8_192;
 /** The only scope; it may be left out. */
@@ -105,7 +105,7 @@ async function readRequest(request: Request): Promise<Credentials | Refusal> {
   if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(type)) {
     return invalid("Content-Type must be application/x-www-form-urlencoded.");
   }
-  const body = await readBody(request, FORM_LIMIT_BYTES, BODY_TIME_LIMIT_MS).catch((error) => {
+  const body = await readBody(request, FORM_LIMIT_BYTES, MESSAGE_TIME_LIMIT_MS).catch((error) => {
     if (!(error instanceof Problem)) throw error;
     if (error.status === 413) return null;
     throw error.status === 408 ? tooSlow() : error;

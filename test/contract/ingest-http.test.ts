@@ -6,7 +6,7 @@ import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
 import type { Running } from "#core/runtime.ts";
 import { UNKNOWN_CALLER_RATE } from "#ingest/authenticate.ts";
 import { startIngest } from "#ingest/main.ts";
-import { BODY_TIME_LIMIT_MS, isJsonType, timeLimitMs } from "#ingest/read-body.ts";
+import { isJsonType, MESSAGE_TIME_LIMIT_MS, timeLimitMs } from "#ingest/read-body.ts";
 import { event, push } from "#test/support/courier.ts";
 import { openRawConnection, type RawAnswer, rawRequest } from "#test/support/raw-http.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -186,7 +186,7 @@ describe("bodies that do not arrive", () => {
       stall(["Transfer-Encoding: chunked"], "1\r\n{\r\n"),
       stall([`Content-Length: ${large}`], "{"),
     ]);
-    const limits = [timeLimitMs(1_000), BODY_TIME_LIMIT_MS, timeLimitMs(large)];
+    const limits = [timeLimitMs(1_000), MESSAGE_TIME_LIMIT_MS, timeLimitMs(large)];
     for (const [at, { text, tookMs }] of stalled.entries()) {
       expect(text).toStartWith("HTTP/1.1 503 ");
       expect(text.toLowerCase()).toContain("retry-after: 1\r\n");
