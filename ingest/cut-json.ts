@@ -89,9 +89,13 @@ export function isKind(bytes: Uint8Array, { from, to }: Range, opening: number):
   return at < to && bytes[at] === opening;
 }
 
+/** Without the blanks around it, which may be many. */
 function takePart(bytes: Uint8Array, part: Range, take: (part: Range) => void): void {
-  if (isBlank(bytes, part)) throw notJson();
-  take(part);
+  const from = skipBlanks(bytes, part.from, part.to);
+  let { to } = part;
+  while (to > from && isBlankByte(bytes[to - 1])) to -= 1;
+  if (from === to) throw notJson();
+  take({ from, to });
 }
 
 function isOpening(byte: number | undefined): boolean {

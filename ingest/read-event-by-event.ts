@@ -38,6 +38,8 @@ const PATH_LENGTH = 64;
 
 /** @throws {JsonFault} if the message cannot be cut, or an envelope field is doubled or unreadable */
 export async function readEventByEvent(bytes: Uint8Array): Promise<ParsedJson> {
+  // The strict reader has just taken its time.
+  await nextTurn();
   const fields = new Map<string, Range>();
   const whole = { from: textStart(bytes), to: bytes.length };
   if (!isKind(bytes, whole, BRACE)) throw notJson();
