@@ -3,14 +3,13 @@ import { promisify } from "node:util";
 import { gunzip, gunzipSync, type ZlibOptions } from "node:zlib";
 import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
 import { verifySignature } from "#core/domain/signature.ts";
-import { parseInTurns } from "#core/http/parse-in-turns.ts";
 import { readAll } from "#core/http/read-bounded.ts";
 import { JsonFault, type ParsedJson } from "#core/http/strict-json.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
 import type { Courier } from "#core/redis/configuration.ts";
 import type { Vault } from "#core/secrets.ts";
-import { readEventByEvent } from "#ingest/read-event-by-event.ts";
+import { parseMessage } from "#ingest/read-event-by-event.ts";
 
 /** 500 events of ordinary size are parsed at once: turns cost a second look at every byte. */
 const AT_ONCE_BYTES = 512 * 1024;
@@ -153,10 +152,7 @@ export async function parseBody(request: Request, body: Uint8Array): Promise<Par
   // What came before has taken its time too.
   if (plain.length > AT_ONCE_BYTES) await nextTurn();
   try {
-    return await parseInTurns(plain, { atOnceBytes: AT_ONCE_BYTES }).catch((error) => {
-      if (error instanceof JsonFault) return readEventByEvent(plain);
-      throw error;
-    });
+    return await parseMessage(plain, { atOnceBytes: AT_ONCE_BYTES });
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     throw new Problem(400, "MALFORMED_BODY", error.message);

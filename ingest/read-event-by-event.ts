@@ -3,9 +3,9 @@
  * "A batch is never rejected as a whole because one event is unusable" (document 2, "Endpoints"): what is wrong inside one
  * event makes that event INVALID, and what an unknown envelope field holds is nobody's concern.
  */
-import { Envelope, EVENTS_PER_MESSAGE } from "#core/domain/event.ts";
+import { checkEscapedEvent, checkEvent, Envelope, EVENTS_PER_MESSAGE } from "#core/domain/event.ts";
 import { FAULTS_LISTED, type Fault } from "#core/domain/fault.ts";
-import { parseInTurns } from "#core/http/parse-in-turns.ts";
+import { parseInTurns, type TurnOptions } from "#core/http/parse-in-turns.ts";
 import {
   BACKSLASH,
   BRACE,
@@ -20,7 +20,7 @@ import { nextTurn, turns } from "#core/next-turn.ts";
 import { cut, isKind, type Member, memberOf, type Range } from "#ingest/cut-json.ts";
 
 /** In place of an event that cannot be read. */
-export class UnreadableEvent {
+class UnreadableEvent {
   /** @param eventId null where it cannot be told */
   constructor(
     readonly eventId: string | null,
@@ -36,8 +36,29 @@ const ESCAPED_NAME_BYTES = 6 * Math.max(...NAME_LENGTHS);
 /** Characters of a sender's own key that a fault repeats. */
 const PATH_LENGTH = 64;
 
-/** @throws {JsonFault} if the message cannot be cut, or an envelope field is doubled or unreadable */
-export async function readEventByEvent(bytes: Uint8Array): Promise<ParsedJson> {
+/**
+ * Reads a message at once where it can, else event by event.
+ * @throws {JsonFault} if the message cannot be cut, or an envelope field is doubled or unreadable
+ */
+export async function parseMessage(
+  bytes: Uint8Array,
+  options: TurnOptions = {},
+): Promise<ParsedJson> {
+  try {
+    return await parseInTurns(bytes, options);
+  } catch (error) {
+    if (error instanceof JsonFault) return readEventByEvent(bytes);
+    throw error;
+  }
+}
+
+/** The rule that finds the faults of one event of a message. */
+export function eventRule({ hasSurrogateEscapes }: Pick<ParsedJson, "hasSurrogateEscapes">) {
+  const check = hasSurrogateEscapes ? checkEscapedEvent : checkEvent;
+  return (event: unknown) => (event instanceof UnreadableEvent ? event.faults : check(event));
+}
+
+async function readEventByEvent(bytes: Uint8Array): Promise<ParsedJson> {
   // The strict reader has just taken its time.
   await nextTurn();
   const fields = new Map<string, Range>();

@@ -1,18 +1,13 @@
 /** A sender's own messages, judged here by the published schemas and, where there is a service, by it too. */
 import { gunzipSync } from "node:zlib";
-import {
-  BODY_LIMIT_BYTES,
-  checkEnvelope,
-  checkEscapedEnvelope,
-  checkEscapedEvent,
-  checkEvent,
-} from "#core/domain/event.ts";
+import { BODY_LIMIT_BYTES, checkEnvelope, checkEscapedEnvelope } from "#core/domain/event.ts";
 import type { Fault } from "#core/domain/fault.ts";
-import { JsonFault, parseStrictJson } from "#core/http/strict-json.ts";
+import { JsonFault } from "#core/http/strict-json.ts";
 import type { Finding } from "#ingest/doctor/examine.ts";
 import { told } from "#ingest/doctor/expect.ts";
 import { silent } from "#ingest/doctor/first-cause.ts";
 import type { Sender } from "#ingest/doctor/sender.ts";
+import { eventRule, parseMessage } from "#ingest/read-event-by-event.ts";
 
 const OWN_MESSAGES = "Your messages";
 
@@ -69,7 +64,7 @@ export async function judgeMessages(
   const seen = new Map<string, string>();
   let service = sender;
   for (const message of messages) {
-    const local = judgeHere(message, seen);
+    const local = await judgeHere(message, seen);
     let there: Verdict | null = null;
     try {
       there = service && (await judgeThere(message, service));
@@ -83,15 +78,15 @@ export async function judgeMessages(
   return findings;
 }
 
-function judgeHere({ bytes, gzip }: OwnMessage, seen: Map<string, string>): Verdict {
+async function judgeHere({ bytes, gzip }: OwnMessage, seen: Map<string, string>): Promise<Verdict> {
   const refused = (fault: string): Verdict => ({ kind: "refused", faults: [fault] });
   if (bytes.length > BODY_LIMIT_BYTES) return refused("the message is larger than 5 MiB");
   try {
     const plain = gzip ? gunzipSync(bytes, { maxOutputLength: BODY_LIMIT_BYTES }) : bytes;
-    const { value, hasSurrogateEscapes } = parseStrictJson(plain);
+    const { value, hasSurrogateEscapes } = await parseMessage(plain);
     const envelope = hasSurrogateEscapes ? checkEscapedEnvelope(value) : checkEnvelope(value);
     if (envelope.length > 0) return { kind: "refused", faults: linesOf(envelope) };
-    const check = hasSurrogateEscapes ? checkEscapedEvent : checkEvent;
+    const check = eventRule({ hasSurrogateEscapes });
     const { events } = value as { readonly events: readonly unknown[] };
     const judged = events.map((event) => {
       const eventId = idOf(event);

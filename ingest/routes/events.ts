@@ -3,8 +3,6 @@ import { Elysia } from "elysia";
 import {
   checkEnvelope,
   checkEscapedEnvelope,
-  checkEscapedEvent,
-  checkEvent,
   type Envelope,
   SCHEMA_MAJORS,
   SCHEMA_VERSIONS,
@@ -48,7 +46,7 @@ import {
 } from "#ingest/judge.ts";
 import { type Message, type Prepared, prepare } from "#ingest/prepare.ts";
 import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";
-import { UnreadableEvent } from "#ingest/read-event-by-event.ts";
+import { eventRule } from "#ingest/read-event-by-event.ts";
 
 interface Received {
   readonly request: Request;
@@ -248,9 +246,7 @@ async function readMessage(
 ): Promise<ReadMessage> {
   checkSignature(request, body, courier, secrets.vault, live.now());
   const { value, hasSurrogateEscapes } = await parseBody(request, body);
-  const checkReadable = hasSurrogateEscapes ? checkEscapedEvent : checkEvent;
-  const check = (event: unknown) =>
-    event instanceof UnreadableEvent ? event.faults : checkReadable(event);
+  const check = eventRule({ hasSurrogateEscapes });
   const errors = hasSurrogateEscapes ? checkEscapedEnvelope(value) : checkEnvelope(value);
   if (errors.length > 0) {
     throw new Problem(400, "INVALID_ENVELOPE", "The envelope is invalid.", { members: { errors } });

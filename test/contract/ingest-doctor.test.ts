@@ -293,10 +293,10 @@ describe("a sender's own messages", () => {
 
   test("what is no message, no JSON, or too large is told by its name", async () => {
     const cases: [string, string][] = [
-      ["{", "The body is not valid JSON."],
+      ["{", "The text is not valid JSON."],
       ["[]", "(whole): "],
       [message([event()], { schemaVersion: "one" }), "schemaVersion: Expected: major and minor"],
-      [message([event()]).replace('"m"', '"m","messageId":"n"'), "the same key twice"],
+      [message([event()]).replace('"m"', '"m","messageId":"n"'), "the field messageId twice"],
       [" ".repeat(5 * 1024 * 1024 + 1), "larger than 5 MiB"],
     ];
     for (const [input, fault] of cases) {
