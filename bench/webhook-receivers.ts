@@ -1,6 +1,6 @@
 /**
  * Receivers for the measurements of webhooks, a process of their own: one HTTPS server under many names. Its first line of
- * output tells its port; "counts" on standard input is answered with the counts so far, "arrivals" with what has arrived
+ * output tells its port; requests to `/silent` are never answered; "counts" on standard input is answered with the counts so far, "arrivals" with what has arrived
  * since: deliveries whose fact's text is a number, and when.
  */
 import { readFile } from "node:fs/promises";
@@ -18,6 +18,7 @@ export interface Counts {
 /** Number and UTC milliseconds in turn. */
 export type Arrivals = readonly number[];
 
+export const SILENT_PATH = "/silent";
 const NUMBERED = /"courierStatus":"(\d+)"/;
 const say = (value: object) => process.stdout.write(`${JSON.stringify(value)}\n`);
 
@@ -35,6 +36,7 @@ async function serve(keyFile: string, certFile: string): Promise<void> {
         text += chunk;
       });
       message.on("end", () => {
+        if (message.url === SILENT_PATH) return;
         response.end();
         const number = NUMBERED.exec(text)?.[1];
         if (number !== undefined) arrivals.push(Number(number), atMs);

@@ -74,7 +74,7 @@ export async function readLaneDepths(
   const [queued, waiting, inFlight] = await Promise.all([
     redis.lLen(keys.queue(endpointId)),
     redis.zCard(keys.retries(endpointId)),
-    redis.hGet(keys.inFlight, endpointId),
+    redis.hmGet(keys.inFlight, [endpointId, `w ${endpointId}`]),
   ]);
-  return { queued, waiting, inFlight: Number(inFlight ?? 0) };
+  return { queued, waiting, inFlight: inFlight.reduce((sum, one) => sum + Number(one ?? 0), 0) };
 }

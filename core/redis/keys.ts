@@ -294,7 +294,7 @@ const webhookKeysOf = (n: number) => {
     retryRing: `${tag}:dring:retry`,
     /** Sorted set: `endpoint delivery lease` under way, by the end of its lease (Redis clock, milliseconds). */
     leases: `${tag}:dleases`,
-    /** Hash: endpoint -> deliveries under way. */
+    /** Hash: endpoint -> deliveries in its places, `w <endpoint>` -> those under way outside of them. */
     inFlight: `${tag}:dflight`,
     /** Counter of turns and leases. */
     turns: `${tag}:dturns`,

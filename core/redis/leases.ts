@@ -47,6 +47,8 @@ export interface Slot {
   readonly lease: string;
   /** The endpoint has not succeeded since its first failure. */
   readonly failing: boolean;
+  /** The request takes no place: the endpoint was known to be silent. */
+  readonly silent: boolean;
 }
 
 /** A leased delivery with the data for its next attempt. */
@@ -68,8 +70,12 @@ export interface LeaseTerms {
   readonly leaseMs: number;
   readonly perEndpoint: number;
   readonly perFailingEndpoint: number;
-  /** Whether retries may be leased too. */
-  readonly retries: boolean;
+  /** Under way at an endpoint that is silent. */
+  readonly perSilentEndpoint: number;
+  /** Endpoints that keep requests waiting and answer none. */
+  readonly silent: Pick<ReadonlySet<string>, "has">;
+  /** Before first attempts, after those of healthy endpoints, or not at all. */
+  readonly retries: "first" | "last" | "none";
 }
 
 /** How many deliveries a partition may lease, and how many of them for failing endpoints. */
@@ -77,6 +83,8 @@ export interface Share {
   readonly partition: number;
   readonly wanted: number;
   readonly wantedFailing: number;
+  /** For silent endpoints, not among `wanted`. */
+  readonly wantedSilent: number;
 }
 
 export interface Handout {
@@ -131,21 +139,23 @@ interface Seen {
 
 async function look(
   redis: Redis,
-  { partition, wanted, wantedFailing }: Share,
+  { partition, wanted, wantedFailing, wantedSilent }: Share,
   { retries }: LeaseTerms,
   nowMs: number,
 ): Promise<Seen> {
   const { firstRing, retryRing, leases } = webhookKeys(partition);
   const most = Math.min(wanted, ITEMS_PER_CALL);
-  const limits = [most, Math.min(wantedFailing, most), FAILING_FROM];
+  // Silent endpoints are failing ones.
+  const mostFailing = Math.min(Math.max(wantedFailing, wantedSilent), ITEMS_PER_CALL);
+  const limits = [most, mostFailing, FAILING_FROM];
   const [firsts, due, ended] = await runTogether<[string[], string[], string[]]>(
     redis,
     lookScript,
     [firstRing, retryRing, leases],
-    [...[nowMs, ...limits].map(String), retries ? "1" : "0", String(ITEMS_PER_CALL)],
+    [...[nowMs, ...limits].map(String), retries === "none" ? "0" : "1", String(ITEMS_PER_CALL)],
     LOOK_US,
   );
-  const isCut = Math.max(firsts.length, due.length, ended.length) >= most;
+  const isCut = most > 0 && Math.max(firsts.length, due.length, ended.length) >= most;
   return { firsts, retries: due, ended, isCut };
 }
 
@@ -171,10 +181,12 @@ async function reclaim(
 }
 
 const SLOT_LINES = 4;
+/** What the lease of a request without a place begins with. */
+const SILENT_LEASE = "w";
 
 async function takeShare(
   redis: Redis,
-  { partition, wanted, wantedFailing }: Share,
+  { partition, wanted, wantedFailing, wantedSilent }: Share,
   { firsts, retries }: Seen,
   terms: LeaseTerms,
   nowMs: number,
@@ -182,8 +194,12 @@ async function takeShare(
   if (firsts.length + retries.length === 0) return { slots: [], hasMore: false };
   const keys = webhookKeys(partition);
   const { firstRing, retryRing, leases, inFlight, turns, failing } = keys;
-  const { leaseMs, perEndpoint, perFailingEndpoint } = terms;
-  const numbers = [nowMs, leaseMs, wanted, wantedFailing, perEndpoint, perFailingEndpoint];
+  const { leaseMs, perEndpoint, perFailingEndpoint, perSilentEndpoint } = terms;
+  const limits = [perEndpoint, perFailingEndpoint, perSilentEndpoint, FAILING_FROM];
+  const order = [terms.retries === "first" ? 1 : 0, firsts.length];
+  const numbers = [nowMs, leaseMs, wanted, wantedFailing, wantedSilent, ...limits, ...order];
+  const endpointIds = [...firsts, ...retries];
+  const silent = endpointIds.map((id) => (terms.silent.has(id) ? "1" : "0")).join("");
   const [hasMore, text] = await runTogether<[string, string]>(
     redis,
     leaseScript,
@@ -192,13 +208,21 @@ async function takeShare(
       ...firsts.map(keys.queue),
       ...retries.map(keys.retries),
     ],
-    [...[...numbers, FAILING_FROM, firsts.length].map(String), ...firsts, ...retries],
-    wanted * LEASE_US,
+    [...numbers.map(String), silent, ...endpointIds],
+    (wanted + wantedSilent) * LEASE_US,
   );
   const lines = text === "" ? [] : text.split("\n");
   const slots = chunks(lines, SLOT_LINES).map(
     ([endpointId = "", deliveryId = "", lease = "", failing]) => {
-      return { partition, endpointId, deliveryId, lease, failing: failing === "1" };
+      const isSilent = lease.startsWith(SILENT_LEASE);
+      return {
+        partition,
+        endpointId,
+        deliveryId,
+        lease,
+        failing: failing === "1",
+        silent: isSilent,
+      };
     },
   );
   return { slots, hasMore: hasMore === "1" };

@@ -11,9 +11,17 @@
  * | under way in this process without one  | 400   | slow ones keep their places, answered ones wait to be recorded |
  * | under way per endpoint, all processes  | 10    | the rest waits in the endpoint's own lanes                     |
  * | the same for a failing endpoint        | 2     | until its next success                                         |
+ * | under way to silent endpoints          | 2,000 | the rest waits in their lanes, and they are served in turn;    |
+ * |                                        |       | fewer where the process may open fewer than 8,000 files        |
+ * | the same for one, all processes        | 1,000 | the rest waits in its lanes                                    |
+ * | begun for silent endpoints             | 200/s | what is leased waits for its turn                              |
  * | lease, renewed while it is under way   | 6 s   | its process has died: the delivery is sent again               |
  * | pause after an outage of the store     | 3 s   | leases are handed out again                                    |
  * | results without a store at the end     | 3 s   | given up: those deliveries are sent again                      |
+ *
+ * The schedule holds for a receiver that never answers: 20,000 deliveries at once are 20,000 requests of ten seconds for each
+ * of the first three attempts, which are due within six minutes. 1,000 under way are 100 a second: first attempts take less
+ * than five minutes, and no retry is later than that. Two places would be one request in five seconds.
  *
  * While the store is unavailable nothing is sent that could not be recorded: no lease is handed out, and what is leased and
  * not begun waits. What receivers have answered meanwhile is kept and recorded when the store is back. Leases may have ended by
@@ -42,7 +50,8 @@ import {
 import { createFinishQueue } from "./finish-queue.ts";
 import { followPartitions } from "./partition-outages.ts";
 import { postponed, type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
-import { shareOut } from "./share-out.ts";
+import { addSilent, shareOut } from "./share-out.ts";
+import { followSilentEndpoints, mostSilent } from "./silent-endpoints.ts";
 
 export interface DeliverLimits {
   /** Places; as many again are under way without one, and half as many leased ahead of one. */
@@ -50,6 +59,9 @@ export interface DeliverLimits {
   readonly slowMs: number;
   readonly inFlightPerEndpoint: number;
   readonly inFlightPerFailingEndpoint: number;
+  /** Under way to silent endpoints: each is a socket and some 50 KB. */
+  readonly silentInFlight: number;
+  readonly silentInFlightPerEndpoint: number;
   readonly leaseMs: number;
   /** Longer than the client takes to reconnect, 2.2 s, and than a result waits for its next attempt. */
   readonly recoveryMs: number;
@@ -60,9 +72,20 @@ const LIMITS: DeliverLimits = {
   slowMs: 1_000,
   inFlightPerEndpoint: 10,
   inFlightPerFailingEndpoint: 2,
+  silentInFlight: mostSilent(openFilesLimit()),
+  silentInFlightPerEndpoint: 1_000,
   leaseMs: 6_000,
   recoveryMs: 3_000,
 };
+
+/** Null where the system does not tell. */
+function openFilesLimit(): number | null {
+  const report = process.report.getReport() as {
+    readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };
+  };
+  const soft = Number(report.userLimits?.open_files?.soft);
+  return Number.isNaN(soft) ? null : soft;
+}
 
 export interface DeliverDeps extends SendDeps {
   readonly redis: Redis;
@@ -81,6 +104,12 @@ const ROUND_GAP_MS = 2;
 const FULL_ROUND_WAIT_MS = 10;
 /** Requests begun in one turn of the event loop: more would keep all answers waiting, and then come all at once. */
 const BEGUN_PER_TURN = 16;
+/** A TLS handshake takes about a millisecond: those with silent endpoints are spread out, so that they hold up nobody. */
+const SILENT_GAP_MS = 5;
+/** Leased ahead for silent endpoints, half of it at once: a round for each would cost as much as the request. */
+const SILENT_AHEAD = 32;
+/** Every fifth round retries come first, whatever first attempts there are. Odd, since busy partitions are asked by halves. */
+const RETRIES_FIRST_EVERY = 5;
 /** Busy partitions asked in one round under load; all others are looked at this often even then. */
 const BUSY_PER_ROUND = 8;
 const LOOK_AT_ALL_MS = 20;
@@ -110,14 +139,22 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     recoveryMs: limits.recoveryMs,
   });
   /** Leased and not begun: while the next lease is asked for, there is work. */
-  let ready: Ready[] = [];
+  const ready: Ready[] = [];
   let beginning = false;
+  const silent = followSilentEndpoints(limits.slowMs);
+  /** The same for silent endpoints. */
+  const readySilent: Ready[] = [];
+  let pacing = false;
+  /** For silent endpoints, until they are recorded. */
+  let silentUnderWay = 0;
+  /** Silent endpoints had more to give when they were last asked. */
+  let moreSilent = false;
   /** Until they are recorded. */
   const underWay = new Set<Slot>();
   let onNoneUnderWay: (() => void) | null = null;
   /** Begun and without an answer, by when they were begun: the oldest stand first. */
   const unanswered = new Map<Leased, number>();
-  /** Of failing endpoints and without an answer, begun or not. */
+  /** Of failing endpoints and without an answer, begun or not; without those of silent endpoints. */
   let unansweredFailing = 0;
   /** Partitions that had more to give, and those of them that had first attempts, when they were last asked. */
   let busy: ReadonlySet<number> = new Set();
@@ -159,26 +196,29 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
 
   /** Leased deliveries that have not begun are not renewed and go back to their lanes. */
   function giveBack(isMeant: (leased: Leased) => boolean): void {
-    const [given, kept] = [
-      ready.filter((one) => isMeant(one.leased)),
-      ready.filter((one) => !isMeant(one.leased)),
-    ];
-    ready = kept;
-    for (const { leased } of given) {
-      if (leased.failing) unansweredFailing -= 1;
-      forget(leased);
+    for (const waiting of [ready, readySilent]) {
+      const [given, kept] = [
+        waiting.filter((one) => isMeant(one.leased)),
+        waiting.filter((one) => !isMeant(one.leased)),
+      ];
+      waiting.splice(0, waiting.length, ...kept);
+      for (const { leased } of given) {
+        if (leased.failing && !leased.silent) unansweredFailing -= 1;
+        forget(leased);
+      }
     }
   }
 
   function forget(leased: Leased): void {
     underWay.delete(leased);
+    if (leased.silent) silentUnderWay -= 1;
     if (underWay.size === 0) onNoneUnderWay?.();
   }
 
   async function isWorthRound(): Promise<boolean> {
     const nowMs = performance.now();
     const free = freePlaces(nowMs);
-    if (free <= 0) {
+    if (free <= 0 && freeSilent(nowMs) === 0) {
       eager = false;
       return false;
     }
@@ -203,7 +243,18 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** How many may be leased. */
   function freePlaces(nowMs: number): number {
     const all = limits.inFlight + ahead;
-    return Math.min(all - placed(nowMs) - ready.length, all + limits.inFlight - underWay.size);
+    const placeless = all + limits.inFlight - (underWay.size - silentUnderWay);
+    return Math.min(all - placed(nowMs) - ready.length, placeless);
+  }
+
+  /** How many may be leased for silent endpoints: none, or enough to be worth a round. */
+  function freeSilent(nowMs: number): number {
+    const free = Math.min(
+      SILENT_AHEAD - readySilent.length,
+      limits.silentInFlight - silentUnderWay,
+    );
+    const least = Math.min(SILENT_AHEAD / 2, limits.silentInFlight);
+    return free < least || silent.partitions(nowMs).size === 0 ? 0 : free;
   }
 
   /** @returns how many deliveries were leased */
@@ -216,7 +267,9 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       leaseMs: limits.leaseMs,
       perEndpoint: limits.inFlightPerEndpoint,
       perFailingEndpoint: limits.inFlightPerFailingEndpoint,
-      retries: withFirsts.size === 0,
+      perSilentEndpoint: limits.silentInFlightPerEndpoint,
+      silent,
+      retries: retriesOf(turn),
     };
     const handout = await takeLeases(redis, shares, terms, live.now());
     learn(shares, terms, handout);
@@ -235,19 +288,31 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     return handout.slots.length;
   }
 
+  function retriesOf(round: number): LeaseTerms["retries"] {
+    if (round % RETRIES_FIRST_EVERY === 0) return "first";
+    return withFirsts.size === 0 ? "last" : "none";
+  }
+
   /** What the next round does. */
   function learn(shares: readonly Share[], { retries }: LeaseTerms, handout: Handout): void {
     const { slots, more, cut, failures } = handout;
-    const asked = new Set(shares.map(({ partition }) => partition));
-    const given = Map.groupBy(slots, ({ partition }) => partition);
-    const full = shares.filter((share) => given.get(share.partition)?.length === share.wanted);
+    const [placed, placeless] = [
+      slots.filter((slot) => !slot.silent),
+      slots.filter((slot) => slot.silent),
+    ];
+    const asking = shares.filter(({ wanted }) => wanted > 0);
+    const asked = new Set(asking.map(({ partition }) => partition));
+    const given = Map.groupBy(placed, ({ partition }) => partition);
+    const full = asking.filter((share) => given.get(share.partition)?.length === share.wanted);
+    const wantedSilent = shares.reduce((sum, share) => sum + share.wantedSilent, 0);
+    if (wantedSilent > 0) moreSilent = placeless.length >= wantedSilent / 2;
     withFirsts = withFirsts.difference(asked).union(more);
     busy = busy
       .difference(asked)
       .union(more)
       .union(new Set(full.map((one) => one.partition)));
     // Endpoints behind those that were named, and retries held back in favour of first attempts, are leased immediately.
-    if (slots.length + more.size + cut.size > 0 || !retries) eager = true;
+    if (placed.length + more.size + cut.size > 0 || retries === "none") eager = true;
     for (const [partition, error] of failures) outages.failed([partition], error, lastRoundAtMs);
   }
 
@@ -266,18 +331,25 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       turn,
       looksAtAll ? PARTITIONS : BUSY_PER_ROUND,
     );
-    return shares.filter(({ partition }) => outages.mayLease(partition));
+    const all = addSilent(shares, freeSilent(nowMs), silent.partitions(nowMs), turn);
+    return all.filter(({ partition }) => outages.mayLease(partition));
   }
 
   function add(leased: Leased, configuration: Configuration): void {
     underWay.add(leased);
-    if (leased.failing) unansweredFailing += 1;
-    ready.push({ leased, configuration });
+    if (leased.silent) {
+      silentUnderWay += 1;
+      readySilent.push({ leased, configuration });
+    } else {
+      if (leased.failing) unansweredFailing += 1;
+      ready.push({ leased, configuration });
+    }
     beginSoon();
   }
 
   function beginSoon(): void {
-    if (beginning || ready.length === 0) return;
+    paceSilent();
+    if (beginning || ready.length + readySilent.length === 0) return;
     beginning = true;
     setImmediate(begin);
   }
@@ -286,19 +358,35 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   function begin(): void {
     beginning = false;
     if (stopping) giveBack(({ partition }) => !redis.isReady || outages.isOut(partition));
-    if (!redis.isReady) return;
     const free = limits.inFlight - placed(performance.now());
-    const next = takeReady(Math.min(free, BEGUN_PER_TURN));
+    const next = takeFrom(ready, Math.min(free, BEGUN_PER_TURN));
     for (const { leased, configuration } of next) void send(leased, configuration);
     if (next.length > 0) beginSoon();
   }
 
+  /** Begins one for a silent endpoint, and the next one later. */
+  function paceSilent(): void {
+    if (pacing || readySilent.length === 0) return;
+    pacing = true;
+    setTimeout(
+      () => {
+        pacing = false;
+        const [next] = takeFrom(readySilent, 1);
+        if (!next) return;
+        void sendSilent(next.leased, next.configuration);
+        paceSilent();
+      },
+      stopping ? 0 : SILENT_GAP_MS,
+    );
+  }
+
   /** Those that may begin: nothing is sent that could not be recorded. */
-  function takeReady(most: number): Ready[] {
-    if (!outages.isAnyOut()) return ready.splice(0, Math.max(0, most));
-    const open = ready.filter(({ leased }) => !outages.isOut(leased.partition));
+  function takeFrom(waiting: Ready[], most: number): Ready[] {
+    if (!redis.isReady) return [];
+    if (!outages.isAnyOut()) return waiting.splice(0, Math.max(0, most));
+    const open = waiting.filter(({ leased }) => !outages.isOut(leased.partition));
     const taken = new Set(open.slice(0, Math.max(0, most)));
-    ready = ready.filter((one) => !taken.has(one));
+    waiting.splice(0, waiting.length, ...waiting.filter((one) => !taken.has(one)));
     return [...taken];
   }
 
@@ -316,14 +404,33 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     hurry();
   }
 
+  /** A silent endpoint has no place to give back: nothing needs to hurry, unless a whole round is due. */
+  async function sendSilent(leased: Leased, configuration: Configuration): Promise<void> {
+    hurrySilent();
+    results.record(await attempt(leased, configuration), () => {
+      forget(leased);
+      hurrySilent();
+    });
+  }
+
+  function hurrySilent(): void {
+    if (moreSilent && freeSilent(performance.now()) > 0) hurry();
+  }
+
   function hurry(): void {
     eager = true;
     pause.wake();
   }
 
   async function attempt(leased: Leased, configuration: Configuration): Promise<Finished> {
+    const beganAtMs = performance.now();
     try {
-      return await handle(leased, configuration);
+      const result = await handle(leased, configuration);
+      if (result.attempt) {
+        const isAnswered = result.attempt.httpStatus !== null;
+        silent.ended(leased, { beganAtMs, endedAtMs: performance.now(), isAnswered });
+      }
+      return result;
     } catch (error) {
       internalErrors.inc({ part: "webhooks" });
       const about = { err: error, delivery: leased.deliveryId };

@@ -6,6 +6,8 @@ import type { Share } from "#core/redis/leases.ts";
 /** A busy partition counts as much as all quiet ones together. */
 const BUSY_WEIGHT = PARTITIONS;
 
+type PlaceShare = Omit<Share, "wantedSilent">;
+
 /**
  * The shares sum up to the free places exactly; a partition without a share is left out of this round.
  * @param turn moves on with every round, so that the odd places go round
@@ -17,7 +19,7 @@ export function shareOut(
   busy: ReadonlySet<number>,
   turn: number,
   most: number = PARTITIONS,
-): Share[] {
+): PlaceShare[] {
   // All have their turn one after the other; where only some have, the next ones follow on them.
   const offset = most === PARTITIONS ? turn : turn * most;
   const order = Array.from({ length: PARTITIONS }, (_, n) => (n + offset) % PARTITIONS);
@@ -30,6 +32,33 @@ export function shareOut(
     const own = wanted[at] ?? 0;
     return own === 0 ? [] : [{ partition, wanted: own, wantedFailing: wantedFailing[at] ?? 0 }];
   });
+}
+
+/**
+ * Adds what is wanted for silent endpoints, who take no places: the same for each of their partitions.
+ * @param turn moves on with every round, so that the odd ones go round
+ */
+export function addSilent(
+  shares: readonly PlaceShare[],
+  wantedSilent: number,
+  partitions: ReadonlySet<number>,
+  turn: number,
+): Share[] {
+  const order = [...partitions].sort((one, other) => one - other);
+  const offset = turn % Math.max(1, order.length);
+  const turned = [...order.slice(offset), ...order.slice(0, offset)];
+  const dealt = deal(
+    wantedSilent,
+    turned.map(() => 1),
+  );
+  const silent = new Map(turned.map((partition, at) => [partition, dealt[at] ?? 0]));
+  const others = turned.filter(
+    (own) => silent.get(own) !== 0 && shares.every(({ partition }) => partition !== own),
+  );
+  return [
+    ...shares,
+    ...others.map((partition) => ({ partition, wanted: 0, wantedFailing: 0 })),
+  ].map((share) => ({ ...share, wantedSilent: silent.get(share.partition) ?? 0 }));
 }
 
 function deal(total: number, weights: readonly number[]): number[] {

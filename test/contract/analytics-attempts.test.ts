@@ -304,7 +304,7 @@ describe("at the mark", () => {
   function lease(): Promise<readonly Leased[]> {
     const share = { partition: acme(), wanted: 100, wantedFailing: 100 };
     const limits = { leaseMs: 30_000, perEndpoint: 100, perFailingEndpoint: 100 };
-    return leaseRound(runtime, [share], { ...limits, retries: false });
+    return leaseRound(runtime, [share], { ...limits, retries: "none" });
   }
 
   function delivered(of: Leased): Finished {

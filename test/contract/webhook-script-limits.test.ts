@@ -80,7 +80,7 @@ const LIMITS: Limit[] = [
     1_000,
     (count) => ({
       keys: names(6 + 1, "key"),
-      arguments: ["1", "1", String(count), "0", "10", "2", "1e15", "1", "ep"],
+      arguments: ["1", "1", String(count), "0", "0", "10", "2", "5", "1e15", "0", "1", "0", "ep"],
     }),
   ],
   [
@@ -89,7 +89,19 @@ const LIMITS: Limit[] = [
     400,
     (count) => ({
       keys: names(6 + count, "key"),
-      arguments: ["1", "1", "1", "0", "10", "2", "1e15", String(count), ...names(count, "ep")],
+      arguments: [
+        ...["1", "1", "1", "0", "0", "10", "2", "5", "1e15", "0", String(count), "0".repeat(count)],
+        ...names(count, "ep"),
+      ],
+    }),
+  ],
+  [
+    "lease",
+    "deliveries for silent endpoints",
+    1_000,
+    (count) => ({
+      keys: names(6 + 1, "key"),
+      arguments: ["1", "1", "0", "0", String(count), "10", "2", "5", "1e15", "0", "1", "1", "ep"],
     }),
   ],
   [

@@ -159,8 +159,15 @@ test("a partition whose slot is being moved holds up no other", async () => {
     return { ...ids, fact, verdicts: [verdict] };
   });
   await recordDecisions(redis, decisions, live.now());
-  const shares = [own, other].map((partition) => ({ partition, wanted: 10, wantedFailing: 10 }));
-  const terms = { leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 10, retries: false };
+  const shares = [own, other].map((partition) => ({
+    partition,
+    wanted: 10,
+    wantedFailing: 10,
+    wantedSilent: 0,
+  }));
+  const silence = { perSilentEndpoint: 0, silent: new Set<string>() };
+  const limits = { leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 10, ...silence };
+  const terms = { ...limits, retries: "none" } as const;
   await cluster.whileMoving(tag, [keys().turns, keys().firstRing], async () => {
     const { slots, failures } = await takeLeases(redis, shares, terms, live.now());
     expect(slots.map(({ partition }) => partition)).toEqual([other]);

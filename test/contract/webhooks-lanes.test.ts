@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { drainLanes, recordDecisions } from "#core/redis/deliveries.ts";
 import { disableEndpoint, enableEndpoint } from "#core/redis/endpoints.ts";
 import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
-import type { Leased } from "#core/redis/leases.ts";
+import type { Leased, LeaseTerms } from "#core/redis/leases.ts";
 import { readBooks } from "#core/redis/ledger.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -84,10 +84,10 @@ function acme(): number {
   return companyPartition(channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0);
 }
 
-function lease(wanted: number, terms: { leaseMs?: number; retries?: boolean } = {}) {
+function lease(wanted: number, terms: Partial<LeaseTerms> = {}) {
   const share = { partition: acme(), wanted, wantedFailing: wanted };
   const limits = { leaseMs: 30_000, perEndpoint: 10, perFailingEndpoint: 10 };
-  return leaseRound(runtime, [share], { ...limits, retries: true, ...terms });
+  return leaseRound(runtime, [share], { ...limits, retries: "last", ...terms });
 }
 
 interface Ending {
@@ -238,6 +238,38 @@ describe("limits and fairness", () => {
     const leased = await lease(100);
     expect(leased.map(({ attemptsMade }) => attemptsMade)).toEqual([0, 0, 0, 0, 1, 1]);
     expect(await lease(100)).toEqual([]);
+  });
+
+  test("retries have their turn while first attempts keep waiting, of other endpoints and of their own", async () => {
+    await queueChanges(2);
+    receivers[0]?.behave(503);
+    const first = start();
+    await eventually(
+      async () =>
+        (await deliveriesOf(runtime, main())).every(({ state }) => state === "waiting") &&
+        receivers[1]?.requests.length === 2,
+      "two retries wait",
+    );
+    await first.stop();
+    stops.pop();
+    await passTime(runtime, 3_600);
+    await queueChanges(300);
+    const before = receivers.map(({ requests }) => requests.length);
+    const attemptsOf = (at: number) =>
+      receivers[at]?.requests
+        .slice(before[at])
+        .map(({ headers }) => headers["x-service-delivery-attempt"]) ?? [];
+    for (const receiver of receivers) {
+      receiver.behave((_, response) => void setTimeout(() => response.end(), 20));
+    }
+    let firstsOfOther = 0;
+    start({ inFlight: 5 });
+    await eventually(() => {
+      firstsOfOther = attemptsOf(1).length;
+      return attemptsOf(0).filter((attempt) => attempt === "2").length === 2;
+    }, "both retries arrive");
+    expect(firstsOfOther).toBeLessThan(300);
+    expect(attemptsOf(0).length).toBeLessThan(302);
   });
 
   test("a failing endpoint has a smaller part, until it succeeds", async () => {

@@ -16,7 +16,10 @@ import {
 
 const PER_CHANGE = 5;
 const WANTED = 100;
-const LIMITS = { leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 2, retries: true };
+const LIMITS = {
+  ...{ leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 2 },
+  retries: "last",
+} as const;
 
 let runtime: TestRuntime;
 let shipmentId: number;
@@ -126,6 +129,43 @@ test("an endpoint that has recovered is among the healthy ones immediately", asy
   await clearFailing(runtime.redis, runtime.live.configuration(), main().id, null);
   expect((await lease(0)).map(({ endpointId }) => endpointId)).toEqual([main().id]);
 });
+
+test.each(["last", "first"] as const)(
+  "a silent endpoint has so many under way and no more, whatever its places, with retries %s",
+  async (retries) => {
+    const { id } = main();
+    const { inFlight, leases } = webhookKeys(partition());
+    const most = 5;
+    await queue(Array.from({ length: 30 }, () => id));
+    const terms = { ...LIMITS, perEndpoint: 3, perSilentEndpoint: most, retries };
+    const silent = new Set([id]);
+    const share = { partition: partition(), wanted: 2, wantedFailing: 2, wantedSilent: 4 };
+    const placed = await leaseRound(runtime, [share], terms);
+    expect(placed).toHaveLength(2);
+    const rounds = [
+      await leaseRound(runtime, [share], { ...terms, silent }),
+      await leaseRound(runtime, [share], { ...terms, silent }),
+      await leaseRound(runtime, [share], { ...terms, silent }),
+    ];
+    expect(rounds.map(({ length }) => length)).toEqual([4, 1, 0]);
+    const under = rounds.flat();
+    expect(under.every((one) => one.silent) && placed.every((one) => !one.silent)).toBe(true);
+    expect(await runtime.redis.hGetAll(inFlight)).toEqual({ [id]: "2", [`w ${id}`]: "5" });
+    const wait = { attempt: null, state: "waiting", nextAttemptAtMs: 1, reason: null } as const;
+    const [one, ...others] = under;
+    if (!one) throw new Error("nothing leased");
+    await recordResults(runtime, [{ of: one, ...wait }]);
+    expect(await runtime.redis.hGetAll(inFlight)).toEqual({ [id]: "2", [`w ${id}`]: "4" });
+    const [again, ...more] = await leaseRound(runtime, [share], { ...terms, silent });
+    expect(again?.attemptsMade).toBe(0);
+    expect(again?.deliveryId === one.deliveryId).toBe(retries === "first");
+    expect(more).toEqual([]);
+    if (!again) throw new Error("nothing leased");
+    const results = [...placed, ...others, again].map((of) => ({ of, ...wait }));
+    await recordResults(runtime, results);
+    expect(await runtime.redis.exists([inFlight, leases])).toBe(0);
+  },
+);
 
 test("processes that look at the same time lease every delivery once, and no endpoint starves", async () => {
   const endpoints = Array.from({ length: 60 }, (_, n) => `ep-${n}`);

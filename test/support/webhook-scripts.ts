@@ -113,9 +113,11 @@ async function queue(runtime: TestRuntime, shipmentId: number): Promise<void> {
 }
 
 function lease(runtime: TestRuntime, leaseMs = LEASE_MS) {
-  const share = { partition: partitionOf(runtime), wanted: 10, wantedFailing: 10 };
-  const limits = { leaseMs, perEndpoint: 10, perFailingEndpoint: 10, retries: true };
-  return leaseRound(runtime, [share], limits);
+  const wanted = { wanted: 10, wantedFailing: 10, wantedSilent: 10 };
+  const limits = { leaseMs, perEndpoint: 10, perFailingEndpoint: 10, perSilentEndpoint: 10 };
+  const silent = new Set([endpointOf(runtime, "second").id]);
+  const terms = { ...limits, silent, retries: "last" } as const;
+  return leaseRound(runtime, [{ partition: partitionOf(runtime), ...wanted }], terms);
 }
 
 /** Every script with more than one thing to do. */

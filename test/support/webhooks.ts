@@ -148,13 +148,20 @@ export async function deliveriesOf(
   return (await listDeliveries(redis, companyId, endpoint.id, all, live.now())).deliveries;
 }
 
-/** One round of leases, read. @throws where a step fails */
+type Without<T, K extends keyof T> = Omit<T, K> & Partial<Pick<T, K>>;
+
+/** One round of leases, read; without silent endpoints unless told. @throws where a step fails */
 export async function leaseRound(
   { redis, live }: TestRuntime,
-  shares: readonly Share[],
-  terms: LeaseTerms,
+  shares: readonly Without<Share, "wantedSilent">[],
+  terms: Without<LeaseTerms, "perSilentEndpoint" | "silent">,
 ): Promise<readonly Leased[]> {
-  const { slots, failures } = await takeLeases(redis, shares, terms, live.now());
+  const { slots, failures } = await takeLeases(
+    redis,
+    shares.map((share) => ({ wantedSilent: 0, ...share })),
+    { perSilentEndpoint: 0, silent: new Set(), ...terms },
+    live.now(),
+  );
   for (const failure of failures.values()) throw failure;
   const { leased, failure } = await readLeased(redis, slots);
   if (failure) throw failure;

@@ -4,7 +4,7 @@
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
--- KEYS[4]  deliveries under way per endpoint (hash)              KEYS[5]  counter of turns
+-- KEYS[4]  under way per endpoint (hash), as in `lease.lua`      KEYS[5]  counter of turns
 -- KEYS[6]  failing endpoints (sorted set)                        KEYS[7]  endpoints warned (set)
 -- KEYS[8]  ledger (hash): `webhook:delivered`, `webhook:failed`
 -- KEYS[9]  log of attempts (stream)                              KEYS[10] its counts (hash): `logged`, `taken`, `dropped`
@@ -32,7 +32,7 @@ assert(now and lives and mayWait and failingFrom and type(list) == 'table', 'mal
 for item = 1, #list do assert(type(list[item]) == 'string', 'results are no texts') end
 local lanes, ids, members = {}, {}, {}
 while at <= #list do
-  local lane, results = { id = list[at], first = place + 1, ended = 0 }, tonumber(list[at + 1])
+  local lane, results = { id = list[at], first = place + 1 }, tonumber(list[at + 1])
   assert(results and results >= 1 and at + 1 + 9 * results <= #list, 'results are cut off')
   lane.queue, lane.retries, lane.log = KEYS[place + 1], KEYS[place + 2], KEYS[place + 3]
   lane.failures, lane.hour, place, at = KEYS[place + 4], KEYS[place + 5], place + 5, at + 2
@@ -47,7 +47,7 @@ end
 assert(#members <= MOST and place == #KEYS, 'keys and results do not fit')
 if #members == 0 then return 0 end
 
-local counts, lines, ended, none = {}, {}, {}, {}
+local counts, lines, ended, flights, none = {}, {}, {}, {}, {}
 local function count(counters, name) counters[name] = (counters[name] or 0) + 1 end
 -- part: endpoint-health
 
@@ -73,15 +73,15 @@ local function settle(lane, one)
 end
 
 local held = call('ZMSCORE', leases, unpack(members))
-local underWay, since = call('HMGET', flight, unpack(ids)), call('ZMSCORE', failing, unpack(ids))
-local stands, result = call('ZMSCORE', firstRing, unpack(ids)), 0
+local since, stands, result = call('ZMSCORE', failing, unpack(ids)), call('ZMSCORE', firstRing, unpack(ids)), 0
 for at, lane in ipairs(lanes) do
   local attempts, fails, isCured, failed = {}, since[at] ~= false, false, false
   for _, one in ipairs(lane) do
     result = result + 1
     if held[result] then
       settle(lane, one)
-      ended[#ended + 1], lane.ended = members[result], lane.ended + 1
+      ended[#ended + 1] = members[result]
+      count(flights, string.sub(one.lease, 1, 1) == 'w' and 'w ' .. lane.id or lane.id)
       if one.bucket ~= '' then
         local outcome = one.state == 'delivered' and 'success' or 'failure'
         count(attempts, outcome)
@@ -104,13 +104,12 @@ for at, lane in ipairs(lanes) do
   end
   local first = call('ZRANGE', lane.retries, 0, 0, 'WITHSCORES')
   if first[2] then call('ZADD', retryRing, from + first[2], lane.id) end
-  local others = lane.ended > 0 and (tonumber(underWay[at]) or 0) - lane.ended or 1
-  if others <= 0 then none[#none + 1] = lane.id elseif lane.ended > 0 then call('HSET', flight, lane.id, others) end
 end
+for field, n in pairs(flights) do if call('HINCRBY', flight, field, -n) <= 0 then none[#none + 1] = field end end
 local counted = call('HMGET', attemptCounts, 'logged', 'taken')
-local isFull = (counted[1] or 0) - (counted[2] or 0) + #lines > mayWait
-if #lines > 0 and isFull then call('HINCRBY', attemptCounts, 'dropped', #lines) end
-if #lines > 0 and not isFull then
+if (counted[1] or 0) - (counted[2] or 0) + #lines > mayWait then
+  if #lines > 0 then call('HINCRBY', attemptCounts, 'dropped', #lines) end
+elseif #lines > 0 then
   call('XADD', attemptLog, '*', 'n', call('HINCRBY', attemptCounts, 'logged', #lines), 'a', table.concat(lines, '\n'))
 end
 for state, n in pairs(counts) do call('HINCRBY', ledger, 'webhook:' .. state, n) end

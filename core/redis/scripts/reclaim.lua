@@ -3,7 +3,7 @@
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
--- KEYS[4]  deliveries under way per endpoint (hash)              KEYS[5]  counter of turns
+-- KEYS[4]  under way per endpoint (hash), as in `lease.lua`      KEYS[5]  counter of turns
 -- KEYS[6]  failing endpoints (sorted set)
 -- KEYS[7]  ledger (hash): `webhook:failed` grows by expired deliveries
 -- then, for each lease, three: its delivery (hash), first attempts (list) and retries (sorted set) of its endpoint
@@ -26,28 +26,27 @@ if #members == 0 then return 0 end
 local time = call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = call('ZMSCORE', leases, unpack(members))
-local lanes, ids, ended, gone = {}, {}, {}, 0
+local lanes, ids, ended, gone, flights, none = {}, {}, {}, 0, {}, {}
 for at, member in ipairs(members) do
   if ends[at] and tonumber(ends[at]) <= clock then
-    local endpoint, id = string.match(member, '^(%S+) (%S+)')
+    local endpoint, id, outside = string.match(member, '^(%S+) (%S+) (w?)')
     local place = FIXED_KEYS + 3 * (at - 1)
     local lane = lanes[endpoint]
     if not lane then
-      lane = { queue = KEYS[place + 2], retries = KEYS[place + 3], ended = 0, firsts = {}, due = {} }
+      lane = { queue = KEYS[place + 2], retries = KEYS[place + 3], firsts = {}, due = {} }
       lanes[endpoint], ids[#ids + 1] = lane, endpoint
     end
     local state = call('HMGET', KEYS[place + 1], 's', 'd')
     if state[1] == 'queued' then lane.firsts[#lane.firsts + 1] = id
     elseif state[1] == 'waiting' then lane.due[#lane.due + 1], lane.due[#lane.due + 2] = tonumber(state[2]) or now, id
     else gone = gone + 1 end
-    ended[#ended + 1], lane.ended = member, lane.ended + 1
+    local field = outside == 'w' and 'w ' .. endpoint or endpoint
+    ended[#ended + 1], flights[field] = member, (flights[field] or 0) + 1
   end
 end
 if #ended == 0 then return 0 end
 
-local underWay, since = call('HMGET', flight, unpack(ids)), call('ZMSCORE', failing, unpack(ids))
-local stands = call('ZMSCORE', firstRing, unpack(ids))
-local none = {}
+local since, stands = call('ZMSCORE', failing, unpack(ids)), call('ZMSCORE', firstRing, unpack(ids))
 for at, endpoint in ipairs(ids) do
   local lane, from = lanes[endpoint], since[at] and failingFrom or 0
   if #lane.firsts > 0 then call('LPUSH', lane.queue, unpack(lane.firsts)) end
@@ -57,9 +56,8 @@ for at, endpoint in ipairs(ids) do
   end
   local first = call('ZRANGE', lane.retries, 0, 0, 'WITHSCORES')
   if first[2] then call('ZADD', retryRing, from + first[2], endpoint) end
-  local others = (tonumber(underWay[at]) or 0) - lane.ended
-  if others > 0 then call('HSET', flight, endpoint, others) else none[#none + 1] = endpoint end
 end
+for field, n in pairs(flights) do if call('HINCRBY', flight, field, -n) <= 0 then none[#none + 1] = field end end
 if gone > 0 then call('HINCRBY', ledger, 'webhook:failed', gone) end
 if #none > 0 then call('HDEL', flight, unpack(none)) end
 call('ZREM', leases, unpack(ended))

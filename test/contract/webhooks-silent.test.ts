@@ -1,0 +1,229 @@
+/** Document 3, Limits and Transport rules: a receiver that never answers keeps the schedule, and costs nobody a place. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { ServerResponse } from "node:http";
+import { chunks } from "#core/chunks.ts";
+import { retryWaitMs } from "#core/domain/retry-schedule.ts";
+import {
+  type Decision,
+  type Delivery,
+  eventIdOf,
+  readDeliveries,
+  recordDecisions,
+} from "#core/redis/deliveries.ts";
+import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
+import {
+  type Deliverer,
+  type DeliverLimits,
+  startDeliverer,
+} from "#processors/webhooks/deliver.ts";
+import { eventually } from "#test/support/eventually.ts";
+import {
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+import type { TestRuntime } from "#test/support/runtime.ts";
+import {
+  endpointOf,
+  newShipment,
+  openWebhookRuntime,
+  passTime,
+  sendDeps,
+} from "#test/support/webhooks.ts";
+
+/** A tenth of everything: of the timeout, of the deliveries, of what may be under way, of the ten minutes. */
+const TENTH = { limitMs: 1_000, deliveries: 2_000, underWay: 100, lateMs: 60_000 };
+const SLOW_MS = 300;
+const LIMIT_PER_ENDPOINT = 10;
+
+let authority: TestAuthority;
+let hanging: Receiver;
+let quick: Receiver;
+let runtime: TestRuntime;
+let shipmentId: number;
+let deliverers: Deliverer[];
+let held: ServerResponse[];
+let others: ReturnType<typeof setInterval> | undefined;
+
+beforeEach(async () => {
+  authority = await createAuthority();
+  const keys = await authority.issue(["localhost"]);
+  [hanging, quick] = await Promise.all([startReceiver(keys), startReceiver(keys)]);
+  held = [];
+  hanging.behave((_, response) => void held.push(response));
+  runtime = await openWebhookRuntime([
+    { code: "silent", url: hanging.url },
+    { code: "mute", url: `${hanging.url}/mute` },
+    { code: "quick", url: quick.url },
+  ]);
+  shipmentId = await newShipment(runtime);
+  deliverers = [];
+});
+
+afterEach(async () => {
+  clearInterval(others);
+  hanging.behave(200);
+  for (const response of held) response.end();
+  for (const deliverer of deliverers) await deliverer.stop();
+  await runtime.end();
+  await Promise.all([hanging.stop(), quick.stop()]);
+  await authority.end();
+});
+
+function start(limits: Partial<DeliverLimits> = {}): void {
+  const { redis, log } = runtime;
+  const deps = sendDeps(runtime, authority.pem, { limitMs: TENTH.limitMs });
+  deliverers.push(startDeliverer({ redis, log, ...deps, limits: { slowMs: SLOW_MS, ...limits } }));
+}
+
+let changes = 0;
+
+async function queue(code: string, count: number): Promise<void> {
+  const { id, channelId } = endpointOf(runtime, code);
+  const decisions = Array.from({ length: count }, (): Decision => {
+    changes += 1;
+    const ids = { eventId: eventIdOf("silent", `${changes}-0`), entryId: `${changes}-0` };
+    const text = { key: `fact-${changes}`, courierStatus: "In transito", place: null, detail: 0 };
+    return {
+      ...{ shipmentId, channelId, ...ids },
+      fact: { ...text, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT" },
+      verdicts: [{ endpointId: id, trigger: "every_event", verdict: "send" }],
+    };
+  });
+  await recordDecisions(runtime.redis, decisions, runtime.live.now());
+}
+
+function keysOf(code: string) {
+  const { id, channelId } = endpointOf(runtime, code);
+  const { channels } = runtime.live.configuration();
+  const keys = webhookKeys(companyPartition(channels.get(channelId)?.companyId ?? 0));
+  return { ...keys, id, own: { log: keys.log(id), retries: keys.retries(id) } };
+}
+
+async function allOf(code: string): Promise<Delivery[]> {
+  const ids = await runtime.redis.zRange(keysOf(code).own.log, 0, -1);
+  const found: Delivery[] = [];
+  for (const part of chunks(ids, 500)) {
+    found.push(...(await readDeliveries(runtime.redis, part, runtime.live.now())));
+  }
+  return found;
+}
+
+/** How many deliveries have had so many attempts and nothing under way. */
+async function waiting(code: string, attempts: number): Promise<number> {
+  const all = await allOf(code);
+  return all.filter(({ state, attemptsMade }) => state === "waiting" && attemptsMade === attempts)
+    .length;
+}
+
+/** Makes requests to an endpoint wait in vain, so that it counts as silent. */
+async function silence(code: string): Promise<void> {
+  await queue(code, 1);
+  await eventually(async () => (await waiting(code, 1)) === 1, `${code} has not answered`);
+}
+
+test("2,000 deliveries to a receiver that never answers stay on schedule, and others are served meanwhile", async () => {
+  const { deliveries, underWay, lateMs } = TENTH;
+  start({ silentInFlightPerEndpoint: underWay });
+  await queue("silent", deliveries);
+  let sent = 0;
+  others = setInterval(() => {
+    sent += 1;
+    void queue("quick", 1);
+  }, 50);
+  const isDone = async (attempts: number) => (await waiting("silent", attempts)) === deliveries;
+  await eventually(() => isDone(1), "every first attempt is made", lateMs);
+  const [next] = await runtime.redis.zRangeWithScores(keysOf("silent").own.retries, 0, 0);
+  const idleMs = (next?.score ?? 0) - runtime.live.now();
+  if (idleMs > 1_000) await passTime(runtime, Math.floor(idleMs / 1_000));
+  await eventually(() => isDone(2), "every second attempt is made", lateMs);
+  clearInterval(others);
+  const early: number[] = [];
+  const late: number[] = [];
+  for (const { createdAtMs, attempts } of await allOf("silent")) {
+    const [first, second] = attempts;
+    if (!first || !second) throw new Error("an attempt is missing");
+    late.push(first.atMs - createdAtMs);
+    const dueMs = first.atMs + first.durationMs + (retryWaitMs(1, 0.5, null) ?? 0);
+    (second.atMs < dueMs - 100 ? early : late).push(second.atMs - dueMs);
+  }
+  expect(early).toEqual([]);
+  expect(Math.max(...late)).toBeLessThan(lateMs);
+  await eventually(() => quick.requests.length === sent, "the other endpoint has all its own");
+  const waitedMs = (await allOf("quick")).map(
+    ({ createdAtMs, attempts }) => (attempts[0]?.atMs ?? Infinity) - createdAtMs,
+  );
+  const p95 = waitedMs.sort((one, other) => one - other)[Math.floor(0.95 * waitedMs.length)];
+  expect(p95).toBeLessThan(1_000);
+  expect(hanging.requests).toHaveLength(2 * deliveries);
+  expect(hanging.mostOpen()).toBeLessThanOrEqual(underWay + LIMIT_PER_ENDPOINT);
+  expect(await runtime.redis.exists([keysOf("silent").leases, keysOf("silent").inFlight])).toBe(0);
+}, 180_000);
+
+test("silent endpoints share what the process may have under way, in turn and outside the places", async () => {
+  start({ silentInFlight: 8, inFlight: 2, inFlightPerFailingEndpoint: 1 });
+  await silence("silent");
+  await silence("mute");
+  await queue("silent", 60);
+  await queue("mute", 60);
+  await queue("quick", 30);
+  await eventually(() => quick.requests.length === 30, "the places are free for the other one");
+  const begun = () => Map.groupBy(hanging.requests.slice(2), ({ path }) => path);
+  await eventually(
+    () => begun().size === 2 && [...begun().values()].every((own) => own.length >= 12),
+    "both are served",
+  );
+  expect(hanging.mostOpen()).toBe(8);
+}, 60_000);
+
+test("a silent endpoint that answers again has its places again", async () => {
+  start({ silentInFlightPerEndpoint: 50 });
+  await silence("silent");
+  await queue("silent", 200);
+  await eventually(() => hanging.open() > LIMIT_PER_ENDPOINT, "many wait for an answer");
+  hanging.behave(200);
+  for (const response of held.splice(0)) response.end();
+  await eventually(
+    async () => (await allOf("silent")).filter(({ state }) => state === "delivered").length >= 150,
+    "what waits is delivered",
+  );
+  await eventually(() => hanging.open() === 0, "nothing is under way");
+  const before = hanging.requests.length;
+  hanging.behave((_, response) => void held.push(response));
+  await queue("silent", 100);
+  await eventually(() => hanging.open() === LIMIT_PER_ENDPOINT, "requests wait again");
+  const fromMs = performance.now();
+  await eventually(() => performance.now() > fromMs + SLOW_MS, "they have waited for a while");
+  expect(hanging.requests).toHaveLength(before + LIMIT_PER_ENDPOINT);
+}, 60_000);
+
+test("a receiver that answers late keeps its places", async () => {
+  hanging.behave((_, response) => void setTimeout(() => response.end(), 2 * SLOW_MS));
+  start();
+  await queue("silent", 40);
+  await eventually(() => hanging.requests.length === 40, "all arrive");
+  expect(hanging.mostOpen()).toBeLessThanOrEqual(LIMIT_PER_ENDPOINT);
+}, 60_000);
+
+test("what a killed process had waiting at a silent endpoint is sent again", async () => {
+  start({ leaseMs: 1_500 });
+  await silence("silent");
+  await queue("silent", 5);
+  const { leases, inFlight, id } = keysOf("silent");
+  await eventually(
+    async () => (await runtime.redis.hGet(inFlight, `w ${id}`)) === "5",
+    "all wait outside the places",
+  );
+  // The leases of a process that has died: nobody renews them.
+  const members = await runtime.redis.zRange(leases, 0, -1);
+  await runtime.redis.zAdd(
+    leases,
+    members.map((value) => ({ value, score: 1 })),
+  );
+  const attempts = () => hanging.requests.length - 1;
+  await eventually(() => attempts() >= 10, "each is sent once more");
+  await eventually(async () => (await waiting("silent", 1)) === 6, "each has one recorded attempt");
+  expect(attempts()).toBe(10);
+  expect(await runtime.redis.exists([leases, inFlight])).toBe(0);
+}, 60_000);
