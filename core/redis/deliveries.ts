@@ -28,7 +28,7 @@ const decideScript = script(decideSource);
 const drainScript = script(drainSource);
 const readLanesScript = script(readLanesSource);
 
-/** Document 3, "Limits": replay window; deliveries and decisions go by themselves after it. */
+/** Document 3, "Limits": replay window; deliveries and decisions go by themselves after it, unless replayed at its end. */
 export const DELIVERY_LIFE_MS = 30 * 86_400_000;
 /** Decisions kept per shipment; further changes are sent like any other, without a trace. */
 const DECISIONS_PER_SHIPMENT = 1_000;
@@ -291,7 +291,7 @@ export function readBell(redis: Redis): Promise<string | null> {
   return redis.get(WEBHOOK_BELL_KEY);
 }
 
-/** Every delivery among the ids that is not older than 30 days, in their order. */
+/** Every delivery among the ids that is not older than 30 days, or was replayed at their end, in their order. */
 export async function readDeliveries(
   redis: Redis,
   deliveryIds: readonly string[],
@@ -302,10 +302,10 @@ export async function readDeliveries(
     known.map((id) => redis.hGetAll(webhookKeys(deliveryPartition(id) ?? 0).delivery(id))),
   );
   return rows.flatMap((row, at) => {
-    const { i, g, s, n, a, d, r } = row;
+    const { i, g, s, n, a, d, r, u } = row;
     if (!i || !s) return [];
     const frozen = readFrozen(i);
-    if (nowMs - frozen.createdAtMs >= DELIVERY_LIFE_MS) return [];
+    if (nowMs >= Math.max(frozen.createdAtMs + DELIVERY_LIFE_MS, Number(u ?? 0))) return [];
     return [
       {
         ...frozen,

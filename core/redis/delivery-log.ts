@@ -56,10 +56,18 @@ export function listDeliveries(
 ): Promise<LogResult> {
   const keys = webhookKeys(companyPartition(companyId));
   const key = page.state === "failed" ? keys.failed(endpointId) : keys.log(endpointId);
-  const oldestMs = Math.max(page.fromMs, nowMs - DELIVERY_LIFE_MS + 1);
-  const read: ReadRows = async ({ beforeMs, skip }, count) => {
+  const windowMs = nowMs - DELIVERY_LIFE_MS + 1;
+  const range = (from: string, { beforeMs, skip }: LogCursor, oldestMs: number, count: number) => {
     const order = { BY: "SCORE", REV: true, LIMIT: { offset: skip, count } } as const;
-    const rows = await redis.zRangeWithScores(key, beforeMs, oldestMs, order);
+    return redis.zRangeWithScores(from, beforeMs, oldestMs, order);
+  };
+  const read: ReadRows = async (cursor, count) => {
+    const rows = await range(key, cursor, Math.max(page.fromMs, windowMs), count);
+    if (rows.length < count) {
+      // Older ones are there only as late replays.
+      const late = cursor.beforeMs < windowMs ? cursor : { beforeMs: windowMs - 1, skip: 0 };
+      rows.push(...(await range(keys.late(endpointId), late, page.fromMs, count - rows.length)));
+    }
     return rows.map(({ value, score }) => ({ id: String(value), createdAtMs: score }));
   };
   return collect(redis, page, read, nowMs);

@@ -20,26 +20,35 @@ import replaySource from "./scripts/replay.lua" with { type: "text" };
 
 const replayScript = script(replaySource);
 
-/** All eight attempts of a replayed delivery, 22 hours and their jitter, even of one replayed on its last day. */
-const REPLAYED_LIFE_MS = 2 * 86_400_000;
+/**
+ * All eight attempts of a replayed delivery, even of one replayed on its last day: `Retry-After` may stretch seven waits to 12
+ * hours each, and as much again is left for outages and internal errors.
+ */
+const REPLAYED_LIFE_MS = 7 * 86_400_000;
 /** Deliveries looked at for one step, beside those of the millisecond in which the step before ended. */
 const PAGE = 200;
 /** Replays of windows under way in a partition; further ones are refused. */
 const REPLAYS_PER_PARTITION = 100;
 
-/** Queues failed and delivered deliveries as new: same event id, next generation, attempts from 1. @returns those queued */
+/**
+ * Queues failed and delivered deliveries as new: same event id, next generation, attempts from 1. Those created 30 days ago or
+ * more are left out, replayed before or not (document 3, "Limits").
+ * @returns those queued
+ */
 export async function replayDeliveries(
   redis: Redis,
   deliveryIds: readonly string[],
   nowMs: number,
 ): Promise<string[]> {
-  const known = await readDeliveries(redis, deliveryIds, nowMs);
+  const known = (await readDeliveries(redis, deliveryIds, nowMs)).filter(
+    ({ createdAtMs }) => nowMs - createdAtMs < DELIVERY_LIFE_MS,
+  );
   const queued: string[] = [];
   const groups = Map.groupBy(known, ({ deliveryId }) => deliveryPartition(deliveryId) ?? 0);
   await perPartition(groups, async (partition, group) => {
     for (const part of chunks(group, ITEMS_PER_CALL)) {
       const items = part.map((one) => ({ ...one, servedOnce: false }));
-      const reply = await callReplay(redis, partition, items, null);
+      const reply = await callReplay(redis, partition, items, null, nowMs);
       queued.push(...part.flatMap(({ deliveryId }, at) => (reply[at] === 1 ? deliveryId : [])));
     }
   });
@@ -65,20 +74,24 @@ function callReplay(
   partition: number,
   items: readonly ReplayItem[],
   step: ReplayStep | null,
+  nowMs: number,
 ): Promise<number[]> {
   const keys = webhookKeys(partition);
   const { firstRing, turns, failing, ledger, replays } = keys;
   const window = step && [keys.replay(step.replayId), replays, keys.replayed(step.replayId)];
-  const perItem = items.flatMap(({ deliveryId, endpointId }) => [
+  const perItem = items.flatMap(({ deliveryId, endpointId, shipmentId }) => [
     ...[keys.delivery(deliveryId), keys.queue(endpointId), keys.failed(endpointId)],
+    ...[keys.late(endpointId), keys.verdicts(shipmentId)],
   ]);
+  const numbers = [REPLAYED_LIFE_MS, FAILING_FROM, nowMs, DELIVERY_LIFE_MS].map(String);
   const place = step ? [step.at, step.after, step.isLast ? step.replayId : ""] : ["", "", ""];
   return run<number[]>(
     redis,
     replayScript,
     [firstRing, turns, failing, ledger, ...(window ?? []), ...perItem],
     [
-      ...[String(REPLAYED_LIFE_MS), String(FAILING_FROM), ...place],
+      ...numbers,
+      ...place,
       ...items.flatMap(({ deliveryId, endpointId, shipmentId, servedOnce }) => [
         ...[deliveryId, endpointId, servedOnce ? String(shipmentId) : ""],
       ]),
@@ -191,12 +204,18 @@ export async function stepReplay(
   const items = (await readDeliveries(redis, ids, nowMs))
     .filter((one) => one.endpointId === replay.endpointId)
     .map((one) => ({ ...one, servedOnce: mode === "latest_per_shipment" }));
-  const reply = await callReplay(redis, partition, items, {
-    replayId,
-    at: replay.at,
-    after: placeText(taken.at(-1) ?? readPlace(replay.at).last, nextAtMs),
-    isLast: taken.length === candidates.length,
-  });
+  const reply = await callReplay(
+    redis,
+    partition,
+    items,
+    {
+      replayId,
+      at: replay.at,
+      after: placeText(taken.at(-1) ?? readPlace(replay.at).last, nextAtMs),
+      isLast: taken.length === candidates.length,
+    },
+    nowMs,
+  );
   const queued = reply.filter((one) => one === 1).length;
   if (queued > 0) await ringBell(redis);
   return queued;

@@ -127,8 +127,8 @@ const LIMITS: Limit[] = [
     "deliveries",
     500,
     (count) => ({
-      keys: names(4 + 3 * count, "key"),
-      arguments: ["1", "1e15", "", "", "", ...times(count, (n) => [`d${n}`, "ep", ""])],
+      keys: names(4 + 5 * count, "key"),
+      arguments: ["1", "1e15", "1", "1", "", "", "", ...times(count, (n) => [`d${n}`, "ep", ""])],
     }),
   ],
 ];

@@ -314,6 +314,43 @@ describe("document 3, Delivery: replaying one", () => {
     await passTime(runtime, 61);
     expect(await replay(late?.deliveryId)).toMatchObject({ status: 404 });
   });
+
+  test("a replay at the end of the 30 days stays in the log until its last attempt", async () => {
+    receiver.behave(400);
+    const number = await deliver(1);
+    const [failed] = await items(`?trackingNumber=${number}`);
+    const deliveryId = failed?.deliveryId ?? "";
+    // Otherwise the endpoint would be disabled after three days.
+    receiver.behave(200);
+    await deliver(1);
+    const byId = () => panel.call("GET", `/panel/api/deliveries/${deliveryId}`);
+    const listed = async (query: string) =>
+      (await items(query)).find((one) => one.deliveryId === deliveryId);
+    await passTime(runtime, 30 * 86_400 - 60);
+    receiver.behave(503);
+    expect((await replay(deliveryId)).status).toBe(200);
+    const hasMade = (attempts: number) =>
+      eventually(
+        async () => (await byId()).body.attempts?.length === attempts,
+        `${attempts} attempts are made`,
+      );
+    for (const attempts of [2, 3, 4]) {
+      await hasMade(attempts);
+      await passTime(runtime, 7_200);
+    }
+    await hasMade(5);
+    receiver.behave(400);
+    for (const query of ["", "?state=waiting", `?trackingNumber=${number}`, "?limit=1"]) {
+      expect(await listed(query)).toMatchObject({ state: "waiting", generation: 2 });
+    }
+    await passTime(runtime, 7_200);
+    await eventually(async () => (await byId()).body.state === "failed", "its last attempt");
+    expect(await listed("?state=failed")).toMatchObject({ generation: 2 });
+    expect(await replay(deliveryId)).toMatchObject({ status: 409, body: { code: "NOT_FAILED" } });
+    await passTime(runtime, 7 * 86_400);
+    expect(await byId()).toMatchObject({ status: 404 });
+    expect(await listed("")).toBeUndefined();
+  });
 });
 
 describe("replaying a window", () => {

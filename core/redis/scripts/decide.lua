@@ -66,7 +66,7 @@ local function record(change)
 end
 
 -- Generation 1 and no attempts stand for themselves where nothing else is written. A decision lives as long as its
--- deliveries, but for those replayed in their last two days: only where it left no trace may one be there already.
+-- deliveries, replayed ones included: only where it left no trace may one be there already.
 local function create(change, send, isTraced)
   local lane, delivery = send.lane, send.delivery
   if not isTraced and call('EXISTS', delivery) == 1 then return 0 end
