@@ -13,6 +13,8 @@ import { romeDateTime } from "./rome-time.ts";
 import type { FrozenFact } from "./webhook-payload.ts";
 
 const PREFIX = "v1_";
+/** Why a delivery of v1 fails that was still waiting when the channel got its first endpoint of v2. */
+export const V2_TOOK_OVER = "webhooks v2 took over";
 
 /** What stands for the v1 webhook of a channel where deliveries name their endpoint. */
 export function v1EndpointId(channelId: number): string {

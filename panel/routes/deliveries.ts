@@ -3,10 +3,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { compileSchema } from "#core/domain/compile-schema.ts";
 import { listFaults } from "#core/domain/fault.ts";
-import { v1ChannelId, v1Payload } from "#core/domain/webhook-v1.ts";
+import { v1ChannelId, v1EndpointId, v1Payload } from "#core/domain/webhook-v1.ts";
 import { Problem } from "#core/problem.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
-import { type Delivery, readDeliveries } from "#core/redis/deliveries.ts";
+import type { Channel, Configuration } from "#core/redis/configuration.ts";
+import { DELIVERY_LIFE_MS, type Delivery, readDeliveries } from "#core/redis/deliveries.ts";
 import {
   type LogCursor,
   type LogPage,
@@ -20,7 +20,13 @@ import { deliveryBody } from "#core/redis/webhook-body.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { readJson } from "#panel/read-json.ts";
-import { endpointOf, instantIn, refuseDisabled, refuseFaults } from "#panel/webhook-access.ts";
+import {
+  channelOf,
+  endpointOf,
+  instantIn,
+  refuseDisabled,
+  refuseFaults,
+} from "#panel/webhook-access.ts";
 import {
   DeliveryDetail,
   DeliveryView,
@@ -74,8 +80,23 @@ export function deliveryRoutes(runtime: Runtime) {
   return operatorRoutes(runtime, "deliveries")
     .get(
       "/panel/api/webhooks/:endpointId/deliveries",
-      ({ params, query }) => readLog(runtime, params.endpointId, query),
+      async ({ params, query }) => {
+        const { channel } = endpointOf(await live.refresh(), params.endpointId);
+        return readLog(runtime, channel, params.endpointId, query);
+      },
       { query: LogQuery, response: Log, detail: { summary: "Delivery log with its attempts" } },
+    )
+    .get(
+      "/panel/api/channels/:channelCode/webhook-v1/deliveries",
+      async ({ params, query }) => {
+        const channel = channelOf(await live.refresh(), params.channelCode);
+        return readLog(runtime, channel, v1EndpointId(channel.id), query);
+      },
+      {
+        query: LogQuery,
+        response: Log,
+        detail: { summary: "Delivery log of a channel's webhooks v1, also after the change-over" },
+      },
     )
     .get(
       "/panel/api/deliveries/:deliveryId",
@@ -88,13 +109,11 @@ export function deliveryRoutes(runtime: Runtime) {
     .post(
       "/panel/api/deliveries/:deliveryId/replay",
       async ({ params }) => {
-        const { deliveryId, endpointId } = await deliveryOf(runtime, params.deliveryId);
+        const delivery = await deliveryOf(runtime, params.deliveryId);
+        const { deliveryId, endpointId } = delivery;
         refuseDisabled(endpointOf(await live.refresh(), endpointId).endpoint);
         const queued = await replayDeliveries(redis, [deliveryId], live.now());
-        if (queued.length === 0) {
-          const detail = "The delivery is still pending: it is sent without a replay.";
-          throw new Problem(409, "DELIVERY_PENDING", detail);
-        }
+        if (queued.length === 0) throw replayRefusal(delivery, live.now());
         return deliveryView(await deliveryOf(runtime, deliveryId), live.configuration());
       },
       {
@@ -137,6 +156,15 @@ async function deliveryOf({ redis, live }: Runtime, deliveryId: string): Promise
   throw new Problem(404, "DELIVERY_NOT_FOUND", detail);
 }
 
+function replayRefusal({ createdAtMs }: Delivery, nowMs: number): Problem {
+  if (nowMs - createdAtMs >= DELIVERY_LIFE_MS) {
+    const detail = "A delivery can be replayed within 30 days of its creation.";
+    return new Problem(409, "REPLAY_WINDOW_OVER", detail);
+  }
+  const detail = "The delivery is still pending: it is sent without a replay.";
+  return new Problem(409, "DELIVERY_PENDING", detail);
+}
+
 async function readDetail(runtime: Runtime, deliveryId: string) {
   const delivery = await deliveryOf(runtime, deliveryId);
   const configuration = await runtime.live.refresh();
@@ -161,12 +189,11 @@ function bodyNow(
 
 async function readLog(
   { redis, live }: Runtime,
+  { companyId, id: channelId }: Channel,
   endpointId: string,
   query: LogQuery,
 ): Promise<Static<typeof Log>> {
   const configuration = await live.refresh();
-  const { channel } = endpointOf(configuration, endpointId);
-  const { companyId, id: channelId } = channel;
   const { trackingNumber, orderReference, eventId } = query;
   const search = {
     ...(trackingNumber !== undefined && { trackingNumber }),

@@ -27,7 +27,7 @@
  * not begun waits. What receivers have answered meanwhile is kept and recorded when the store is back. Leases may have ended by
  * then, so all processes pause: each records its results, and renews what is still under way, before anybody hands out leases.
  */
-import { v1ChannelId } from "#core/domain/webhook-v1.ts";
+import { V2_TOOK_OVER, v1ChannelId } from "#core/domain/webhook-v1.ts";
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
 import { createPause } from "#core/pause.ts";
@@ -452,7 +452,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** An endpoint of v2 that was made after the decision ends v1 at once (document 3, "Versioning"). */
   function handleV1(leased: Leased, { channels }: Configuration): Finished | Promise<Finished> {
     const { endpoints = [], webhookV1 = null } = channels.get(leased.channelId) ?? {};
-    if (endpoints.length > 0) return unsent(leased, "webhooks v2 took over");
+    if (endpoints.length > 0) return unsent(leased, V2_TOOK_OVER);
     if (!webhookV1) return unsent(leased, "webhook v1 not configured");
     const shipment = leased.shipment();
     if (!shipment) return unsent(leased, "shipment gone");

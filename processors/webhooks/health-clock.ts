@@ -1,12 +1,14 @@
 /**
  * The clocks of failing endpoints (document 3, "Endpoint"): timers, so they need no traffic. They stand in Redis, so a
- * restart stops none; every process may run them, since each step does nothing the second time.
+ * restart stops none; every process may run them, since each step does nothing the second time. What waits for an endpoint
+ * that is off, or for webhooks v1 of a channel that has v2, fails with the next tick.
  *
  * | since the first failure, without success | what happens                                            |
  * |------------------------------------------|---------------------------------------------------------|
  * | 24 hours                                 | first alert                                             |
  * | 3 days                                   | disabled, second alert, waiting deliveries fail         |
  */
+import { V2_TOOK_OVER, v1EndpointId } from "#core/domain/webhook-v1.ts";
 import type { Log } from "#core/log.ts";
 import { webhookAlerts } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client.ts";
@@ -21,6 +23,7 @@ import {
   readFailing,
   switchOff,
 } from "#core/redis/endpoints.ts";
+import { companyPartition } from "#core/redis/keys.ts";
 import type { Live } from "#core/redis/live.ts";
 import { startTickingThroughOutages } from "#core/redis/outage.ts";
 import type { Ticking } from "#core/tick.ts";
@@ -59,6 +62,7 @@ export async function checkHealth({ redis, live, log }: HealthDeps): Promise<voi
   const endpoints = verdicts.map(({ endpointId }) => endpointId);
   if (alerts > 0) log.warn({ endpoints, alerts }, "webhook endpoints fail");
   await drainDisabled(redis, await live.refresh());
+  await drainReplacedV1(redis, await live.refresh());
 }
 
 /** An endpoint past both thresholds at once, after a standstill of ours, gets both alerts. */
@@ -83,5 +87,17 @@ async function drainDisabled(redis: Redis, configuration: Configuration): Promis
     if (partition === null) continue;
     const ids = endpoints.map(({ id }) => id);
     await drainLanes(redis, partition, ids, DISABLED_REASON);
+  }
+}
+
+/** Document 3, "Versioning": v2 stops v1, also what was waiting for a retry. */
+async function drainReplacedV1(redis: Redis, { channels }: Configuration): Promise<void> {
+  const replaced = [...channels.values()].filter(
+    ({ webhookV1, endpoints }) => webhookV1 && endpoints.length > 0,
+  );
+  const groups = Map.groupBy(replaced, ({ companyId }) => companyPartition(companyId));
+  for (const [partition, own] of groups) {
+    const ids = own.map(({ id }) => v1EndpointId(id));
+    await drainLanes(redis, partition, ids, V2_TOOK_OVER);
   }
 }

@@ -346,7 +346,8 @@ describe("document 3, Delivery: replaying one", () => {
     await passTime(runtime, 7_200);
     await eventually(async () => (await byId()).body.state === "failed", "its last attempt");
     expect(await listed("?state=failed")).toMatchObject({ generation: 2 });
-    expect(await replay(deliveryId)).toMatchObject({ status: 409, body: { code: "NOT_FAILED" } });
+    const again = await replay(deliveryId);
+    expect(again).toMatchObject({ status: 409, body: { code: "REPLAY_WINDOW_OVER" } });
     await passTime(runtime, 7 * 86_400);
     expect(await byId()).toMatchObject({ status: 404 });
     expect(await listed("")).toBeUndefined();

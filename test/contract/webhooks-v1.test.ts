@@ -190,6 +190,27 @@ describe("document 3, Versioning: change-over", () => {
     expect(received).toHaveLength(1);
   });
 
+  test("what v1 had waiting when v2 came fails at once, and its log says why", async () => {
+    answer = { status: 503, body: "" };
+    const id = await change();
+    await newest("waiting", id);
+    const path = "/panel/api/channels/acme-it/webhook-v1/deliveries";
+    const newestItem = async () => (await panel.call("GET", path)).body.items[0];
+    expect(await newestItem()).toMatchObject({ shipmentId: id, state: "waiting", reason: null });
+    const endpoint = await make();
+    const failed = await eventually(async () => {
+      const item = await newestItem();
+      return item.state === "failed" && item;
+    }, "it does not wait for its retry");
+    expect(failed).toMatchObject({
+      ...{ shipmentId: id, reason: "webhooks v2 took over", nextAttemptAt: null },
+      attempts: [{ attempt: 1, httpStatus: 503 }],
+    });
+    const unknown = path.replace("acme-it", "nobody");
+    expect(await panel.call("GET", unknown)).toMatchObject({ status: 404 });
+    await panel.call("DELETE", `/panel/api/webhooks/${endpoint}`);
+  });
+
   test("what v1 had waiting when v2 came is not sent any more", async () => {
     answer = { status: 503, body: "" };
     const id = await change();
