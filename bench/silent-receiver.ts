@@ -1,8 +1,9 @@
 /**
  * What a receiver that never answers does to the schedule, to other endpoints and to the process (document 3, "Limits"): `bun
  * bench/silent-receiver.ts [--deliveries 20000] [--attempts 3]`. Processors, receivers and an embedded Redis as shipped are
- * processes of their own; all deliveries are created at once. Time is real, except that the service clock skips spans in which
- * nothing is under way and no retry is due. Beside them another endpoint of the same channel has 50 deliveries a second.
+ * processes of their own. First the times of another endpoint of the same channel, which has 50 deliveries a second, alone and
+ * beside the silent one in turn; then all deliveries at once. Time is real, except that the service clock skips spans in which
+ * nothing is under way and no retry is due.
  */
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -25,6 +26,7 @@ import {
   readDeliveries,
   recordDecisions,
 } from "#core/redis/deliveries.ts";
+import { disableEndpoint, enableEndpoint } from "#core/redis/endpoints.ts";
 import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
@@ -34,7 +36,12 @@ import { addShipment } from "#test/support/shipments.ts";
 
 const GAP_MS = 20;
 const WARM_UP_MS = 5_000;
-const ALONE_MS = 30_000;
+/** Alone and beside in turn: a machine that grows busier counts for both. */
+const ROUNDS = 3;
+const ROUND_MS = 20_000;
+const ROUND_DELIVERIES = 6_000;
+/** By then the endpoint is known to be silent. */
+const MANY_UNDER_WAY = 900;
 const LOOK_MS = 1_000;
 /** A span with nothing to do is skipped up to so much before the next retry. */
 const LEAD_MS = 5_000;
@@ -93,6 +100,29 @@ function decisionsFor(runtime: Runtime, code: string, shipmentId: number) {
   return { endpointId: id, partition, decision };
 }
 
+type Silent = ReturnType<typeof silentEndpoint>;
+
+function silentEndpoint(runtime: Runtime, shipmentId: number) {
+  const { endpointId, partition, decision } = decisionsFor(runtime, "silent", shipmentId);
+  const { redis, live } = runtime;
+  let made = 0;
+  return {
+    ...{ endpointId, partition },
+    async queue(count: number): Promise<void> {
+      const all = Array.from({ length: count }, (_, n) => decision(made + n));
+      made += count;
+      for (const part of chunks(all, 100)) await recordDecisions(redis, part, live.now());
+    },
+    underWay: async () => (await readLaneDepths(redis, partition, endpointId)).inFlight,
+    /** What waits fails, and the endpoint counts as new. */
+    async clear(): Promise<void> {
+      await disableEndpoint(redis, await live.refresh(), endpointId);
+      await eventually(async () => (await this.underWay()) === 0, "all have ended", 30_000);
+      await enableEndpoint(redis, await live.refresh(), endpointId);
+    },
+  };
+}
+
 /** Sends to the other endpoint at its pace; `take` tells the milliseconds to arrival since it was asked last. */
 function startOther(runtime: Runtime, receivers: Receivers, shipmentId: number) {
   const { decision } = decisionsFor(runtime, "other", shipmentId);
@@ -131,9 +161,15 @@ async function usageOf({ pid }: Role): Promise<Usage> {
 }
 
 /** Waits until every delivery has had its attempts, and skips spans in which nothing can happen. */
-async function runAttempts(runtime: Runtime, role: Role, silent: ReturnType<typeof decisionsFor>) {
+async function runAttempts(runtime: Runtime, role: Role, silent: Silent): Promise<void> {
   const { redis, live } = runtime;
   const { partition, endpointId } = silent;
+  const attemptsMade = async () => {
+    const hour = hourOf(live.now());
+    return (await readAttemptStats(redis, partition, endpointId, hour - 23, hour)).total.attempts;
+  };
+  const before = await attemptsMade();
+  await silent.queue(DELIVERIES);
   const startMs = performance.now();
   const peak = { files: 0, residentMb: 0, inFlight: 0 };
   let skippedMs = 0;
@@ -145,9 +181,7 @@ async function runAttempts(runtime: Runtime, role: Role, silent: ReturnType<type
     peak.files = Math.max(peak.files, usage.files);
     peak.residentMb = Math.max(peak.residentMb, usage.residentMb);
     peak.inFlight = Math.max(peak.inFlight, depths.inFlight);
-    const nowHour = hourOf(live.now());
-    const stats = await readAttemptStats(redis, partition, endpointId, nowHour - 23, nowHour);
-    if (stats.total.attempts >= DELIVERIES * ATTEMPTS) break;
+    if ((await attemptsMade()) - before >= DELIVERIES * ATTEMPTS) break;
     if (depths.queued + depths.inFlight > 0) continue;
     const [next] = await redis.zRangeWithScores(webhookKeys(partition).retries(endpointId), 0, 0);
     const idleMs = (next?.score ?? 0) - live.now() - LEAD_MS;
@@ -162,9 +196,10 @@ async function runAttempts(runtime: Runtime, role: Role, silent: ReturnType<type
   tell(`${peak.files} open files, ${peak.residentMb} MB resident`);
 }
 
-async function allDeliveries(runtime: Runtime, silent: ReturnType<typeof decisionsFor>) {
+/** The latest ones, made by `runAttempts`. */
+async function allDeliveries(runtime: Runtime, silent: Silent): Promise<Delivery[]> {
   const { log } = webhookKeys(silent.partition);
-  const ids = await runtime.redis.zRange(log(silent.endpointId), 0, -1);
+  const ids = await runtime.redis.zRange(log(silent.endpointId), -DELIVERIES, -1);
   const found: Delivery[] = [];
   for (const part of chunks(ids, 500)) {
     found.push(...(await readDeliveries(runtime.redis, part, runtime.live.now())));
@@ -196,6 +231,39 @@ function tellLateness(deliveries: readonly Delivery[]): void {
   }
 }
 
+/** The other endpoint's times to arrival, alone and beside the silent one. */
+async function measureOther(
+  other: ReturnType<typeof startOther>,
+  silent: Silent,
+  processors: Role,
+): Promise<void> {
+  const tookMs = { alone: [] as number[], beside: [] as number[] };
+  const cpuSeconds = { alone: 0, beside: 0 };
+  const measure = async (how: keyof typeof tookMs) => {
+    await other.take();
+    const before = (await usageOf(processors)).cpuSeconds;
+    await Bun.sleep(ROUND_MS);
+    tookMs[how].push(...(await other.take()));
+    cpuSeconds[how] += (await usageOf(processors)).cpuSeconds - before;
+  };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await measure("alone");
+    await silent.queue(ROUND_DELIVERIES);
+    await eventually(
+      async () => (await silent.underWay()) >= MANY_UNDER_WAY,
+      "many are under way",
+      60_000,
+    );
+    await measure("beside");
+    await silent.clear();
+  }
+  for (const how of ["alone", "beside"] as const) {
+    const [p50, p99] = [0.5, 0.99].map((share) => percentile(tookMs[how], share));
+    const cores = (cpuSeconds[how] * 1_000) / (ROUNDS * ROUND_MS);
+    tell(`other endpoint ${how}: p50 ${p50} ms, p99 ${p99} ms; ${cores.toFixed(2)} cores`);
+  }
+}
+
 const receivers = await startReceivers(2);
 const [runtime, env] = await open(receivers);
 const processors = startRole("processors", "processors/main.ts", env);
@@ -204,29 +272,9 @@ try {
   const other = startOther(runtime, receivers, shipmentId);
   await eventually(async () => (await other.take()).length > 0, "the processors send", 30_000);
   await Bun.sleep(WARM_UP_MS);
-  await other.take();
-  const tellOther = async (when: string, sinceMs: number, cpuBefore: number) => {
-    const tookMs = await other.take();
-    const seconds = (performance.now() - sinceMs) / 1_000;
-    const cpu = ((await usageOf(processors)).cpuSeconds - cpuBefore) / seconds;
-    const [p50, p99] = [0.5, 0.99].map((share) => percentile(tookMs, share));
-    tell(
-      `other endpoint, ${when}: ${tookMs.length}, p50 ${p50} ms, p99 ${p99} ms; ${cpu.toFixed(2)} cores`,
-    );
-  };
-  let [sinceMs, { cpuSeconds }] = [performance.now(), await usageOf(processors)];
-  await Bun.sleep(ALONE_MS);
-  await tellOther("before", sinceMs, cpuSeconds);
-
-  const silent = decisionsFor(runtime, "silent", shipmentId);
-  const all = Array.from({ length: DELIVERIES }, (_, n) => silent.decision(n));
-  for (const part of chunks(all, 100)) {
-    await recordDecisions(runtime.redis, part, runtime.live.now());
-  }
-  [sinceMs, { cpuSeconds }] = [performance.now(), await usageOf(processors)];
-  await other.take();
+  const silent = silentEndpoint(runtime, shipmentId);
+  await measureOther(other, silent, processors);
   await runAttempts(runtime, processors, silent);
-  await tellOther("during", sinceMs, cpuSeconds);
   other.stop();
   tellLateness(await allDeliveries(runtime, silent));
 } finally {

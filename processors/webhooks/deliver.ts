@@ -52,6 +52,7 @@ import { followPartitions } from "./partition-outages.ts";
 import { postponed, type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
 import { addSilent, shareOut } from "./share-out.ts";
 import { followSilentEndpoints, mostSilent } from "./silent-endpoints.ts";
+import { createSilentQueue } from "./silent-queue.ts";
 
 export interface DeliverLimits {
   /** Places; as many again are under way without one, and half as many leased ahead of one. */
@@ -104,10 +105,6 @@ const ROUND_GAP_MS = 2;
 const FULL_ROUND_WAIT_MS = 10;
 /** Requests begun in one turn of the event loop: more would keep all answers waiting, and then come all at once. */
 const BEGUN_PER_TURN = 16;
-/** A TLS handshake takes about a millisecond: those with silent endpoints are spread out, so that they hold up nobody. */
-const SILENT_GAP_MS = 5;
-/** Leased ahead for silent endpoints, half of it at once: a round for each would cost as much as the request. */
-const SILENT_AHEAD = 32;
 /** Every fifth round retries come first, whatever first attempts there are. Odd, since busy partitions are asked by halves. */
 const RETRIES_FIRST_EVERY = 5;
 /** Busy partitions asked in one round under load; all others are looked at this often even then. */
@@ -139,16 +136,15 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     recoveryMs: limits.recoveryMs,
   });
   /** Leased and not begun: while the next lease is asked for, there is work. */
-  const ready: Ready[] = [];
+  let ready: Ready[] = [];
   let beginning = false;
   const silent = followSilentEndpoints(limits.slowMs);
-  /** The same for silent endpoints. */
-  const readySilent: Ready[] = [];
-  let pacing = false;
-  /** For silent endpoints, until they are recorded. */
-  let silentUnderWay = 0;
-  /** Silent endpoints had more to give when they were last asked. */
-  let moreSilent = false;
+  const silentQueue = createSilentQueue({
+    most: limits.silentInFlight,
+    mayBegin,
+    isStopping: () => stopping,
+    onRoom: hurry,
+  });
   /** Until they are recorded. */
   const underWay = new Set<Slot>();
   let onNoneUnderWay: (() => void) | null = null;
@@ -196,22 +192,21 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
 
   /** Leased deliveries that have not begun are not renewed and go back to their lanes. */
   function giveBack(isMeant: (leased: Leased) => boolean): void {
-    for (const waiting of [ready, readySilent]) {
-      const [given, kept] = [
-        waiting.filter((one) => isMeant(one.leased)),
-        waiting.filter((one) => !isMeant(one.leased)),
-      ];
-      waiting.splice(0, waiting.length, ...kept);
-      for (const { leased } of given) {
-        if (leased.failing && !leased.silent) unansweredFailing -= 1;
-        forget(leased);
-      }
+    for (const leased of silentQueue.remove(isMeant)) forget(leased);
+    const [given, kept] = [
+      ready.filter((one) => isMeant(one.leased)),
+      ready.filter((one) => !isMeant(one.leased)),
+    ];
+    ready = kept;
+    for (const { leased } of given) {
+      if (leased.failing) unansweredFailing -= 1;
+      forget(leased);
     }
   }
 
   function forget(leased: Leased): void {
     underWay.delete(leased);
-    if (leased.silent) silentUnderWay -= 1;
+    if (leased.silent) silentQueue.ended();
     if (underWay.size === 0) onNoneUnderWay?.();
   }
 
@@ -243,18 +238,12 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** How many may be leased. */
   function freePlaces(nowMs: number): number {
     const all = limits.inFlight + ahead;
-    const placeless = all + limits.inFlight - (underWay.size - silentUnderWay);
+    const placeless = all + limits.inFlight - (underWay.size - silentQueue.size());
     return Math.min(all - placed(nowMs) - ready.length, placeless);
   }
 
-  /** How many may be leased for silent endpoints: none, or enough to be worth a round. */
   function freeSilent(nowMs: number): number {
-    const free = Math.min(
-      SILENT_AHEAD - readySilent.length,
-      limits.silentInFlight - silentUnderWay,
-    );
-    const least = Math.min(SILENT_AHEAD / 2, limits.silentInFlight);
-    return free < least || silent.partitions(nowMs).size === 0 ? 0 : free;
+    return silent.partitions(nowMs).size === 0 ? 0 : silentQueue.free();
   }
 
   /** @returns how many deliveries were leased */
@@ -296,16 +285,13 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** What the next round does. */
   function learn(shares: readonly Share[], { retries }: LeaseTerms, handout: Handout): void {
     const { slots, more, cut, failures } = handout;
-    const [placed, placeless] = [
-      slots.filter((slot) => !slot.silent),
-      slots.filter((slot) => slot.silent),
-    ];
+    const placed = slots.filter((slot) => !slot.silent);
     const asking = shares.filter(({ wanted }) => wanted > 0);
     const asked = new Set(asking.map(({ partition }) => partition));
     const given = Map.groupBy(placed, ({ partition }) => partition);
     const full = asking.filter((share) => given.get(share.partition)?.length === share.wanted);
     const wantedSilent = shares.reduce((sum, share) => sum + share.wantedSilent, 0);
-    if (wantedSilent > 0) moreSilent = placeless.length >= wantedSilent / 2;
+    silentQueue.learn(wantedSilent, slots.length - placed.length);
     withFirsts = withFirsts.difference(asked).union(more);
     busy = busy
       .difference(asked)
@@ -338,18 +324,17 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   function add(leased: Leased, configuration: Configuration): void {
     underWay.add(leased);
     if (leased.silent) {
-      silentUnderWay += 1;
-      readySilent.push({ leased, configuration });
-    } else {
-      if (leased.failing) unansweredFailing += 1;
-      ready.push({ leased, configuration });
+      silentQueue.add(leased, () => void sendSilent(leased, configuration));
+      return;
     }
+    if (leased.failing) unansweredFailing += 1;
+    ready.push({ leased, configuration });
     beginSoon();
   }
 
   function beginSoon(): void {
-    paceSilent();
-    if (beginning || ready.length + readySilent.length === 0) return;
+    silentQueue.beginSoon();
+    if (beginning || (ready.length === 0 && !stopping)) return;
     beginning = true;
     setImmediate(begin);
   }
@@ -357,36 +342,23 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** Those that find no place free wait for the next answer, or for a slow one to give its place back. */
   function begin(): void {
     beginning = false;
-    if (stopping) giveBack(({ partition }) => !redis.isReady || outages.isOut(partition));
+    if (stopping) giveBack((leased) => !mayBegin(leased));
     const free = limits.inFlight - placed(performance.now());
-    const next = takeFrom(ready, Math.min(free, BEGUN_PER_TURN));
+    const next = takeReady(Math.min(free, BEGUN_PER_TURN));
     for (const { leased, configuration } of next) void send(leased, configuration);
     if (next.length > 0) beginSoon();
   }
 
-  /** Begins one for a silent endpoint, and the next one later. */
-  function paceSilent(): void {
-    if (pacing || readySilent.length === 0) return;
-    pacing = true;
-    setTimeout(
-      () => {
-        pacing = false;
-        const [next] = takeFrom(readySilent, 1);
-        if (!next) return;
-        void sendSilent(next.leased, next.configuration);
-        paceSilent();
-      },
-      stopping ? 0 : SILENT_GAP_MS,
-    );
+  /** Nothing is sent that could not be recorded. */
+  function mayBegin({ partition }: Slot): boolean {
+    return redis.isReady && !outages.isOut(partition);
   }
 
-  /** Those that may begin: nothing is sent that could not be recorded. */
-  function takeFrom(waiting: Ready[], most: number): Ready[] {
-    if (!redis.isReady) return [];
-    if (!outages.isAnyOut()) return waiting.splice(0, Math.max(0, most));
-    const open = waiting.filter(({ leased }) => !outages.isOut(leased.partition));
+  function takeReady(most: number): Ready[] {
+    if (redis.isReady && !outages.isAnyOut()) return ready.splice(0, Math.max(0, most));
+    const open = ready.filter(({ leased }) => mayBegin(leased));
     const taken = new Set(open.slice(0, Math.max(0, most)));
-    waiting.splice(0, waiting.length, ...waiting.filter((one) => !taken.has(one)));
+    ready = ready.filter((one) => !taken.has(one));
     return [...taken];
   }
 
@@ -404,17 +376,10 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     hurry();
   }
 
-  /** A silent endpoint has no place to give back: nothing needs to hurry, unless a whole round is due. */
+  /** It has no place to give back: the next round comes when its queue has room for many. */
   async function sendSilent(leased: Leased, configuration: Configuration): Promise<void> {
-    hurrySilent();
-    results.record(await attempt(leased, configuration), () => {
-      forget(leased);
-      hurrySilent();
-    });
-  }
-
-  function hurrySilent(): void {
-    if (moreSilent && freeSilent(performance.now()) > 0) hurry();
+    const result = await attempt(leased, configuration);
+    results.record(result, () => forget(leased));
   }
 
   function hurry(): void {
