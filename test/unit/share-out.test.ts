@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { PARTITIONS } from "#core/redis/keys.ts";
-import { shareOut } from "#processors/webhooks/share-out.ts";
+import { addSilent, shareOut } from "#processors/webhooks/share-out.ts";
 
 const busy = fc.uniqueArray(fc.integer({ min: 0, max: PARTITIONS - 1 }));
 const places = fc.integer({ min: 0, max: 300 });
@@ -43,4 +43,22 @@ test("with few partitions a round every busy one has its turn within four rounds
     for (const { partition } of shares) seen.add(partition);
   }
   expect(seen.size).toBe(PARTITIONS);
+});
+
+test("silent endpoints take nothing from the places, and each of their partitions has its turn", () => {
+  fc.assert(
+    fc.property(places, places, busy, busy, fc.nat(1_000), (free, wanted, hot, silent, turn) => {
+      const shares = shareOut(free, free, new Set(hot), turn, 8);
+      const all = addSilent(shares, wanted, new Set(silent), turn);
+      expect(all.filter((share) => share.wanted > 0)).toMatchObject(shares);
+      expect(new Set(all.map(({ partition }) => partition)).size).toBe(all.length);
+      const asked = all.filter(({ wantedSilent }) => wantedSilent > 0);
+      expect(asked.reduce((sum, { wantedSilent }) => sum + wantedSilent, 0)).toBe(
+        silent.length === 0 ? 0 : wanted,
+      );
+      expect(asked.every(({ partition }) => silent.includes(partition))).toBe(true);
+    }),
+  );
+  const seen = [0, 1, 2].flatMap((turn) => addSilent([], 1, new Set([2, 5, 9]), turn));
+  expect(seen.map(({ partition }) => partition)).toEqual([2, 5, 9]);
 });
