@@ -1,7 +1,7 @@
 /**
  * What a receiver that never answers does to the schedule, to other endpoints and to the process (document 3, "Limits"): `bun
  * bench/silent-receiver.ts [--deliveries 20000] [--attempts 3]`. Processors, receivers and an embedded Redis as shipped are
- * processes of their own. First the times of another endpoint of the same channel, which has 50 deliveries a second, alone and
+ * processes of their own, one for each receiver. First the times of another endpoint of the same channel, which has 50 deliveries a second, alone and
  * beside the silent one in turn; then all deliveries at once. Time is real, except that the service clock skips spans in which
  * nothing is under way and no retry is due.
  */
@@ -31,6 +31,7 @@ import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
 import { advanceClock } from "#core/redis/live.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { createAuthority } from "#test/support/receiver.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";
 
@@ -55,25 +56,27 @@ const { values } = parseArgs({
 });
 const [DELIVERIES, ATTEMPTS] = [Number(values.deliveries), Number(values.attempts)];
 
-async function open(receivers: Receivers): Promise<[Runtime, env: Record<string, string>]> {
+async function open(
+  hanging: Receivers,
+  answering: Receivers,
+): Promise<[Runtime, env: Record<string, string>]> {
   const env = {
     DATA_DIR: await mkdtemp(join(tmpdir(), "waybill-bench-")),
     LOG_LEVEL: "error",
     TEST_CLOCK: "1",
     PANEL_TOKEN: "panel-token-of-the-measurements",
     WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8,::1/128",
-    WEBHOOK_CA_FILE: receivers.caFile,
+    WEBHOOK_CA_FILE: answering.caFile,
     PATH: dirname(Bun.which("redis-server") ?? ""),
   };
   const runtime = await openRuntime(readConfig(env), createLog("error"));
   const setup = testSetup();
   const channel = setup.companies?.[0]?.channels?.[0];
-  const url = receivers.urlOf(0);
   const common = { trigger: "every_event", alertEmail: "ops@bench.test" } as const;
   if (channel) {
     channel.webhooks = [
-      { code: "silent", url: new URL(SILENT_PATH, url).href, ...common },
-      { code: "other", url: receivers.urlOf(1), ...common },
+      { code: "silent", url: new URL(SILENT_PATH, hanging.urlOf(0)).href, ...common },
+      { code: "other", url: answering.urlOf(0), ...common },
     ];
   }
   await applySetupFile(runtime, setup);
@@ -264,12 +267,16 @@ async function measureOther(
   }
 }
 
-const receivers = await startReceivers(2);
-const [runtime, env] = await open(receivers);
+const authority = await createAuthority();
+const [hanging, answering] = await Promise.all([
+  startReceivers(1, authority),
+  startReceivers(1, authority),
+]);
+const [runtime, env] = await open(hanging, answering);
 const processors = startRole("processors", "processors/main.ts", env);
 try {
   const shipmentId = await addShipment(runtime, "BENCH-1");
-  const other = startOther(runtime, receivers, shipmentId);
+  const other = startOther(runtime, answering, shipmentId);
   await eventually(async () => (await other.take()).length > 0, "the processors send", 30_000);
   await Bun.sleep(WARM_UP_MS);
   const silent = silentEndpoint(runtime, shipmentId);
@@ -280,6 +287,7 @@ try {
 } finally {
   await processors.stop();
   await runtime.close();
-  await receivers.stop();
+  await Promise.all([hanging.stop(), answering.stop()]);
+  await authority.end();
   await rm(env["DATA_DIR"] ?? "", { recursive: true, force: true });
 }

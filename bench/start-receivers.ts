@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { createAuthority } from "#test/support/receiver.ts";
+import { createAuthority, type TestAuthority } from "#test/support/receiver.ts";
 import type { Arrivals, Counts } from "./webhook-receivers.ts";
 
 export interface Receivers {
@@ -20,10 +20,13 @@ export interface Receivers {
 
 const nameOf = (n: number) => `r${n}.localhost`;
 
-/** @param count names that lead to the one server */
-export async function startReceivers(count: number): Promise<Receivers> {
+/**
+ * @param count names that lead to the one server
+ * @param shared the authority, where several processes need the same one; its owner ends it
+ */
+export async function startReceivers(count: number, shared?: TestAuthority): Promise<Receivers> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-bench-"));
-  const authority = await createAuthority();
+  const authority = shared ?? (await createAuthority());
   const keys = await authority.issue(Array.from({ length: count }, (_, n) => nameOf(n)));
   const files = [join(folder, "key.pem"), join(folder, "cert.pem")] as const;
   await writeFile(files[0], keys.private);
@@ -47,7 +50,7 @@ export async function startReceivers(count: number): Promise<Receivers> {
     arrivals: () => ask("arrivals"),
     async stop() {
       child.stdin.end();
-      await authority.end();
+      if (!shared) await authority.end();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -14,7 +14,7 @@
  * | under way to silent endpoints          | 2,000 | the rest waits in their lanes, and they are served in turn;    |
  * |                                        |       | fewer where the process may open fewer than 8,000 files        |
  * | the same for one, all processes        | 1,000 | the rest waits in its lanes                                    |
- * | begun for silent endpoints             | 200/s | what is leased waits for its turn                              |
+ * | begun for silent endpoints             | 200/s | what is leased waits for its turn; 100/s if there is only one  |
  * | lease, renewed while it is under way   | 6 s   | its process has died: the delivery is sent again               |
  * | pause after an outage of the store     | 3 s   | leases are handed out again                                    |
  * | results without a store at the end     | 3 s   | given up: those deliveries are sent again                      |
@@ -142,6 +142,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   const silentQueue = createSilentQueue({
     most: limits.silentInFlight,
     mayBegin,
+    hasSeveralEndpoints: () => silent.count() > 1,
     isStopping: () => stopping,
     onRoom: hurry,
   });
@@ -379,7 +380,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   /** It has no place to give back: the next round comes when its queue has room for many. */
   async function sendSilent(leased: Leased, configuration: Configuration): Promise<void> {
     const result = await attempt(leased, configuration);
-    results.record(result, () => forget(leased));
+    results.recordUnhurried(result, () => forget(leased));
   }
 
   function hurry(): void {

@@ -18,12 +18,16 @@ const TROUBLE_WAIT_MS = 200;
 /** After a batch of so many the next one gathers: few large calls cost least, and one fsync each. */
 const LOADED_BATCH = 16;
 const GATHER_MS = 10;
+/** Results that nobody waits for gather for longer: a call for each would keep the store syncing its log. */
+const UNHURRIED_MS = 100;
 /** Wait of a result that an internal error prevents from being recorded. */
 const FAULT_WAIT_MS = 60_000;
 
 export interface FinishQueue {
   /** `done` once the result is recorded, or given up: its lease ends then and the delivery is sent again. */
   readonly record: (result: Finished, done: () => void) => void;
+  /** The same for a result that frees no slot. */
+  readonly recordUnhurried: (result: Finished, done: () => void) => void;
   /** Results that the store does not take are given up from here on. */
   readonly giveUp: () => void;
 }
@@ -33,6 +37,7 @@ type Batch = Map<Finished, () => void>;
 /** Bounded by the deliveries under way: each waits for its own result. */
 export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQueue {
   let waiting: Batch = new Map();
+  let unhurried: Batch = new Map();
   let flushing = false;
   let givingUp = false;
   const outage = followOutage(log, "webhook results");
@@ -106,8 +111,18 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
     if (!flushing) void work();
   }
 
+  function enqueueUnhurried(): void {
+    const batch = unhurried;
+    unhurried = new Map();
+    enqueue(batch);
+  }
+
   return {
     record: (result, done) => enqueue(new Map([[result, done]])),
+    recordUnhurried(result, done) {
+      if (unhurried.size === 0) setTimeout(enqueueUnhurried, UNHURRIED_MS);
+      unhurried.set(result, done);
+    },
     giveUp() {
       givingUp = true;
       for (const [timer, results] of later) {

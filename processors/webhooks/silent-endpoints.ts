@@ -19,6 +19,7 @@ export interface SilentEndpoints {
   /** An attempt has ended. Times are those of `performance.now()`. */
   readonly ended: (of: Slot, attempt: AttemptEnd) => void;
   readonly has: (endpointId: string) => boolean;
+  readonly count: () => number;
   /** Partitions with silent endpoints. */
   readonly partitions: (nowMs: number) => ReadonlySet<number>;
 }
@@ -59,6 +60,7 @@ export function followSilentEndpoints(vainMs: number): SilentEndpoints {
       silent.set(endpointId, { partition, untilMs: endedAtMs + REMEMBERED_MS });
     },
     has: (endpointId) => silent.has(endpointId),
+    count: () => silent.size,
     partitions(nowMs) {
       for (const [id, { untilMs }] of silent) if (untilMs <= nowMs) silent.delete(id);
       return new Set([...silent.values()].map(({ partition }) => partition));
