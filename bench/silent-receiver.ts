@@ -119,7 +119,7 @@ function silentEndpoint(runtime: Runtime, shipmentId: number) {
     underWay: async () => (await readLaneDepths(redis, partition, endpointId)).inFlight,
     /** What waits fails, and the endpoint counts as new. */
     async clear(): Promise<void> {
-      await disableEndpoint(redis, await live.refresh(), endpointId);
+      await disableEndpoint(redis, await live.refresh(), endpointId, live.now());
       await eventually(async () => (await this.underWay()) === 0, "all have ended", 30_000);
       await enableEndpoint(redis, await live.refresh(), endpointId);
     },
@@ -184,7 +184,8 @@ async function runAttempts(runtime: Runtime, role: Role, silent: Silent): Promis
     peak.files = Math.max(peak.files, usage.files);
     peak.residentMb = Math.max(peak.residentMb, usage.residentMb);
     peak.inFlight = Math.max(peak.inFlight, depths.inFlight);
-    if ((await attemptsMade()) - before >= DELIVERIES * ATTEMPTS) break;
+    const isWorthLooking = (await attemptsMade()) - before >= DELIVERIES * ATTEMPTS;
+    if (isWorthLooking && (await isDone(runtime, silent))) break;
     if (depths.queued + depths.inFlight > 0) continue;
     const [next] = await redis.zRangeWithScores(webhookKeys(partition).retries(endpointId), 0, 0);
     const idleMs = (next?.score ?? 0) - live.now() - LEAD_MS;
@@ -197,6 +198,12 @@ async function runAttempts(runtime: Runtime, role: Role, silent: Silent): Promis
     `${tookS} s of real time, ${Math.round(skippedMs / 1_000)} s skipped; at most ${peak.inFlight} under way,`,
   );
   tell(`${peak.files} open files, ${peak.residentMb} MB resident`);
+}
+
+/** Retries count among the attempts before the last first attempt is made. */
+async function isDone(runtime: Runtime, silent: Silent): Promise<boolean> {
+  const all = await allDeliveries(runtime, silent);
+  return all.every(({ attempts }) => attempts.length >= ATTEMPTS);
 }
 
 /** The latest ones, made by `runAttempts`. */
