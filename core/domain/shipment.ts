@@ -202,3 +202,10 @@ export interface ShipmentMeta extends LaneFacts {
   /** Tracking numbers of its parcels other than its own; absent = none. */
   readonly parcelNumbers?: readonly string[];
 }
+
+const DAY_MS = 86_400_000;
+
+/** Days since 1970. */
+export function shipDay(shipDate: string): number {
+  return Date.parse(shipDate) / DAY_MS;
+}

@@ -60,14 +60,8 @@ export interface Block {
   isLoose: boolean;
 }
 
-const DAY_MS = 86_400_000;
 const NO_BOUNDS: Bounds = { least: Number.POSITIVE_INFINITY, most: Number.NEGATIVE_INFINITY };
 const LEAST_CAPACITY = 64;
-
-/** Days since 1970. */
-export function shipDay(shipDate: string): number {
-  return Date.parse(shipDate) / DAY_MS;
-}
 
 export function statusBits(statuses: readonly Status[]): number {
   return statuses.reduce((bits, status) => bits | (1 << STATUSES.indexOf(status)), 0);

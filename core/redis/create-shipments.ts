@@ -5,11 +5,11 @@
  */
 import { chunks } from "#core/chunks.ts";
 import { initialState } from "#core/domain/fold.ts";
-import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
+import { type ShipmentMeta, type ShipmentRecord, shipDay } from "#core/domain/shipment.ts";
 import { STATUSES } from "#core/domain/status.ts";
 import { turns } from "#core/next-turn.ts";
 import { type Redis, run } from "./client.ts";
-import { DAY_SHIFT, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK, shipDay } from "./columns.ts";
+import { DAY_SHIFT, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "./columns.ts";
 import { type DeclaredKeys, declaredKeys } from "./declared-keys.ts";
 import {
   companyKeys,

@@ -10,10 +10,9 @@
 import { type Redis, run, script } from "./client.ts";
 import { KEY_USERS_KEY, KEYRING_KEY } from "./keys.ts";
 import keyUsersSource from "./scripts/key-users.lua" with { type: "text" };
-import swapFieldSource from "./scripts/swap-field.lua" with { type: "text" };
+import { swapField } from "./swap-field.ts";
 
 const keyUsersScript = script(keyUsersSource);
-const swapFieldScript = script(swapFieldSource);
 
 export interface Ring {
   readonly keyId: string;
@@ -47,10 +46,10 @@ export async function announceKey(redis: Redis, keyId: string): Promise<void> {
 
 /** @returns false if the ring has changed in the meantime */
 export async function moveKeyring(redis: Redis, before: Ring, after: Ring): Promise<boolean> {
-  const args = ["ring", JSON.stringify(before), JSON.stringify(after)];
-  const moved = await run<number>(redis, swapFieldScript, [KEYRING_KEY], args);
-  if (moved === 1) await redis.hDel(KEYRING_KEY, "next");
-  return moved === 1;
+  const change = { from: JSON.stringify(before), to: JSON.stringify(after) };
+  const isMoved = await swapField(redis, KEYRING_KEY, "ring", change);
+  if (isMoved) await redis.hDel(KEYRING_KEY, "next");
+  return isMoved;
 }
 
 export type SharedSecret = "jwt" | "panel";

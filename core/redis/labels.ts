@@ -7,17 +7,16 @@ import { type Redis, run, script } from "./client.ts";
 import { digestOf } from "./digest.ts";
 import { companyKeys, companyPartition, idPartition, PARTITIONS } from "./keys.ts";
 import { type Lock, type LockTerms, takeLock } from "./lock.ts";
+import { readFields } from "./read-fields.ts";
 import claimIdSource from "./scripts/claim-id.lua" with { type: "text" };
 import claimSource from "./scripts/claim-label.lua" with { type: "text" };
 import confirmSource from "./scripts/confirm-labels.lua" with { type: "text" };
-import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
 import settleSource from "./scripts/settle-label.lua" with { type: "text" };
 
 const claimScript = script(claimSource);
 const claimIdScript = script(claimIdSource);
 const settleScript = script(settleSource);
 const confirmScript = script(confirmSource);
-const readFieldsScript = script(readFieldsSource);
 
 /** Labels, transmissions and the memory of their references: past every claim a merchant has against a carrier. */
 const KEPT_MS = 400 * 86_400_000;
@@ -109,7 +108,7 @@ export async function readLabels(
   if (own.length === 0) return [];
   const names = own.map((id) => companyKeys(partition).label(id));
   const fields = ["d", "tx", "slip"];
-  const rows = await run<(string | null)[][]>(redis, readFieldsScript, names, fields);
+  const rows = await readFields<(string | null)[]>(redis, names, fields);
   return own.flatMap((id, at) => {
     const [text, transmissionId, slipToken] = rows[at] ?? [];
     const record: LabelRecord | null = text ? JSON.parse(text) : null;

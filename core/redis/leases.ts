@@ -20,10 +20,10 @@ import {
 } from "./client.ts";
 import { type FrozenDelivery, ITEMS_PER_CALL, readWords } from "./deliveries.ts";
 import { companyKeys, FAILING_FROM, shipmentPartition, webhookKeys } from "./keys.ts";
+import { readFields } from "./read-fields.ts";
 import leaseSource from "./scripts/lease.lua" with { type: "text" };
 import lookSource from "./scripts/look.lua" with { type: "text" };
 import readDeliveriesSource from "./scripts/read-deliveries.lua" with { type: "text" };
-import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
 import reclaimSource from "./scripts/reclaim.lua" with { type: "text" };
 import renewSource from "./scripts/renew.lua" with { type: "text" };
 import { type StoredShipment, storedShipment } from "./shipments.ts";
@@ -31,7 +31,6 @@ import { type StoredShipment, storedShipment } from "./shipments.ts";
 const leaseScript = script(leaseSource);
 const lookScript = script(lookSource);
 const readDeliveriesScript = script(readDeliveriesSource);
-const readFieldsScript = script(readFieldsSource);
 const reclaimScript = script(reclaimSource);
 const renewScript = script(renewSource);
 
@@ -257,9 +256,8 @@ export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<
     Map.groupBy(ids, shipmentPartition),
     (id) => companyKeys(shipmentPartition(id)).shipment(id),
     async (keys, part) => {
-      const found = await run<(Buffer | null)[][]>(
+      const found = await readFields<(Buffer | null)[]>(
         redis,
-        readFieldsScript,
         keys,
         SHIPMENT_FIELDS,
         binary(redis),

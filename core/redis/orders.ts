@@ -10,11 +10,10 @@ import {
 import { turns } from "#core/next-turn.ts";
 import { type Redis, run, script } from "./client.ts";
 import { companyKeys, companyPartition, idPartition, PARTITIONS } from "./keys.ts";
-import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
+import { readFields } from "./read-fields.ts";
 import saveSource from "./scripts/save-orders.lua" with { type: "text" };
 
 const saveScript = script(saveSource);
-const readFieldsScript = script(readFieldsSource);
 
 /** Orders one script call reads or writes: keeps a call under some 5 ms of Redis. */
 const ORDERS_PER_CALL = 100;
@@ -237,10 +236,7 @@ export async function readOrders(redis: Redis, ids: readonly number[]): Promise<
   if (first === undefined) return [];
   const keys = companyKeys(idPartition(first));
   const names = ids.map((id) => keys.order(id));
-  const rows = await run<[string | null, string | null][]>(redis, readFieldsScript, names, [
-    "v",
-    "d",
-  ]);
+  const rows = await readFields<[string | null, string | null]>(redis, names, ["v", "d"]);
   const turn = turns();
   const orders: StoredOrder[] = [];
   for (const [at, id] of ids.entries()) {

@@ -2,10 +2,9 @@
 import { createHash } from "node:crypto";
 import type { CourierEvent } from "#core/domain/event.ts";
 import type { Candidate } from "#core/domain/match-reference.ts";
-import type { ShipmentMeta } from "#core/domain/shipment.ts";
+import { type ShipmentMeta, shipDay } from "#core/domain/shipment.ts";
 import { referencesLeftOut } from "#core/metrics.ts";
 import { perPartition, type Redis, readTogether, run, script } from "./client.ts";
-import { shipDay } from "./columns.ts";
 import { externalReference, type Reference, trackingReference } from "./keys.ts";
 import registerSource from "./scripts/register.lua" with { type: "text" };
 

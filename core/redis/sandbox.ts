@@ -1,11 +1,9 @@
 /** Sandbox entities of a channel (document 1, "Sandbox"): rows of the setup file that the API changes afterwards. */
-import { type Redis, run, script } from "./client.ts";
+import type { Redis } from "./client.ts";
 import type { Channel } from "./configuration.ts";
 import { companyKeys, companyPartition } from "./keys.ts";
-import swapSource from "./scripts/swap-field.lua" with { type: "text" };
 import { expectSetupLock } from "./setup-lock.ts";
-
-const swapScript = script(swapSource);
+import { swapField } from "./swap-field.ts";
 
 export interface SandboxValues {
   readonly stringValue: string;
@@ -103,10 +101,8 @@ export async function changeSandbox(
       change === null
         ? { ...stored, fileRow, row: { id }, deleted: true }
         : { ...stored, fileRow, row: { ...stored.row, ...change }, updatedAtMs: nowMs };
-    const args = [String(id), before, JSON.stringify(after)];
-    if ((await run<number>(redis, swapScript, [keyOf(channel)], args)) === 1) {
-      return entityOf(after) ?? entity;
-    }
+    const swap = { from: before, to: JSON.stringify(after) };
+    if (await swapField(redis, keyOf(channel), String(id), swap)) return entityOf(after) ?? entity;
   }
   throw new Error("the entity kept changing");
 }

@@ -7,9 +7,10 @@
  * | one index filters and sorts, and the page is near its head   | the sorted sets of that index (`index-ranges.ts`)        |
  * | anything else                                                | the rows that this process keeps (`search-columns.ts`)   |
  */
+import { shipDay } from "#core/domain/shipment.ts";
 import { STATUSES } from "#core/domain/status.ts";
 import type { Redis } from "./client.ts";
-import { type ColumnRow, DAY_SHIFT, MANY_OF_ONE_VALUE, shipDay } from "./columns.ts";
+import { type ColumnRow, DAY_SHIFT, MANY_OF_ONE_VALUE } from "./columns.ts";
 import {
   compareHits,
   type Hit,

@@ -5,21 +5,21 @@ import type { ShipmentState } from "#core/domain/fold.ts";
 import type { Base } from "#core/domain/history-limit.ts";
 import { unmappedDeltas } from "#core/domain/refold.ts";
 import { repeatedHour } from "#core/domain/rome-time.ts";
-import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
+import { type ShipmentMeta, type ShipmentRecord, shipDay } from "#core/domain/shipment.ts";
 import { STATUSES } from "#core/domain/status.ts";
 import { type Change, encodeChange } from "./change-log.ts";
 import { binary, perPartition, type Redis, run, script } from "./client.ts";
-import { BYTES_PER_ROW, DAY_SHIFT, ROWS_PER_BLOCK, shipDay } from "./columns.ts";
+import { BYTES_PER_ROW, DAY_SHIFT, ROWS_PER_BLOCK } from "./columns.ts";
 import { type DeclaredKeys, declaredKeys } from "./declared-keys.ts";
 import { type HistoryChange, historyOf, PACKED_ANEW, packsAnew, partsOf } from "./history-parts.ts";
 import { companyKeys, indexMember, logCountsKey, shipmentPartition, unmappedName } from "./keys.ts";
 import { type ListItem, packList } from "./packed-list.ts";
+import { readFields } from "./read-fields.ts";
 import { scriptOfParts } from "./script-parts.ts";
 import commitSource from "./scripts/commit.lua" with { type: "text" };
 import companyClock from "./scripts/parts/company-clock.lua" with { type: "text" };
 import rowLog from "./scripts/parts/row-log.lua" with { type: "text" };
 import unmappedCodes from "./scripts/parts/unmapped-codes.lua" with { type: "text" };
-import readFieldsSource from "./scripts/read-fields.lua" with { type: "text" };
 import readHashesSource from "./scripts/read-hashes.lua" with { type: "text" };
 import { decodeHot, decodeRecord, encodeHot, isUnderWay } from "./shipment-codec.ts";
 
@@ -28,7 +28,6 @@ export const commitScript = scriptOfParts(commitSource, {
   "company-clock": companyClock,
   "unmapped-codes": unmappedCodes,
 });
-const readFieldsScript = script(readFieldsSource);
 const readHashesScript = script(readHashesSource);
 
 /** Shipments one script call reads or writes: keeps a call under some 5 ms of Redis. */
@@ -97,12 +96,12 @@ export async function readHotShipments(
   ids: readonly number[],
 ): Promise<Map<number, HotShipment>> {
   const found = new Map<number, HotShipment>();
-  for (const [id, [head, hot]] of await readFields(redis, ids, ["v", "st"])) {
+  for (const [id, [head, hot]] of await readShipmentFields(redis, ids, ["v", "st"])) {
     if (head && hot) found.set(id, hotShipment(id, head, hot));
   }
   const long = [...found.values()].filter(({ state }) => state.dropped > 0);
   if (long.length === 0) return found;
-  const bases = await readFields(
+  const bases = await readShipmentFields(
     redis,
     long.map(({ id }) => id),
     [BASE],
@@ -133,7 +132,7 @@ export async function readShipments(
   redis: Redis,
   ids: readonly number[],
 ): Promise<StoredShipment[]> {
-  const rows = await readFields(redis, ids, ["c", "st", "v"]);
+  const rows = await readShipmentFields(redis, ids, ["c", "st", "v"]);
   return ids.flatMap((id) => storedShipment(id, rows.get(id) ?? []) ?? []);
 }
 
@@ -154,7 +153,7 @@ export function storedShipment(
 
 type FieldRow = readonly (Buffer | null)[];
 
-async function readFields(
+async function readShipmentFields(
   redis: Redis,
   ids: readonly number[],
   fields: readonly string[],
@@ -165,13 +164,7 @@ async function readFields(
     for (let from = 0; from < group.length; from += SHIPMENTS_PER_CALL) {
       const part = group.slice(from, from + SHIPMENTS_PER_CALL);
       const names = part.map((id) => keys.shipment(id));
-      const reply = await run<FieldRow[]>(
-        redis,
-        readFieldsScript,
-        names,
-        [...fields],
-        binary(redis),
-      );
+      const reply = await readFields<FieldRow>(redis, names, fields, binary(redis));
       part.forEach((id, at) => {
         const row = reply[at];
         if (row) rows.set(id, row);
@@ -378,7 +371,7 @@ async function readPackedAnew(
 ): Promise<ReadonlyMap<number, FieldRow>> {
   const anew = writes.filter(({ change }) => packsAnew(change));
   if (anew.length === 0) return NO_ROWS;
-  return readFields(
+  return readShipmentFields(
     redis,
     anew.map(({ commit }) => commit.from.id),
     PACKED_ANEW,
