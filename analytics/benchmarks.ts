@@ -10,9 +10,18 @@ import {
   medianInterval,
   percentileDays,
   sampleSize,
-} from "#core/domain/day-counts.ts";
-import { type Efficiency, efficiency, networkOf } from "#core/domain/efficiency-index.ts";
-import { type Grain, MIN_SAMPLE, type WeightBand, weightBand } from "#core/domain/lane.ts";
+} from "#core/domain/benchmarks/day-counts.ts";
+import {
+  type Efficiency,
+  efficiency,
+  networkOf,
+} from "#core/domain/benchmarks/efficiency-index.ts";
+import {
+  type Grain,
+  MIN_SAMPLE,
+  type WeightBand,
+  weightBand,
+} from "#core/domain/benchmarks/lane.ts";
 import { benchmarkFailures } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";

@@ -5,15 +5,15 @@
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Log } from "#core/log.ts";
-import type { Redis } from "#core/redis/client.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
+import { Unavailable } from "#core/redis/client/store-unavailable.ts";
+import type { Live } from "#core/redis/config/live.ts";
 import {
   type CourierCount,
   forgetCourierCounts,
   readCourierCounts,
-} from "#core/redis/courier-counts.ts";
-import type { Live } from "#core/redis/live.ts";
-import { startTickingThroughOutages } from "#core/redis/outage.ts";
-import { Unavailable } from "#core/redis/store-unavailable.ts";
+} from "#core/redis/intake/courier-counts.ts";
 import type { Ticking } from "#core/tick.ts";
 
 const EVERY_MS = 2_000;

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { benchmarkRows } from "#core/metrics.ts";
-import type { Entry, Failure } from "#core/redis/consumer.ts";
+import type { Entry, Failure } from "#core/redis/log/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import type { Row, Table } from "./rows.ts";
 

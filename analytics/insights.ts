@@ -4,7 +4,7 @@
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
-import { capPrefixOf } from "#core/domain/cap-prefix.ts";
+import { capPrefixOf } from "#core/domain/benchmarks/cap-prefix.ts";
 import {
   type DayCounts,
   type DayInterval,
@@ -12,9 +12,9 @@ import {
   medianInterval,
   percentileDays,
   sampleSize,
-} from "#core/domain/day-counts.ts";
-import { type Grain, MIN_SAMPLE, windowStart } from "#core/domain/lane.ts";
-import { isSilent } from "#core/domain/silence.ts";
+} from "#core/domain/benchmarks/day-counts.ts";
+import { type Grain, MIN_SAMPLE, windowStart } from "#core/domain/benchmarks/lane.ts";
+import { isSilent } from "#core/domain/courier-events/silence.ts";
 import { Problem } from "#core/problem.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 import {

@@ -1,7 +1,7 @@
 /** The cells of the lanes to one destination CAP, read with one query. */
 import type { ClickHouseClient } from "@clickhouse/client";
-import { type DayCounts, sampleSize } from "#core/domain/day-counts.ts";
-import type { LaneSample } from "#core/domain/efficiency-index.ts";
+import { type DayCounts, sampleSize } from "#core/domain/benchmarks/day-counts.ts";
+import type { LaneSample } from "#core/domain/benchmarks/efficiency-index.ts";
 import {
   areaOfCap,
   GRAINS,
@@ -9,7 +9,7 @@ import {
   MIN_SAMPLE,
   weightBand,
   windowStart,
-} from "#core/domain/lane.ts";
+} from "#core/domain/benchmarks/lane.ts";
 import laneCells from "./queries/lane-cells.sql" with { type: "text" };
 
 export interface LaneCell extends LaneSample {

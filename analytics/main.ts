@@ -1,6 +1,6 @@
 /** The analytics role: change log and courier counts in, rows in ClickHouse out. */
 import { openRolePort } from "#core/http/ops-port.ts";
-import { startConsumer } from "#core/redis/consumer.ts";
+import { startConsumer } from "#core/redis/log/consumer.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { applySchema } from "./apply-schema.ts";
 import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhouse.ts";

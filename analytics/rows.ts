@@ -1,7 +1,7 @@
 /** Tables and their rows, as they are inserted: values in the order of the columns, so that no name goes with each. */
-import type { AttemptRow } from "#core/domain/attempt-row.ts";
-import type { EventRow } from "#core/domain/event-row.ts";
-import { areaOfCap, type LaneRow, weightBand } from "#core/domain/lane.ts";
+import type { AttemptRow } from "#core/domain/benchmarks/attempt-row.ts";
+import type { EventRow } from "#core/domain/benchmarks/event-row.ts";
+import { areaOfCap, type LaneRow, weightBand } from "#core/domain/benchmarks/lane.ts";
 
 export interface Table {
   readonly name: string;

@@ -1,9 +1,9 @@
 /** Writes webhook attempts to ClickHouse; outages, redelivery and refused rows are met as in `write-batches.ts`. */
 import type { ClickHouseClient } from "@clickhouse/client";
-import { decodeAttempts, markTaken } from "#core/redis/attempt-log.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
-import { Unavailable } from "#core/redis/store-unavailable.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { Unavailable } from "#core/redis/client/store-unavailable.ts";
+import { decodeAttempts, markTaken } from "#core/redis/log/attempt-log.ts";
+import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
 import { ATTEMPTS, attemptTableRow } from "./rows.ts";

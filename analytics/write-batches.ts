@@ -10,9 +10,9 @@
  * | a row is refused                 | halves are inserted until the row stands alone; its entry fails by itself   |
  */
 import type { ClickHouseClient } from "@clickhouse/client";
-import { ownerOfChange, rowsOf } from "#core/redis/change-log.ts";
-import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
-import { Unavailable } from "#core/redis/store-unavailable.ts";
+import { Unavailable } from "#core/redis/client/store-unavailable.ts";
+import { ownerOfChange, rowsOf } from "#core/redis/log/change-log.ts";
+import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
 import { DELIVERIES, deliveryRow, EVENTS, eventTableRow } from "./rows.ts";

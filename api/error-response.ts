@@ -1,7 +1,7 @@
 /** The two error shapes of document 1, "Errors". */
 import { explanationOf } from "#api/reference/errors.ts";
-import { FAULTS_COUNTED, FAULTS_LISTED, type Fault } from "#core/domain/fault.ts";
-import { rejectedValue } from "#core/domain/rejected-value.ts";
+import { FAULTS_COUNTED, FAULTS_LISTED, type Fault } from "#core/domain/schema/fault.ts";
+import { rejectedValue } from "#core/domain/schema/rejected-value.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 
 /** `{status, code, message}`; validation failures and label errors are RFC 7807 problem documents. */

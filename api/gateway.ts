@@ -6,8 +6,8 @@
 
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
-import type { CompiledSchema } from "#core/domain/compile-schema.ts";
-import { illFormedText } from "#core/domain/ill-formed-text.ts";
+import type { CompiledSchema } from "#core/domain/schema/compile-schema.ts";
+import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
 import { parseInTurns } from "#core/http/parse-in-turns.ts";
 import { readBounded } from "#core/http/read-bounded.ts";
 import { JsonFault } from "#core/http/strict-json.ts";

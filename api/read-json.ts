@@ -3,9 +3,9 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { validationFailed } from "#api/error-response.ts";
-import type { CompiledSchema } from "#core/domain/compile-schema.ts";
-import { FAULTS_COUNTED, listFaults } from "#core/domain/fault.ts";
-import { illFormedText } from "#core/domain/ill-formed-text.ts";
+import type { CompiledSchema } from "#core/domain/schema/compile-schema.ts";
+import { FAULTS_COUNTED, listFaults } from "#core/domain/schema/fault.ts";
+import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
 import { readJsonBody } from "#core/http/read-json.ts";
 import { Problem } from "#core/problem.ts";
 

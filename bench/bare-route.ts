@@ -1,7 +1,7 @@
 /** The peer of `bench/ingest.ts`: an Elysia route that inflates and parses the same body, and does nothing else. */
 import { gunzipSync } from "node:zlib";
 import { Elysia } from "elysia";
-import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
+import { BODY_LIMIT_BYTES } from "#core/domain/courier-events/event.ts";
 
 const utf8 = new TextDecoder();
 

@@ -28,19 +28,23 @@ import {
   checkEnvelope,
   checkEvent,
   type Envelope,
-} from "#core/domain/event.ts";
-import type { Fact } from "#core/domain/fact.ts";
-import { foldAll } from "#core/domain/fold.ts";
-import { mapStatus } from "#core/domain/map-status.ts";
-import { instantOf } from "#core/domain/rome-time.ts";
-import { decide } from "#core/domain/trigger.ts";
+} from "#core/domain/courier-events/event.ts";
+import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { foldAll } from "#core/domain/shipments/fold.ts";
+import { mapStatus } from "#core/domain/statuses/map-status.ts";
+import { instantOf } from "#core/domain/time/rome-time.ts";
+import { decide } from "#core/domain/webhooks/trigger.ts";
 import { createLog } from "#core/log.ts";
-import type { Change } from "#core/redis/change-log.ts";
-import { eventIdOf, recordDecisions } from "#core/redis/deliveries.ts";
-import { trackingReference } from "#core/redis/keys.ts";
-import { resolveReferences } from "#core/redis/references.ts";
-import { SEEN_TTL_SECONDS, seenPlace } from "#core/redis/seen.ts";
-import { commitShipments, type HotShipment, readHotShipments } from "#core/redis/shipments.ts";
+import { trackingReference } from "#core/redis/client/keys.ts";
+import { resolveReferences } from "#core/redis/intake/references.ts";
+import type { Change } from "#core/redis/log/change-log.ts";
+import { SEEN_TTL_SECONDS, seenPlace } from "#core/redis/log/seen.ts";
+import {
+  commitShipments,
+  type HotShipment,
+  readHotShipments,
+} from "#core/redis/shipments/shipments.ts";
+import { eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
 import { openRuntime, type Runtime } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
 import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";

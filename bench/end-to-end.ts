@@ -11,8 +11,8 @@ import { parseArgs } from "node:util";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
 import type { Config } from "#core/config.ts";
-import { readLedger } from "#core/redis/ledger.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { readLags } from "#core/redis/log/streams.ts";
+import { readLedger } from "#core/redis/webhooks/ledger.ts";
 import { PEER_QUEUES, peerClickhouse } from "./end-to-end-bullmq.ts";
 import { loadShipments } from "./load-shipments.ts";
 import {

@@ -8,10 +8,10 @@
 import { freemem } from "node:os";
 import { parseArgs } from "node:util";
 import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
-import { startConsumer } from "#core/redis/consumer.ts";
-import { CHANGE_LOGS } from "#core/redis/keys.ts";
-import { readLedger } from "#core/redis/ledger.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { CHANGE_LOGS } from "#core/redis/client/keys.ts";
+import { startConsumer } from "#core/redis/log/consumer.ts";
+import { readLags } from "#core/redis/log/streams.ts";
+import { readLedger } from "#core/redis/webhooks/ledger.ts";
 import { EVENTS_AT_ONCE } from "#processors/main.ts";
 import { trackHandler } from "#processors/track.ts";
 import { eventually } from "#test/support/eventually.ts";

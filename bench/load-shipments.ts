@@ -5,13 +5,13 @@
  */
 import { parseArgs } from "node:util";
 import { readConfig } from "#core/config.ts";
-import { prepareShipment } from "#core/domain/new-shipment.ts";
-import type { SetupFile } from "#core/domain/setup.ts";
+import type { SetupFile } from "#core/domain/setup/setup.ts";
+import { prepareShipment } from "#core/domain/shipments/new-shipment.ts";
 import { createLog } from "#core/log.ts";
-import { creationContext } from "#core/redis/create-items.ts";
-import { createShipments } from "#core/redis/create-shipments.ts";
-import { companyKeys, companyPartition, PARTITIONS } from "#core/redis/keys.ts";
-import { registerShipments } from "#core/redis/register-shipments.ts";
+import { companyKeys, companyPartition, PARTITIONS } from "#core/redis/client/keys.ts";
+import { creationContext } from "#core/redis/shipments/create-items.ts";
+import { createShipments } from "#core/redis/shipments/create-shipments.ts";
+import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
 import { openRuntime, type Runtime } from "#core/runtime.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 

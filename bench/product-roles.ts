@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import type { Subprocess } from "bun";
 import { readConfig } from "#core/config.ts";
 import { createLog } from "#core/log.ts";
-import type { Redis } from "#core/redis/client.ts";
+import type { Redis } from "#core/redis/client/client.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";

@@ -7,12 +7,12 @@
 import { parseArgs } from "node:util";
 import { type Figure, machine, percentile, print, redisVersion } from "#bench/table.ts";
 import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client.ts";
-import type { SortOrder } from "#core/redis/index-ranges.ts";
-import { companyKeys, companyPartition } from "#core/redis/keys.ts";
-import { searchShipments } from "#core/redis/search.ts";
-import type { ShipmentQuery } from "#core/redis/shipment-query.ts";
-import { readShipments } from "#core/redis/shipments.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
+import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import type { SortOrder } from "#core/redis/search/index-ranges.ts";
+import { searchShipments } from "#core/redis/search/search.ts";
+import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
+import { readShipments } from "#core/redis/shipments/shipments.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 import { CHANNEL, COMPANY, changeSome, type Loaded, loadShipments } from "./search-load.ts";
 

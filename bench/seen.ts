@@ -5,9 +5,9 @@
 import { parseArgs } from "node:util";
 import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
 import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client.ts";
-import { rememberEvents } from "#core/redis/event-log.ts";
-import { GENERATION_DAYS, SEEN_TTL_SECONDS, seenLayout, seenPlace } from "#core/redis/seen.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
+import { rememberEvents } from "#core/redis/log/event-log.ts";
+import { GENERATION_DAYS, SEEN_TTL_SECONDS, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 
 const IDS_PER_CALL = 5_000;

@@ -15,9 +15,11 @@ import { percentile } from "#bench/table.ts";
 import { SILENT_PATH } from "#bench/webhook-receivers.ts";
 import { chunks } from "#core/chunks.ts";
 import { readConfig } from "#core/config.ts";
-import { retryWaitMs } from "#core/domain/retry-schedule.ts";
+import { retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
 import { createLog } from "#core/log.ts";
-import { readAttemptStats, readLaneDepths } from "#core/redis/attempt-stats.ts";
+import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { readAttemptStats, readLaneDepths } from "#core/redis/webhooks/attempt-stats.ts";
 import {
   type Decision,
   type Delivery,
@@ -25,10 +27,8 @@ import {
   hourOf,
   readDeliveries,
   recordDecisions,
-} from "#core/redis/deliveries.ts";
-import { disableEndpoint, enableEndpoint } from "#core/redis/endpoints.ts";
-import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
-import { advanceClock } from "#core/redis/live.ts";
+} from "#core/redis/webhooks/deliveries.ts";
+import { disableEndpoint, enableEndpoint } from "#core/redis/webhooks/endpoints.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { createAuthority } from "#test/support/receiver.ts";

@@ -63,7 +63,7 @@ export interface Config {
   readonly ingestTls: IngestTls | null;
   readonly testClock: boolean;
   readonly logLevel: string;
-  /** Sizes the memory of eventIds; see `core/redis/seen.ts`. */
+  /** Sizes the memory of eventIds; see `core/redis/log/seen.ts`. */
   readonly eventsPerDay: number;
   /** Entries a log may hold before ingest answers 503. */
   readonly logHighWater: number;

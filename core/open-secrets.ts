@@ -4,7 +4,7 @@
 import { hostname } from "node:os";
 import type { Config } from "./config.ts";
 import type { Log } from "./log.ts";
-import type { Redis } from "./redis/client.ts";
+import type { Redis } from "./redis/client/client.ts";
 import {
   claimKeyring,
   claimSharedSecret,
@@ -16,8 +16,8 @@ import {
   replaceSharedSecret,
   type SharedSecret,
   sharedSecretOf,
-} from "./redis/keyring.ts";
-import { allSealed } from "./redis/sealed-fields.ts";
+} from "./redis/config/keyring.ts";
+import { allSealed } from "./redis/config/sealed-fields.ts";
 import {
   generateSecretFile,
   readSecretFile,

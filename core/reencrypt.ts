@@ -2,16 +2,16 @@
  * Re-seals every secret in the store with `ENCRYPTION_KEY` while the product runs. It can be repeated safely at any time.
  */
 import { type OpenedSecrets, sealRing, unsealRing } from "./open-secrets.ts";
-import type { Redis } from "./redis/client.ts";
-import { bumpVersion } from "./redis/entities.ts";
+import type { Redis } from "./redis/client/client.ts";
+import { bumpVersion } from "./redis/config/entities.ts";
 import {
   announceKey,
   KEY_USER_LIFE_MS,
   keyUsers,
   moveKeyring,
   readKeyring,
-} from "./redis/keyring.ts";
-import { resealAll } from "./redis/sealed-fields.ts";
+} from "./redis/config/keyring.ts";
+import { resealAll } from "./redis/config/sealed-fields.ts";
 import { SecretRefused } from "./secret-files.ts";
 import { WrongKey } from "./secrets.ts";
 

@@ -1,19 +1,24 @@
 /** What every role starts from, and the life of a process: start, serve, stop on a signal. */
 import { readFile } from "node:fs/promises";
 import { type Config, ConfigFaults, readConfig } from "./config.ts";
-import { illFormedText } from "./domain/ill-formed-text.ts";
-import { labelCarriers } from "./domain/label-carrier.ts";
-import { type SetupFile, settingsWithoutEffect } from "./domain/setup.ts";
+import { labelCarriers } from "./domain/labels/label-carrier.ts";
+import { illFormedText } from "./domain/schema/ill-formed-text.ts";
+import { type SetupFile, settingsWithoutEffect } from "./domain/setup/setup.ts";
 import { openOpsPort } from "./http/ops-port.ts";
 import { parseStrictJson } from "./http/strict-json.ts";
 import { createLog, type Log } from "./log.ts";
 import { openSecrets, type Secrets } from "./open-secrets.ts";
-import { applySetup, SetupFaults } from "./redis/apply-setup.ts";
-import { connectCluster, connectRedis, type Redis, StoreUnreachable } from "./redis/client.ts";
-import { startEmbeddedRedis } from "./redis/embedded.ts";
-import { createLive, type Live } from "./redis/live.ts";
-import { describeFailure, reasonOf } from "./redis/store-unavailable.ts";
-import { ensureGroups } from "./redis/streams.ts";
+import {
+  connectCluster,
+  connectRedis,
+  type Redis,
+  StoreUnreachable,
+} from "./redis/client/client.ts";
+import { startEmbeddedRedis } from "./redis/client/embedded.ts";
+import { describeFailure, reasonOf } from "./redis/client/store-unavailable.ts";
+import { createLive, type Live } from "./redis/config/live.ts";
+import { ensureGroups } from "./redis/log/streams.ts";
+import { applySetup, SetupFaults } from "./redis/setup/apply-setup.ts";
 import { SecretRefused } from "./secret-files.ts";
 
 export interface Runtime {

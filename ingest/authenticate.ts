@@ -2,12 +2,12 @@
  * Who sends: bearer token, request rate, source address and client certificate (document 2, "Authentication" and
  * "Limits").
  */
-import { certificateMatches } from "#core/domain/client-certificate.ts";
+import { certificateMatches } from "#core/domain/courier-events/client-certificate.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { isWithin, type Peer, subscriberOf } from "#core/http/peer.ts";
 import { Problem } from "#core/problem.ts";
-import type { Configuration, Courier } from "#core/redis/configuration.ts";
-import type { RateVerdict } from "#core/redis/courier-rate.ts";
+import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
+import type { RateVerdict } from "#core/redis/intake/courier-rate.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
 import type { Intake } from "#ingest/intake.ts";

@@ -1,13 +1,17 @@
 /** The store's side of ingest: messages that come together share their round trips (`combine.ts`). */
 import { combine } from "#core/combine.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
-import { type RateAsk, type RateVerdict, takeCourierRates } from "#core/redis/courier-rate.ts";
-import { type Claim, type ClaimOutcome, claimEvents } from "#core/redis/event-log.ts";
-import type { Reference } from "#core/redis/keys.ts";
-import type { Live } from "#core/redis/live.ts";
-import { type Candidates, resolveReferences } from "#core/redis/references.ts";
-import type { SeenLayout } from "#core/redis/seen.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Reference } from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import {
+  type RateAsk,
+  type RateVerdict,
+  takeCourierRates,
+} from "#core/redis/intake/courier-rate.ts";
+import { type Candidates, resolveReferences } from "#core/redis/intake/references.ts";
+import { type Claim, type ClaimOutcome, claimEvents } from "#core/redis/log/event-log.ts";
+import type { SeenLayout } from "#core/redis/log/seen.ts";
 
 export interface Admission {
   /** As of the moment at which the rate was taken. */

@@ -4,24 +4,28 @@
  * appends to the event log; messages that come together share them. Further ones only where events are set aside, where a
  * number has been used again, and where a number changes.
  */
-import { minimalEvent, withoutPersonalData } from "#core/domain/fact.ts";
-import type { Fault } from "#core/domain/fault.ts";
-import { areOfOneCompany, type Candidate, type Match } from "#core/domain/match-reference.ts";
+import { minimalEvent, withoutPersonalData } from "#core/domain/courier-events/fact.ts";
+import {
+  areOfOneCompany,
+  type Candidate,
+  type Match,
+} from "#core/domain/courier-events/match-reference.ts";
+import type { Fault } from "#core/domain/schema/fault.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Configuration, Courier } from "#core/redis/configuration.ts";
-import { type ClaimOutcome, encodeLoggedEvent, lookUpEvents } from "#core/redis/event-log.ts";
-import { type Reference, trackingReference } from "#core/redis/keys.ts";
-import { matchEvents, type ReadEnds } from "#core/redis/match-events.ts";
-import { dropParked, type ParkOutcome, parkEvents } from "#core/redis/parked.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { type Reference, trackingReference } from "#core/redis/client/keys.ts";
+import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
+import { dropParked, type ParkOutcome, parkEvents } from "#core/redis/intake/parked.ts";
 import {
   type Candidates,
   fingerprintOf,
   listed,
   registerReferences,
-} from "#core/redis/references.ts";
-import type { SeenLayout } from "#core/redis/seen.ts";
+} from "#core/redis/intake/references.ts";
+import { type ClaimOutcome, encodeLoggedEvent, lookUpEvents } from "#core/redis/log/event-log.ts";
+import type { SeenLayout } from "#core/redis/log/seen.ts";
+import { matchEvents, type ReadEnds } from "#core/redis/shipments/match-events.ts";
 import type { Intake } from "#ingest/intake.ts";
 import {
   announces,

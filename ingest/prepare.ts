@@ -2,17 +2,17 @@
  * Prepares a message for its judgement and stores nothing: its references are looked up while its events are checked, and
  * a large message goes in parts, so that the store works on one while the next is checked.
  */
-import type { CourierEvent } from "#core/domain/event.ts";
-import type { Fault } from "#core/domain/fault.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { Fault } from "#core/domain/schema/fault.ts";
 import { nextTurn } from "#core/next-turn.ts";
-import type { Courier } from "#core/redis/configuration.ts";
+import type { Courier } from "#core/redis/config/configuration.ts";
 import {
   type Candidates,
   listed,
   type OwnReferences,
   ownReferences,
-} from "#core/redis/references.ts";
-import { type SeenPlace, seenPlace } from "#core/redis/seen.ts";
+} from "#core/redis/intake/references.ts";
+import { type SeenPlace, seenPlace } from "#core/redis/log/seen.ts";
 import type { Intake } from "#ingest/intake.ts";
 
 /** The events of a message, and the rule that finds the faults of one. */

@@ -1,13 +1,13 @@
 /** Reads a message: bytes as transmitted, inflated under the limit, signature checked, parsed (document 2). */
 import { promisify } from "node:util";
 import { gunzip, gunzipSync, type ZlibOptions } from "node:zlib";
-import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
-import { verifySignature } from "#core/domain/signature.ts";
+import { BODY_LIMIT_BYTES } from "#core/domain/courier-events/event.ts";
+import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import { readAll } from "#core/http/read-bounded.ts";
 import { JsonFault, type ParsedJson } from "#core/http/strict-json.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
-import type { Courier } from "#core/redis/configuration.ts";
+import type { Courier } from "#core/redis/config/configuration.ts";
 import type { Vault } from "#core/secrets.ts";
 import { parseMessage } from "#ingest/read-event-by-event.ts";
 

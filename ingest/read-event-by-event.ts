@@ -3,8 +3,13 @@
  * "A batch is never rejected as a whole because one event is unusable" (document 2, "Endpoints"): what is wrong inside one
  * event makes that event INVALID, and what an unknown envelope field holds is nobody's concern.
  */
-import { checkEscapedEvent, checkEvent, Envelope, EVENTS_PER_MESSAGE } from "#core/domain/event.ts";
-import { FAULTS_LISTED, type Fault } from "#core/domain/fault.ts";
+import {
+  checkEscapedEvent,
+  checkEvent,
+  Envelope,
+  EVENTS_PER_MESSAGE,
+} from "#core/domain/courier-events/event.ts";
+import { FAULTS_LISTED, type Fault } from "#core/domain/schema/fault.ts";
 import { parseInTurns, type TurnOptions } from "#core/http/parse-in-turns.ts";
 import {
   BACKSLASH,

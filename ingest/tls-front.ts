@@ -12,7 +12,7 @@ import {
   type ClientCertificate,
   canonicalSubject,
   plainFingerprint,
-} from "#core/domain/client-certificate.ts";
+} from "#core/domain/courier-events/client-certificate.ts";
 import type { Peer } from "#core/http/peer.ts";
 
 const CONNECTIONS_LIMIT = 10_000;

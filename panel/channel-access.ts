@@ -1,5 +1,5 @@
 /** API keys and activation of channels, written under the setup lock, so that writers at the same time lose nothing. */
-import type { Scope } from "#core/domain/setup.ts";
+import type { Scope } from "#core/domain/setup/setup.ts";
 import { Problem } from "#core/problem.ts";
 import {
   allEntities,
@@ -8,8 +8,8 @@ import {
   nextId,
   readEntity,
   saveEntity,
-} from "#core/redis/entities.ts";
-import { underSetupLock } from "#core/redis/setup-lock.ts";
+} from "#core/redis/config/entities.ts";
+import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken, newToken } from "#core/secrets.ts";
 

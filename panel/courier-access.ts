@@ -6,9 +6,14 @@ import {
   secretsInForce,
   textOf,
   tokensInForce,
-} from "#core/redis/courier-access.ts";
-import { allEntities, bumpVersion, type CourierEntity, saveEntity } from "#core/redis/entities.ts";
-import { underSetupLock } from "#core/redis/setup-lock.ts";
+} from "#core/redis/config/courier-access.ts";
+import {
+  allEntities,
+  bumpVersion,
+  type CourierEntity,
+  saveEntity,
+} from "#core/redis/config/entities.ts";
+import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken, newToken, type Vault } from "#core/secrets.ts";
 

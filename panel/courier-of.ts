@@ -1,5 +1,5 @@
 import { Problem } from "#core/problem.ts";
-import type { Configuration, Courier } from "#core/redis/configuration.ts";
+import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
 
 /** @throws {Problem} 404 */
 export function courierOf({ couriers }: Configuration, code: string): Courier {

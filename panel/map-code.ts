@@ -1,11 +1,13 @@
 /** Mapping a courier's code and taking a mapping back. Both are written down as remaps and bear repetition. */
-import { type CatalogueEntry, sameMapping } from "#core/domain/map-status.ts";
-import { checkRules, type SetupMappingRule } from "#core/domain/setup.ts";
+
+import { checkRules, type SetupMappingRule } from "#core/domain/setup/setup.ts";
+import { type CatalogueEntry, sameMapping } from "#core/domain/statuses/map-status.ts";
 import { Problem } from "#core/problem.ts";
-import { detailFaults } from "#core/redis/apply-setup.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Configuration, Courier } from "#core/redis/configuration.ts";
-import { bumpVersion, type CourierEntity, readEntity } from "#core/redis/entities.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
+import { bumpVersion, type CourierEntity, readEntity } from "#core/redis/config/entities.ts";
+import { underSetupLock } from "#core/redis/config/setup-lock.ts";
+import { detailFaults } from "#core/redis/setup/apply-setup.ts";
 import {
   announceRemap,
   applyRemap,
@@ -15,8 +17,7 @@ import {
   type RemapOrder,
   readRemap,
   saveCatalogue,
-} from "#core/redis/remaps.ts";
-import { underSetupLock } from "#core/redis/setup-lock.ts";
+} from "#core/redis/shipments/remaps.ts";
 
 /** The wanted mapping of a code; `status: null` takes its own mapping away. */
 export interface WantedMapping {

@@ -8,7 +8,7 @@ import { declared } from "#core/http/access.ts";
 import { peerOfConnection, subscriberOf } from "#core/http/peer.ts";
 import { refuseGuesses } from "#core/http/refuse-guesses.ts";
 import { Problem } from "#core/problem.ts";
-import { isSessionOpen } from "#core/redis/sessions.ts";
+import { isSessionOpen } from "#core/redis/config/sessions.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
 

@@ -1,17 +1,18 @@
 /** What a new mapping would change, without changing anything. */
-import type { CatalogueEntry } from "#core/domain/map-status.ts";
-import { type Refolded, refold } from "#core/domain/refold.ts";
-import type { Status, StatusPair } from "#core/domain/status.ts";
-import { decide, type Verdict } from "#core/domain/trigger.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
+
+import { type Refolded, refold } from "#core/domain/shipments/refold.ts";
+import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
+import type { Status, StatusPair } from "#core/domain/statuses/status.ts";
+import { decide, type Verdict } from "#core/domain/webhooks/trigger.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
 import {
   type Remapping,
   type RemapScope,
   readRemappings,
   shipmentsToRemap,
-} from "#core/redis/remappings.ts";
-import { NO_PROGRESS } from "#core/redis/remaps.ts";
+} from "#core/redis/shipments/remappings.ts";
+import { NO_PROGRESS } from "#core/redis/shipments/remaps.ts";
 
 /** Shipments a preview looks at; with more of them it tells what it has seen so far and that it is not complete. */
 const EXAMINED_LIMIT = 20_000;

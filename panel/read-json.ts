@@ -1,5 +1,5 @@
 /** Reads the JSON body of a panel call after its caller was authenticated: no route lets the framework read one earlier. */
-import { illFormedText } from "#core/domain/ill-formed-text.ts";
+import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
 import { readJsonBody } from "#core/http/read-json.ts";
 import { Problem } from "#core/problem.ts";
 

@@ -5,13 +5,13 @@
 
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/compile-schema.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { peerOfConnection, subscriberOf } from "#core/http/peer.ts";
 import { readBody } from "#core/http/read-body.ts";
 import { Problem } from "#core/problem.ts";
-import { takeCourierRate } from "#core/redis/courier-rate.ts";
-import { endSession, openSession, SESSION_MS } from "#core/redis/sessions.ts";
+import { endSession, openSession, SESSION_MS } from "#core/redis/config/sessions.ts";
+import { takeCourierRate } from "#core/redis/intake/courier-rate.ts";
 import { html, pageResponse } from "#panel/html.ts";
 import {
   cookieOf,

@@ -5,14 +5,14 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { compareFacts, type Fact, orderOf } from "#core/domain/fact.ts";
-import { instantOf } from "#core/domain/rome-time.ts";
-import type { Language } from "#core/domain/shipment.ts";
-import type { Status } from "#core/domain/status.ts";
-import { statusDetailText, statusText } from "#core/domain/status-text.ts";
-import { WORDS } from "#core/domain/words.ts";
-import type { Channel, Configuration } from "#core/redis/configuration.ts";
-import type { StoredShipment } from "#core/redis/shipments.ts";
+import { compareFacts, type Fact, orderOf } from "#core/domain/courier-events/fact.ts";
+import { WORDS } from "#core/domain/messages/words.ts";
+import type { Language } from "#core/domain/shipments/shipment.ts";
+import type { Status } from "#core/domain/statuses/status.ts";
+import { statusDetailText, statusText } from "#core/domain/statuses/status-text.ts";
+import { instantOf } from "#core/domain/time/rome-time.ts";
+import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
+import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import { type Html, html } from "#panel/html.ts";
 
 const STYLE = readFileSync(join(import.meta.dir, "tracking-page.css"), "utf8");

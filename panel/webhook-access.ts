@@ -1,17 +1,17 @@
 /** What the webhook routes ask for first: the channel, the endpoint, a valid body, an instant. */
 
 import type { Config } from "#core/config.ts";
-import type { Fault } from "#core/domain/fault.ts";
+import type { Fault } from "#core/domain/schema/fault.ts";
 import {
   instantOf,
   isCalendarDate,
   isOffsetDateTime,
   parseRomeDateTime,
-} from "#core/domain/rome-time.ts";
+} from "#core/domain/time/rome-time.ts";
 import { Problem } from "#core/problem.ts";
-import type { Channel, Configuration, Endpoint } from "#core/redis/configuration.ts";
-import { endpointPartition, failingSince } from "#core/redis/endpoints.ts";
-import { readLastFailure } from "#core/redis/last-failures.ts";
+import type { Channel, Configuration, Endpoint } from "#core/redis/config/configuration.ts";
+import { endpointPartition, failingSince } from "#core/redis/webhooks/endpoints.ts";
+import { readLastFailure } from "#core/redis/webhooks/last-failures.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hostOf, vetHosts } from "#core/vetted-address.ts";
 import type { EndpointHealth } from "#panel/webhook-view.ts";

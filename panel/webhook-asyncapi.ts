@@ -1,5 +1,5 @@
 /** The AsyncAPI 3 description of the webhooks that receivers get (document 3, "Receiver request"). */
-import { WebhookPayload } from "#core/domain/webhook-schema.ts";
+import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
 
 const text = (description: string, example: string) => ({
   type: "string",

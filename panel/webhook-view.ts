@@ -1,14 +1,14 @@
 /** Endpoints, deliveries and replays as the panel shows them. */
 import { type Static, Type } from "@sinclair/typebox";
-import { STATUSES } from "#core/domain/status.ts";
-import { targetKey, V1_HEADERS, webhookHeaders } from "#core/domain/webhook-request.ts";
-import { v1ChannelId } from "#core/domain/webhook-v1.ts";
-import type { Attempt } from "#core/redis/attempts.ts";
-import type { Configuration, Endpoint } from "#core/redis/configuration.ts";
-import type { Delivery } from "#core/redis/deliveries.ts";
-import { hasPreviousSecret } from "#core/redis/endpoint-entity.ts";
-import type { LastFailure } from "#core/redis/last-failures.ts";
-import type { Replay } from "#core/redis/replays.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import { targetKey, V1_HEADERS, webhookHeaders } from "#core/domain/webhooks/webhook-request.ts";
+import { v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
+import type { Configuration, Endpoint } from "#core/redis/config/configuration.ts";
+import { hasPreviousSecret } from "#core/redis/config/endpoint-entity.ts";
+import type { Attempt } from "#core/redis/webhooks/attempts.ts";
+import type { Delivery } from "#core/redis/webhooks/deliveries.ts";
+import type { LastFailure } from "#core/redis/webhooks/last-failures.ts";
+import type { Replay } from "#core/redis/webhooks/replays.ts";
 
 export const instant = Type.String({ description: "ISO 8601, UTC" });
 const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) =>

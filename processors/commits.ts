@@ -1,17 +1,17 @@
 /** Commits of carrier facts: what is written for a shipment, and what the change log tells of it. */
-import { type EventRow, eventRow } from "#core/domain/event-row.ts";
-import type { Fact } from "#core/domain/fact.ts";
+import { type EventRow, eventRow } from "#core/domain/benchmarks/event-row.ts";
+import { laneRow } from "#core/domain/benchmarks/lane.ts";
+import type { Fact } from "#core/domain/courier-events/fact.ts";
 import {
   type FoldedFact,
   foldAll,
   type ShipmentState,
   type StateChange,
-} from "#core/domain/fold.ts";
-import { HISTORY_LIMIT, makeRoom } from "#core/domain/history-limit.ts";
-import { laneRow } from "#core/domain/lane.ts";
-import { refold } from "#core/domain/refold.ts";
-import { type Change, type ChangeRows, describeChange } from "#core/redis/change-log.ts";
-import type { Commit, HotShipment } from "#core/redis/shipments.ts";
+} from "#core/domain/shipments/fold.ts";
+import { HISTORY_LIMIT, makeRoom } from "#core/domain/shipments/history-limit.ts";
+import { refold } from "#core/domain/shipments/refold.ts";
+import { type Change, type ChangeRows, describeChange } from "#core/redis/log/change-log.ts";
+import type { Commit, HotShipment } from "#core/redis/shipments/shipments.ts";
 
 /** Adds facts to a shipment: one change each, in the order they were folded. */
 export function addFacts(

@@ -1,7 +1,7 @@
 /** The processors role: logs in, state and webhooks out. */
 import { openRolePort } from "#core/http/ops-port.ts";
-import { startConsumer } from "#core/redis/consumer.ts";
-import type { NumberConflict } from "#core/redis/number-conflicts.ts";
+import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
+import { startConsumer } from "#core/redis/log/consumer.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { startNotify } from "#processors/notify/start.ts";

@@ -1,12 +1,12 @@
 /** Finds tracking number changes that point to the number of another live shipment, and reports them to the operators. */
 
 import { numberConflicts } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { LoggedEvent } from "#core/redis/event-log.ts";
-import { trackingReference } from "#core/redis/keys.ts";
-import { type NumberConflict, noteConflicts } from "#core/redis/number-conflicts.ts";
-import { listed, ownReferences, resolveReferences } from "#core/redis/references.ts";
-import { type HotShipment, readHotShipments } from "#core/redis/shipments.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { trackingReference } from "#core/redis/client/keys.ts";
+import { type NumberConflict, noteConflicts } from "#core/redis/intake/number-conflicts.ts";
+import { listed, ownReferences, resolveReferences } from "#core/redis/intake/references.ts";
+import type { LoggedEvent } from "#core/redis/log/event-log.ts";
+import { type HotShipment, readHotShipments } from "#core/redis/shipments/shipments.ts";
 
 export interface ConflictDeps {
   readonly redis: Redis;

@@ -2,9 +2,9 @@
  * Repeats the registration of created shipments, so that a crash cannot leave one that no carrier event finds; then releases
  * what was set aside under a reference of theirs after an event had come by another one.
  */
-import { decodeChangeEntry, isChange } from "#core/redis/change-log.ts";
-import type { Failure, Handler } from "#core/redis/consumer.ts";
-import { registerShipments } from "#core/redis/register-shipments.ts";
+import { decodeChangeEntry, isChange } from "#core/redis/log/change-log.ts";
+import type { Failure, Handler } from "#core/redis/log/consumer.ts";
+import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
 import { releaseSetAside, type TrackDeps } from "#processors/track.ts";
 
 /** For the group `references` of the change log. */

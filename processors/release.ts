@@ -5,14 +5,12 @@
  * Numbers are registered before set-aside events are looked for under them: an event that is set aside in between is judged
  * again by ingest, since the reference has changed.
  */
-import type { Candidate } from "#core/domain/match-reference.ts";
-import type { ShipmentMeta } from "#core/domain/shipment.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
-import { type LoggedEvent, rememberEvents } from "#core/redis/event-log.ts";
-import { type Reference, trackingReference } from "#core/redis/keys.ts";
-import { matchEvents, type ReadEnds } from "#core/redis/match-events.ts";
-import { dropParked, type ParkedEvent, readParked } from "#core/redis/parked.ts";
+import type { Candidate } from "#core/domain/courier-events/match-reference.ts";
+import type { ShipmentMeta } from "#core/domain/shipments/shipment.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { type Reference, trackingReference } from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import { dropParked, type ParkedEvent, readParked } from "#core/redis/intake/parked.ts";
 import {
   candidateOf,
   listed,
@@ -20,9 +18,11 @@ import {
   referencesOf,
   registerReferences,
   resolveReferences,
-} from "#core/redis/references.ts";
-import { seenLayout, seenPlace } from "#core/redis/seen.ts";
-import { type HotShipment, takeNumbers } from "#core/redis/shipments.ts";
+} from "#core/redis/intake/references.ts";
+import { type LoggedEvent, rememberEvents } from "#core/redis/log/event-log.ts";
+import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { matchEvents, type ReadEnds } from "#core/redis/shipments/match-events.ts";
+import { type HotShipment, takeNumbers } from "#core/redis/shipments/shipments.ts";
 import { type ConflictDeps, findConflicts } from "#processors/number-conflicts.ts";
 
 export interface ReleaseDeps extends ConflictDeps {

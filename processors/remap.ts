@@ -4,16 +4,17 @@
  */
 import type { Log } from "#core/log.ts";
 import { createPause } from "#core/pause.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Live } from "#core/redis/live.ts";
-import { type Lock, LockLost } from "#core/redis/lock.ts";
-import { followOutage } from "#core/redis/outage.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { type Lock, LockLost } from "#core/redis/client/lock.ts";
+import { followOutage } from "#core/redis/client/outage.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import {
   type RemapScope,
   readRemappings,
   scopeOf,
   shipmentsToRemap,
-} from "#core/redis/remappings.ts";
+} from "#core/redis/shipments/remappings.ts";
 import {
   applyRemap,
   finishRemap,
@@ -23,9 +24,8 @@ import {
   readRemap,
   saveProgress,
   takeRemapLease,
-} from "#core/redis/remaps.ts";
-import { underSetupLock } from "#core/redis/setup-lock.ts";
-import { commitShipments } from "#core/redis/shipments.ts";
+} from "#core/redis/shipments/remaps.ts";
+import { commitShipments } from "#core/redis/shipments/shipments.ts";
 import { replaceHistory } from "#processors/commits.ts";
 
 export interface RemapDeps {

@@ -1,9 +1,9 @@
 /** Deletes set-aside events whose 7 days are over: nothing is kept then (document 2, "States and transitions"). */
 import type { Log } from "#core/log.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Live } from "#core/redis/live.ts";
-import { startTickingThroughOutages } from "#core/redis/outage.ts";
-import { expireParked } from "#core/redis/parked.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import { expireParked } from "#core/redis/intake/parked.ts";
 import type { Ticking } from "#core/tick.ts";
 
 export interface ExpiryDeps {

@@ -1,18 +1,18 @@
 /** From the event log to shipment state: map, fold, commit. Correct under any order, repetition and crash. */
 import { chunks } from "#core/chunks.ts";
-import type { Fact } from "#core/domain/fact.ts";
-import { foldAll } from "#core/domain/fold.ts";
-import { HISTORY_LIMIT } from "#core/domain/history-limit.ts";
-import { type Catalogue, mapStatus } from "#core/domain/map-status.ts";
-import { instantOf } from "#core/domain/rome-time.ts";
+import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { foldAll } from "#core/domain/shipments/fold.ts";
+import { HISTORY_LIMIT } from "#core/domain/shipments/history-limit.ts";
+import { type Catalogue, mapStatus } from "#core/domain/statuses/map-status.ts";
+import { instantOf } from "#core/domain/time/rome-time.ts";
 import { factsApplied } from "#core/metrics.ts";
 import { nextTurn } from "#core/next-turn.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
-import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
-import { decodeLoggedEvent, type LoggedEvent } from "#core/redis/event-log.ts";
-import { shipmentPartition } from "#core/redis/keys.ts";
-import type { Live } from "#core/redis/live.ts";
-import { CLOCK_SKEW_MS, GENERATION_DAYS } from "#core/redis/seen.ts";
+import { shipmentPartition } from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
+import { decodeLoggedEvent, type LoggedEvent } from "#core/redis/log/event-log.ts";
+import { CLOCK_SKEW_MS, GENERATION_DAYS } from "#core/redis/log/seen.ts";
 import {
   type Commit,
   commitShipments,
@@ -20,7 +20,7 @@ import {
   readHistories,
   readHotShipments,
   SHIPMENTS_PER_CALL,
-} from "#core/redis/shipments.ts";
+} from "#core/redis/shipments/shipments.ts";
 import { addFacts, replaceHistory, withRoom } from "#processors/commits.ts";
 import {
   findReleases,

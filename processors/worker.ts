@@ -10,13 +10,13 @@
  */
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/redis/keys.ts";
-import type { Live } from "#core/redis/live.ts";
-import { followOutage } from "#core/redis/outage.ts";
-import { probeWrites } from "#core/redis/probe.ts";
-import { describeFailure, isStoreUnavailable } from "#core/redis/store-unavailable.ts";
-import { renewWork, settleWork, type Taken, takeWork } from "#core/redis/work-queue.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/redis/client/keys.ts";
+import { followOutage } from "#core/redis/client/outage.ts";
+import { probeWrites } from "#core/redis/client/probe.ts";
+import { describeFailure, isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import { renewWork, settleWork, type Taken, takeWork } from "#core/redis/merchant/work-queue.ts";
 
 /** When the work is due again, service clock, milliseconds; null = it is done. */
 export type WorkVerdict = number | null;

@@ -7,16 +7,16 @@ import type { ApiDeps } from "#api/deps.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
 import { readChecked } from "#api/read-json.ts";
 import type { Config } from "#core/config.ts";
+import { isNational } from "#core/domain/labels/label-carrier.ts";
 import {
   AddressCheckRequest,
   type AddressCheckView,
   type CheckedAddress,
   type Match,
-} from "#core/domain/address-check.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { isNational } from "#core/domain/label-carrier.ts";
+} from "#core/domain/orders/address-check.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { Problem } from "#core/problem.ts";
-import { countAddressCheck } from "#core/redis/address-checks.ts";
+import { countAddressCheck } from "#core/redis/merchant/address-checks.ts";
 import { gazetteer, matchOffline } from "./gazetteer.ts";
 import { matchByNominatim } from "./nominatim.ts";
 import { matchByRegistry } from "./registry-provider.ts";

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/address-check.ts";
+import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/orders/address-check.ts";
 
 interface Municipality {
   readonly name: string;

@@ -3,8 +3,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { callGateway } from "#api/gateway.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
-import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/address-check.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
+import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/orders/address-check.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 
 const text = Type.Optional(Type.String());
 

@@ -5,12 +5,12 @@
 import { Elysia } from "elysia";
 import { createTokens, type Tokens } from "#api/auth/tokens.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import type { Scope } from "#core/domain/setup.ts";
+import type { Scope } from "#core/domain/setup/setup.ts";
 import { requireJsonAccepted } from "#core/http/accept.ts";
 import { declared } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
-import type { ApiKey, Channel, Company, Configuration } from "#core/redis/configuration.ts";
-import { type Admission, admitRequest } from "#core/redis/rate-limit.ts";
+import type { ApiKey, Channel, Company, Configuration } from "#core/redis/config/configuration.ts";
+import { type Admission, admitRequest } from "#core/redis/merchant/rate-limit.ts";
 
 /** The configuration is the one the caller was checked against. */
 export interface Caller {

@@ -6,7 +6,7 @@ import { authenticated } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { freshness } from "./freshness.ts";
 import { LaneRequest, laneQuery, laneView } from "./lane-request.ts";
 

@@ -3,10 +3,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { DeliveryTimesQuery } from "#analytics/benchmarks.ts";
 import type { Caller } from "#api/auth/authenticated.ts";
 import { validationFailed } from "#api/error-response.ts";
-import type { Fault } from "#core/domain/fault.ts";
-import { areaOfCap, isItalianCap, weightBand } from "#core/domain/lane.ts";
-import { kilograms } from "#core/domain/measure.ts";
-import type { Channel } from "#core/redis/configuration.ts";
+import { areaOfCap, isItalianCap, weightBand } from "#core/domain/benchmarks/lane.ts";
+import { kilograms } from "#core/domain/orders/measure.ts";
+import type { Fault } from "#core/domain/schema/fault.ts";
+import type { Channel } from "#core/redis/config/configuration.ts";
 
 /** Document 1, "Limits": couriers per benchmark request. */
 const COURIERS_PER_REQUEST = 50;

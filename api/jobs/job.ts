@@ -3,13 +3,13 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { ImportResult } from "#core/domain/import-result.ts";
-import { nullableText as text } from "#core/domain/nullable.ts";
+import { nullableText as text } from "#core/domain/schema/nullable.ts";
+import { ImportResult } from "#core/domain/shipments/import-result.ts";
 import { jsonObject, jsonResponse } from "#core/json-text.ts";
 import { Problem } from "#core/problem.ts";
-import { type ImportJob, importResultText, readJob } from "#core/redis/import-jobs.ts";
-import { companyPartition } from "#core/redis/keys.ts";
-import { readParcelJob } from "#core/redis/parcel-jobs.ts";
+import { companyPartition } from "#core/redis/client/keys.ts";
+import { type ImportJob, importResultText, readJob } from "#core/redis/merchant/import-jobs.ts";
+import { readParcelJob } from "#core/redis/merchant/parcel-jobs.ts";
 import { parcelJobView } from "./parcel-job-view.ts";
 
 export const JobView = Type.Object({

@@ -1,7 +1,7 @@
 /** A creation of parcels as a job (document 1, "Job"): it is done as soon as it is stored. */
 import { type Static, Type } from "@sinclair/typebox";
-import { romeIso } from "#core/domain/rome-time.ts";
-import type { ParcelJob } from "#core/redis/parcel-jobs.ts";
+import { romeIso } from "#core/domain/time/rome-time.ts";
+import type { ParcelJob } from "#core/redis/merchant/parcel-jobs.ts";
 
 export const ParcelJobView = Type.Object({
   jobId: Type.String(),

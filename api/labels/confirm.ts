@@ -7,11 +7,11 @@ import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { ConfirmRequest, confirmFaults } from "#core/domain/label.ts";
-import { romeIso } from "#core/domain/rome-time.ts";
-import { transmissionNumberOf } from "#core/domain/slip.ts";
-import type { Redis } from "#core/redis/client.ts";
+import { ConfirmRequest, confirmFaults } from "#core/domain/labels/label.ts";
+import { transmissionNumberOf } from "#core/domain/labels/slip.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { romeIso } from "#core/domain/time/rome-time.ts";
+import type { Redis } from "#core/redis/client/client.ts";
 import {
   claimTransmission,
   freeTransmission,
@@ -22,7 +22,7 @@ import {
   readLabels,
   type StoredLabel,
   type Transmission,
-} from "#core/redis/labels.ts";
+} from "#core/redis/merchant/labels.ts";
 import { findCarrier } from "./carriers.ts";
 import type { LabelCarrier, Refusal } from "./label-carrier.ts";
 import { asLabelProblem, failed, labelProblem, unknownCarrier } from "./label-problem.ts";

@@ -1,7 +1,7 @@
 /** The error label (document 1, "Labels"): tells the operator not to ship. It is not stored. */
-import type { LabelFormat, LabelRequest } from "#core/domain/label.ts";
-import { romeDateTime } from "#core/domain/rome-time.ts";
-import type { Language } from "#core/domain/shipment.ts";
+import type { LabelFormat, LabelRequest } from "#core/domain/labels/label.ts";
+import type { Language } from "#core/domain/shipments/shipment.ts";
+import { romeDateTime } from "#core/domain/time/rome-time.ts";
 import { LABEL_SIZE, renderPdf, writeFitting } from "#core/pdf/pdf.ts";
 import { printableInPdf } from "#core/pdf/printable.ts";
 import type { Failed } from "./label-problem.ts";

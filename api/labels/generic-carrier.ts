@@ -1,5 +1,5 @@
 /** The test carrier GENERIC: makes real labels, calls nobody. */
-import { parcelsOf } from "#core/domain/label.ts";
+import { parcelsOf } from "#core/domain/labels/label.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import type { LabelCarrier, LabelOrder } from "./label-carrier.ts";
 import { labelPdf } from "./label-pdf.ts";

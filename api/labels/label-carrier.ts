@@ -1,7 +1,12 @@
 /** What every carrier of labels does, whoever it is. */
-import type { LabelFormat, LabelRequest, LabelSender, MadeLabel } from "#core/domain/label.ts";
-import type { Language } from "#core/domain/shipment.ts";
-import type { StoredLabel } from "#core/redis/labels.ts";
+import type {
+  LabelFormat,
+  LabelRequest,
+  LabelSender,
+  MadeLabel,
+} from "#core/domain/labels/label.ts";
+import type { Language } from "#core/domain/shipments/shipment.ts";
+import type { StoredLabel } from "#core/redis/merchant/labels.ts";
 
 export interface LabelOrder {
   readonly id: number;

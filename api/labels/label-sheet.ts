@@ -5,8 +5,8 @@ import {
   type LabelRequest,
   type LabelSender,
   parcelsOf,
-} from "#core/domain/label.ts";
-import type { Language } from "#core/domain/shipment.ts";
+} from "#core/domain/labels/label.ts";
+import type { Language } from "#core/domain/shipments/shipment.ts";
 import { labelWords } from "./label-words.ts";
 
 export interface LabelSheet {

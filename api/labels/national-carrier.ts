@@ -13,9 +13,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { callGateway } from "#api/gateway.ts";
 import type { Config } from "#core/config.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { type MadeLabel, parcelsOf } from "#core/domain/label.ts";
-import { contractOf } from "#core/domain/label-carrier.ts";
+import { type MadeLabel, parcelsOf } from "#core/domain/labels/label.ts";
+import { contractOf } from "#core/domain/labels/label-carrier.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import type { CarrierAnswer, LabelCarrier, LabelOrder } from "./label-carrier.ts";
 
 const TEXT_LENGTH = 255;

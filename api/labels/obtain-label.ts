@@ -1,7 +1,7 @@
 /** One label for (channel, carrier, reference), however many ask for it at once: the carrier is called once. */
-import type { LabelRecord, LabelRequest, MadeLabel } from "#core/domain/label.ts";
-import { parcelsOf, totalWeight } from "#core/domain/label.ts";
-import type { Redis } from "#core/redis/client.ts";
+import type { LabelRecord, LabelRequest, MadeLabel } from "#core/domain/labels/label.ts";
+import { parcelsOf, totalWeight } from "#core/domain/labels/label.ts";
+import type { Redis } from "#core/redis/client/client.ts";
 import {
   claimLabel,
   type LabelClaim,
@@ -10,7 +10,7 @@ import {
   readLabels,
   type Settlement,
   settleLabel,
-} from "#core/redis/labels.ts";
+} from "#core/redis/merchant/labels.ts";
 import type { CarrierAnswer, LabelCarrier, LabelOrder } from "./label-carrier.ts";
 import { type Failed, failed } from "./label-problem.ts";
 

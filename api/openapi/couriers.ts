@@ -1,8 +1,8 @@
 /** The courier benchmarks in the interface description. */
 import { Type } from "@sinclair/typebox";
 import { LaneRequest } from "#api/couriers/lane-request.ts";
-import { GRAINS, WEIGHT_BANDS } from "#core/domain/lane.ts";
-import { nullableNumber, nullableText } from "#core/domain/nullable.ts";
+import { GRAINS, WEIGHT_BANDS } from "#core/domain/benchmarks/lane.ts";
+import { nullableNumber, nullableText } from "#core/domain/schema/nullable.ts";
 import { ERROR_HEADERS, ProblemDocument } from "./errors.ts";
 import { type Answer, nullableInteger, type Operation, type Rule } from "./operation.ts";
 

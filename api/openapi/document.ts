@@ -1,7 +1,7 @@
 /** `GET /v2/openapi.json`: the merchant API as OpenAPI 3.1, from the schemas that validate and type it. */
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ErrorStatus } from "#api/reference/error-codes.ts";
-import { publishedSchema } from "#core/domain/published-schema.ts";
+import { publishedSchema } from "#core/domain/schema/published-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { ACCESS_OPERATIONS } from "./access.ts";
 import { COURIER_OPERATIONS } from "./couriers.ts";

@@ -2,8 +2,8 @@
 import { Type } from "@sinclair/typebox";
 import { ERROR_CODES, type ErrorCode, type ErrorStatus } from "#api/reference/error-codes.ts";
 import { explanationOf } from "#api/reference/errors.ts";
-import { FAULT_CODES, FAULTS_LISTED } from "#core/domain/fault.ts";
-import { LabelFormat } from "#core/domain/label.ts";
+import { LabelFormat } from "#core/domain/labels/label.ts";
+import { FAULT_CODES, FAULTS_LISTED } from "#core/domain/schema/fault.ts";
 import { TITLES } from "#core/problem.ts";
 
 export const ErrorBody = Type.Object({

@@ -2,8 +2,8 @@
 import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import { ConfirmView } from "#api/labels/confirm.ts";
 import { ERROR_CODES } from "#api/reference/error-codes.ts";
-import { AddressCheckRequest, AddressCheckView } from "#core/domain/address-check.ts";
-import { ConfirmRequest, LabelRequest, LabelView } from "#core/domain/label.ts";
+import { ConfirmRequest, LabelRequest, LabelView } from "#core/domain/labels/label.ts";
+import { AddressCheckRequest, AddressCheckView } from "#core/domain/orders/address-check.ts";
 import { TITLES } from "#core/problem.ts";
 import { ERROR_HEADERS, LabelProblem } from "./errors.ts";
 import type { Answer, Operation } from "./operation.ts";

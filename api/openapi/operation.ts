@@ -1,8 +1,8 @@
 /** One call of the interface description: what is asked, what is answered, with an example of each. */
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { ErrorStatus } from "#api/reference/error-codes.ts";
-import type { FaultCode } from "#core/domain/fault.ts";
-import type { Scope } from "#core/domain/setup.ts";
+import type { FaultCode } from "#core/domain/schema/fault.ts";
+import type { Scope } from "#core/domain/setup/setup.ts";
 
 export interface Operation {
   readonly id: string;

@@ -3,14 +3,14 @@
 import { Type } from "@sinclair/typebox";
 import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import { PAGE_MAX } from "#api/parcels/parcel-access.ts";
-import { OrderView, orderRecord, orderView } from "#core/domain/order.ts";
+import { OrderView, orderRecord, orderView } from "#core/domain/orders/order.ts";
 import {
   OrderParcelView,
   orderOfParcels,
   ParcelsCreation,
   ParcelUpdate,
   parcelView,
-} from "#core/domain/order-parcel.ts";
+} from "#core/domain/orders/order-parcel.ts";
 import { id, inPath, type Operation, query, text } from "./operation.ts";
 
 const EXAMPLE_MS = Date.UTC(2026, 10, 20, 9);

@@ -4,14 +4,14 @@ import { CREATE_BODY_BYTES, IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import { ImportBody } from "#api/shipments/import.ts";
 import { PAGE_MAX, STATUS_LIST, TEXT_MAX } from "#api/shipments/search-query.ts";
 import { DetailPart } from "#api/shipments/shipment-detail.ts";
-import { ItemErrorView } from "#core/domain/import-result.ts";
-import { NotificationBody } from "#core/domain/notification.ts";
-import { nullableText } from "#core/domain/nullable.ts";
-import { LOCAL_DATE_TIME } from "#core/domain/rome-time.ts";
-import { CreateBody } from "#core/domain/shipment.ts";
-import { ShipmentSummary } from "#core/domain/shipment-view.ts";
-import { STATUSES } from "#core/domain/status.ts";
-import { StockReleaseBody } from "#core/domain/stock-release.ts";
+import { StockReleaseBody } from "#core/domain/labels/stock-release.ts";
+import { NotificationBody } from "#core/domain/messages/notification.ts";
+import { nullableText } from "#core/domain/schema/nullable.ts";
+import { ItemErrorView } from "#core/domain/shipments/import-result.ts";
+import { CreateBody } from "#core/domain/shipments/shipment.ts";
+import { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import { LOCAL_DATE_TIME } from "#core/domain/time/rome-time.ts";
 import { id, inPath, type Operation, query } from "./operation.ts";
 
 const item = {

@@ -2,8 +2,8 @@
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
-import { idOf } from "#core/domain/path-id.ts";
-import { readOrders } from "#core/redis/orders.ts";
+import { idOf } from "#core/domain/schema/path-id.ts";
+import { readOrders } from "#core/redis/merchant/orders.ts";
 import { orderAnswer, orderNotFound } from "./order-answer.ts";
 
 export function orderRoute(deps: ApiDeps) {

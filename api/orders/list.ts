@@ -3,11 +3,11 @@ import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
-import type { OrderView } from "#core/domain/order.ts";
+import type { OrderView } from "#core/domain/orders/order.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { jsonList, jsonResponse } from "#core/json-text.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { findOrder, listOrders } from "#core/redis/orders.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { findOrder, listOrders } from "#core/redis/merchant/orders.ts";
 import { orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
 
 /** Document 1, "Limits". */

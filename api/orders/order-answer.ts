@@ -1,8 +1,8 @@
 /** An order of the store as the merchant sees it. */
 import type { Caller } from "#api/auth/authenticated.ts";
-import { type OrderView, orderView } from "#core/domain/order.ts";
+import { type OrderView, orderView } from "#core/domain/orders/order.ts";
 import { Problem } from "#core/problem.ts";
-import type { OrderOwner, StoredOrder } from "#core/redis/orders.ts";
+import type { OrderOwner, StoredOrder } from "#core/redis/merchant/orders.ts";
 
 export function orderAnswer({ id, record }: StoredOrder, { configuration }: Caller): OrderView {
   return orderView(id, record, (code) => configuration.couriers.get(code)?.number);

@@ -7,18 +7,18 @@ import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
 import { readChecked } from "#api/read-json.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
 import {
   orderOfParcels,
   PARCELS_ANSWERED_AT_ONCE,
   ParcelsCreation,
   parcelView,
   withoutParcels,
-} from "#core/domain/order-parcel.ts";
+} from "#core/domain/orders/order-parcel.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
-import { changeOrder, createOrder, findOrder } from "#core/redis/orders.ts";
-import { saveParcelJob } from "#core/redis/parcel-jobs.ts";
+import { changeOrder, createOrder, findOrder } from "#core/redis/merchant/orders.ts";
+import { saveParcelJob } from "#core/redis/merchant/parcel-jobs.ts";
 import { checkProduct, parcelNotFound, readParcelQuery } from "./parcel-access.ts";
 
 const checker = compileSchema(ParcelsCreation);

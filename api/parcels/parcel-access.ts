@@ -1,7 +1,7 @@
 /** What all calls of order parcels ask first: the product, and which order is meant. */
 import type { Caller } from "#api/auth/authenticated.ts";
 import { validationFailed } from "#api/error-response.ts";
-import type { Fault } from "#core/domain/fault.ts";
+import type { Fault } from "#core/domain/schema/fault.ts";
 import { Problem } from "#core/problem.ts";
 
 const KEY_LENGTH = 50;

@@ -7,17 +7,17 @@ import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
 import { readChecked } from "#api/read-json.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import type { OrderRecord } from "#core/domain/order.ts";
+import type { OrderRecord } from "#core/domain/orders/order.ts";
 import {
   type OrderParcelView,
   ParcelUpdate,
   parcelView,
   withoutParcels,
   withParcelChanged,
-} from "#core/domain/order-parcel.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { changeOrder, orderOfParcel } from "#core/redis/orders.ts";
+} from "#core/domain/orders/order-parcel.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { changeOrder, orderOfParcel } from "#core/redis/merchant/orders.ts";
 import { checkProduct, parcelNotFound } from "./parcel-access.ts";
 
 const checker = compileSchema(ParcelUpdate);

@@ -1,5 +1,5 @@
 /** Every `code` of an error of the merchant API, with what a caller does about it. A test compares it with the source. */
-import type { ItemErrorCode } from "#core/domain/new-shipment.ts";
+import type { ItemErrorCode } from "#core/domain/shipments/new-shipment.ts";
 
 export interface ErrorCode {
   readonly status: ErrorStatus;

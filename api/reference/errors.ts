@@ -1,5 +1,5 @@
 /** `GET /v2/errors`, for people, and `GET /v2/errors.json`, for programs: what every error code means. */
-import { FAULT_CODES } from "#core/domain/fault.ts";
+import { FAULT_CODES } from "#core/domain/schema/fault.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import {
   escapeHtml,

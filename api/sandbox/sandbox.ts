@@ -7,15 +7,15 @@ import { SANDBOX_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readJson } from "#api/read-json.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { FAULTS_COUNTED, listFaults } from "#core/domain/fault.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { FAULTS_COUNTED, listFaults } from "#core/domain/schema/fault.ts";
 import { Problem } from "#core/problem.ts";
 import {
   changeSandbox,
   readSandbox,
   type SandboxEntity,
   type SandboxValues,
-} from "#core/redis/sandbox.ts";
+} from "#core/redis/merchant/sandbox.ts";
 
 const stringValue = Type.String({ maxLength: 10_000 });
 const intValue = Type.Integer({

@@ -7,13 +7,17 @@ import { authenticated } from "#api/auth/authenticated.ts";
 import { CREATE_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { FAULTS_COUNTED, type Fault, listFaults } from "#core/domain/fault.ts";
-import { illFormedText } from "#core/domain/ill-formed-text.ts";
-import { faultOfShipDate, SHIPMENTS_PER_CREATE, ShipmentInput } from "#core/domain/shipment.ts";
-import { trackingUrl } from "#core/domain/tracking-link.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { FAULTS_COUNTED, type Fault, listFaults } from "#core/domain/schema/fault.ts";
+import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
+import {
+  faultOfShipDate,
+  SHIPMENTS_PER_CREATE,
+  ShipmentInput,
+} from "#core/domain/shipments/shipment.ts";
+import { trackingUrl } from "#core/domain/shipments/tracking-link.ts";
 import { turns } from "#core/next-turn.ts";
-import { createItems, type ItemOutcome } from "#core/redis/create-items.ts";
+import { createItems, type ItemOutcome } from "#core/redis/shipments/create-items.ts";
 import { readShipments } from "./read-shipments.ts";
 
 /** The body around the items, which are checked one by one. */

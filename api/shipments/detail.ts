@@ -5,7 +5,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { ownMoment } from "#api/shipments/own-shipment.ts";
 import { detailPart } from "#api/shipments/shipment-detail.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
-import { readNotifications } from "#core/redis/notifications.ts";
+import { readNotifications } from "#core/redis/merchant/notifications.ts";
 
 export function detailRoute(deps: ApiDeps) {
   const { redis, live } = deps;

@@ -6,13 +6,13 @@ import { authenticated } from "#api/auth/authenticated.ts";
 import { IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { listFaults } from "#core/domain/fault.ts";
-import { illFormedText } from "#core/domain/ill-formed-text.ts";
-import { SHIPMENTS_PER_IMPORT } from "#core/domain/shipment.ts";
-import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhook-url.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { listFaults } from "#core/domain/schema/fault.ts";
+import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
+import { SHIPMENTS_PER_IMPORT } from "#core/domain/shipments/shipment.ts";
+import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhooks/webhook-url.ts";
 import { Problem } from "#core/problem.ts";
-import { acceptJob, type ImportChunk, importChunks } from "#core/redis/import-jobs.ts";
+import { acceptJob, type ImportChunk, importChunks } from "#core/redis/merchant/import-jobs.ts";
 import { readShipments } from "./read-shipments.ts";
 
 /** Items are judged one by one in the background. */

@@ -9,14 +9,18 @@ import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { composeTemplate } from "#core/domain/compose-message.ts";
-import type { FaultCode } from "#core/domain/fault.ts";
-import { messageValues } from "#core/domain/message-values.ts";
-import { EVENT_ONCE_PER_MS, NotificationBody, RESERVED_EVENTS } from "#core/domain/notification.ts";
+import { composeTemplate } from "#core/domain/messages/compose-message.ts";
+import { messageValues } from "#core/domain/messages/message-values.ts";
+import {
+  EVENT_ONCE_PER_MS,
+  NotificationBody,
+  RESERVED_EVENTS,
+} from "#core/domain/messages/notification.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import type { FaultCode } from "#core/domain/schema/fault.ts";
 import { Problem } from "#core/problem.ts";
-import { acceptMessages, type Message } from "#core/redis/messages.ts";
-import { findTemplate } from "#core/redis/templates.ts";
+import { findTemplate } from "#core/redis/config/templates.ts";
+import { acceptMessages, type Message } from "#core/redis/merchant/messages.ts";
 
 const checker = compileSchema(NotificationBody);
 

@@ -1,10 +1,10 @@
 /** The channel's own shipment of an id in a path. */
-import { idOf } from "#core/domain/path-id.ts";
+import { idOf } from "#core/domain/schema/path-id.ts";
 import { Problem } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Channel } from "#core/redis/configuration.ts";
-import { readMoment, type ShipmentMoment } from "#core/redis/shipment-moment.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Channel } from "#core/redis/config/configuration.ts";
+import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { readMoment, type ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
 
 /** @throws {Problem} 404, the same for a missing shipment, one of another channel and a text that is no id */
 export async function ownShipment(

@@ -6,9 +6,9 @@
 
 import { readAnswer } from "#api/gateway.ts";
 import type { Config } from "#core/config.ts";
-import { isNational } from "#core/domain/label-carrier.ts";
-import type { StockReleaseBody } from "#core/domain/stock-release.ts";
-import type { Courier } from "#core/redis/configuration.ts";
+import { isNational } from "#core/domain/labels/label-carrier.ts";
+import type { StockReleaseBody } from "#core/domain/labels/stock-release.ts";
+import type { Courier } from "#core/redis/config/configuration.ts";
 
 export interface ReleaseOrder {
   readonly releaseId: number;

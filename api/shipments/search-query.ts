@@ -1,11 +1,11 @@
 /** The query of `GET /v2/shipments`: every parameter checked, all violations told at once. */
 import { validationFailed } from "#api/error-response.ts";
-import type { Fault, FaultCode } from "#core/domain/fault.ts";
-import { isCalendarDate, parseRomeDateTime } from "#core/domain/rome-time.ts";
-import { isStatus, STATUSES, type Status } from "#core/domain/status.ts";
-import type { SortOrder } from "#core/redis/index-ranges.ts";
-import type { ExactField } from "#core/redis/keys.ts";
-import type { ShipmentQuery } from "#core/redis/shipment-query.ts";
+import type { Fault, FaultCode } from "#core/domain/schema/fault.ts";
+import { isStatus, STATUSES, type Status } from "#core/domain/statuses/status.ts";
+import { isCalendarDate, parseRomeDateTime } from "#core/domain/time/rome-time.ts";
+import type { ExactField } from "#core/redis/client/keys.ts";
+import type { SortOrder } from "#core/redis/search/index-ranges.ts";
+import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
 
 export interface Search {
   readonly scope: "channel" | "company";

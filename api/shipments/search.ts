@@ -7,9 +7,9 @@ import { readSearch, type Search } from "#api/shipments/search-query.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { searchShipments } from "#core/redis/search.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { searchShipments } from "#core/redis/search/search.ts";
+import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
 
 /** Attempts to read a page whose shipments change in the meantime. */
 const READINGS = 5;

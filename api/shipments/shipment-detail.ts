@@ -1,15 +1,15 @@
 /** What the detail adds to the summary (document 1, "Shipment detail"). */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { compareFacts, type Fact, orderOf } from "#core/domain/fact.ts";
-import type { SentNotification } from "#core/domain/notification.ts";
-import { nullableNumber as number, nullableText as text } from "#core/domain/nullable.ts";
-import { romeDateTime } from "#core/domain/rome-time.ts";
-import type { SetupStatusDetail } from "#core/domain/setup.ts";
-import type { Language, OrderItem, Parcel } from "#core/domain/shipment.ts";
-import { StatusSchema } from "#core/domain/status.ts";
-import { statusDetailText, statusText } from "#core/domain/status-text.ts";
-import type { StoredShipment } from "#core/redis/shipments.ts";
+import { compareFacts, type Fact, orderOf } from "#core/domain/courier-events/fact.ts";
+import type { SentNotification } from "#core/domain/messages/notification.ts";
+import { nullableNumber as number, nullableText as text } from "#core/domain/schema/nullable.ts";
+import type { SetupStatusDetail } from "#core/domain/setup/setup.ts";
+import type { Language, OrderItem, Parcel } from "#core/domain/shipments/shipment.ts";
+import { StatusSchema } from "#core/domain/statuses/status.ts";
+import { statusDetailText, statusText } from "#core/domain/statuses/status-text.ts";
+import { romeDateTime } from "#core/domain/time/rome-time.ts";
+import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 
 export const ParcelView = Type.Object({
   id: text,

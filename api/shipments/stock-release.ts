@@ -12,16 +12,20 @@ import {
   type ReleaseAnswer,
   releaseCarrier,
 } from "#api/shipments/release-carrier.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { romeDate } from "#core/domain/rome-time.ts";
 import {
   redeliveryDateOf,
   releaseDigest,
   StockReleaseBody,
   stockReleaseFaults,
-} from "#core/domain/stock-release.ts";
+} from "#core/domain/labels/stock-release.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { romeDate } from "#core/domain/time/rome-time.ts";
 import { Problem } from "#core/problem.ts";
-import { type AnsweredRelease, answerRelease, claimRelease } from "#core/redis/stock-releases.ts";
+import {
+  type AnsweredRelease,
+  answerRelease,
+  claimRelease,
+} from "#core/redis/merchant/stock-releases.ts";
 
 const checker = compileSchema(StockReleaseBody);
 

@@ -1,8 +1,8 @@
 /** What a thrown value means to an HTTP caller; the shape of the body is the room's own. */
 import type { Log } from "#core/log.ts";
 import { Problem } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
 
 const RETRY_AFTER_SECONDS = "1";
 

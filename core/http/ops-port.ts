@@ -5,7 +5,7 @@ import { Elysia } from "elysia";
 import type { Config } from "#core/config.ts";
 import type { Log } from "#core/log.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client.ts";
+import type { Redis } from "#core/redis/client/client.ts";
 import { everyRouteDeclared } from "./access.ts";
 import { toProblem } from "./errors.ts";
 import { type OpsOptions, ops } from "./ops.ts";

@@ -9,13 +9,13 @@ import { refuseGuesses } from "#core/http/refuse-guesses.ts";
 import { keepFor } from "#core/keep-for.ts";
 import { attemptLog, groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
-import { readAttemptCounts } from "#core/redis/attempt-log.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { SYSTEM_KEY } from "#core/redis/keys.ts";
-import { readLedger } from "#core/redis/ledger.ts";
-import { probeWrites } from "#core/redis/probe.ts";
-import { describeFailure } from "#core/redis/store-unavailable.ts";
-import { readLags } from "#core/redis/streams.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { SYSTEM_KEY } from "#core/redis/client/keys.ts";
+import { probeWrites } from "#core/redis/client/probe.ts";
+import { describeFailure } from "#core/redis/client/store-unavailable.ts";
+import { readAttemptCounts } from "#core/redis/log/attempt-log.ts";
+import { readLags } from "#core/redis/log/streams.ts";
+import { readLedger } from "#core/redis/webhooks/ledger.ts";
 import { hashToken } from "#core/secrets.ts";
 
 /** Computing the metrics takes about 100 Redis commands. */

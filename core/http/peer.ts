@@ -11,7 +11,7 @@ import {
   type ClientCertificate,
   canonicalSubject,
   plainFingerprint,
-} from "#core/domain/client-certificate.ts";
+} from "#core/domain/courier-events/client-certificate.ts";
 import type { ClientCertHeaders } from "#core/variables.ts";
 
 export interface Peer {

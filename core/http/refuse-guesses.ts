@@ -1,8 +1,8 @@
 /** Limits guesses at a bearer token of ours, such as `PANEL_TOKEN`, by the network they come from. */
 import { Problem } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
-import { refuseGuess, type SecretShown } from "#core/redis/wrong-secrets.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+import { refuseGuess, type SecretShown } from "#core/redis/config/wrong-secrets.ts";
 
 /**
  * Only wrong tokens count. While the store is unavailable a correct one is accepted, since operators have to mend the store.

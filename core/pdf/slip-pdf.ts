@@ -1,6 +1,7 @@
 /** The slip of a transmission, which a driver signs, on A4. The same inputs give the same bytes. */
-import { romeDateTime } from "#core/domain/rome-time.ts";
-import type { Slip, SlipRow } from "#core/domain/slip.ts";
+
+import type { Slip, SlipRow } from "#core/domain/labels/slip.ts";
+import { romeDateTime } from "#core/domain/time/rome-time.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import { type Pdf, renderPdf } from "./pdf.ts";
 import { printableInPdf } from "./printable.ts";

@@ -1,7 +1,11 @@
 /** A sender's own messages, judged here by the published schemas and, where there is a service, by it too. */
 import { gunzipSync } from "node:zlib";
-import { BODY_LIMIT_BYTES, checkEnvelope, checkEscapedEnvelope } from "#core/domain/event.ts";
-import type { Fault } from "#core/domain/fault.ts";
+import {
+  BODY_LIMIT_BYTES,
+  checkEnvelope,
+  checkEscapedEnvelope,
+} from "#core/domain/courier-events/event.ts";
+import type { Fault } from "#core/domain/schema/fault.ts";
 import { JsonFault } from "#core/http/strict-json.ts";
 import type { Finding } from "#ingest/doctor/examine.ts";
 import { told } from "#ingest/doctor/expect.ts";

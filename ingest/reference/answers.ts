@@ -1,6 +1,6 @@
 /** The shapes of the answers of `/v1`, for the reference; tests compare them with what the server answers. */
 import { Type } from "@sinclair/typebox";
-import { FAULT_CODES, FAULTS_LISTED } from "#core/domain/fault.ts";
+import { FAULT_CODES, FAULTS_LISTED } from "#core/domain/schema/fault.ts";
 import { PROBLEM_CODES } from "#ingest/reference/problem-codes.ts";
 import { TOKEN_ERRORS } from "#ingest/routes/token.ts";
 

@@ -1,7 +1,7 @@
 /** The reference page: one static HTML document without scripts and without requests to anybody. */
-import { CourierEvent, Envelope } from "#core/domain/event.ts";
-import { FAULT_CODES } from "#core/domain/fault.ts";
-import { NUMBER_REUSE_MS } from "#core/domain/match-reference.ts";
+import { CourierEvent, Envelope } from "#core/domain/courier-events/event.ts";
+import { NUMBER_REUSE_MS } from "#core/domain/courier-events/match-reference.ts";
+import { FAULT_CODES } from "#core/domain/schema/fault.ts";
 import { escapeHtml, type Row, referencePage, table } from "#core/http/reference-page.ts";
 import { EXAMPLE_ANSWER, EXAMPLE_MESSAGE } from "#ingest/reference/example.ts";
 import { fieldRows } from "#ingest/reference/field-rows.ts";

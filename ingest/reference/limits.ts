@@ -1,10 +1,10 @@
 /** Every limit of `/v1` and what happens at it, for the reference. */
-import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/domain/event.ts";
-import { FAULTS_LISTED } from "#core/domain/fault.ts";
-import { SIGNATURE_TOLERANCE_MS } from "#core/domain/signature.ts";
+import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/domain/courier-events/event.ts";
+import { FAULTS_LISTED } from "#core/domain/schema/fault.ts";
+import { SIGNATURE_TOLERANCE_MS } from "#core/domain/webhooks/signature.ts";
 import { NESTING_LIMIT } from "#core/http/strict-json.ts";
-import { PARKED_LIMIT, PARKED_MS, PARKED_PER_REFERENCE } from "#core/redis/parked.ts";
-import { SHIPMENTS_PER_COMPANY, SHIPMENTS_PER_REFERENCE } from "#core/redis/references.ts";
+import { PARKED_LIMIT, PARKED_MS, PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
+import { SHIPMENTS_PER_COMPANY, SHIPMENTS_PER_REFERENCE } from "#core/redis/intake/references.ts";
 
 export interface Limit {
   readonly what: string;

@@ -1,7 +1,7 @@
 /** OpenAPI 3.1 description of `/v1`, made of the schemas that the service itself checks with. */
-import { CourierEvent, Envelope, SCHEMA_VERSIONS } from "#core/domain/event.ts";
-import { FAULT_CODES } from "#core/domain/fault.ts";
-import { type Json, publishedSchema } from "#core/domain/published-schema.ts";
+import { CourierEvent, Envelope, SCHEMA_VERSIONS } from "#core/domain/courier-events/event.ts";
+import { FAULT_CODES } from "#core/domain/schema/fault.ts";
+import { type Json, publishedSchema } from "#core/domain/schema/published-schema.ts";
 import { TITLES } from "#core/problem.ts";
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 import {

@@ -6,8 +6,8 @@ import {
   type Envelope,
   SCHEMA_MAJORS,
   SCHEMA_VERSIONS,
-} from "#core/domain/event.ts";
-import { romeIso } from "#core/domain/rome-time.ts";
+} from "#core/domain/courier-events/event.ts";
+import { romeIso } from "#core/domain/time/rome-time.ts";
 import { declared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import type { Peer } from "#core/http/peer.ts";
@@ -18,15 +18,15 @@ import {
   outcomesNotKept,
 } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
-import { watchChangeLog } from "#core/redis/change-log-watch.ts";
-import type { Courier } from "#core/redis/configuration.ts";
-import { countRefused, ruleOf } from "#core/redis/courier-counts.ts";
+import type { Courier } from "#core/redis/config/configuration.ts";
+import { countRefused, ruleOf } from "#core/redis/intake/courier-counts.ts";
 import {
   type EventOutcome,
   type MessageOutcomes,
   outcomeKeeper,
-} from "#core/redis/event-outcomes.ts";
-import { seenLayout } from "#core/redis/seen.ts";
+} from "#core/redis/intake/event-outcomes.ts";
+import { watchChangeLog } from "#core/redis/log/change-log-watch.ts";
+import { seenLayout } from "#core/redis/log/seen.ts";
 import type { Runtime } from "#core/runtime.ts";
 import {
   type AuthenticateDeps,

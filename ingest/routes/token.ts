@@ -4,8 +4,8 @@ import { publicRoutes } from "#core/http/access.ts";
 import { type Peer, subscriberOf } from "#core/http/peer.ts";
 import { readBody } from "#core/http/read-body.ts";
 import { Problem } from "#core/problem.ts";
-import type { Courier } from "#core/redis/configuration.ts";
-import { refuseGuess } from "#core/redis/wrong-secrets.ts";
+import type { Courier } from "#core/redis/config/configuration.ts";
+import { refuseGuess } from "#core/redis/config/wrong-secrets.ts";
 import { hashToken } from "#core/secrets.ts";
 import {
   type AuthenticateDeps,

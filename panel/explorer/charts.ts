@@ -1,5 +1,5 @@
 /** Charts of the explorer, as SVG with a name and a description for who does not see them. */
-import type { DayCounts } from "#core/domain/day-counts.ts";
+import type { DayCounts } from "#core/domain/benchmarks/day-counts.ts";
 import { type Html, html } from "#panel/html.ts";
 
 const WIDTH = 280;

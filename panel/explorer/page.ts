@@ -6,7 +6,7 @@ import type {
   Silence,
   TrendInsight,
 } from "#analytics/insights.ts";
-import type { DayInterval } from "#core/domain/day-counts.ts";
+import type { DayInterval } from "#core/domain/benchmarks/day-counts.ts";
 import { type Html, html } from "#panel/html.ts";
 import { distributionChart, percent, SERIES_LIMIT, trendChart } from "./charts.ts";
 

@@ -1,7 +1,7 @@
 /** `GET /panel/api/channels/{code}/address-checks`: what is billed of document 1's address check. */
 import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/problem.ts";
-import { readAddressChecks } from "#core/redis/address-checks.ts";
+import { readAddressChecks } from "#core/redis/merchant/address-checks.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 

@@ -1,6 +1,6 @@
 /** `GET /panel/explorer`: the benchmark explorer, behind the login page. */
 import type { Insights } from "#analytics/insights.ts";
-import { isItalianCap } from "#core/domain/lane.ts";
+import { isItalianCap } from "#core/domain/benchmarks/lane.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";

@@ -3,9 +3,9 @@
 import { Readable } from "node:stream";
 import { Type } from "@sinclair/typebox";
 import type { Insights } from "#analytics/insights.ts";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { listFaults } from "#core/domain/fault.ts";
-import { isItalianCap } from "#core/domain/lane.ts";
+import { isItalianCap } from "#core/domain/benchmarks/lane.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { listFaults } from "#core/domain/schema/fault.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";

@@ -1,13 +1,13 @@
 /** Channels of merchants: API keys (issue, revoke) and activation. */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { listFaults } from "#core/domain/fault.ts";
-import { SCOPES } from "#core/domain/setup.ts";
-import { entityCode } from "#core/domain/text-forms.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { listFaults } from "#core/domain/schema/fault.ts";
+import { entityCode } from "#core/domain/schema/text-forms.ts";
+import { SCOPES } from "#core/domain/setup/setup.ts";
 import { Problem } from "#core/problem.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
-import { resetSandbox } from "#core/redis/sandbox.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import { resetSandbox } from "#core/redis/merchant/sandbox.ts";
 import type { Runtime } from "#core/runtime.ts";
 import {
   activateChannel,

@@ -1,10 +1,10 @@
 /** `POST /panel/api/clock`: moves the test clock of all processes forward (`TEST_CLOCK=1`). */
 
 import { Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { listFaults } from "#core/domain/fault.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { listFaults } from "#core/domain/schema/fault.ts";
 import { Problem } from "#core/problem.ts";
-import { advanceClock } from "#core/redis/live.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { readJson } from "#panel/read-json.ts";

@@ -1,6 +1,6 @@
 /** Onboarding of couriers: tokens, signing secrets, activation. */
 import { Type } from "@sinclair/typebox";
-import { allEntities, type CourierEntity } from "#core/redis/entities.ts";
+import { allEntities, type CourierEntity } from "#core/redis/config/entities.ts";
 import type { Runtime } from "#core/runtime.ts";
 import {
   type AccessKind,

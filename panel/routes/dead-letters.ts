@@ -6,7 +6,7 @@ import {
   placeOf,
   redriveAllDeadLetters,
   redriveDeadLetter,
-} from "#core/redis/dead-letters.ts";
+} from "#core/redis/log/dead-letters.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf } from "#panel/page.ts";

@@ -1,22 +1,26 @@
 /** The delivery log and replays of the panel's HTTP API (document 3, "Delivery"). */
 
 import { type Static, Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { listFaults } from "#core/domain/fault.ts";
-import { v1ChannelId, v1EndpointId, v1Payload } from "#core/domain/webhook-v1.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { listFaults } from "#core/domain/schema/fault.ts";
+import { v1ChannelId, v1EndpointId, v1Payload } from "#core/domain/webhooks/webhook-v1.ts";
 import { Problem } from "#core/problem.ts";
-import type { Channel, Configuration } from "#core/redis/configuration.ts";
-import { DELIVERY_LIFE_MS, type Delivery, readDeliveries } from "#core/redis/deliveries.ts";
+import { companyPartition } from "#core/redis/client/keys.ts";
+import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
+import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
+import {
+  DELIVERY_LIFE_MS,
+  type Delivery,
+  readDeliveries,
+} from "#core/redis/webhooks/deliveries.ts";
 import {
   type LogCursor,
   type LogPage,
   listDeliveries,
   searchDeliveries,
-} from "#core/redis/delivery-log.ts";
-import { companyPartition } from "#core/redis/keys.ts";
-import { readReplay, replayDeliveries, startReplay } from "#core/redis/replays.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
-import { deliveryBody } from "#core/redis/webhook-body.ts";
+} from "#core/redis/webhooks/delivery-log.ts";
+import { readReplay, replayDeliveries, startReplay } from "#core/redis/webhooks/replays.ts";
+import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { readJson } from "#panel/read-json.ts";

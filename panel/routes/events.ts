@@ -1,12 +1,16 @@
 /** `GET /panel/api/events`: what became of a courier's event or message of the last 7 days, whatever its outcome. */
 import { type Static, Type } from "@sinclair/typebox";
 import type { AcceptedEvent, Insights } from "#analytics/insights.ts";
-import { nullableText as text } from "#core/domain/nullable.ts";
+import { nullableText as text } from "#core/domain/schema/nullable.ts";
 import { Problem } from "#core/problem.ts";
-import { lookUpEvents } from "#core/redis/event-log.ts";
-import { findOutcomes, OUTCOMES_KEPT_DAYS, type OutcomeQuery } from "#core/redis/event-outcomes.ts";
-import { factKeyOf, seenLayout, seenPlace } from "#core/redis/seen.ts";
-import { readHistories } from "#core/redis/shipments.ts";
+import {
+  findOutcomes,
+  OUTCOMES_KEPT_DAYS,
+  type OutcomeQuery,
+} from "#core/redis/intake/event-outcomes.ts";
+import { lookUpEvents } from "#core/redis/log/event-log.ts";
+import { factKeyOf, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { readHistories } from "#core/redis/shipments/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 

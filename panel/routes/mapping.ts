@@ -1,19 +1,19 @@
 /** Unmapped codes, and mapping with preview. */
 import { type Static, Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { listFaults } from "#core/domain/fault.ts";
-import type { CatalogueEntry } from "#core/domain/map-status.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { listFaults } from "#core/domain/schema/fault.ts";
 import {
   RULES_PER_CODE,
   SetupCatalogueEntry,
   SetupMappingRule,
   STATUS_CODE_LENGTH,
-} from "#core/domain/setup.ts";
-import { STATUSES, type Status, StatusSchema } from "#core/domain/status.ts";
+} from "#core/domain/setup/setup.ts";
+import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
+import { STATUSES, type Status, StatusSchema } from "#core/domain/statuses/status.ts";
 import { Problem } from "#core/problem.ts";
-import type { Configuration, Courier } from "#core/redis/configuration.ts";
-import { scopeOf } from "#core/redis/remappings.ts";
-import { readUnmappedCodes } from "#core/redis/unmapped.ts";
+import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
+import { scopeOf } from "#core/redis/shipments/remappings.ts";
+import { readUnmappedCodes } from "#core/redis/shipments/unmapped.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { courierOf } from "#panel/courier-of.ts";
 import { mapCode, type WantedMapping, wantedEntry } from "#panel/map-code.ts";

@@ -1,6 +1,6 @@
 /** `GET /panel/api/number-conflicts`: tracking number changes that point to the number of another live shipment. */
 import { type Static, Type } from "@sinclair/typebox";
-import { CONFLICTS_LISTED, listConflicts } from "#core/redis/number-conflicts.ts";
+import { CONFLICTS_LISTED, listConflicts } from "#core/redis/intake/number-conflicts.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";

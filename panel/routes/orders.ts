@@ -2,17 +2,17 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { type Fault, type FaultCode, listFaults } from "#core/domain/fault.ts";
-import { illFormedText } from "#core/domain/ill-formed-text.ts";
-import { OrderInput, withoutNullMembers } from "#core/domain/order.ts";
+import { OrderInput, withoutNullMembers } from "#core/domain/orders/order.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { type Fault, type FaultCode, listFaults } from "#core/domain/schema/fault.ts";
+import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
 import { readBody } from "#core/http/read-body.ts";
 import { JsonFault, type ParsedJson, parseStrictJson } from "#core/http/strict-json.ts";
 import { jsonList, jsonObject, jsonResponse } from "#core/json-text.ts";
 import { turns } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
-import { type PutOutcome, putOrders } from "#core/redis/orders.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import { type PutOutcome, putOrders } from "#core/redis/merchant/orders.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 

@@ -1,9 +1,14 @@
 /** `GET /panel/api/overview`: rates, lag, queue depths, error counts and freshness at a glance. */
 import { type Static, Type } from "@sinclair/typebox";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
-import { type Ledger, readBooks, readLedger, readQueueDepths } from "#core/redis/ledger.ts";
-import { countConflicts } from "#core/redis/number-conflicts.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { countConflicts } from "#core/redis/intake/number-conflicts.ts";
+import { readLags } from "#core/redis/log/streams.ts";
+import {
+  type Ledger,
+  readBooks,
+  readLedger,
+  readQueueDepths,
+} from "#core/redis/webhooks/ledger.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 

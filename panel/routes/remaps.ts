@@ -1,9 +1,9 @@
 /** Remaps: versions of a courier's mapping, and the work that folds shipments again. */
 import { type Static, Type } from "@sinclair/typebox";
-import type { CatalogueEntry } from "#core/domain/map-status.ts";
-import { SetupCatalogueEntry } from "#core/domain/setup.ts";
+import { SetupCatalogueEntry } from "#core/domain/setup/setup.ts";
+import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
 import { Problem } from "#core/problem.ts";
-import { listRemaps, type Remap, readRemap } from "#core/redis/remaps.ts";
+import { listRemaps, type Remap, readRemap } from "#core/redis/shipments/remaps.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { courierOf } from "#panel/courier-of.ts";
 import { revertRemap } from "#panel/map-code.ts";

@@ -2,7 +2,7 @@
 import { publicRoutes } from "#core/http/access.ts";
 import { slipPdf } from "#core/pdf/slip-pdf.ts";
 import { Problem } from "#core/problem.ts";
-import { readSlip } from "#core/redis/labels.ts";
+import { readSlip } from "#core/redis/merchant/labels.ts";
 import type { Runtime } from "#core/runtime.ts";
 
 export function slipRoute({ redis }: Runtime) {

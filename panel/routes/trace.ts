@@ -1,22 +1,22 @@
 /** `GET /panel/api/shipments/{id}/trace`: everything that happened to a shipment, and what was told of it. */
 import { type Static, Type } from "@sinclair/typebox";
-import type { CourierEvent } from "#core/domain/event.ts";
-import type { Fact } from "#core/domain/fact.ts";
-import { fold, initialState } from "#core/domain/fold.ts";
-import { nullableNumber as number, nullableText as text } from "#core/domain/nullable.ts";
-import { idOf } from "#core/domain/path-id.ts";
-import type { StatusPair } from "#core/domain/status.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { nullableNumber as number, nullableText as text } from "#core/domain/schema/nullable.ts";
+import { idOf } from "#core/domain/schema/path-id.ts";
+import { fold, initialState } from "#core/domain/shipments/fold.ts";
+import type { StatusPair } from "#core/domain/statuses/status.ts";
 import { Problem } from "#core/problem.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
+import { shipmentPartition } from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import {
   type Delivery,
   deliveryIdOf,
   type KeptDecision,
   readDeliveries,
-} from "#core/redis/deliveries.ts";
-import { shipmentPartition } from "#core/redis/keys.ts";
-import { readMoment } from "#core/redis/shipment-moment.ts";
-import type { StoredShipment } from "#core/redis/shipments.ts";
+} from "#core/redis/webhooks/deliveries.ts";
+import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";

@@ -1,7 +1,7 @@
 /** `GET /t/{token}`: the public tracking page, behind `trackingUrl` of document 1. */
-import { opens, parseTrackingLink } from "#core/domain/tracking-link.ts";
+import { opens, parseTrackingLink } from "#core/domain/shipments/tracking-link.ts";
 import { publicRoutes } from "#core/http/access.ts";
-import { readShipmentWithHistory } from "#core/redis/shipments.ts";
+import { readShipmentWithHistory } from "#core/redis/shipments/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { noTrackingPage, trackingPage } from "#panel/tracking-page.ts";
 

@@ -1,5 +1,5 @@
 /** `GET /panel/webhooks/{endpointId}`: one endpoint for people, where the links of alert mails lead. */
-import { listDeliveries } from "#core/redis/delivery-log.ts";
+import { listDeliveries } from "#core/redis/webhooks/delivery-log.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { type Html, html, pageResponse } from "#panel/html.ts";
 import { operatorPages } from "#panel/operators.ts";

@@ -1,5 +1,5 @@
 /** What receivers need and may read without a token: the addresses we call from, the payload's schema, AsyncAPI. */
-import { WebhookPayload } from "#core/domain/webhook-schema.ts";
+import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { webhookAsyncapi } from "#panel/webhook-asyncapi.ts";

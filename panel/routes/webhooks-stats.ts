@@ -1,9 +1,13 @@
 /** `GET /panel/api/webhooks/{endpointId}/stats`: success rate and latency by hour, and what stands in the lanes. */
 import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/problem.ts";
-import { type AttemptHour, readAttemptStats, readLaneDepths } from "#core/redis/attempt-stats.ts";
-import { DELIVERY_LIFE_MS, hourOf } from "#core/redis/deliveries.ts";
-import { companyPartition } from "#core/redis/keys.ts";
+import { companyPartition } from "#core/redis/client/keys.ts";
+import {
+  type AttemptHour,
+  readAttemptStats,
+  readLaneDepths,
+} from "#core/redis/webhooks/attempt-stats.ts";
+import { DELIVERY_LIFE_MS, hourOf } from "#core/redis/webhooks/deliveries.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { endpointOf, instantIn } from "#panel/webhook-access.ts";

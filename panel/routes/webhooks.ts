@@ -1,17 +1,18 @@
 /** Webhook endpoints of the panel's HTTP API (document 3; setup-file.md, "The panel's HTTP API"). */
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { compileSchema } from "#core/domain/compile-schema.ts";
-import { listFaults } from "#core/domain/fault.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { listFaults } from "#core/domain/schema/fault.ts";
 import {
   EndpointInput,
   EndpointPatch,
   faultsOfEndpoint,
   faultsOfPatch,
-} from "#core/domain/webhook-endpoint.ts";
+} from "#core/domain/webhooks/webhook-endpoint.ts";
 import { Problem } from "#core/problem.ts";
-import type { Configuration, Endpoint } from "#core/redis/configuration.ts";
-import { newEndpointId, newWebhookSecret } from "#core/redis/endpoint-entity.ts";
+import type { Configuration, Endpoint } from "#core/redis/config/configuration.ts";
+import { newEndpointId, newWebhookSecret } from "#core/redis/config/endpoint-entity.ts";
+import type { EndpointEntity } from "#core/redis/config/entities.ts";
 import {
   changeEndpoint,
   createEndpoint,
@@ -19,9 +20,8 @@ import {
   disableEndpoint,
   enableEndpoint,
   rotateEndpointSecret,
-} from "#core/redis/endpoints.ts";
-import type { EndpointEntity } from "#core/redis/entities.ts";
-import { requestTestEvent } from "#core/redis/webhook-tests.ts";
+} from "#core/redis/webhooks/endpoints.ts";
+import { requestTestEvent } from "#core/redis/webhooks/webhook-tests.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { readJson } from "#panel/read-json.ts";

@@ -3,12 +3,16 @@
  * up the others. A chunk that was cut short is created again: what exists already is a DUPLICATE_SHIPMENT then. An error of
  * ours ends no job: its work is tried again (`worker.ts`).
  */
-import { type ImportItem, readImportItem, trackingNumberOf } from "#core/domain/import-item.ts";
+import {
+  type ImportItem,
+  readImportItem,
+  trackingNumberOf,
+} from "#core/domain/shipments/import-item.ts";
 import { jsonObject } from "#core/json-text.ts";
 import type { Log } from "#core/log.ts";
 import { turns } from "#core/next-turn.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { beginItems, type ItemOutcome } from "#core/redis/create-items.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Live } from "#core/redis/config/live.ts";
 import {
   type ChunkItems,
   type ChunkResult,
@@ -21,9 +25,9 @@ import {
   openChunks,
   readChunk,
   readJob,
-} from "#core/redis/import-jobs.ts";
-import type { Live } from "#core/redis/live.ts";
-import type { Taken } from "#core/redis/work-queue.ts";
+} from "#core/redis/merchant/import-jobs.ts";
+import type { Taken } from "#core/redis/merchant/work-queue.ts";
+import { beginItems, type ItemOutcome } from "#core/redis/shipments/create-items.ts";
 import type { Transport } from "#processors/webhooks/transport.ts";
 import type { WorkVerdict } from "#processors/worker.ts";
 

@@ -10,15 +10,20 @@
  * | this process dies in between                | sent again under the same Message-ID, recorded once                |
  * | an internal error                           | no outcome: retried (`worker.ts`)                                  |
  */
-import type { SentNotification } from "#core/domain/notification.ts";
+import type { SentNotification } from "#core/domain/messages/notification.ts";
 import type { Log } from "#core/log.ts";
 import type { Mailer } from "#core/mail.ts";
 import { recipientMessages } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Live } from "#core/redis/live.ts";
-import { countTry, type Message, readMessage, recordMessage } from "#core/redis/messages.ts";
-import { followOutage, untilAvailable } from "#core/redis/outage.ts";
-import { readHotShipments } from "#core/redis/shipments.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { followOutage, untilAvailable } from "#core/redis/client/outage.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import {
+  countTry,
+  type Message,
+  readMessage,
+  recordMessage,
+} from "#core/redis/merchant/messages.ts";
+import { readHotShipments } from "#core/redis/shipments/shipments.ts";
 import type { WorkerOptions } from "#processors/worker.ts";
 import { type SmsGateway, SmsRefused } from "./sms-gateway.ts";
 

@@ -1,6 +1,6 @@
 /** The notify part of the processors: messages to recipients, made from changes and sent by e-mail and SMS. */
 import { createMailer } from "#core/mail.ts";
-import { startConsumer } from "#core/redis/consumer.ts";
+import { startConsumer } from "#core/redis/log/consumer.ts";
 import type { Running, Runtime } from "#core/runtime.ts";
 import { startWorker } from "#processors/worker.ts";
 import { messageWork } from "./message-work.ts";

@@ -3,19 +3,23 @@
  * where the shipment has an address and a phone. News that a later change has overtaken is not told.
  */
 import { createHash } from "node:crypto";
-import { composeSms, composeStatus, composeTemplate } from "#core/domain/compose-message.ts";
-import { messageValues } from "#core/domain/message-values.ts";
-import { type ShipmentSummary, shipmentSummary } from "#core/domain/shipment-view.ts";
-import { decodeChangeEntry, ownerOfChange, type ToldChange } from "#core/redis/change-log.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Channel, Configuration } from "#core/redis/configuration.ts";
-import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
-import type { Live } from "#core/redis/live.ts";
-import { acceptMessages, type Message, type NewMessage } from "#core/redis/messages.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments.ts";
-import { Unavailable } from "#core/redis/store-unavailable.ts";
-import { findTemplate } from "#core/redis/templates.ts";
-import { viewNames } from "#core/redis/view-names.ts";
+import {
+  composeSms,
+  composeStatus,
+  composeTemplate,
+} from "#core/domain/messages/compose-message.ts";
+import { messageValues } from "#core/domain/messages/message-values.ts";
+import { type ShipmentSummary, shipmentSummary } from "#core/domain/shipments/shipment-view.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { Unavailable } from "#core/redis/client/store-unavailable.ts";
+import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import { findTemplate } from "#core/redis/config/templates.ts";
+import { decodeChangeEntry, ownerOfChange, type ToldChange } from "#core/redis/log/change-log.ts";
+import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
+import { acceptMessages, type Message, type NewMessage } from "#core/redis/merchant/messages.ts";
+import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { viewNames } from "#core/redis/shipments/view-names.ts";
 
 export interface StatusMessagesDeps {
   readonly redis: Redis;

@@ -15,25 +15,25 @@
  * | the store is unavailable            | nothing is mailed; what was is remembered, and taken out    |
  * | an error of ours                    | again after 1 minute; the others go on                      |
  */
-import { type AlertFacts, alertMail } from "#core/domain/alert-mail.ts";
-import { endpointPage } from "#core/domain/panel-link.ts";
+import { type AlertFacts, alertMail } from "#core/domain/webhooks/alert-mail.ts";
+import { endpointPage } from "#core/domain/webhooks/panel-link.ts";
 import type { Log } from "#core/log.ts";
 import type { Mail, Mailer } from "#core/mail.ts";
 import { internalErrors, webhookAlertMails } from "#core/metrics.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
+import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { Live } from "#core/redis/config/live.ts";
 import {
   type Alert,
   claimAlert,
   readAlerts,
   removeAlert,
   withdrawRecovery,
-} from "#core/redis/alerts.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
-import { forgetAlerted } from "#core/redis/endpoints.ts";
-import { readLastFailure } from "#core/redis/last-failures.ts";
-import type { Live } from "#core/redis/live.ts";
-import { startTickingThroughOutages } from "#core/redis/outage.ts";
-import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
+} from "#core/redis/webhooks/alerts.ts";
+import { forgetAlerted } from "#core/redis/webhooks/endpoints.ts";
+import { readLastFailure } from "#core/redis/webhooks/last-failures.ts";
 import type { Ticking } from "#core/tick.ts";
 
 const TICK_MS = 1_000;

@@ -1,13 +1,13 @@
 /** From the change log to webhook decisions: one for every change and endpoint, recorded with its deliveries. */
-import { decide, type Subscription } from "#core/domain/trigger.ts";
-import { v1EndpointId } from "#core/domain/webhook-v1.ts";
+import { decide, type Subscription } from "#core/domain/webhooks/trigger.ts";
+import { v1EndpointId } from "#core/domain/webhooks/webhook-v1.ts";
 import { webhookDecisions } from "#core/metrics.ts";
-import { decodeChangeEntry, type ToldChange } from "#core/redis/change-log.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Channel } from "#core/redis/configuration.ts";
-import type { Entry, Failure, Handler } from "#core/redis/consumer.ts";
-import { type Decision, eventIdOf, recordDecisions } from "#core/redis/deliveries.ts";
-import type { Live } from "#core/redis/live.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Channel } from "#core/redis/config/configuration.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import { decodeChangeEntry, type ToldChange } from "#core/redis/log/change-log.ts";
+import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
+import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
 
 export interface DecideDeps {
   readonly redis: Redis;

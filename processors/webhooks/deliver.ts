@@ -27,16 +27,16 @@
  * not begun waits. What receivers have answered meanwhile is kept and recorded when the store is back. Leases may have ended by
  * then, so all processes pause: each records its results, and renews what is still under way, before anybody hands out leases.
  */
-import { V2_TOOK_OVER, v1ChannelId } from "#core/domain/webhook-v1.ts";
+import { V2_TOOK_OVER, v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
 import { createPause } from "#core/pause.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
-import { readBell } from "#core/redis/deliveries.ts";
-import { DELETED_REASON, DISABLED_REASON } from "#core/redis/endpoints.ts";
-import type { Finished } from "#core/redis/finish-deliveries.ts";
-import { PARTITIONS } from "#core/redis/keys.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { PARTITIONS } from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import { readBell } from "#core/redis/webhooks/deliveries.ts";
+import { DELETED_REASON, DISABLED_REASON } from "#core/redis/webhooks/endpoints.ts";
+import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
 import {
   type Handout,
   type Leased,
@@ -46,7 +46,7 @@ import {
   type Share,
   type Slot,
   takeLeases,
-} from "#core/redis/leases.ts";
+} from "#core/redis/webhooks/leases.ts";
 import { createFinishQueue } from "./finish-queue.ts";
 import { followPartitions } from "./partition-outages.ts";
 import { postponed, type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";

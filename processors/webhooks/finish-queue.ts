@@ -5,11 +5,11 @@
  */
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { type Finished, finishDeliveries } from "#core/redis/finish-deliveries.ts";
-import type { Live } from "#core/redis/live.ts";
-import { followOutage } from "#core/redis/outage.ts";
-import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { followOutage } from "#core/redis/client/outage.ts";
+import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import { type Finished, finishDeliveries } from "#core/redis/webhooks/finish-deliveries.ts";
 
 /**
  * Shorter than the pause of all senders after an outage (`deliver.ts`): results are recorded before new leases are granted.

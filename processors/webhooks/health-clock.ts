@@ -8,12 +8,15 @@
  * | 24 hours                                 | first alert                                             |
  * | 3 days                                   | disabled, second alert, waiting deliveries fail         |
  */
-import { V2_TOOK_OVER, v1EndpointId } from "#core/domain/webhook-v1.ts";
+import { V2_TOOK_OVER, v1EndpointId } from "#core/domain/webhooks/webhook-v1.ts";
 import type { Log } from "#core/log.ts";
 import { webhookAlerts } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Configuration } from "#core/redis/configuration.ts";
-import { drainLanes } from "#core/redis/deliveries.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { companyPartition } from "#core/redis/client/keys.ts";
+import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import { drainLanes } from "#core/redis/webhooks/deliveries.ts";
 import {
   DISABLED_REASON,
   endpointPartition,
@@ -22,10 +25,7 @@ import {
   raiseAlerts,
   readFailing,
   switchOff,
-} from "#core/redis/endpoints.ts";
-import { companyPartition } from "#core/redis/keys.ts";
-import type { Live } from "#core/redis/live.ts";
-import { startTickingThroughOutages } from "#core/redis/outage.ts";
+} from "#core/redis/webhooks/endpoints.ts";
 import type { Ticking } from "#core/tick.ts";
 
 const HOUR_MS = 3_600_000;

@@ -4,10 +4,10 @@
  * are granted.
  */
 import type { Log } from "#core/log.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { webhookKeys } from "#core/redis/keys.ts";
-import { followOutage } from "#core/redis/outage.ts";
-import { probeWrites } from "#core/redis/probe.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { webhookKeys } from "#core/redis/client/keys.ts";
+import { followOutage } from "#core/redis/client/outage.ts";
+import { probeWrites } from "#core/redis/client/probe.ts";
 
 /** During an outage, interval between checks whether the store accepts writes again. */
 const PROBE_EVERY_MS = 250;

@@ -9,13 +9,18 @@
  */
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
-import { readLaneDepths } from "#core/redis/attempt-stats.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { PARTITIONS } from "#core/redis/keys.ts";
-import type { Live } from "#core/redis/live.ts";
-import { startTickingThroughOutages } from "#core/redis/outage.ts";
-import { type Replay, runningReplays, stepReplay, stopReplay } from "#core/redis/replays.ts";
-import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { PARTITIONS } from "#core/redis/client/keys.ts";
+import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
+import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import { readLaneDepths } from "#core/redis/webhooks/attempt-stats.ts";
+import {
+  type Replay,
+  runningReplays,
+  stepReplay,
+  stopReplay,
+} from "#core/redis/webhooks/replays.ts";
 import type { Ticking } from "#core/tick.ts";
 
 const PER_STEP = 50;

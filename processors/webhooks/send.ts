@@ -5,27 +5,27 @@ import {
   type Meaning,
   meaningOf,
   outcomeOf,
-} from "#core/domain/delivery-outcome.ts";
-import { faultWaitMs } from "#core/domain/retry-schedule.ts";
-import { sign } from "#core/domain/signature.ts";
-import { standardSignature } from "#core/domain/standard-webhooks.ts";
+} from "#core/domain/webhooks/delivery-outcome.ts";
+import { faultWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
+import { sign } from "#core/domain/webhooks/signature.ts";
+import { standardSignature } from "#core/domain/webhooks/standard-webhooks.ts";
 import {
   type RequestFacts,
   type SentRequest,
   sentRequest,
   V1_HEADERS,
   webhookHeaders,
-} from "#core/domain/webhook-request.ts";
-import { v1MeaningOf, v1Payload } from "#core/domain/webhook-v1.ts";
+} from "#core/domain/webhooks/webhook-request.ts";
+import { v1MeaningOf, v1Payload } from "#core/domain/webhooks/webhook-v1.ts";
 import { attemptSeconds, deliveryAttempts } from "#core/metrics.ts";
-import { type Attempt, readAttempts } from "#core/redis/attempts.ts";
-import type { Endpoint, WebhookV1 } from "#core/redis/configuration.ts";
-import { hasPreviousSecret } from "#core/redis/endpoint-entity.ts";
-import type { Finished } from "#core/redis/finish-deliveries.ts";
-import type { Leased, Slot } from "#core/redis/leases.ts";
-import type { Live } from "#core/redis/live.ts";
-import type { StoredShipment } from "#core/redis/shipments.ts";
-import { deliveryBody } from "#core/redis/webhook-body.ts";
+import type { Endpoint, WebhookV1 } from "#core/redis/config/configuration.ts";
+import { hasPreviousSecret } from "#core/redis/config/endpoint-entity.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { type Attempt, readAttempts } from "#core/redis/webhooks/attempts.ts";
+import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
+import type { Leased, Slot } from "#core/redis/webhooks/leases.ts";
+import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Vault } from "#core/secrets.ts";
 import type { Sent, Transport } from "./transport.ts";
 

@@ -1,23 +1,23 @@
 /** Sends the test events that the panel asks for: one attempt, the real secret, a fixed sample (document 3, "Test event"). */
 import { randomBytes } from "node:crypto";
-import { errorOf, meaningOf } from "#core/domain/delivery-outcome.ts";
+import { errorOf, meaningOf } from "#core/domain/webhooks/delivery-outcome.ts";
 import {
   SAMPLE_FACT,
   SAMPLE_SHIPMENT,
   type WebhookEvent,
   webhookPayload,
-} from "#core/domain/webhook-payload.ts";
+} from "#core/domain/webhooks/webhook-payload.ts";
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Endpoint } from "#core/redis/configuration.ts";
-import { clearFailing, DELETED_REASON } from "#core/redis/endpoints.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Endpoint } from "#core/redis/config/configuration.ts";
+import { clearFailing, DELETED_REASON } from "#core/redis/webhooks/endpoints.ts";
 import {
   answerTestRequest,
   type TestRequest,
   type TestResult,
   takeTestRequests,
-} from "#core/redis/webhook-tests.ts";
+} from "#core/redis/webhooks/webhook-tests.ts";
 import { postEvent, type SendDeps } from "./send.ts";
 
 const POLL_MS = 100;

@@ -17,7 +17,7 @@ import { Agent, request } from "node:https";
 import { isIP } from "node:net";
 import { createSecureContext, rootCertificates } from "node:tls";
 import type { Cidr } from "#core/cidr.ts";
-import type { Answer } from "#core/domain/delivery-outcome.ts";
+import type { Answer } from "#core/domain/webhooks/delivery-outcome.ts";
 import type { Resolve } from "#core/resolve-name.ts";
 import { hostOf, vetHost } from "#core/vetted-address.ts";
 

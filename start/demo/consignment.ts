@@ -1,6 +1,6 @@
 /** One simulated shipment: what the merchant registers and what the courier will tell about it. */
-import type { CourierEvent } from "#core/domain/event.ts";
-import { romeIso } from "#core/domain/rome-time.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { romeIso } from "#core/domain/time/rome-time.ts";
 import type { DemoCourier } from "./couriers.ts";
 import { BOX_CODES, type DemoChannel } from "./demo-setup.ts";
 import { type Journey, planJourney, type Random, type Stop } from "./journey.ts";

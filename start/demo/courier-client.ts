@@ -1,7 +1,7 @@
 /** A courier's side of `POST /v1/events` (document 2): envelope, signature, gzip, outcomes counted. */
-import { type CourierEvent, EVENTS_PER_MESSAGE } from "#core/domain/event.ts";
-import { romeIso } from "#core/domain/rome-time.ts";
-import { sign } from "#core/domain/signature.ts";
+import { type CourierEvent, EVENTS_PER_MESSAGE } from "#core/domain/courier-events/event.ts";
+import { romeIso } from "#core/domain/time/rome-time.ts";
+import { sign } from "#core/domain/webhooks/signature.ts";
 import type { DemoCourier } from "./couriers.ts";
 import { createPersistentFetch } from "./persistent-fetch.ts";
 

@@ -1,6 +1,6 @@
 /** The demo's four couriers: how each names the steps of a parcel's journey, and how it sends its events. */
-import type { SetupCourier } from "#core/domain/setup.ts";
-import type { Status } from "#core/domain/status.ts";
+import type { SetupCourier } from "#core/domain/setup/setup.ts";
+import type { Status } from "#core/domain/statuses/status.ts";
 
 /** What can happen to a parcel, in nobody's code. */
 export type Step =

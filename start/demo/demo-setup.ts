@@ -1,5 +1,5 @@
 /** The demo's setup: two companies, three channels, four couriers. Keys and tokens are fixed, for the README's lines. */
-import type { SetupChannel, SetupFile } from "#core/domain/setup.ts";
+import type { SetupChannel, SetupFile } from "#core/domain/setup/setup.ts";
 import { DEMO_COURIERS, demoCourierSetup } from "./couriers.ts";
 
 export interface DemoChannel {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseCidr } from "#core/cidr.ts";
 import type { Config } from "#core/config.ts";
 import type { Log } from "#core/log.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { readLags } from "#core/redis/log/streams.ts";
 import {
   applySetupFile,
   openRuntime,

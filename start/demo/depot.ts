@@ -2,7 +2,7 @@
  * The simulated carriers' depot: an HTTP gateway that takes stock releases as `api/shipments/release-carrier.ts` describes
  * it. A sync carrier does at once what it is asked; a deferred one says so later, by a tracking event.
  */
-import type { CourierEvent } from "#core/domain/event.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 
 export interface Release {
   readonly releaseId: number;

@@ -1,5 +1,5 @@
 /** A parcel's plausible past: which steps it took and when, on working days at the hours couriers keep. */
-import { parseRomeDateTime, romeDate } from "#core/domain/rome-time.ts";
+import { parseRomeDateTime, romeDate } from "#core/domain/time/rome-time.ts";
 import type { Step } from "./couriers.ts";
 
 /** From 0 to less than 1, as `Math.random`. */

@@ -6,7 +6,12 @@
 import { labelPdf } from "#api/labels/label-pdf.ts";
 import { type LabelSheet, labelSheets } from "#api/labels/label-sheet.ts";
 import { labelZpl } from "#api/labels/label-zpl.ts";
-import type { LabelFormat, LabelParcel, LabelRequest, LabelSender } from "#core/domain/label.ts";
+import type {
+  LabelFormat,
+  LabelParcel,
+  LabelRequest,
+  LabelSender,
+} from "#core/domain/labels/label.ts";
 
 export interface GatewayOrder extends LabelRequest {
   readonly contract: string | null;

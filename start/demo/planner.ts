@@ -1,5 +1,5 @@
 /** Deals the demo's consignments: numbers that no run gives twice, couriers, channels and destinations at random. */
-import type { CourierEvent } from "#core/domain/event.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { type Consignment, type ConsignmentInput, pick, planConsignment } from "./consignment.ts";
 import { DEMO_COURIERS, type DemoCourier } from "./couriers.ts";
 import { DEMO_CHANNELS } from "./demo-setup.ts";

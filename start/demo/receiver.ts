@@ -1,5 +1,5 @@
 /** The demo merchants' receiver: HTTPS, verifies every signature as document 3 tells receivers to, and counts. */
-import { verifySignature } from "#core/domain/signature.ts";
+import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import { issueDemoCertificate } from "./certificate.ts";
 import { DEMO_CHANNELS } from "./demo-setup.ts";
 

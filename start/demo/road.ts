@@ -1,5 +1,5 @@
 /** The parcels on the road and what their couriers tell next: mostly in order, sometimes not, now and then twice. */
-import type { CourierEvent } from "#core/domain/event.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { type Consignment, pick } from "./consignment.ts";
 import type { DemoCourier } from "./couriers.ts";
 import type { Random } from "./journey.ts";

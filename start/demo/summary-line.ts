@@ -1,5 +1,5 @@
 /** The demo's live line: rewritten in place on a terminal, printed now and then elsewhere. */
-import type { Lag } from "#core/redis/streams.ts";
+import type { Lag } from "#core/redis/log/streams.ts";
 import type { Outcomes } from "./courier-client.ts";
 
 const ON_TERMINAL_EVERY_MS = 1_000;

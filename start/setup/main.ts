@@ -1,7 +1,7 @@
 /** `bun run setup FILE` applies a setup file by hand; `bun run setup --schema` prints its JSON Schema. */
 import { readConfig } from "#core/config.ts";
-import { publishedSchema } from "#core/domain/published-schema.ts";
-import { SetupFile } from "#core/domain/setup.ts";
+import { publishedSchema } from "#core/domain/schema/published-schema.ts";
+import { SetupFile } from "#core/domain/setup/setup.ts";
 import { createLog } from "#core/log.ts";
 import { applySetupFile, guarded, openRuntime, Refused, readSetup } from "#core/runtime.ts";
 

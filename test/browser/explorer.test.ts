@@ -1,7 +1,7 @@
 /** The benchmark explorer in a real browser: log-in, charts, tables, light and dark, without a script or anybody else's server. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { companyKeys } from "#core/redis/keys.ts";
+import { companyKeys } from "#core/redis/client/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { artefact, openBrowser } from "#test/support/browser.ts";
 import { deliveries, laneFields } from "#test/support/lanes.ts";

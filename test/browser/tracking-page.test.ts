@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
-import { LANGUAGES } from "#core/domain/shipment.ts";
+import { LANGUAGES } from "#core/domain/shipments/shipment.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { artefact, openBrowser } from "#test/support/browser.ts";

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { type Benchmarks, type CourierTimes, openBenchmarks } from "#analytics/benchmarks.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { benchmarkHandler } from "#analytics/write-batches.ts";
-import { areaOfCap, GRAINS, type Grain, weightBand } from "#core/domain/lane.ts";
+import { areaOfCap, GRAINS, type Grain, weightBand } from "#core/domain/benchmarks/lane.ts";
 import { Problem } from "#core/problem.ts";
-import type { Entry, Handler } from "#core/redis/consumer.ts";
+import type { Entry, Handler } from "#core/redis/log/consumer.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import {
   type Delivery,

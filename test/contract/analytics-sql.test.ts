@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { companyKeys, webhookKeys } from "#core/redis/keys.ts";
+import { companyKeys, webhookKeys } from "#core/redis/client/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { deliveries, laneFields } from "#test/support/lanes.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";

@@ -1,8 +1,8 @@
 /** Document 1, `POST /v2/couriers/delivery-times`, over HTTP with the real engine behind it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startAnalytics } from "#analytics/main.ts";
-import { companyKeys } from "#core/redis/keys.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { companyKeys } from "#core/redis/client/keys.ts";
+import { readLags } from "#core/redis/log/streams.ts";
 import type { Running } from "#core/runtime.ts";
 import { type Answer, openTestApi, type TestApi } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startAnalytics } from "#analytics/main.ts";
 import { startApi } from "#api/main.ts";
-import { companyKeys } from "#core/redis/keys.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { companyKeys } from "#core/redis/client/keys.ts";
+import { readLags } from "#core/redis/log/streams.ts";
 import type { Running } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { deliveries, laneFields } from "#test/support/lanes.ts";

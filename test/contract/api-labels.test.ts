@@ -1,7 +1,7 @@
 /** Document 1, `POST /v2/labels`: labels of GENERIC and of the national carrier. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { companyKeys, companyPartition } from "#core/redis/keys.ts";
-import { claimLabel } from "#core/redis/labels.ts";
+import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import { claimLabel } from "#core/redis/merchant/labels.ts";
 import { type SimulatedCarrier, startNationalCarrier } from "#start/demo/national-carrier.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
 import { CONSIGNEE, labelBody, labelSetup } from "#test/support/label-setup.ts";

@@ -1,9 +1,9 @@
 /** Document 1, `GET /v2/shipments`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { asIndexed } from "#api/shipments/as-indexed.ts";
-import { romeDateTime } from "#core/domain/rome-time.ts";
-import { searchShipments } from "#core/redis/search.ts";
-import { readShipments } from "#core/redis/shipments.ts";
+import { romeDateTime } from "#core/domain/time/rome-time.ts";
+import { searchShipments } from "#core/redis/search/search.ts";
+import { readShipments } from "#core/redis/shipments/shipments.ts";
 import { applySetupFile } from "#core/runtime.ts";
 import { type Answer, item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { applyEvents } from "#test/support/facts.ts";

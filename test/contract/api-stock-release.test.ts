@@ -1,10 +1,10 @@
 /** Document 1, `POST /v2/shipments/{id}/stock-release`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { releaseCarrier } from "#api/shipments/release-carrier.ts";
-import { romeDate } from "#core/domain/rome-time.ts";
-import type { Consumer } from "#core/redis/consumer.ts";
-import { startConsumer } from "#core/redis/consumer.ts";
-import { claimRelease, readReleases } from "#core/redis/stock-releases.ts";
+import { romeDate } from "#core/domain/time/rome-time.ts";
+import type { Consumer } from "#core/redis/log/consumer.ts";
+import { startConsumer } from "#core/redis/log/consumer.ts";
+import { claimRelease, readReleases } from "#core/redis/merchant/stock-releases.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { trackHandler } from "#processors/track.ts";

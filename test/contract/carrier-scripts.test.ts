@@ -1,11 +1,11 @@
 /** The scripts of labels and stock releases refuse wrong arguments before their first write, and build no key that they do not declare. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type Redis, run, script } from "#core/redis/client.ts";
-import claimId from "#core/redis/scripts/claim-id.lua" with { type: "text" };
-import claimLabel from "#core/redis/scripts/claim-label.lua" with { type: "text" };
-import claimRelease from "#core/redis/scripts/claim-release.lua" with { type: "text" };
-import confirmLabels from "#core/redis/scripts/confirm-labels.lua" with { type: "text" };
-import settleLabel from "#core/redis/scripts/settle-label.lua" with { type: "text" };
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import claimId from "#core/redis/merchant/claim-id.lua" with { type: "text" };
+import claimLabel from "#core/redis/merchant/claim-label.lua" with { type: "text" };
+import claimRelease from "#core/redis/merchant/claim-release.lua" with { type: "text" };
+import confirmLabels from "#core/redis/merchant/confirm-labels.lua" with { type: "text" };
+import settleLabel from "#core/redis/merchant/settle-label.lua" with { type: "text" };
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 
 let runtime: TestRuntime;

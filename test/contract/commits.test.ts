@@ -1,15 +1,15 @@
 /** A call that commits many shipments does all of it for those that stand as they were read, and nothing for the others. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Change, decodeChangeEntry } from "#core/redis/change-log.ts";
-import { companyKeys, shipmentPartition } from "#core/redis/keys.ts";
+import { companyKeys, shipmentPartition } from "#core/redis/client/keys.ts";
+import { type Change, decodeChangeEntry } from "#core/redis/log/change-log.ts";
+import { LOGS } from "#core/redis/log/streams.ts";
 import {
   type Commit,
   commitShipments,
   type HotShipment,
   readHotShipments,
   readShipments,
-} from "#core/redis/shipments.ts";
-import { LOGS } from "#core/redis/streams.ts";
+} from "#core/redis/shipments/shipments.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";

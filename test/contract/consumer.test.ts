@@ -3,14 +3,14 @@
  * many events: what fails of them is tried again by itself.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { run, script } from "#core/redis/client.ts";
-import { type Entry, startConsumer } from "#core/redis/consumer.ts";
-import { splitEvents } from "#core/redis/event-log.ts";
-import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS, logCountsKey } from "#core/redis/keys.ts";
-import { type LogEntry, logEntry } from "#core/redis/log-entry.ts";
-import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/retries.ts";
-import dropSource from "#core/redis/scripts/drop-consumer.lua" with { type: "text" };
-import { ensureGroups, readLags, readWaiting, trimLog } from "#core/redis/streams.ts";
+import { run, script } from "#core/redis/client/client.ts";
+import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS, logCountsKey } from "#core/redis/client/keys.ts";
+import { type Entry, startConsumer } from "#core/redis/log/consumer.ts";
+import dropSource from "#core/redis/log/drop-consumer.lua" with { type: "text" };
+import { splitEvents } from "#core/redis/log/event-log.ts";
+import { type LogEntry, logEntry } from "#core/redis/log/log-entry.ts";
+import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
+import { ensureGroups, readLags, readWaiting, trimLog } from "#core/redis/log/streams.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

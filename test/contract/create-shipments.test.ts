@@ -1,12 +1,12 @@
 /** Creating shipments from several processes at once: ids, places in the index and rows of search agree whoever is faster. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { ShipmentInput } from "#core/domain/shipment.ts";
-import { connectRedis, type Redis } from "#core/redis/client.ts";
-import { BYTES_PER_ROW, ROWS_PER_BLOCK } from "#core/redis/columns.ts";
-import { createItems } from "#core/redis/create-items.ts";
-import { companyKeys, companyPartition, PARTITIONS } from "#core/redis/keys.ts";
-import { searchShipments } from "#core/redis/search.ts";
-import { readHotShipments } from "#core/redis/shipments.ts";
+import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
+import { companyKeys, companyPartition, PARTITIONS } from "#core/redis/client/keys.ts";
+import { searchShipments } from "#core/redis/search/search.ts";
+import { BYTES_PER_ROW, ROWS_PER_BLOCK } from "#core/redis/shipments/columns.ts";
+import { createItems } from "#core/redis/shipments/create-items.ts";
+import { readHotShipments } from "#core/redis/shipments/shipments.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -1,11 +1,21 @@
 /** Dead letters: listed in pages, driven again for their own group alone (setup-file.md, "The panel's HTTP API"). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { registry } from "#core/metrics.ts";
-import { type Consumer, type Entry, type Handler, startConsumer } from "#core/redis/consumer.ts";
-import { redriveAllDeadLetters } from "#core/redis/dead-letters.ts";
-import { CHANGE_LOGS, deadLetterKey, retriesKey, retryAgesKey } from "#core/redis/keys.ts";
-import { DEAD_LETTERS_PER_LOG, MAX_TRIES, type Retry, settleRetries } from "#core/redis/retries.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { CHANGE_LOGS, deadLetterKey, retriesKey, retryAgesKey } from "#core/redis/client/keys.ts";
+import {
+  type Consumer,
+  type Entry,
+  type Handler,
+  startConsumer,
+} from "#core/redis/log/consumer.ts";
+import { redriveAllDeadLetters } from "#core/redis/log/dead-letters.ts";
+import {
+  DEAD_LETTERS_PER_LOG,
+  MAX_TRIES,
+  type Retry,
+  settleRetries,
+} from "#core/redis/log/retries.ts";
+import { readLags } from "#core/redis/log/streams.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

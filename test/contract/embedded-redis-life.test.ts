@@ -20,21 +20,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tryLock } from "#core/file-lock.ts";
 import { createLog, type Log } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client.ts";
-import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/embedded.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
+import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/client/embedded.ts";
 import {
   identityOf,
   preparePrivateFolder,
   SOCKET_PATH_BYTES,
-} from "#core/redis/embedded-folder.ts";
-import { serversOf } from "#core/redis/embedded-server.ts";
+} from "#core/redis/client/embedded-folder.ts";
+import { serversOf } from "#core/redis/client/embedded-server.ts";
 import { eventually } from "#test/support/eventually.ts";
 
 const log = createLog("silent");
 /** A starter that is killed leaves its server behind. */
 const STARTER = `
   import { createLog } from "#core/log.ts";
-  import { startEmbeddedRedis } from "#core/redis/embedded.ts";
+  import { startEmbeddedRedis } from "#core/redis/client/embedded.ts";
   const server = await startEmbeddedRedis(process.argv[1], createLog("silent"));
   process.stdout.write(server.address + "\\n");
   process.on("SIGTERM", () => void server.stop().then(() => process.exit(0)));

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client.ts";
-import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/embedded.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
+import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/client/embedded.ts";
 
 const SETTINGS = {
   appendonly: "yes",

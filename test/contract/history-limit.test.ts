@@ -1,15 +1,15 @@
 /** A shipment's history has a limit, its state has none: what happens at 1,000 facts and past them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/event.ts";
-import { HISTORY_LIMIT } from "#core/domain/history-limit.ts";
-import { refold } from "#core/domain/refold.ts";
-import { decodeChangeEntry, splitChanges } from "#core/redis/change-log.ts";
-import type { Entry } from "#core/redis/consumer.ts";
-import { encodeLoggedEvent } from "#core/redis/event-log.ts";
-import { CHANGE_LOGS, companyKeys, shipmentPartition } from "#core/redis/keys.ts";
-import { readLedger } from "#core/redis/ledger.ts";
-import { seenPlace } from "#core/redis/seen.ts";
-import { readHistory, readHotShipments } from "#core/redis/shipments.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { HISTORY_LIMIT } from "#core/domain/shipments/history-limit.ts";
+import { refold } from "#core/domain/shipments/refold.ts";
+import { CHANGE_LOGS, companyKeys, shipmentPartition } from "#core/redis/client/keys.ts";
+import { decodeChangeEntry, splitChanges } from "#core/redis/log/change-log.ts";
+import type { Entry } from "#core/redis/log/consumer.ts";
+import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
+import { seenPlace } from "#core/redis/log/seen.ts";
+import { readHistory, readHotShipments } from "#core/redis/shipments/shipments.ts";
+import { readLedger } from "#core/redis/webhooks/ledger.ts";
 import { trackHandler } from "#processors/track.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
 import { testSetup } from "#test/support/setup.ts";

@@ -1,13 +1,13 @@
 /** Backpressure, a store that goes away, messages that fail half-way, and several ingest processes (document 2, Errors). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createLog } from "#core/log.ts";
-import { connectRedis } from "#core/redis/client.ts";
-import { decodeLoggedEvent, splitEvents } from "#core/redis/event-log.ts";
-import { CHANGE_LOGS, EVENT_LOGS, logCountsKey, PARTITIONS } from "#core/redis/keys.ts";
-import { readLedger, readQueueDepths } from "#core/redis/ledger.ts";
-import { createLive } from "#core/redis/live.ts";
-import { seenPlace } from "#core/redis/seen.ts";
-import { trimLog } from "#core/redis/streams.ts";
+import { connectRedis } from "#core/redis/client/client.ts";
+import { CHANGE_LOGS, EVENT_LOGS, logCountsKey, PARTITIONS } from "#core/redis/client/keys.ts";
+import { createLive } from "#core/redis/config/live.ts";
+import { decodeLoggedEvent, splitEvents } from "#core/redis/log/event-log.ts";
+import { seenPlace } from "#core/redis/log/seen.ts";
+import { trimLog } from "#core/redis/log/streams.ts";
+import { readLedger, readQueueDepths } from "#core/redis/webhooks/ledger.ts";
 import { applySetupFile, type Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { sign } from "#core/domain/signature.ts";
+import { sign } from "#core/domain/webhooks/signature.ts";
 import { applySetupFile, type Running } from "#core/runtime.ts";
 import { probes } from "#ingest/doctor/probes.ts";
 import { signMessage } from "#ingest/doctor/sign-message.ts";

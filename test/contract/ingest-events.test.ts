@@ -1,8 +1,8 @@
 /** Document 2: fields of an event and the outcome of each. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readLedger } from "#core/redis/ledger.ts";
-import { PARKED_PER_REFERENCE } from "#core/redis/parked.ts";
-import { bucketKeys, seenLayout, seenPlace } from "#core/redis/seen.ts";
+import { PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
+import { bucketKeys, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { readLedger } from "#core/redis/webhooks/ledger.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";

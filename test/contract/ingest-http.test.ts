@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import pino from "pino";
-import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
+import { BODY_LIMIT_BYTES } from "#core/domain/courier-events/event.ts";
 import type { Running } from "#core/runtime.ts";
 import { UNKNOWN_CALLER_RATE } from "#ingest/authenticate.ts";
 import { startIngest } from "#ingest/main.ts";

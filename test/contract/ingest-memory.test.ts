@@ -1,14 +1,14 @@
 /** What ingest remembers and for how long: eventIds over generations, set-aside events within bounds (document 2, Limits). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { minimalEvent } from "#core/domain/fact.ts";
+import { minimalEvent } from "#core/domain/courier-events/fact.ts";
 import {
   PARTITIONS,
   parkedCountsKey,
   parkedDueKey,
   type Reference,
   trackingReference,
-} from "#core/redis/keys.ts";
-import { advanceClock } from "#core/redis/live.ts";
+} from "#core/redis/client/keys.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
 import {
   dropParked,
   expireParked,
@@ -18,8 +18,8 @@ import {
   type ParkedEvent,
   parkEvents,
   readParked,
-} from "#core/redis/parked.ts";
-import { bucketKeys, GENERATION_DAYS, seenLayout, seenPlace } from "#core/redis/seen.ts";
+} from "#core/redis/intake/parked.ts";
+import { bucketKeys, GENERATION_DAYS, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";

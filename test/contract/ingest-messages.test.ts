@@ -1,9 +1,9 @@
 /** Document 2: authentication, body, envelope and limits of a message. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { BODY_LIMIT_BYTES } from "#core/domain/event.ts";
-import { applySetup } from "#core/redis/apply-setup.ts";
-import { advanceClock } from "#core/redis/live.ts";
+import { BODY_LIMIT_BYTES } from "#core/domain/courier-events/event.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { applySetup } from "#core/redis/setup/apply-setup.ts";
 import { applySetupFile, type Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push, pushBytes } from "#test/support/courier.ts";

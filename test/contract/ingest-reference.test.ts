@@ -6,9 +6,14 @@ import { createConfig, lintFromString } from "@redocly/openapi-core";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Glob } from "bun";
-import { CourierEvent, checkEnvelope, checkEvent, Envelope } from "#core/domain/event.ts";
-import { FAULT_CODES } from "#core/domain/fault.ts";
-import { sign, verifySignature } from "#core/domain/signature.ts";
+import {
+  CourierEvent,
+  checkEnvelope,
+  checkEvent,
+  Envelope,
+} from "#core/domain/courier-events/event.ts";
+import { FAULT_CODES } from "#core/domain/schema/fault.ts";
+import { sign, verifySignature } from "#core/domain/webhooks/signature.ts";
 import { registry } from "#core/metrics.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";

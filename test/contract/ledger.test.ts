@@ -1,13 +1,13 @@
 /** Invariant 10: the books balance. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Consumer, startConsumer } from "#core/redis/consumer.ts";
-import { encodeLoggedEvent } from "#core/redis/event-log.ts";
-import { deadLetterKey, EVENT_LOGS } from "#core/redis/keys.ts";
-import { readBooks } from "#core/redis/ledger.ts";
-import { advanceClock } from "#core/redis/live.ts";
-import { GENERATION_DAYS, seenPlace } from "#core/redis/seen.ts";
-import { readHistory } from "#core/redis/shipments.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { deadLetterKey, EVENT_LOGS } from "#core/redis/client/keys.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
+import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
+import { GENERATION_DAYS, seenPlace } from "#core/redis/log/seen.ts";
+import { readLags } from "#core/redis/log/streams.ts";
+import { readHistory } from "#core/redis/shipments/shipments.ts";
+import { readBooks } from "#core/redis/webhooks/ledger.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { trackHandler } from "#processors/track.ts";

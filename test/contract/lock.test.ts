@@ -1,18 +1,18 @@
 /** Locks: one holder at a time, who never releases another's and notices before it writes that its lease has ended. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { createLog } from "#core/log.ts";
-import { type Alert, claimAlert, readAlerts } from "#core/redis/alerts.ts";
-import { connectRedis, type Redis } from "#core/redis/client.ts";
-import { bumpVersion, readEntity, removeEntity, saveEntity } from "#core/redis/entities.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import {
   companyKeys,
   companyPartition,
   REMAP_KEYS,
   SETUP_LOCK_KEY,
   webhookKeys,
-} from "#core/redis/keys.ts";
-import { lockConfirmation } from "#core/redis/labels.ts";
-import { type Lock, LockLost, takeLock } from "#core/redis/lock.ts";
+} from "#core/redis/client/keys.ts";
+import { type Lock, LockLost, takeLock } from "#core/redis/client/lock.ts";
+import { bumpVersion, readEntity, removeEntity, saveEntity } from "#core/redis/config/entities.ts";
+import { underSetupLock } from "#core/redis/config/setup-lock.ts";
+import { lockConfirmation } from "#core/redis/merchant/labels.ts";
 import {
   announceRemap,
   finishRemap,
@@ -20,8 +20,8 @@ import {
   readRemap,
   saveProgress,
   takeRemapLease,
-} from "#core/redis/remaps.ts";
-import { underSetupLock } from "#core/redis/setup-lock.ts";
+} from "#core/redis/shipments/remaps.ts";
+import { type Alert, claimAlert, readAlerts } from "#core/redis/webhooks/alerts.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers.ts";
 
@@ -34,9 +34,9 @@ const COMPANY = {
 /** Works under the set-up lock and is held up in the middle until a line comes. */
 const HELD_UP = `
   import { createLog } from "#core/log.ts";
-  import { connectRedis } from "#core/redis/client.ts";
-  import { saveEntity } from "#core/redis/entities.ts";
-  import { underSetupLock } from "#core/redis/setup-lock.ts";
+  import { connectRedis } from "#core/redis/client/client.ts";
+  import { saveEntity } from "#core/redis/config/entities.ts";
+  import { underSetupLock } from "#core/redis/config/setup-lock.ts";
   const redis = await connectRedis(process.argv[1], createLog("silent"));
   const outcome = await underSetupLock(redis, async () => {
     process.stdout.write("holds it\\n");

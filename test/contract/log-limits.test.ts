@@ -1,15 +1,15 @@
 /** What one entry of a log holds at most, at N and N + 1, and how long the memory of an eventId lives. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { decodeChangeEntry, splitChanges } from "#core/redis/change-log.ts";
+import { CHANGE_LOGS, eventKeys } from "#core/redis/client/keys.ts";
+import { decodeChangeEntry, splitChanges } from "#core/redis/log/change-log.ts";
 import {
   claimEvents,
   decodeLoggedEvent,
   encodeLoggedEvent,
   splitEvents,
-} from "#core/redis/event-log.ts";
-import { CHANGE_LOGS, eventKeys } from "#core/redis/keys.ts";
-import { bucketKeys, SEEN_TTL_SECONDS, seenLayout, seenPlace } from "#core/redis/seen.ts";
+} from "#core/redis/log/event-log.ts";
+import { bucketKeys, SEEN_TTL_SECONDS, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
 import { trackHandler } from "#processors/track.ts";
 import { event } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,22 +1,22 @@
 /** Mapping a courier's codes: narrower rules, unmapped codes, preview, folding anew, versions (setup-file.md, issue 4). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/event.ts";
-import type { Fact } from "#core/domain/fact.ts";
-import { foldAll, initialState } from "#core/domain/fold.ts";
-import { mapStatus } from "#core/domain/map-status.ts";
-import { checkSetup, type SetupFile } from "#core/domain/setup.ts";
-import { applySetup } from "#core/redis/apply-setup.ts";
-import { decodeChangeEntry, splitChanges } from "#core/redis/change-log.ts";
-import type { Entry } from "#core/redis/consumer.ts";
-import { companyKeys, REMAP_KEYS, shipmentPartition } from "#core/redis/keys.ts";
-import { announceRemap } from "#core/redis/remaps.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { checkSetup, type SetupFile } from "#core/domain/setup/setup.ts";
+import { foldAll, initialState } from "#core/domain/shipments/fold.ts";
+import { mapStatus } from "#core/domain/statuses/map-status.ts";
+import { companyKeys, REMAP_KEYS, shipmentPartition } from "#core/redis/client/keys.ts";
+import { decodeChangeEntry, splitChanges } from "#core/redis/log/change-log.ts";
+import type { Entry } from "#core/redis/log/consumer.ts";
+import { applySetup } from "#core/redis/setup/apply-setup.ts";
+import { announceRemap } from "#core/redis/shipments/remaps.ts";
 import {
   commitShipments,
   readHistory,
   readHotShipments,
   readShipments,
-} from "#core/redis/shipments.ts";
-import { readUnmappedCodes } from "#core/redis/unmapped.ts";
+} from "#core/redis/shipments/shipments.ts";
+import { readUnmappedCodes } from "#core/redis/shipments/unmapped.ts";
 import { startRemaps } from "#processors/remap.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -1,17 +1,17 @@
 /** Document 2, "Data rules" and "States and transitions"; design, "Reference matching": which shipments an event reaches. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/event.ts";
-import { claimEvents, splitEvents } from "#core/redis/event-log.ts";
-import { EVENT_LOGS, trackingReference } from "#core/redis/keys.ts";
-import { readBooks } from "#core/redis/ledger.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { EVENT_LOGS, trackingReference } from "#core/redis/client/keys.ts";
 import {
   registerReferences,
   resolveReferences,
   SHIPMENTS_PER_COMPANY,
   SHIPMENTS_PER_REFERENCE,
-} from "#core/redis/references.ts";
-import { seenLayout, seenPlace } from "#core/redis/seen.ts";
-import { readHistory, readShipments } from "#core/redis/shipments.ts";
+} from "#core/redis/intake/references.ts";
+import { claimEvents, splitEvents } from "#core/redis/log/event-log.ts";
+import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
+import { readBooks } from "#core/redis/webhooks/ledger.ts";
 import { type Intake, openIntake } from "#ingest/intake.ts";
 import { judge, PASSES } from "#ingest/judge.ts";
 import { prepare } from "#ingest/prepare.ts";

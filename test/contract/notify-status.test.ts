@@ -1,7 +1,7 @@
 /** Status mails and text messages (document 1: e-mail and phone of the consignee), and what the notifications list tells. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Consumer, startConsumer } from "#core/redis/consumer.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
+import { readLags } from "#core/redis/log/streams.ts";
 import type { Running } from "#core/runtime.ts";
 import { startNotify } from "#processors/notify/start.ts";
 import { statusMessagesHandler } from "#processors/notify/status-messages.ts";

@@ -1,8 +1,8 @@
 /** Whatever is asked about a shipment while carrier events come in, one answer shows it as it was at one moment. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
-import { instantOf, romeDateTime } from "#core/domain/rome-time.ts";
-import type { ShipmentSummary } from "#core/domain/shipment-view.ts";
+import type { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
+import { instantOf, romeDateTime } from "#core/domain/time/rome-time.ts";
 import type { Running } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { startProcessors } from "#processors/main.ts";

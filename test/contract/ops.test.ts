@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startAnalytics } from "#analytics/main.ts";
 import { openOpsPort } from "#core/http/ops-port.ts";
-import { WRONG_SECRETS } from "#core/redis/wrong-secrets.ts";
+import { WRONG_SECRETS } from "#core/redis/config/wrong-secrets.ts";
 import type { Running } from "#core/runtime.ts";
 import { startProcessors } from "#processors/main.ts";
 import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import pino from "pino";
 import { startDraining } from "#analytics/drain-counts.ts";
 import { storeFailures } from "#core/metrics.ts";
-import { countRefused } from "#core/redis/courier-counts.ts";
+import { countRefused } from "#core/redis/intake/courier-counts.ts";
 import { startRemaps } from "#processors/remap.ts";
 import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { startHealthClock } from "#processors/webhooks/health-clock.ts";

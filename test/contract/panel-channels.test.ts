@@ -1,6 +1,6 @@
 /** The panel's calls for channels (setup-file.md, The panel's HTTP API): API keys and activation. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { SetupFile } from "#core/domain/setup.ts";
+import type { SetupFile } from "#core/domain/setup/setup.ts";
 import { applySetupFile } from "#core/runtime.ts";
 import { PANEL_BODY_BYTES } from "#panel/read-json.ts";
 import { type Call, openTestApi, type TestApi } from "#test/support/api.ts";

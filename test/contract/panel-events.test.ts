@@ -1,14 +1,14 @@
 /** `GET /panel/api/events`: what became of an event or a message, whatever its outcome (document 2, "first-day comparison"). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import pino from "pino";
+import { advanceClock } from "#core/redis/config/live.ts";
 import {
   DUPLICATES_BYTES,
   findOutcomes,
   outcomeKeeper,
   TEXT_BYTES,
-} from "#core/redis/event-outcomes.ts";
-import { advanceClock } from "#core/redis/live.ts";
-import { readHistory } from "#core/redis/shipments.ts";
+} from "#core/redis/intake/event-outcomes.ts";
+import { readHistory } from "#core/redis/shipments/shipments.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { EVENTS_PER_ANSWER } from "#panel/routes/events.ts";

@@ -1,7 +1,7 @@
 /** The login page, its session, and the benchmark explorer behind it, as a browser without scripts gets them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { companyKeys } from "#core/redis/keys.ts";
-import { advanceClock } from "#core/redis/live.ts";
+import { companyKeys } from "#core/redis/client/keys.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { deliveries, laneFields } from "#test/support/lanes.ts";
 import { testSetup } from "#test/support/setup.ts";

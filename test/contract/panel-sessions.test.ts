@@ -1,10 +1,10 @@
 /** Log-in and log-out of operators (setup-file.md, "The panel's HTTP API"): the session, its cookie and its limits. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
-import { sessionKey } from "#core/redis/keys.ts";
-import { advanceClock } from "#core/redis/live.ts";
-import { SESSION_MS } from "#core/redis/sessions.ts";
-import { WRONG_SECRETS } from "#core/redis/wrong-secrets.ts";
+import { sessionKey } from "#core/redis/client/keys.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { SESSION_MS } from "#core/redis/config/sessions.ts";
+import { WRONG_SECRETS } from "#core/redis/config/wrong-secrets.ts";
 import type { Running } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
 import { createPanelApp } from "#panel/app.ts";

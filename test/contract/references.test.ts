@@ -1,17 +1,17 @@
 /** Design, "A new shipment": registration is repeated from the change log, so a crash cannot leave one unfound. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startConsumer } from "#core/redis/consumer.ts";
-import { createShipments } from "#core/redis/create-shipments.ts";
 import {
   CHANGE_LOGS,
   companyKeys,
   deadLetterKey,
   shipmentPartition,
   trackingReference,
-} from "#core/redis/keys.ts";
-import { resolveReferences } from "#core/redis/references.ts";
-import { registerShipments } from "#core/redis/register-shipments.ts";
-import { readHotShipments } from "#core/redis/shipments.ts";
+} from "#core/redis/client/keys.ts";
+import { resolveReferences } from "#core/redis/intake/references.ts";
+import { startConsumer } from "#core/redis/log/consumer.ts";
+import { createShipments } from "#core/redis/shipments/create-shipments.ts";
+import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
+import { readHotShipments } from "#core/redis/shipments/shipments.ts";
 import { referencesHandler } from "#processors/references.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { applyEvents } from "#test/support/facts.ts";

@@ -1,15 +1,15 @@
 /** Search over the store: every way to a page against a plain filter and sort of the same shipments. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Status } from "#core/domain/status.ts";
-import { createShipments } from "#core/redis/create-shipments.ts";
-import { CHUNK } from "#core/redis/index-ranges.ts";
-import type { IndexOrder } from "#core/redis/keys.ts";
-import { advanceClock } from "#core/redis/live.ts";
-import { registerShipments } from "#core/redis/register-shipments.ts";
-import { searchShipments } from "#core/redis/search.ts";
-import type { ShipmentQuery } from "#core/redis/shipment-query.ts";
-import { readShipments } from "#core/redis/shipments.ts";
+import type { Status } from "#core/domain/statuses/status.ts";
+import type { IndexOrder } from "#core/redis/client/keys.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { CHUNK } from "#core/redis/search/index-ranges.ts";
+import { searchShipments } from "#core/redis/search/search.ts";
+import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
+import { createShipments } from "#core/redis/shipments/create-shipments.ts";
+import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
+import { readShipments } from "#core/redis/shipments/shipments.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";

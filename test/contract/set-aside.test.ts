@@ -4,14 +4,19 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chunks } from "#core/chunks.ts";
-import type { CourierEvent } from "#core/domain/event.ts";
-import { splitEvents } from "#core/redis/event-log.ts";
-import { companyKeys, EVENT_LOGS, shipmentPartition, trackingReference } from "#core/redis/keys.ts";
-import { advanceClock } from "#core/redis/live.ts";
-import { listConflicts, noteConflicts } from "#core/redis/number-conflicts.ts";
-import { PARKED_PER_REFERENCE } from "#core/redis/parked.ts";
-import { candidateOf, registerReferences } from "#core/redis/references.ts";
-import { readHistory, readHotShipments, readShipments } from "#core/redis/shipments.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import {
+  companyKeys,
+  EVENT_LOGS,
+  shipmentPartition,
+  trackingReference,
+} from "#core/redis/client/keys.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { listConflicts, noteConflicts } from "#core/redis/intake/number-conflicts.ts";
+import { PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
+import { candidateOf, registerReferences } from "#core/redis/intake/references.ts";
+import { splitEvents } from "#core/redis/log/event-log.ts";
+import { readHistory, readHotShipments, readShipments } from "#core/redis/shipments/shipments.ts";
 import { referencesHandler } from "#processors/references.ts";
 import { CHAIN_LIMIT, RELEASED_AT_ONCE } from "#processors/release.ts";
 import { startSetAsideExpiry } from "#processors/set-aside-expiry.ts";

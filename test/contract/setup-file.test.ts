@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { pino } from "pino";
 import { parseCidr } from "#core/cidr.ts";
-import type { CatalogueEntry } from "#core/domain/map-status.ts";
-import { checkSetup, type SetupFile, settingsWithoutEffect } from "#core/domain/setup.ts";
-import { statusDetailText } from "#core/domain/status-text.ts";
-import { applySetup, SetupFaults } from "#core/redis/apply-setup.ts";
-import { allEntities } from "#core/redis/entities.ts";
-import { companyKeys, companyPartition } from "#core/redis/keys.ts";
+import { checkSetup, type SetupFile, settingsWithoutEffect } from "#core/domain/setup/setup.ts";
+import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
+import { statusDetailText } from "#core/domain/statuses/status-text.ts";
+import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import { allEntities } from "#core/redis/config/entities.ts";
+import { applySetup, SetupFaults } from "#core/redis/setup/apply-setup.ts";
 import { applySetupFile, HOSTS_NAMED } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
 import { NAMES_AT_ONCE, vetHosts } from "#core/vetted-address.ts";

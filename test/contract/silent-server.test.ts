@@ -1,9 +1,15 @@
 /** A server that falls silent without closing its connections, as when its machine is gone, holds nobody up for ever. */
 import { expect, test } from "bun:test";
 import { createLog } from "#core/log.ts";
-import { connectCluster, connectRedis, type Redis, run, script } from "#core/redis/client.ts";
-import { companyTag } from "#core/redis/keys.ts";
-import { isStoreUnavailable } from "#core/redis/store-unavailable.ts";
+import {
+  connectCluster,
+  connectRedis,
+  type Redis,
+  run,
+  script,
+} from "#core/redis/client/client.ts";
+import { companyTag } from "#core/redis/client/keys.ts";
+import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startTestCluster } from "#test/support/redis-cluster.ts";
 import { startRedisServer } from "#test/support/redis-server.ts";

@@ -1,12 +1,12 @@
 /** From accepted events to shipment state: mapping, set-aside release, aliases, order, repetition, dead letters. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { STATUSES } from "#core/domain/status.ts";
-import { type Consumer, startConsumer } from "#core/redis/consumer.ts";
-import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS } from "#core/redis/keys.ts";
-import { readLedger } from "#core/redis/ledger.ts";
-import { advanceClock } from "#core/redis/live.ts";
-import { readHistory, readShipments } from "#core/redis/shipments.ts";
-import { readLags } from "#core/redis/streams.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS } from "#core/redis/client/keys.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
+import { readLags } from "#core/redis/log/streams.ts";
+import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
+import { readLedger } from "#core/redis/webhooks/ledger.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { trackHandler } from "#processors/track.ts";

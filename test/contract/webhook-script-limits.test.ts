@@ -1,8 +1,8 @@
 /** What one call of a script of the webhooks takes, and that it refuses one more before it has changed anything. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis, run } from "#core/redis/client.ts";
-import { packList } from "#core/redis/packed-list.ts";
+import { connectRedis, type Redis, run } from "#core/redis/client/client.ts";
+import { packList } from "#core/redis/client/packed-list.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers.ts";
 import { type ScriptCall, type ScriptName, scriptNamed } from "#test/support/webhook-scripts.ts";
 

@@ -2,18 +2,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { alertMail } from "#core/domain/alert-mail.ts";
+import { alertMail } from "#core/domain/webhooks/alert-mail.ts";
 import { createMailer, type MailConfig, type Mailer } from "#core/mail.ts";
 import { webhookAlertMails } from "#core/metrics.ts";
-import { readAlerts } from "#core/redis/alerts.ts";
+import { webhookKeys } from "#core/redis/client/keys.ts";
+import { allEntities } from "#core/redis/config/entities.ts";
+import { readAlerts } from "#core/redis/webhooks/alerts.ts";
 import {
   clearFailing,
   createEndpoint,
   deleteEndpoint,
   raiseAlerts,
-} from "#core/redis/endpoints.ts";
-import { allEntities } from "#core/redis/entities.ts";
-import { webhookKeys } from "#core/redis/keys.ts";
+} from "#core/redis/webhooks/endpoints.ts";
 import type { Ticking } from "#core/tick.ts";
 import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Change, encodeChange } from "#core/redis/change-log.ts";
-import type { Entry } from "#core/redis/consumer.ts";
-import { readDecisions } from "#core/redis/deliveries.ts";
-import { bumpVersion, saveEntity } from "#core/redis/entities.ts";
-import { CHANGE_LOGS, webhookKeys } from "#core/redis/keys.ts";
+import { CHANGE_LOGS, webhookKeys } from "#core/redis/client/keys.ts";
+import { bumpVersion, saveEntity } from "#core/redis/config/entities.ts";
+import { type Change, encodeChange } from "#core/redis/log/change-log.ts";
+import type { Entry } from "#core/redis/log/consumer.ts";
+import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

@@ -1,8 +1,8 @@
 /** One endpoint that hangs moves the p95 of the others by no more than 20 %. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
-import { type Decision, eventIdOf, recordDecisions } from "#core/redis/deliveries.ts";
-import { disableEndpoint, enableEndpoint } from "#core/redis/endpoints.ts";
+import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { disableEndpoint, enableEndpoint } from "#core/redis/webhooks/endpoints.ts";
 import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

@@ -3,11 +3,11 @@
  * is moved alone, and all but it; where the call is refused nothing may have changed, and the call that follows succeeds.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { run } from "#core/redis/client.ts";
-import { type Decision, hourOf, recordDecisions } from "#core/redis/deliveries.ts";
-import { finishDeliveries } from "#core/redis/finish-deliveries.ts";
-import { companyTag, PARTITIONS, webhookKeys } from "#core/redis/keys.ts";
-import { takeLeases } from "#core/redis/leases.ts";
+import { run } from "#core/redis/client/client.ts";
+import { companyTag, PARTITIONS, webhookKeys } from "#core/redis/client/keys.ts";
+import { type Decision, hourOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { finishDeliveries } from "#core/redis/webhooks/finish-deliveries.ts";
+import { takeLeases } from "#core/redis/webhooks/leases.ts";
 import { type Everything, readAll, writeAll } from "#test/support/everything.ts";
 import { startTestCluster, type TestCluster } from "#test/support/redis-cluster.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { readAlerts, removeAlert } from "#core/redis/alerts.ts";
-import { readDecisions } from "#core/redis/deliveries.ts";
-import { disableEndpoint, enableEndpoint, readFailing } from "#core/redis/endpoints.ts";
-import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
-import { requestTestEvent } from "#core/redis/webhook-tests.ts";
+import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import { readAlerts, removeAlert } from "#core/redis/webhooks/alerts.ts";
+import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { disableEndpoint, enableEndpoint, readFailing } from "#core/redis/webhooks/endpoints.ts";
+import { requestTestEvent } from "#core/redis/webhooks/webhook-tests.ts";
 import type { Running } from "#core/runtime.ts";
 import { checkHealth } from "#processors/webhooks/health-clock.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";

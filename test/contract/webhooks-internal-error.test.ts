@@ -1,9 +1,9 @@
 /** An error of ours never ends a delivery: it waits for its retry by the schedule (document 3, "Delivery"). */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { faultWaitMs } from "#core/domain/retry-schedule.ts";
+import { faultWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
 import { registry } from "#core/metrics.ts";
-import { readFailing } from "#core/redis/endpoints.ts";
-import { bumpVersion, readEntity, saveEntity } from "#core/redis/entities.ts";
+import { bumpVersion, readEntity, saveEntity } from "#core/redis/config/entities.ts";
+import { readFailing } from "#core/redis/webhooks/endpoints.ts";
 import { createVault } from "#core/secrets.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

@@ -5,14 +5,14 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { verifySignature } from "#core/domain/signature.ts";
+import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import {
   SAMPLE_FACT,
   SAMPLE_SHIPMENT,
   type WebhookEvent,
   webhookPayload,
-} from "#core/domain/webhook-payload.ts";
-import { WebhookPayload } from "#core/domain/webhook-schema.ts";
+} from "#core/domain/webhooks/webhook-payload.ts";
+import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
-import { drainLanes, recordDecisions } from "#core/redis/deliveries.ts";
-import { disableEndpoint, enableEndpoint } from "#core/redis/endpoints.ts";
-import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
-import type { Leased, LeaseTerms } from "#core/redis/leases.ts";
-import { readBooks } from "#core/redis/ledger.ts";
+import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import { drainLanes, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { disableEndpoint, enableEndpoint } from "#core/redis/webhooks/endpoints.ts";
+import type { Leased, LeaseTerms } from "#core/redis/webhooks/leases.ts";
+import { readBooks } from "#core/redis/webhooks/ledger.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

@@ -1,10 +1,10 @@
 /** Leases where a great many endpoints wait, and where processes contend for the same ones. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chunks } from "#core/chunks.ts";
-import { type Decision, recordDecisions } from "#core/redis/deliveries.ts";
-import { clearFailing } from "#core/redis/endpoints.ts";
-import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
-import type { Leased } from "#core/redis/leases.ts";
+import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import { type Decision, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { clearFailing } from "#core/redis/webhooks/endpoints.ts";
+import type { Leased } from "#core/redis/webhooks/leases.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
 import {
   endpointOf,

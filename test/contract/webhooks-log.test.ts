@@ -1,8 +1,8 @@
 /** setup-file.md, The panel's HTTP API: delivery log, replays, statistics. Document 3, Delivery, Limits. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { quantileOf } from "#core/domain/latency-buckets.ts";
-import { webhookKeys } from "#core/redis/keys.ts";
-import { readReplay, startReplay, stepReplay } from "#core/redis/replays.ts";
+import { quantileOf } from "#core/domain/benchmarks/latency-buckets.ts";
+import { webhookKeys } from "#core/redis/client/keys.ts";
+import { readReplay, startReplay, stepReplay } from "#core/redis/webhooks/replays.ts";
 import type { Running } from "#core/runtime.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -3,9 +3,9 @@
  * whichever process leases first when the store is back.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
-import { claimAlert, readAlerts, removeAlert } from "#core/redis/alerts.ts";
-import { connectRedis, type Redis } from "#core/redis/client.ts";
-import { webhookKeys } from "#core/redis/keys.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
+import { webhookKeys } from "#core/redis/client/keys.ts";
+import { claimAlert, readAlerts, removeAlert } from "#core/redis/webhooks/alerts.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {

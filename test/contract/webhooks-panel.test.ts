@@ -1,11 +1,11 @@
 /** setup-file.md, The panel's HTTP API: endpoints. Document 3, Endpoint configuration, Signature rules, Limits. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { verifySignature } from "#core/domain/signature.ts";
-import { applySetup } from "#core/redis/apply-setup.ts";
-import { disableEndpoint } from "#core/redis/endpoints.ts";
-import { allEntities } from "#core/redis/entities.ts";
-import { SETUP_LOCK_KEY } from "#core/redis/keys.ts";
+import { verifySignature } from "#core/domain/webhooks/signature.ts";
+import { SETUP_LOCK_KEY } from "#core/redis/client/keys.ts";
+import { allEntities } from "#core/redis/config/entities.ts";
+import { applySetup } from "#core/redis/setup/apply-setup.ts";
+import { disableEndpoint } from "#core/redis/webhooks/endpoints.ts";
 import type { Running } from "#core/runtime.ts";
 import { DELIVERIES_SHOWN } from "#panel/routes/webhook-page.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";

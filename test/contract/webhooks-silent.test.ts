@@ -2,15 +2,15 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
 import { chunks } from "#core/chunks.ts";
-import { retryWaitMs } from "#core/domain/retry-schedule.ts";
+import { retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
+import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
 import {
   type Decision,
   type Delivery,
   eventIdOf,
   readDeliveries,
   recordDecisions,
-} from "#core/redis/deliveries.ts";
-import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
+} from "#core/redis/webhooks/deliveries.ts";
 import {
   type Deliverer,
   type DeliverLimits,

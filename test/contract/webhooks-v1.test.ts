@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseCidr } from "#core/cidr.ts";
-import { v1EndpointId } from "#core/domain/webhook-v1.ts";
-import { readAlerts } from "#core/redis/alerts.ts";
-import { readDecisions } from "#core/redis/deliveries.ts";
-import { listDeliveries } from "#core/redis/delivery-log.ts";
+import { v1EndpointId } from "#core/domain/webhooks/webhook-v1.ts";
+import { readAlerts } from "#core/redis/webhooks/alerts.ts";
+import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { listDeliveries } from "#core/redis/webhooks/delivery-log.ts";
 import type { Running } from "#core/runtime.ts";
 import { checkHealth } from "#processors/webhooks/health-clock.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";

@@ -1,11 +1,11 @@
 /** Messages and imports when the store is unavailable, or an error of ours comes in between: no verdict, no repetition. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { connectRedis } from "#core/redis/client.ts";
-import { acceptJob, importChunks, readJob } from "#core/redis/import-jobs.ts";
-import { companyKeys, companyPartition, shipmentPartition } from "#core/redis/keys.ts";
-import { acceptMessages, type Message } from "#core/redis/messages.ts";
-import { readNotifications } from "#core/redis/notifications.ts";
-import { readMoment } from "#core/redis/shipment-moment.ts";
+import { connectRedis } from "#core/redis/client/client.ts";
+import { companyKeys, companyPartition, shipmentPartition } from "#core/redis/client/keys.ts";
+import { acceptJob, importChunks, readJob } from "#core/redis/merchant/import-jobs.ts";
+import { acceptMessages, type Message } from "#core/redis/merchant/messages.ts";
+import { readNotifications } from "#core/redis/merchant/notifications.ts";
+import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { startNotify } from "#processors/notify/start.ts";
 import { eventually } from "#test/support/eventually.ts";

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis } from "#core/redis/client.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { type LabelGateway, startLabelGateway } from "#test/support/label-gateway.ts";

@@ -1,6 +1,6 @@
 /** The merchant API and the courier API in this process, with a merchant and a courier to fuzz them as. */
 import { startApi } from "#api/main.ts";
-import type { SetupFile } from "#core/domain/setup.ts";
+import type { SetupFile } from "#core/domain/setup/setup.ts";
 import { startIngest } from "#ingest/main.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { openTestRuntime } from "#test/support/runtime.ts";

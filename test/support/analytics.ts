@@ -1,7 +1,7 @@
 /** The product in this process with its analytics, and an operator who asks it SQL. */
 import { startAnalytics } from "#analytics/main.ts";
-import type { SetupFile } from "#core/domain/setup.ts";
-import { readLags } from "#core/redis/streams.ts";
+import type { SetupFile } from "#core/domain/setup/setup.ts";
+import { readLags } from "#core/redis/log/streams.ts";
 import type { Running, StartRole } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { startPanel } from "#panel/main.ts";

@@ -1,8 +1,8 @@
 /** The merchant API in this process, on a Redis of its own, and a merchant who calls it. */
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
-import type { SetupFile } from "#core/domain/setup.ts";
-import { advanceClock } from "#core/redis/live.ts";
+import type { SetupFile } from "#core/domain/setup/setup.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
 import { openRuntime, type Runtime } from "#core/runtime.ts";
 import { openTestRuntime, type TestRuntime } from "./runtime.ts";
 

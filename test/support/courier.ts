@@ -1,7 +1,7 @@
 /** A courier that pushes events over HTTP, as document 2 describes its sender. */
 import { gzipSync } from "node:zlib";
-import type { CourierEvent } from "#core/domain/event.ts";
-import { sign } from "#core/domain/signature.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { sign } from "#core/domain/webhooks/signature.ts";
 
 export interface PushResult {
   readonly status: number;

@@ -1,11 +1,11 @@
 /** Carrier events applied to shipments directly, for tests that are not about their way through the logs. */
-import type { Fact, Mapping } from "#core/domain/fact.ts";
-import { fold } from "#core/domain/fold.ts";
-import { mapStatus } from "#core/domain/map-status.ts";
-import { instantOf } from "#core/domain/rome-time.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Live } from "#core/redis/live.ts";
-import { type Commit, commitShipments, readHotShipments } from "#core/redis/shipments.ts";
+import type { Fact, Mapping } from "#core/domain/courier-events/fact.ts";
+import { fold } from "#core/domain/shipments/fold.ts";
+import { mapStatus } from "#core/domain/statuses/map-status.ts";
+import { instantOf } from "#core/domain/time/rome-time.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Live } from "#core/redis/config/live.ts";
+import { type Commit, commitShipments, readHotShipments } from "#core/redis/shipments/shipments.ts";
 
 export interface TestEvent {
   readonly shipmentId: number;

@@ -1,9 +1,9 @@
 /** Change log entries that carry lane rows, and random deliveries for the benchmark tests. */
 
-import type { LaneRow } from "#core/domain/lane.ts";
-import { daysBetween } from "#core/domain/rome-time.ts";
-import { encodeChange } from "#core/redis/change-log.ts";
-import type { Entry } from "#core/redis/consumer.ts";
+import type { LaneRow } from "#core/domain/benchmarks/lane.ts";
+import { daysBetween } from "#core/domain/time/rome-time.ts";
+import { encodeChange } from "#core/redis/log/change-log.ts";
+import type { Entry } from "#core/redis/log/consumer.ts";
 
 export interface Delivery extends LaneRow {
   readonly shipmentId: number;

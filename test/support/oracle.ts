@@ -1,6 +1,6 @@
 /** An oracle of its own: recomputes what the product must know from what couriers were answered, and compares all of it. */
 import { expect } from "bun:test";
-import type { CourierEvent } from "#core/domain/event.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { eventually } from "./eventually.ts";
 import { type Merchant, request, signIn } from "./merchant.ts";
 import { PANEL_TOKEN } from "./product.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readConfig } from "#core/config.ts";
-import type { SetupFile } from "#core/domain/setup.ts";
+import type { SetupFile } from "#core/domain/setup/setup.ts";
 import { createLog } from "#core/log.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
 import { startTestRedis, type TestServer } from "./servers.ts";

@@ -1,8 +1,8 @@
 /** What the search says of a channel, asked of the store. */
-import type { Status } from "#core/domain/status.ts";
-import type { SortOrder } from "#core/redis/index-ranges.ts";
-import { searchShipments } from "#core/redis/search.ts";
-import { readShipments } from "#core/redis/shipments.ts";
+import type { Status } from "#core/domain/statuses/status.ts";
+import type { SortOrder } from "#core/redis/search/index-ranges.ts";
+import { searchShipments } from "#core/redis/search/search.ts";
+import { readShipments } from "#core/redis/shipments/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
 
 /** Whether the search by a status finds the shipment in the shipment's channel, in every order. */

@@ -1,13 +1,6 @@
 /** One round through everything that the store does with scripts, the webhooks' and the labels' excepted. */
-import type { ShipmentInput } from "#core/domain/shipment.ts";
-import { markTaken } from "#core/redis/attempt-log.ts";
-import type { Redis } from "#core/redis/client.ts";
-import { forgetCourierCounts, readCourierCounts } from "#core/redis/courier-counts.ts";
-import { takeCourierRate } from "#core/redis/courier-rate.ts";
-import { createItems } from "#core/redis/create-items.ts";
-import { listDeadLetters, redriveDeadLetter } from "#core/redis/dead-letters.ts";
-import { claimEvents, lookUpEvents } from "#core/redis/event-log.ts";
-import { acceptJob, finishChunk, finishJob, readJob } from "#core/redis/import-jobs.ts";
+import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
+import type { Redis } from "#core/redis/client/client.ts";
 import {
   ATTEMPT_LOGS,
   CHANGE_LOGS,
@@ -16,25 +9,32 @@ import {
   EVENT_LOGS,
   shipmentPartition,
   trackingReference,
-} from "#core/redis/keys.ts";
-import { logEntry } from "#core/redis/log-entry.ts";
-import { acceptMessages, type Message, recordMessage } from "#core/redis/messages.ts";
-import { putOrders } from "#core/redis/orders.ts";
+} from "#core/redis/client/keys.ts";
+import { forgetCourierCounts, readCourierCounts } from "#core/redis/intake/courier-counts.ts";
+import { takeCourierRate } from "#core/redis/intake/courier-rate.ts";
 import {
   dropParked,
   expireParked,
   PARKED_MS,
   type ParkedEvent,
   parkEvents,
-} from "#core/redis/parked.ts";
-import { admitRequest } from "#core/redis/rate-limit.ts";
-import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/retries.ts";
-import { changeSandbox } from "#core/redis/sandbox.ts";
-import { searchShipments } from "#core/redis/search.ts";
-import { seenLayout, seenPlace } from "#core/redis/seen.ts";
-import { readHistory, readShipments } from "#core/redis/shipments.ts";
-import { LOGS, readLags, trimLog } from "#core/redis/streams.ts";
-import { renewWork, settleWork, takeWork } from "#core/redis/work-queue.ts";
+} from "#core/redis/intake/parked.ts";
+import { markTaken } from "#core/redis/log/attempt-log.ts";
+import { listDeadLetters, redriveDeadLetter } from "#core/redis/log/dead-letters.ts";
+import { claimEvents, lookUpEvents } from "#core/redis/log/event-log.ts";
+import { logEntry } from "#core/redis/log/log-entry.ts";
+import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
+import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { LOGS, readLags, trimLog } from "#core/redis/log/streams.ts";
+import { acceptJob, finishChunk, finishJob, readJob } from "#core/redis/merchant/import-jobs.ts";
+import { acceptMessages, type Message, recordMessage } from "#core/redis/merchant/messages.ts";
+import { putOrders } from "#core/redis/merchant/orders.ts";
+import { admitRequest } from "#core/redis/merchant/rate-limit.ts";
+import { changeSandbox } from "#core/redis/merchant/sandbox.ts";
+import { renewWork, settleWork, takeWork } from "#core/redis/merchant/work-queue.ts";
+import { searchShipments } from "#core/redis/search/search.ts";
+import { createItems } from "#core/redis/shipments/create-items.ts";
+import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
 import { applyEvents } from "./facts.ts";
 import type { TestRuntime } from "./runtime.ts";
 

@@ -1,11 +1,11 @@
 /** Ingest and track on a runtime of their own, for tests about which shipments an event reaches. */
 import { expect } from "bun:test";
-import type { SetupFile } from "#core/domain/setup.ts";
-import { type Consumer, startConsumer } from "#core/redis/consumer.ts";
-import { type Books, readBooks } from "#core/redis/ledger.ts";
-import type { NumberConflict } from "#core/redis/number-conflicts.ts";
-import { readHistory } from "#core/redis/shipments.ts";
-import { readLags } from "#core/redis/streams.ts";
+import type { SetupFile } from "#core/domain/setup/setup.ts";
+import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
+import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
+import { readLags } from "#core/redis/log/streams.ts";
+import { readHistory } from "#core/redis/shipments/shipments.ts";
+import { type Books, readBooks } from "#core/redis/webhooks/ledger.ts";
 import { startIngest } from "#ingest/main.ts";
 import { trackHandler } from "#processors/track.ts";
 import { push } from "./courier.ts";

@@ -1,26 +1,31 @@
 /** Uses every script of the webhooks once at least, and tells of each call before it is made. */
 import { expect } from "bun:test";
-import type { Redis, Script } from "#core/redis/client.ts";
-import { type Decision, drainLanes, recordDecisions } from "#core/redis/deliveries.ts";
-import { clearFailing, raiseAlerts } from "#core/redis/endpoints.ts";
-import { rememberEvents } from "#core/redis/event-log.ts";
-import type { Finished } from "#core/redis/finish-deliveries.ts";
-import { companyPartition, webhookKeys } from "#core/redis/keys.ts";
-import { renewLeases } from "#core/redis/leases.ts";
-import { replayDeliveries, runningReplays, startReplay, stepReplay } from "#core/redis/replays.ts";
-import { scriptOfParts } from "#core/redis/script-parts.ts";
-import alertSource from "#core/redis/scripts/alert.lua" with { type: "text" };
-import clearFailingSource from "#core/redis/scripts/clear-failing.lua" with { type: "text" };
-import decideSource from "#core/redis/scripts/decide.lua" with { type: "text" };
-import drainSource from "#core/redis/scripts/drain.lua" with { type: "text" };
-import finishSource from "#core/redis/scripts/finish.lua" with { type: "text" };
-import leaseSource from "#core/redis/scripts/lease.lua" with { type: "text" };
-import endpointHealth from "#core/redis/scripts/parts/endpoint-health.lua" with { type: "text" };
-import reclaimSource from "#core/redis/scripts/reclaim.lua" with { type: "text" };
-import rememberSource from "#core/redis/scripts/remember.lua" with { type: "text" };
-import renewSource from "#core/redis/scripts/renew.lua" with { type: "text" };
-import replaySource from "#core/redis/scripts/replay.lua" with { type: "text" };
-import { seenLayout, seenPlace } from "#core/redis/seen.ts";
+import type { Redis, Script } from "#core/redis/client/client.ts";
+import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import { scriptOfParts } from "#core/redis/client/script-parts.ts";
+import { rememberEvents } from "#core/redis/log/event-log.ts";
+import rememberSource from "#core/redis/log/remember.lua" with { type: "text" };
+import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import alertSource from "#core/redis/webhooks/alert.lua" with { type: "text" };
+import clearFailingSource from "#core/redis/webhooks/clear-failing.lua" with { type: "text" };
+import decideSource from "#core/redis/webhooks/decide.lua" with { type: "text" };
+import { type Decision, drainLanes, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
+import drainSource from "#core/redis/webhooks/drain.lua" with { type: "text" };
+import { clearFailing, raiseAlerts } from "#core/redis/webhooks/endpoints.ts";
+import finishSource from "#core/redis/webhooks/finish.lua" with { type: "text" };
+import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
+import leaseSource from "#core/redis/webhooks/lease.lua" with { type: "text" };
+import { renewLeases } from "#core/redis/webhooks/leases.ts";
+import endpointHealth from "#core/redis/webhooks/parts/endpoint-health.lua" with { type: "text" };
+import reclaimSource from "#core/redis/webhooks/reclaim.lua" with { type: "text" };
+import renewSource from "#core/redis/webhooks/renew.lua" with { type: "text" };
+import replaySource from "#core/redis/webhooks/replay.lua" with { type: "text" };
+import {
+  replayDeliveries,
+  runningReplays,
+  startReplay,
+  stepReplay,
+} from "#core/redis/webhooks/replays.ts";
 import { eventually } from "./eventually.ts";
 import type { openTestRuntime, TestRuntime } from "./runtime.ts";
 import {

@@ -1,23 +1,23 @@
 /** A runtime whose channel sends webhooks to given receivers, and carrier events that move its shipments. */
-import type { CourierEvent } from "#core/domain/event.ts";
-import type { SetupWebhook } from "#core/domain/setup.ts";
-import type { Redis } from "#core/redis/client.ts";
-import type { Endpoint } from "#core/redis/configuration.ts";
-import { type Consumer, type Entry, startConsumer } from "#core/redis/consumer.ts";
-import type { Delivery } from "#core/redis/deliveries.ts";
-import { listDeliveries } from "#core/redis/delivery-log.ts";
-import { switchOff, switchOn } from "#core/redis/endpoints.ts";
-import { encodeLoggedEvent } from "#core/redis/event-log.ts";
-import { type Finished, finishDeliveries } from "#core/redis/finish-deliveries.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { SetupWebhook } from "#core/domain/setup/setup.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Endpoint } from "#core/redis/config/configuration.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { type Consumer, type Entry, startConsumer } from "#core/redis/log/consumer.ts";
+import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
+import { seenPlace } from "#core/redis/log/seen.ts";
+import type { Delivery } from "#core/redis/webhooks/deliveries.ts";
+import { listDeliveries } from "#core/redis/webhooks/delivery-log.ts";
+import { switchOff, switchOn } from "#core/redis/webhooks/endpoints.ts";
+import { type Finished, finishDeliveries } from "#core/redis/webhooks/finish-deliveries.ts";
 import {
   type Leased,
   type LeaseTerms,
   readLeased,
   type Share,
   takeLeases,
-} from "#core/redis/leases.ts";
-import { advanceClock } from "#core/redis/live.ts";
-import { seenPlace } from "#core/redis/seen.ts";
+} from "#core/redis/webhooks/leases.ts";
 import { trackHandler } from "#processors/track.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import {

@@ -7,8 +7,8 @@ import {
   percentileDays,
   sampleSize,
   sumCounts,
-} from "#core/domain/day-counts.ts";
-import { windowStart } from "#core/domain/lane.ts";
+} from "#core/domain/benchmarks/day-counts.ts";
+import { windowStart } from "#core/domain/benchmarks/lane.ts";
 
 const samples = fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 200 });
 

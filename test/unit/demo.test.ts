@@ -1,8 +1,8 @@
 /** The demo's data: what a newcomer sees first must be plausible and valid. */
 import { describe, expect, test } from "bun:test";
-import { checkEvent } from "#core/domain/event.ts";
-import { instantOf } from "#core/domain/rome-time.ts";
-import { checkSetup } from "#core/domain/setup.ts";
+import { checkEvent } from "#core/domain/courier-events/event.ts";
+import { checkSetup } from "#core/domain/setup/setup.ts";
+import { instantOf } from "#core/domain/time/rome-time.ts";
 import { DEMO_COURIERS } from "#start/demo/couriers.ts";
 import { demoSetup } from "#start/demo/demo-setup.ts";
 import { BENCHMARK_PLACES } from "#start/demo/places.ts";

@@ -1,18 +1,24 @@
 /** The small pure rules, each with the section it comes from. */
 import { describe, expect, test } from "bun:test";
-import { areaOfCap, isItalianCap, leadDays, transitDays, weightBand } from "#core/domain/lane.ts";
-import { parseRetryAfter, retryWaitMs } from "#core/domain/retry-schedule.ts";
+import {
+  areaOfCap,
+  isItalianCap,
+  leadDays,
+  transitDays,
+  weightBand,
+} from "#core/domain/benchmarks/lane.ts";
+import { planningOf } from "#core/domain/shipments/shipment.ts";
 import {
   instantOf,
   isOffsetDateTime,
   parseRomeDateTime,
   romeDateTime,
   romeIso,
-} from "#core/domain/rome-time.ts";
-import { planningOf } from "#core/domain/shipment.ts";
-import { sign, verifySignature } from "#core/domain/signature.ts";
-import { decide } from "#core/domain/trigger.ts";
-import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhook-url.ts";
+} from "#core/domain/time/rome-time.ts";
+import { parseRetryAfter, retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
+import { sign, verifySignature } from "#core/domain/webhooks/signature.ts";
+import { decide } from "#core/domain/webhooks/trigger.ts";
+import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhooks/webhook-url.ts";
 
 describe("Europe/Rome time (document 1, What the service does)", () => {
   test("is written without offset on both sides of both clock changes", () => {

@@ -1,9 +1,9 @@
 /** Invariant 3: the same facts in any order and any multiplicity give the same state. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Fact } from "#core/domain/fact.ts";
-import { attemptsOf, fold, initialState, type ShipmentState } from "#core/domain/fold.ts";
-import { STATUSES } from "#core/domain/status.ts";
+import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { attemptsOf, fold, initialState, type ShipmentState } from "#core/domain/shipments/fold.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
 
 const CASES = 3_000;
 

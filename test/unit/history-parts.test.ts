@@ -1,10 +1,10 @@
 /** A history comes back whole and in order, however its commits have spread it over the fields of its shipment. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Fact } from "#core/domain/fact.ts";
-import { instantOf } from "#core/domain/rome-time.ts";
-import { historyOf, PACKED_ANEW, packsAnew, partsOf } from "#core/redis/history-parts.ts";
-import { seenPlace } from "#core/redis/seen.ts";
+import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { instantOf } from "#core/domain/time/rome-time.ts";
+import { seenPlace } from "#core/redis/log/seen.ts";
+import { historyOf, PACKED_ANEW, packsAnew, partsOf } from "#core/redis/shipments/history-parts.ts";
 
 const CASES = 300;
 const COURIER = "GLS_ITA";

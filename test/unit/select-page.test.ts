@@ -1,6 +1,9 @@
 /** Pages out of the rows that search keeps: what blocks are left out by their bounds never changes an answer. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import type { IndexOrder } from "#core/redis/client/keys.ts";
+import type { Filter } from "#core/redis/search/match-rows.ts";
+import { selectPage } from "#core/redis/search/select-page.ts";
 import {
   type Block,
   type ColumnRow,
@@ -8,10 +11,7 @@ import {
   putRow,
   ROWS_PER_BLOCK,
   tighten,
-} from "#core/redis/columns.ts";
-import type { IndexOrder } from "#core/redis/keys.ts";
-import type { Filter } from "#core/redis/match-rows.ts";
-import { selectPage } from "#core/redis/select-page.ts";
+} from "#core/redis/shipments/columns.ts";
 
 const CHANNELS = [3, 5] as const;
 const ROWS = 14_000;

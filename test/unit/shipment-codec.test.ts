@@ -1,12 +1,12 @@
 /** The packed form of shipments gives back exactly what was put in. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Fact } from "#core/domain/fact.ts";
-import { foldAll, initialState } from "#core/domain/fold.ts";
-import { instantOf } from "#core/domain/rome-time.ts";
-import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipment.ts";
-import { STATUSES } from "#core/domain/status.ts";
-import { seenPlace } from "#core/redis/seen.ts";
+import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { foldAll, initialState } from "#core/domain/shipments/fold.ts";
+import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipments/shipment.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import { instantOf } from "#core/domain/time/rome-time.ts";
+import { seenPlace } from "#core/redis/log/seen.ts";
 import {
   decodeFacts,
   decodeHot,
@@ -15,7 +15,7 @@ import {
   encodeHot,
   encodeRecord,
   factsText,
-} from "#core/redis/shipment-codec.ts";
+} from "#core/redis/shipments/shipment-codec.ts";
 
 const CASES = 1_000;
 

@@ -1,0 +1,76 @@
+/** From a template, or from our own words where there is none, to what a recipient reads. */
+
+import type { Language } from "#core/domain/shipments/shipment.ts";
+import type { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
+import { escapeHtml, renderHtml, renderLine, textOfHtml, type Values } from "./render-template.ts";
+import { WORDS } from "./words.ts";
+
+export interface Composed {
+  readonly subject: string;
+  readonly html: string;
+  readonly text: string;
+}
+
+interface Template {
+  readonly subject: string;
+  readonly body: string;
+  /** The language of the message, which may differ from the one requested. */
+  readonly language: string;
+}
+
+/** RFC 5322 lines of a header; what is longer is cut. */
+const SUBJECT_LENGTH = 500;
+/** Three parts of a long text message. */
+const SMS_LENGTH = 459;
+
+export function composeTemplate({ subject, body, language }: Template, values: Values): Composed {
+  const isMarkup = /<[a-z!/]/i.test(body);
+  const rendered = renderHtml(isMarkup ? body : body.replace(/\r?\n/g, "<br>\n"), values);
+  return {
+    subject: renderLine(subject, values).slice(0, SUBJECT_LENGTH),
+    html: /<html\b/i.test(body) ? rendered : page(rendered, language),
+    text: textOfHtml(rendered),
+  };
+}
+
+/** The status mail of a channel that has no template for it. */
+export function composeStatus(
+  summary: ShipmentSummary,
+  merchant: string,
+  language: Language,
+): Composed {
+  const words = WORDS[language];
+  const { statusDescription, statusDetailDescription, trackingNumber, courierName } = summary;
+  const lines = [
+    `${words.trackingNumber}: ${trackingNumber} (${courierName})`,
+    ...(summary.orderReference === null ? [] : [`${words.order}: ${summary.orderReference}`]),
+  ];
+  const { trackingUrl: url } = summary;
+  const link =
+    url === null
+      ? ""
+      : `<p><a href="${escapeHtml(url)}">${escapeHtml(words.trackShipment)}</a></p>`;
+  const detail = statusDetailDescription === null ? "" : ` – ${statusDetailDescription}`;
+  const html =
+    `<p>${escapeHtml(words.yourShipment)} · ${escapeHtml(merchant)}</p>\n` +
+    `<h1>${escapeHtml(statusDescription + detail)}</h1>\n` +
+    `<p>${lines.map(escapeHtml).join("<br>\n")}</p>\n${link}`;
+  return {
+    subject: renderLine("{{merchant}}: {{status}}", { merchant, status: statusDescription }),
+    html: page(html, language),
+    text: textOfHtml(html),
+  };
+}
+
+/** One text message of a status. */
+export function composeSms(summary: ShipmentSummary, merchant: string): string {
+  const { statusDescription, trackingNumber, trackingUrl: url } = summary;
+  const text = `${merchant}: ${statusDescription} (${trackingNumber})`;
+  const link = url === null ? "" : ` ${url}`;
+  return text.slice(0, SMS_LENGTH - link.length) + link;
+}
+
+function page(body: string, language: string): string {
+  const direction = language === "ar" ? ' dir="rtl"' : "";
+  return `<!doctype html>\n<html lang="${language}"${direction}><head><meta charset="utf-8"></head><body>\n${body}\n</body></html>\n`;
+}

@@ -1,0 +1,276 @@
+/** The Redis client of every room, one server or a cluster, and the way scripts are run through it. */
+import { createHash } from "node:crypto";
+import { createClient, createCluster, RESP_TYPES } from "redis";
+import { chunksBySize } from "#core/chunks.ts";
+import type { Log } from "#core/log.ts";
+import severalSource from "./several.lua" with { type: "text" };
+import { watchCluster, watchServer } from "./silence.ts";
+import { NotReplicated } from "./store-unavailable.ts";
+import { answerTracing } from "./tracing.ts";
+
+answerTracing();
+
+export type Redis = ReturnType<typeof newClient>;
+
+/** `redis://`, `rediss://` or the path of a Unix socket. */
+function newClient(address: string) {
+  return address.startsWith("/")
+    ? createClient({ ...COMMON, socket: { path: address, tls: false } })
+    : createClient({ ...COMMON, url: address });
+}
+
+/**
+ * Without the offline queue a command fails at once while Redis is away: callers answer 503 instead of hanging. The
+ * client's timeout would only look after commands that wait to be written, at the price of an `AbortSignal` each.
+ */
+const COMMON = { disableOfflineQueue: true, commandOptions: { timeout: 0 } } as const;
+
+/** @throws when the first connection cannot be made; later interruptions heal by themselves. */
+export async function connectRedis(address: string, log: Log, waitReplicas = 0): Promise<Redis> {
+  const client = newClient(address);
+  logInterruptions(client, log);
+  await connectInTime(client);
+  watchServer(client, log);
+  if (waitReplicas > 0)
+    waits.set(
+      client,
+      waitOn(waitReplicas, (...wait) => client.sendCommand(wait)),
+    );
+  return client;
+}
+
+/**
+ * A cluster takes the same commands, since the keys of every step share one hash tag. It is ready while it is open: one
+ * master that is away fails the commands of its own slots only.
+ * @param urls some of its nodes; the others are found by them
+ */
+export async function connectCluster(
+  urls: readonly string[],
+  log: Log,
+  waitReplicas = 0,
+): Promise<Redis> {
+  const cluster = createCluster({ rootNodes: urls.map((url) => ({ url })), defaults: COMMON });
+  Object.defineProperty(cluster, "isReady", { get: () => cluster.isOpen });
+  const client = cluster as unknown as Redis;
+  clusters.add(client);
+  logInterruptions(client, log);
+  await connectInTime(client);
+  watchCluster(cluster, log);
+  if (waitReplicas > 0) {
+    // As a command of its own the client would send it to every master: one that is away would hold up all the others.
+    const send = (key: string, wait: string[]) =>
+      cluster.multi().addCommand(key, false, wait).execAsPipeline();
+    waits.set(client, (key) => waitOn(waitReplicas, (...wait) => send(key, wait))(key));
+  }
+  return client;
+}
+
+const clusters = new WeakSet<Redis>();
+
+/**
+ * Keys by what one reading command may ask for: on a cluster those of one partition, on one server all of them, since a
+ * command of its own for every partition is most of what a small read costs.
+ */
+export function readTogether<T = string>(
+  redis: Redis,
+  byPartition: ReadonlyMap<number, readonly T[]>,
+): (readonly T[])[] {
+  const groups = [...byPartition.values()];
+  return clusters.has(redis) ? groups : [groups.flat()].filter(({ length }) => length > 0);
+}
+
+/** How long a master may take to hear from its replicas before the write counts as not acknowledged. */
+const REPLICA_WAIT_MS = 2_000;
+
+/** Waits until what was written to the master of a key has reached its replicas. */
+type Wait = (key: string) => Promise<void>;
+
+const waits = new WeakMap<Redis, Wait>();
+
+/**
+ * A failover keeps only what a replica has: where the configuration asks for it, every script is followed by WAIT on the
+ * same connection, and a write that too few replicas have confirmed fails and is repeated by its caller.
+ */
+function waitOn(replicas: number, send: (...wait: string[]) => Promise<unknown>): Wait {
+  return async () => {
+    const confirmed = Number(await send("WAIT", String(replicas), String(REPLICA_WAIT_MS)));
+    if (confirmed < replicas) throw new NotReplicated(`${confirmed} of ${replicas} confirmed`);
+  };
+}
+
+/** By itself the client would retry for ever; the operator has to learn that the address is wrong. */
+async function connectInTime(client: Redis): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.reject(new StoreUnreachable(`Redis does not answer within ${CONNECT_LIMIT_MS / 1000} s.`));
+  }, CONNECT_LIMIT_MS);
+  try {
+    await Promise.race([client.connect(), late.promise]);
+  } catch (error) {
+    client.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The first connection could not be made: reported without a stack, like a configuration fault. */
+export class StoreUnreachable extends Error {}
+
+const CONNECT_LIMIT_MS = 15_000;
+
+function logInterruptions(client: Pick<Redis, "on">, log: Log): void {
+  let lost = false;
+  client.on("error", (error: Error) => {
+    if (!lost) log.error({ reason: error.message }, "redis connection lost");
+    lost = true;
+  });
+  client.on("ready", () => {
+    if (lost) log.info("redis connection is back");
+    lost = false;
+  });
+}
+
+export interface Script {
+  readonly source: string;
+  readonly sha: string;
+}
+
+export function script(source: string): Script {
+  return { source, sha: createHash("sha1").update(source).digest("hex") };
+}
+
+/**
+ * Runs a script by its digest and loads it where Redis does not know it, so `SCRIPT FLUSH` heals by itself.
+ * The keys must share one hash tag. The reply's shape is told by the script's own header.
+ * @param client the same connection with replies of another kind
+ */
+export async function run<Reply>(
+  redis: Redis,
+  { source, sha }: Script,
+  keys: string[],
+  args: Array<string | Buffer>,
+  client = redis,
+): Promise<Reply> {
+  const options = { keys, arguments: args };
+  const wait = waits.get(redis);
+  const durable = async (reply: Promise<unknown>) => {
+    const value = await reply;
+    // Only now: a redirected script has been written on another connection than the one it was sent on first.
+    await wait?.(keys[0] ?? "");
+    return value as Reply;
+  };
+  try {
+    return await durable(client.evalSha(sha, options));
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+    return durable(client.eval(source, options));
+  }
+}
+
+/** What a command of several calls may take of Redis, microseconds: others wait for so long. */
+const COMMAND_US = 2_000;
+
+interface GatheredCall {
+  readonly keys: string[];
+  readonly args: Array<string | Buffer>;
+  readonly costUs: number;
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Calls of this turn, by client and digest. */
+const gathered = new WeakMap<Redis, Map<string, GatheredCall[]>>();
+
+/**
+ * Like `run`, for calls that come by partition: on one server those of one turn go as one command, each step as atomic as
+ * before. A command costs more than a small step, and its writes an fsync of their own. On a cluster each goes alone. When a
+ * step fails, those after it in its command are not done and fail with it: callers bear repetition.
+ * @param script always replies something
+ * @param costUs what the call takes of Redis, microseconds, about
+ */
+export function runTogether<Reply>(
+  redis: Redis,
+  step: Script,
+  keys: string[],
+  args: Array<string | Buffer>,
+  costUs: number,
+  client = redis,
+): Promise<Reply> {
+  if (clusters.has(redis)) return run(redis, step, keys, args, client);
+  const bySha = gathered.get(client) ?? new Map<string, GatheredCall[]>();
+  gathered.set(client, bySha);
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const call = { keys, args, costUs, resolve, reject };
+  const waiting = bySha.get(step.sha);
+  if (waiting) waiting.push(call);
+  else {
+    bySha.set(step.sha, [call]);
+    queueMicrotask(() => {
+      const calls = bySha.get(step.sha) ?? [];
+      bySha.delete(step.sha);
+      const commands = chunksBySize(calls, COMMAND_US, (one) => one.costUs);
+      for (const command of commands) void runCommand(redis, step, command, client);
+    });
+  }
+  return promise as Promise<Reply>;
+}
+
+async function runCommand(
+  redis: Redis,
+  step: Script,
+  calls: readonly GatheredCall[],
+  client: Redis,
+): Promise<void> {
+  const [only] = calls;
+  try {
+    if (calls.length === 1 && only) {
+      only.resolve(await run(redis, step, only.keys, only.args, client));
+      return;
+    }
+    const keys = calls.flatMap((one) => one.keys);
+    const args = calls.flatMap((one) => [
+      String(one.keys.length),
+      String(one.args.length),
+      ...one.args,
+    ]);
+    const replies = await run<unknown[]>(redis, severalOf(step), keys, args, client);
+    calls.forEach(({ resolve }, at) => {
+      resolve(replies[at]);
+    });
+  } catch (error) {
+    for (const { reject } of calls) reject(error);
+  }
+}
+
+const severals = new Map<string, Script>();
+
+/** A script that runs several calls of another one, under the same flags. */
+function severalOf({ source, sha }: Script): Script {
+  const known = severals.get(sha);
+  if (known) return known;
+  const [header = ""] = source.split("\n", 1);
+  const step = source.slice(header.length);
+  const several = script(`${header}\n${severalSource.replace("-- the step", () => step)}`);
+  severals.set(sha, several);
+  return several;
+}
+
+const binaries = new WeakMap<Redis, Redis>();
+
+/** The same client, whose replies are bytes instead of text. */
+export function binary(redis: Redis): Redis {
+  const known = binaries.get(redis);
+  if (known) return known;
+  const mapped = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer }) as unknown as Redis;
+  binaries.set(redis, mapped);
+  return mapped;
+}
+
+/** Runs `work` for every group at once: one script call a partition, written to the socket together. */
+export function perPartition<T, R>(
+  items: ReadonlyMap<number, T>,
+  work: (partition: number, group: T) => Promise<R>,
+): Promise<R[]> {
+  return Promise.all([...items].map(([partition, group]) => work(partition, group)));
+}

@@ -1,0 +1,73 @@
+/** One writer of the configuration at a time: setup files and panel calls of all processes. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Problem } from "#core/problem.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { SETUP_LOCK_KEY, SYSTEM_KEY } from "#core/redis/client/keys.ts";
+import { type Lock, LockLost, type LockTerms, takeLock } from "#core/redis/client/lock.ts";
+
+/** Processes that start together apply the same file one after the other. */
+const TERMS = { leaseMs: 5_000, waitLimitMs: 30_000 };
+const BUSY_RETRY_SECONDS = "5";
+/** Of the system's hash: something may have been written that no process knows of yet. */
+const UNANNOUNCED_FIELD = "unannounced";
+
+const held = new AsyncLocalStorage<Lock>();
+
+/**
+ * An entity that `work` reads, changes and saves cannot lose another writer's change.
+ * @throws {Problem} 503 if others hold the lock for the whole wait, or if the lease expired before everything was written
+ */
+export async function underSetupLock<T>(
+  redis: Redis,
+  work: () => Promise<T>,
+  terms: LockTerms = TERMS,
+): Promise<T> {
+  const lock = await takeLock(redis, SETUP_LOCK_KEY, terms);
+  if (lock === null) throw busy("Others are changing the configuration.");
+  try {
+    return await held.run(lock, async () => {
+      await announceLeftOver(redis);
+      return work();
+    });
+  } catch (error) {
+    if (error instanceof LockLost) throw busy("The change took too long and may be incomplete.");
+    throw error;
+  } finally {
+    await lock.release();
+  }
+}
+
+/**
+ * Called by everything that writes the configuration, so that no caller can forget it: a holder whose lease has expired
+ * must not overwrite what the next one has read.
+ * @throws {LockLost}
+ */
+export async function expectSetupLock(): Promise<void> {
+  await held.getStore()?.assertHeld();
+}
+
+/** Before every write of the configuration: a process that dies, or loses the store, before it announces the change leaves this. */
+export async function markUnannounced(redis: Redis): Promise<void> {
+  await redis.hSet(SYSTEM_KEY, UNANNOUNCED_FIELD, "1");
+}
+
+/** Notifies every process that the configuration has changed. @returns its new version */
+export async function announceChanges(redis: Redis): Promise<number> {
+  const announcing = redis
+    .multi()
+    .hIncrBy(SYSTEM_KEY, "version", 1)
+    .hDel(SYSTEM_KEY, UNANNOUNCED_FIELD);
+  const [version] = await announcing.exec();
+  return Number(version);
+}
+
+/** When a change is repeated, what is already written looks like no change, so it would never be announced. */
+async function announceLeftOver(redis: Redis): Promise<void> {
+  if ((await redis.hExists(SYSTEM_KEY, UNANNOUNCED_FIELD)) === 1) await announceChanges(redis);
+}
+
+function busy(reason: string): Problem {
+  return new Problem(503, "CONFIGURATION_BUSY", `${reason} Send it again.`, {
+    headers: { "retry-after": BUSY_RETRY_SECONDS },
+  });
+}

@@ -1,0 +1,18 @@
+/** Templates of a channel's messages: read when they are needed, not with every configuration. */
+import { type TemplateChoice, templateOrder } from "#core/domain/messages/notification.ts";
+import type { Language } from "#core/domain/shipments/shipment.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { readEntity, type TemplateEntity } from "./entities.ts";
+
+/** The first template of the choice order that the channel has. */
+export async function findTemplate(
+  redis: Redis,
+  channelId: number,
+  event: string,
+  language: Language,
+): Promise<TemplateEntity | null> {
+  const read = ({ event: name, language: tongue }: TemplateChoice) =>
+    readEntity(redis, "template", `${channelId}:${name}:${tongue}`);
+  const found = await Promise.all(templateOrder(event, language).map(read));
+  return found.find((one) => one !== null) ?? null;
+}

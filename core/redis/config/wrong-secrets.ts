@@ -1,0 +1,46 @@
+/**
+ * Limits guessing of secrets, per network. Wrong secrets empty a bucket; while it is empty, a correct one is accepted only
+ * if it was accepted from there before. So a guess reveals nothing, and legitimate clients that share an address with an
+ * attacker keep working.
+ */
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import { wrongSecretKeys } from "#core/redis/client/keys.ts";
+import source from "./judge-secret.lua" with { type: "text" };
+
+const judgeScript = script(source);
+
+/** Wrong secrets from one network: a burst for some retries of a whole office, then one in three seconds. */
+export const WRONG_SECRETS = { perSecond: 1 / 3, burst: 20 } as const;
+/** Clients remembered per network; the oldest are forgotten. */
+const HOLDERS_KEPT = 100;
+const KEPT_MS = 7 * 86_400_000;
+const NOTED_AGAIN_MS = 3_600_000;
+
+export type Door = "api-key" | "oauth-client" | "operator" | "metrics";
+
+export interface SecretShown {
+  readonly door: Door;
+  /** The caller's network (`subscriberOf`). */
+  readonly network: string;
+  /** Whose secret it is; null = it is wrong. */
+  readonly holder: string | null;
+}
+
+/** @returns 0 if the secret may be checked, otherwise the milliseconds until the next attempt */
+export async function refuseGuess(
+  redis: Redis,
+  { door, network, holder }: SecretShown,
+  nowMs: number,
+): Promise<number> {
+  const { bucket, holders } = wrongSecretKeys(door, network);
+  const { perSecond, burst } = WRONG_SECRETS;
+  const [judged, waitMs = 0] = await run<number[]>(
+    redis,
+    judgeScript,
+    [bucket, holders],
+    [String(nowMs), String(perSecond), String(burst), holder ?? ""].concat(
+      [HOLDERS_KEPT, KEPT_MS, NOTED_AGAIN_MS].map(String),
+    ),
+  );
+  return judged === 1 ? 0 : Math.max(1, waitMs);
+}

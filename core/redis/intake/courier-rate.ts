@@ -1,0 +1,58 @@
+/** Request rate of couriers, exact over all ingest processes (document 2, "Limits"). */
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import { courierRateKey } from "#core/redis/client/keys.ts";
+import source from "./courier-rate.lua" with { type: "text" };
+
+const takeScript = script(source);
+
+export interface RateVerdict {
+  readonly allowed: boolean;
+  readonly limit: number;
+  readonly remaining: number;
+  /** Milliseconds until the next request can pass; 0 when it can at once. */
+  readonly retryAfterMs: number;
+}
+
+export interface RateAsk {
+  /** A courier code, or `ip <address>` for callers without a valid token. */
+  readonly subject: string;
+  readonly limit: { readonly perSecond: number; readonly burst: number };
+}
+
+export async function takeCourierRate(
+  redis: Redis,
+  subject: string,
+  limit: RateAsk["limit"],
+  nowMs: number,
+): Promise<RateVerdict> {
+  const [verdict] = await takeCourierRates(redis, [{ subject, limit }], nowMs);
+  if (!verdict) throw new Error("no verdict on a rate");
+  return verdict;
+}
+
+/** One request each: a subject's are let through in the order given. One script call a subject. */
+export async function takeCourierRates(
+  redis: Redis,
+  asks: readonly RateAsk[],
+  nowMs: number,
+): Promise<RateVerdict[]> {
+  const verdicts: RateVerdict[] = new Array(asks.length);
+  const bySubject = Map.groupBy(asks.keys(), (at) => asks[at]?.subject ?? "");
+  const calls = [...bySubject].map(async ([subject, places]) => {
+    const limit = asks[places[0] ?? 0]?.limit;
+    if (!limit) return;
+    const { perSecond, burst } = limit;
+    const [taken = 0, left = 0, retryAfterMs = 0] = await run<number[]>(
+      redis,
+      takeScript,
+      [courierRateKey(subject)],
+      [nowMs, perSecond, burst, places.length].map(String),
+    );
+    places.forEach((at, place) => {
+      const remaining = left + Math.max(0, taken - 1 - place);
+      verdicts[at] = { allowed: place < taken, limit: burst, remaining, retryAfterMs };
+    });
+  });
+  await Promise.all(calls);
+  return verdicts;
+}

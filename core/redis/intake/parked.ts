@@ -1,0 +1,148 @@
+/**
+ * Set-aside events of unknown parcels (document 2, "Unknown-tracking set-aside"). An event stands under each reference that it
+ * names, so that whichever of them finds a shipment finds it too.
+ */
+import { chunks } from "#core/chunks.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
+import {
+  PARTITIONS,
+  parkedCountsKey,
+  parkedDueKey,
+  type Reference,
+} from "#core/redis/client/keys.ts";
+import { scriptOfParts } from "#core/redis/client/script-parts.ts";
+import expireSource from "./expire-parked.lua" with { type: "text" };
+import parkSource from "./park.lua" with { type: "text" };
+import parkedCounts from "./parts/parked-counts.lua" with { type: "text" };
+import unparkSource from "./unpark.lua" with { type: "text" };
+
+const parkScript = script(parkSource);
+const PARTS = { "parked-counts": parkedCounts };
+const unparkScript = scriptOfParts(unparkSource, PARTS);
+const expireScript = scriptOfParts(expireSource, PARTS);
+
+/** Document 2, "Limits": set-aside of unknown-tracking events. Counted from the last time an event was sent. */
+export const PARKED_MS = 7 * 86_400_000;
+/** Events one reference may hold; a further one displaces the oldest. */
+export const PARKED_PER_REFERENCE = 100;
+/**
+ * Events held over all partitions, once for each of their references, some 500 MB; further ones are answered the same and not
+ * kept.
+ */
+export const PARKED_LIMIT = 1_000_000;
+/** Events that one call parks or forgets: each may be under a reference of its own, which holds 100. */
+export const PARKED_PER_CALL = 50;
+/** References whose events one call looks through for those that are over. */
+const REFERENCES_PER_CALL = 20;
+
+export interface ParkedEvent {
+  readonly factKey: string;
+  readonly event: CourierEvent;
+  /** When it was received first. */
+  readonly receivedAtMs: number;
+  readonly place: number;
+}
+
+/** An event to be set aside under one of its references. */
+export interface ParkItem {
+  readonly reference: Reference;
+  /** What the reference held when the event was judged (`fingerprintOf`). */
+  readonly fingerprint: string;
+  readonly parked: Omit<ParkedEvent, "receivedAtMs">;
+}
+
+/** "displaced": it was parked, and an older one of its reference went. */
+export type ParkOutcome = "parked" | "known_now" | "full" | "displaced";
+const OUTCOMES: readonly ParkOutcome[] = ["known_now", "parked", "full", "displaced"];
+
+/**
+ * Parks every event under its reference; outcomes in the order given.
+ * @param limit events held over all partitions; each holds its equal share
+ */
+export async function parkEvents(
+  redis: Redis,
+  items: readonly ParkItem[],
+  nowMs: number,
+  limit = PARKED_LIMIT,
+): Promise<ParkOutcome[]> {
+  const share = Math.ceil(limit / PARTITIONS);
+  const head = [nowMs, PARKED_MS, PARKED_PER_REFERENCE, share].map(String);
+  const outcomes: ParkOutcome[] = [];
+  const indexed = items.map((item, at) => ({ ...item, at }));
+  const groups = Map.groupBy(indexed, ({ reference }) => reference.partition);
+  await perPartition(groups, async (partition, group) => {
+    for (const part of chunks(group, PARKED_PER_CALL)) {
+      const references = part.flatMap(({ reference }) => [reference.key, reference.parkedKey]);
+      const keys = [parkedCountsKey(partition), parkedDueKey(partition), ...references];
+      const fields = part.flatMap(({ parked: { factKey, event, place }, fingerprint }) => [
+        ...[factKey, String(place), JSON.stringify(event), fingerprint],
+      ]);
+      const reply = await run<number[]>(redis, parkScript, keys, [...head, ...fields]);
+      part.forEach(({ at }, position) => {
+        outcomes[at] = OUTCOMES[reply[position] ?? 1] ?? "parked";
+      });
+    }
+  });
+  return outcomes;
+}
+
+/** Events parked under the references, by reference key, without those whose 7 days are over at `nowMs`. */
+export async function readParked(
+  redis: Redis,
+  references: readonly Reference[],
+  nowMs: number,
+): Promise<Map<string, ParkedEvent[]>> {
+  const hashes = await Promise.all(references.map(({ parkedKey }) => redis.hGetAll(parkedKey)));
+  const found = new Map<string, ParkedEvent[]>();
+  references.forEach(({ key }, at) => {
+    const events = Object.entries(hashes[at] ?? {}).flatMap(([factKey, text]) => {
+      const [receivedAtMs, place, event, sentAtMs = receivedAtMs] = JSON.parse(text);
+      return nowMs - sentAtMs < PARKED_MS ? [{ factKey, receivedAtMs, place, event }] : [];
+    });
+    if (events.length > 0) found.set(key, events);
+  });
+  return found;
+}
+
+/** Forgets events under the references given; what else is parked there stays. */
+export async function dropParked(
+  redis: Redis,
+  events: ReadonlyArray<{ factKey: string; references: readonly Reference[] }>,
+): Promise<void> {
+  const places = events.flatMap(({ references, factKey }) =>
+    references.map((reference) => ({ reference, factKey })),
+  );
+  await perPartition(
+    Map.groupBy(places, ({ reference }) => reference.partition),
+    async (partition, group) => {
+      for (const part of chunks(group, PARKED_PER_CALL)) {
+        const hashes = part.map(({ reference }) => reference.parkedKey);
+        const fields = part.map(({ factKey }) => factKey);
+        await run(redis, unparkScript, [parkedCountsKey(partition), ...hashes], fields);
+      }
+    },
+  );
+}
+
+/**
+ * Deletes parked events whose 7 days are over.
+ * @returns how many
+ */
+export async function expireParked(redis: Redis, nowMs: number): Promise<number> {
+  const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+  const deleted = await Promise.all(partitions.map((n) => expirePartition(redis, n, nowMs)));
+  return deleted.reduce((sum, count) => sum + count, 0);
+}
+
+async function expirePartition(redis: Redis, partition: number, nowMs: number): Promise<number> {
+  const due = parkedDueKey(partition);
+  const limit = { offset: 0, count: REFERENCES_PER_CALL };
+  let deleted = 0;
+  for (;;) {
+    const hashes = await redis.zRange(due, "-inf", String(nowMs), { BY: "SCORE", LIMIT: limit });
+    if (hashes.length === 0) return deleted;
+    const keys = [parkedCountsKey(partition), due, ...hashes];
+    deleted += await run<number>(redis, expireScript, keys, [String(nowMs), String(PARKED_MS)]);
+  }
+}

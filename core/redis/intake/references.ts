@@ -1,0 +1,161 @@
+/** References: which shipments a courier's tracking number or externalId may mean. */
+import { createHash } from "node:crypto";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import type { Candidate } from "#core/domain/courier-events/match-reference.ts";
+import { type ShipmentMeta, shipDay } from "#core/domain/shipments/shipment.ts";
+import { referencesLeftOut } from "#core/metrics.ts";
+import { perPartition, type Redis, readTogether, run, script } from "#core/redis/client/client.ts";
+import { externalReference, type Reference, trackingReference } from "#core/redis/client/keys.ts";
+import registerSource from "./register.lua" with { type: "text" };
+
+const registerScript = script(registerSource);
+
+/**
+ * Shipments of one company that a reference finds: the latest ones. Whoever registers a number again and again displaces its
+ * own shipments and nobody else's.
+ */
+export const SHIPMENTS_PER_COMPANY = 10;
+/** Shipments of all companies that a reference finds: the latest of each company come first. */
+export const SHIPMENTS_PER_REFERENCE = 100;
+/** Of a reference that is not registered; never changed. */
+const NOBODY: Candidate[] = [];
+/** What stood in the store, by the list that was made of it. */
+const texts = new WeakMap<readonly Candidate[], string>();
+
+export interface Registration extends Candidate {
+  readonly reference: Reference;
+}
+
+/** By reference key. */
+export type Candidates = ReadonlyMap<string, readonly Candidate[]>;
+
+/** The references that an event names itself. */
+export interface OwnReferences {
+  readonly byNumber: Reference | null;
+  readonly byExternal: Reference | null;
+}
+
+export function ownReferences(
+  courier: string,
+  {
+    trackingNumber,
+    externalId,
+    senderAccount,
+  }: Partial<Pick<CourierEvent, "trackingNumber" | "externalId" | "senderAccount">>,
+): OwnReferences {
+  return {
+    byNumber: trackingNumber === undefined ? null : trackingReference(courier, trackingNumber),
+    byExternal:
+      externalId === undefined || senderAccount === undefined
+        ? null
+        : externalReference(courier, senderAccount, externalId),
+  };
+}
+
+export function listed({ byNumber, byExternal }: OwnReferences): Reference[] {
+  return [byNumber, byExternal].filter((reference) => reference !== null);
+}
+
+/** The references under which carrier events may find a shipment. */
+export function referencesOf(
+  courier: string,
+  trackingNumbers: readonly string[],
+  senderAccounts: readonly string[],
+  orderReference: string | null,
+): Reference[] {
+  return [
+    ...trackingNumbers.map((number) => trackingReference(courier, number)),
+    ...(orderReference === null
+      ? []
+      : senderAccounts.map((account) => externalReference(courier, account, orderReference))),
+  ];
+}
+
+/** The shipment as a candidate of its references. */
+export function candidateOf(shipmentId: number, meta: ShipmentMeta): Candidate {
+  const { companyId, channelId, isPlaceholder, orderReference, shipDate } = meta;
+  return {
+    shipmentId,
+    companyId,
+    channelId,
+    isPlaceholder,
+    orderReference,
+    shipDay: shipDay(shipDate),
+  };
+}
+
+/** Makes shipments findable; repeating it changes nothing. */
+export async function registerReferences(
+  redis: Redis,
+  registrations: readonly Registration[],
+): Promise<void> {
+  const groups = Map.groupBy(registrations, ({ reference }) => reference.partition);
+  const limits = [String(SHIPMENTS_PER_COMPANY), String(SHIPMENTS_PER_REFERENCE)];
+  await perPartition(groups, async (_, group) => {
+    const keys = group.map(({ reference }) => reference.key);
+    const lines = group.flatMap((one) => {
+      const start = `[${one.shipmentId},`;
+      return [start, lineOf(one).slice(start.length)];
+    });
+    const leftOut = await run<number>(redis, registerScript, keys, [...limits, ...lines]);
+    if (leftOut > 0) referencesLeftOut.inc(leftOut);
+  });
+}
+
+/** Candidates of every reference, by its key: one call, on a cluster one a partition, whatever the number. */
+export async function resolveReferences(
+  redis: Redis,
+  references: Iterable<Reference>,
+): Promise<Map<string, Candidate[]>> {
+  const found = new Map<string, Candidate[]>();
+  const keys = new Map<number, string[]>();
+  for (const { key, partition } of references) {
+    if (found.has(key)) continue;
+    found.set(key, NOBODY);
+    const known = keys.get(partition);
+    if (known) known.push(key);
+    else keys.set(partition, [key]);
+  }
+  const reads = readTogether(redis, keys).map(async (together) => {
+    const values = await redis.mGet([...together]);
+    together.forEach((key, at) => {
+      const lines = values[at];
+      if (!lines) return;
+      const candidates = lines.split("\n").map(candidateOfLine);
+      texts.set(candidates, lines);
+      found.set(key, candidates);
+    });
+  });
+  await Promise.all(reads);
+  return found;
+}
+
+/**
+ * Tells whether anything has been registered under a reference since its candidates were read.
+ * @param candidates as they were read; undefined or empty = there were none
+ * @returns SHA-1 in hexadecimal, as scripts compute it; empty for none
+ */
+export function fingerprintOf(candidates: readonly Candidate[] | undefined): string {
+  const text = candidates && texts.get(candidates);
+  return text === undefined ? "" : createHash("sha1").update(text).digest("hex");
+}
+
+/** As it stands in the store: `register.lua` reads the id at its start and the company near its end. */
+function lineOf(candidate: Candidate): string {
+  const { shipmentId, channelId, isPlaceholder, orderReference, companyId, shipDay } = candidate;
+  const placeholder = Number(isPlaceholder);
+  return JSON.stringify([shipmentId, channelId, placeholder, orderReference, companyId, shipDay]);
+}
+
+function candidateOfLine(line: string): Candidate {
+  const [shipmentId, channelId, placeholder, orderReference, companyId, shipDay] = JSON.parse(line);
+  return {
+    shipmentId,
+    // A line of 0.1.0 does not name the company: it counts as one of its own.
+    companyId: companyId ?? -shipmentId,
+    channelId,
+    isPlaceholder: placeholder === 1,
+    orderReference,
+    shipDay,
+  };
+}

@@ -1,0 +1,124 @@
+/** Hands entries to the handler of a consumer, acknowledges what was done, and retries what failed. */
+import { chunksBySize } from "#core/chunks.ts";
+import type { Log } from "#core/log.ts";
+import { deadLetters, deadLettersAtLimit } from "#core/metrics.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Outage } from "#core/redis/client/outage.ts";
+import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+import type { Entry, LogEntry } from "./log-entry.ts";
+import {
+  acknowledge,
+  type Failure,
+  isLastTry,
+  readDueRetries,
+  type Settled,
+  settleRetries,
+} from "./retries.ts";
+import { type GroupName, LOGS, type LogName } from "./streams.ts";
+
+/** An error caused by an unavailable store is not counted: the batch is kept. */
+export type Handler = (entries: readonly Entry[]) => Promise<readonly Failure[]>;
+
+export interface EntryWorkerOptions {
+  readonly redis: Redis;
+  readonly log: Log;
+  readonly source: LogName;
+  readonly group: GroupName;
+  readonly handler: Handler;
+  readonly batch: number;
+  readonly outage: Outage;
+  readonly isStopping: () => boolean;
+  /** Called whenever a step begins, so that a stuck one is noticed. */
+  readonly onStep: () => void;
+}
+
+export interface EntryWorker {
+  readonly process: (entries: readonly LogEntry[]) => Promise<void>;
+  readonly retryDue: () => Promise<void>;
+}
+
+export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
+  const { redis, log, source, group, handler, batch, outage, isStopping, onStep } = options;
+  const { keys } = LOGS[source];
+
+  /** If the handler throws, each entry is tried alone, so that one poisonous entry does not hold up the others. */
+  async function handleInSteps(entries: readonly Entry[]): Promise<readonly Failure[]> {
+    try {
+      return await handleUntilAvailable(entries);
+    } catch (error) {
+      if (isStoreUnavailable(error, redis)) throw error;
+      const [only] = entries;
+      if (entries.length === 1 && only) return [{ entry: only, reason: String(error) }];
+      const failures: Failure[] = [];
+      for (const entry of entries) failures.push(...(await handleInSteps([entry])));
+      return failures;
+    }
+  }
+
+  async function handleUntilAvailable(entries: readonly Entry[]): Promise<readonly Failure[]> {
+    for (;;) {
+      try {
+        return await handler(entries);
+      } catch (error) {
+        if (!isStoreUnavailable(error, redis) || isStopping()) throw error;
+        await Bun.sleep(outage.failed(error));
+        onStep();
+      }
+    }
+  }
+
+  async function acknowledgeAll(
+    entries: readonly LogEntry[],
+    failures: readonly Failure[],
+  ): Promise<void> {
+    for (const { entry, reason } of failures) logRetry(entry, 1, reason);
+    const failed = Map.groupBy(failures, ({ entry }) => entry.key);
+    await Promise.all(
+      [...Map.groupBy(entries, ({ key }) => key)].map(([key, own]) =>
+        acknowledge(redis, group, key, own, failed.get(key)),
+      ),
+    );
+  }
+
+  function logRetry({ id }: Entry, tries: number, reason: string): void {
+    log.warn({ group, entry: id, tries, reason }, "entry failed and is tried again");
+  }
+
+  function logSettled(settled: Settled): void {
+    const { retry, reason, isKept } = settled;
+    if (reason === null) return;
+    if (isKept) {
+      deadLettersAtLimit.inc({ group });
+      const about = { group, log: retry.key, entry: retry.id, reason };
+      log.error(about, "the log keeps no more dead letters: the entry stays in retry");
+    } else if (isLastTry(settled)) {
+      deadLetters.inc({ group });
+      log.error({ group, entry: retry.id, reason }, "entry parked as dead letter");
+    } else logRetry(retry, retry.tries + 1, reason);
+  }
+
+  return {
+    async process(entries) {
+      for (const part of chunksBySize(entries, batch * keys.length, ({ items }) => items.length)) {
+        onStep();
+        const failures = await handleInSteps(part.flatMap(({ items }) => items));
+        await acknowledgeAll(part, failures);
+      }
+    },
+
+    /** Two processes may take one at the same time; handlers bear repetition, and it is settled once. */
+    async retryDue() {
+      const due = await readDueRetries(redis, keys, group, batch);
+      if (due.length === 0) return;
+      onStep();
+      const failures = await handleInSteps(due);
+      const reasons = new Map(failures.map(({ entry, reason }) => [nameOf(entry), reason]));
+      const tried = due.map((retry) => ({ retry, reason: reasons.get(nameOf(retry)) ?? null }));
+      for (const settled of await settleRetries(redis, group, tried)) logSettled(settled);
+    },
+  };
+}
+
+function nameOf({ key, id }: Entry): string {
+  return `${key} ${id}`;
+}

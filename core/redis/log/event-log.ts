@@ -1,0 +1,190 @@
+/**
+ * The event log: courier events that were answered ACCEPTED, until track has applied them. An entry holds what one call of
+ * `claim.lua` accepted, a line for each event (`e`).
+ */
+import { chunksBySize } from "#core/chunks.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { perPartition, type Redis, run, runTogether, script } from "#core/redis/client/client.ts";
+import { eventKeys, logCountsKey, PARTITIONS, retriesKey } from "#core/redis/client/keys.ts";
+import claimSource from "./claim.lua" with { type: "text" };
+import type { Fields } from "./log-entry.ts";
+import rememberSource from "./remember.lua" with { type: "text" };
+import {
+  bucketKeys,
+  bucketKeysOf,
+  SEEN_TTL_SECONDS,
+  type SeenLayout,
+  type SeenPlace,
+} from "./seen.ts";
+
+const claimScript = script(claimSource);
+const rememberScript = script(rememberSource);
+
+/**
+ * Events, each counted once for every shipment it goes to. A script call of 500 events would hold Redis for 3 to 9 ms; 100
+ * hold it for less than 2.
+ */
+const CLAIMS_PER_CALL = 100;
+/** Of Redis, for one event. */
+const CLAIM_US = 6;
+const HOUR_MS = 3_600_000;
+
+/** An accepted event on its way to its shipment. */
+export interface LoggedEvent {
+  readonly shipmentId: number;
+  readonly courier: string;
+  readonly factKey: string;
+  readonly receivedAtMs: number;
+  /** Position in its message. */
+  readonly place: number;
+  readonly event: CourierEvent;
+  /** Of the message that brought it, as its sender named it. */
+  readonly messageId?: string;
+}
+
+/** A line of the log. An event that goes to several shipments stands there once, with the list of their ids. */
+export function encodeLoggedEvent(
+  logged: Omit<LoggedEvent, "shipmentId"> & { readonly shipmentId: number | readonly number[] },
+): string {
+  const { shipmentId, courier, factKey, receivedAtMs, place, event, messageId } = logged;
+  const line = [shipmentId, courier, factKey, receivedAtMs, place, event];
+  return JSON.stringify(messageId === undefined ? line : [...line, messageId]);
+}
+
+/** @throws SyntaxError when the entry is not one of ours. */
+export function decodeLoggedEvent(text: string): LoggedEvent {
+  const [shipmentId, courier, factKey, receivedAtMs, place, event, messageId] = JSON.parse(text);
+  const logged = { shipmentId, courier, factKey, receivedAtMs, place, event };
+  return messageId === undefined ? logged : { ...logged, messageId };
+}
+
+/** An event for one shipment, as a handler is given it and a dead letter keeps it. */
+export function splitEvents(fields: Fields): readonly Fields[] {
+  const lines = (fields["e"] ?? "").split("\n");
+  // Each line ends with its break; what is no line at all fails in its handler.
+  if (lines.length > 1 && lines.at(-1) === "") lines.pop();
+  return lines.flatMap((line) => (line.startsWith("[[") ? splitShipments(line) : [{ e: line }]));
+}
+
+/** One line for each shipment of a line that begins with their list. */
+function splitShipments(line: string): readonly Fields[] {
+  const end = line.indexOf("]");
+  const rest = line.slice(end + 1);
+  return line
+    .slice(2, end)
+    .split(",")
+    .map((id) => ({ e: `[${id}${rest}` }));
+}
+
+export interface Claim {
+  readonly seen: SeenPlace;
+  /** Null only asks whether the eventId is known. */
+  readonly entry: string | null;
+  /** Shipments that the entry names; default 1. */
+  readonly shipments?: number;
+}
+
+export type ClaimOutcome = "claimed" | "known" | "not_known" | "log_full";
+/** By the digit of the script's reply. */
+const OUTCOMES: readonly ClaimOutcome[] = ["known", "claimed", "not_known"];
+
+export interface ClaimTerms {
+  readonly layout: SeenLayout;
+  /** Events that may wait in the whole log. */
+  readonly highWater: number;
+  readonly courier: string;
+  readonly nowMs: number;
+}
+
+/**
+ * Claims eventIds and appends their entries, one script call a touched partition (and 100 events); outcomes in the
+ * order given. Claims of one id are judged in that order too.
+ */
+export function claimEvents(
+  redis: Redis,
+  { layout, highWater, courier, nowMs }: ClaimTerms,
+  claims: readonly Claim[],
+): Promise<ClaimOutcome[]> {
+  const perLog = Math.ceil(highWater / PARTITIONS);
+  const hour = Math.floor(nowMs / HOUR_MS);
+  return callClaim(redis, layout, claims, { perLog, courier, hour });
+}
+
+/** Which eventIds are known: "known" or "not_known" each, in the order given. */
+export function lookUpEvents(
+  redis: Redis,
+  layout: SeenLayout,
+  places: readonly SeenPlace[],
+): Promise<ClaimOutcome[]> {
+  const looks = places.map((seen) => ({ seen, entry: null }));
+  const perLog = Number.MAX_SAFE_INTEGER;
+  return callClaim(redis, layout, looks, { perLog, courier: "", hour: 0 });
+}
+
+interface CallTerms {
+  readonly perLog: number;
+  /** Empty for a question that is not counted. */
+  readonly courier: string;
+  readonly hour: number;
+}
+
+async function callClaim(
+  redis: Redis,
+  layout: SeenLayout,
+  claims: readonly Claim[],
+  { perLog, courier, hour }: CallTerms,
+): Promise<ClaimOutcome[]> {
+  const outcomes: ClaimOutcome[] = new Array(claims.length);
+  const groups = Map.groupBy(claims.keys(), (at) => claims[at]?.seen.partition ?? 0);
+  const head = [String(perLog), String(SEEN_TTL_SECONDS), courier, String(hour)];
+  head.push(String(layout.generations.length));
+  await perPartition(groups, async (partition, group) => {
+    const { log, ledger, counts, countedHours } = eventKeys(partition);
+    const common = [log, ledger, counts(hour), countedHours, logCountsKey(log)];
+    common.push(retriesKey(log, "track"));
+    const sizeOf = (at: number) => claims[at]?.shipments ?? 1;
+    for (const part of chunksBySize(group, CLAIMS_PER_CALL, sizeOf)) {
+      const own = part.flatMap((at) => claims[at] ?? []);
+      const places = own.map(({ seen }) => seen);
+      const keys = [...common, ...bucketKeysOf(layout, partition, places)];
+      const args = [...head, own.map(idLine).join(""), eventLines(own)];
+      const costUs = part.length * CLAIM_US;
+      const digits = await runTogether<string>(redis, claimScript, keys, args, costUs);
+      part.forEach((at, position) => {
+        const digit = digits.charCodeAt(position) - CODE_OF_ZERO;
+        outcomes[at] = digits === "" ? "log_full" : (OUTCOMES[digit] ?? "known");
+      });
+    }
+  });
+  return outcomes;
+}
+
+const CODE_OF_ZERO = 0x30;
+
+/** As `claim.lua` reads it. */
+function idLine({ seen, entry, shipments = 1 }: Claim): string {
+  const bytes = entry === null ? 0 : Buffer.byteLength(entry) + 1;
+  return `${seen.member} ${bytes} ${shipments}\n`;
+}
+
+/** No line of JSON holds a line break. */
+function eventLines(claims: readonly Claim[]): Buffer {
+  const lines = claims.flatMap(({ entry }) => entry ?? []);
+  return Buffer.from(lines.length === 0 ? "" : `${lines.join("\n")}\n`);
+}
+
+/** Takes the eventIds of set-aside events once they are applied, so that a resend is a DUPLICATE. */
+export async function rememberEvents(
+  redis: Redis,
+  layout: SeenLayout,
+  places: readonly SeenPlace[],
+): Promise<void> {
+  await perPartition(
+    Map.groupBy(places, ({ partition }) => partition),
+    (_, group) => {
+      const keys = group.flatMap((place) => bucketKeys(layout, place).slice(0, 1));
+      const members = group.map(({ member }) => member);
+      return run(redis, rememberScript, keys, [String(SEEN_TTL_SECONDS), ...members]);
+    },
+  );
+}

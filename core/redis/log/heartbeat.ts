@@ -1,0 +1,92 @@
+/**
+ * Heartbeats of the consumers of a group: a key with an expiry for each. Whoever finds one expired claims what its consumer
+ * holds. `XAUTOCLAIM` knows idle times only, and would steal from a slow consumer or wait long for a dead one.
+ */
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import dropSource from "./drop-consumer.lua" with { type: "text" };
+import type { LogEntry } from "./log-entry.ts";
+import { ENTRIES_LIMIT, entriesOf } from "./log-reader.ts";
+import { type GroupName, LOGS, type LogName } from "./streams.ts";
+
+const dropScript = script(dropSource);
+
+const HEARTBEAT_EXPIRY_MS = 3_000;
+const HEARTBEAT_EVERY_MS = 1_000;
+
+export interface Heartbeat {
+  /** Resolves when the first beat is in the store, or has failed. */
+  readonly started: Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** @param isStuck while it is true there is no beat: another process may do better */
+export function startHeartbeat(
+  redis: Redis,
+  group: GroupName,
+  consumer: string,
+  isStuck: () => boolean,
+): Heartbeat {
+  const key = heartbeatKey(group, consumer);
+
+  /** Extends an existing key, which Redis allows even when its memory is full. */
+  async function beat(): Promise<void> {
+    const isThere = await redis.pExpire(key, HEARTBEAT_EXPIRY_MS);
+    if (isThere === 0) await redis.set(key, "1", { PX: HEARTBEAT_EXPIRY_MS });
+  }
+
+  const started = beat().catch(() => {});
+  const beating = setInterval(() => {
+    if (!isStuck()) beat().catch(() => {});
+  }, HEARTBEAT_EVERY_MS);
+  return {
+    started,
+    async stop() {
+      clearInterval(beating);
+      await redis.del(key).catch(() => {});
+    },
+  };
+}
+
+/** Processes what dead consumers of the group hold. Their names go once they hold nothing. */
+export async function takeOver(
+  redis: Redis,
+  source: LogName,
+  group: GroupName,
+  consumer: string,
+  process: (entries: readonly LogEntry[]) => Promise<void>,
+): Promise<void> {
+  const { keys } = LOGS[source];
+  const dead = (
+    await Promise.all(keys.map((key) => deadConsumers(redis, key, group, consumer)))
+  ).flat();
+  for (const { key, name } of dead) {
+    for (;;) {
+      const range = [key, group, "-", "+", ENTRIES_LIMIT] as const;
+      const held = await redis.xPendingRange(...range, { consumer: name });
+      if (held.length === 0) break;
+      const ids = held.map(({ id }) => String(id));
+      const claimed = await redis.xClaim(key, group, consumer, 0, ids);
+      await process(entriesOf(source, key, claimed));
+    }
+    await run(redis, dropScript, [key], [group, name]);
+  }
+}
+
+async function deadConsumers(
+  redis: Redis,
+  key: string,
+  group: GroupName,
+  own: string,
+): Promise<Array<{ key: string; name: string }>> {
+  const dead: Array<{ key: string; name: string }> = [];
+  for (const one of await redis.xInfoConsumers(key, group)) {
+    const name = String(one.name);
+    if (name === own || (await redis.exists(heartbeatKey(group, name))) === 1) continue;
+    dead.push({ key, name });
+  }
+  return dead;
+}
+
+function heartbeatKey(group: GroupName, consumer: string): string {
+  return `alive:${group}:${consumer}`;
+}

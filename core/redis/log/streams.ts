@@ -1,0 +1,121 @@
+/** Logs and their consumer groups: all groups are known here, so that no log is trimmed before one of them has begun. */
+
+import { type Redis, runTogether, script } from "#core/redis/client/client.ts";
+import {
+  ATTEMPT_LOGS,
+  CHANGE_LOGS,
+  EVENT_LOGS,
+  logCountsKey,
+  retryAgesKey,
+} from "#core/redis/client/keys.ts";
+import { splitChanges } from "./change-log.ts";
+import { splitEvents } from "./event-log.ts";
+import type { Fields } from "./log-entry.ts";
+import readLagSource from "./read-lag.lua" with { type: "text" };
+import trimSource from "./trim-log.lua" with { type: "text" };
+
+const readLagScript = script(readLagSource);
+const trimScript = script(trimSource);
+
+/** Of Redis, for a group that is looked at. */
+const LOOK_US = 20;
+
+/** `split` tells apart what stands together in an entry; attempts are read together. */
+export const LOGS = {
+  event: { keys: EVENT_LOGS, groups: ["track"], split: splitEvents },
+  change: {
+    keys: CHANGE_LOGS,
+    groups: ["references", "webhooks", "notify", "analytics"],
+    split: splitChanges,
+  },
+  attempt: { keys: ATTEMPT_LOGS, groups: ["attempts"], split: (fields: Fields) => [fields] },
+} as const;
+export type LogName = keyof typeof LOGS;
+export type GroupName = (typeof LOGS)[LogName]["groups"][number];
+
+/** Creates every log with its groups; repeating it changes nothing. */
+export async function ensureGroups(redis: Redis): Promise<void> {
+  await Promise.all(
+    Object.values(LOGS).flatMap(({ keys, groups }) =>
+      keys.flatMap((key) => groups.map((group) => ensureGroup(redis, key, group))),
+    ),
+  );
+}
+
+async function ensureGroup(redis: Redis, key: string, group: GroupName): Promise<void> {
+  try {
+    await redis.xGroupCreate(key, group, "0", { MKSTREAM: true });
+  } catch (error) {
+    if (!isReplyError(error, "BUSYGROUP")) throw error;
+  }
+}
+
+export function isReplyError(error: unknown, prefix: string): boolean {
+  return error instanceof Error && error.message.startsWith(prefix);
+}
+
+export interface Lag {
+  readonly log: LogName;
+  readonly group: GroupName;
+  /** Events, changes or bundles of attempts that are not done, over all partitions. */
+  readonly entries: number;
+  /** Age of the oldest of them in seconds; 0 when there is none. */
+  readonly seconds: number;
+}
+
+/** How far every group is behind its log. */
+export async function readLags(redis: Redis): Promise<Lag[]> {
+  const lags: Lag[] = [];
+  for (const log of Object.keys(LOGS) as LogName[]) {
+    const { keys, groups } = LOGS[log];
+    const positions = await Promise.all(keys.map((key) => readPositions(redis, key, groups)));
+    groups.forEach((group, at) => {
+      const behind = positions.flatMap((one) => one[at] ?? []);
+      const oldestMs = Math.min(...behind.map((one) => one.oldestMs ?? Number.POSITIVE_INFINITY));
+      lags.push({
+        ...{ log, group },
+        entries: behind.reduce((sum, { open }) => sum + open, 0),
+        seconds: Math.max(0, (Date.now() - oldestMs) / 1000),
+      });
+    });
+  }
+  return lags;
+}
+
+/** What waits in a log for the group that is furthest behind, over all partitions. */
+export async function readWaiting(redis: Redis, log: LogName): Promise<number> {
+  const { keys, groups } = LOGS[log];
+  const positions = await Promise.all(keys.map((key) => readPositions(redis, key, groups)));
+  const most = positions.map((ofGroups) => Math.max(...ofGroups.map(({ open }) => open)));
+  return most.reduce((sum, open) => sum + open, 0);
+}
+
+interface Position {
+  /** Events or changes, those that wait for their next try included. */
+  readonly open: number;
+  /** Null where nothing is open. */
+  readonly oldestMs: number | null;
+}
+
+/** In the order of the groups. */
+async function readPositions(
+  redis: Redis,
+  key: string,
+  groups: readonly GroupName[],
+): Promise<Position[]> {
+  const ages = groups.map((group) => retryAgesKey(key, group));
+  const keys = [key, logCountsKey(key), ...ages];
+  const args = [...groups];
+  const costUs = groups.length * LOOK_US;
+  const reply = await runTogether<Array<number | string>>(redis, readLagScript, keys, args, costUs);
+  return groups.map((_, at) => {
+    const oldest = reply[2 * at + 1];
+    return { open: Number(reply[2 * at]), oldestMs: oldest === "" ? null : Number(oldest) };
+  });
+}
+
+/** Deletes the entries that every group has acknowledged, and no other; none while a group is missing. */
+export async function trimLog(redis: Redis, log: LogName, key: string): Promise<void> {
+  const groups = [...LOGS[log].groups];
+  await runTogether(redis, trimScript, [key, logCountsKey(key)], groups, groups.length * LOOK_US);
+}

@@ -1,0 +1,102 @@
+/**
+ * Messages to recipients (e-mail, SMS) on their way, in the company's partition. A message is accepted together with the
+ * mark that its topic has been sent, handed out under leases (`work-queue.ts`), and leaves with its outcome.
+ */
+import type { SentNotification } from "#core/domain/messages/notification.ts";
+import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
+import { companyKeys, companyTag, shipmentPartition, workKeys } from "#core/redis/client/keys.ts";
+import acceptSource from "./accept-messages.lua" with { type: "text" };
+import recordSource from "./record-message.lua" with { type: "text" };
+
+const acceptScript = script(acceptSource);
+const recordScript = script(recordSource);
+
+/** Messages a partition holds: each is some 10 KB, at most 200. */
+export const MESSAGES_PER_PARTITION = 10_000;
+const NOTIFICATIONS_KEPT = 200;
+const MESSAGES_PER_CALL = 50;
+
+export interface Message {
+  readonly messageId: string;
+  readonly type: "email" | "sms";
+  readonly shipmentId: number;
+  /** Address or phone. */
+  readonly to: string;
+  /** Null = the service's own address; SMS have none. */
+  readonly from: string | null;
+  /** Empty for SMS. */
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string | null;
+}
+
+export interface NewMessage {
+  readonly message: Message;
+  /** What the message is about: sent once per `oncePerMs`. */
+  readonly topic: string;
+  /** Milliseconds; null = ever. */
+  readonly oncePerMs: number | null;
+}
+
+export type Acceptance = "accepted" | "repeated" | "full";
+
+/** One script call a partition (and 50 messages); outcomes in the order given. */
+export async function acceptMessages(
+  redis: Redis,
+  messages: readonly NewMessage[],
+  nowMs: number,
+): Promise<Acceptance[]> {
+  const outcomes: Acceptance[] = new Array(messages.length);
+  const indexed = messages.map((one, at) => ({ ...one, at }));
+  const groups = Map.groupBy(indexed, ({ message }) => shipmentPartition(message.shipmentId));
+  await perPartition(groups, async (partition, group) => {
+    const { waiting, leases } = workKeys(companyTag(partition), "messages");
+    const { topics: topicsKey, message: messageKey } = companyKeys(partition);
+    const head = [String(nowMs), String(MESSAGES_PER_PARTITION)];
+    for (let from = 0; from < group.length; from += MESSAGES_PER_CALL) {
+      const part = group.slice(from, from + MESSAGES_PER_CALL);
+      const args = part.flatMap(({ message, topic, oncePerMs }) => [
+        ...[message.messageId, topic, String(oncePerMs ?? 0), JSON.stringify(message)],
+      ]);
+      const keys = part.flatMap(({ message: { messageId, shipmentId } }) => [
+        ...[topicsKey(shipmentId), messageKey(messageId)],
+      ]);
+      const all = [waiting, leases, ...keys];
+      const reply = await run<number[]>(redis, acceptScript, all, [...head, ...args]);
+      part.forEach(({ at }, position) => {
+        const code = reply[position];
+        outcomes[at] = code === 1 ? "accepted" : code === 0 ? "full" : "repeated";
+      });
+    }
+  });
+  return outcomes;
+}
+
+/** Null when its outcome has been recorded. */
+export async function readMessage(
+  redis: Redis,
+  partition: number,
+  messageId: string,
+): Promise<{ readonly message: Message; readonly tries: number } | null> {
+  const row = await redis.hGetAll(companyKeys(partition).message(messageId));
+  const text = row["m"];
+  return text === undefined ? null : { message: JSON.parse(text), tries: Number(row["n"]) };
+}
+
+export async function countTry(redis: Redis, partition: number, messageId: string): Promise<void> {
+  await redis.hIncrBy(companyKeys(partition).message(messageId), "n", 1);
+}
+
+export async function recordMessage(
+  redis: Redis,
+  { messageId, shipmentId }: Message,
+  notification: SentNotification,
+): Promise<void> {
+  const keys = companyKeys(shipmentPartition(shipmentId));
+  await run(
+    redis,
+    recordScript,
+    [keys.message(messageId), keys.notifications(shipmentId)],
+    [JSON.stringify(notification), String(NOTIFICATIONS_KEPT)],
+  );
+}

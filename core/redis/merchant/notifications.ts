@@ -1,0 +1,66 @@
+/** Notifications sent about a shipment (document 1, "Shipment detail"): messages to its recipient, and webhooks. */
+import type { SentNotification } from "#core/domain/messages/notification.ts";
+import { urlWithoutSecrets } from "#core/domain/webhooks/webhook-url.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { shipmentPartition } from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import { type Delivery, deliveryIdOf, readDeliveries } from "#core/redis/webhooks/deliveries.ts";
+import type { ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
+
+/** Changes whose webhooks are told, the latest ones. */
+const CHANGES_TOLD = 50;
+
+/**
+ * Most recent first. Deliveries are those of the decisions read at that point in time; their outcomes may be slightly
+ * newer.
+ */
+export async function readNotifications(
+  redis: Redis,
+  moment: ShipmentMoment,
+  configuration: Configuration,
+  nowMs: number,
+): Promise<SentNotification[]> {
+  const webhooks = await readWebhooks(redis, moment, configuration, nowMs);
+  const all = [...moment.messages(), ...webhooks];
+  return all.sort((one, other) => other.sentAtMs - one.sentAtMs);
+}
+
+/** Deliveries that have ended, of endpoints that exist. */
+async function readWebhooks(
+  redis: Redis,
+  moment: ShipmentMoment,
+  { endpoints }: Configuration,
+  nowMs: number,
+): Promise<SentNotification[]> {
+  const partition = shipmentPartition(moment.shipment.record.id);
+  const decisions = moment.decisions().slice(-CHANGES_TOLD);
+  const sent = decisions.flatMap(({ eventId, verdicts }) =>
+    verdicts.flatMap(([endpointId, verdict]) =>
+      verdict === "send" && endpoints.has(endpointId)
+        ? [deliveryIdOf(partition, endpointId, eventId)]
+        : [],
+    ),
+  );
+  if (sent.length === 0) return [];
+  const deliveries = await readDeliveries(redis, sent, nowMs);
+  return deliveries.flatMap((one) => {
+    const url = endpoints.get(one.endpointId)?.url;
+    return url === undefined ? [] : webhookOf(one, url);
+  });
+}
+
+function webhookOf({ state, attempts, fact, reason }: Delivery, url: string): SentNotification[] {
+  const last = attempts.at(-1);
+  if (!last || (state !== "delivered" && state !== "failed")) return [];
+  const isOk = state === "delivered";
+  return [
+    {
+      type: "webhook",
+      result: isOk ? "OK" : "KO",
+      sentAtMs: last.atMs,
+      recipient: urlWithoutSecrets(url),
+      shipmentStatus: fact.status ?? "",
+      error: isOk ? null : (reason ?? last.error),
+    },
+  ];
+}

@@ -1,0 +1,71 @@
+/** Request budget of a merchant channel and suspension of abusive API keys (document 1, "Limits"); exact across processes. */
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import { admissionKeys } from "#core/redis/client/keys.ts";
+import type { ApiKey, Channel } from "#core/redis/config/configuration.ts";
+import admitSource from "./admit.lua" with { type: "text" };
+
+const admitScript = script(admitSource);
+
+/** The whole per-minute amount is added at once at the next cycle. */
+const CYCLE_MS = 60_000;
+/** 10 or more 429 answers within 5 minutes suspend the key for 1 hour. */
+const REJECTIONS_THAT_SUSPEND = 10;
+const REJECTIONS_WITHIN_MS = 5 * 60_000;
+const SUSPENSION_MS = 60 * 60_000;
+
+export interface Admission {
+  readonly verdict: "admitted" | "limited" | "suspended";
+  readonly limit: number;
+  readonly remaining: number;
+  /** Service clock, UTC milliseconds. */
+  readonly refillAtMs: number;
+  /** 0 = not suspended. */
+  readonly suspendedUntilMs: number;
+}
+
+const VERDICTS = ["limited", "admitted", "suspended"] as const;
+
+/** Takes one token of the channel's bucket for a request made with the key. */
+export async function admitRequest(
+  redis: Redis,
+  channel: Channel,
+  apiKey: ApiKey,
+  nowMs: number,
+): Promise<Admission> {
+  const keys = admissionKeys(channel.companyId, channel.id, apiKey.id);
+  const [verdict, remaining, refillAtMs, suspendedUntilMs] = await run<
+    [number, number, number, number]
+  >(
+    redis,
+    admitScript,
+    [keys.bucket, keys.rejections, keys.suspension],
+    [
+      nowMs,
+      channel.bucketSize,
+      channel.refillRate,
+      CYCLE_MS,
+      REJECTIONS_THAT_SUSPEND,
+      REJECTIONS_WITHIN_MS,
+      SUSPENSION_MS,
+    ].map(String),
+  );
+  return {
+    verdict: VERDICTS[verdict] ?? "limited",
+    limit: channel.bucketSize,
+    remaining,
+    refillAtMs,
+    suspendedUntilMs,
+  };
+}
+
+/** Until when the key is suspended, UTC milliseconds of the service clock; 0 = it is not. */
+export async function suspendedUntilMs(
+  redis: Redis,
+  channel: Channel,
+  apiKey: ApiKey,
+  nowMs: number,
+): Promise<number> {
+  const { suspension } = admissionKeys(channel.companyId, channel.id, apiKey.id);
+  const untilMs = Number((await redis.get(suspension)) ?? 0);
+  return nowMs < untilMs ? untilMs : 0;
+}

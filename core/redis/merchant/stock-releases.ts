@@ -1,0 +1,72 @@
+/** Stock releases of a shipment: what was asked of the carrier and what it answered. */
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import { companyKeys, PARTITIONS, shipmentPartition } from "#core/redis/client/keys.ts";
+import claimSource from "./claim-release.lua" with { type: "text" };
+
+const claimScript = script(claimSource);
+
+export interface AskedRelease {
+  readonly action: string;
+  readonly redeliveryDate: string | null;
+  /** Identifies equal releases during one stay in the depot. */
+  readonly digest: string;
+  /** UTC milliseconds. */
+  readonly askedAtMs: number;
+}
+
+export interface AnsweredRelease {
+  /** The carrier's own status (`ok`, `error`, `pending`), or `refused`, `unreachable`, `unreadable`. */
+  readonly outcome: string;
+  readonly message: string | null;
+}
+
+/** The members of the answer are absent until the carrier has answered. */
+export type StockRelease = { readonly releaseId: number } & AskedRelease & Partial<AnsweredRelease>;
+
+export type ReleaseClaim =
+  | { readonly kind: "send" | "busy"; readonly releaseId: number }
+  | { readonly kind: "answered"; readonly releaseId: number; readonly answer: AnsweredRelease };
+
+/** Releases remembered of one shipment; the oldest go. */
+const KEPT = 50;
+
+/**
+ * @param patienceMs how long the carrier may take to answer: after that, a release without an outcome is sent again under
+ * the same id
+ */
+export async function claimRelease(
+  redis: Redis,
+  shipmentId: number,
+  asked: AskedRelease,
+  patienceMs: number,
+): Promise<ReleaseClaim> {
+  const partition = shipmentPartition(shipmentId);
+  const { releases, releaseIds } = companyKeys(partition);
+  const args = [JSON.stringify(asked), ...[patienceMs, KEPT, partition, PARTITIONS].map(String)];
+  const [kind, releaseId, text] = await run<[ReleaseClaim["kind"], number, string?]>(
+    redis,
+    claimScript,
+    [releases(shipmentId), releaseIds],
+    args,
+  );
+  if (kind !== "answered") return { kind, releaseId };
+  return { kind, releaseId, answer: JSON.parse(text ?? "") as AnsweredRelease };
+}
+
+export async function answerRelease(
+  redis: Redis,
+  shipmentId: number,
+  releaseId: number,
+  release: AskedRelease & AnsweredRelease,
+): Promise<void> {
+  const { releases } = companyKeys(shipmentPartition(shipmentId));
+  await redis.hSet(releases(shipmentId), String(releaseId), JSON.stringify(release));
+}
+
+/** Oldest first. */
+export async function readReleases(redis: Redis, shipmentId: number): Promise<StockRelease[]> {
+  const { releases } = companyKeys(shipmentPartition(shipmentId));
+  return Object.entries(await redis.hGetAll(releases(shipmentId)))
+    .map(([id, text]): StockRelease => ({ releaseId: Number(id), ...JSON.parse(text) }))
+    .sort((one, other) => one.releaseId - other.releaseId);
+}

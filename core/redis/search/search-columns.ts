@@ -1,0 +1,105 @@
+/** One page of any combination of filters, in any order, from the rows that this process keeps (`read-columns.ts`). */
+import type { Redis } from "#core/redis/client/client.ts";
+import {
+  type Block,
+  type Bounds,
+  DAY_SHIFT,
+  ROWS_PER_BLOCK,
+  statusBits,
+} from "#core/redis/shipments/columns.ts";
+import type { HitPage } from "./index-ranges.ts";
+import type { Filter } from "./match-rows.ts";
+import { type Bitmaps, withColumns } from "./read-columns.ts";
+import { selectPage } from "./select-page.ts";
+import type { ShipmentQuery } from "./shipment-query.ts";
+
+/** Which shipments of a channel have all the exact values: their ids, or the bitmaps that all of them stand in. */
+export type ExactMatches =
+  | { readonly kind: "ids"; readonly ids: readonly number[] }
+  | { readonly kind: "bitmaps"; readonly keys: readonly string[] };
+
+/** @param exact by channel, for all of them; null = no exact value is asked for */
+export function searchColumns(
+  redis: Redis,
+  query: ShipmentQuery,
+  exact: ReadonlyMap<number, ExactMatches> | null = null,
+): Promise<HitPage> {
+  const { companyId, channelIds, order, offset, limit } = query;
+  const keys = [...(exact?.values() ?? [])].flatMap((one) =>
+    one.kind === "bitmaps" ? one.keys : [],
+  );
+  return withColumns(redis, companyId, channelIds, keys, (blocks, bitmaps) => {
+    const bits = exact && exactBits(exact, blocks, keys, bitmaps);
+    const { total, hits } = selectPage(blocks, filterOf(query, bits), order, offset, limit);
+    if (order.by !== "ship") return { total, hits };
+    return { total, hits: hits.map(({ id, score }) => ({ id, score: score - DAY_SHIFT })) };
+  });
+}
+
+const ANY: Bounds = { least: 0, most: Number.MAX_SAFE_INTEGER };
+
+export function filterOf(query: ShipmentQuery, exact: Filter["exact"]): Filter {
+  const { shipFrom, shipTo, updatedFrom, statuses } = query;
+  return {
+    id: ANY,
+    ship: {
+      least: shipFrom === null ? ANY.least : shipFrom + DAY_SHIFT,
+      most: shipTo === null ? ANY.most : shipTo + DAY_SHIFT,
+    },
+    // A shipment that was never updated stands there with 0.
+    upd: updatedFrom === null ? ANY : { ...ANY, least: Math.max(1, updatedFrom) },
+    statuses: statuses === null ? -1 : statusBits(statuses),
+    exact,
+  };
+}
+
+function exactBits(
+  exact: ReadonlyMap<number, ExactMatches>,
+  blocks: readonly Block[],
+  keys: readonly string[],
+  bitmaps: Bitmaps,
+): Map<number, Uint8Array> {
+  const read = new Map(keys.map((key, at) => [key, bitmaps[at] ?? NONE]));
+  const blocksOf = Map.groupBy(blocks, ({ channelId }) => channelId);
+  return new Map(
+    [...exact].map(([channelId, one]) => [
+      channelId,
+      one.kind === "ids"
+        ? bitsOf(one.ids, blocksOf.get(channelId) ?? [])
+        : allOf(one.keys.map((key) => read.get(key) ?? NONE)),
+    ]),
+  );
+}
+
+const NONE = new Uint8Array(0);
+
+function allOf([first = NONE, ...others]: readonly Uint8Array[]): Uint8Array {
+  if (others.length === 0) return first;
+  return first.map((byte, at) => others.reduce((left, other) => left & (other[at] ?? 0), byte));
+}
+
+/** Ids in ascending order meet the rows in theirs. */
+function bitsOf(ids: readonly number[], blocks: readonly Block[]): Uint8Array {
+  const bits = new Uint8Array((blocks.length * ROWS_PER_BLOCK) / 8);
+  const ascending = [...ids].sort((one, other) => one - other);
+  let next = 0;
+  for (const { ids: own, rows, first } of blocks) {
+    const last = own[rows - 1] ?? 0;
+    for (; next < ascending.length && (ascending[next] as number) <= last; next += 1) {
+      const row = placeOf(own, rows, ascending[next] as number);
+      if (row !== null)
+        bits[(first + row) >>> 3] = (bits[(first + row) >>> 3] ?? 0) | (128 >>> (row & 7));
+    }
+  }
+  return bits;
+}
+
+function placeOf(ids: Float64Array, rows: number, id: number): number | null {
+  let [low, high] = [0, rows];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ids[middle] as number) < id) low = middle + 1;
+    else high = middle;
+  }
+  return ids[low] === id && low < rows ? low : null;
+}

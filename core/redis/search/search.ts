@@ -1,0 +1,160 @@
+/**
+ * Search of shipments (document 1, `GET /v2/shipments`) in the company's partition.
+ *
+ * | question                                                     | answered from                                            |
+ * |--------------------------------------------------------------|----------------------------------------------------------|
+ * | exact values that few shipments have                         | those shipments themselves (`searchFew`)                 |
+ * | one index filters and sorts, and the page is near its head   | the sorted sets of that index (`index-ranges.ts`)        |
+ * | anything else                                                | the rows that this process keeps (`search-columns.ts`)   |
+ */
+import { shipDay } from "#core/domain/shipments/shipment.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import {
+  companyKeys,
+  companyPartition,
+  type ExactField,
+  type IndexOrder,
+} from "#core/redis/client/keys.ts";
+import { type ColumnRow, DAY_SHIFT, MANY_OF_ONE_VALUE } from "#core/redis/shipments/columns.ts";
+import { readHotShipments } from "#core/redis/shipments/shipments.ts";
+import {
+  compareHits,
+  type Hit,
+  type HitPage,
+  type IndexRange,
+  isNearHead,
+  pipelined,
+  readPage,
+} from "./index-ranges.ts";
+import { type ExactMatches, filterOf, searchColumns } from "./search-columns.ts";
+import type { ShipmentQuery } from "./shipment-query.ts";
+
+/** Limit on shipments that are read by id, within 1 ms of Redis time; above it the rows of all are kept in memory. */
+const FEW = 250;
+
+export function searchShipments(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
+  if (query.trackingNumber !== null || Object.keys(query.exact).length > 0) {
+    return searchExact(redis, query);
+  }
+  const { order, offset, limit } = query;
+  const ranges = rangesOf(query, order.by);
+  return isOfOneIndex(query) && isNearHead(ranges, offset + limit)
+    ? readPage(redis, ranges, order, offset, limit)
+    : searchColumns(redis, query);
+}
+
+/** Whether the index that sorts is the only one that filters. */
+function isOfOneIndex({ order, statuses, shipFrom, shipTo, updatedFrom }: ShipmentQuery): boolean {
+  return (
+    statuses === null &&
+    (order.by === "ship" || (shipFrom === null && shipTo === null)) &&
+    (order.by === "upd" || updatedFrom === null)
+  );
+}
+
+/** The ranges of one index that hold every match of its own filter. */
+function rangesOf(query: ShipmentQuery, by: IndexOrder): IndexRange[] {
+  const keys = companyKeys(companyPartition(query.companyId));
+  const [from, to] = boundsOf(query, by);
+  return query.channelIds.map((channelId) => ({ key: keys.index(channelId, by), from, to }));
+}
+
+function boundsOf(query: ShipmentQuery, by: IndexOrder): [number | null, number | null] {
+  switch (by) {
+    case "id":
+      return [null, null];
+    case "ship":
+      return [query.shipFrom, query.shipTo];
+    case "upd":
+      // A shipment that was never updated stands there with 0.
+      return [query.updatedFrom === null ? null : Math.max(query.updatedFrom, 1), null];
+  }
+}
+
+async function searchExact(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
+  const matching = new Map<number, ExactMatches>();
+  for (const channelId of query.channelIds) {
+    matching.set(channelId, await exactMatches(redis, query, channelId));
+  }
+  const ids = [...matching].flatMap(([channelId, one]) =>
+    one.kind === "ids" ? one.ids.map((id) => ({ channelId, id })) : [],
+  );
+  const isFew = ids.length <= FEW && [...matching.values()].every(({ kind }) => kind === "ids");
+  return isFew ? searchFew(redis, query, ids) : searchColumns(redis, query, matching);
+}
+
+async function exactMatches(
+  redis: Redis,
+  { companyId, trackingNumber, exact }: ShipmentQuery,
+  channelId: number,
+): Promise<ExactMatches> {
+  const keys = companyKeys(companyPartition(companyId));
+  const fields = Object.entries(exact) as [ExactField, string][];
+  const sets = fields.map(([field, value]) => keys.exact(channelId, field, value));
+  if (trackingNumber !== null) {
+    // As many as there are couriers.
+    const ids = await redis.hVals(keys.numbers(channelId, trackingNumber));
+    return { kind: "ids", ids: await inAllSets(redis, sets, ids) };
+  }
+  const sizes = await pipelined(redis, sets, (pipeline, key) => pipeline.sCard(key));
+  const smallest = sizes.indexOf(Math.min(...sizes));
+  if ((sizes[smallest] ?? 0) >= MANY_OF_ONE_VALUE) {
+    const bitmaps = fields.map(([field, value]) => keys.exactBits(channelId, field, value));
+    return { kind: "bitmaps", keys: bitmaps };
+  }
+  const ids = await redis.sMembers(sets[smallest] ?? "");
+  const others = sets.filter((_, at) => at !== smallest);
+  return { kind: "ids", ids: await inAllSets(redis, others, ids) };
+}
+
+async function inAllSets(
+  redis: Redis,
+  sets: readonly string[],
+  ids: readonly string[],
+): Promise<number[]> {
+  let left = [...ids];
+  for (const key of sets) {
+    if (left.length === 0) return [];
+    const present = await redis.smIsMember(key, left);
+    left = left.filter((_, at) => present[at]);
+  }
+  return left.map(Number);
+}
+
+interface Place {
+  readonly channelId: number;
+  readonly id: number;
+}
+
+/** Checks the shipments' own rows against every other filter. */
+async function searchFew(
+  redis: Redis,
+  query: ShipmentQuery,
+  places: readonly Place[],
+): Promise<HitPage> {
+  const { order, offset, limit } = query;
+  const { ship, upd, statuses } = filterOf(query, null);
+  const rows = await readRows(redis, places);
+  const hits = rows
+    .filter(({ shipped }) => shipped >= ship.least && shipped <= ship.most)
+    .filter(({ updated }) => updated >= upd.least)
+    .filter(({ status }) => ((statuses >>> status) & 1) === 1)
+    .map(({ id, shipped, updated }): Hit => {
+      return { id, score: { id, ship: shipped - DAY_SHIFT, upd: updated }[order.by] };
+    })
+    .sort(compareHits(order));
+  return { total: hits.length, hits: hits.slice(offset, offset + limit) };
+}
+
+/** As they are in their channel's rows; a shipment and its row are always changed in one step. */
+async function readRows(redis: Redis, places: readonly Place[]): Promise<ColumnRow[]> {
+  const hot = await readHotShipments(
+    redis,
+    places.map(({ id }) => id),
+  );
+  return [...hot.values()].map(({ id, updated, meta, state }) => {
+    const shipped = shipDay(meta.shipDate) + DAY_SHIFT;
+    return { id, updated, shipped, status: STATUSES.indexOf(state.pair.status) };
+  });
+}

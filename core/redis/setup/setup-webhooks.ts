@@ -1,0 +1,160 @@
+/** What the webhooks of a setup file must agree with beyond their schema (document 3, "Endpoint configuration", "Limits"). */
+import { createHash } from "node:crypto";
+import type { Cidr } from "#core/cidr.ts";
+import type { Fault } from "#core/domain/schema/fault.ts";
+import {
+  ENDPOINTS_PER_CHANNEL,
+  type Remaining,
+  type SetupChannel,
+  type SetupFile,
+  type SetupWebhook,
+} from "#core/domain/setup/setup.ts";
+import { hasPreviousSecret } from "#core/redis/config/endpoint-entity.ts";
+import type { ChannelEntity, EndpointEntity } from "#core/redis/config/entities.ts";
+import type { Resolve } from "#core/resolve-name.ts";
+import { hashToken, type Vault } from "#core/secrets.ts";
+import { hostOf, isPrivateByItself, vetHosts } from "#core/vetted-address.ts";
+
+interface StoredWebhooks {
+  /** By code. */
+  readonly channels: ReadonlyMap<string, ChannelEntity>;
+  /** By `channelId:code`. */
+  readonly endpoints: ReadonlyMap<string, EndpointEntity>;
+  /** Endpoints that the panel deleted: fingerprint of the file's entry, which does not bring them back. */
+  readonly deletedWebhooks: ReadonlyMap<string, string>;
+}
+
+interface WebhookRules {
+  readonly vault: Vault;
+  readonly nowMs: number;
+  readonly webhookAllowedCidrs?: readonly Cidr[];
+  readonly resolve?: Resolve;
+}
+
+export interface WebhookChecks {
+  readonly faults: readonly Fault[];
+  /** Hosts that no name server has resolved in time: they are let pass, and judged on every send. */
+  readonly unresolvedHosts: readonly string[];
+}
+
+/** Something of the file with a URL that webhooks are sent to. */
+interface Target {
+  readonly path: string;
+  readonly url: string;
+  /** It is saved now: its host is resolved. What stays as it is must not stop a start because of its owner's name server. */
+  readonly isNew: boolean;
+}
+
+/** Resolves the hosts of what is new or has changed, for a few seconds at most. */
+export async function checkWebhooks(
+  file: Remaining<SetupFile>,
+  stored: StoredWebhooks,
+  { vault, nowMs, webhookAllowedCidrs = [], resolve }: WebhookRules,
+): Promise<WebhookChecks> {
+  const channels = (file.companies ?? []).flatMap((company, at) =>
+    (company.channels ?? []).map((channel, place) => ({
+      channel,
+      owner: channel.code === undefined ? undefined : stored.channels.get(channel.code),
+      path: `companies[${at}].channels[${place}]`,
+    })),
+  );
+  const faults = channels.flatMap(({ channel, owner, path }) => [
+    ...checkCount(channel, owner?.id, stored, path),
+    ...checkSecrets(channel, owner?.id, stored, path, vault, nowMs),
+  ]);
+  const targets = channels.flatMap(({ channel, owner, path }) =>
+    targetsOf(channel, owner, stored, path),
+  );
+  const hosts = targets.flatMap(({ url, isNew }) => (isNew ? [hostOf(new URL(url))] : []));
+  const { refused, unresolved } = await vetHosts(hosts, webhookAllowedCidrs, resolve);
+  const isRefused = ({ url, isNew }: Target) =>
+    isPrivateByItself(url, webhookAllowedCidrs) || (isNew && refused.has(hostOf(new URL(url))));
+  const message = "The host must resolve only to public addresses.";
+  const notPublic = targets.flatMap((target): Fault[] =>
+    isRefused(target) ? [{ path: target.path, code: "NOT_ALLOWED", message }] : [],
+  );
+  return { faults: [...faults, ...notPublic], unresolvedHosts: [...unresolved] };
+}
+
+function targetsOf(
+  { webhooks = [], webhookV1 }: Remaining<SetupChannel>,
+  owner: ChannelEntity | undefined,
+  stored: StoredWebhooks,
+  path: string,
+): Target[] {
+  // What is no URL is a fault already.
+  const target = (place: string, url: string | undefined, isSaved: boolean): Target[] =>
+    url !== undefined && URL.canParse(url)
+      ? [{ path: `${path}.${place}.url`, url, isNew: isSaved }]
+      : [];
+  return [
+    ...webhooks.flatMap((webhook, at) =>
+      target(`webhooks[${at}]`, webhook.url, isNew(webhook, owner?.id, stored)),
+    ),
+    ...target("webhookV1", webhookV1?.url, JSON.stringify(webhookV1) !== owner?.webhookV1),
+  ];
+}
+
+function isNew(
+  webhook: Remaining<SetupWebhook>,
+  channelId: number | undefined,
+  { endpoints, deletedWebhooks }: StoredWebhooks,
+): boolean {
+  const place = `${channelId}:${webhook.code}`;
+  const applied = endpoints.get(place)?.fileEntry ?? deletedWebhooks.get(place);
+  return applied !== fingerprintOf(webhook);
+}
+
+/** Document 3, "Limits": endpoints per channel, those the file does not name included. */
+function checkCount(
+  { webhooks = [] }: Remaining<SetupChannel>,
+  channelId: number | undefined,
+  { endpoints, deletedWebhooks }: StoredWebhooks,
+  path: string,
+): Fault[] {
+  const own = [...endpoints.values()].filter((endpoint) => endpoint.channelId === channelId);
+  const wanted = webhooks.filter(
+    (webhook) => deletedWebhooks.get(`${channelId}:${webhook.code}`) !== fingerprintOf(webhook),
+  );
+  const codes = new Set([...own, ...wanted].map(({ code }) => code));
+  return codes.size <= ENDPOINTS_PER_CHANNEL
+    ? []
+    : [{ path: `${path}.webhooks`, code: "TOO_MANY", message: "At most 5 endpoints a channel." }];
+}
+
+/**
+ * A rotation while an older secret still signs is refused, as in the panel: receivers may know no other. Going back to that
+ * older secret ends none.
+ */
+function checkSecrets(
+  { webhooks = [] }: Remaining<SetupChannel>,
+  channelId: number | undefined,
+  { endpoints }: StoredWebhooks,
+  path: string,
+  vault: Vault,
+  nowMs: number,
+): Fault[] {
+  return webhooks.flatMap(({ code, secret, revokePrevious = false }, at): Fault[] => {
+    const before = endpoints.get(`${channelId}:${code}`);
+    if (!before || secret === undefined || revokePrevious) return [];
+    const { previousSecret, previousUntilMs } = before;
+    const endsOne =
+      isRotation(secret, before, vault) &&
+      hasPreviousSecret(before, nowMs) &&
+      vault.open(previousSecret) !== secret;
+    if (!endsOne) return [];
+    const until = new Date(previousUntilMs).toISOString();
+    const message = `The secret of an earlier rotation signs until ${until}. Wait, or end it by "revokePrevious": true.`;
+    return [{ path: `${path}.webhooks[${at}].secret`, code: "NOT_ALLOWED", message }];
+  });
+}
+
+/** Whether the file names another secret than the last time, which is not the one in force. */
+export function isRotation(secret: string, before: EndpointEntity, vault: Vault): boolean {
+  return before.fileSecretHash !== hashToken(secret) && vault.open(before.secret) !== secret;
+}
+
+/** Tells whether an entry of the file has changed since it was applied. */
+export function fingerprintOf(entry: object): string {
+  return createHash("sha256").update(JSON.stringify(entry)).digest("base64url");
+}

@@ -1,0 +1,128 @@
+/** Creates the items of one request, each on its own (document 1, `POST /v2/shipments`). */
+import {
+  type CreationContext,
+  capOf,
+  type ItemError,
+  type Preparation,
+  prepareShipment,
+} from "#core/domain/shipments/new-shipment.ts";
+import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
+import { newTrackingToken } from "#core/domain/shipments/tracking-link.ts";
+import type { Log } from "#core/log.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
+import { createShipments } from "./create-shipments.ts";
+import { registerShipments } from "./register-shipments.ts";
+
+export interface CreateItemsDeps {
+  readonly redis: Redis;
+  readonly log: Log;
+  readonly configuration: Configuration;
+}
+
+export type ItemOutcome =
+  | { readonly kind: "created"; readonly id: number; readonly trackingToken: string | null }
+  | { readonly kind: "rejected"; readonly errors: readonly ItemError[] };
+
+function duplicate(existingId: number): ItemError {
+  const message = "The channel has a shipment with this courier and tracking number.";
+  return { code: "DUPLICATE_SHIPMENT", field: "trackingNumber", message, existingId };
+}
+
+const INTERNAL: ItemError = {
+  code: "INTERNAL_ERROR",
+  field: "",
+  message: "The item could not be created because of an error on our side.",
+};
+
+/** Outcomes in the order of the items, which have passed their schema; events find the shipments from then on. */
+export async function createItems(
+  deps: CreateItemsDeps,
+  channel: Channel,
+  items: readonly ShipmentInput[],
+  nowMs: number,
+): Promise<ItemOutcome[]> {
+  const { outcomes, registered } = await beginItems(deps, channel, items, nowMs);
+  await registered;
+  return outcomes;
+}
+
+export interface BegunItems {
+  readonly outcomes: ItemOutcome[];
+  /** Events find the shipments. Never rejects. */
+  readonly registered: Promise<void>;
+}
+
+/** The same, with the registration still under way. */
+export async function beginItems(
+  { redis, log, configuration }: CreateItemsDeps,
+  channel: Channel,
+  items: readonly ShipmentInput[],
+  nowMs: number,
+): Promise<BegunItems> {
+  const context = creationContext(configuration, channel);
+  const prepared = items.map((item) =>
+    withToken(prepareSafely(item, context, nowMs, log), channel.trackingPage),
+  );
+  const ready = prepared.filter((one) => one.kind === "ready");
+  const created = await createShipments(redis, channel.companyId, ready);
+  const registered = register(
+    { redis, log, configuration },
+    created.filter(({ isNew }) => isNew).map(({ id }) => id),
+  );
+  let at = 0;
+  const outcomes = prepared.map((one): ItemOutcome => {
+    if (one.kind === "rejected") return one;
+    const { id, isNew } = created[at++] ?? { id: 0, isNew: false };
+    if (!isNew) return { kind: "rejected", errors: [duplicate(id)] };
+    return { kind: "created", id, trackingToken: one.record.trackingToken ?? null };
+  });
+  return { outcomes, registered };
+}
+
+/** Shipments of a channel with a tracking page get its token at creation. */
+function withToken(prepared: Preparation, hasPage: boolean): Preparation {
+  if (prepared.kind === "rejected" || !hasPage) return prepared;
+  return { ...prepared, record: { ...prepared.record, trackingToken: newTrackingToken() } };
+}
+
+export function creationContext(configuration: Configuration, channel: Channel): CreationContext {
+  const company = configuration.companies.get(channel.companyId);
+  const seat = company?.seatPostcode ? { postcode: company.seatPostcode } : null;
+  return {
+    companyId: channel.companyId,
+    channelId: channel.id,
+    couriers: configuration.couriers,
+    variants: channel.couriers,
+    platforms: configuration.platforms,
+    boxes: company?.boxes ?? new Map(),
+    originCap: capOf(channel.sender?.postcode === undefined ? seat : channel.sender),
+  };
+}
+
+/** A bug that one item brings to light does not take the others with it. */
+function prepareSafely(
+  item: ShipmentInput,
+  context: CreationContext,
+  nowMs: number,
+  log: Log,
+): Preparation {
+  try {
+    return prepareShipment(item, context, nowMs);
+  } catch (error) {
+    log.error({ err: error }, "an item could not be prepared");
+    return { kind: "rejected", errors: [INTERNAL] };
+  }
+}
+
+/** The shipments exist already: what fails here is repeated from the change log. */
+async function register(
+  { redis, log, configuration }: CreateItemsDeps,
+  ids: readonly number[],
+): Promise<void> {
+  try {
+    await registerShipments(redis, configuration, ids);
+  } catch (error) {
+    log.warn({ reason: (error as Error).message }, "registration is left to the change log");
+  }
+}

@@ -1,0 +1,90 @@
+/** Matches events with the shipments they mean: one rule for fresh events and for those that were set aside. */
+import { chunks } from "#core/chunks.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import {
+  type Candidate,
+  type Match,
+  matchReference,
+  mayHaveEnded,
+  withoutEnded,
+} from "#core/domain/courier-events/match-reference.ts";
+import { instantOf } from "#core/domain/time/rome-time.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { Reference } from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { Candidates, OwnReferences } from "#core/redis/intake/references.ts";
+import { readHotShipments } from "./shipments.ts";
+
+export interface MatchDeps {
+  readonly redis: Redis;
+  readonly configuration: Configuration;
+}
+
+/** An event and the references that it names. */
+export interface Referring extends OwnReferences {
+  readonly event: CourierEvent;
+}
+
+/** Shipments whose states are unpacked in one go, some 5 ms; almost always all of a message. */
+const READ_AT_ONCE = 200;
+
+/** When shipments ended, as far as they have been read; filled on the way. */
+export type ReadEnds = Map<number, number | null>;
+
+/**
+ * Matches in the order of the events. Shipments are read only where one that was shipped more than 90 days before the event
+ * shares its number with another.
+ * @param candidates of all references of the events
+ * @param ends kept where the same events are matched again
+ */
+export async function matchEvents(
+  { redis, configuration }: MatchDeps,
+  courier: string,
+  events: readonly Referring[],
+  candidates: Candidates,
+  ends: ReadEnds = new Map(),
+): Promise<Match[]> {
+  const accountsOf = (channelId: number) =>
+    configuration.channels.get(channelId)?.couriers.get(courier)?.senderAccounts ?? [];
+  const matches = events.map(({ event, byNumber, byExternal }) =>
+    matchReference(
+      event,
+      candidatesOf(candidates, byNumber),
+      candidatesOf(candidates, byExternal),
+      accountsOf,
+    ),
+  );
+  const old = events.flatMap(({ event }, at) => oldCandidates(event, matches[at]));
+  if (old.length === 0) return matches;
+  await readEnds(redis, old, ends);
+  return events.map(({ event }, at): Match => {
+    const match = matches[at] ?? { kind: "none" };
+    if (match.kind !== "found") return match;
+    const left = withoutEnded(match.candidates, instantOf(event.occurredAt), ends);
+    return { kind: "found", candidates: left };
+  });
+}
+
+const NOBODY: readonly Candidate[] = [];
+
+function candidatesOf(candidates: Candidates, reference: Reference | null): readonly Candidate[] {
+  return (reference && candidates.get(reference.key)) ?? NOBODY;
+}
+
+function oldCandidates(event: CourierEvent, match: Match | undefined): readonly Candidate[] {
+  if (match?.kind !== "found" || match.candidates.length < 2) return NOBODY;
+  return mayHaveEnded(match.candidates, instantOf(event.occurredAt));
+}
+
+/** A shipment ended when its current status is terminal: when the fact that says so happened. */
+async function readEnds(redis: Redis, old: readonly Candidate[], ends: ReadEnds): Promise<void> {
+  const ids = new Set(old.map(({ shipmentId }) => shipmentId));
+  const unread = [...ids].filter((id) => !ends.has(id));
+  for (const part of chunks(unread, READ_AT_ONCE)) {
+    const shipments = await readHotShipments(redis, part);
+    for (const id of part) {
+      const by = shipments.get(id)?.state.mapped?.by;
+      ends.set(id, by?.terminal ? by.occurredAtMs : null);
+    }
+  }
+}

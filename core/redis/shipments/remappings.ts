@@ -1,0 +1,131 @@
+/** The shipments that a change of a courier's mapping concerns, and what it makes of their facts. */
+import type { Fact } from "#core/domain/courier-events/fact.ts";
+import type { ShipmentState } from "#core/domain/shipments/fold.ts";
+import { remapFacts } from "#core/domain/shipments/refold.ts";
+import { type Catalogue, pairsOf } from "#core/domain/statuses/map-status.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import {
+  companyKeys,
+  companyPartition,
+  PARTITIONS,
+  unmappedName,
+} from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { RemapCursor, RemapEntry } from "./remaps.ts";
+import { type HotShipment, readHotHistories, readHotShipments } from "./shipments.ts";
+
+/** Shipments read at once. */
+const PAGE = 100;
+
+/** What is looked for. */
+export interface RemapScope {
+  readonly courier: string;
+  readonly codes: ReadonlySet<string>;
+  /** `STATUS:detail` that the codes were mapped to: a shipment without any of them, nor an unmapped event, is passed by. */
+  readonly pairs: ReadonlySet<string>;
+  readonly isScan: boolean;
+}
+
+export function scopeOf(
+  courier: string,
+  entries: readonly RemapEntry[],
+  isScan: boolean,
+): RemapScope {
+  const before = entries.flatMap((entry) => pairsOf(entry.before));
+  return {
+    courier,
+    codes: new Set(entries.map(({ code }) => code)),
+    pairs: new Set(before.map(({ status, detail }) => `${status}:${detail}`)),
+    isScan,
+  };
+}
+
+export interface Remapping {
+  readonly from: HotShipment;
+  readonly history: readonly Fact[];
+  /** The history with its facts mapped as the catalogue says. */
+  readonly facts: readonly Fact[];
+}
+
+/** Those of the shipments whose facts a catalogue maps otherwise than they were. */
+export async function readRemappings(
+  redis: Redis,
+  scope: RemapScope,
+  catalogue: Catalogue,
+  ids: readonly number[],
+): Promise<Remapping[]> {
+  const hot = [...(await readHotShipments(redis, ids)).values()].filter(
+    ({ meta, state }) => meta.courier === scope.courier && mayHold(state, scope),
+  );
+  // Recomputed state and history, from one point in time: a preview shows both, and a remap commits on that version.
+  const whole = await readHotHistories(
+    redis,
+    hot.map(({ id }) => id),
+  );
+  return whole.flatMap(({ from, history }) => {
+    const facts = remapFacts(history, scope.codes, catalogue);
+    return facts === null ? [] : [{ from, history, facts }];
+  });
+}
+
+function mayHold({ unmapped, pairs }: ShipmentState, scope: RemapScope): boolean {
+  return unmapped > 0 || pairs.some((pair) => scope.pairs.has(pair));
+}
+
+export interface ShipmentPage {
+  readonly ids: readonly number[];
+  /** Where to go on after this page. */
+  readonly cursor: RemapCursor;
+}
+
+/**
+ * Shipments that a remap may concern, in pages: those with unmapped events of the codes, or all of every channel.
+ * The sets are walked in the order of their names and of the ids, so that a cursor finds its place again in sets that
+ * shrink and grow meanwhile.
+ */
+export async function* shipmentsToRemap(
+  redis: Redis,
+  configuration: Configuration,
+  scope: RemapScope,
+  from: RemapCursor,
+): AsyncGenerator<ShipmentPage> {
+  for (let partition = from.partition; partition < PARTITIONS; partition += 1) {
+    const keys = scope.isScan
+      ? channelSets(configuration, partition)
+      : await unmappedSets(redis, partition, scope);
+    const isResumed = partition === from.partition;
+    for (const key of keys.sort()) {
+      if (isResumed && key < from.key) continue;
+      let shipmentId = isResumed && key === from.key ? from.shipmentId : 0;
+      for (;;) {
+        const members = await redis.zRangeByScore(key, `(${shipmentId}`, "+inf", {
+          LIMIT: { offset: 0, count: PAGE },
+        });
+        const ids = members.map(Number);
+        shipmentId = ids.at(-1) ?? shipmentId;
+        if (ids.length > 0) yield { ids, cursor: { partition, key, shipmentId } };
+        if (ids.length < PAGE) break;
+      }
+    }
+  }
+}
+
+function channelSets({ channels }: Configuration, partition: number): string[] {
+  return [...channels.values()]
+    .filter(({ companyId }) => companyPartition(companyId) === partition)
+    .map(({ id }) => companyKeys(partition).index(id, "id"));
+}
+
+async function unmappedSets(
+  redis: Redis,
+  partition: number,
+  { courier, codes }: RemapScope,
+): Promise<string[]> {
+  const keys = companyKeys(partition);
+  const wanted = [...codes];
+  const told = await redis.smIsMember(
+    keys.unmappedCodes,
+    wanted.map((code) => unmappedName(courier, code)),
+  );
+  return wanted.filter((_, at) => told[at]).map((code) => keys.unmappedShipments(courier, code));
+}

@@ -1,0 +1,136 @@
+/** Records the results of leased deliveries (document 3, "Delivery"). */
+import { chunks } from "#core/chunks.ts";
+import { attemptErrorOf } from "#core/domain/benchmarks/attempt-row.ts";
+import { bucketOf } from "#core/domain/benchmarks/latency-buckets.ts";
+import { type Redis, runTogether } from "#core/redis/client/client.ts";
+import { FAILING_FROM, webhookKeys } from "#core/redis/client/keys.ts";
+import { packList } from "#core/redis/client/packed-list.ts";
+import { scriptOfParts } from "#core/redis/client/script-parts.ts";
+import { ATTEMPTS_WAITING, encodeAttempt } from "#core/redis/log/attempt-log.ts";
+import { type Attempt, attemptText, readAttempts } from "./attempts.ts";
+import { DELIVERY_LIFE_MS, type DeliveryState, hourOf, ITEMS_PER_CALL } from "./deliveries.ts";
+import finishSource from "./finish.lua" with { type: "text" };
+import type { Leased, Slot } from "./leases.ts";
+import endpointHealth from "./parts/endpoint-health.lua" with { type: "text" };
+
+const finishScript = scriptOfParts(finishSource, { "endpoint-health": endpointHealth });
+
+/** Attempts kept per delivery, newest last: eight of each generation. */
+const GENERATIONS_KEPT = 5;
+const ATTEMPTS_KEPT = 8 * GENERATIONS_KEPT;
+/** Redis time for one result. */
+const FINISH_US = 10;
+
+interface Outcome {
+  readonly state: Exclude<DeliveryState, "queued">;
+  readonly nextAttemptAtMs: number | null;
+  readonly reason: string | null;
+}
+
+/** The result of a leased delivery. `attempt` is null if nothing was sent. */
+export type Finished = Outcome &
+  (
+    | {
+        readonly of: Leased;
+        readonly attempt: Attempt;
+        /** An internal error prevented the attempt: it is in the delivery's log and counts nowhere. */
+        readonly isOwnFault?: true;
+      }
+    | { readonly of: Slot & Partial<Leased>; readonly attempt: null }
+  );
+
+/**
+ * Records results, one script call per partition (and per 100 results). A result is discarded if its lease has expired.
+ * @param attemptsWaiting attempts that may wait for the analytics in a partition
+ * @returns the results that could not be recorded, each with its reason: an unwritable partition delays no other
+ */
+export async function finishDeliveries(
+  redis: Redis,
+  results: readonly Finished[],
+  nowMs: number,
+  attemptsWaiting = ATTEMPTS_WAITING,
+): Promise<ReadonlyMap<Finished, Error>> {
+  const left = new Map<Finished, Error>();
+  const calls = [...Map.groupBy(results, ({ of }) => of.partition)].flatMap(([partition, group]) =>
+    chunks(group, ITEMS_PER_CALL).map((part) => ({ partition, part })),
+  );
+  await Promise.all(
+    calls.map(async ({ partition, part }) => {
+      try {
+        const { keys, list } = finishArguments(partition, part, hourOf(nowMs));
+        const numbers = [nowMs, DELIVERY_LIFE_MS / 1000, attemptsWaiting, FAILING_FROM];
+        const args = [...numbers.map(String), packList(list)];
+        await runTogether(redis, finishScript, keys, args, part.length * FINISH_US);
+      } catch (error) {
+        for (const result of part) left.set(result, error as Error);
+      }
+    }),
+  );
+  return left;
+}
+
+/** Grouped by endpoint, so that the lanes and health of an endpoint are updated once for all of its results. */
+function finishArguments(partition: number, results: readonly Finished[], hour: number) {
+  const own = webhookKeys(partition);
+  const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = own;
+  const keys = [firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger];
+  keys.push(own.attemptLog, own.attemptCounts, own.lastFailures, own.alerts, own.alerted);
+  const list: string[] = [];
+  for (const [id, group] of Map.groupBy(results, ({ of }) => of.endpointId)) {
+    keys.push(own.queue(id), own.retries(id), own.log(id), own.failed(id), own.attempts(id, hour));
+    list.push(id, String(group.length));
+    for (const result of group) {
+      keys.push(own.delivery(result.of.deliveryId));
+      list.push(...resultTexts(result));
+    }
+  }
+  return { keys, list };
+}
+
+function resultTexts(result: Finished): string[] {
+  const { of, attempt, state, nextAttemptAtMs, reason } = result;
+  const { deliveryId, lease } = of;
+  const due = nextAttemptAtMs === null ? "" : String(nextAttemptAtMs);
+  if (attempt === null) {
+    const { attemptsMade = 0, attemptsText: made = "[]" } = of;
+    return [deliveryId, lease, state, String(attemptsMade), made, due, reason ?? "", "", ""];
+  }
+  const isOwnFault = result.isOwnFault ?? false;
+  const made = isOwnFault ? of.attemptsMade : attempt.attempt;
+  return [
+    ...[deliveryId, lease, state, String(made), attemptsText(of, attempt, isOwnFault), due],
+    reason ?? "",
+    ...(isOwnFault ? ["", ""] : [bucketOf(attempt.durationMs), attemptLine(of, state, attempt)]),
+  ];
+}
+
+/** The earlier attempts and the new one, without the oldest if there would be too many. */
+function attemptsText(
+  { attemptsText: before, generation }: Leased,
+  attempt: Attempt,
+  isOwnFault: boolean,
+): string {
+  const text = attemptText(attempt);
+  if (before === "[]") return `[${text}]`;
+  if (generation <= GENERATIONS_KEPT && !isOwnFault) return `${before.slice(0, -1)},${text}]`;
+  const kept = [...readAttempts(before), attempt].slice(-ATTEMPTS_KEPT);
+  return `[${kept.map(attemptText).join(",")}]`;
+}
+
+const OUTCOMES = { delivered: "DELIVERED", waiting: "WAITING", failed: "FAILED" } as const;
+
+function attemptLine(of: Leased, state: Outcome["state"], attempt: Attempt): string {
+  return encodeAttempt({
+    deliveryId: of.deliveryId,
+    endpointId: of.endpointId,
+    channelId: of.channelId,
+    eventId: of.eventId,
+    generation: attempt.generation,
+    attempt: attempt.attempt,
+    atMs: attempt.atMs,
+    httpStatus: attempt.httpStatus,
+    error: attemptErrorOf(attempt.error),
+    latencyMs: attempt.durationMs,
+    outcome: OUTCOMES[state],
+  });
+}

@@ -1,0 +1,387 @@
+/**
+ * Leases: which process sends which delivery. A lease assigns a delivery to one process for a limited time; if that process
+ * dies, the lease expires and the delivery is sent again.
+ *
+ * A round has three steps. Each declares all of its keys, so that none can stop halfway while a slot is being migrated:
+ * `look.lua` finds the endpoints that have something to send, `lease.lua` leases deliveries of these endpoints, and their
+ * content and shipments are read afterwards. Processes that look at the same time name the same endpoints; each call sees
+ * what the previous one has left.
+ */
+import { chunks } from "#core/chunks.ts";
+import {
+  binary,
+  perPartition,
+  type Redis,
+  readTogether,
+  run,
+  runTogether,
+  script,
+} from "#core/redis/client/client.ts";
+import {
+  companyKeys,
+  FAILING_FROM,
+  shipmentPartition,
+  webhookKeys,
+} from "#core/redis/client/keys.ts";
+import { readFields } from "#core/redis/client/read-fields.ts";
+import type { ChangeFact } from "#core/redis/log/change-log.ts";
+import { type StoredShipment, storedShipment } from "#core/redis/shipments/shipments.ts";
+import { type FrozenDelivery, ITEMS_PER_CALL, readWords } from "./deliveries.ts";
+import leaseSource from "./lease.lua" with { type: "text" };
+import lookSource from "./look.lua" with { type: "text" };
+import readDeliveriesSource from "./read-deliveries.lua" with { type: "text" };
+import reclaimSource from "./reclaim.lua" with { type: "text" };
+import renewSource from "./renew.lua" with { type: "text" };
+
+const leaseScript = script(leaseSource);
+const lookScript = script(lookSource);
+const readDeliveriesScript = script(readDeliveriesSource);
+const reclaimScript = script(reclaimSource);
+const renewScript = script(renewSource);
+
+/** Redis time: for a look, and for one delivery. */
+const LOOK_US = 15;
+const LEASE_US = 6;
+
+/** A leased delivery. */
+export interface Slot {
+  readonly partition: number;
+  readonly endpointId: string;
+  readonly deliveryId: string;
+  readonly lease: string;
+  /** The endpoint has not succeeded since its first failure. */
+  readonly failing: boolean;
+  /** The request takes no place: the endpoint was known to be silent. */
+  readonly silent: boolean;
+}
+
+/** A leased delivery with the data for its next attempt. */
+export interface Leased extends Slot, Omit<FrozenDelivery, "fact"> {
+  readonly generation: number;
+  readonly attemptsMade: number;
+  /** JSON, as stored: parsed only if it grows too long. */
+  readonly attemptsText: string;
+  /** Read once for all deliveries of its event that were leased together. */
+  readonly fact: () => ChangeFact;
+  /**
+   * Read at one point in time after the lease, and unpacked once for all deliveries that share it; null = it no longer
+   * exists.
+   */
+  readonly shipment: () => StoredShipment | null;
+}
+
+export interface LeaseTerms {
+  readonly leaseMs: number;
+  readonly perEndpoint: number;
+  readonly perFailingEndpoint: number;
+  /** Under way at an endpoint that is silent. */
+  readonly perSilentEndpoint: number;
+  /** Endpoints that keep requests waiting and answer none. */
+  readonly silent: Pick<ReadonlySet<string>, "has">;
+  /** Before first attempts, after those of healthy endpoints, or not at all. */
+  readonly retries: "first" | "last" | "none";
+}
+
+/** How many deliveries a partition may lease, and how many of them for failing endpoints. */
+export interface Share {
+  readonly partition: number;
+  readonly wanted: number;
+  readonly wantedFailing: number;
+  /** For silent endpoints, not among `wanted`. */
+  readonly wantedSilent: number;
+}
+
+export interface Handout {
+  readonly slots: readonly Slot[];
+  /** Partitions whose healthy endpoints have more first attempts waiting. */
+  readonly more: ReadonlySet<number>;
+  /** Partitions with more endpoints than one call may name. */
+  readonly cut: ReadonlySet<number>;
+  /** Partitions that could not be reached, and why; they do not delay the others. */
+  readonly failures: ReadonlyMap<number, Error>;
+}
+
+/**
+ * Leases deliveries of every partition according to its share. If the answer of a partition is lost, its deliveries are
+ * sent once their leases have expired.
+ */
+export async function takeLeases(
+  redis: Redis,
+  shares: readonly Share[],
+  terms: LeaseTerms,
+  nowMs: number,
+): Promise<Handout> {
+  const [more, cut] = [new Set<number>(), new Set<number>()];
+  const failures = new Map<number, Error>();
+  const perShare = await Promise.all(
+    shares.map(async (share) => {
+      const { partition } = share;
+      try {
+        const seen = await look(redis, share, terms, nowMs);
+        if (seen.ended.length > 0) await reclaim(redis, partition, seen.ended, nowMs);
+        if (seen.isCut) cut.add(partition);
+        const { slots, hasMore } = await takeShare(redis, share, seen, terms, nowMs);
+        if (hasMore) more.add(partition);
+        return slots;
+      } catch (error) {
+        failures.set(partition, error as Error);
+        return [];
+      }
+    }),
+  );
+  return { slots: perShare.flat(), more, cut, failures };
+}
+
+interface Seen {
+  readonly firsts: readonly string[];
+  readonly retries: readonly string[];
+  /** Expired leases. */
+  readonly ended: readonly string[];
+  /** Whether there may be more endpoints. */
+  readonly isCut: boolean;
+}
+
+async function look(
+  redis: Redis,
+  { partition, wanted, wantedFailing, wantedSilent }: Share,
+  { retries }: LeaseTerms,
+  nowMs: number,
+): Promise<Seen> {
+  const { firstRing, retryRing, leases } = webhookKeys(partition);
+  const most = Math.min(wanted, ITEMS_PER_CALL);
+  // Silent endpoints are failing ones.
+  const mostFailing = Math.min(Math.max(wantedFailing, wantedSilent), ITEMS_PER_CALL);
+  const limits = [most, mostFailing, FAILING_FROM];
+  const [firsts, due, ended] = await runTogether<[string[], string[], string[]]>(
+    redis,
+    lookScript,
+    [firstRing, retryRing, leases],
+    [...[nowMs, ...limits].map(String), retries === "none" ? "0" : "1", String(ITEMS_PER_CALL)],
+    LOOK_US,
+  );
+  const isCut = most > 0 && Math.max(firsts.length, due.length, ended.length) >= most;
+  return { firsts, retries: due, ended, isCut };
+}
+
+/** Puts back deliveries whose lease expired. */
+async function reclaim(
+  redis: Redis,
+  partition: number,
+  ended: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  const keys = webhookKeys(partition);
+  const { firstRing, retryRing, leases, inFlight, turns, failing, ledger } = keys;
+  const perLease = ended.flatMap((member) => {
+    const [endpointId = "", deliveryId = ""] = member.split(" ");
+    return [keys.delivery(deliveryId), keys.queue(endpointId), keys.retries(endpointId)];
+  });
+  await run(
+    redis,
+    reclaimScript,
+    [firstRing, retryRing, leases, inFlight, turns, failing, ledger, ...perLease],
+    [String(nowMs), String(FAILING_FROM), ...ended],
+  );
+}
+
+const SLOT_LINES = 4;
+/** What the lease of a request without a place begins with. */
+const SILENT_LEASE = "w";
+
+async function takeShare(
+  redis: Redis,
+  { partition, wanted, wantedFailing, wantedSilent }: Share,
+  { firsts, retries }: Seen,
+  terms: LeaseTerms,
+  nowMs: number,
+): Promise<{ slots: readonly Slot[]; hasMore: boolean }> {
+  if (firsts.length + retries.length === 0) return { slots: [], hasMore: false };
+  const keys = webhookKeys(partition);
+  const { firstRing, retryRing, leases, inFlight, turns, failing } = keys;
+  const { leaseMs, perEndpoint, perFailingEndpoint, perSilentEndpoint } = terms;
+  const limits = [perEndpoint, perFailingEndpoint, perSilentEndpoint, FAILING_FROM];
+  const order = [terms.retries === "first" ? 1 : 0, firsts.length];
+  const numbers = [nowMs, leaseMs, wanted, wantedFailing, wantedSilent, ...limits, ...order];
+  const endpointIds = [...firsts, ...retries];
+  const silent = endpointIds.map((id) => (terms.silent.has(id) ? "1" : "0")).join("");
+  const [hasMore, text] = await runTogether<[string, string]>(
+    redis,
+    leaseScript,
+    [
+      ...[firstRing, retryRing, leases, inFlight, turns, failing],
+      ...firsts.map(keys.queue),
+      ...retries.map(keys.retries),
+    ],
+    [...numbers.map(String), silent, ...endpointIds],
+    (wanted + wantedSilent) * LEASE_US,
+  );
+  const lines = text === "" ? [] : text.split("\n");
+  const slots = chunks(lines, SLOT_LINES).map(
+    ([endpointId = "", deliveryId = "", lease = "", failing]) => {
+      const isSilent = lease.startsWith(SILENT_LEASE);
+      return {
+        partition,
+        endpointId,
+        deliveryId,
+        lease,
+        failing: failing === "1",
+        silent: isSilent,
+      };
+    },
+  );
+  return { slots, hasMore: hasMore === "1" };
+}
+
+export interface Read {
+  readonly leased: readonly Leased[];
+  /** Deliveries that expired after 30 days. */
+  readonly gone: readonly Slot[];
+  /** Why some could not be read; they are sent once their leases have expired. */
+  readonly failure: Error | null;
+}
+
+/** The content to send for leases: first the deliveries, then their shipments, each read at one point in time. */
+export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<Read> {
+  const rows = new Map<Slot, DeliveryRow>();
+  const facts = new Map<string, Leased["fact"]>();
+  const bySlot = Map.groupBy(slots, ({ partition }) => partition);
+  const deliveries = await readSome(
+    redis,
+    bySlot,
+    ({ partition, deliveryId }) => webhookKeys(partition).delivery(deliveryId),
+    async (keys, part) => {
+      const text = await run<string>(redis, readDeliveriesScript, keys, []);
+      readRows(text, part, rows, facts);
+    },
+  );
+  const ids = new Set([...rows.values()].flatMap((row) => row?.words.shipmentId ?? []));
+  const shipments = new Map<number, Leased["shipment"]>();
+  const read = await readSome(
+    redis,
+    Map.groupBy(ids, shipmentPartition),
+    (id) => companyKeys(shipmentPartition(id)).shipment(id),
+    async (keys, part) => {
+      const found = await readFields<(Buffer | null)[]>(
+        redis,
+        keys,
+        SHIPMENT_FIELDS,
+        binary(redis),
+      );
+      for (const [at, id] of part.entries()) {
+        const row = found[at] ?? [];
+        shipments.set(
+          id,
+          once(() => storedShipment(id, row)),
+        );
+      }
+    },
+  );
+  const leased: Leased[] = [];
+  const gone: Slot[] = [];
+  for (const [slot, row] of rows) {
+    if (row === null) gone.push(slot);
+    else {
+      const { words, ...rest } = row;
+      const shipment = shipments.get(words.shipmentId);
+      if (shipment) leased.push({ ...slot, ...words, ...rest, shipment });
+    }
+  }
+  return { leased, gone, failure: deliveries ?? read };
+}
+
+const SHIPMENT_FIELDS = ["c", "st", "v"];
+
+/**
+ * One command per server (and per 100 keys).
+ * @returns why some could not be read
+ */
+async function readSome<T>(
+  redis: Redis,
+  groups: ReadonlyMap<number, readonly T[]>,
+  keyOf: (item: T) => string,
+  read: (keys: string[], items: readonly T[]) => Promise<void>,
+): Promise<Error | null> {
+  const calls = readTogether(redis, groups).flatMap((items) => chunks(items, ITEMS_PER_CALL));
+  const results = await Promise.allSettled(calls.map((items) => read(items.map(keyOf), items)));
+  const failed = results.find(({ status }) => status === "rejected");
+  return failed?.status === "rejected" ? (failed.reason as Error) : null;
+}
+
+/** Null if the delivery no longer exists. */
+type DeliveryRow =
+  | ({
+      readonly words: Omit<FrozenDelivery, "fact">;
+    } & Pick<Leased, "generation" | "attemptsMade" | "attemptsText" | "fact">)
+  | null;
+
+const DELIVERY_LINES = 5;
+
+/** Parses the reply of `read-deliveries.lua`. */
+function readRows(
+  text: string,
+  slots: readonly Slot[],
+  rows: Map<Slot, DeliveryRow>,
+  facts: Map<string, Leased["fact"]>,
+): void {
+  const lines = text.split("\n");
+  slots.forEach((slot, at) => {
+    const [generation, made, frozen = "", factText = "", attemptsText = "[]"] = lines.slice(
+      DELIVERY_LINES * at,
+      DELIVERY_LINES * (at + 1),
+    );
+    if (frozen === "") {
+      rows.set(slot, null);
+      return;
+    }
+    const words = readWords(frozen);
+    if (factText !== "")
+      facts.set(
+        words.eventId,
+        once((): ChangeFact => JSON.parse(factText)),
+      );
+    const fact = facts.get(words.eventId) ?? missingFact;
+    rows.set(slot, {
+      ...{ words, attemptsText, fact },
+      generation: Number(generation),
+      attemptsMade: Number(made),
+    });
+  });
+}
+
+/** Thrown only when it is used: one such delivery does not stop the others. */
+function missingFact(): never {
+  throw new Error("a delivery is leased without its fact");
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/**
+ * Lengthens the leases of what is still under way: one script call a partition (and 100 deliveries).
+ * @returns why those of a partition could not be lengthened
+ */
+export async function renewLeases(
+  redis: Redis,
+  underWay: Iterable<Slot>,
+  leaseMs: number,
+): Promise<ReadonlyMap<number, Error>> {
+  const failures = new Map<number, Error>();
+  const groups = Map.groupBy(underWay, ({ partition }) => partition);
+  await perPartition(groups, async (partition, group) => {
+    const { leases } = webhookKeys(partition);
+    const members = group.map((one) => `${one.endpointId} ${one.deliveryId} ${one.lease}`);
+    try {
+      for (const part of chunks(members, ITEMS_PER_CALL)) {
+        await run(redis, renewScript, [leases], [String(leaseMs), ...part]);
+      }
+    } catch (error) {
+      failures.set(partition, error as Error);
+    }
+  });
+  return failures;
+}

@@ -1,0 +1,180 @@
+/**
+ * The books (invariant 10), kept by the scripts in the same step as the effect, read as sums over all partitions.
+ *
+ * | line                                                  | moved by                                      |
+ * |-------------------------------------------------------|-----------------------------------------------|
+ * | received = accepted + duplicate + unknown + invalid   | `claim.lua`; `countRefused`                   |
+ * | routed = applied + waiting                            | `commit.lua`; the event log, its dead letters |
+ * | decided = sent + not sent, by reason                  | `decide.lua`                                  |
+ * | sent = delivered + failed + pending                   | `finish.lua`, `drain.lua`, `replay.lua`; lanes |
+ *
+ * `routed` counts an accepted event once for each shipment that it goes to. What was set aside and applied later is
+ * `released`, also once for each shipment: it was answered UNKNOWN_TRACKING and is no part of accepted.
+ * `difference` tells what does not add up: zero at rest; under way the parts are not read at one instant.
+ */
+import type { Verdict } from "#core/domain/webhooks/trigger.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import {
+  ATTEMPT_LOGS,
+  CHANGE_LOGS,
+  companyKeys,
+  deadLetterKey,
+  EVENT_LOGS,
+  eventKeys,
+  PARTITIONS,
+  webhookKeys,
+} from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import { readWaiting } from "#core/redis/log/streams.ts";
+import { endpointPartition } from "./endpoints.ts";
+
+const OUTCOMES = ["received", "accepted", "duplicate", "unknown", "invalid"] as const;
+type Outcomes = Readonly<Record<(typeof OUTCOMES)[number], number>>;
+
+export interface CourierLedger extends Outcomes {
+  readonly courier: string;
+}
+
+/** What counters alone tell. */
+export interface Ledger extends Outcomes {
+  /** Accepted events, once for each shipment that they go to. */
+  readonly routed: number;
+  /** Those that are part of their shipment. */
+  readonly applied: number;
+  /** Set-aside events that are part of their shipment. */
+  readonly released: number;
+  /** Webhook decisions to send, and others by reason. */
+  readonly sent: number;
+  readonly notSent: Readonly<Partial<Record<Exclude<Verdict, "send">, number>>>;
+  readonly delivered: number;
+  readonly failed: number;
+  readonly couriers: readonly CourierLedger[];
+}
+
+/** The ledger and what is under way, and whether it adds up. */
+export interface Books extends Ledger {
+  /** Routed events in the event log, or among its dead letters. */
+  readonly waiting: number;
+  /** Deliveries in the lanes of the endpoints, or handed out. */
+  readonly pending: number;
+  readonly difference: {
+    readonly received: number;
+    readonly applied: number;
+    readonly webhooks: number;
+  };
+}
+
+const REASONS = ["disabled", "unmapped", "trigger_not_met", "filtered"] as const;
+
+const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
+
+export async function readLedger(redis: Redis): Promise<Ledger> {
+  const [events, companies] = await Promise.all([
+    Promise.all(partitions.map((n) => redis.hGetAll(eventKeys(n).ledger))),
+    Promise.all(partitions.map((n) => redis.hGetAll(companyKeys(n).ledger))),
+  ]);
+  const sum = (field: string) =>
+    companies.reduce((total, hash) => total + Number(hash[field] ?? 0), 0);
+  const couriers = readCouriers(events);
+  const outcome = (name: keyof Outcomes) =>
+    couriers.reduce((total, courier) => total + courier[name], 0);
+  return {
+    received: outcome("received"),
+    accepted: outcome("accepted"),
+    duplicate: outcome("duplicate"),
+    unknown: outcome("unknown"),
+    invalid: outcome("invalid"),
+    routed: outcome("accepted") + sumOfFurther(events),
+    applied: sum("applied"),
+    released: sum("released"),
+    sent: sum("webhook:send"),
+    notSent: Object.fromEntries(REASONS.map((reason) => [reason, sum(`webhook:${reason}`)])),
+    delivered: sum("webhook:delivered"),
+    failed: sum("webhook:failed"),
+    couriers,
+  };
+}
+
+/** Shipments after the first that accepted events go to: what is ordinary costs no counter. */
+function sumOfFurther(hashes: ReadonlyArray<Readonly<Record<string, string>>>): number {
+  return hashes
+    .flatMap((hash) => Object.entries(hash))
+    .filter(([field]) => field.startsWith("further:"))
+    .reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+/** Fields are `<outcome>:<courier>`. */
+function readCouriers(hashes: ReadonlyArray<Readonly<Record<string, string>>>): CourierLedger[] {
+  const couriers = new Map<string, Record<(typeof OUTCOMES)[number], number>>();
+  for (const [field, count] of hashes.flatMap((hash) => Object.entries(hash))) {
+    const at = field.indexOf(":");
+    const name = OUTCOMES.find((one) => one === field.slice(0, at));
+    if (name === undefined) continue;
+    const courier = field.slice(at + 1);
+    const counts = couriers.get(courier) ?? {
+      ...{ received: 0, accepted: 0, duplicate: 0, unknown: 0, invalid: 0 },
+    };
+    counts[name] += Number(count);
+    couriers.set(courier, counts);
+  }
+  return [...couriers]
+    .map(([courier, counts]) => ({ courier, ...counts }))
+    .sort((one, other) => (one.courier < other.courier ? -1 : 1));
+}
+
+export async function readBooks(redis: Redis, configuration: Configuration): Promise<Books> {
+  // What is under way is read before and the counters after it: what moves in between is seen twice rather than missed.
+  const waiting = await readUnapplied(redis);
+  const pending = await readPending(redis, configuration);
+  const ledger = await readLedger(redis);
+  const { received, accepted, duplicate, unknown, invalid } = ledger;
+  return {
+    ...ledger,
+    waiting,
+    pending,
+    difference: {
+      received: received - accepted - duplicate - unknown - invalid,
+      applied: ledger.routed - ledger.applied - waiting,
+      webhooks: ledger.sent - ledger.delivered - ledger.failed - pending,
+    },
+  };
+}
+
+async function readUnapplied(redis: Redis): Promise<number> {
+  const [behind, dead] = await Promise.all([
+    readWaiting(redis, "event"),
+    Promise.all(EVENT_LOGS.map((key) => redis.xLen(deadLetterKey(key)))),
+  ]);
+  return dead.reduce((sum, count) => sum + count, behind);
+}
+
+async function readPending(redis: Redis, configuration: Configuration): Promise<number> {
+  const leased = await Promise.all(partitions.map((n) => redis.zCard(webhookKeys(n).leases)));
+  const lanes = await Promise.all(
+    [...configuration.endpoints.keys()].flatMap((id) => {
+      const partition = endpointPartition(configuration, id);
+      if (partition === null) return [];
+      const { queue, retries } = webhookKeys(partition);
+      return [redis.lLen(queue(id)), redis.zCard(retries(id))];
+    }),
+  );
+  return [...leased, ...lanes].reduce((sum, count) => sum + count, 0);
+}
+
+export interface QueueDepths {
+  /** Events and changes that wait in the logs. */
+  readonly eventLog: number;
+  readonly changeLog: number;
+  readonly deadLetters: number;
+}
+
+export async function readQueueDepths(redis: Redis): Promise<QueueDepths> {
+  const lengths = async (keys: readonly string[]) =>
+    (await Promise.all(keys.map((key) => redis.xLen(key)))).reduce((sum, n) => sum + n, 0);
+  const [eventLog, changeLog, deadLetters] = await Promise.all([
+    readWaiting(redis, "event"),
+    readWaiting(redis, "change"),
+    lengths([...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS].map(deadLetterKey)),
+  ]);
+  return { eventLog, changeLog, deadLetters };
+}

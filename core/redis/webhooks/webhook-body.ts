@@ -1,0 +1,66 @@
+/** The body of a webhook: the frozen fact and the shipment as it is now (document 3, "Delivery payload"). */
+import { shipmentSummary } from "#core/domain/shipments/shipment-view.ts";
+import {
+  eventText,
+  type FrozenFact,
+  shipmentText,
+  type WebhookEvent,
+  webhookText,
+} from "#core/domain/webhooks/webhook-payload.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { viewNames } from "#core/redis/shipments/view-names.ts";
+import type { FrozenDelivery } from "./deliveries.ts";
+
+export type DeliveryWords = Pick<FrozenDelivery, "eventId" | "createdAtMs" | "trigger">;
+
+export function deliveryBody(
+  { eventId, createdAtMs, trigger }: DeliveryWords,
+  fact: FrozenFact,
+  shipment: StoredShipment,
+  configuration: Configuration,
+  withConsignee: boolean,
+): string {
+  const event: Omit<WebhookEvent, "fact"> = {
+    ...{ id: eventId, type: "shipment.updated", createdAtMs, trigger },
+  };
+  return webhookText(event, textOf(shipment, configuration, withConsignee), eventTextOf(fact));
+}
+
+interface Texts {
+  readonly configuration: Configuration;
+  /** By whether the recipient is told. */
+  readonly texts: Map<boolean, string>;
+}
+
+/** Deliveries of one lease share their shipment, and what is said of it. */
+const texts = new WeakMap<StoredShipment, Texts>();
+
+function textOf(shipment: StoredShipment, configuration: Configuration, withConsignee: boolean) {
+  let kept = texts.get(shipment);
+  if (kept?.configuration !== configuration) {
+    kept = { configuration, texts: new Map() };
+    texts.set(shipment, kept);
+  }
+  let text = kept.texts.get(withConsignee);
+  if (text === undefined) {
+    const { record, state, statusUpdatedAtMs } = shipment;
+    const names = viewNames(shipment, configuration);
+    const summary = shipmentSummary(record, state, statusUpdatedAtMs, names);
+    text = shipmentText(summary, withConsignee);
+    kept.texts.set(withConsignee, text);
+  }
+  return text;
+}
+
+/** Deliveries of one lease share the fact of their event too. */
+const eventTexts = new WeakMap<FrozenFact, string>();
+
+function eventTextOf(fact: FrozenFact): string {
+  let text = eventTexts.get(fact);
+  if (text === undefined) {
+    text = eventText(fact);
+    eventTexts.set(fact, text);
+  }
+  return text;
+}
