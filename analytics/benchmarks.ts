@@ -27,7 +27,7 @@ import { Problem } from "#core/problem.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 import { type CellsQuery, finestCell, type LaneCell, readCells } from "./lane-cells.ts";
 
-/** Questions throw `Problem` 503 BENCHMARKS_UNAVAILABLE while ClickHouse is away. */
+/** Questions throw `Problem` 503 BENCHMARKS_UNAVAILABLE while ClickHouse is unavailable. */
 export interface Benchmarks {
   /** Rows with data first, fastest first. */
   deliveryTimes(query: DeliveryTimesQuery): Promise<CourierTimes[]>;
@@ -87,7 +87,7 @@ export interface CourierEfficiency {
 /** Questions waiting for their answer; one more is refused at once. */
 const WAITING_LIMIT = 200;
 
-/** Does not fail while ClickHouse is away: questions are answered 503 until it is there. */
+/** Does not fail while ClickHouse is unavailable: questions are answered 503 until it is there. */
 export async function openBenchmarks(config: Config): Promise<Benchmarks> {
   const store = keepClickhouse(() => openClickhouse(config, "read"));
   await store.client().catch(() => {});

@@ -1,6 +1,6 @@
 /**
  * Takes the hourly counts of courier events over into ClickHouse. What is written are sums so far, and the largest sum of
- * an hour counts: a pass cut short, repeated, or run by two processes at once changes no figure. While ClickHouse is away
+ * an hour counts: a pass cut short, repeated, or run by two processes at once changes no figure. While ClickHouse is unavailable
  * the counts grow where they are, some 50 numbers an hour and courier.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
@@ -22,11 +22,11 @@ export interface DrainDeps {
   readonly redis: Redis;
   readonly live: Live;
   readonly log: Log;
-  /** @throws while ClickHouse is away */
+  /** @throws while ClickHouse is unavailable */
   readonly clickhouse: () => Promise<ClickHouseClient>;
 }
 
-/** One pass. @throws while Redis or ClickHouse is away */
+/** One pass. @throws while Redis or ClickHouse is unavailable */
 export async function drainCounts({ redis, live, clickhouse }: Omit<DrainDeps, "log">) {
   const read = await readCourierCounts(redis);
   if (read.counts.length === 0) return;

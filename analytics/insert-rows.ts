@@ -15,7 +15,7 @@ export interface Pending {
   readonly row: Row;
 }
 
-/** @returns entries with a row that ClickHouse refuses @throws while it is away */
+/** @returns entries with a row that ClickHouse refuses @throws while it is unavailable */
 export async function insertRows(
   client: ClickHouseClient,
   table: Table,

@@ -129,7 +129,7 @@ export interface AcceptedQuery {
   readonly limit: number;
 }
 
-/** Questions throw `Problem` 503 ANALYTICS_UNAVAILABLE while ClickHouse is away. */
+/** Questions throw `Problem` 503 ANALYTICS_UNAVAILABLE while ClickHouse is unavailable. */
 export interface Insights {
   lane(query: Omit<CellsQuery, "couriers">): Promise<LaneInsight[]>;
   /** @param courier empty = all */
@@ -144,7 +144,7 @@ export interface Insights {
   close(): Promise<void>;
 }
 
-/** Does not fail while ClickHouse is away. */
+/** Does not fail while ClickHouse is unavailable. */
 export function openInsights(config: Config): Insights {
   const store = keepClickhouse(() => openClickhouse(config, "survey"));
   const sql = openSqlDoor(config);
@@ -223,7 +223,7 @@ export function openInsights(config: Config): Insights {
 }
 
 function unavailable(): Problem {
-  return new Problem(503, "ANALYTICS_UNAVAILABLE", "ClickHouse is away just now.", {
+  return new Problem(503, "ANALYTICS_UNAVAILABLE", "ClickHouse is unavailable.", {
     headers: { "retry-after": "5" },
   });
 }

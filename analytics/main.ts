@@ -100,7 +100,7 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
 
 /**
  * Waits while another process has the embedded folder: entries taken meanwhile would be kept from the one that can write
- * them. Servers are shared, and a batch may wait for one that is away.
+ * them. Servers are shared, and a batch may wait for one that is unavailable.
  * @returns false when we are stopped before
  */
 async function folderIsOurs(
@@ -118,7 +118,7 @@ async function folderIsOurs(
   return !stopping.aborted;
 }
 
-/** A ClickHouse that is away does not stop the start: the rows wait in the change log. */
+/** A ClickHouse that is unavailable does not stop the start: the rows wait in the change log. */
 async function firstOpening({ config, log }: Runtime, store: KeptClickhouse): Promise<void> {
   if (config.clickhouseUrl === null) {
     log.info("opening the embedded ClickHouse; its first start may take some seconds");
@@ -126,7 +126,7 @@ async function firstOpening({ config, log }: Runtime, store: KeptClickhouse): Pr
   try {
     await store.client();
   } catch (error) {
-    log.error({ reason: (error as Error).message }, "clickhouse is away; rows wait for it");
+    log.error({ reason: (error as Error).message }, "ClickHouse is unavailable; retrying");
   }
 }
 

@@ -10,7 +10,7 @@ import { ATTEMPTS, attemptTableRow } from "./rows.ts";
 
 export interface AttemptsDeps {
   readonly redis: Redis;
-  /** @throws while ClickHouse is away */
+  /** @throws while ClickHouse is unavailable */
   readonly clickhouse: () => Promise<ClickHouseClient>;
   /** The table is gone: the next `clickhouse()` makes it again. */
   readonly forget: () => Promise<void>;

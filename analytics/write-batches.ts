@@ -18,7 +18,7 @@ import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
 import { DELIVERIES, deliveryRow, EVENTS, eventTableRow } from "./rows.ts";
 
 export interface BenchmarkDeps {
-  /** @throws while ClickHouse is away */
+  /** @throws while ClickHouse is unavailable */
   readonly clickhouse: () => Promise<ClickHouseClient>;
   /** The tables are gone: the next `clickhouse()` makes them again. */
   readonly forget: () => Promise<void>;

@@ -1,6 +1,6 @@
 /**
  * Calls of carriers and geocoders over HTTP, with what their outcome says about whether they did what they were asked.
- * 400, 409 and 422 with `{message}` are refusals; other answers mean that the other side is away. Below 500 it has surely
+ * 400, 409 and 422 with `{message}` are refusals; other answers mean that the other side is unavailable. Below 500 it has surely
  * done nothing.
  */
 

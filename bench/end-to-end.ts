@@ -126,7 +126,7 @@ async function measure(store: Store, way: Way, from: number): Promise<Sustained>
   return sustained;
 }
 
-/** The file as it was last written anew, and as it is. */
+/** The file as it was last rewritten, and as it is. */
 async function appendedBytes({ runtime }: Store): Promise<{ base: number; size: number }> {
   const info = await runtime.redis.info("persistence");
   const read = (name: string) => Number(new RegExp(`${name}:(\\d+)`).exec(info)?.[1]);
@@ -137,7 +137,7 @@ type AppendedBytes = Awaited<ReturnType<typeof appendedBytes>>;
 
 function tellAppended({ name }: Way, before: AppendedBytes, after: AppendedBytes, events: number) {
   const bytes = Math.round((after.size - before.size) / events);
-  const text = before.base === after.base ? `${bytes} bytes an event` : "written anew meanwhile";
+  const text = before.base === after.base ? `${bytes} bytes an event` : "rewritten meanwhile";
   tell(`${name}: append-only file ${text}`);
 }
 

@@ -30,7 +30,7 @@ const RETRY_WAIT_MS = 50;
 const [TOKEN, SECRET] = ["tok_gls_1", "sig_gls_1"];
 
 async function send({ url, population, from, limit }: SenderOptions): Promise<void> {
-  let told = Promise.withResolvers<void>();
+  let woken = Promise.withResolvers<void>();
   let inFlight = 0;
   let over = false;
   let taken = 0;
@@ -38,8 +38,8 @@ async function send({ url, population, from, limit }: SenderOptions): Promise<vo
   process.on("message", (command: SenderCommand) => {
     if (command === "stop") over = true;
     else inFlight = command;
-    told.resolve();
-    told = Promise.withResolvers();
+    woken.resolve();
+    woken = Promise.withResolvers();
   });
 
   async function post(at: number): Promise<void> {
@@ -75,7 +75,7 @@ async function send({ url, population, from, limit }: SenderOptions): Promise<vo
   async function worker(place: number): Promise<void> {
     while (!over && taken < limit) {
       if (place >= inFlight) {
-        await told.promise;
+        await woken.promise;
         continue;
       }
       const at = from + taken;

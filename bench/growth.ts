@@ -174,9 +174,9 @@ async function runAll(): Promise<void> {
     });
     const lines = (await new Response(child.stdout).text()).trim().split("\n");
     if ((await child.exited) !== 0) throw new Error(`${text} shipments: failed`);
-    const told: { size: Size; about: string } = JSON.parse(lines.at(-1) ?? "");
-    sizes.push(told.size);
-    about = told.about;
+    const report: { size: Size; about: string } = JSON.parse(lines.at(-1) ?? "");
+    sizes.push(report.size);
+    about = report.about;
   }
   const svg = values.svg ?? (values.quick ? null : "bench/growth.svg");
   if (svg !== null) await Bun.write(svg, growthChart(sizes, about));

@@ -82,8 +82,8 @@ export function startRole(
   const named = ["--cpu-prof-name", `${name}.cpuprofile`];
   const flags = profiles ? ["--cpu-prof", "--cpu-prof-dir", profiles, ...named] : [];
   // Ours read the environment; those of the peer, which are no roles of the product, are told it.
-  const told = [name, JSON.stringify(env)];
-  const child: Subprocess = Bun.spawn([process.execPath, ...flags, file, ...told], {
+  const args = [name, JSON.stringify(env)];
+  const child: Subprocess = Bun.spawn([process.execPath, ...flags, file, ...args], {
     env: { ...ALLOCATOR, ...env },
     stdio: ["ignore", "ignore", "inherit"],
     onExit: (ended) => void running.delete(ended),

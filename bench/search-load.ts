@@ -69,7 +69,7 @@ async function createAndCommit(redis: Redis, count: number): Promise<Loaded> {
     const ids = (await createShipments(redis, COMPANY, items)).map(({ id }) => id);
     items.forEach(({ day, meta }, at) => {
       const state = initialState("WAITING_TO_COMPUTE");
-      const head = { version: 1, rank: from + at, loose: 0, updated: 0 };
+      const head = { version: 1, rank: from + at, unpacked: 0, updated: 0 };
       const created = { id: ids[at] ?? 0, ...head, state, meta, base: null };
       plans.push({ from: created, ...fateOf(day, lastDay, now) });
     });

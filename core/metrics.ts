@@ -118,7 +118,7 @@ export const groupLagSeconds = new Gauge({
 
 export const ledgerEntries = new Gauge({
   name: "waybill_ledger",
-  help: "The books, over all processes, as their scripts have counted them.",
+  help: "Ledger counters, over all processes.",
   labelNames: ["entry"],
   registers,
 });
@@ -166,7 +166,7 @@ export const benchmarkRows = new Counter({
 
 export const benchmarkFailures = new Counter({
   name: "waybill_benchmark_failures_total",
-  help: "Benchmark questions that ClickHouse did not answer, by its kind of error.",
+  help: "Benchmark queries that ClickHouse did not answer, by its kind of error.",
   labelNames: ["reason"],
   registers,
 });

@@ -168,7 +168,9 @@ async function warnAboutDurability(redis: Redis, log: Log): Promise<void> {
       log.warn(found, "this Redis may lose events that were answered ACCEPTED");
     }
   } catch {
-    log.warn("this Redis does not tell its persistence; check appendonly, appendfsync, noeviction");
+    log.warn(
+      "cannot read the persistence settings of this Redis; check appendonly, appendfsync, noeviction",
+    );
   }
 }
 

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes }
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-/** Results that a process keeps of each kind; at the limit it begins anew. */
+/** Results that a process keeps of each kind; at the limit it starts over. */
 const REMEMBERED_TEXTS = 10_000;
 
 /** SHA-256 in hex: keys and tokens are random or at least secret, so a plain hash finds them and hides them. */

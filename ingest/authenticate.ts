@@ -77,7 +77,7 @@ export async function admit(
     if (!rate.allowed) throw withHeaders(tooManyRequests(rate), rateHeaders);
     return { courier: courierIn(configuration), rateHeaders };
   } catch (error) {
-    // The store that counts is away: nothing remains for now.
+    // The store that counts is unavailable: nothing remains for now.
     const unknown = headersOf({ limit: limit.burst, remaining: 0 });
     throw withHeaders(toProblem(error, redis, log), unknown);
   }

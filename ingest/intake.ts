@@ -1,5 +1,5 @@
-/** The store's side of ingest: messages that come together share their round trips (`combine.ts`). */
-import { combine } from "#core/combine.ts";
+/** The store's side of ingest: messages that come together share their round trips (`group-commit.ts`). */
+import { groupCommit } from "#core/group-commit.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Reference } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
@@ -50,7 +50,7 @@ const LIMITS = {
 
 export function openIntake(redis: Redis, live: Live, highWater: number): Intake {
   const claims = (callsUnderWay: number) =>
-    combine(
+    groupCommit(
       (messages: readonly MessageClaims[]) => claimAll(redis, messages, highWater),
       { ...LIMITS, callsUnderWay },
       ({ claims }) => claims.length,
@@ -58,14 +58,14 @@ export function openIntake(redis: Redis, live: Live, highWater: number): Intake 
   const claimSmall = claims(LIMITS.callsUnderWay);
   const claimLarge = claims(LARGE_UNDER_WAY);
   return {
-    admit: combine(async (asks: readonly RateAsk[]) => {
+    admit: groupCommit(async (asks: readonly RateAsk[]) => {
       const [configuration, rates] = await Promise.all([
         live.refresh(),
         takeCourierRates(redis, asks, live.now()),
       ]);
       return rates.map((rate) => ({ configuration, rate }));
     }, LIMITS),
-    resolve: combine(
+    resolve: groupCommit(
       async (asks: readonly (readonly Reference[])[]) => {
         const candidates = await resolveReferences(redis, asks.flat());
         return asks.map(() => candidates);

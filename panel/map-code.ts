@@ -70,7 +70,7 @@ export function wantedEntry(
   };
 }
 
-/** @returns the remap that folds the shipments anew; null when no event is mapped otherwise than before */
+/** @returns the remap that refolds the shipments; null when no event is mapped otherwise than before */
 export function mapCode(
   redis: Redis,
   courierCode: string,
@@ -121,7 +121,7 @@ export function revertRemap(redis: Redis, id: string, nowMs: number): Promise<Re
     );
     if (changed.length > 0) {
       const codes = changed.slice(0, 10).map(({ code }) => code);
-      const detail = "Some of its codes have been mapped anew since; revert those first.";
+      const detail = "Some of its codes have been remapped since; revert those first.";
       throw new Problem(409, "REMAP_SUPERSEDED", detail, { members: { codes } });
     }
     const entries = remap.entries.map(({ code, before }) => ({

@@ -21,7 +21,7 @@ export interface Preview {
   /** Shipments looked at. */
   readonly examined: number;
   readonly complete: boolean;
-  /** Events and shipments that would be mapped anew. */
+  /** Events and shipments that would be remapped. */
   readonly events: number;
   readonly shipments: number;
   readonly states: Array<{

@@ -35,7 +35,7 @@ export function addFacts(
 }
 
 /**
- * Folds a shipment anew from facts that take the place of its history, then adds others. The change log is told of the
+ * Refolds a shipment from facts that take the place of its history, then adds others. The change log is told of the
  * pair where it changes by the replacement, and of every fact that was added.
  */
 export function replaceHistory(
@@ -44,22 +44,25 @@ export function replaceHistory(
   facts: readonly Fact[],
   added: readonly Fact[] = [],
 ): Commit {
-  const anew = refold(from.state, facts, from.base);
-  const { state, folded } = foldAll(anew.state, added);
-  const told = [...(anew.change ? [anew.change] : []), ...folded.map(({ change }) => change)];
+  const refolded = refold(from.state, facts, from.base);
+  const { state, folded } = foldAll(refolded.state, added);
+  const announced = [
+    ...(refolded.change ? [refolded.change] : []),
+    ...folded.map(({ change }) => change),
+  ];
   const all = [...facts, ...folded.map(({ change }) => change.fact)];
   const known = new Set(history);
   const fresh = all.filter((fact) => !known.has(fact));
   const rows = eventRows(from, fresh, all);
   const changes =
-    told.length > 0
+    announced.length > 0
       ? changesOf(
           from,
           state,
-          told.map((change) => ({ change })),
+          announced.map((change) => ({ change })),
           rows,
         )
-      : correction(from, state, anew.decisive, rows);
+      : correction(from, state, refolded.decisive, rows);
   return {
     from,
     state,

@@ -64,7 +64,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
       return group === undefined ? null : `the consumers of ${group} are not running`;
     },
   );
-  log.info("processors run");
+  log.info("processors started");
   return {
     name: "processors",
     url: port?.url ?? null,

@@ -1,5 +1,5 @@
 /**
- * Works remaps off in the background: every shipment with facts of the codes is mapped and folded anew from its history,
+ * Processes remaps in the background: every shipment with facts of the codes is remapped and refolded from its history,
  * in one version-checked commit. Pages are done again after a crash; what is mapped already changes nothing.
  */
 import type { Log } from "#core/log.ts";
@@ -61,7 +61,7 @@ export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<voi
       outage.succeeded();
       return waitMs;
     } catch (error) {
-      if (error instanceof LockLost) log.warn({ reason: error.message }, "remap waits");
+      if (error instanceof LockLost) log.warn({ reason: error.message }, "remap retrying");
       else outage.failed(error);
       return TROUBLE_WAIT_MS;
     }
@@ -159,6 +159,6 @@ async function remapPage(
       return [];
     });
   }
-  if (open.length > 0) throw new Error("shipments kept changing while they were mapped anew");
+  if (open.length > 0) throw new Error("shipments kept changing while they were remapped");
   return done;
 }

@@ -202,7 +202,7 @@ function hasKnown({ state }: HotShipment, events: readonly LoggedEvent[]): boole
 
 /**
  * What the events make of a shipment. A redelivered event adds nothing, but its set-aside ones are finished; one that was
- * released with the little that had been kept of it is replaced by what was sent in full; and one that was accepted anew is
+ * released with the little that had been kept of it is replaced by what was sent in full; and one that was accepted again is
  * counted.
  */
 function plan(configuration: Configuration, gathered: Gathered): Plan {

@@ -116,7 +116,10 @@ export function startWorker(options: WorkerOptions): Worker {
       await settleWork(redis, queue, taken, await verdictOf(taken));
     } catch (error) {
       // The lease ends by itself and the work is taken again.
-      log.warn({ queue, reason: describeFailure(error) }, "work waits until its lease expires");
+      log.warn(
+        { queue, reason: describeFailure(error) },
+        "work is released when its lease expires",
+      );
     } finally {
       clearInterval(renewal);
     }
@@ -131,7 +134,7 @@ export function startWorker(options: WorkerOptions): Worker {
     } catch (error) {
       if (isStoreUnavailable(error, redis)) return live.now() + FAULT_RETRY_MS;
       internalErrors.inc({ part: queue });
-      log.error({ queue, work: taken.id, err: error }, "work failed and is tried again");
+      log.error({ queue, work: taken.id, err: error }, "work failed; retrying");
       return live.now() + faultWaitMs(name);
     }
   }

@@ -90,7 +90,7 @@ function checkAdmission(admission: Admission, nowMs: number): void {
       return;
     case "limited": {
       const headers = { "retry-after": secondsUntil(admission.refillAtMs, nowMs) };
-      throw new Problem(429, "RATE_LIMITED", "The request budget is used up.", { headers });
+      throw new Problem(429, "RATE_LIMITED", "The rate limit is exceeded.", { headers });
     }
     case "suspended":
       throw suspended(admission.suspendedUntilMs, nowMs);

@@ -139,7 +139,7 @@ const StockReleaseAnswer = Type.Object({
   courierOutcome: Type.Union([
     Type.Literal("ok"),
     Type.Literal("error"),
-    Type.Literal("pending", { description: "a tracking event tells the outcome later" }),
+    Type.Literal("pending", { description: "a tracking event reports the outcome later" }),
   ]),
   message: nullableText,
   releaseId: Type.Integer(),

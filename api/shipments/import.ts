@@ -24,7 +24,7 @@ export const ImportBody = Type.Object({
   webhookUrl: Type.Optional(
     Type.String({
       ...{ maxLength: WEBHOOK_URL_LENGTH, format: "http-uri" },
-      description: "is told once, best effort, when the job has ended",
+      description: "is called once, best effort, when the job ends",
     }),
   ),
 });

@@ -1,7 +1,7 @@
 /**
  * Carriers that release parcels from their depots, as adapters. The gateway contract: `POST {url}` with `ReleaseOrder` as
  * JSON and `Idempotency-Key`; 2xx `{outcome: "ok"|"error"|"pending", message}` is its answer, 4xx with `{message}` its
- * refusal, anything else means it is away. A deferred carrier's real outcome comes later as a tracking event.
+ * refusal, anything else means it is unavailable. A deferred carrier's real outcome comes later as a tracking event.
  */
 
 import { readAnswer } from "#api/gateway.ts";
@@ -46,7 +46,7 @@ export function releaseCarrier(
   const expected: readonly Outcome[] = mode === "sync" ? ["ok", "error"] : ["pending"];
   if (gateway !== null) return (order) => ask(gateway, order, expected);
   const outcome = expected[0] ?? "ok";
-  // Under a test clock nothing is real; elsewhere a carrier that cannot be asked is away.
+  // Under a test clock nothing is real; elsewhere a carrier that cannot be asked is unavailable.
   return async () =>
     config.testClock ? { kind: "accepted", outcome, message: null } : { kind: "unreachable" };
 }

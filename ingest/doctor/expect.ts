@@ -3,7 +3,7 @@ import type { Answer } from "#ingest/doctor/sender.ts";
 
 export type Expectation = (answer: Answer) => string | null;
 
-export function told({ status, body }: Answer): string {
+export function describe({ status, body }: Answer): string {
   const code = body?.["code"];
   const detail = body?.["detail"];
   return [status, code, detail].filter((part) => part !== undefined).join(" ");
@@ -11,7 +11,7 @@ export function told({ status, body }: Answer): string {
 
 export function status(expected: number): Expectation {
   return (answer) =>
-    answer.status === expected ? null : `${expected} expected, got ${told(answer)}`;
+    answer.status === expected ? null : `${expected} expected, got ${describe(answer)}`;
 }
 
 /** A problem document of this status and code. */
@@ -19,7 +19,7 @@ export function problem(expected: number, code: string): Expectation {
   return (answer) => {
     const type = answer.headers.get("content-type") ?? "";
     const same = answer.status === expected && answer.body?.["code"] === code;
-    if (!same) return `${expected} ${code} expected, got ${told(answer)}`;
+    if (!same) return `${expected} ${code} expected, got ${describe(answer)}`;
     return type.startsWith("application/problem+json") ? null : `no problem document: ${type}`;
   };
 }
@@ -32,7 +32,7 @@ interface Result {
 /** These outcomes in send order, and counters that sum to them. */
 export function outcomes(...expected: readonly string[]): Expectation {
   return (answer) => {
-    if (answer.status !== 200) return `200 expected, got ${told(answer)}`;
+    if (answer.status !== 200) return `200 expected, got ${describe(answer)}`;
     const got = resultsOf(answer).map(({ outcome }) => outcome);
     if (got.join() !== expected.join()) return `${expected.join()} expected, got ${got.join()}`;
     const counters = ["accepted", "duplicate", "unknownTracking", "invalid"];

@@ -1,5 +1,5 @@
 /** What makes every other check fail too, in the order in which a sender meets it: named alone, not dozens of times. */
-import { told } from "#ingest/doctor/expect.ts";
+import { describe } from "#ingest/doctor/expect.ts";
 import { probeEvent } from "#ingest/doctor/probes.ts";
 import type { Answer, Sender } from "#ingest/doctor/sender.ts";
 
@@ -37,7 +37,7 @@ function causeOfPing({ target }: Sender, answer: Answer): Cause | null {
   const code = String(answer.body?.["code"] ?? "");
   const known = BY_CODE[code];
   if (answer.status !== 200 && known) return known;
-  const what = `GET /v1/ping: ${told(answer)}`;
+  const what = `GET /v1/ping: ${describe(answer)}`;
   if (answer.status >= 500) return { what, remedy: "The service has a problem: try again later." };
   const courier = answer.body?.["courier"];
   if (answer.status !== 200 || typeof courier !== "string") {
@@ -61,7 +61,7 @@ function causeOfMessage(answer: Answer): Cause | null {
   }
   return (
     BY_CODE[code] ?? {
-      what: `POST /v1/events/validate, one valid event: ${told(answer)}`,
+      what: `POST /v1/events/validate, one valid event: ${describe(answer)}`,
       remedy: "A proxy on the way may change requests.",
     }
   );

@@ -8,7 +8,7 @@ import {
 import type { Fault } from "#core/domain/schema/fault.ts";
 import { JsonFault } from "#core/http/strict-json.ts";
 import type { Finding } from "#ingest/doctor/examine.ts";
-import { told } from "#ingest/doctor/expect.ts";
+import { describe } from "#ingest/doctor/expect.ts";
 import { silent } from "#ingest/doctor/first-cause.ts";
 import type { Sender } from "#ingest/doctor/sender.ts";
 import { eventRule, parseMessage } from "#ingest/read-event-by-event.ts";
@@ -125,7 +125,7 @@ async function judgeThere({ bytes, gzip }: OwnMessage, sender: Sender): Promise<
   const answer = await sender.send(bytes, { headers });
   const { body } = answer;
   if (answer.status !== 200) {
-    return { kind: "refused", faults: [told(answer), ...linesOf(faultsOf(body?.["errors"]))] };
+    return { kind: "refused", faults: [describe(answer), ...linesOf(faultsOf(body?.["errors"]))] };
   }
   const results = (Array.isArray(body?.["results"]) ? body["results"] : []) as Result[];
   return {

@@ -2,12 +2,12 @@
 import { gzipSync } from "node:zlib";
 import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/domain/courier-events/event.ts";
 import {
+  describe,
   type Expectation,
   invalid,
   outcomes,
   problem,
   status,
-  told,
 } from "#ingest/doctor/expect.ts";
 import type { Answer, Sender } from "#ingest/doctor/sender.ts";
 import { signMessage } from "#ingest/doctor/sign-message.ts";
@@ -91,7 +91,7 @@ function connection(nowMs: () => number): Probe[] {
       "this machine's clock is right within a minute",
       (sender) => sender.push([probeEvent()]),
       (answer) => {
-        if (answer.status !== 200) return `200 expected, got ${told(answer)}`;
+        if (answer.status !== 200) return `200 expected, got ${describe(answer)}`;
         const receivedMs = Date.parse(String(answer.body?.["receivedAt"]));
         const offMs = Math.abs(nowMs() - receivedMs);
         return offMs <= CLOCK_TOLERANCE_MS ? null : `off by ${Math.round(offMs / 1000)} s`;
@@ -178,7 +178,7 @@ function signature(nowMs: () => number): Probe[] {
       "a signature 6 minutes old is 403",
       signedAt(-6 * MINUTE_MS),
       bad,
-      "Sign anew on every retry.",
+      "Sign again on every retry.",
     ],
     ["a signature 6 minutes ahead is 403", signedAt(6 * MINUTE_MS), bad, "Run an NTP client."],
     [

@@ -18,7 +18,7 @@ export const PROBLEM_CODES: readonly ProblemCode[] = [
   row(
     400,
     "INVALID_ENVELOPE",
-    "A field of the envelope is missing or wrong; errors[] tells which.",
+    "A field of the envelope is missing or wrong; see errors[].",
     "Correct the message; do not retry it as it is.",
   ),
   row(
@@ -123,7 +123,7 @@ export const PROBLEM_CODES: readonly ProblemCode[] = [
   row(
     503,
     "STORE_UNAVAILABLE",
-    "The store of the service is away. Nothing was acknowledged.",
+    "The store is unavailable. Nothing was acknowledged.",
     "Retry the same message after the seconds of Retry-After.",
   ),
 ];

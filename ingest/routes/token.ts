@@ -24,7 +24,7 @@ const SCOPE = "events";
 
 /** RFC 6749, 5.2. */
 export const TOKEN_ERRORS = {
-  invalid_request: "The form is not as RFC 6749 says; error_description tells what.",
+  invalid_request: "The form is not as RFC 6749 says; see error_description.",
   invalid_client: "The client id or secret is wrong, or the client may not ask from here.",
   unsupported_grant_type: "grant_type must be client_credentials.",
   invalid_scope: "The only scope is events.",
@@ -113,7 +113,7 @@ async function readRequest(request: Request): Promise<Credentials | Refusal> {
   if (body === null) return invalid(`The form has more than ${FORM_LIMIT_BYTES} bytes.`);
   const form = new URLSearchParams(new TextDecoder().decode(body));
   const names = [...form.keys()];
-  if (new Set(names).size < names.length) return invalid("A parameter stands there twice.");
+  if (new Set(names).size < names.length) return invalid("A parameter is duplicated.");
   const grantType = form.get("grant_type");
   if (!grantType) return invalid("grant_type is missing.");
   if (grantType !== "client_credentials") {

@@ -24,13 +24,13 @@ export function distributionChart(title: string, counts: DayCounts): Html {
         : null
     }`;
   });
-  const told = shares
+  const description = shares
     .map((share, day) =>
       share > 0 ? `${day}${day === DAYS_SHOWN ? " or more" : ""} days ${percent(share)}` : "",
     )
     .filter((text) => text !== "")
     .join(", ");
-  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img" aria-label="${title}: share of deliveries by lead days. ${told}">
+  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img" aria-label="${title}: share of deliveries by lead days. ${description}">
 <line class="axis" x1="0" x2="${WIDTH}" y1="${BASE}" y2="${BASE}"/>
 ${bars}
 </svg>`;

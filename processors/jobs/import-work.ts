@@ -188,8 +188,8 @@ async function callBack(
   if (webhookUrl === null) return null;
   const result = await importResultText(redis, partition, job, live.configuration().publicUrl);
   const headers = { "Content-Type": "application/json", "User-Agent": "Service-Webhooks/2" };
-  const told = { jobId: JSON.stringify(jobId), status: JSON.stringify(status), result };
-  const body = jsonObject(told).join("");
+  const head = { jobId: JSON.stringify(jobId), status: JSON.stringify(status), result };
+  const body = jsonObject(head).join("");
   const sent = await transport.post(webhookUrl, headers, body, { allowHttp: true });
   const reached = sent.kind === "answered" && sent.httpStatus < 300;
   if (!reached) log.info({ job: jobId, answer: sent.kind }, "the completion call failed");

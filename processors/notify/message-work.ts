@@ -5,7 +5,7 @@
  * |---------------------------------------------|--------------------------------------------------------------------|
  * | the server has taken it                     | OK in the shipment's notifications                                 |
  * | it refuses it for good (SMTP 5xx, HTTP 4xx) | KO in the shipment's notifications                                 |
- * | it is away or says later                    | again after 10 s, 1, 5, 30 min, 2, 6 h; then KO                     |
+ * | it is unavailable or says later                    | again after 10 s, 1, 5, 30 min, 2, 6 h; then KO                     |
  * | the store is unavailable after the sending  | the outcome is kept here until it can be recorded                  |
  * | this process dies in between                | sent again under the same Message-ID, recorded once                |
  * | an internal error                           | no outcome: retried (`worker.ts`)                                  |
@@ -53,7 +53,7 @@ export function messageWork(deps: MessageDeps): WorkerOptions["work"] {
     const waitMs = WAITS_MS[tries];
     if (error !== null && !isFinal(error) && waitMs !== undefined) {
       await countTry(redis, partition, id);
-      log.info({ message: id, tries: tries + 1, code: codeOf(error) }, "message is tried again");
+      log.info({ message: id, tries: tries + 1, code: codeOf(error) }, "message failed; retrying");
       return live.now() + waitMs;
     }
     const { type, to } = message;

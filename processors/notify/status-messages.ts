@@ -15,7 +15,11 @@ import { Unavailable } from "#core/redis/client/store-unavailable.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import { findTemplate } from "#core/redis/config/templates.ts";
-import { decodeChangeEntry, ownerOfChange, type ToldChange } from "#core/redis/log/change-log.ts";
+import {
+  type ChangeSummary,
+  decodeChangeEntry,
+  ownerOfChange,
+} from "#core/redis/log/change-log.ts";
 import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
 import { acceptMessages, type Message, type NewMessage } from "#core/redis/merchant/messages.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
@@ -30,7 +34,7 @@ export interface StatusMessagesDeps {
 
 interface News {
   readonly shipmentId: number;
-  readonly change: ToldChange;
+  readonly change: ChangeSummary;
 }
 
 /** For the group `notify` of the change log. */
@@ -63,7 +67,7 @@ function concernsNobody({ fields }: Entry, { channels }: Configuration): boolean
   return !emails?.managed || emails.statusNotifications.length === 0;
 }
 
-function isTold({ changed, channelId, fact }: ToldChange, { channels }: Configuration): boolean {
+function isTold({ changed, channelId, fact }: ChangeSummary, { channels }: Configuration): boolean {
   const emails = channels.get(channelId)?.emails;
   if (!changed || !emails?.managed || fact.status === null) return false;
   return emails.statusNotifications.includes(fact.status);
@@ -96,7 +100,7 @@ async function messagesOf(
   configuration: Configuration,
   channel: Channel,
   shipment: StoredShipment,
-  { fact }: ToldChange,
+  { fact }: ChangeSummary,
 ): Promise<NewMessage[]> {
   const { record, state, statusUpdatedAtMs } = shipment;
   const { email, phone } = record.consignee ?? {};

@@ -101,7 +101,7 @@ async function handleAlert(
     await claim.releaseAfter(FIRST_WAIT_MS);
     if (isStoreUnavailable(error, redis)) throw error;
     internalErrors.inc({ part: "webhook alerts" });
-    log.error({ err: error, endpoint: alert.endpointId }, "a webhook alert waits");
+    log.error({ err: error, endpoint: alert.endpointId }, "webhook alert failed; retrying");
     return false;
   }
 }
@@ -143,10 +143,10 @@ async function mailAlert(
     const about = { endpoint: alert.endpointId, kind: alert.kind, reason: code };
     webhookAlertMails.inc({ outcome: "failed" });
     if (ageMs <= KEPT_MS) {
-      log.warn(about, "webhook alert could not be mailed and is tried again");
+      log.warn(about, "webhook alert could not be mailed; retrying");
       return waitMs(ageMs);
     }
-    log.error(about, "webhook alert could not be mailed and is dropped");
+    log.error(about, "webhook alert could not be mailed; dropped");
     await removeAlert(redis, alert);
     return null;
   }

@@ -5,7 +5,7 @@ import { webhookDecisions } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Channel } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
-import { decodeChangeEntry, type ToldChange } from "#core/redis/log/change-log.ts";
+import { type ChangeSummary, decodeChangeEntry } from "#core/redis/log/change-log.ts";
 import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
 import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
 
@@ -61,7 +61,7 @@ function readEntry({ fields }: Entry) {
 function decisionOf(
   { key, id }: Entry,
   shipmentId: number,
-  { channelId, fact, changed, firstOccurrence }: ToldChange,
+  { channelId, fact, changed, firstOccurrence }: ChangeSummary,
   subscribers: readonly Subscriber[],
 ): Decision {
   const input = { status: fact.status, changed, firstOccurrence };

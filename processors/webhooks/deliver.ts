@@ -34,7 +34,7 @@ import { createPause } from "#core/pause.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { PARTITIONS } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
-import { readBell } from "#core/redis/webhooks/deliveries.ts";
+import { readWakeCounter } from "#core/redis/webhooks/deliveries.ts";
 import { DELETED_REASON, DISABLED_REASON } from "#core/redis/webhooks/endpoints.ts";
 import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
 import {
@@ -162,7 +162,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   let lookRoundAtMs = 0;
   let lookAtAllAtMs = 0;
   let lastRoundAtMs = 0;
-  let bell: string | null = null;
+  let wakeCounter: string | null = null;
   let stopping = false;
 
   async function loop(): Promise<void> {
@@ -221,9 +221,9 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     const isLoaded = busy.size > 0 && free < limits.inFlight / 2;
     if (isLoaded && nowMs < lastRoundAtMs + FULL_ROUND_WAIT_MS) return false;
     if (eager || nowMs >= lookRoundAtMs) return true;
-    const before = bell;
-    bell = await readBell(redis);
-    return bell !== before;
+    const before = wakeCounter;
+    wakeCounter = await readWakeCounter(redis);
+    return wakeCounter !== before;
   }
 
   /** Begun, without an answer and still with their places. */

@@ -60,7 +60,7 @@ export async function checkHealth({ redis, live, log }: HealthDeps): Promise<voi
   webhookAlerts.inc(alerts);
   // An endpoint stays among the verdicts until it recovers; only what is new is worth a line.
   const endpoints = verdicts.map(({ endpointId }) => endpointId);
-  if (alerts > 0) log.warn({ endpoints, alerts }, "webhook endpoints fail");
+  if (alerts > 0) log.warn({ endpoints, alerts }, "webhook endpoints are failing");
   await drainDisabled(redis, await live.refresh());
   await drainReplacedV1(redis, await live.refresh());
 }

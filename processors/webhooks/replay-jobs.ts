@@ -48,7 +48,7 @@ async function stepAll(deps: ReplayDeps): Promise<void> {
       if (isStoreUnavailable(error, deps.redis)) throw error;
       // It holds up no other replay, and goes on with the next tick.
       internalErrors.inc({ part: "replays" });
-      deps.log.error({ err: error, replay: replay.replayId }, "a replay waits");
+      deps.log.error({ err: error, replay: replay.replayId }, "replay retrying");
     }
   }
 }
@@ -60,7 +60,7 @@ async function step({ redis, live, log }: ReplayDeps, replay: Replay): Promise<v
   const { endpoints } = await live.refresh();
   const { replayId: id, endpointId, partition } = replay;
   if (!endpoints.get(endpointId)?.active) {
-    log.info({ replay: id }, "replay stopped: its endpoint is off");
+    log.info({ replay: id }, "replay stopped: its endpoint is disabled");
     return stopReplay(redis, replay);
   }
   const { queued } = await readLaneDepths(redis, partition, endpointId);

@@ -44,7 +44,7 @@ export function startTestSender(deps: TestEventDeps): TestSender {
         free > 0 ? await takeTestRequests(deps.redis, free).catch((): TestRequest[] => []) : [];
       for (const request of requests) {
         const work = answer(deps, request)
-          .catch((error: Error) => deps.log.warn({ reason: error.message }, "test event is lost"))
+          .catch((error: Error) => deps.log.warn({ reason: error.message }, "test event dropped"))
           .finally(() => underWay.delete(work));
         underWay.add(work);
       }

@@ -25,7 +25,7 @@ export interface ConsignmentInput {
   readonly mustArrive: boolean;
 }
 
-interface Told {
+interface Details {
   readonly input: ConsignmentInput;
   readonly trackingNumber: string;
   readonly orderReference: string;
@@ -45,7 +45,7 @@ export function planConsignment(
   const { courier, channel, number, daysAgo, mustArrive } = input;
   const daysUnderway = pick(courier.daysUnderway, random);
   const journey = planJourney({ daysUnderway, daysAgo, mustArrive }, random, nowMs);
-  const told: Told = {
+  const details: Details = {
     input,
     trackingNumber: `${courier.numberPrefix}${String(number).padStart(11, "0")}`,
     orderReference: `${channel.orderPrefix}-${number}`,
@@ -56,8 +56,8 @@ export function planConsignment(
   return {
     courier,
     channel,
-    shipment: shipmentOf(told, journey),
-    events: journey.stops.map((stop, at) => eventOf(told, stop, at)),
+    shipment: shipmentOf(details, journey),
+    events: journey.stops.map((stop, at) => eventOf(details, stop, at)),
   };
 }
 
@@ -65,28 +65,28 @@ export function pick<T>(from: readonly T[], random: Random): T {
   return from[Math.floor(random() * from.length)] as T;
 }
 
-function shipmentOf({ input, random, ...told }: Told, { shipDate }: Journey): object {
+function shipmentOf({ input, random, ...details }: Details, { shipDate }: Journey): object {
   const { courier, channel, destination, number } = input;
   const weight = Math.round((0.2 + random() ** 3 * 34) * 100) / 100;
   const totalValue = Math.round(1_500 + random() * 20_000) / 100;
   const codAmount = random() < 0.1 ? totalValue : 0;
   return {
-    trackingNumber: told.trackingNumber,
+    trackingNumber: details.trackingNumber,
     courier: courier.code,
     shipDate,
-    orderReference: told.orderReference,
+    orderReference: details.orderReference,
     orderDate: shipDate,
     platformOrderId: `order-${number}`,
     origin: channel.origin,
     language: random() < 0.9 ? "it" : "en",
     consignee: {
-      name: told.recipient,
+      name: details.recipient,
       street: `${pick(STREETS, random)} ${1 + Math.floor(random() * 120)}`,
       city: destination.city,
       postcode: destination.cap,
       state: destination.province,
       country: "IT",
-      email: `${told.recipient.toLowerCase().replaceAll(" ", ".")}@cliente.example`,
+      email: `${details.recipient.toLowerCase().replaceAll(" ", ".")}@cliente.example`,
       phone: `+39 000 ${String(Math.floor(random() * 10_000_000)).padStart(7, "0")}`,
     },
     monetary: { totalValue, codAmount, shippingCost: 5.9, currency: "EUR" },
@@ -95,24 +95,27 @@ function shipmentOf({ input, random, ...told }: Told, { shipDate }: Journey): ob
   };
 }
 
-function eventOf(told: Told, stop: Stop, at: number): CourierEvent {
-  const { courier, channel } = told.input;
+function eventOf(details: Details, stop: Stop, at: number): CourierEvent {
+  const { courier, channel } = details.input;
   const [code, description] = courier.vocabulary[stop.step];
   const identity =
-    told.random() < BY_REFERENCE_SHARE
-      ? { externalId: told.orderReference, senderAccount: channel.senderAccount }
-      : { trackingNumber: told.trackingNumber };
+    details.random() < BY_REFERENCE_SHARE
+      ? { externalId: details.orderReference, senderAccount: channel.senderAccount }
+      : { trackingNumber: details.trackingNumber };
   return {
-    eventId: `${courier.code}-${told.trackingNumber}-${at + 1}`,
+    eventId: `${courier.code}-${details.trackingNumber}-${at + 1}`,
     ...identity,
     occurredAt: romeIso(stop.atMs),
     status: { code, description },
-    location: locationOf(told, stop),
-    ...particularsOf(told, stop),
+    location: locationOf(details, stop),
+    ...particularsOf(details, stop),
   };
 }
 
-function locationOf({ input, hub }: Told, { where }: Stop): NonNullable<CourierEvent["location"]> {
+function locationOf(
+  { input, hub }: Details,
+  { where }: Stop,
+): NonNullable<CourierEvent["location"]> {
   const { channel, destination } = input;
   const here = where === "origin" ? channel.seat : where === "hub" ? hub : destination;
   return { name: here.city, countryCode: "IT", postalCode: here.cap };
@@ -121,8 +124,8 @@ function locationOf({ input, hub }: Told, { where }: Stop): NonNullable<CourierE
 type Particulars = Pick<CourierEvent, "delivery" | "reason" | "pickupPoint" | "isReturn">;
 
 /** The optional fields that couriers fill at this step. */
-function particularsOf(told: Told, { step, atMs, attempt }: Stop): Particulars {
-  const { courier, destination } = told.input;
+function particularsOf(details: Details, { step, atMs, attempt }: Stop): Particulars {
+  const { courier, destination } = details.input;
   switch (step) {
     case "out":
       return { delivery: { estimatedDeliveryDate: romeIso(atMs).slice(0, 10) } };
@@ -134,8 +137,8 @@ function particularsOf(told: Told, { step, atMs, attempt }: Stop): Particulars {
     case "delivered":
       return {
         delivery: {
-          deliveredTo: told.random() < 0.85 ? "RECIPIENT" : "NEIGHBOUR",
-          signedBy: told.recipient,
+          deliveredTo: details.random() < 0.85 ? "RECIPIENT" : "NEIGHBOUR",
+          signedBy: details.recipient,
           attemptNumber: attempt,
         },
       };

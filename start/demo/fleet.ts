@@ -158,10 +158,10 @@ function createStream({ registry, couriers, planner }: Parties) {
   return {
     async tick(): Promise<void> {
       await load();
-      const told = road.next(EVENTS_PER_TICK);
+      const batch = road.next(EVENTS_PER_TICK);
       await Promise.all(
         DEMO_COURIERS.map((courier) => {
-          const own = told.filter((one) => one.courier === courier);
+          const own = batch.filter((one) => one.courier === courier);
           return couriers.push(
             courier,
             own.map(({ event }) => event),

@@ -52,10 +52,10 @@ export function createRoad(planner: Planner, random: Random): Road {
     },
     next(count) {
       const most = Math.min(count, parcels.length);
-      const told = Array.from({ length: most }, nextEvent).filter((one) => one !== null);
-      recent.push(...told);
+      const batch = Array.from({ length: most }, nextEvent).filter((one) => one !== null);
+      recent.push(...batch);
       recent.splice(0, recent.length - RECENT_EVENTS);
-      return told;
+      return batch;
     },
   };
 }

@@ -201,7 +201,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       expect(await figures()).toBe(before);
     });
 
-    test("mapping a code anew puts its rows right and adds none", async () => {
+    test("remapping a code puts its rows right and adds none", async () => {
       const count = "SELECT count() AS facts, countIf(status = '') AS unmapped FROM events FINAL";
       const [before] = await product.sql(count);
       expect(before.unmapped).toBeGreaterThan(3);

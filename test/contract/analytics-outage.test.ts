@@ -1,4 +1,4 @@
-/** ClickHouse down for long: nothing is lost, only benchmarks are away, memory stays bounded, the backlog drains by itself. */
+/** ClickHouse down for long: nothing is lost, only benchmarks are unavailable, memory stays bounded, the backlog drains by itself. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openBenchmarks } from "#analytics/benchmarks.ts";

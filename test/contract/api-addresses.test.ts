@@ -228,7 +228,7 @@ describe("422", () => {
 });
 
 describe("502", () => {
-  test("a provider that is away or babbles", async () => {
+  test("a provider that is unavailable or babbles", async () => {
     const answers = [
       await registry({ street: "fail" }),
       await registry({ street: "babble" }),

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.end());
 
-/** Moves the clock to an instant and signs in anew. */
+/** Moves the clock to an instant and signs in again. */
 async function at(instant: string): Promise<void> {
   await api.advance(Math.round((Date.parse(instant) - api.runtime.live.now()) / 1000));
   const signIn = { body: { apiKey: "key_acme_main" } };

@@ -248,7 +248,7 @@ describe("422", () => {
 });
 
 describe("502", () => {
-  test("the carrier is away: nothing is confirmed, and the next call may", async () => {
+  test("the carrier is unavailable: nothing is confirmed, and the next call may", async () => {
     const [made] = (await labels(2, "POSTE_ITA")).filter(({ number }) => !number.endsWith("3IT"));
     const away = await confirm([made?.id], { courier: "POSTE_ITA", pickupDate: "2000-01-01" });
     expect(away).toMatchObject({ status: 502, body: { code: "CARRIER_UNREACHABLE" } });

@@ -102,7 +102,7 @@ describe("errors", () => {
     await expectError(answer, 401, "INVALID_TOKEN");
   });
 
-  test("503 for benchmarks while ClickHouse is away, a problem document with the members of the error body; the rest keeps serving", async () => {
+  test("503 for benchmarks while ClickHouse is unavailable, a problem document with the members of the error body; the rest keeps serving", async () => {
     const schema = OPERATIONS.find(({ id }) => id === "readDeliveryTimes")?.answers[503]?.content;
     for (const path of ["delivery-times", "efficiency-index"]) {
       const body = JSON.stringify({ destCap: "00118", detail: "full" });

@@ -192,7 +192,7 @@ describe("the completion call", () => {
     await receiver.stop();
   });
 
-  test("a receiver that is away changes nothing about the job", async () => {
+  test("a receiver that is unavailable changes nothing about the job", async () => {
     const job = await run([item(newNumber())], { webhookUrl: "https://127.0.0.1:1/done" });
     expect(job.status).toBe("completed");
   });

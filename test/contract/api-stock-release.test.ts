@@ -355,7 +355,7 @@ describe("the gateway of a carrier", () => {
     expect(asked()).toEqual(order);
   });
 
-  test("a carrier without one is away, unless the test clock plays it", async () => {
+  test("a carrier without one is unavailable, unless the test clock plays it", async () => {
     expect(await releaseCarrier(national(), config)?.(order)).toEqual({ kind: "unreachable" });
     const played = await releaseCarrier(national(), { ...config, testClock: true })?.(order);
     expect(played).toMatchObject({ kind: "accepted", outcome: "ok" });

@@ -1,4 +1,4 @@
-/** Mapping a courier's codes: narrower rules, unmapped codes, preview, folding anew, versions (setup-file.md, issue 4). */
+/** Mapping a courier's codes: narrower rules, unmapped codes, preview, refolding, versions (setup-file.md, issue 4). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
@@ -201,7 +201,7 @@ describe("PUT /panel/api/couriers/{code}/catalogue/{statusCode}", () => {
     expect((await unmapped())?.events).toBe(2);
   });
 
-  test("folds the shipments anew, and the lists of unmapped codes forget the code", async () => {
+  test("refolds the shipments, and the lists of unmapped codes forget the code", async () => {
     const ids: number[] = [];
     for (const channel of ["acme-it", "acme-outlet", "beta-it"]) {
       ids.push(await shipmentWith([{ status: status(code), occurredAt: at(12) }, {}], channel));
@@ -414,7 +414,7 @@ describe("versions", () => {
     });
   });
 
-  test("409 when a code of it has been mapped anew since", async () => {
+  test("409 when a code of it has been remapped since", async () => {
     const first = await mapAndWait({ status: "DELAY" });
     await mapAndWait({ status: "EXCEPTION" });
     const { status: told, body } = await panel.call("POST", `/panel/api/remaps/${first.id}/revert`);
@@ -441,7 +441,7 @@ describe("setup file", () => {
     });
   });
 
-  test("what a file says otherwise than the last time counts, and folds the shipments anew", async () => {
+  test("what a file says otherwise than the last time counts, and refolds the shipments", async () => {
     const id = await shipmentWith([{ status: status(code) }]);
     const entry = { code, description: "d", terminal: false };
     await applied(gls([entry]));
@@ -450,7 +450,7 @@ describe("setup file", () => {
     const stored = (await runtime.live.refresh()).couriers.get("GLS_ITA")?.catalogue.get(code);
     expect(stored).toMatchObject({ status: "EXCEPTION", statusDetail: 5, terminal: true });
     await applied(gls([{ ...entry, status: "DELAY" }]));
-    await eventually(async () => (await stateOf(id)).pair.status === "DELAY", "folded anew");
+    await eventually(async () => (await stateOf(id)).pair.status === "DELAY", "refolded");
     expect((await stateOf(id)).pair.detail).toBe(0);
     const { body } = await panel.call("GET", "/panel/api/couriers/GLS_ITA/remaps?limit=1");
     expect(body.items[0]).toMatchObject({ by: "setup file" });

@@ -80,7 +80,7 @@ test("the first ship date and the last", async () => {
   expect(numbers).toEqual(["OLD", "LATE"]);
 });
 
-describe("a process whose row log does not go on from what it has read reads all anew", () => {
+describe("a process whose row log does not go on from what it has read reads all again", () => {
   const moving = async () =>
     (await search(api.call, `${SHIPPED}&status=OUT_FOR_DELIVERY`)).body.total;
 
@@ -93,7 +93,7 @@ describe("a process whose row log does not go on from what it has read reads all
     return { log: keys.rowLog(channel?.id ?? 0), block: keys.block(channel?.id ?? 0, 0) };
   }
 
-  test("since it was away for longer than entries are kept", async () => {
+  test("since it was unavailable for longer than entries are kept", async () => {
     const before = await moving();
     const { redis } = api.runtime;
     const { log } = keysOf();

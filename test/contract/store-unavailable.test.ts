@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, MultiErrorReply } from "redis";
-import { NoAnswer } from "#core/combine.ts";
+import { NoAnswer } from "#core/group-commit.ts";
 import { createLog } from "#core/log.ts";
 import { connectRedis, type Redis, run, script } from "#core/redis/client/client.ts";
 import { isStoreUnavailable, reasonOf } from "#core/redis/client/store-unavailable.ts";
@@ -308,7 +308,7 @@ describe("nothing else means it", () => {
     expect(own.map(isTaken)).toEqual(own.map(() => false));
   });
 
-  test("while an error that carries one of the store's does, and any while the connection is away", async () => {
+  test("while an error that carries one of the store's does, and any while the connection is unavailable", async () => {
     await server.send("CONFIG", "SET", "maxmemory", "1");
     const full = await failureOf(set);
     await server.send("CONFIG", "SET", "maxmemory", "0");

@@ -149,7 +149,7 @@ describe("through a mail server", () => {
     await eventually(async () => (await left()) === 0, "the outbox is empty");
   });
 
-  test("a server that is away loses nothing", async () => {
+  test("a server that is unavailable loses nothing", async () => {
     reset();
     await raise();
     const before = await failures();
@@ -179,7 +179,7 @@ describe("through a mail server", () => {
     const { alerts } = webhookKeys(alert.partition);
     const { endpointId, kind, sinceMs, atMs } = alert;
     const entry = { endpointId, kind, sinceMs: String(sinceMs), atMs: String(atMs) };
-    // As it stands after a crash before the removal. A stream takes no id twice, so it begins anew.
+    // As it stands after a crash before the removal. A stream takes no id twice, so it starts again.
     await runtime.redis.del(alerts);
     await runtime.redis.xAdd(alerts, alert.id, entry);
     await eventually(() => server.received.length === 2, "sent again");

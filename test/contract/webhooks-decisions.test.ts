@@ -196,7 +196,7 @@ describe("a decision is recorded for every change and endpoint", () => {
     expect(days).toBeLessThanOrEqual(30);
   });
 
-  test("once, however often the entry is handed in, and it is not made anew for another configuration", async () => {
+  test("once, however often the entry is handed in, and it is not made again for another configuration", async () => {
     const { redis, live } = runtime;
     const id = await newShipment(runtime);
     await applyInTurn(id, ["heldInDepot"]);

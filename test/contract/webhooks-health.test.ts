@@ -122,7 +122,7 @@ describe("document 3, Endpoint", () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  test("a success in between starts the clock anew", async () => {
+  test("a success in between restarts the clock", async () => {
     await attemptOnce();
     await passTime(runtime, 20 * HOUR_S);
     receiver.behave(200);

@@ -1,4 +1,4 @@
-/** A remap that is killed in the middle, again and again, ends complete: every shipment mapped anew, the books in balance. */
+/** A remap that is killed in the middle, again and again, ends complete: every shipment remapped, the books in balance. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";

@@ -6,7 +6,7 @@ import { advanceClock } from "#core/redis/config/live.ts";
 import { openRuntime, type Runtime } from "#core/runtime.ts";
 import { openTestRuntime, type TestRuntime } from "./runtime.ts";
 
-/** Nothing listens there: benchmarks answer 503, as in an installation whose ClickHouse is away. */
+/** Nothing listens there: benchmarks answer 503, as in an installation whose ClickHouse is unavailable. */
 const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
 
 export interface Answer {

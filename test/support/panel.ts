@@ -10,7 +10,7 @@ export interface TestPanel {
   readonly end: () => Promise<void>;
 }
 
-/** Nothing listens there: what reads ClickHouse answers as while it is away. */
+/** Nothing listens there: what reads ClickHouse answers as while it is unavailable. */
 const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
 
 export async function openTestPanel(runtime: TestRuntime): Promise<TestPanel> {

@@ -154,7 +154,7 @@ function runParts(parts: ReadonlyMap<string, Part>) {
   return {
     kill,
     killAll: async () => void (await Promise.all([...parts.keys()].map(kill))),
-    /** A role that starts while Redis is away ends with status 1; whoever runs it starts it again. */
+    /** A role that starts while Redis is unavailable ends with status 1; whoever runs it starts it again. */
     restartTheFallen() {
       for (const part of parts.values()) {
         const { child, env } = part;

@@ -4,7 +4,12 @@ import fc from "fast-check";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import { instantOf } from "#core/domain/time/rome-time.ts";
 import { seenPlace } from "#core/redis/log/seen.ts";
-import { historyOf, PACKED_ANEW, packsAnew, partsOf } from "#core/redis/shipments/history-parts.ts";
+import {
+  historyOf,
+  partsOf,
+  REPACKED_FIELDS,
+  repacks,
+} from "#core/redis/shipments/history-parts.ts";
 
 const CASES = 300;
 const COURIER = "GLS_ITA";
@@ -37,24 +42,26 @@ test("a history is read as it was written, commit by commit", () => {
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const fields = new Map<string, Buffer>();
       let history: readonly Fact[] = [];
-      let loose = 0;
+      let unpacked = 0;
       let number = 0;
       for (const { count, description, ...kind } of steps) {
         const facts = Array.from({ length: count }, () => {
           number += 1;
           return factOf(number, description);
         });
-        const change = { meta, known: history.length, loose, facts, ...kind };
-        const stored = packsAnew(change) ? PACKED_ANEW.map((name) => fields.get(name) ?? null) : [];
+        const change = { meta, known: history.length, unpacked, facts, ...kind };
+        const stored = repacks(change)
+          ? REPACKED_FIELDS.map((name) => fields.get(name) ?? null)
+          : [];
         const parts = partsOf(change, stored);
         for (let at = 0; at < parts.fields.length; at += 2) {
           fields.set(String(parts.fields[at]), Buffer.from(parts.fields[at + 1] ?? ""));
         }
         for (const name of parts.dropped) fields.delete(name);
-        loose = parts.loose;
+        unpacked = parts.unpacked;
         if (facts.length > 0) history = kind.isReplaced ? facts : [...history, ...facts];
         expect(historyOf(meta, fields)).toEqual([...history]);
-        expect(fields.size).toBeLessThanOrEqual(Math.floor(history.length / 32) + 1 + loose);
+        expect(fields.size).toBeLessThanOrEqual(Math.floor(history.length / 32) + 1 + unpacked);
       }
     }),
     { numRuns: CASES },

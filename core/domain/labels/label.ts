@@ -159,8 +159,8 @@ export interface LabelRecord {
 
 /** What identifies a label on its channel, as a digest of fixed length. */
 export function labelDigest(courier: string, reference: string): string {
-  const told = `${courier.length}:${courier}:${reference}`;
-  return createHash("sha256").update(told).digest("base64url").slice(0, 22);
+  const identity = `${courier.length}:${courier}:${reference}`;
+  return createHash("sha256").update(identity).digest("base64url").slice(0, 22);
 }
 
 interface LabelRules {

@@ -34,7 +34,7 @@ export const WORDS: Readonly<Record<Language, Words>> = {
     destination: "Destination",
     estimatedDelivery: "Estimated delivery",
     history: "Shipment history",
-    noEvents: "The carrier has not told of any event yet.",
+    noEvents: "The carrier has not reported any events yet.",
     trackShipment: "Track your shipment",
     yourShipment: "Your shipment",
     updated: "Updated",

@@ -207,14 +207,14 @@ export interface Aggregates {
 /** An order without parcels of its own is told by the totals it came with. */
 export function aggregatesOf({ input, parcels }: OrderRecord): Aggregates {
   const [first] = parcels;
-  const told = parcels.length === 0;
+  const usesTotals = parcels.length === 0;
   const count = input.parcelsCount ?? ((input.totalWeight ?? 0) > 0 ? 1 : 0);
   return {
-    totalWeight: told ? (input.totalWeight ?? 0) : weightOf(parcels),
-    parcelsCount: told ? count : parcels.length,
-    length: (told ? input.firstParcelLength : first?.lengthCm) ?? null,
-    width: (told ? input.firstParcelWidth : first?.widthCm) ?? null,
-    height: (told ? input.firstParcelHeight : first?.heightCm) ?? null,
+    totalWeight: usesTotals ? (input.totalWeight ?? 0) : weightOf(parcels),
+    parcelsCount: usesTotals ? count : parcels.length,
+    length: (usesTotals ? input.firstParcelLength : first?.lengthCm) ?? null,
+    width: (usesTotals ? input.firstParcelWidth : first?.widthCm) ?? null,
+    height: (usesTotals ? input.firstParcelHeight : first?.heightCm) ?? null,
     boxCode: first?.boxCode ?? null,
     content: input.content ?? shared(parcels, (parcel) => parcel.contentsDescription),
     originCountry: shared(parcels, (parcel) => parcel.originCountryIso),

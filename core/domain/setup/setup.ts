@@ -555,7 +555,7 @@ function repeatedClients(couriers: readonly Remaining<SetupCourier>[]): Fault[] 
 function sharedTexts(all: ReadonlyArray<{ value: string; path: string }>, why: string): Fault[] {
   const seen = new Set<string>();
   return all.flatMap(({ value, path }) => {
-    if (seen.has(value)) return [clash(path, `${why} This one stands in the file twice.`)];
+    if (seen.has(value)) return [clash(path, `${why} It is in the file twice.`)];
     seen.add(value);
     return [];
   });

@@ -13,7 +13,7 @@ import { foldAll, initialState, type ShipmentState } from "./fold.ts";
 export const HISTORY_LIMIT = 1_000;
 /** How the journey began stays in sight. */
 const FIRST_KEPT = 100;
-/** The latest that stay beside them: room is made for many facts at once, since it writes the whole history anew. */
+/** The latest that stay beside them: room is made for many facts at once, since it rewrites the whole history. */
 const LATEST_KEPT = 650;
 /**
  * Keys of facts that have left, the latest ones: no entry is delivered again after so many others of its shipment. Read with

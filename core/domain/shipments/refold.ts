@@ -1,4 +1,4 @@
-/** Folds a shipment anew from its whole history: after a mapping has changed, or a fact has been told in full. */
+/** Refolds a shipment from its whole history: after a mapping has changed, or a fact has arrived in full. */
 import {
   compareFacts,
   type Fact,

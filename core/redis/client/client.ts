@@ -20,7 +20,7 @@ function newClient(address: string) {
 }
 
 /**
- * Without the offline queue a command fails at once while Redis is away: callers answer 503 instead of hanging. The
+ * Without the offline queue a command fails at once while Redis is unavailable: callers answer 503 instead of hanging. The
  * client's timeout would only look after commands that wait to be written, at the price of an `AbortSignal` each.
  */
 const COMMON = { disableOfflineQueue: true, commandOptions: { timeout: 0 } } as const;
@@ -41,7 +41,7 @@ export async function connectRedis(address: string, log: Log, waitReplicas = 0):
 
 /**
  * A cluster takes the same commands, since the keys of every step share one hash tag. It is ready while it is open: one
- * master that is away fails the commands of its own slots only.
+ * master that is unavailable fails the commands of its own slots only.
  * @param urls some of its nodes; the others are found by them
  */
 export async function connectCluster(
@@ -57,7 +57,7 @@ export async function connectCluster(
   await connectInTime(client);
   watchCluster(cluster, log);
   if (waitReplicas > 0) {
-    // As a command of its own the client would send it to every master: one that is away would hold up all the others.
+    // As a command of its own the client would send it to every master: one that is unavailable would hold up all the others.
     const send = (key: string, wait: string[]) =>
       cluster.multi().addCommand(key, false, wait).execAsPipeline();
     waits.set(client, (key) => waitOn(waitReplicas, (...wait) => send(key, wait))(key));

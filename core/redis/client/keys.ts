@@ -90,8 +90,8 @@ export interface Reference {
  * A reference is a tracking number of a courier, or an externalId under a sender account of a courier.
  * @param told lengths keep the parts apart whatever they contain: JSON texts may hold any character, NUL included
  */
-function reference(told: string): Reference {
-  const digest = digestOf(told);
+function reference(identity: string): Reference {
+  const digest = digestOf(identity);
   const partition = digest.readUInt8(0) % PARTITIONS;
   const name = digest.toString("base64url", 1, 16);
   return { partition, key: `{t${partition}}:r:${name}`, parkedKey: `{t${partition}}:p:${name}` };
@@ -204,7 +204,7 @@ export const companyKeys = (n: number) => {
     /** Hash: a message to a recipient on its way: e-mail or SMS. */
     message: (messageId: string) => `${tag}:msg:${messageId}`,
     /** Hash: topic a shipment's recipient has had a message about -> when (UTC milliseconds). */
-    topics: (shipmentId: number) => `${tag}:told:${shipmentId}`,
+    topics: (shipmentId: number) => `${tag}:identity:${shipmentId}`,
     /** List: notifications sent about a shipment (JSON), newest first. */
     notifications: (shipmentId: number) => `${tag}:nt:${shipmentId}`,
   };
@@ -251,7 +251,7 @@ export function unmappedName(courier: string, code: string): string {
 }
 
 /** Counter that moves when deliveries have been queued: what idle senders look at instead of every partition. */
-export const WEBHOOK_BELL_KEY = "waybill:webhook-bell";
+export const WEBHOOK_WAKE_KEY = "waybill:webhook-bell";
 /** List: test events asked for by the panel, on their way to whoever sends. */
 export const WEBHOOK_TESTS_KEY = "waybill:webhook-tests";
 /** List of one element: what came of a test event. */

@@ -98,7 +98,7 @@ function watchConnection(client: Connection, log: Log): Watch {
       if (client.isReady && !isAsking) void ask();
       quietTicks += 1;
       if (quietTicks <= SILENT_TICKS) return;
-      if (!isLost) log.error("a Redis server is silent: its connection is made again");
+      if (!isLost) log.error("a Redis server is silent; reconnecting");
       isLost = true;
       const wasReady = client.isReady;
       client.destroy();

@@ -17,7 +17,7 @@ import {
   SocketTimeoutError,
   TimeoutError,
 } from "redis";
-import { NoAnswer } from "#core/combine.ts";
+import { NoAnswer } from "#core/group-commit.ts";
 
 /** A write that too few replicas confirmed: it may be lost, and is retried. */
 export class NotReplicated extends Error {}

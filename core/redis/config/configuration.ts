@@ -65,7 +65,7 @@ export interface ChannelCourier {
   readonly senderAccounts: readonly string[];
   readonly shippingEnabled: boolean;
   readonly labelFormat: "PDF" | "ZPL";
-  /** A refused or failed label comes with a sheet that tells not to ship. */
+  /** A refused or failed label comes with a sheet that says not to ship. */
   readonly errorLabel: boolean;
 }
 

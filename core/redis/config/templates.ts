@@ -11,8 +11,8 @@ export async function findTemplate(
   event: string,
   language: Language,
 ): Promise<TemplateEntity | null> {
-  const read = ({ event: name, language: tongue }: TemplateChoice) =>
-    readEntity(redis, "template", `${channelId}:${name}:${tongue}`);
+  const read = ({ event: name, language }: TemplateChoice) =>
+    readEntity(redis, "template", `${channelId}:${name}:${language}`);
   const found = await Promise.all(templateOrder(event, language).map(read));
   return found.find((one) => one !== null) ?? null;
 }

@@ -108,8 +108,8 @@ function linesOf({ courier, messageId, receivedAtMs, outcomes }: MessageOutcomes
   const byMessage = messageKey(courier, messageId, day);
   return outcomes.flatMap(({ eventId, place, outcome, reasons }): Line[] => {
     const name = eventId === null ? null : eventId.slice(0, ID_LENGTH).toWellFormed();
-    const told = [receivedAtMs, place, outcome[0], ...reasons.slice(0, REASONS)];
-    const text = `${JSON.stringify([courier, messageId, name, ...told])}\n`;
+    const row = [receivedAtMs, place, outcome[0], ...reasons.slice(0, REASONS)];
+    const text = `${JSON.stringify([courier, messageId, name, ...row])}\n`;
     const bytes = Buffer.byteLength(text);
     const limit = outcome === "DUPLICATE" ? DUPLICATES_BYTES : TEXT_BYTES;
     const line = { text, bytes, limit };

@@ -24,7 +24,7 @@ export interface ChangeFact {
 }
 
 /** What everybody needs to know. */
-export interface ToldChange {
+export interface ChangeSummary {
   readonly companyId: number;
   readonly channelId: number;
   readonly fact: ChangeFact;
@@ -41,14 +41,14 @@ export interface ChangeRows {
   readonly events?: readonly EventRow[];
 }
 
-export interface Change extends ToldChange, ChangeRows {}
+export interface Change extends ChangeSummary, ChangeRows {}
 
 export type ChangeEntry =
   | { readonly type: "created"; readonly shipmentId: number; readonly meta: ShipmentMeta }
   | {
       readonly type: "changed" | "corrected";
       readonly shipmentId: number;
-      readonly change: ToldChange;
+      readonly change: ChangeSummary;
       readonly readRows: () => ChangeRows;
     };
 
@@ -78,14 +78,14 @@ export function describeChange({
 export function encodeChange(change: Change): string {
   const { lane, events } = change;
   const rows = events === undefined ? [lane] : [lane, events.map(rowOfEvent)];
-  return `${JSON.stringify(rowOfTold(change))}\n${JSON.stringify(rows)}`;
+  return `${JSON.stringify(rowOfSummary(change))}\n${JSON.stringify(rows)}`;
 }
 
 /** The second line of a change that brings none. */
 const NO_ROWS = "\n[null]";
 
 /** Rows are positional: names would be half of what stands in the log, five times read. */
-function rowOfTold(change: ToldChange): readonly unknown[] {
+function rowOfSummary(change: ChangeSummary): readonly unknown[] {
   const { companyId, channelId, fact } = change;
   return [
     companyId,
@@ -103,8 +103,8 @@ function rowOfTold(change: ToldChange): readonly unknown[] {
   ];
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: positional, see rowOfTold
-function toldOfRow(row: any): ToldChange {
+// biome-ignore lint/suspicious/noExplicitAny: positional, see rowOfSummary
+function summaryOfRow(row: any): ChangeSummary {
   return {
     companyId: row[0],
     channelId: row[1],
@@ -202,9 +202,9 @@ export function decodeChangeEntry(fields: Fields): ChangeEntry {
   if (created !== undefined) return { type: "created", shipmentId, meta: JSON.parse(created) };
   if (change !== undefined) {
     const end = change.indexOf("\n");
-    const told = toldOfRow(JSON.parse(change.slice(0, end)));
-    const type = told.isCorrection ? "corrected" : "changed";
-    return { type, shipmentId, change: told, readRows: () => rowsOf(change) };
+    const summary = summaryOfRow(JSON.parse(change.slice(0, end)));
+    const type = summary.isCorrection ? "corrected" : "changed";
+    return { type, shipmentId, change: summary, readRows: () => rowsOf(change) };
   }
   throw new Error("a change log entry is neither a creation nor a change");
 }

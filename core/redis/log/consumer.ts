@@ -124,7 +124,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     await heartbeat.started;
     while (!stopping) await turn().catch(recover);
     await finish().catch((error: Error) => {
-      log.warn({ group, reason: error.message }, "a batch is left to others");
+      log.warn({ group, reason: error.message }, "batch left to other consumers");
     });
     await heartbeat.stop();
   }

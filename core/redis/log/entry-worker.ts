@@ -81,7 +81,7 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
   }
 
   function logRetry({ id }: Entry, tries: number, reason: string): void {
-    log.warn({ group, entry: id, tries, reason }, "entry failed and is tried again");
+    log.warn({ group, entry: id, tries, reason }, "entry failed; retrying");
   }
 
   function logSettled(settled: Settled): void {
@@ -90,7 +90,7 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
     if (isKept) {
       deadLettersAtLimit.inc({ group });
       const about = { group, log: retry.key, entry: retry.id, reason };
-      log.error(about, "the log keeps no more dead letters: the entry stays in retry");
+      log.error(about, "the log has no room for more dead letters; the entry keeps retrying");
     } else if (isLastTry(settled)) {
       deadLetters.inc({ group });
       log.error({ group, entry: retry.id, reason }, "entry parked as dead letter");

@@ -13,22 +13,22 @@ local log, call, found, reply = KEYS[1], redis.call, {}, {}
 local length = call('XLEN', log)
 if call('EXISTS', log) == 1 then
   for _, group in ipairs(call('XINFO', 'GROUPS', log)) do
-    local told = {}
-    for at = 1, #group, 2 do told[group[at]] = group[at + 1] end
-    found[told.name] = told
+    local info = {}
+    for at = 1, #group, 2 do info[group[at]] = group[at + 1] end
+    found[info.name] = info
   end
 end
 
 -- Of what stands in the log.
-local function look(name, told)
-  local last = told['last-delivered-id']
-  local first = told.pending > 0 and call('XPENDING', log, name)[2]
+local function look(name, info)
+  local last = info['last-delivered-id']
+  local first = info.pending > 0 and call('XPENDING', log, name)[2]
   local unread = call('XRANGE', log, '(' .. last, '+', 'COUNT', 1)[1]
   if not first and not unread then return 0 end
   local logged, done = unpack(call('HMGET', KEYS[2], 'logged', name))
-  local open = told.pending
+  local open = info.pending
   if logged then open = math.max(open + (unread and 1 or 0), logged - (done or 0))
-  elseif unread then open = open + math.min(length, told.lag or length) end
+  elseif unread then open = open + math.min(length, info.lag or length) end
   return open, string.match(first or unread[1], '^%d+')
 end
 

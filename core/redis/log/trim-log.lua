@@ -12,17 +12,17 @@
 local log, call, found = KEYS[1], redis.call, {}
 if call('EXISTS', log) == 0 then return 0 end
 for _, group in ipairs(call('XINFO', 'GROUPS', log)) do
-  local told = {}
-  for at = 1, #group, 2 do told[group[at]] = group[at + 1] end
-  found[told.name] = told
+  local info = {}
+  for at = 1, #group, 2 do info[group[at]] = group[at + 1] end
+  found[info.name] = info
 end
 local oldest, oldestMs, oldestNumber
 for _, name in ipairs(ARGV) do
   if not found[name] then return 0 end
 end
-for name, told in pairs(found) do
+for name, info in pairs(found) do
   local first = call('XPENDING', log, name)[2]
-  local last = told['last-delivered-id']
+  local last = info['last-delivered-id']
   local ms, number = string.match(first or last, '(%d+)-(%d+)')
   ms, number = tonumber(ms), tonumber(number)
   if not first then

@@ -27,7 +27,7 @@ const KEPT_BYTES = 272 * 1024 * 1024;
 const BLOCKS_TOGETHER = 8;
 /** Entries of the row logs in one call: holds Redis for some 1 ms. */
 const ENTRIES_TOGETHER = 1_000;
-/** Entries compared with those read before: they differ where a failover has lost some, and all is read anew. */
+/** Entries compared with those read before: they differ where a failover has lost some, and everything is read again. */
 const ENTRIES_AGAIN = 16;
 const BYTES_PER_ENTRY = 4;
 /** Calls until all that is read is of one moment. */

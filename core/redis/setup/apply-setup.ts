@@ -356,7 +356,7 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
     } satisfies CourierEntity);
   }
 
-  /** Codes that the file maps otherwise than before: their shipments are folded anew, as after a panel call. */
+  /** Codes that the file maps otherwise than before: their shipments are refolded, as after a panel call. */
   async function announceRemapped(
     courier: string,
     before: readonly CatalogueEntry[],

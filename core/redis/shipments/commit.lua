@@ -39,7 +39,7 @@ local call, pack, unpack, count = redis.call, struct.pack, unpack, #list
 -- part: unmapped-codes
 
 -- Everything is checked before the first write: missing or wrongly typed values fail here.
-local at, told, size = 1, 0, 0
+local at, textBytes, size = 1, 0, 0
 while at <= count do
   for place = at, at + 5 do size = size + #list[place] end
   for place = at + 6, at + FIXED - 1 do size = size + list[place] end
@@ -49,7 +49,7 @@ while at <= count do
   assert(math.min(fields, drops, codes, list[at + 16]) >= 0 and 2 * list[at + 16] <= list[at + 17], 'numbers of a shipment')
   assert(2 * fields <= TOGETHER and drops <= TOGETHER, 'too many fields')
   local first = at + FIXED
-  told, at = told + list[at + 17], first + 2 * fields + drops
+  textBytes, at = textBytes + list[at + 17], first + 2 * fields + drops
   for place = first, at - 1 do size = size + #list[place] end
   for _ = 1, codes do
     size = size + #list[at] + #list[at + 1] + list[at + 2] + list[at + 3] + list[at + 5] + list[at + 6]
@@ -57,7 +57,7 @@ while at <= count do
     at = at + PER_CODE
   end
 end
-assert(at == count + 1 and told == #texts, 'length of the list or of the changes')
+assert(at == count + 1 and textBytes == #texts, 'length of the list or of the changes')
 
 local reply, applied, released = {}, 0, 0
 if (tonumber(call('GET', KEYS[3])) or 0) > version then return reply end

@@ -123,6 +123,6 @@ async function register(
   try {
     await registerShipments(redis, configuration, ids);
   } catch (error) {
-    log.warn({ reason: (error as Error).message }, "registration is left to the change log");
+    log.warn({ reason: (error as Error).message }, "registration deferred to the change log");
   }
 }

@@ -5,10 +5,10 @@
  * |-----------------|-----------------------------------------------------------------|
  * | `h0`, `h1`, ... | full parts, packed                                              |
  * | `h`             | the open part; packed when it is long or the journey has ended   |
- * | `f0`, `f1`, ... | loose: what single commits have added since                      |
+ * | `f0`, `f1`, ... | unpacked: what single commits have added since                   |
  *
- * While a shipment is under way a commit writes its own facts alone; the loose ones go into the open part when they have
- * become many, and when the journey ends. How many facts are loose stands in the shipment's head.
+ * While a shipment is under way a commit writes its own facts alone; the unpacked ones go into the open part when they have
+ * become many, and when the journey ends. How many facts are unpacked stands in the shipment's head.
  */
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import type { ShipmentMeta } from "#core/domain/shipments/shipment.ts";
@@ -18,15 +18,15 @@ const OPEN_PART = "h";
 /** Bounds what is packed and unpacked at once. */
 const PART_FACTS = 32;
 /** With the other fields they fill a hash table of 8: a fifth one would double it, and it never shrinks again. */
-const LOOSE_FACTS = 4;
-const LOOSE_FIELDS = Array.from({ length: LOOSE_FACTS }, (_, n) => `f${n}`);
+const UNPACKED_FACTS = 4;
+const UNPACKED_FIELDS = Array.from({ length: UNPACKED_FACTS }, (_, n) => `f${n}`);
 
 /** What a commit does to a history. */
 export interface HistoryChange {
   readonly meta: ShipmentMeta;
-  /** Facts that stand there, and how many of them are loose. */
+  /** Facts that stand there, and how many of them are unpacked. */
   readonly known: number;
-  readonly loose: number;
+  readonly unpacked: number;
   readonly facts: readonly Fact[];
   /** The facts take the place of those that stand there. */
   readonly isReplaced: boolean;
@@ -39,42 +39,46 @@ export interface Parts {
   readonly fields: ReadonlyArray<string | Buffer>;
   /** Fields that go. */
   readonly dropped: readonly string[];
-  /** Facts that are loose now. */
-  readonly loose: number;
+  /** Facts that are unpacked now. */
+  readonly unpacked: number;
 }
 
 /** Fields to be read for a change that packs what stands in them. */
-export const PACKED_ANEW = [OPEN_PART, ...LOOSE_FIELDS] as const;
+export const REPACKED_FIELDS = [OPEN_PART, ...UNPACKED_FIELDS] as const;
 
-/** The change cannot be written without what stands in `PACKED_ANEW`. */
-export function packsAnew(change: HistoryChange): boolean {
+/** The change cannot be written without what stands in `REPACKED_FIELDS`. */
+export function repacks(change: HistoryChange): boolean {
   if (change.isReplaced || change.facts.length === 0 || staysLoose(change)) return false;
   return openFacts(change) > 0;
 }
 
-/** @param stored values of `PACKED_ANEW`, where it is needed */
+/** @param stored values of `REPACKED_FIELDS`, where it is needed */
 export function partsOf(change: HistoryChange, stored: readonly (Buffer | null)[]): Parts {
-  const { meta, loose, facts } = change;
-  if (facts.length === 0) return { fields: [], dropped: [], loose };
+  const { meta, unpacked, facts } = change;
+  if (facts.length === 0) return { fields: [], dropped: [], unpacked };
   if (staysLoose(change)) {
     const value = encodeFacts(factsText(meta, facts), true);
-    return { fields: [LOOSE_FIELDS[loose] ?? "", value], dropped: [], loose: loose + facts.length };
+    return {
+      fields: [UNPACKED_FIELDS[unpacked] ?? "", value],
+      dropped: [],
+      unpacked: unpacked + facts.length,
+    };
   }
   const { fields, full } = packedParts(change, stored);
   const gone = change.isReplaced ? fullParts(change) - full : 0;
   const parts = Array.from({ length: Math.max(0, gone) }, (_, n) => `${OPEN_PART}${full + n}`);
-  return { fields, dropped: [...LOOSE_FIELDS.slice(0, loose), ...parts], loose: 0 };
+  return { fields, dropped: [...UNPACKED_FIELDS.slice(0, unpacked), ...parts], unpacked: 0 };
 }
 
 /** Loose facts stay within one part. */
 function staysLoose(change: HistoryChange): boolean {
-  const { loose, facts, isReplaced, isUnderWay } = change;
-  if (!isUnderWay || isReplaced || loose + facts.length > LOOSE_FACTS) return false;
+  const { unpacked, facts, isReplaced, isUnderWay } = change;
+  if (!isUnderWay || isReplaced || unpacked + facts.length > UNPACKED_FACTS) return false;
   return openFacts(change) + facts.length < PART_FACTS;
 }
 
-function fullParts({ known, loose }: HistoryChange): number {
-  return Math.floor((known - loose) / PART_FACTS);
+function fullParts({ known, unpacked }: HistoryChange): number {
+  return Math.floor((known - unpacked) / PART_FACTS);
 }
 
 /** Facts after the full parts. */
@@ -104,7 +108,7 @@ export function historyOf(meta: ShipmentMeta, fields: ReadonlyMap<string, Buffer
   for (let part = fields.get(`${OPEN_PART}0`); part; part = fields.get(OPEN_PART + parts.length)) {
     parts.push(part);
   }
-  for (const name of PACKED_ANEW) {
+  for (const name of REPACKED_FIELDS) {
     const part = fields.get(name);
     if (part) parts.push(part);
   }

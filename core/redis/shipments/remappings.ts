@@ -123,9 +123,9 @@ async function unmappedSets(
 ): Promise<string[]> {
   const keys = companyKeys(partition);
   const wanted = [...codes];
-  const told = await redis.smIsMember(
+  const present = await redis.smIsMember(
     keys.unmappedCodes,
     wanted.map((code) => unmappedName(courier, code)),
   );
-  return wanted.filter((_, at) => told[at]).map((code) => keys.unmappedShipments(courier, code));
+  return wanted.filter((_, at) => present[at]).map((code) => keys.unmappedShipments(courier, code));
 }

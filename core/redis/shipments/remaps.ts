@@ -1,11 +1,11 @@
 /**
- * Remaps: a change of a courier's mapping and the folding anew of the shipments it concerns. Written down before it takes
+ * Remaps: a change of a courier's mapping and the refolding of the shipments it concerns. Written down before it takes
  * effect, so that whoever dies in the middle is continued:
  *
  * | state     | means                                                     | left by                              |
  * |-----------|-----------------------------------------------------------|--------------------------------------|
  * | announced | written down; the catalogue may not say it yet            | `activateRemap`, under the setup lock |
- * | running   | every new fact is mapped anew; the old ones are worked off | the processors, page by page         |
+ * | running   | every new fact is remapped; the old ones are processed     | the processors, page by page         |
  * | done      | every fact of the codes is mapped as the catalogue says    | -                                    |
  *
  * Remaps are worked off one after the other, the oldest first.
@@ -62,10 +62,10 @@ export interface RemapProgress {
   readonly isScan: boolean;
   /** Shipments looked at. */
   readonly examined: number;
-  /** Shipments whose history was mapped anew, and those of them whose current pair has changed. */
+  /** Shipments whose history was remapped, and those of them whose current pair has changed. */
   readonly shipments: number;
   readonly statesChanged: number;
-  /** Events mapped anew. */
+  /** Events remapped. */
   readonly events: number;
 }
 

@@ -349,22 +349,22 @@ function factOf(meta: ShipmentMeta, row: any): Fact {
 
 /** The cold part without what the meta tells already. */
 export function encodeRecord(record: Omit<ShipmentRecord, "id">, meta: ShipmentMeta): Buffer {
-  const told = toldByMeta(meta) as Record<string, unknown>;
+  const derived = derivedFromMeta(meta) as Record<string, unknown>;
   const members = Object.entries(record).filter(
-    ([name, value]) => !(name in told) || told[name] !== value,
+    ([name, value]) => !(name in derived) || derived[name] !== value,
   );
-  const absent = Object.keys(told).filter((name) => !(name in record));
+  const absent = Object.keys(derived).filter((name) => !(name in record));
   return pack(JSON.stringify([Object.fromEntries(members), absent]));
 }
 
 export function decodeRecord(bytes: Buffer, meta: ShipmentMeta): Omit<ShipmentRecord, "id"> {
   const [members, absent] = JSON.parse(unpack(bytes));
-  const record = { ...toldByMeta(meta), ...members };
+  const record = { ...derivedFromMeta(meta), ...members };
   for (const name of absent) delete record[name];
   return record;
 }
 
-function toldByMeta(meta: ShipmentMeta) {
+function derivedFromMeta(meta: ShipmentMeta) {
   const { companyId, channelId, courier, trackingNumber, shipDate, orderReference } = meta;
   return {
     ...{ companyId, channelId, courier, trackingNumber, shipDate, orderReference },

@@ -26,7 +26,13 @@ import { scriptOfParts } from "#core/redis/client/script-parts.ts";
 import { type Change, encodeChange } from "#core/redis/log/change-log.ts";
 import { BYTES_PER_ROW, DAY_SHIFT, ROWS_PER_BLOCK } from "./columns.ts";
 import commitSource from "./commit.lua" with { type: "text" };
-import { type HistoryChange, historyOf, PACKED_ANEW, packsAnew, partsOf } from "./history-parts.ts";
+import {
+  type HistoryChange,
+  historyOf,
+  partsOf,
+  REPACKED_FIELDS,
+  repacks,
+} from "./history-parts.ts";
 import companyClock from "./parts/company-clock.lua" with { type: "text" };
 import rowLog from "./parts/row-log.lua" with { type: "text" };
 import unmappedCodes from "./parts/unmapped-codes.lua" with { type: "text" };
@@ -85,7 +91,7 @@ export interface Head {
   /** Place in the channel's index by id, which nothing ever leaves. */
   readonly rank: number;
   /** Facts at the end of the history that are not packed yet (`history-parts.ts`). */
-  readonly loose: number;
+  readonly unpacked: number;
   /** statusUpdatedAt, seconds since 1970; 0 = never. */
   readonly updated: number;
 }
@@ -95,7 +101,7 @@ function headOf(bytes: Buffer): Head {
   return {
     version: Number(numbers[0]),
     rank: Number(numbers[1]),
-    loose: Number(numbers[2]),
+    unpacked: Number(numbers[2]),
     updated: Number(numbers[3]),
   };
 }
@@ -124,9 +130,9 @@ export async function readHotShipments(
 }
 
 function hotShipment(id: number, head: Buffer, hot: Buffer): HotShipment {
-  const { version, rank, loose, updated } = headOf(head);
+  const { version, rank, unpacked, updated } = headOf(head);
   const { meta, state } = decodeHot(hot);
-  return { id, version, rank, loose, updated, state, meta, base: null };
+  return { id, version, rank, unpacked, updated, state, meta, base: null };
 }
 
 /** A whole shipment as the API and the webhooks show it. */
@@ -290,7 +296,7 @@ export interface Commit {
   readonly state: ShipmentState;
   /** Facts that the new state has and the old one has not. */
   readonly facts: readonly Fact[];
-  /** The history as it was, where `facts` are the whole of it anew; absent where they are an addition. */
+  /** The history as it was, where `facts` are the whole of it again; absent where they are an addition. */
   readonly replaced?: readonly Fact[];
   /** Where facts leave the history with this commit: what all of them say that have left it. */
   readonly base?: Base;
@@ -316,7 +322,7 @@ export async function commitShipments(
 ): Promise<CommitOutcome[]> {
   const outcomes: CommitOutcome[] = new Array(commits.length);
   const writes = commits.map((commit, at) => ({ commit, at, change: historyChange(commit) }));
-  const stored = await readPackedAnew(redis, writes);
+  const stored = await readRepacked(redis, writes);
   const groups = Map.groupBy(writes, ({ commit }) => shipmentPartition(commit.from.id));
   // A stamp whose text exists twice would be read back as the earlier one, and a reconciliation would go in circles.
   const { fromMs, toMs } = repeatedHour(nowMs) ?? { fromMs: 0, toMs: 0 };
@@ -367,24 +373,24 @@ function historyChange({ from, state, facts, replaced }: Commit): HistoryChange 
   return {
     meta: from.meta,
     known: from.state.keys.length,
-    loose: from.loose,
+    unpacked: from.unpacked,
     facts,
     isReplaced: replaced !== undefined,
     isUnderWay: isUnderWay(state),
   };
 }
 
-/** What stands in the fields of those histories that a commit packs anew, by shipment. */
-async function readPackedAnew(
+/** What stands in the fields of those histories that a commit repacks, by shipment. */
+async function readRepacked(
   redis: Redis,
   writes: readonly Write[],
 ): Promise<ReadonlyMap<number, FieldRow>> {
-  const anew = writes.filter(({ change }) => packsAnew(change));
-  if (anew.length === 0) return NO_ROWS;
+  const repacked = writes.filter(({ change }) => repacks(change));
+  if (repacked.length === 0) return NO_ROWS;
   return readShipmentFields(
     redis,
-    anew.map(({ commit }) => commit.from.id),
-    PACKED_ANEW,
+    repacked.map(({ commit }) => commit.from.id),
+    REPACKED_FIELDS,
   );
 }
 
@@ -407,13 +413,13 @@ function addWrite(
   const { shipDate, courier } = from.meta;
   const added = replaced === undefined ? facts.length : 0;
   const deltas = unmappedDeltas(replaced ?? [], facts);
-  const { fields, dropped, loose } = partsOf(change, stored);
+  const { fields, dropped, unpacked } = partsOf(change, stored);
   const isRowChanged = stamp || from.state.pair.status !== state.pair.status;
   items.push(
     String(from.id),
     indexMember(from.id),
-    `${from.version} ${from.rank} ${from.loose} ${from.updated}`,
-    `${from.version + 1} ${from.rank} ${loose} `,
+    `${from.version} ${from.rank} ${from.unpacked} ${from.updated}`,
+    `${from.version + 1} ${from.rank} ${unpacked} `,
     String(from.updated),
     encodeHot(from.meta, state),
   );

@@ -10,7 +10,7 @@
 --   'warning' (24 hours), 'disabled' (3 days: its clock stops), 'forget' (its clock stops without an alert) or
 --   'gone' (the same, and nothing is kept of it)
 --
--- An endpoint that has succeeded, or begun to fail anew, in between is left alone.
+-- An endpoint that has succeeded, or begun to fail again, in between is left alone.
 -- No key is touched again once it may be empty: while its slot is being migrated, a missing key counts as moved.
 --
 -- Reply: how many alerts were put into the outbox.

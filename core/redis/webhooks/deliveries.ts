@@ -13,7 +13,7 @@ import {
   FAILING_FROM,
   PARTITIONS,
   shipmentPartition,
-  WEBHOOK_BELL_KEY,
+  WEBHOOK_WAKE_KEY,
   webhookKeys,
 } from "#core/redis/client/keys.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
@@ -131,7 +131,7 @@ export async function recordDecisions(
       queued += reply.filter((deliveries) => deliveries > 0).length;
     }
   });
-  if (queued > 0) await ringBell(redis);
+  if (queued > 0) await wakeDeliverers(redis);
   return made;
 }
 
@@ -283,12 +283,12 @@ function drainHeads(
 }
 
 /** Only wakes idle senders early: they poll every partition anyway, so this may fail. */
-export async function ringBell(redis: Redis): Promise<void> {
-  await redis.incr(WEBHOOK_BELL_KEY).catch(() => {});
+export async function wakeDeliverers(redis: Redis): Promise<void> {
+  await redis.incr(WEBHOOK_WAKE_KEY).catch(() => {});
 }
 
-export function readBell(redis: Redis): Promise<string | null> {
-  return redis.get(WEBHOOK_BELL_KEY);
+export function readWakeCounter(redis: Redis): Promise<string | null> {
+  return redis.get(WEBHOOK_WAKE_KEY);
 }
 
 /** Every delivery among the ids that is not older than 30 days, or was replayed at their end, in their order. */

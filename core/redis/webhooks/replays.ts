@@ -14,7 +14,7 @@ import {
   deliveryPartition,
   ITEMS_PER_CALL,
   readDeliveries,
-  ringBell,
+  wakeDeliverers,
 } from "./deliveries.ts";
 import replaySource from "./replay.lua" with { type: "text" };
 
@@ -52,7 +52,7 @@ export async function replayDeliveries(
       queued.push(...part.flatMap(({ deliveryId }, at) => (reply[at] === 1 ? deliveryId : [])));
     }
   });
-  if (queued.length > 0) await ringBell(redis);
+  if (queued.length > 0) await wakeDeliverers(redis);
   return queued;
 }
 
@@ -217,7 +217,7 @@ export async function stepReplay(
     nowMs,
   );
   const queued = reply.filter((one) => one === 1).length;
-  if (queued > 0) await ringBell(redis);
+  if (queued > 0) await wakeDeliverers(redis);
   return queued;
 }
 

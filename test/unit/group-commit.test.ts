@@ -1,6 +1,6 @@
 /** Group commit: who comes while calls are under way shares the next one, in order, and learns of its own outcome only. */
 import { expect, test } from "bun:test";
-import { combine, NoAnswer } from "#core/combine.ts";
+import { groupCommit, NoAnswer } from "#core/group-commit.ts";
 
 const LIMITS = { sizePerCall: 100, waiting: 100, callMs: 60_000 } as const;
 
@@ -17,7 +17,7 @@ function slowStore() {
 
 test("who comes alone is called for at once, and those who come meanwhile share the next call", async () => {
   const { calls, call } = slowStore();
-  const ask = combine(call, { ...LIMITS, callsUnderWay: 1 });
+  const ask = groupCommit(call, { ...LIMITS, callsUnderWay: 1 });
   const answers = [1, 2, 3].map(ask);
   expect(calls.map(({ asks }) => asks)).toEqual([[1]]);
   calls[0]?.answer();
@@ -29,14 +29,14 @@ test("who comes alone is called for at once, and those who come meanwhile share 
 
 test("as many calls as allowed are under way, and no more", () => {
   const { calls, call } = slowStore();
-  const ask = combine(call, { ...LIMITS, callsUnderWay: 2 });
+  const ask = groupCommit(call, { ...LIMITS, callsUnderWay: 2 });
   for (const n of [1, 2, 3, 4]) void ask(n);
   expect(calls.map(({ asks }) => asks)).toEqual([[1], [2]]);
 });
 
 test("a call takes as many as fit: N together, N + 1 in two, and one that is larger alone", async () => {
   const { calls, call } = slowStore();
-  const ask = combine(call, { ...LIMITS, callsUnderWay: 1, sizePerCall: 10 }, (size) => size);
+  const ask = groupCommit(call, { ...LIMITS, callsUnderWay: 1, sizePerCall: 10 }, (size) => size);
   for (const size of [1, 4, 6, 1, 11, 2]) void ask(size);
   for (let at = 0; at < 4; at += 1) {
     calls[at]?.answer();
@@ -47,7 +47,7 @@ test("a call takes as many as fit: N together, N + 1 in two, and one that is lar
 
 test("a call that fails fails for its own callers, and the next one is made", async () => {
   const { calls, call } = slowStore();
-  const ask = combine(call, { ...LIMITS, callsUnderWay: 1 });
+  const ask = groupCommit(call, { ...LIMITS, callsUnderWay: 1 });
   const first = ask(1);
   const second = ask(2);
   calls[0]?.fail(new Error("away"));
@@ -58,7 +58,7 @@ test("a call that fails fails for its own callers, and the next one is made", as
 
 test("a call that hangs fails for its own callers once its time is over, and the next one is made", async () => {
   const { calls, call } = slowStore();
-  const ask = combine(call, { ...LIMITS, callsUnderWay: 1, callMs: 20 });
+  const ask = groupCommit(call, { ...LIMITS, callsUnderWay: 1, callMs: 20 });
   const hanging = ask(1);
   const next = ask(2);
   expect(await hanging.catch((error: unknown) => error)).toBeInstanceOf(NoAnswer);
@@ -68,7 +68,7 @@ test("a call that hangs fails for its own callers once its time is over, and the
 
 test("as many as the limit wait, and one more is refused", async () => {
   const { call } = slowStore();
-  const ask = combine(call, { ...LIMITS, callsUnderWay: 1, waiting: 3 });
+  const ask = groupCommit(call, { ...LIMITS, callsUnderWay: 1, waiting: 3 });
   void ask(0);
   for (const n of [1, 2, 3]) void ask(n);
   expect(await ask(4).catch((error: unknown) => error)).toBeInstanceOf(NoAnswer);

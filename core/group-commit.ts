@@ -1,9 +1,9 @@
 /**
- * Group commit: what is asked for while calls are under way goes with the next one. Who comes alone waits for nobody; under
- * load one call serves many, so that a round trip, a script and an fsync are shared by messages of a single event too.
+ * Group commit: requests that arrive while a call is in flight share the next one. A single request does not wait; under load
+ * one call serves many, so that even messages of a single event share a round trip, a script and an fsync.
  */
 
-export interface CombineLimits {
+export interface GroupCommitLimits {
   /** Calls at one time; with two the store has work while an answer is on its way. */
   readonly callsUnderWay: number;
   /** Together in one call at most, by `sizeOf`; one that is larger goes alone. */
@@ -28,9 +28,9 @@ interface Waiting<Ask, Answer> {
  * @param sizeOf what an ask adds to a call
  * @returns asks one @throws {NoAnswer}
  */
-export function combine<Ask, Answer>(
+export function groupCommit<Ask, Answer>(
   call: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
-  limits: CombineLimits,
+  limits: GroupCommitLimits,
   sizeOf: (ask: Ask) => number = () => 1,
 ): (ask: Ask) => Promise<Answer> {
   const waiting: Waiting<Ask, Answer>[] = [];
