@@ -88,7 +88,7 @@ export interface Reference {
 
 /**
  * A reference is a tracking number of a courier, or an externalId under a sender account of a courier.
- * @param told lengths keep the parts apart whatever they contain: JSON texts may hold any character, NUL included
+ * @param identity lengths keep the parts apart whatever they contain: JSON texts may hold any character, NUL included
  */
 function reference(identity: string): Reference {
   const digest = digestOf(identity);
@@ -128,87 +128,100 @@ export function idPartition(id: number): number {
 
 export const companyTag = (n: number) => `{k${n}}`;
 
-export const companyKeys = (n: number) => {
-  const tag = companyTag(n);
-  return {
-    changes: `${tag}:changes`,
-    ledger: `${tag}:ledger`,
-    shipmentIds: `${tag}:ids`,
-    /** Hash: head `v`, meta and state `st`, record `c`, history (`history-parts.ts`), base `b`. */
-    shipment: (id: number) => `${tag}:s:${id}`,
-    /** Courier code -> shipment id, for one tracking number of a channel: uniqueness and exact search. */
-    numbers: (channelId: number, trackingNumber: string) =>
-      `${tag}:n:${channelId}:${trackingNumber}`,
-    /** Set of shipment ids with one exact value. */
-    exact: (channelId: number, field: ExactField, value: string) =>
-      `${tag}:x:${channelId}:${field}:${value}`,
-    /** Bitmap by rank of the same shipments, once they are many. */
-    exactBits: (channelId: number, field: ExactField, value: string) =>
-      `${tag}:xb:${channelId}:${field}:${value}`,
-    index: (channelId: number, order: IndexOrder) => `${tag}:i:${channelId}:${order}`,
-    /** Rows of a channel's shipments that search scans (`columns.ts`). */
-    block: (channelId: number, block: number) => `${tag}:b:${channelId}:${block}`,
-    /** Hash: the last second assigned as statusUpdatedAt, and how many of the company's shipments have it. */
-    clock: (companyId: number) => `${tag}:clock:${companyId}`,
-    /** String: ranks of the rows that have changed, the latest last. */
-    rowLog: (channelId: number) => `${tag}:rl:${channelId}`,
-    /** String: version of the configuration that facts must have been mapped with at least. */
-    mappingFloor: `${tag}:mapping-floor`,
-    /** Set of `courier:code`. */
-    unmappedCodes: `${tag}:um`,
-    /** Hash: events, description, first and last time seen of an unmapped code. */
-    unmapped: (courier: string, code: string) => `${tag}:um:${unmappedName(courier, code)}`,
-    /** Sorted set by id: shipments with unmapped events of a code. */
-    unmappedShipments: (courier: string, code: string) =>
-      `${tag}:us:${unmappedName(courier, code)}`,
-    /** Counter of orders. */
-    orderIds: `${tag}:oids`,
-    /** Hash: version, record (JSON). */
-    order: (id: number) => `${tag}:o:${id}`,
-    /** Hash: source and reference -> order id. */
-    orderNaturals: (channelId: number) => `${tag}:on:${channelId}`,
-    /** Sorted set by order date (UTC milliseconds), without deleted orders. */
-    orderDates: (channelId: number) => `${tag}:oi:${channelId}`,
-    /** Hash: order parcel's hash -> order id. */
-    orderParcels: (channelId: number) => `${tag}:op:${channelId}`,
-    /** String: a job that has created parcels (JSON). */
-    parcelJob: (jobId: string) => `${tag}:pjob:${jobId}`,
-    /** Counters of labels and of transmissions. */
-    labelIds: `${tag}:lids`,
-    transmissionIds: `${tag}:txids`,
-    /** Hash: a label, from its claim on. */
-    label: (id: number) => `${tag}:lb:${id}`,
-    /** String: the label that (channel, carrier, reference) has claimed. */
-    labelClaim: (channelId: number, digest: string) => `${tag}:lc:${channelId}:${digest}`,
-    /** String: who is confirming labels of a carrier. */
-    confirmLock: (channelId: number, carrier: string) => `${tag}:lock:cf:${channelId}:${carrier}`,
-    /** String: the transmission that a confirmation will open, until its outcome is known. */
-    transmissionClaim: (channelId: number, digest: string) => `${tag}:txc:${channelId}:${digest}`,
-    /** Hash: the content of a transmission's slip (JSON), by the digest of its secret address. */
-    slip: (digest: string) => `${tag}:slip:${digest}`,
-    /** Hash: `channel:month` -> address checks to be billed. */
-    addressChecks: `${tag}:billing:address-checks`,
-    sandbox: (channelId: number) => `${tag}:sandbox:${channelId}`,
-    /** Hash: an import job. */
-    job: (jobId: string) => `${tag}:job:${jobId}`,
-    /** Hash: chunk -> its items (JSON), until they are done. */
-    jobItems: (jobId: string) => `${tag}:jobi:${jobId}`,
-    /** Hash: chunk -> what came of its items (JSON). */
-    jobResults: (jobId: string) => `${tag}:jobr:${jobId}`,
-    /** Set: ids of a channel's unfinished jobs. */
-    openJobs: (channelId: number) => `${tag}:jobs:${channelId}`,
-    /** Counter of stock releases of all shipments of the partition. */
-    releaseIds: `${tag}:releases`,
-    /** Hash: release id -> what was asked of the carrier and what it answered (JSON). */
-    releases: (shipmentId: number) => `${tag}:sr:${shipmentId}`,
-    /** Hash: a message to a recipient on its way: e-mail or SMS. */
-    message: (messageId: string) => `${tag}:msg:${messageId}`,
-    /** Hash: topic a shipment's recipient has had a message about -> when (UTC milliseconds). */
-    topics: (shipmentId: number) => `${tag}:identity:${shipmentId}`,
-    /** List: notifications sent about a shipment (JSON), newest first. */
-    notifications: (shipmentId: number) => `${tag}:nt:${shipmentId}`,
-  };
-};
+const shipmentKeys = (tag: string) => ({
+  changes: `${tag}:changes`,
+  ledger: `${tag}:ledger`,
+  shipmentIds: `${tag}:ids`,
+  /** Hash: head `v`, meta and state `st`, record `c`, history (`history-parts.ts`), base `b`. */
+  shipment: (id: number) => `${tag}:s:${id}`,
+  /** Courier code -> shipment id, for one tracking number of a channel: uniqueness and exact search. */
+  numbers: (channelId: number, trackingNumber: string) => `${tag}:n:${channelId}:${trackingNumber}`,
+  /** Set of shipment ids with one exact value. */
+  exact: (channelId: number, field: ExactField, value: string) =>
+    `${tag}:x:${channelId}:${field}:${value}`,
+  /** Bitmap by rank of the same shipments, once they are many. */
+  exactBits: (channelId: number, field: ExactField, value: string) =>
+    `${tag}:xb:${channelId}:${field}:${value}`,
+  index: (channelId: number, order: IndexOrder) => `${tag}:i:${channelId}:${order}`,
+  /** Rows of a channel's shipments that search scans (`columns.ts`). */
+  block: (channelId: number, block: number) => `${tag}:b:${channelId}:${block}`,
+  /** Hash: the last second assigned as statusUpdatedAt, and how many of the company's shipments have it. */
+  clock: (companyId: number) => `${tag}:clock:${companyId}`,
+  /** String: ranks of the rows that have changed, the latest last. */
+  rowLog: (channelId: number) => `${tag}:rl:${channelId}`,
+  /** String: version of the configuration that facts must have been mapped with at least. */
+  mappingFloor: `${tag}:mapping-floor`,
+  /** Set of `courier:code`. */
+  unmappedCodes: `${tag}:um`,
+  /** Hash: events, description, first and last time seen of an unmapped code. */
+  unmapped: (courier: string, code: string) => `${tag}:um:${unmappedName(courier, code)}`,
+  /** Sorted set by id: shipments with unmapped events of a code. */
+  unmappedShipments: (courier: string, code: string) => `${tag}:us:${unmappedName(courier, code)}`,
+});
+
+const orderAndLabelKeys = (tag: string) => ({
+  /** Counter of orders. */
+  orderIds: `${tag}:oids`,
+  /** Hash: version, record (JSON). */
+  order: (id: number) => `${tag}:o:${id}`,
+  /** Hash: source and reference -> order id. */
+  orderNaturals: (channelId: number) => `${tag}:on:${channelId}`,
+  /** Sorted set by order date (UTC milliseconds), without deleted orders. */
+  orderDates: (channelId: number) => `${tag}:oi:${channelId}`,
+  /** Hash: order parcel's hash -> order id. */
+  orderParcels: (channelId: number) => `${tag}:op:${channelId}`,
+  /** String: a job that has created parcels (JSON). */
+  parcelJob: (jobId: string) => `${tag}:pjob:${jobId}`,
+  /** Counters of labels and of transmissions. */
+  labelIds: `${tag}:lids`,
+  transmissionIds: `${tag}:txids`,
+  /** Hash: a label, from its claim on. */
+  label: (id: number) => `${tag}:lb:${id}`,
+  /** String: the label that (channel, carrier, reference) has claimed. */
+  labelClaim: (channelId: number, digest: string) => `${tag}:lc:${channelId}:${digest}`,
+  /** String: who is confirming labels of a carrier. */
+  confirmLock: (channelId: number, carrier: string) => `${tag}:lock:cf:${channelId}:${carrier}`,
+  /** String: the transmission that a confirmation will open, until its outcome is known. */
+  transmissionClaim: (channelId: number, digest: string) => `${tag}:txc:${channelId}:${digest}`,
+  /** Hash: the content of a transmission's slip (JSON), by the digest of its secret address. */
+  slip: (digest: string) => `${tag}:slip:${digest}`,
+});
+
+const jobAndMessageKeys = (tag: string) => ({
+  /** Hash: `channel:month` -> address checks to be billed. */
+  addressChecks: `${tag}:billing:address-checks`,
+  sandbox: (channelId: number) => `${tag}:sandbox:${channelId}`,
+  /** Hash: an import job. */
+  job: (jobId: string) => `${tag}:job:${jobId}`,
+  /** Hash: chunk -> its items (JSON), until they are done. */
+  jobItems: (jobId: string) => `${tag}:jobi:${jobId}`,
+  /** Hash: chunk -> what came of its items (JSON). */
+  jobResults: (jobId: string) => `${tag}:jobr:${jobId}`,
+  /** Set: ids of a channel's unfinished jobs. */
+  openJobs: (channelId: number) => `${tag}:jobs:${channelId}`,
+  /** Counter of stock releases of all shipments of the partition. */
+  releaseIds: `${tag}:releases`,
+  /** Hash: release id -> what was asked of the carrier and what it answered (JSON). */
+  releases: (shipmentId: number) => `${tag}:sr:${shipmentId}`,
+  /** Hash: a message to a recipient on its way: e-mail or SMS. */
+  message: (messageId: string) => `${tag}:msg:${messageId}`,
+  /** Hash: topic a shipment's recipient has had a message about -> when (UTC milliseconds). */
+  topics: (shipmentId: number) => `${tag}:told:${shipmentId}`,
+  /** List: notifications sent about a shipment (JSON), newest first. */
+  notifications: (shipmentId: number) => `${tag}:nt:${shipmentId}`,
+});
+
+const allCompanyKeys = (tag: string) => ({
+  ...shipmentKeys(tag),
+  ...orderAndLabelKeys(tag),
+  ...jobAndMessageKeys(tag),
+});
+
+/** Made once: hot paths ask for them per shipment. */
+const COMPANY_KEYS = Array.from({ length: PARTITIONS }, (_, n) => allCompanyKeys(companyTag(n)));
+
+/** Everything of the companies of a partition. */
+export const companyKeys = (n: number) => COMPANY_KEYS[n] ?? allCompanyKeys(companyTag(n));
 
 /** Queues of work under leases; the tag is that of a partition. */
 export type WorkName = "imports" | "messages";

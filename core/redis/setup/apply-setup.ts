@@ -520,7 +520,6 @@ function createApplication(redis: Redis, vault: Vault, stored: Stored, nowMs: nu
     return { secret: vault.seal(value), previousSecret: "", previousUntilMs: 0, fileSecretHash };
   }
 
-  /** Rows that the API changes afterwards: written when they are new or when the file itself has changed. */
   return {
     async apply(file: SetupFile): Promise<void> {
       await applyRegistry(file);
