@@ -7,7 +7,7 @@ import type { Redis } from "#core/redis/client/client.ts";
 import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
 import { bumpVersion, type CourierEntity, readEntity } from "#core/redis/config/entities.ts";
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
-import { detailFaults } from "#core/redis/setup/apply-setup.ts";
+import { detailFaults } from "#core/redis/setup/check-references.ts";
 import {
   announceRemap,
   applyRemap,

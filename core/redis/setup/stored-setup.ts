@@ -1,0 +1,96 @@
+/** What a setup file meets in the store: the entities of before, by the names that the file uses for them. */
+import type { Remaining, SetupFile, SetupStatusDetail } from "#core/domain/setup/setup.ts";
+import { DEFAULT_STATUS_DETAILS } from "#core/domain/statuses/status-details.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { DELETED_WEBHOOKS_KEY } from "#core/redis/client/keys.ts";
+import {
+  type ApiKeyEntity,
+  allEntities,
+  type BoxEntity,
+  type ChannelEntity,
+  type CompanyEntity,
+  type CourierEntity,
+  type EndpointEntity,
+  type RegistryEntity,
+  type TemplateEntity,
+} from "#core/redis/config/entities.ts";
+
+export interface Stored {
+  readonly couriers: ReadonlyMap<string, CourierEntity>;
+  readonly companies: ReadonlyMap<string, CompanyEntity>;
+  readonly boxes: ReadonlyMap<string, BoxEntity>;
+  readonly channels: ReadonlyMap<string, ChannelEntity>;
+  readonly apiKeys: ReadonlyMap<string, ApiKeyEntity>;
+  readonly endpoints: ReadonlyMap<string, EndpointEntity>;
+  readonly templates: ReadonlyMap<string, TemplateEntity>;
+  readonly registry: RegistryEntity | undefined;
+  /** Endpoints that the panel deleted: fingerprint of the file's entry, which does not bring them back. */
+  readonly deletedWebhooks: ReadonlyMap<string, string>;
+}
+
+export async function readStored(redis: Redis): Promise<Stored> {
+  const [couriers, companies, boxes, channels, apiKeys, endpoints, templates, [registry], deleted] =
+    await Promise.all([
+      allEntities(redis, "courier"),
+      allEntities(redis, "company"),
+      allEntities(redis, "box"),
+      allEntities(redis, "channel"),
+      allEntities(redis, "apiKey"),
+      allEntities(redis, "endpoint"),
+      allEntities(redis, "template"),
+      allEntities(redis, "registry"),
+      redis.hGetAll(DELETED_WEBHOOKS_KEY),
+    ]);
+  return {
+    couriers: new Map(couriers.map((one) => [one.code, one])),
+    companies: new Map(companies.map((one) => [one.code, one])),
+    boxes: new Map(boxes.map((one) => [`${one.companyId}:${one.code}`, one])),
+    channels: new Map(channels.map((one) => [one.code, one])),
+    apiKeys: new Map(apiKeys.map((one) => [`${one.channelId}:${one.code}`, one])),
+    endpoints: new Map(endpoints.map((one) => [`${one.channelId}:${one.code}`, one])),
+    templates: new Map(templates.map((one) => [templateId(one), one])),
+    registry,
+    deletedWebhooks: new Map(Object.entries(deleted)),
+  };
+}
+
+export function templateId({ channelId, event, language }: TemplateEntity): string {
+  return `${channelId}:${event}:${language}`;
+}
+
+export function mergedPlatforms(
+  file: Remaining<SetupFile>,
+  registry: RegistryEntity | undefined,
+): string[] {
+  const before = registry ? parseStored<string[]>(registry.platforms) : [];
+  return [...new Set([...before, ...(file.platforms ?? [])])];
+}
+
+export function mergedDetails(
+  file: SetupFile,
+  registry: RegistryEntity | undefined,
+): SetupStatusDetail[] {
+  return mergeBy(detailsOf(registry), file.statusDetails ?? [], ({ id }) => String(id));
+}
+
+export function detailsOf(registry: RegistryEntity | undefined): readonly SetupStatusDetail[] {
+  return registry
+    ? parseStored<SetupStatusDetail[]>(registry.statusDetails)
+    : DEFAULT_STATUS_DETAILS;
+}
+
+/** Entries of `after` replace what they name in `before`, member by member; the others stay. */
+export function mergeBy<T extends object>(
+  before: readonly T[],
+  after: readonly T[],
+  key: (item: T) => string,
+): T[] {
+  const merged = new Map(before.map((item) => [key(item), item]));
+  // A faulty item leaves a hole in its list, which is passed over.
+  after.forEach((item) => void merged.set(key(item), { ...merged.get(key(item)), ...item }));
+  return [...merged.values()];
+}
+
+export function parseStored<T>(text: string): T {
+  return JSON.parse(text);
+}
