@@ -20,7 +20,7 @@ export function problem(expected: number, code: string): Expectation {
     const type = answer.headers.get("content-type") ?? "";
     const same = answer.status === expected && answer.body?.["code"] === code;
     if (!same) return `${expected} ${code} expected, got ${describe(answer)}`;
-    return type.startsWith("application/problem+json") ? null : `no problem document: ${type}`;
+    return type.startsWith("application/problem+json") ? null : `not a problem document: ${type}`;
   };
 }
 

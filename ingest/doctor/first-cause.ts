@@ -30,7 +30,7 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/ENOTFOUND|EAI_AGAIN/, "The host name is not known: check --url and the name server."],
   [/ECONNREFUSED|ConnectionRefused/, "Nothing listens there: check the host and port of --url."],
   [/CERT|SELF_SIGNED|ISSUER|certificate/i, "The certificate is not trusted: check --ca."],
-  [/EPROTO|SSL|wrong version/i, "This is no TLS on the other side: check http or https in --url."],
+  [/EPROTO|SSL|wrong version/i, "The other side does not speak TLS: check http or https in --url."],
 ];
 
 function causeOfPing({ target }: Sender, answer: Answer): Cause | null {

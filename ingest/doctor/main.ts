@@ -34,10 +34,18 @@ function readArguments(args: string[]) {
     const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
     const messages = [...(values.messages ?? []), ...(values.sample ?? [])];
     const { url, token, courier } = values;
-    const given = [url, token, courier].filter((value) => value !== undefined).length;
-    const isComplete = given === 3 || (given === 0 && messages.length > 0);
-    if (positionals.join() !== "courier" || !isComplete) throw new Refused(USAGE);
-    if (url !== undefined && !URL.canParse(url)) throw new Refused(`--url is no address: ${url}`);
+    const isLocal = [url, token, courier].every((value) => value === undefined);
+    const missing = Object.entries({ url, token, courier }).filter(([, value]) => !value);
+    if (positionals.join() !== "courier" || (isLocal && messages.length === 0)) {
+      throw new Refused(USAGE);
+    }
+    if (!isLocal && missing.length > 0) {
+      const names = missing.map(([name]) => `--${name}`).join(", ");
+      throw new Refused(`Missing: ${names}\n${USAGE}`);
+    }
+    if (url !== undefined && !URL.canParse(url)) {
+      throw new Refused(`--url is not an address: ${url}`);
+    }
     return { ...values, messages };
   } catch (error) {
     if (error instanceof Refused) throw error;
@@ -86,6 +94,10 @@ async function readBytes(path: string): Promise<Buffer> {
 
 /** @returns whether everything was as expected */
 async function run(args: string[]): Promise<boolean> {
+  if (args.some((argument) => ["--help", "-h"].includes(argument))) {
+    process.stdout.write(`${USAGE}\n`);
+    return true;
+  }
   const given = readArguments(args);
   const sender = await senderOf(given);
   const messages = await readMessages(given.messages);

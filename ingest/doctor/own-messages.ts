@@ -4,6 +4,8 @@ import {
   BODY_LIMIT_BYTES,
   checkEnvelope,
   checkEscapedEnvelope,
+  type Envelope,
+  unsupportedVersion,
 } from "#core/domain/courier-events/event.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
 import { JsonFault } from "#core/http/strict-json.ts";
@@ -32,6 +34,8 @@ interface EventVerdict {
   readonly eventId: string | null;
   readonly faults: readonly string[];
 }
+
+const REUSED = "eventId: another event of yours has this id; it would be a DUPLICATE";
 
 /** A text of one message, or of one message a line. Compressed ones are one message. */
 export function messagesOf(name: string, bytes: Uint8Array): OwnMessage[] {
@@ -90,12 +94,14 @@ async function judgeHere({ bytes, gzip }: OwnMessage, seen: Map<string, string>)
     const { value, hasSurrogateEscapes } = await parseMessage(plain);
     const envelope = hasSurrogateEscapes ? checkEscapedEnvelope(value) : checkEnvelope(value);
     if (envelope.length > 0) return { kind: "refused", faults: linesOf(envelope) };
+    const unsupported = unsupportedVersion(value as Envelope);
+    if (unsupported !== null) return refused(unsupported);
     const check = eventRule({ hasSurrogateEscapes });
-    const { events } = value as { readonly events: readonly unknown[] };
-    const judged = events.map((event) => {
+    const judged = (value as Envelope).events.map((event) => {
       const eventId = idOf(event);
       const faults = linesOf(check(event));
-      return { eventId, faults: [...faults, ...reuseOf(eventId, event, seen)] };
+      // An INVALID event does not take its id: once corrected, it is sent with the same one.
+      return { eventId, faults: faults.length > 0 ? faults : reuseOf(eventId, event, seen) };
     });
     return { kind: "judged", events: judged };
   } catch (error) {
@@ -110,9 +116,7 @@ function reuseOf(eventId: string | null, event: unknown, seen: Map<string, strin
   const text = JSON.stringify(event);
   const before = seen.get(eventId);
   if (before === undefined) seen.set(eventId, text);
-  return before === undefined || before === text
-    ? []
-    : ["eventId: another event of yours has this id; it would be a DUPLICATE"];
+  return before === undefined || before === text ? [] : [REUSED];
 }
 
 function idOf(event: unknown): string | null {
@@ -153,9 +157,8 @@ function findingsOf(name: string, local: Verdict, there: Verdict | null): Findin
   const refusals = both.flatMap((one) => (one.kind === "refused" ? one.faults : []));
   if (refusals.length > 0) {
     const fault = [...new Set(refusals)].join("; ");
-    return [
-      { group: OWN_MESSAGES, name, fault, remedy: "Correct the message; it is not retried." },
-    ];
+    const remedy = "Correct the message; do not retry it as it is.";
+    return [{ group: OWN_MESSAGES, name, fault, remedy }];
   }
   const judged = both.flatMap((one) => (one.kind === "judged" ? [one.events] : []));
   return (judged[0] ?? []).map(({ eventId }, at) => {
@@ -164,7 +167,9 @@ function findingsOf(name: string, local: Verdict, there: Verdict | null): Findin
       group: OWN_MESSAGES,
       name: `${name} events[${at}] ${eventId ?? "(no eventId)"}`,
       fault: faults.size === 0 ? null : [...faults].join("; "),
-      remedy: "Correct the event and resend it with the same eventId.",
+      remedy: faults.has(REUSED)
+        ? "Give every event an eventId of its own."
+        : "Correct the event and resend it with the same eventId.",
     };
   });
 }

@@ -196,7 +196,7 @@ function signature(nowMs: () => number): Probe[] {
       "Compress first, then sign the compressed bytes.",
     ],
     [
-      "a header that is no signature is 403",
+      "a header that is not a signature is 403",
       (sender) => sender.push([probeEvent()], {}, { signature: () => "v1=nonsense" }),
       bad,
       "The header is t=<unix seconds>,v1=<hex>.",
@@ -228,9 +228,14 @@ function body(): Probe[] {
       problem(415, "WRONG_CONTENT_ENCODING"),
       "gzip is the only compression.",
     ],
-    ["what is no JSON is 400", (sender) => sender.send("{"), malformed, "Send one JSON object."],
     [
-      "what is no UTF-8 is 400",
+      "a body that is not JSON is 400",
+      (sender) => sender.send("{"),
+      malformed,
+      "Send one JSON object.",
+    ],
+    [
+      "a body that is not UTF-8 is 400",
       (sender) => sender.send(new Uint8Array([0x7b, 0x22, 0xe0, 0x22, 0x7d])),
       malformed,
       "Encode the text as UTF-8, not as Latin-1.",
@@ -242,13 +247,13 @@ function body(): Probe[] {
       "Set the header only when the body is compressed.",
     ],
     [
-      "the same key twice is 400",
+      "an envelope field twice is 400",
       (sender) => sender.send('{"courier":"A","courier":"B"}'),
       malformed,
       "Build the JSON with a library.",
     ],
     [
-      "nesting without end is 400",
+      "10,000 nested lists are 400",
       (sender) => sender.send(`${"[".repeat(10_000)}${"]".repeat(10_000)}`),
       malformed,
       "Send events as documented.",
@@ -427,7 +432,7 @@ function faultyEvents(): Probe[] {
       "See the reference.",
     ),
     faulty(
-      "a POD link that is no URI is INVALID",
+      "a POD link that is not a URI is INVALID",
       { delivery: { podUrl: "pod.jpg" } },
       "delivery.podUrl",
       "BAD_FORMAT",

@@ -4,8 +4,8 @@ import {
   checkEnvelope,
   checkEscapedEnvelope,
   type Envelope,
-  SCHEMA_MAJORS,
   SCHEMA_VERSIONS,
+  unsupportedVersion,
 } from "#core/domain/courier-events/event.ts";
 import { romeIso } from "#core/domain/time/rome-time.ts";
 import { declared } from "#core/http/access.ts";
@@ -252,12 +252,8 @@ async function readMessage(
     throw new Problem(400, "INVALID_ENVELOPE", "The envelope is invalid.", { members: { errors } });
   }
   const envelope = value as Envelope;
-  const major = envelope.schemaVersion.split(".")[0] ?? "";
-  if (!(SCHEMA_MAJORS as readonly string[]).includes(major)) {
-    const supported = SCHEMA_VERSIONS.join(", ");
-    const detail = `schemaVersion ${envelope.schemaVersion} is not supported; supported: ${supported}.`;
-    throw new Problem(400, "UNSUPPORTED_SCHEMA_VERSION", detail);
-  }
+  const unsupported = unsupportedVersion(envelope);
+  if (unsupported !== null) throw new Problem(400, "UNSUPPORTED_SCHEMA_VERSION", unsupported);
   if (envelope.courier !== courier.code) {
     throw new Problem(403, "COURIER_MISMATCH", "The courier does not match the token.");
   }

@@ -288,7 +288,18 @@ describe("a sender's own messages", () => {
     expect(twice.status).toBe(0);
     const { output, status } = await run("node", ["--messages", "-"], message([one, other]));
     expect(output).toContain("eventId: another event of yours has this id");
+    expect(output).toContain("-> Give every event an eventId of its own.");
+    expect(output).not.toContain("with the same eventId");
     expect(status).toBe(1);
+  });
+
+  test("an INVALID event does not take its id: the corrected one has the same", async () => {
+    const corrected = event();
+    const both = `${message([{ ...corrected, weight: 2 }])}\n${message([corrected])}`;
+    const { output } = await run("node", ["--messages", "-"], both);
+    expect(output).toContain("1 of 2 valid");
+    expect(output).toContain("weight: The field is not known.");
+    expect(output).not.toContain("DUPLICATE");
   });
 
   test("what is no message, no JSON, or too large is told by its name", async () => {
@@ -296,6 +307,7 @@ describe("a sender's own messages", () => {
       ["{", "The text is not valid JSON."],
       ["[]", "(whole): "],
       [message([event()], { schemaVersion: "one" }), "schemaVersion: Expected: major and minor"],
+      [message([event()], { schemaVersion: "2.0" }), "schemaVersion 2.0 is not supported"],
       [message([event()]).replace('"m"', '"m","messageId":"n"'), "the field messageId twice"],
       [" ".repeat(5 * 1024 * 1024 + 1), "larger than 5 MiB"],
     ];
@@ -320,6 +332,20 @@ describe("a sender's own messages", () => {
   });
 });
 
+test("--help prints the usage and succeeds", async () => {
+  for (const args of [["--help"], ["-h"]]) {
+    const { output, status } = await run("node", args);
+    expect(output).toStartWith("usage: node doctor.mjs courier");
+    expect(status).toBe(0);
+  }
+});
+
+test("a missing argument is named", async () => {
+  const { errors, status } = await run("node", ["--url", "http://127.0.0.1:1", "--token", ""]);
+  expect(errors).toContain("Missing: --token, --courier");
+  expect(status).toBe(1);
+});
+
 test("a missing or malformed argument tells the usage", async () => {
   for (const args of [
     ["--token", "x"],
@@ -327,7 +353,7 @@ test("a missing or malformed argument tells the usage", async () => {
     ["--url", "nowhere", "--token", "x", "--courier", "X"],
   ]) {
     const { errors, status } = await run("node", args);
-    expect(errors).toMatch(/usage: node doctor\.mjs courier|--url is no address/);
+    expect(errors).toMatch(/usage: node doctor\.mjs courier|--url is not an address/);
     expect(status).toBe(1);
   }
 });

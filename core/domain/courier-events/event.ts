@@ -137,7 +137,7 @@ export const Envelope = Type.Object({
 export type Envelope = Static<typeof Envelope>;
 
 /** Major versions of `schemaVersion` that are accepted; any minor of them is (document 2, "Versioning"). */
-export const SCHEMA_MAJORS = ["1"] as const;
+const SCHEMA_MAJORS: readonly string[] = ["1"];
 export const SCHEMA_VERSIONS = ["1.0"] as const;
 
 const eventChecker = compileSchema(CourierEvent);
@@ -159,6 +159,13 @@ export function checkEvent(value: unknown): Fault[] {
 /** Every fault of the envelope itself; its events are not looked into. */
 export function checkEnvelope(value: unknown): Fault[] {
   return envelopeChecker.check(value) ? [] : listFaults(envelopeChecker.errors(value));
+}
+
+/** What to tell the sender of a well-formed version that is not accepted; null for one that is. */
+export function unsupportedVersion({ schemaVersion }: Envelope): string | null {
+  const [major = ""] = schemaVersion.split(".");
+  if (SCHEMA_MAJORS.includes(major)) return null;
+  return `schemaVersion ${schemaVersion} is not supported; supported: ${SCHEMA_VERSIONS.join(", ")}.`;
 }
 
 /** The same rules for a body whose texts may hold half a surrogate pair. */
