@@ -43,7 +43,7 @@ export interface AuthenticateDeps extends Pick<Runtime, "redis" | "live" | "log"
 }
 
 /**
- * @throws {Problem} 401 unknown token, 403 address or certificate not allowed, 429 rate limited, 503 store away; each
+ * @throws {Problem} 401 unknown token, 403 address or certificate not allowed, 429 rate limited, 503 store unavailable; each
  * with the rate headers
  */
 export async function authenticate(

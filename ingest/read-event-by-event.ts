@@ -143,7 +143,7 @@ async function examine(
     for (const [name, [value, ...others]] of await membersOf(bytes, event)) {
       if (turn.due()) await turn.take();
       const read = value && (await readStrictly(bytes, value).catch(asFault));
-      if (others.length > 0) tell(faults, name, new JsonFault("The key stands there twice."));
+      if (others.length > 0) tell(faults, name, new JsonFault("The key appears twice."));
       else if (read instanceof JsonFault) tell(faults, name, read);
       else if (name === "eventId") eventId = read?.value;
       if (faults.size >= FAULTS_LISTED) break;

@@ -1,10 +1,14 @@
 /** The shapes of the answers of `/v1`, for the reference; tests compare them with what the server answers. */
-import { Type } from "@sinclair/typebox";
+import { type SchemaOptions, Type } from "@sinclair/typebox";
 import { FAULT_CODES, FAULTS_LISTED } from "#core/domain/schema/fault.ts";
 import { PROBLEM_CODES } from "#ingest/reference/problem-codes.ts";
 import { TOKEN_ERRORS } from "#ingest/routes/token.ts";
 
-const codes = (names: readonly string[]) => Type.Union(names.map((name) => Type.Literal(name)));
+const codes = (names: readonly string[], options: SchemaOptions = {}) =>
+  Type.Union(
+    names.map((name) => Type.Literal(name)),
+    options,
+  );
 const count = Type.Integer({ minimum: 0 });
 
 export const FaultItem = Type.Object(
@@ -19,7 +23,9 @@ export const FaultItem = Type.Object(
 export const Result = Type.Object(
   {
     eventId: Type.Union([Type.String(), Type.Null()], { description: "null when it is no text" }),
-    outcome: codes(["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"]),
+    outcome: codes(["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"], {
+      description: "a later minor version may add others",
+    }),
     errors: Type.Optional(Type.Array(FaultItem, { minItems: 1, maxItems: FAULTS_LISTED })),
   },
   { additionalProperties: false },

@@ -20,7 +20,9 @@ ${ENDPOINTS}
 <p>Its answer, 200:</p>
 <pre>${json(EXAMPLE_ANSWER)}</pre>
 <h2 id="envelope">Envelope</h2>
-<p>Unknown fields of the envelope are ignored. Any schemaVersion 1.x is accepted.</p>
+<p>Unknown fields of the envelope are ignored. Any schemaVersion 1.x is accepted. A minor version may add optional fields and
+outcomes: ignore the fields of an answer that you do not know. A major version is announced at least 90 days before; the one
+before it is accepted for at least 12 months after the announcement.</p>
 ${fields(fieldRows(Envelope))}
 <h2 id="event">Event</h2>
 <p>Unknown fields make the event INVALID. Either trackingNumber, or externalId with senderAccount, must be there.</p>
@@ -77,17 +79,19 @@ ${table(
   ["What", "Then"],
   rows([
     [
-      "in an event: the same key twice, a key __proto__, nesting over 32, no JSON, no UTF-8, half a surrogate pair",
+      "in an event: the same key twice, a key __proto__, nesting over 32, invalid JSON, invalid UTF-8, half of a surrogate pair",
       "that event is INVALID (BAD_FORMAT), the others are processed",
     ],
     ["a documented envelope field twice", "400 MALFORMED_BODY"],
     ["unknown envelope fields", "ignored, whatever they hold"],
     ["quotes, brackets or commas that do not match", "400 MALFORMED_BODY"],
-    ["half a surrogate pair in messageId", "400 INVALID_ENVELOPE"],
+    ["half of a surrogate pair in messageId", "400 INVALID_ENVELOPE"],
     ["a number written 1.0 or 1e0 where a whole number is asked for", "accepted"],
-    ["a number too large for a double", "wrong type or out of range"],
+    ["a number too large for a double", "WRONG_TYPE or OUT_OF_RANGE"],
     ["a byte order mark before the text", "ignored"],
-    ["text after the end of the gzip stream", "ignored"],
+    ["several gzip members in a row", "read as one text"],
+    ["zero bytes after the end of the gzip stream", "ignored"],
+    ["any other bytes after it", "400 MALFORMED_BODY"],
   ]),
 )}`;
 
@@ -117,7 +121,10 @@ A trackingNumberChange counts from the next event on; that of a DUPLICATE does n
 const SIGNATURE = `<h2 id="signature">Signature</h2>
 <p>X-Service-Signature: t=&lt;unix_seconds&gt;,v1=&lt;hex&gt;, where v1 is the HMAC-SHA256 of
 &lt;t&gt;.&lt;body as transmitted&gt; keyed with the signing secret as issued. Compress first, then sign.</p>
-<pre>printf '%s.' "$T" | cat - body.json | openssl dgst -sha256 -hmac "$SECRET"</pre>
+<pre>BODY=message.json T=$(date +%s)
+V1=$( (printf '%s.' "$T"; cat "$BODY") | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d' ' -f1)
+curl -sS "$URL/v1/events/validate" -H "Authorization: Bearer $TOKEN" -H "X-Service-Signature: t=$T,v1=$V1" \\
+  -H 'Content-Type: application/json' --data-binary @"$BODY"</pre>
 <p>Check your code with the <a href="/v1/vectors.json">test vectors</a> first: bodies in base64, secrets, and the headers
 that belong to them.</p>`;
 

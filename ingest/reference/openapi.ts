@@ -1,4 +1,5 @@
 /** OpenAPI 3.1 description of `/v1`, made of the schemas that the service itself checks with. */
+import type { TSchema } from "@sinclair/typebox";
 import { CourierEvent, Envelope, SCHEMA_VERSIONS } from "#core/domain/courier-events/event.ts";
 import { FAULT_CODES } from "#core/domain/schema/fault.ts";
 import { type Json, publishedSchema } from "#core/domain/schema/published-schema.ts";
@@ -57,15 +58,21 @@ function schemas(): Json {
   return {
     Envelope: withItems(publishedSchema(Envelope), "events", "Event"),
     Event: { ...event, anyOf },
-    Report: withItems(publishedSchema(Report), "results", "Result"),
-    Result: withItems(publishedSchema(Result), "errors", "Fault"),
-    Fault: publishedSchema(FaultItem),
-    Ping: publishedSchema(Ping),
-    Problem: withItems(publishedSchema(ProblemDocument), "errors", "Fault"),
+    Report: withItems(answerSchema(Report), "results", "Result"),
+    Result: withItems(answerSchema(Result), "errors", "Fault"),
+    Fault: answerSchema(FaultItem),
+    Ping: answerSchema(Ping),
+    Problem: withItems(answerSchema(ProblemDocument), "errors", "Fault"),
     TokenRequest: publishedSchema(TokenRequest),
-    TokenAnswer: publishedSchema(TokenAnswer),
-    TokenError: publishedSchema(TokenError),
+    TokenAnswer: answerSchema(TokenAnswer),
+    TokenError: answerSchema(TokenError),
   };
+}
+
+/** A minor version may add fields to an answer, so a client must not refuse them (document 2, "Versioning"). */
+function answerSchema(schema: TSchema): Json {
+  const { additionalProperties, ...open } = publishedSchema(schema);
+  return open;
 }
 
 /** The elements of a list by the name of their schema. */
@@ -101,7 +108,7 @@ function messages(summary: string, operationId: string, stores: boolean): Json {
       header("X-Service-Signature", {
         type: "string",
         description:
-          "t=<unix_seconds>,v1=<hex>; v1 is the HMAC-SHA256 of <t>.<body as transmitted>. More than one v1 may stand there.",
+          "t=<unix_seconds>,v1=<hex>; v1 is the HMAC-SHA256 of <t>.<body as transmitted>. There may be more than one v1.",
       }),
     ],
     requestBody: { required: true, content: json(ref("Envelope"), VALID_MESSAGE) },

@@ -221,7 +221,7 @@ describe("5: OAuth 2.0 client credentials (RFC 6749)", () => {
     },
   );
 
-  test("a parameter that stands there twice is refused", async () => {
+  test("a parameter that appears twice is refused", async () => {
     const body = `${new URLSearchParams(inForm)}&client_id=gls-client`;
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const response = await fetch(`${direct.url}/v1/oauth/token`, { method: "POST", body, headers });

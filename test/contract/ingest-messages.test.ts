@@ -166,6 +166,22 @@ describe("body (document 2, Errors and Limits)", () => {
     }
   });
 
+  test("gzip members in a row are one text; behind the last, zero bytes are ignored and others are 400", async () => {
+    const text = utf8(JSON.stringify(envelopeOf([event()], "")));
+    const members = [gzipSync(text.subarray(0, 40)), gzipSync(text.subarray(40))];
+    const send = async (...behind: Uint8Array[]) => {
+      const headers = { "content-encoding": "gzip" };
+      return (await pushBytes(url, Buffer.concat([...members, ...behind]), { headers })).status;
+    };
+    expect(await send()).toBe(200);
+    expect(await send(new Uint8Array(512))).toBe(200);
+    expect(await send(utf8("\n"))).toBe(400);
+    expect(await send(utf8("{}"))).toBe(400);
+    const page = await (await fetch(`${url}/v1/docs`)).text();
+    expect(page).toContain("zero bytes after the end of the gzip stream");
+    expect(page).not.toContain("text after the end of the gzip stream");
+  });
+
   test("413: a body of 5 MiB passes, one byte more does not", async () => {
     const shell = JSON.stringify(envelopeOf([event()], ""));
     const padded = (size: number) =>

@@ -1,6 +1,8 @@
 /** What a carrier's engineer reads: OpenAPI, reference page, guide, test vectors, complete lists of codes. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import type { TSchema } from "@sinclair/typebox";
@@ -154,6 +156,13 @@ describe("OpenAPI", () => {
   const fits = (schema: TSchema, value: unknown) =>
     expect([...Value.Errors(schema, value)]).toEqual([]);
 
+  test("document 2, Versioning: no answer's schema forbids a field that a minor version may add", async () => {
+    const { Event, ...others } = (await description()).components.schemas;
+    expect(Event.additionalProperties).toBe(false);
+    expect(JSON.stringify(others)).not.toContain('"additionalProperties":false');
+    expect(others.Result.properties.outcome.description).toContain("minor version");
+  });
+
   test("answers have the described shapes", async () => {
     const path = "/v1/events/validate";
     fits(Report, (await push(url, [event(), {}, null], { path })).body);
@@ -249,6 +258,35 @@ describe("what the service hands out", () => {
       expect(sign(secrets, bytes, t * 1000)).toBe(header);
     }
   });
+
+  test.skipIf(["curl", "openssl", "gzip"].some((name) => Bun.which(name) === null))(
+    "commands that work as printed, in the guide and on the reference page",
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), "waybill-guide-"));
+      const guide = await (await fetch(`${url}/v1/guide`)).text();
+      const page = await (await fetch(`${url}/v1/docs`)).text();
+      await writeFile(
+        join(folder, "message.json"),
+        /```json\n([\s\S]*?)```/.exec(guide)?.[1] ?? "",
+      );
+      const blocks = [
+        ...[...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = ""]) => text),
+        ...[...page.matchAll(/<pre>([^{][\s\S]*?)<\/pre>/g)].map(([, text = ""]) => text),
+      ];
+      // Placeholders, a client certificate and a program of the reader's own are not here to be tried.
+      const tried = blocks.filter((text) => !/^URL=|client\.pem|my-sender|oauth\/token/.test(text));
+      expect(tried.length).toBe(7);
+      const env = { URL: url, TOKEN: "tok_gls_1", SECRET: "sig_gls_1", COURIER: "GLS_ITA" };
+      for (const text of tried) {
+        const started = startCommand(["sh", "-ec", text], env, { cwd: folder });
+        const { output, errors, status } = await outcomeOf(started);
+        expect([text, errors, status]).toEqual([text, "", 0]);
+        if (text.includes("doctor.mjs")) expect(output).toContain("1 of 1 valid");
+        else if (text.includes("/v1/events")) expect(JSON.parse(output).results).toHaveLength(1);
+      }
+      await rm(folder, { recursive: true });
+    },
+  );
 
   test.skipIf(Bun.which("curl") === null)(
     "the guide's OAuth command gets a token, whatever characters the secret has",

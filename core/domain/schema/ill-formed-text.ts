@@ -19,6 +19,6 @@ export function illFormedText(value: unknown, path = "", limit = FAULTS_LISTED):
 }
 
 function fault(path: string): Fault {
-  const message = "The text holds half a surrogate pair, which is no Unicode character.";
+  const message = "The text contains half of a surrogate pair, which is not a character.";
   return { path, code: "BAD_FORMAT", message };
 }
