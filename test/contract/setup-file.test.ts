@@ -189,6 +189,26 @@ describe("secrets", () => {
     expect((await apply(file)).generated).toEqual([]);
   });
 
+  test("a courier that must sign and has no secret gets one, once; others get none", async () => {
+    const strict = { code: "MUST_SIGN", tokens: ["tok_must_sign"], signatureRequired: true };
+    const free = { code: "MAY_SIGN", tokens: ["tok_may_sign"] };
+    const { generated } = await apply({ couriers: [strict, free] });
+    const secret = expect.stringMatching(/^sig_[0-9a-f]{64}$/);
+    expect(generated).toEqual([{ owner: "courier MUST_SIGN, signing secret", secret }]);
+    const again = await apply({ couriers: [strict, free] });
+    expect(again).toMatchObject({ written: 0, generated: [] });
+    const secrets = async () => {
+      const couriers = await allEntities(runtime.redis, "courier");
+      const stored = couriers.find(({ code }) => code === "MUST_SIGN")?.signingSecrets ?? "[]";
+      return JSON.parse(stored).map(runtime.secrets.vault.open);
+    };
+    expect(await secrets()).toEqual([generated[0]?.secret]);
+    // The file's own secret replaces it.
+    const named = { ...strict, signingSecrets: ["sig_named"] };
+    expect((await apply({ couriers: [named] })).generated).toEqual([]);
+    expect(await secrets()).toEqual(["sig_named"]);
+  });
+
   test("another webhook secret in the file is a rotation: the old one signs 24 hours more", async () => {
     const secret = `whsec_${"f".repeat(64)}`;
     const webhooks = [

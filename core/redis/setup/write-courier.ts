@@ -3,15 +3,15 @@ import type { DateSupport } from "#core/domain/labels/stock-release.ts";
 import type { SetupCatalogueEntry, SetupCourier } from "#core/domain/setup/setup.ts";
 import { type CatalogueEntry, sameMapping } from "#core/domain/statuses/map-status.ts";
 import { mergeCatalogue } from "#core/domain/statuses/merge-catalogue.ts";
-import { courierAccess, textOf } from "#core/redis/config/courier-access.ts";
+import { courierAccess, list, textOf } from "#core/redis/config/courier-access.ts";
 import { type CourierEntity, nextId } from "#core/redis/config/entities.ts";
 import { announceRemap, catalogueOf } from "#core/redis/shipments/remaps.ts";
-import type { Vault } from "#core/secrets.ts";
+import { newToken, type Vault } from "#core/secrets.ts";
 import { listOf, type SetupWriter } from "./setup-writer.ts";
 import { parseStored } from "./stored-setup.ts";
 
 export async function writeCourier(writer: SetupWriter, courier: SetupCourier): Promise<void> {
-  const { redis, vault, stored, save } = writer;
+  const { redis, stored, save } = writer;
   const before = stored.couriers.get(courier.code);
   const entries = before ? catalogueOf(before) : [];
   const said = before?.setupCatalogue
@@ -24,11 +24,7 @@ export async function writeCourier(writer: SetupWriter, courier: SetupCourier): 
     code: courier.code,
     name: courier.name ?? before?.name ?? courier.code,
     environment: courier.environment ?? before?.environment ?? "production",
-    ...courierAccess(
-      courier,
-      before,
-      sealList(vault, courier.signingSecrets, before?.signingSecrets),
-    ),
+    ...courierAccess(courier, before, signingSecretsOf(writer, courier, before)),
     signatureRequired: courier.signatureRequired ?? before?.signatureRequired ?? false,
     allowedIps: listOf(courier.allowedIps, before?.allowedIps),
     perSecond: courier.rateLimit?.perSecond ?? before?.perSecond ?? 20,
@@ -56,6 +52,22 @@ async function announceRemapped(
   if (entries.length === 0) return;
   const order = { courier, by: "setup file", entries, reverts: null };
   remaps.push(await announceRemap(redis, order, nowMs));
+}
+
+/** A courier that must sign and has no secret could not send anything: it gets one. */
+function signingSecretsOf(
+  { vault, generated }: SetupWriter,
+  courier: SetupCourier,
+  before: CourierEntity | undefined,
+): string {
+  const { code, signingSecrets, signatureRequired = before?.signatureRequired } = courier;
+  const known = [before?.signingSecrets, before?.panelSigningSecrets].flatMap((text) => list(text));
+  if (!signatureRequired || signingSecrets !== undefined || known.length > 0) {
+    return sealList(vault, signingSecrets, before?.signingSecrets);
+  }
+  const secret = newToken("sig_");
+  generated.push({ owner: `courier ${code}, signing secret`, secret });
+  return sealList(vault, [secret]);
 }
 
 /** Sealing is never the same twice: secrets that have not changed keep their sealed text. */
