@@ -487,7 +487,7 @@ function repeated<T>(
   return (items ?? []).flatMap((item, at) => {
     const name = key(item);
     if (name === undefined) return [];
-    if (seen.has(name)) return [clash(`${path}[${at}]`, `"${name}" stands here twice.`)];
+    if (seen.has(name)) return [clash(`${path}[${at}]`, `"${name}" appears twice.`)];
     seen.add(name);
     return [];
   });
