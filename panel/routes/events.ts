@@ -12,6 +12,7 @@ import { lookUpEvents } from "#core/redis/log/event-log.ts";
 import { factKeyOf, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
 import { readHistories } from "#core/redis/shipments/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { courierOf } from "#panel/courier-of.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 
 /** Events of one answer. */
@@ -76,14 +77,17 @@ interface After {
 export function eventsRoute(runtime: Runtime, insights?: Insights) {
   return operatorRoutes(runtime, "events").get(
     "/panel/api/events",
-    ({ query: { courier = "", eventId = null, messageId = null, cursor } }) => {
+    async ({ query: { courier = "", eventId = null, messageId = null, cursor } }) => {
       const isAsked = (id: string | null) => id === null || (id !== "" && id.length <= ID_LENGTH);
       const isGiven = courier !== "" && (eventId ?? messageId) !== null;
       if (!isGiven || !isAsked(eventId) || !isAsked(messageId)) {
         const detail = `courier and eventId or messageId are needed, ids of at most ${ID_LENGTH} characters.`;
         throw new Problem(400, "INVALID_QUERY", detail);
       }
-      return find(runtime, insights, { courier, eventId, messageId }, afterOf(cursor));
+      const after = afterOf(cursor);
+      // A mistyped code must not read as "never received".
+      courierOf(await runtime.live.refresh(), courier);
+      return find(runtime, insights, { courier, eventId, messageId }, after);
     },
     {
       query: EventsQuery,

@@ -228,6 +228,12 @@ test("courier and one of the ids are needed, and a cursor that was given", async
   }
 });
 
+test("a courier that does not exist is 404, not an event that never came", async () => {
+  const path = "/panel/api/events?courier=GLS_IT&eventId=x";
+  const { status, body } = await product.call("GET", path);
+  expect([status, body.code]).toEqual([404, "COURIER_NOT_FOUND"]);
+});
+
 describe("what is kept in Redis", () => {
   test("is bounded: a text takes up to 64 KiB, resends half of it, and what is left out is told", async () => {
     const runtime = await openTestRuntime(testSetup());
