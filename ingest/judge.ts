@@ -11,7 +11,7 @@ import {
   type Match,
 } from "#core/domain/courier-events/match-reference.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
-import { nextTurn } from "#core/next-turn.ts";
+import { nextTurn, turns } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { type Reference, trackingReference } from "#core/redis/client/keys.ts";
@@ -20,6 +20,7 @@ import { dropParked, type ParkOutcome, parkEvents } from "#core/redis/intake/par
 import {
   type Candidates,
   fingerprintOf,
+  hasRoom,
   listed,
   registerReferences,
 } from "#core/redis/intake/references.ts";
@@ -210,7 +211,8 @@ function eventIdOf(event: unknown): string | null {
 
 /**
  * Matches events some of which announce a new tracking number. It counts for the other events of the message too (data
- * rule 1), which may announce another one; what a DUPLICATE announces does not count.
+ * rule 1), which may announce another one; what a DUPLICATE announces does not count. A number finds no more shipments within
+ * the message than in the store: 500 numbers that announce each other would be 250,000 facts.
  */
 async function matchAnnounced(
   deps: JudgeDeps,
@@ -221,13 +223,17 @@ async function matchAnnounced(
   const candidates = new Map(resolved);
   const ends: ReadEnds = new Map();
   const announcing = await newAnnouncements(deps, open);
+  const turn = turns();
   let pending = announcing;
   while (pending.length > 0) {
+    if (turn.due()) await turn.take();
     const matches = await matchEvents(deps, courier.code, pending, candidates, ends);
     const changed = new Set<string>();
     pending.forEach((one, at) => {
       for (const { key, candidate } of announcedBy(courier, one, matches[at], candidates)) {
-        candidates.set(key, [...(candidates.get(key) ?? []), candidate]);
+        const known = candidates.get(key) ?? [];
+        if (!hasRoom(known, candidate)) continue;
+        candidates.set(key, [...known, candidate]);
         changed.add(key);
       }
     });

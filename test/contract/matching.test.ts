@@ -1,6 +1,6 @@
 /** Document 2, "Data rules" and "States and transitions"; design, "Reference matching": which shipments an event reaches. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { type CourierEvent, EVENTS_PER_MESSAGE } from "#core/domain/courier-events/event.ts";
 import { EVENT_LOGS, trackingReference } from "#core/redis/client/keys.ts";
 import {
   registerReferences,
@@ -498,6 +498,46 @@ describe("a tracking number change", () => {
       both.toSorted(),
       both.toSorted(),
     ]);
+  });
+
+  test("finds as many shipments within its message as after it: the first of a company that announce it", async () => {
+    const announced = newNumber();
+    const ids: number[] = [];
+    const changes: CourierEvent[] = [];
+    for (let n = 0; n < SHIPMENTS_PER_COMPANY + 1; n += 1) {
+      const number = newNumber();
+      ids.push(await add(number));
+      changes.push(changing(number, announced));
+    }
+    const one = event({ trackingNumber: announced });
+    expect(new Set(await send(...changes, one))).toEqual(new Set(["ACCEPTED"]));
+    const histories = await eventsOf(...ids);
+    expect(histories.map((own) => own.includes(one.eventId))).toEqual([
+      ...Array(SHIPMENTS_PER_COMPANY).fill(true),
+      false,
+    ]);
+    const number = trackingReference("GLS_ITA", announced);
+    const found = (await resolveReferences(runtime.redis, [number])).get(number.key) ?? [];
+    expect(found).toHaveLength(SHIPMENTS_PER_COMPANY);
+  });
+
+  test(`${EVENTS_PER_MESSAGE} numbers that announce each other in a ring multiply no event beyond that`, async () => {
+    await tracking.stopTrack();
+    try {
+      const numbers = Array.from({ length: EVENTS_PER_MESSAGE }, newNumber);
+      for (const number of numbers) await add(number);
+      const before = await readBooks(runtime.redis, runtime.live.configuration());
+      const ring = numbers.map((number, at) =>
+        changing(number, numbers[(at + 1) % numbers.length] ?? ""),
+      );
+      const { status, body } = await push(url, ring);
+      expect([status, body.accepted]).toEqual([200, ring.length]);
+      const { routed } = await readBooks(runtime.redis, runtime.live.configuration());
+      expect(routed - before.routed).toBe(ring.length * SHIPMENTS_PER_COMPANY);
+    } finally {
+      tracking.startTrack();
+      await settled();
+    }
   });
 
   test("that was claimed and, because of a crash, not registered is registered from the log, with what was set aside under it", async () => {

@@ -84,6 +84,12 @@ export function candidateOf(shipmentId: number, meta: ShipmentMeta): Candidate {
   };
 }
 
+/** Whether a reference may find one more shipment before others have to go. */
+export function hasRoom(known: readonly Candidate[], { companyId }: Candidate): boolean {
+  if (known.length >= SHIPMENTS_PER_REFERENCE) return false;
+  return known.filter((one) => one.companyId === companyId).length < SHIPMENTS_PER_COMPANY;
+}
+
 /** Makes shipments findable; repeating it changes nothing. */
 export async function registerReferences(
   redis: Redis,
