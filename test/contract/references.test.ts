@@ -7,7 +7,11 @@ import {
   shipmentPartition,
   trackingReference,
 } from "#core/redis/client/keys.ts";
-import { resolveReferences } from "#core/redis/intake/references.ts";
+import {
+  REGISTRATIONS_PER_CALL,
+  registerReferences,
+  resolveReferences,
+} from "#core/redis/intake/references.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
 import { createShipments } from "#core/redis/shipments/create-shipments.ts";
 import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
@@ -16,6 +20,7 @@ import { referencesHandler } from "#processors/references.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { recordCalls } from "#test/support/script-calls.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 let runtime: TestRuntime;
@@ -125,3 +130,25 @@ test("an entry that is none of ours fails alone", async () => {
   expect(await statusOf(id)).toBe("PENDING");
   expect(await redis.exists(CHANGE_LOGS.map(deadLetterKey))).toBe(0);
 });
+
+for (const [count, sizes] of [
+  [REGISTRATIONS_PER_CALL, [REGISTRATIONS_PER_CALL]],
+  [REGISTRATIONS_PER_CALL + 1, [REGISTRATIONS_PER_CALL, 1]],
+] as const) {
+  test(`${count} references of one partition are registered in calls of ${sizes.join(" and ")}`, async () => {
+    const references = Array.from({ length: 10_000 }, (_, n) =>
+      trackingReference("GLS_ITA", `CALLS-${count}-${n}`),
+    )
+      .filter(({ partition }) => partition === 3)
+      .slice(0, count);
+    const { redis, calls } = recordCalls(runtime.redis);
+    const common = { companyId: 1, channelId: 1, isPlaceholder: false, orderReference: null };
+    await registerReferences(
+      redis,
+      references.map((reference, n) => ({ ...common, shipmentId: n + 1, shipDay: 1, reference })),
+    );
+    expect(calls.map(({ keys }) => keys.length)).toEqual([...sizes]);
+    const found = await resolveReferences(runtime.redis, references);
+    expect(references.map(({ key }) => found.get(key)?.length)).toEqual(Array(count).fill(1));
+  });
+}
