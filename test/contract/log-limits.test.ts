@@ -7,12 +7,16 @@ import {
   claimEvents,
   decodeLoggedEvent,
   encodeLoggedEvent,
+  lookUpEvents,
+  REMEMBERED_PER_CALL,
+  rememberEvents,
   splitEvents,
 } from "#core/redis/log/event-log.ts";
 import { bucketKeys, SEEN_TTL_SECONDS, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
 import { trackHandler } from "#processors/track.ts";
 import { event } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { recordCalls } from "#test/support/script-calls.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";
 
@@ -149,3 +153,18 @@ test(`an entry of the change log holds ${LIMIT} changes, and one more stands in 
   // Those of one shipment are written in one step and stay together.
   expect(await apply(repeat(first, LIMIT + 1))).toEqual([repeat(first, LIMIT + 1)]);
 });
+
+for (const [count, sizes] of [
+  [REMEMBERED_PER_CALL, [REMEMBERED_PER_CALL]],
+  [REMEMBERED_PER_CALL + 1, [REMEMBERED_PER_CALL, 1]],
+] as const) {
+  test(`${count} eventIds of one partition are remembered in calls of ${sizes.join(" and ")}`, async () => {
+    const { redis, calls } = recordCalls(runtime.redis);
+    const layout = await seenLayout(redis, Date.now(), runtime.config.eventsPerDay);
+    const places = Array.from({ length: count }, () => seenEvent().seen);
+    await rememberEvents(redis, layout, places);
+    expect(calls.map(({ keys }) => keys.length)).toEqual([...sizes]);
+    const outcomes = await lookUpEvents(runtime.redis, layout, places);
+    expect(new Set(outcomes)).toEqual(new Set(["known"]));
+  });
+}
