@@ -17,6 +17,7 @@ import {
   PARKED_PER_REFERENCE,
   type ParkedEvent,
   parkEvents,
+  REFERENCES_PER_CALL,
   readParked,
 } from "#core/redis/intake/parked.ts";
 import { bucketKeys, GENERATION_DAYS, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
@@ -24,6 +25,7 @@ import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { recordCalls } from "#test/support/script-calls.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";
 
@@ -108,6 +110,38 @@ describe("set-aside events", () => {
     const keys = items.map((item) => item.parked.factKey);
     expect(await heldUnder(reference, T0)).toEqual(keys.slice(3).sort());
   });
+
+  for (const [count, calls] of [
+    [REFERENCES_PER_CALL, 1],
+    [REFERENCES_PER_CALL + 1, 2],
+  ] as const) {
+    test(`of ${count} references at their limit: each displaces its oldest, in calls of ${REFERENCES_PER_CALL}`, async () => {
+      const references = Array.from({ length: count }, () => referenceOf(12));
+      const itemsOf = (reference: Reference, length: number, from: number) =>
+        Array.from({ length }, (_, n) => ({
+          reference,
+          fingerprint: "",
+          parked: { ...parked(T0), place: from + n },
+        }));
+      const first = references.flatMap((one) => itemsOf(one, PARKED_PER_REFERENCE, 0));
+      await parkEvents(runtime.redis, first, T0);
+      const recorded = recordCalls(runtime.redis);
+      const others = Array.from({ length: PARKED_PER_CALL - 2 * count }, () => referenceOf(12));
+      const more = [
+        ...references.flatMap((one) => itemsOf(one, 2, PARKED_PER_REFERENCE)),
+        ...others.flatMap((one) => itemsOf(one, 1, 0)),
+      ];
+      const outcomes = await parkEvents(recorded.redis, more, T0);
+      const displaced = Array(2 * count).fill("displaced");
+      expect(outcomes).toEqual([...displaced, ...Array(others.length).fill("parked")]);
+      expect(recorded.calls).toHaveLength(calls);
+      for (const reference of references) {
+        const keys = [...first, ...more].filter((item) => item.reference === reference);
+        const left = keys.slice(2).map((item) => item.parked.factKey);
+        expect(await heldUnder(reference, T0)).toEqual(left.sort());
+      }
+    });
+  }
 
   for (const count of [PARKED_PER_CALL, PARKED_PER_CALL + 1]) {
     test(`${count} of one message and partition are all parked, and all dropped`, async () => {

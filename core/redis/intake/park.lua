@@ -11,20 +11,21 @@
 -- ARGV[2]      milliseconds a parked event lives
 -- ARGV[3]      events one reference may hold: one more displaces the one whose last sending is the longest ago
 -- ARGV[4]      events the partition may hold
--- ARGV[4i+1]   fact key
--- ARGV[4i+2]   its place in the message
--- ARGV[4i+3]   event, JSON
--- ARGV[4i+4]   SHA-1 of what the reference held when the event was judged, empty for nothing
+-- ARGV[5]      whole references that one call reads: those at their limit, and those with an event that is over
+-- ARGV[4i+2]   fact key
+-- ARGV[4i+3]   its place in the message
+-- ARGV[4i+4]   event, JSON
+-- ARGV[4i+5]   SHA-1 of what the reference held when the event was judged, empty for nothing
 --
 -- Everything is read before the first write, and no key is touched after it was emptied: Redis would refuse that while its slot
 -- migrates.
 --
 -- Reply: for each event 1 = parked (or parked before), 0 = the reference has changed, 2 = the partition holds its limit,
--- 3 = parked in the place of an older one.
+-- 3 = parked in the place of an older one, 4 = not looked at: for the next call.
 local call, counts, due, DAY_MS = redis.call, KEYS[1], KEYS[2], 86400000
-local now, lifeMs, perReference, perPartition = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
-assert(#KEYS % 2 == 0 and #ARGV == 2 * #KEYS, 'a key or an argument too few')
-for at = 6, #ARGV, 4 do assert(string.match(ARGV[at], '^%d+$'), 'a place') end
+local now, lifeMs, perReference, perPartition, looks = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0, ARGV[5] + 0
+assert(#KEYS % 2 == 0 and #ARGV == 2 * #KEYS + 1 and looks >= 1, 'a key or an argument too few')
+for at = 7, #ARGV, 4 do assert(string.match(ARGV[at], '^%d+$'), 'a place') end
 local today, oldest = math.floor(now / DAY_MS), math.floor((now - lifeMs) / DAY_MS)
 
 -- Events set aside in the partition by day, and how they become more or fewer. Days that are over are deleted.
@@ -41,33 +42,7 @@ local function leaves(sentAt)
   if days[day] then more[day], total = more[day] - 1, total - 1 end
 end
 
--- Events of a reference: what it stores, and what it holds at the end.
-local references = {}
-local function lookAt(key)
-  local parked = {stored = {}, events = {}, count = 0, isWritten = false}
-  local fields = call('HGETALL', key)
-  for at = 1, #fields, 2 do
-    local field, value = fields[at], fields[at + 1]
-    local received, place = string.match(value, '^%[(%d+),(%d+),')
-    local sent = string.match(value, ',(%d+)%]$') or received
-    parked.stored[field] = true
-    if now - sent >= lifeMs then leaves(sent)
-    else parked.events[field], parked.count = {received = received, place = place, sent = sent}, parked.count + 1 end
-  end
-  references[key] = parked
-  return parked
-end
-
-local function displaceOldest(parked)
-  local field, first
-  for other, one in pairs(parked.events) do
-    local isOlder = not first or one.sent + 0 < first.sent + 0
-      or (one.sent == first.sent and one.place + 0 < first.place + 0)
-    if isOlder then field, first = other, one end
-  end
-  parked.events[field], parked.count = nil, parked.count - 1
-  leaves(first.sent)
-end
+-- part: parked-references
 
 local function keep(parked, field, place, event)
   local known = parked.events[field]
@@ -83,29 +58,32 @@ end
 
 local reply, new, isFresh = {}, {}, false
 for at = 1, #KEYS / 2 - 1 do
-  local key, field, judged = KEYS[2 * at + 2], ARGV[4 * at + 1], ARGV[4 * at + 4]
+  local key, field, judged = KEYS[2 * at + 2], ARGV[4 * at + 2], ARGV[4 * at + 5]
   local registered = call('GET', KEYS[2 * at + 1])
   if (registered and judged == '') or (registered and redis.sha1hex(registered) or '') ~= judged then
     reply[at] = 0
   else
-    local parked = references[key] or lookAt(key)
-    local isKnown, isFull = parked.events[field], parked.count >= perReference
-    reply[at] = isKnown and 1 or isFull and 3 or total >= perPartition and 2 or 1
+    local parked = references[key] or open(key)
+    local isKnown = find(parked, key, field)
+    local wantsAll = parked.isDue or (not isKnown and parked.count >= perReference)
+    if wantsAll and not parked.isWhole and looks > 0 then readWhole(parked, key) end
+    local isFull = parked.count >= perReference
+    reply[at] = isKnown and 1 or isFull and (parked.isWhole and 3 or 4) or total >= perPartition and 2 or 1
     if reply[at] == 3 then displaceOldest(parked) end
-    if reply[at] ~= 2 then keep(parked, field, ARGV[4 * at + 2], ARGV[4 * at + 3]) end
+    if reply[at] % 2 == 1 then keep(parked, field, ARGV[4 * at + 3], ARGV[4 * at + 4]) end
   end
 end
 
 -- A hash that is new is due when its first event is over.
 for key, parked in pairs(references) do
   if parked.isWritten then
-    if not next(parked.stored) then new[#new + 1], new[#new + 2] = now + lifeMs, key end
+    if parked.isNew then new[#new + 1], new[#new + 2] = now + lifeMs, key end
     for field, one in pairs(parked.events) do
       if one.value then call('HSET', key, field, one.value) end
     end
     call('PEXPIRE', key, ARGV[2])
   end
-  for field in pairs(parked.stored) do
+  for field in pairs(parked.gone) do
     if not parked.events[field] then call('HDEL', key, field) end
   end
 end

@@ -5,7 +5,7 @@ local fewer = {}
 
 -- A parked event is `[receivedAtMs,place,event]`, with the time when it was sent last at the end where that was later.
 local function sentAt(value)
-  return tonumber(string.match(value, ',(%d+)%]$') or string.match(value, '^%[(%d+)'))
+  return tonumber(string.match(string.sub(value, -20), ',(%d+)%]$') or string.match(value, '^%[(%d+)'))
 end
 
 local function countOut(sent)
