@@ -12,7 +12,11 @@ import {
   trackingReference,
 } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
-import { listConflicts, noteConflicts } from "#core/redis/intake/number-conflicts.ts";
+import {
+  CONFLICTS_PER_CALL,
+  listConflicts,
+  noteConflicts,
+} from "#core/redis/intake/number-conflicts.ts";
 import { PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
 import { candidateOf, registerReferences } from "#core/redis/intake/references.ts";
 import { splitEvents } from "#core/redis/log/event-log.ts";
@@ -25,6 +29,7 @@ import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
+import { recordCalls } from "#test/support/script-calls.ts";
 import { openTracking, type Tracking } from "#test/support/tracking.ts";
 
 const AT_REST = { received: 0, applied: 0, webhooks: 0 };
@@ -323,12 +328,29 @@ describe("a number that another live shipment has", () => {
     expect(numbers.filter((one) => [over, announced].includes(one))).toEqual([]);
   });
 
+  const conflict = (n: number) => ({
+    ...{ courier: "GLS_ITA", eventId: `e${n}`, shipmentId: n, newTrackingNumber: "X" },
+    ...{ otherShipmentIds: [1], atMs: 10 ** 13 + n },
+  });
+
+  for (const [count, calls] of [
+    [CONFLICTS_PER_CALL, 1],
+    [CONFLICTS_PER_CALL + 1, 2],
+  ] as const) {
+    test(`${count} conflicts at once are noted in calls of ${CONFLICTS_PER_CALL}, each once`, async () => {
+      const recorded = recordCalls(runtime.redis);
+      const all = Array.from({ length: count }, (_, n) => ({
+        ...conflict(1_000 * count + n),
+        atMs: n,
+      }));
+      expect(await noteConflicts(recorded.redis, all)).toEqual(all);
+      expect(recorded.calls).toHaveLength(calls);
+      expect(await noteConflicts(runtime.redis, all)).toEqual([]);
+    });
+  }
+
   test("as many conflicts as the limit are listed, and one more displaces the oldest", async () => {
     const { redis } = runtime;
-    const conflict = (n: number) => ({
-      ...{ courier: "GLS_ITA", eventId: `e${n}`, shipmentId: n, newTrackingNumber: "X" },
-      ...{ otherShipmentIds: [1], atMs: 10 ** 13 + n },
-    });
     const limit = 5;
     const all = Array.from({ length: limit }, (_, n) => conflict(n));
     expect(await noteConflicts(redis, all, limit)).toEqual(all);

@@ -2,6 +2,7 @@
  * Tracking number changes that point to the number of another live shipment. They take effect like any other and are
  * reported, since either the courier is wrong or the other shipment was created with a wrong number.
  */
+import { chunks } from "#core/chunks.ts";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { NUMBER_CONFLICT_KEYS } from "#core/redis/client/keys.ts";
 import noteSource from "./note-conflicts.lua" with { type: "text" };
@@ -10,6 +11,8 @@ const noteScript = script(noteSource);
 
 /** Conflicts that are listed; the oldest go. */
 export const CONFLICTS_LISTED = 1_000;
+/** Conflicts that one call notes: a batch may bring 1,600. */
+export const CONFLICTS_PER_CALL = 100;
 
 export interface NumberConflict {
   readonly courier: string;
@@ -29,15 +32,18 @@ export async function noteConflicts(
   conflicts: readonly NumberConflict[],
   limit = CONFLICTS_LISTED,
 ): Promise<NumberConflict[]> {
-  if (conflicts.length === 0) return [];
   const { list, byTime } = NUMBER_CONFLICT_KEYS;
-  const args = conflicts.flatMap((conflict) => [
-    JSON.stringify([conflict.shipmentId, conflict.newTrackingNumber]),
-    String(conflict.atMs),
-    JSON.stringify(conflict),
-  ]);
-  const reply = await run<number[]>(redis, noteScript, [list, byTime], [String(limit), ...args]);
-  return conflicts.filter((_, at) => reply[at] === 1);
+  const noted: NumberConflict[] = [];
+  for (const part of chunks(conflicts, CONFLICTS_PER_CALL)) {
+    const args = part.flatMap((conflict) => [
+      JSON.stringify([conflict.shipmentId, conflict.newTrackingNumber]),
+      String(conflict.atMs),
+      JSON.stringify(conflict),
+    ]);
+    const reply = await run<number[]>(redis, noteScript, [list, byTime], [String(limit), ...args]);
+    noted.push(...part.filter((_, at) => reply[at] === 1));
+  }
+  return noted;
 }
 
 /** The newest first. */
