@@ -226,7 +226,9 @@ function exchange(
   });
   call.on("error", (error) => {
     if (timer) clearTimeout(timer);
-    resolve(replyOf({ kind: "unreachable", error: faultOf(error) }, NOTHING, connected));
+    const fault = replyOf({ kind: "unreachable", error: faultOf(error) }, NOTHING, connected);
+    // The parser reports an invalid body here, after the response.
+    resolve(answer?.taken() ?? fault);
   });
   call.end(body);
   return promise;

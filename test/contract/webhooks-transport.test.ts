@@ -352,6 +352,14 @@ describe("answers that are none", () => {
     },
   );
 
+  test("the status line is the answer, though its body is no valid HTTP", async () => {
+    receiver.behave((_, response) => {
+      const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+      response.socket?.write(`${head}not a size\r\n`);
+    });
+    expect(await post(receiver.url)).toMatchObject({ kind: "answered", httpStatus: 200 });
+  });
+
   test("a protocol switch is no answer", async () => {
     receiver.behave((_, response) => {
       const head = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
