@@ -195,6 +195,11 @@ describe("endpoint url (document 3, Endpoint configuration)", () => {
       "https://user:secret@merchant.example/",
       "https://user@merchant.example/",
       "merchant.example",
+      "https://merchant.example/a b",
+      "https://merchant.example/\u0000",
+      "https:\\\\merchant.example/",
+      "https:/merchant.example/",
+      "https:///merchant.example/",
       long(WEBHOOK_URL_LENGTH + 1),
     ]) {
       expect(faultOfWebhookUrl(url)).toBeString();

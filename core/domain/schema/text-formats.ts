@@ -16,6 +16,8 @@ const NOT_IN_URI =
   '\\u0000-\\u0020"<>\\\\^`{|}\\u007f-\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff';
 const USER = `[^${NOT_IN_URI}/?#@]*@`;
 const HOST = `(?:\\[[0-9A-Fa-f:.]+\\]|[^${NOT_IN_URI}%:/?#@\\[\\]]+)`;
+const HTTP_URI = `[Hh][Tt][Tt][Pp][Ss]?://(?:${USER})?${HOST}(?::[0-9]{1,5})?(?:[/?#][^${NOT_IN_URI}]*)?`;
+const HTTP_URI_FORM = new RegExp(`^${HTTP_URI}$`);
 
 export const TEXT_FORMATS: Readonly<Record<string, TextFormat>> = {
   "offset-date-time": {
@@ -34,10 +36,14 @@ export const TEXT_FORMATS: Readonly<Record<string, TextFormat>> = {
       "A real date as YYYY-MM-DD, or an ISO 8601 date and time from 2000 to 2099 with an offset.",
   },
   "http-uri": {
-    pattern: `[Hh][Tt][Tt][Pp][Ss]?://(?:${USER})?${HOST}(?::[0-9]{1,5})?(?:[/?#][^${NOT_IN_URI}]*)?`,
+    pattern: HTTP_URI,
     words: "An absolute http or https URI.",
   },
 };
+
+export function isHttpUri(text: string): boolean {
+  return HTTP_URI_FORM.test(text);
+}
 
 /** Whether a text has more code points than a limit. */
 export function isLongerThan(text: string, limit: number): boolean {

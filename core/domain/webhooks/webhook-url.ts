@@ -1,6 +1,6 @@
 /** What an endpoint's address must look like before any name is resolved (document 3, "Endpoint configuration"). */
 
-import { isLongerThan } from "#core/domain/schema/text-formats.ts";
+import { isHttpUri, isLongerThan } from "#core/domain/schema/text-formats.ts";
 /** Document 3, "Limits". */
 export const WEBHOOK_URL_LENGTH = 2_048;
 
@@ -18,6 +18,9 @@ export function faultOfWebhookUrl(
   if (!protocols.includes(url.protocol)) {
     return `Only ${protocols.map((one) => `${one}//`).join(" or ")} is accepted.`;
   }
+  // URL parsers repair the text, so the host that a reader sees need not be the one that is called.
+  if (!isHttpUri(text))
+    return "Not a valid URI: check its slashes, and percent-encode special characters.";
   if (url.username !== "" || url.password !== "") return "No credentials in the URL.";
   return null;
 }
