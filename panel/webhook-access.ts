@@ -81,19 +81,39 @@ export async function refuseEndpointFaults(
 }
 
 /**
- * An instant of a query or body: ISO 8601 with an offset, or a day in Rome.
+ * An instant of a body: ISO 8601 with an offset, or a day in Rome.
  * @param end the last instant of the day and not the first
  * @throws {Problem} 422
  */
-export function instantIn(path: string, text: string, end: boolean): number {
+export function instantOfBody(path: string, text: string, end: boolean): number {
+  const instant = parseInstant(text, end);
+  if (instant === null) refuseFaults([instantFault(path)]);
+  return instant ?? 0;
+}
+
+/**
+ * The same of a query.
+ * @throws {Problem} 422
+ */
+export function instantOfQuery(path: string, text: string, end: boolean): number {
+  const instant = parseInstant(text, end);
+  if (instant !== null) return instant;
+  const fault = instantFault(path);
+  throw new Problem(422, "INVALID_QUERY", `${path}: ${fault.message}`, {
+    members: { violations: [fault] },
+  });
+}
+
+function instantFault(path: string): Fault {
+  const message = "An ISO 8601 date and time with an offset, or a day as YYYY-MM-DD.";
+  return { path, code: "BAD_FORMAT", message };
+}
+
+function parseInstant(text: string, end: boolean): number | null {
   // An unescaped `+` of an offset arrives as a blank.
   const plain = text.replace(/ (\d\d:?\d\d)$/, "+$1");
   if (isOffsetDateTime(plain)) return instantOf(plain);
-  if (isCalendarDate(text)) {
-    const local = `${text} ${end ? "23:59:59" : "00:00:00"}`;
-    return (parseRomeDateTime(local) ?? 0) + (end ? 999 : 0);
-  }
-  const message = "An ISO 8601 date and time with an offset, or a day as YYYY-MM-DD.";
-  refuseFaults([{ path, code: "BAD_FORMAT", message }]);
-  return 0;
+  if (!isCalendarDate(text)) return null;
+  const local = `${text} ${end ? "23:59:59" : "00:00:00"}`;
+  return (parseRomeDateTime(local) ?? 0) + (end ? 999 : 0);
 }

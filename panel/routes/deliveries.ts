@@ -27,7 +27,8 @@ import { readJson } from "#panel/read-json.ts";
 import {
   channelOf,
   endpointOf,
-  instantIn,
+  instantOfBody,
+  instantOfQuery,
   refuseDisabled,
   refuseFaults,
 } from "#panel/webhook-access.ts";
@@ -231,9 +232,12 @@ function pageOf({ state, from, to, limit, cursor }: LogQuery): LogPage {
   if (!Number.isInteger(size) || size < 1 || size > MAX_LIMIT) {
     throw invalidQuery(`limit is a number from 1 to ${MAX_LIMIT}.`);
   }
+  const fromMs = from ? instantOfQuery("from", from, false) : 0;
+  const toMs = to ? instantOfQuery("to", to, true) : Number.MAX_SAFE_INTEGER;
+  if (fromMs > toMs) throw invalidQuery("from is later than to.");
   return {
-    fromMs: from ? instantIn("from", from, false) : 0,
-    toMs: to ? instantIn("to", to, true) : Number.MAX_SAFE_INTEGER,
+    fromMs,
+    toMs,
     cursor: cursor ? readCursor(cursor) : null,
     limit: size,
     ...(known !== undefined && { state: known }),
@@ -266,8 +270,8 @@ async function replayWindow(
     refuseFaults(listFaults(windowChecker.errors(body)));
     throw new Problem(422, "INVALID_BODY", "The body is invalid.");
   }
-  const fromMs = instantIn("from", body.from, false);
-  const toMs = instantIn("to", body.to, true);
+  const fromMs = instantOfBody("from", body.from, false);
+  const toMs = instantOfBody("to", body.to, true);
   if (fromMs > toMs) throw new Problem(422, "INVALID_BODY", "from is later than to.");
   refuseDisabled(endpoint);
   const replayId = await startReplay(redis, companyPartition(channel.companyId), {

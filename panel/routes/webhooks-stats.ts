@@ -10,7 +10,7 @@ import {
 import { DELIVERY_LIFE_MS, hourOf } from "#core/redis/webhooks/deliveries.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
-import { endpointOf, instantIn } from "#panel/webhook-access.ts";
+import { endpointOf, instantOfQuery } from "#panel/webhook-access.ts";
 import { instant, isoOf } from "#panel/webhook-view.ts";
 
 const HOUR_MS = 3_600_000;
@@ -48,11 +48,11 @@ export function webhookStatsRoute(runtime: Runtime) {
       const { endpoint, channel } = endpointOf(await live.refresh(), params.endpointId);
       const nowMs = live.now();
       const { from: first, to: last } = query;
-      const toMs = last === undefined ? nowMs : instantIn("to", last, true);
+      const toMs = last === undefined ? nowMs : instantOfQuery("to", last, true);
       const fromMs =
         first === undefined
           ? toMs - (DEFAULT_HOURS - 1) * HOUR_MS
-          : instantIn("from", first, false);
+          : instantOfQuery("from", first, false);
       if (fromMs > toMs) throw new Problem(422, "INVALID_QUERY", "from is later than to.");
       // Older hours are gone, later ones have not come.
       const hours = [Math.max(fromMs, nowMs - DELIVERY_LIFE_MS), Math.min(toMs, nowMs)].map(hourOf);

@@ -183,13 +183,28 @@ describe("the delivery log", () => {
     },
   );
 
-  test.each(["state=lost", "from=yesterday", "limit=0", "limit=201", "cursor=zzz"])(
-    "422: %s",
-    async (query) => {
-      const { status } = await panel.call("GET", `/panel/api/webhooks/${id()}/deliveries?${query}`);
-      expect(status).toBe(422);
-    },
-  );
+  test.each([
+    "state=lost",
+    "from=yesterday",
+    "from=2026-11-10&to=2026-11-09",
+    "limit=0",
+    "limit=201",
+    "cursor=zzz",
+  ])("422: %s", async (query) => {
+    const { status, body } = await panel.call(
+      "GET",
+      `/panel/api/webhooks/${id()}/deliveries?${query}`,
+    );
+    expect({ status, code: body.code }).toEqual({ status: 422, code: "INVALID_QUERY" });
+  });
+
+  test("422 of the statistics names the query too", async () => {
+    const { status, body } = await panel.call(
+      "GET",
+      `/panel/api/webhooks/${id()}/stats?from=yesterday`,
+    );
+    expect({ status, code: body.code }).toEqual({ status: 422, code: "INVALID_QUERY" });
+  });
 
   test("counts and latency by hour", async () => {
     const { body } = await panel.call("GET", `/panel/api/webhooks/${id()}/stats`);
