@@ -1,7 +1,7 @@
 /** Endpoints, deliveries and replays as the panel shows them. */
 import { type Static, Type } from "@sinclair/typebox";
 import { STATUSES } from "#core/domain/statuses/status.ts";
-import { targetKey, V1_HEADERS, webhookHeaders } from "#core/domain/webhooks/webhook-request.ts";
+import { V1_HEADERS, webhookHeaders } from "#core/domain/webhooks/webhook-request.ts";
 import { v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
 import type { Configuration, Endpoint } from "#core/redis/config/configuration.ts";
 import { hasPreviousSecret } from "#core/redis/config/endpoint-entity.ts";
@@ -9,6 +9,7 @@ import type { Attempt } from "#core/redis/webhooks/attempts.ts";
 import type { Delivery } from "#core/redis/webhooks/deliveries.ts";
 import type { LastFailure } from "#core/redis/webhooks/last-failures.ts";
 import type { Replay } from "#core/redis/webhooks/replays.ts";
+import { targetOf } from "#core/redis/webhooks/sent-target.ts";
 
 export const instant = Type.String({ description: "ISO 8601, UTC" });
 const nullable = <T extends ReturnType<typeof Type.String>>(schema: T) =>
@@ -204,23 +205,16 @@ function bodyOf(text: string) {
 function requestView(
   { eventId, endpointId }: Delivery,
   { attempt, atMs, request }: Attempt,
-  { endpoints, channels }: Configuration,
+  configuration: Configuration,
 ): Static<typeof RequestView> | null {
   if (request === null) return null;
-  const v1Channel = v1ChannelId(endpointId);
-  const endpoint = endpoints.get(endpointId);
-  const v1 = v1Channel === null ? null : channels.get(v1Channel)?.webhookV1;
-  const targets = [
-    ...(endpoint ? [endpoint, ...endpoint.earlierTargets] : []),
-    ...(v1 ? [{ url: v1.url, standardWebhooks: false }] : []),
-  ];
-  const target = targets.find((one) => targetKey(one) === request.target);
+  const target = targetOf(endpointId, request, configuration);
   const facts = { eventId, type: "shipment.updated", attempt, sentAtMs: atMs };
   return {
     url: target?.url ?? null,
     headers: {
       ...(target && { Host: new URL(target.url).host }),
-      ...(v1Channel === null
+      ...(v1ChannelId(endpointId) === null
         ? webhookHeaders(facts, target?.standardWebhooks ?? false)
         : V1_HEADERS),
       "Content-Length": String(request.bodyBytes),

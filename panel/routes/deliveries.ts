@@ -116,6 +116,7 @@ export function deliveryRoutes(runtime: Runtime) {
       async ({ params }) => {
         const delivery = await deliveryOf(runtime, params.deliveryId);
         const { deliveryId, endpointId } = delivery;
+        refuseV1(endpointId);
         refuseDisabled(endpointOf(await live.refresh(), endpointId).endpoint);
         const queued = await replayDeliveries(redis, [deliveryId], live.now());
         if (queued.length === 0) throw replayRefusal(delivery, live.now());
@@ -159,6 +160,12 @@ async function deliveryOf({ redis, live }: Runtime, deliveryId: string): Promise
   if (delivery) return delivery;
   const detail = "There is no such delivery; they live 30 days.";
   throw new Problem(404, "DELIVERY_NOT_FOUND", detail);
+}
+
+/** @throws {Problem} 409 */
+function refuseV1(endpointId: string): void {
+  if (v1ChannelId(endpointId) === null) return;
+  throw new Problem(409, "NOT_REPLAYABLE", "Deliveries of webhooks v1 cannot be replayed.");
 }
 
 function replayRefusal({ createdAtMs }: Delivery, nowMs: number): Problem {

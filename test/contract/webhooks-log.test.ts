@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { quantileOf } from "#core/domain/benchmarks/latency-buckets.ts";
 import { webhookKeys } from "#core/redis/client/keys.ts";
+import { readNotifications } from "#core/redis/merchant/notifications.ts";
 import { readReplay, startReplay, stepReplay } from "#core/redis/webhooks/replays.ts";
+import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
 import type { Running } from "#core/runtime.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -216,6 +218,22 @@ describe("the delivery log", () => {
     const day = "from=2026-11-01&to=2026-11-02";
     const past = await panel.call("GET", `/panel/api/webhooks/${id()}/stats?${day}`);
     expect(past.body.total).toMatchObject({ attempts: 0, successRate: null, p50Ms: null });
+  });
+});
+
+describe("document 1, Shipment detail: notifications", () => {
+  useRuntime();
+
+  test("name the URL that a webhook was sent to, also after the endpoint has changed it", async () => {
+    const [sent] = await items(`?trackingNumber=${await deliver(1)}`);
+    const url = receiver.url.replace("/hook", "/other");
+    const { status } = await panel.call("PATCH", `/panel/api/webhooks/${id()}`, { url });
+    expect(status).toBe(200);
+    const { redis, live } = runtime;
+    const moment = await readMoment(redis, sent?.shipmentId ?? 0);
+    if (!moment) throw new Error("no shipment");
+    const told = await readNotifications(redis, moment, await live.refresh(), live.now());
+    expect(told.map(({ recipient }) => recipient)).toEqual([receiver.url]);
   });
 });
 

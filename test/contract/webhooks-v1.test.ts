@@ -4,9 +4,11 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseCidr } from "#core/cidr.ts";
 import { v1EndpointId } from "#core/domain/webhooks/webhook-v1.ts";
+import { readNotifications } from "#core/redis/merchant/notifications.ts";
 import { readAlerts } from "#core/redis/webhooks/alerts.ts";
 import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
 import { listDeliveries } from "#core/redis/webhooks/delivery-log.ts";
+import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
 import type { Running } from "#core/runtime.ts";
 import { checkHealth } from "#processors/webhooks/health-clock.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
@@ -123,6 +125,25 @@ describe("webhooks v1", () => {
     expect(changed?.headers).toMatchObject({ "content-type": "application/json" });
     expect(changed?.headers).not.toHaveProperty("x-service-signature");
     expect(received).toHaveLength(2);
+  });
+
+  test("a delivery that has ended is among the notifications of its shipment", async () => {
+    const id = await change();
+    await newest("delivered", id);
+    const { redis, live } = runtime;
+    const moment = await readMoment(redis, id);
+    if (!moment) throw new Error("no shipment");
+    const { port } = server.address() as AddressInfo;
+    const told = await readNotifications(redis, moment, live.configuration(), live.now());
+    expect(told.map(({ type, result, recipient }) => [type, result, recipient])).toEqual([
+      ["webhook", "OK", `http://localhost:${port}/v1`],
+    ]);
+  });
+
+  test("a delivery cannot be replayed: 409 says so", async () => {
+    const { deliveryId } = await newest("delivered", await change());
+    const answered = await panel.call("POST", `/panel/api/deliveries/${deliveryId}/replay`);
+    expect(answered).toMatchObject({ status: 409, body: { code: "NOT_REPLAYABLE" } });
   });
 
   test.each([

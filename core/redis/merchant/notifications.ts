@@ -5,6 +5,7 @@ import type { Redis } from "#core/redis/client/client.ts";
 import { shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { type Delivery, deliveryIdOf, readDeliveries } from "#core/redis/webhooks/deliveries.ts";
+import { targetOf, targetsOf } from "#core/redis/webhooks/sent-target.ts";
 import type { ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
 
 /** Changes whose webhooks are told, the latest ones. */
@@ -25,40 +26,43 @@ export async function readNotifications(
   return all.sort((one, other) => other.sentAtMs - one.sentAtMs);
 }
 
-/** Deliveries that have ended, of endpoints that exist. */
+/** Deliveries that have ended, of endpoints and webhooks v1 that exist. */
 async function readWebhooks(
   redis: Redis,
   moment: ShipmentMoment,
-  { endpoints }: Configuration,
+  configuration: Configuration,
   nowMs: number,
 ): Promise<SentNotification[]> {
   const partition = shipmentPartition(moment.shipment.record.id);
   const decisions = moment.decisions().slice(-CHANGES_TOLD);
   const sent = decisions.flatMap(({ eventId, verdicts }) =>
     verdicts.flatMap(([endpointId, verdict]) =>
-      verdict === "send" && endpoints.has(endpointId)
+      verdict === "send" && targetsOf(endpointId, configuration).length > 0
         ? [deliveryIdOf(partition, endpointId, eventId)]
         : [],
     ),
   );
   if (sent.length === 0) return [];
   const deliveries = await readDeliveries(redis, sent, nowMs);
-  return deliveries.flatMap((one) => {
-    const url = endpoints.get(one.endpointId)?.url;
-    return url === undefined ? [] : webhookOf(one, url);
-  });
+  return deliveries.flatMap((one) => webhookOf(one, configuration));
 }
 
-function webhookOf({ state, attempts, fact, reason }: Delivery, url: string): SentNotification[] {
+function webhookOf(
+  { endpointId, state, attempts, fact, reason }: Delivery,
+  configuration: Configuration,
+): SentNotification[] {
   const last = attempts.at(-1);
   if (!last || (state !== "delivered" && state !== "failed")) return [];
+  const sentTo = last.request && targetOf(endpointId, last.request, configuration);
+  const target = sentTo ?? targetsOf(endpointId, configuration)[0];
+  if (!target) return [];
   const isOk = state === "delivered";
   return [
     {
       type: "webhook",
       result: isOk ? "OK" : "KO",
       sentAtMs: last.atMs,
-      recipient: urlWithoutSecrets(url),
+      recipient: urlWithoutSecrets(target.url),
       shipmentStatus: fact.status ?? "",
       error: isOk ? null : (reason ?? last.error),
     },
