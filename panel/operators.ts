@@ -34,7 +34,7 @@ export function operatorRoutes(deps: OperatorDeps, name: string) {
   );
 }
 
-/** The same for pages: a browser without a session is led to the login page. */
+/** The same for pages: a browser without a session is led to the login page, and after it to the page it asked for. */
 export function operatorPages(deps: OperatorDeps, name: string) {
   return new Elysia({ name, detail: declared("operator") }).onBeforeHandle(
     async ({ request, server }) => {
@@ -42,10 +42,24 @@ export function operatorPages(deps: OperatorDeps, name: string) {
         await authorizeOperator(deps, request, server);
       } catch (error) {
         if (!(error instanceof Problem && error.status === 401)) throw error;
-        return new Response(null, { status: 303, headers: { location: "/panel/login" } });
+        const { pathname, search } = new URL(request.url);
+        const location = loginPathFor(pathname + search);
+        return new Response(null, { status: 303, headers: { location } });
       }
     },
   );
+}
+
+/** Pages that a log-in may lead to: paths of ours only, since anybody can write the link. */
+const OWN_PAGE = /^\/panel\/[\w./~?=&%:+,-]{1,500}$/;
+
+export function isOwnPage(path: string): boolean {
+  return OWN_PAGE.test(path);
+}
+
+/** The login page that leads to this page. */
+export function loginPathFor(page: string): string {
+  return isOwnPage(page) ? `/panel/login?next=${encodeURIComponent(page)}` : "/panel/login";
 }
 
 /** @throws {Problem} 401, 403, 429 */

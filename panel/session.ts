@@ -17,6 +17,8 @@ import {
   cookieOf,
   credentialOf,
   isOperatorToken,
+  isOwnPage,
+  loginPathFor,
   type OperatorDeps,
   originOf,
   sessionIdOf,
@@ -28,6 +30,8 @@ const STYLE = join(import.meta.dir, "style.css");
 /** Tries to log in from one address. */
 const LOGIN_RATE = { perSecond: 0.2, burst: 10 };
 const LOGIN_LIMIT_BYTES = 4_096;
+/** Where a log-in leads when no page was asked for. */
+const FIRST_PAGE = "/panel/explorer";
 
 /** An operator's token, or an account's e-mail address and password. */
 const Credentials = Type.Union([
@@ -46,7 +50,7 @@ export function sessionRoutes(deps: OperatorDeps) {
       const headers = { "content-type": "text/css; charset=utf-8", "cache-control": "max-age=300" };
       return new Response(Bun.file(STYLE), { headers });
     })
-    .get("/panel/login", () => loginPage(200, null))
+    .get("/panel/login", ({ request }) => loginPage(200, null, nextOf(request)))
     .post("/panel/login", ({ request, server }) => logInByForm(deps, request, server), {
       parse: "none",
     })
@@ -66,16 +70,23 @@ export function sessionRoutes(deps: OperatorDeps) {
 }
 
 async function logInByForm(deps: OperatorDeps, request: Request, server: Server) {
+  const next = nextOf(request);
   try {
     await admitLogin(deps, request, server);
     const token = new URLSearchParams(await readForm(request)).get("token") ?? "";
-    return seeOther("/panel/explorer", await logIn(deps, { token }));
+    return seeOther(next, await logIn(deps, { token }));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (error.status === 429) return loginPage(429, "Too many tries. Wait a minute.");
-    if (error.status === 401) return loginPage(401, "This is not the operator's token.");
+    if (error.status === 429) return loginPage(429, "Too many tries. Wait a minute.", next);
+    if (error.status === 401) return loginPage(401, "This is not the operator's token.", next);
     throw error;
   }
+}
+
+/** The page that was asked for before the log-in. */
+function nextOf({ url }: Request): string {
+  const next = new URL(url).searchParams.get("next") ?? FIRST_PAGE;
+  return isOwnPage(next) ? next : FIRST_PAGE;
 }
 
 async function logInByCall(deps: OperatorDeps, request: Request, server: Server) {
@@ -149,11 +160,11 @@ function noContent(cookie: string): Response {
   return new Response(null, { status: 204, headers });
 }
 
-function loginPage(status: number, fault: string | null): Response {
+function loginPage(status: number, fault: string | null, next: string): Response {
   const body = html`<main>
 <h1>Waybill</h1>
 ${fault === null ? null : html`<p class="fault" role="alert">${fault}</p>`}
-<form method="post" action="/panel/login">
+<form method="post" action="${loginPathFor(next)}">
 <input name="username" value="operator" autocomplete="username" hidden>
 <label>Operator's token
 <input name="token" type="password" required autocomplete="current-password" autofocus>

@@ -15,6 +15,7 @@ import { testSetup } from "#test/support/setup.ts";
 /** Tries of one address at once. */
 const TRIES = 10;
 const LOGIN_LIMIT_BYTES = 4_096;
+const PAGE_LENGTH = 500;
 
 let runtime: TestRuntime;
 /** Behind a proxy on this machine. */
@@ -124,6 +125,47 @@ describe("the login page", () => {
     const request = new Request("http://localhost/panel/login", { method: "POST", body });
     expect((await app.handle(request)).status).toBe(400);
     await benchmarks.close();
+  });
+});
+
+describe("the page that was asked for", () => {
+  const post = (path: string, token: string) =>
+    fetch(`${proxied.url}${path}`, {
+      ...{ method: "POST", redirect: "manual", body: new URLSearchParams({ token }) },
+      headers: { "x-forwarded-for": newAddress() },
+    });
+
+  test("is where a log-in leads, with its query, also after a wrong token", async () => {
+    const asked = "/panel/webhooks/ep_0123456789abcdef?a=1&b=2%203";
+    const led = await fetch(`${proxied.url}${asked}`, { redirect: "manual" });
+    const login = led.headers.get("location") ?? "";
+    const page = await (await fetch(`${proxied.url}${login}`)).text();
+    expect(page).toContain(`action="${login}"`);
+    const wrong = await post(login, "wrong");
+    expect([wrong.status, await wrong.text()]).toEqual([401, expect.stringContaining(login)]);
+    const right = await post(login, runtime.secrets.panelToken);
+    expect([right.status, right.headers.get("location")]).toEqual([303, asked]);
+  });
+
+  test.each([
+    "https://evil.example/",
+    "//evil.example/",
+    "/\\evil.example/",
+    "/t/nothing",
+    "/panel/x\r\nset-cookie: a=b",
+    `/panel/${"x".repeat(PAGE_LENGTH + 1)}`,
+  ])("is a page of ours: %j is not followed", async (next) => {
+    const answer = await post(
+      `/panel/login?next=${encodeURIComponent(next)}`,
+      runtime.secrets.panelToken,
+    );
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/panel/explorer"]);
+  });
+
+  test(`has at most ${PAGE_LENGTH} characters after its first folder`, async () => {
+    const asked = `/panel/${"x".repeat(PAGE_LENGTH)}`;
+    const answer = await post(`/panel/login?next=${asked}`, runtime.secrets.panelToken);
+    expect(answer.headers.get("location")).toBe(asked);
   });
 });
 

@@ -247,7 +247,7 @@ function textOf({ route, host, target, credentials, version = "1.1" }: Attempt):
 }
 
 const leadsToLogin = ({ status, headers }: RawAnswer) =>
-  status === 303 && headers.get("location") === "/panel/login";
+  status === 303 && /^\/panel\/login(?:\?next=[^&]*)?$/.test(headers.get("location") ?? "");
 
 /** Who may not call is told so, and nothing of what else may be wrong. */
 const isRefused = (answer: RawAnswer) => leadsToLogin(answer) || answer.status === 401;
