@@ -292,6 +292,12 @@ describe("422", () => {
       "address",
       "REQUIRED",
     ],
+    [
+      "the name of a province where its code belongs",
+      { action: "redeliver_new_address", address: { ...ADDRESS, province: "Torino" } },
+      "address.province",
+      "BAD_FORMAT",
+    ],
     ...(["name", "street", "city", "zip", "province"] as const).map(
       (field): [string, object, string, string] => [
         `an address without ${field}`,

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import type { Fault } from "#core/domain/schema/fault.ts";
+import { provinceCode } from "#core/domain/schema/text-forms.ts";
 import { nextItalianWorkingDay } from "#core/domain/time/italian-calendar.ts";
 
 const SHORT = 255;
@@ -23,7 +24,7 @@ export const StockReleaseBody = Type.Object({
       street: required,
       city: required,
       zip: Type.String({ minLength: 1, maxLength: 16 }),
-      province: Type.String({ minLength: 1, maxLength: 10, description: "code" }),
+      province: provinceCode,
       phone: Type.Optional(Type.String({ maxLength: SHORT })),
     }),
   ),

@@ -9,6 +9,12 @@ const COUNTRY = {
 export const countryCode = Type.String(COUNTRY);
 export const countryCodeOrItaly = Type.String({ ...COUNTRY, default: "IT" });
 
+/** As the subdivisions of ISO 3166-2 are coded after the country. */
+export const provinceCode = Type.String({
+  pattern: "^[A-Za-z0-9]{1,3}$",
+  description: "the code of a province, such as RM",
+});
+
 export const currencyCode = Type.String({
   pattern: "^[A-Z]{3}$",
   description: "a currency by ISO 4217, three capital letters such as EUR",
