@@ -39,7 +39,7 @@ export const ERROR_CODES: readonly ErrorCode[] = [
   row(
     400,
     "BAD_REQUEST_TARGET",
-    "The Host header is missing, empty, duplicate or not a host name, or the path is malformed.",
+    "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
     "Correct the address.",
   ),
   row(

@@ -1,8 +1,8 @@
 /**
  * What a request asks for. Bun hands out a URL that is made of the Host header and of the path, and the router cuts the
  * path out of it again by counting slashes: with a Host that is short, empty or no host name both went astray. Requests
- * for which the two do not agree are refused before the router looks at them, and so is a path whose percent-encoding is
- * no text: the router gives null for such a part.
+ * for which the two do not agree are refused before the router looks at them, and so is a path or a query whose
+ * percent-encoding is no text: the router gives null for such a part of a path, and a filter would look for other text.
  */
 import { Elysia } from "elysia";
 import { Problem } from "#core/problem.ts";
@@ -38,6 +38,10 @@ function checkTarget(request: Request, path: string): void {
   const target = isHost && URL.canParse(url) ? new URL(url) : null;
   if (target?.protocol !== "http:" || target.pathname !== path || !isDecodable(path)) {
     throw new Problem(400, "BAD_REQUEST_TARGET", "The Host header or the path is malformed.");
+  }
+  // As a form is read, a percent sign before anything but two digits stands for itself.
+  if (!isDecodable(target.search.replaceAll(/%(?![0-9a-f]{2})/gi, ""))) {
+    throw new Problem(400, "BAD_REQUEST_TARGET", "The query is not UTF-8.");
   }
   if (isRelative) Object.defineProperty(request, "url", { value: url });
 }

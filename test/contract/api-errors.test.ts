@@ -98,6 +98,18 @@ describe("every error answer", () => {
     });
   }
 
+  test("400 for a query that is not UTF-8; a percent sign that encodes nothing stands for itself", async () => {
+    for (const query of ["custom1=%FF", "custom1=a%ed%a0%80", "page=2&custom1=%C3"]) {
+      const answer = await send("GET", `/v2/shipments?${query}`);
+      expect(answer.status).toBe(400);
+      expect(answer.body.code).toBe("BAD_REQUEST_TARGET");
+      expectTold(400, answer);
+    }
+    for (const query of ["custom1=100%", "custom1=50%25+50%", "custom1=citt%C3%A0&%zz=%"]) {
+      expect((await send("GET", `/v2/shipments?${query}`)).status).toBe(200);
+    }
+  });
+
   test("429 at the token call, 400 before routing, 413 far above every limit, and 500 too", async () => {
     const raw = openRawConnection(api.url ?? "");
     const malformed = await raw.ask(rawRequest("GET", "/v2/%ff", ["Host: a"]));
