@@ -232,6 +232,43 @@ describe("violations", () => {
     }
   });
 
+  test("an infinite number is out of range, and its violation still follows the published schema", async () => {
+    const text = JSON.stringify({ shipments: [item("A", { monetary: { totalValue: 0 } })] });
+    const { status, body } = await send("POST", "/v2/shipments", text.replace(":0}", ":1e400}"));
+    expect(status).toBe(422);
+    expect(body.violations).toEqual([
+      {
+        path: "shipments[0].monetary.totalValue",
+        code: "OUT_OF_RANGE",
+        message: "The number is too large.",
+      },
+    ]);
+    expect([...Value.Errors(ProblemDocument, body)]).toEqual([]);
+  });
+
+  test("say in words which type or value was expected, and count in singular and plural", async () => {
+    const patched = await send("PATCH", "/v2/sandbox/1", { intValue: "9", boolValue: 1 });
+    expect(patched.body.violations.map(({ message }: Shown) => message)).toEqual([
+      "Expected a whole number or null.",
+      "Expected true or false or null.",
+    ]);
+    const { body } = await create(
+      item("", { monetary: { currency: "USD" }, tag: 1, parcels: "p", consignee: [] }),
+    );
+    expect(
+      Object.fromEntries(body.violations.map(({ path, message }: Shown) => [path, message])),
+    ).toEqual({
+      "shipments[0].trackingNumber": "At least 1 character.",
+      "shipments[0].monetary.currency": 'Expected "EUR".',
+      "shipments[0].tag": "Expected a string.",
+      "shipments[0].parcels": "Expected a list.",
+      "shipments[0].consignee": "Expected an object.",
+    });
+    const asked = { destCap: "00184", detail: "all" };
+    const lane = await send("POST", "/v2/couriers/delivery-times", asked);
+    expect(lane.body.violations[0].message).toBe('Expected one of "summary", "full".');
+  });
+
   test("repeat no secret and no address that may carry one", async () => {
     const tries = [
       () => send("POST", "/v2/auth/token", { apiKey: ["key_acme_main"] }),
@@ -277,6 +314,7 @@ describe("violations", () => {
 
 interface Shown {
   readonly path: string;
+  readonly message: string;
   readonly value?: unknown;
 }
 

@@ -265,7 +265,7 @@ describe("a sender's own messages", () => {
     );
     expect(output).toContain("Your messages  4/5");
     expect(output).toContain("FAIL  stdin");
-    expect(output).toContain("messageId: At least 1 character(s).");
+    expect(output).toContain("messageId: At least 1 character.");
     expect(status).toBe(1);
   });
 

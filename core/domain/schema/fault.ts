@@ -88,17 +88,17 @@ function describe(error: SchemaError): Pick<Fault, "code" | "message"> {
     case ValueErrorType.ObjectAdditionalProperties:
       return { code: "UNKNOWN_FIELD", message: "The field is not known." };
     case ValueErrorType.StringMinLength:
-      return { code: "TOO_SHORT", message: `At least ${schema["minLength"]} character(s).` };
+      return { code: "TOO_SHORT", message: `At least ${count(schema["minLength"], "character")}.` };
     case ValueErrorType.StringMaxLength:
-      return { code: "TOO_LONG", message: `At most ${schema["maxLength"]} characters.` };
+      return { code: "TOO_LONG", message: `At most ${count(schema["maxLength"], "character")}.` };
     case ValueErrorType.ArrayMinItems:
-      return { code: "TOO_FEW", message: `At least ${schema["minItems"]} item(s).` };
+      return { code: "TOO_FEW", message: `At least ${count(schema["minItems"], "item")}.` };
     case ValueErrorType.ArrayMaxItems:
-      return { code: "TOO_MANY", message: `At most ${schema["maxItems"]} items.` };
+      return { code: "TOO_MANY", message: `At most ${count(schema["maxItems"], "item")}.` };
     case ValueErrorType.ObjectMinProperties:
-      return { code: "TOO_FEW", message: `At least ${schema["minProperties"]} key(s).` };
+      return { code: "TOO_FEW", message: `At least ${count(schema["minProperties"], "key")}.` };
     case ValueErrorType.ObjectMaxProperties:
-      return { code: "TOO_MANY", message: `At most ${schema["maxProperties"]} keys.` };
+      return { code: "TOO_MANY", message: `At most ${count(schema["maxProperties"], "key")}.` };
     case ValueErrorType.IntegerMinimum:
     case ValueErrorType.NumberMinimum:
       return { code: "OUT_OF_RANGE", message: `At least ${schema["minimum"]}.` };
@@ -115,11 +115,14 @@ function describe(error: SchemaError): Pick<Fault, "code" | "message"> {
         message: TEXT_FORMATS[schema["format"]]?.words ?? "Bad format.",
       };
     case ValueErrorType.Union:
-      return { code: unionCode(schema), message: `One of ${allowedValues(schema)}.` };
+      return describeUnion(schema["anyOf"]);
     case ValueErrorType.Literal:
-      return { code: "NOT_ALLOWED", message: `One of ${allowedValues(schema)}.` };
+      return { code: "NOT_ALLOWED", message: `Expected ${valueOrType(schema)}.` };
     default:
-      return { code: "WRONG_TYPE", message: error.message };
+      // JSON has no largest number; a double has, and 1e400 becomes infinite.
+      return typeof error.value === "number" && !Number.isFinite(error.value)
+        ? { code: "OUT_OF_RANGE", message: "The number is too large." }
+        : { code: "WRONG_TYPE", message: `Expected ${valueOrType(schema)}.` };
   }
 }
 
@@ -131,13 +134,31 @@ function patternMessage({ description }: TSchema): string {
 }
 
 /** Of types or of values. */
-function unionCode({ anyOf = [] }: TSchema): FaultCode {
-  return anyOf.some((option: TSchema) => option["const"] !== undefined)
-    ? "NOT_ALLOWED"
-    : "WRONG_TYPE";
+function describeUnion(options: readonly TSchema[]): Pick<Fault, "code" | "message"> {
+  const words = new Set(options.map(valueOrType));
+  const list = [...words].toSorted((a, b) => Number(a === NULL) - Number(b === NULL));
+  return options.some((option) => option["const"] !== undefined)
+    ? { code: "NOT_ALLOWED", message: `Expected one of ${list.join(", ")}.` }
+    : { code: "WRONG_TYPE", message: `Expected ${list.join(" or ")}.` };
 }
 
-function allowedValues(schema: TSchema): string {
-  const options: TSchema[] = schema["anyOf"] ?? [schema];
-  return options.map((option) => JSON.stringify(option["const"] ?? option["type"])).join(", ");
+const NULL = "null";
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "a string",
+  integer: "a whole number",
+  number: "a number",
+  boolean: "true or false",
+  object: "an object",
+  array: "a list",
+  null: NULL,
+};
+
+function valueOrType(schema: TSchema): string {
+  return schema["const"] === undefined
+    ? (TYPE_WORDS[schema["type"]] ?? "a value of the documented type")
+    : JSON.stringify(schema["const"]);
+}
+
+function count(limit: number, noun: string): string {
+  return `${limit} ${noun}${limit === 1 ? "" : "s"}`;
 }

@@ -7,7 +7,8 @@ const SECRET = /key|secret|token|passw|pwd|pass$|credential|auth|url$/i;
 
 /**
  * @param path dotted, as in a fault
- * @returns undefined if there is none, or it is a secret, a list or an object, or the request itself
+ * @returns undefined if there is none, or it is a secret, a list or an object, the request itself, or a number that JSON
+ *   cannot say, such as 1e400
  */
 export function rejectedValue(request: unknown, path: string): unknown {
   const steps = path.match(/[^.[\]]+/g) ?? [];
@@ -20,7 +21,7 @@ export function rejectedValue(request: unknown, path: string): unknown {
     value = (value as Record<string, unknown>)[step];
   }
   if (typeof value === "string") return shortened(value.toWellFormed());
-  return typeof value === "number" || typeof value === "boolean" ? value : undefined;
+  return Number.isFinite(value) || typeof value === "boolean" ? value : undefined;
 }
 
 function shortened(text: string): string {
