@@ -17,7 +17,7 @@ const GATEWAY_LIMIT_MS = 10_000;
 /** 99 labels of some 100 KB each. */
 const ANSWER_LIMIT_BYTES = 16 * 1024 * 1024;
 const MESSAGE_LENGTH = 500;
-const REFUSALS = [400, 409, 422];
+export const REFUSALS: readonly number[] = [400, 409, 422];
 /** Codes of connections that never came to be. */
 const NOT_CONNECTED = /ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENOTFOUND|EAI_AGAIN/;
 

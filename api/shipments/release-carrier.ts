@@ -1,10 +1,11 @@
 /**
  * Carriers that release parcels from their depots, as adapters. The gateway contract: `POST {url}` with `ReleaseOrder` as
- * JSON and `Idempotency-Key`; 2xx `{outcome: "ok"|"error"|"pending", message}` is its answer, 4xx with `{message}` its
- * refusal, anything else means it is unavailable. A deferred carrier's real outcome comes later as a tracking event.
+ * JSON and `Idempotency-Key`; 2xx `{outcome: "ok"|"error"|"pending", message}` is its answer, 400, 409 and 422 with
+ * `{message}` are its refusal, anything else means it is unavailable. A deferred carrier's real outcome comes later as a
+ * tracking event.
  */
 
-import { readAnswer } from "#api/gateway.ts";
+import { REFUSALS, readAnswer } from "#api/gateway.ts";
 import type { Config } from "#core/config.ts";
 import { isNational } from "#core/domain/labels/label-carrier.ts";
 import type { StockReleaseBody } from "#core/domain/labels/stock-release.ts";
@@ -86,7 +87,9 @@ function answerOf(status: number, value: unknown, expected: readonly Outcome[]):
   const answer = typeof value === "object" ? (value as Record<string, unknown> | null) : null;
   const text = typeof answer?.["message"] === "string" ? answer["message"] : null;
   const message = text?.slice(0, MESSAGE_LENGTH).toWellFormed() ?? null;
-  if (status >= 400) return { kind: "refused", message: message ?? "The carrier refused." };
+  if (REFUSALS.includes(status)) {
+    return { kind: "refused", message: message ?? "The carrier refused without a reason." };
+  }
   const outcome = expected.find((one) => one === answer?.["outcome"]);
   if (status >= 300 || outcome === undefined) return { kind: "unreadable" };
   return { kind: "accepted", outcome, message };

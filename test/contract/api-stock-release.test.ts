@@ -343,6 +343,27 @@ describe("502", () => {
 });
 
 describe("the gateway of a carrier", () => {
+  test("only 400, 409 and 422 are refusals: a wrong token, URL or pace is no decision about the parcel", async () => {
+    let status = 0;
+    const gateway = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => Response.json({ message: "no" }, { status }),
+    });
+    const nationalCarrierUrl = `http://127.0.0.1:${gateway.port}`;
+    const ask = releaseCarrier(national(), { ...config, nationalCarrierUrl });
+    const kinds = [];
+    for (status of [400, 409, 422, 401, 403, 404, 408, 429, 500, 503]) {
+      kinds.push(`${status} ${(await ask?.(order))?.kind}`);
+    }
+    await gateway.stop(true);
+    expect(kinds).toEqual([
+      ...["400 refused", "409 refused", "422 refused"],
+      ...["401 unreadable", "403 unreadable", "404 unreadable", "408 unreadable", "429 unreadable"],
+      ...["500 unreachable", "503 unreachable"],
+    ]);
+  });
+
   const config = { nationalCarrier: "POSTE", nationalCarrierUrl: null, testClock: false };
   const order = {
     ...{ releaseId: 1, courier: "POSTE_ITA", trackingNumber: "N1", action: "redeliver" as const },
