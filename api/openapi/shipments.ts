@@ -132,6 +132,11 @@ const sorts = [
 ];
 const day = Type.String({ format: "calendar-date" });
 const exact = Type.String({ minLength: 1, maxLength: TEXT_MAX });
+/** Document 1, "Reconciliation procedure": it ends, since at most 99 shipments of a company share a stamp. */
+const CATCH_UP =
+  "To miss no change, ask with `updatedAfter`, `sortBy=updatedAt_asc` and `limit=100`, and repeat with `updatedAfter` set to the " +
+  "`statusUpdatedAt` of the last item, always on page 1, until fewer than 100 items return. That item comes back: deduplicate by `id`. " +
+  "A smaller `limit` may return the same second for ever.";
 const shipmentId = [inPath("id", id, 4096)];
 
 const StockReleaseAnswer = Type.Object({
@@ -234,7 +239,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     path: "/v2/shipments",
     tag: "Shipments",
     summary: "Search shipments",
-    description: "All filters are optional and combined with AND.",
+    description: `All filters are optional and combined with AND. ${CATCH_UP}`,
     scope: "shipments:read",
     parameters: [
       query("trackingNumber", exact, "Exact.", item.trackingNumber),
@@ -253,7 +258,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
       query(
         "updatedAfter",
         Type.String({ pattern: LOCAL_DATE_TIME.source }),
-        "`YYYY-MM-DD HH:MM:SS`, Europe/Rome.",
+        "`YYYY-MM-DD HH:MM:SS`, Europe/Rome: shipments whose status changed then or later, none that never changed.",
         "2026-11-20 09:00:00",
       ),
       query(

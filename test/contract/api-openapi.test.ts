@@ -57,6 +57,16 @@ describe("the document", () => {
     expect(described.sort()).toEqual(routes.sort());
   });
 
+  test("the search says how to miss no change", async () => {
+    const { body } = await call("GET", "/v2/openapi.json");
+    const { description, parameters } = body.paths["/v2/shipments"].get;
+    for (const step of ["`sortBy=updatedAt_asc`", "`limit=100`", "fewer than 100", "by `id`"]) {
+      expect(description).toContain(step);
+    }
+    const updatedAfter = parameters.find(({ name }: { name: string }) => name === "updatedAfter");
+    expect(updatedAfter.description).toContain("none that never changed");
+  });
+
   test("one name stands for one schema", () => {
     const byName = new Map<string, unknown>();
     for (const { body, answers } of OPERATIONS) {
