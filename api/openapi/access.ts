@@ -144,6 +144,8 @@ export const ACCESS_OPERATIONS: readonly Operation[] = [
     path: "/v2/sandbox/{id}",
     tag: "Sandbox",
     summary: "Change fields of the sandbox entity",
+    description:
+      "A null leaves a field as it is, except `dateTimeValue`, which may be null itself and becomes it.",
     scope: "sandbox:write",
     parameters: sandboxId,
     body: { name: "SandboxPatch", schema: SandboxPatch, example: { intValue: 2 } },

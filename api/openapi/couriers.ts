@@ -180,6 +180,8 @@ export const COURIER_OPERATIONS: readonly Operation[] = [
     path: "/v2/couriers/efficiency-index",
     tag: "Couriers",
     summary: "Couriers of a lane by their efficiency index",
+    description:
+      "The index compares a courier with the whole network on the lane, from 0 to 100; 50 is as good as the network. It is 0.4 speed + 0.2 consistency + 0.4 reliability. Speed is the chance that its delivery takes fewer days than one of the network (transit days if 20 are known, else lead days), consistency the same for the distance from the median, and reliability 100 n / (n + c) with the shares of deliveries with a second attempt or an exception: n of the network, c of the courier and 20 deliveries of the network. Fewer than 20 deliveries are `insufficient_data`.",
     scope: "efficiency-index:read",
     rules: LANE_RULES,
     body: { name: "LaneRequest", schema: LaneRequest, example: request },

@@ -56,7 +56,7 @@ export function openApiDocument() {
       title: "Waybill merchant API",
       version: "2.0.0",
       description:
-        "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent.",
+        "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent, unless the call says otherwise.",
       license: { name: "Proprietary", identifier: "LicenseRef-Proprietary" },
     },
     servers: [{ url: "/", description: "The address that serves this document." }],

@@ -56,7 +56,7 @@ const OrderParcelPage = Type.Object({
 const AcceptedParcels = Type.Object({
   jobId: Type.String(),
   status: Type.String(),
-  statusUrl: Type.String({ description: "below the base address of the version" }),
+  statusUrl: Type.String({ description: "relative to /v2" }),
   totalParcels: Type.Integer(),
 });
 

@@ -56,7 +56,7 @@ const rejected = {
 const ImportAccepted = Type.Object({
   jobId: Type.String(),
   status: Type.String(),
-  statusUrl: Type.String({ description: "below the base address of the version" }),
+  statusUrl: Type.String({ description: "relative to /v2" }),
   totalShipments: Type.Integer(),
 });
 
@@ -206,6 +206,8 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     path: "/v2/shipments/import",
     tag: "Shipments",
     summary: "Create up to 5,000 shipments by a background job",
+    description:
+      "An invalid item fails alone, with VALIDATION_ERROR. The job tells the outcome. To `webhookUrl`, unless its host has a private address, `{jobId, status, result}` is sent once at the end; a request that fails is not repeated.",
     scope: "shipments:write",
     body: { name: "ShipmentsImport", schema: ImportBody, example: { shipments: [item] } },
     limitBytes: IMPORT_BODY_BYTES,
@@ -344,6 +346,8 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     path: "/v2/shipments/{id}/notifications",
     tag: "Shipments",
     summary: "Send the recipient the e-mail of a merchant-defined event",
+    description:
+      "Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are.",
     scope: "shipments:write",
     parameters: shipmentId,
     rules: [

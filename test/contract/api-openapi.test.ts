@@ -67,6 +67,19 @@ describe("the document", () => {
     expect(updatedAfter.description).toContain("none that never changed");
   });
 
+  test("descriptions say what no schema can: templates, weights of the index, nulls, where a job is", async () => {
+    const { body } = await call("GET", "/v2/openapi.json");
+    const said = (path: string, method: string) => body.paths[path][method].description;
+    expect(said("/v2/shipments/{id}/notifications", "post")).toContain("(fallback, English)");
+    expect(said("/v2/shipments/import", "post")).toContain("VALIDATION_ERROR");
+    expect(said("/v2/couriers/efficiency-index", "post")).toContain("0.2 consistency");
+    expect(said("/v2/sandbox/{id}", "patch")).toContain("except `dateTimeValue`");
+    for (const name of ["AcceptedImport", "AcceptedParcels"]) {
+      const { statusUrl } = body.components.schemas[name].properties;
+      expect(statusUrl.description).toBe("relative to /v2");
+    }
+  });
+
   test("one name stands for one schema", () => {
     const byName = new Map<string, unknown>();
     for (const { body, answers } of OPERATIONS) {
