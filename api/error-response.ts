@@ -1,5 +1,6 @@
 /** The two error shapes of document 1, "Errors". */
 import { explanationOf } from "#api/reference/errors.ts";
+import { counted } from "#core/domain/schema/counted.ts";
 import { FAULTS_COUNTED, FAULTS_LISTED, type Fault } from "#core/domain/schema/fault.ts";
 import { rejectedValue } from "#core/domain/schema/rejected-value.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
@@ -37,8 +38,7 @@ export function validationFailed(faults: readonly Fault[], request?: unknown): P
 }
 
 function countText(count: number): string {
-  if (count === 1) return "The request has 1 violation.";
   const least = count < FAULTS_COUNTED ? "" : "at least ";
   const listed = count > FAULTS_LISTED ? `; the first ${FAULTS_LISTED} are listed` : "";
-  return `The request has ${least}${count.toLocaleString("en")} violations${listed}.`;
+  return `The request has ${least}${counted(count, "violation")}${listed}.`;
 }

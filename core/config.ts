@@ -1,4 +1,5 @@
 /** The process environment, read once in a main file and checked as a whole: every fault is listed at once. */
+import { counted } from "#core/domain/schema/counted.ts";
 import type { Cidr } from "./cidr.ts";
 import { type ClientCertHeaders, VARIABLES, type Values, type VariableName } from "./variables.ts";
 
@@ -82,7 +83,7 @@ export interface IngestTls {
 
 export class ConfigFaults extends Error {
   constructor(readonly faults: readonly string[]) {
-    super(`The configuration has ${faults.length} fault(s):\n  ${faults.join("\n  ")}`);
+    super(`The configuration has ${counted(faults.length, "fault")}:\n  ${faults.join("\n  ")}`);
   }
 }
 

@@ -58,7 +58,7 @@ async function othersFollow(redis: Redis, keyId: string, waitLimitMs: number): P
     if (others.length === 0) return;
     if (Date.now() > untilMs) {
       throw new SecretRefused(
-        `Nothing was re-encrypted: ${others.length} process(es) use another ENCRYPTION_KEY (${others.join(", ")}). Restart them with this ENCRYPTION_KEY and the previous key in ENCRYPTION_KEY_PREVIOUS, then run this again.`,
+        `Nothing was re-encrypted: another ENCRYPTION_KEY is in use by ${others.join(", ")}. Restart them with this ENCRYPTION_KEY and the previous key in ENCRYPTION_KEY_PREVIOUS, then run this again.`,
       );
     }
     await Bun.sleep(LOOK_EVERY_MS);

@@ -1,5 +1,7 @@
 /** `bun run reencrypt`: re-seals every secret in the store with `ENCRYPTION_KEY` instead of `ENCRYPTION_KEY_PREVIOUS`. */
+
 import { readConfig } from "#core/config.ts";
+import { counted } from "#core/domain/schema/counted.ts";
 import { createLog } from "#core/log.ts";
 import { openSecrets } from "#core/open-secrets.ts";
 import { reencrypt } from "#core/reencrypt.ts";
@@ -19,7 +21,7 @@ await guarded(async () => {
     try {
       const sealed = await reencrypt(store.redis, opened);
       process.stdout.write(
-        `${sealed} secret(s) re-encrypted; ENCRYPTION_KEY_PREVIOUS can be removed from every process\n`,
+        `${counted(sealed, "secret")} re-encrypted; ENCRYPTION_KEY_PREVIOUS can be removed from every process\n`,
       );
     } finally {
       await opened.close();

@@ -273,7 +273,7 @@ describe.each(STORES)("secrets on %s", (kind) => {
     const old = await open(keys(OLD));
     await applySetupFile(old, setupWithWebhook());
     const refused = await rotate(keys(NEW, OLD), 1_500).catch((error) => `${error.message}`);
-    expect(refused).toStartWith("Nothing was re-encrypted: 1 process(es) use another");
+    expect(refused).toStartWith("Nothing was re-encrypted: another ENCRYPTION_KEY is in use by ");
     expect(refused).toContain(`:${process.pid}`);
     const endpoint = await endpointOf(old);
     expect(old.secrets.vault.open(endpoint?.secret ?? "")).toBe(WEBHOOK_SECRET);
@@ -405,10 +405,10 @@ describe("the programs, on an embedded store", () => {
     const done = await run("start/reencrypt/main.ts", env(NEW, OLD));
     expect([done.status, done.errors]).toEqual([0, ""]);
     expect(done.output).toMatch(
-      /^\d+ secret\(s\) re-encrypted; ENCRYPTION_KEY_PREVIOUS can be removed/,
+      /^\d+ secrets? re-encrypted; ENCRYPTION_KEY_PREVIOUS can be removed/,
     );
     const again = await run("start/reencrypt/main.ts", env(NEW, OLD));
-    expect(again.output).toStartWith("0 secret(s)");
+    expect(again.output).toStartWith("0 secrets");
     expect((await run("start/setup/main.ts", env(NEW), file)).output).toEndWith(": 0 written\n");
     expect((await run("start/setup/main.ts", env(OLD), file)).errors).toStartWith(REPLACED);
   }, 120_000);

@@ -43,6 +43,13 @@ describe("configuration", () => {
     expect(faults.map((fault) => fault.split(":")[0]).sort()).toEqual(Object.keys(env).sort());
   });
 
+  test("one fault is counted in the singular", () => {
+    expect(() => readConfig({ API_PORT: "x" })).toThrow("The configuration has 1 fault:");
+    expect(() => readConfig({ API_PORT: "x", HOST: "", LOG_LEVEL: "loud" })).toThrow(
+      / [23] faults:/,
+    );
+  });
+
   test("no client certificate header is trusted unless one is configured with a proxy that may send it", () => {
     expect(readConfig({}).clientCertHeaders).toBe("none");
     const proxied = { TRUSTED_PROXIES: "10.0.0.1", CLIENT_CERT_HEADERS: "envoy" };

@@ -2,6 +2,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { ValueErrorType } from "@sinclair/typebox/compiler";
 import type { SchemaError } from "./compile-schema.ts";
+import { counted } from "./counted.ts";
 import { TEXT_FORMATS } from "./text-formats.ts";
 
 /** Faults listed at once; the rest of a hopeless body is not worth reading. */
@@ -88,17 +89,20 @@ function describe(error: SchemaError): Pick<Fault, "code" | "message"> {
     case ValueErrorType.ObjectAdditionalProperties:
       return { code: "UNKNOWN_FIELD", message: "The field is not known." };
     case ValueErrorType.StringMinLength:
-      return { code: "TOO_SHORT", message: `At least ${count(schema["minLength"], "character")}.` };
+      return {
+        code: "TOO_SHORT",
+        message: `At least ${counted(schema["minLength"], "character")}.`,
+      };
     case ValueErrorType.StringMaxLength:
-      return { code: "TOO_LONG", message: `At most ${count(schema["maxLength"], "character")}.` };
+      return { code: "TOO_LONG", message: `At most ${counted(schema["maxLength"], "character")}.` };
     case ValueErrorType.ArrayMinItems:
-      return { code: "TOO_FEW", message: `At least ${count(schema["minItems"], "item")}.` };
+      return { code: "TOO_FEW", message: `At least ${counted(schema["minItems"], "item")}.` };
     case ValueErrorType.ArrayMaxItems:
-      return { code: "TOO_MANY", message: `At most ${count(schema["maxItems"], "item")}.` };
+      return { code: "TOO_MANY", message: `At most ${counted(schema["maxItems"], "item")}.` };
     case ValueErrorType.ObjectMinProperties:
-      return { code: "TOO_FEW", message: `At least ${count(schema["minProperties"], "key")}.` };
+      return { code: "TOO_FEW", message: `At least ${counted(schema["minProperties"], "key")}.` };
     case ValueErrorType.ObjectMaxProperties:
-      return { code: "TOO_MANY", message: `At most ${count(schema["maxProperties"], "key")}.` };
+      return { code: "TOO_MANY", message: `At most ${counted(schema["maxProperties"], "key")}.` };
     case ValueErrorType.IntegerMinimum:
     case ValueErrorType.NumberMinimum:
       return { code: "OUT_OF_RANGE", message: `At least ${schema["minimum"]}.` };
@@ -157,8 +161,4 @@ function valueOrType(schema: TSchema): string {
   return schema["const"] === undefined
     ? (TYPE_WORDS[schema["type"]] ?? "a value of the documented type")
     : JSON.stringify(schema["const"]);
-}
-
-function count(limit: number, noun: string): string {
-  return `${limit} ${noun}${limit === 1 ? "" : "s"}`;
 }

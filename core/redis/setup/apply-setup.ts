@@ -1,6 +1,8 @@
 /** Applies a setup file. Twice changes nothing the second time; a faulty file changes nothing at all. */
+
 import type { Cidr } from "#core/cidr.ts";
 import type { LabelCarriers } from "#core/domain/labels/label-carrier.ts";
+import { counted } from "#core/domain/schema/counted.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
 import {
   checkSetup,
@@ -26,7 +28,7 @@ export class SetupFaults extends Error {
     const lines = faults.map(
       ({ path, code, message }) => `${path || "(file)"}: ${code} ${message}`,
     );
-    super(`The setup file has ${faults.length} fault(s):\n  ${lines.join("\n  ")}`);
+    super(`The setup file has ${counted(faults.length, "fault")}:\n  ${lines.join("\n  ")}`);
   }
 }
 
