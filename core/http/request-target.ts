@@ -39,7 +39,7 @@ function checkTarget(request: Request, path: string): void {
   if (target?.protocol !== "http:" || target.pathname !== path || !isDecodable(path)) {
     throw new Problem(400, "BAD_REQUEST_TARGET", "The Host header or the path is malformed.");
   }
-  // As a form is read, a percent sign before anything but two digits stands for itself.
+  // As a form is read, a percent sign before anything but two hexadecimal digits stands for itself.
   if (!isDecodable(target.search.replaceAll(/%(?![0-9a-f]{2})/gi, ""))) {
     throw new Problem(400, "BAD_REQUEST_TARGET", "The query is not UTF-8.");
   }
