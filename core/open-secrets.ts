@@ -130,14 +130,17 @@ export function unsealRing(ring: Ring, { key, previous }: Keys): { readonly macK
 /** The current key of this store, or a new one if nothing has been sealed yet. */
 async function chooseKeys(config: Config, redis: Redis): Promise<Keys> {
   const { dataDir, encryptionKeyPrevious: previous } = config;
-  const own = config.encryptionKey ?? (await readSecretFile(dataDir, "encryption-key"));
+  const readOwn = () => readSecretFile(dataDir, "encryption-key");
+  let own = config.encryptionKey ?? (await readOwn());
+  if (own === null && (await isSealed(redis))) {
+    // A process of this machine that started at the same time may have made the key since.
+    own = await readOwn();
+    if (own === null) throw missing("ENCRYPTION_KEY", "encryption-key", config);
+  }
   if (own !== null) {
     const keys = { key: own, previous };
     await claim(redis, keys);
     return keys;
-  }
-  if ((await readKeyring(redis)).ring !== null || (await allSealed(redis)).length > 0) {
-    throw missing("ENCRYPTION_KEY", "encryption-key", config);
   }
   const { value, isNew } = await generateSecretFile(dataDir, "encryption-key");
   const keys = { key: value, previous };
@@ -147,6 +150,10 @@ async function chooseKeys(config: Config, redis: Redis): Promise<Keys> {
     throw missing("ENCRYPTION_KEY", "encryption-key", config);
   }
   return keys;
+}
+
+async function isSealed(redis: Redis): Promise<boolean> {
+  return (await readKeyring(redis)).ring !== null || (await allSealed(redis)).length > 0;
 }
 
 async function isOurs(redis: Redis, key: string): Promise<boolean> {

@@ -213,6 +213,33 @@ describe.each(STORES)("secrets on %s", (kind) => {
     expect(mode & 0o777).toBe(0o600);
   });
 
+  test("a process that found no key file before another one of its machine made it starts with that key", async () => {
+    const dir = newMachine();
+    const config = configOf({}, dir);
+    const { redis, close: closeStore } = await openStore(config, log);
+    let isFirst = true;
+    const late = new Proxy(redis, {
+      get(target, name) {
+        const value = Reflect.get(target, name);
+        if (name !== "hmGet") return typeof value === "function" ? value.bind(target) : value;
+        return async (...args: Parameters<typeof redis.hmGet>) => {
+          if (isFirst) {
+            isFirst = false;
+            await open({}, dir);
+          }
+          return target.hmGet(...args);
+        };
+      },
+    });
+    try {
+      const own = await openSecrets(config, late, log);
+      expect(own.secrets.jwtSecret).toBe(opened.at(-1)?.secrets.jwtSecret ?? "");
+      await own.close();
+    } finally {
+      await closeStore();
+    }
+  });
+
   test("a role without JWT_SECRET or PANEL_TOKEN says so if it needs them, and starts if it does not", async () => {
     const first = await open({ ENCRYPTION_KEY: OLD });
     expect(first.secrets.jwtSecret).toBeString();

@@ -47,7 +47,7 @@ beforeAll(async () => {
     CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
   };
   panel = startRole("panel");
-  await startApi();
+  await Promise.all([startApi(), isAnswering("PANEL_PORT", "healthz")]);
 }, START_LIMIT_MS);
 
 afterAll(async () => {
@@ -60,18 +60,22 @@ afterAll(async () => {
 });
 
 function startRole(role: "api" | "panel"): ChildProcess {
-  return spawn("bun", [`${role}/main.ts`], { env, stdio: "ignore" });
+  return spawn("bun", [`${role}/main.ts`], { env, stdio: ["ignore", "ignore", "inherit"] });
 }
 
 async function startApi(): Promise<void> {
   api = startRole("api");
-  const url = `http://127.0.0.1:${env["API_PORT"]}`;
+  await isAnswering("API_PORT", "readyz");
+  merchant = await signIn(`http://127.0.0.1:${env["API_PORT"]}`, "key_acme_main");
+}
+
+async function isAnswering(port: "API_PORT" | "PANEL_PORT", path: string): Promise<void> {
+  const url = `http://127.0.0.1:${env[port]}/${path}`;
   await eventually(
-    async () => (await fetch(`${url}/readyz`).catch(() => null))?.status === 200,
-    "the API is ready",
+    async () => (await fetch(url).catch(() => null))?.status === 200,
+    `${port} answers`,
     START_LIMIT_MS,
   );
-  merchant = await signIn(url, "key_acme_main");
 }
 
 async function kill(role: ChildProcess): Promise<void> {
