@@ -218,7 +218,7 @@ describe("one event INVALID, the others judged", () => {
 
   test("numbers too large for their field or for a double", async () => {
     const parcel = (index: string) => eventText(`,"parcel":{"index":${index}}`);
-    expect(await faultsOf(parcel("1e999"))).toEqual(["parcel.index WRONG_TYPE"]);
+    expect(await faultsOf(parcel("1e999"))).toEqual(["parcel.index OUT_OF_RANGE"]);
     expect(await faultsOf(parcel("9007199254740993"))).toEqual(["parcel.index OUT_OF_RANGE"]);
     expect(await faultsOf(parcel("-0"))).toEqual(["parcel.index OUT_OF_RANGE"]);
   });

@@ -194,7 +194,7 @@ function fromNewAddress(): string {
 }
 
 /** Neither is read before the caller is known: each would be refused in a way of its own. */
-const BAD_QUERY = "?limit=1&limit=x&from=%ff&cursor=%00&preview=true";
+const BAD_QUERY = "?limit=1&limit=x&from=%c3%bf&cursor=%00&preview=true";
 const BAD_BODY = "{";
 
 interface Attempt {
