@@ -15,6 +15,7 @@ import { percentile } from "#bench/table.ts";
 import { SILENT_PATH } from "#bench/webhook-receivers.ts";
 import { chunks } from "#core/chunks.ts";
 import { readConfig } from "#core/config.ts";
+import { hourOf } from "#core/domain/time/hour-of.ts";
 import { retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
 import { createLog } from "#core/log.ts";
 import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
@@ -24,7 +25,6 @@ import {
   type Decision,
   type Delivery,
   eventIdOf,
-  hourOf,
   readDeliveries,
   recordDecisions,
 } from "#core/redis/webhooks/deliveries.ts";

@@ -1,5 +1,5 @@
 /**
- * Cuts a JSON text at its commas without interpreting what stands between them: whatever is wrong inside one part does not
+ * Cuts a JSON text at its commas without interpreting what is between them: whatever is wrong inside one part does not
  * touch the others.
  */
 import {

@@ -55,7 +55,7 @@ export interface JudgeDeps {
   readonly configuration: Configuration;
   readonly layout: SeenLayout;
   readonly messageId: string;
-  /** Hears why the event at a place of the message has no shipment. */
+  /** Called with the reason why the event at a place of the message has no shipment. */
   readonly onUnmatched: (place: number, why: UnmatchedKind) => void;
   /** Counts UNKNOWN_TRACKING that is a mismatch, or an externalId of several shipments. */
   readonly onAmbiguous: (count: number) => void;

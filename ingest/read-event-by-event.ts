@@ -26,7 +26,7 @@ import { cut, isKind, type Member, memberOf, type Range } from "#ingest/cut-json
 
 /** In place of an event that cannot be read. */
 class UnreadableEvent {
-  /** @param eventId null where it cannot be told */
+  /** @param eventId null if it cannot be read */
   constructor(
     readonly eventId: string | null,
     readonly faults: readonly Fault[],
@@ -98,7 +98,7 @@ function nameOf(bytes: Uint8Array, { from, to }: Range): string | null {
   return String(parseStrictJson(key).value);
 }
 
-/** Of a list that is too long only that is told: none of its elements is read. */
+/** A list that is too long is reported as such, and none of its elements is read. */
 async function readEvents(bytes: Uint8Array, range: Range): Promise<ParsedJson> {
   const places: Range[] = [];
   await inTurns(
@@ -143,15 +143,15 @@ async function examine(
     for (const [name, [value, ...others]] of await membersOf(bytes, event)) {
       if (turn.due()) await turn.take();
       const read = value && (await readStrictly(bytes, value).catch(asFault));
-      if (others.length > 0) tell(faults, name, new JsonFault("The key appears twice."));
-      else if (read instanceof JsonFault) tell(faults, name, read);
+      if (others.length > 0) addFault(faults, name, new JsonFault("The key appears twice."));
+      else if (read instanceof JsonFault) addFault(faults, name, read);
       else if (name === "eventId") eventId = read?.value;
       if (faults.size >= FAULTS_LISTED) break;
     }
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
   }
-  if (faults.size === 0) tell(faults, "", fault);
+  if (faults.size === 0) addFault(faults, "", fault);
   return new UnreadableEvent(typeof eventId === "string" ? eventId : null, [...faults.values()]);
 }
 
@@ -178,7 +178,7 @@ function asFault(error: unknown): JsonFault {
   throw error;
 }
 
-function tell(faults: Map<string, Fault>, name: string, { message }: JsonFault): void {
+function addFault(faults: Map<string, Fault>, name: string, { message }: JsonFault): void {
   const path = name.slice(0, PATH_LENGTH).toWellFormed();
   if (!faults.has(path)) faults.set(path, { path, code: "BAD_FORMAT", message });
 }

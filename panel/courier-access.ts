@@ -7,15 +7,11 @@ import {
   textOf,
   tokensInForce,
 } from "#core/redis/config/courier-access.ts";
-import {
-  allEntities,
-  bumpVersion,
-  type CourierEntity,
-  saveEntity,
-} from "#core/redis/config/entities.ts";
+import { bumpVersion, type CourierEntity, saveEntity } from "#core/redis/config/entities.ts";
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken, newToken, type Vault } from "#core/secrets.ts";
+import { readCourier } from "#panel/courier-of.ts";
 
 /** Of each kind and courier, issued by the panel and not revoked: more than any rotation needs. */
 const ISSUED_LIMIT = 10;
@@ -108,14 +104,6 @@ export function viewAccess(vault: Vault, courier: CourierEntity, kind: AccessKin
   });
 }
 
-/** @throws {Problem} 404 */
-export async function findCourier({ redis }: Runtime, code: string): Promise<CourierEntity> {
-  const couriers = await allEntities(redis, "courier");
-  const found = couriers.find((courier) => courier.code === code);
-  if (!found) throw new Problem(404, "COURIER_NOT_FOUND", "There is no such courier.");
-  return found;
-}
-
 /** Keyed: a token of an old contract may be short enough to be guessed from a plain hash. */
 function idOf(vault: Vault, kind: AccessKind, value: string): string {
   return vault.mac(kind === "tokens" ? `token ${value}` : `secret ${vault.open(value)}`);
@@ -129,7 +117,7 @@ function changeCourier<T>(
 ): Promise<T> {
   const { redis, live } = runtime;
   return underSetupLock(redis, async () => {
-    const { courier, reply } = change({ ...(await findCourier(runtime, code)) });
+    const { courier, reply } = change({ ...(await readCourier(redis, code)) });
     await saveEntity(redis, "courier", code, courier);
     await bumpVersion(redis);
     await live.refresh();

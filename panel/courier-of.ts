@@ -1,9 +1,20 @@
+/** Couriers by the code that a path names: as the configuration in force has them, and as they are stored. */
 import { Problem } from "#core/problem.ts";
+import type { Redis } from "#core/redis/client/client.ts";
 import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
+import { type CourierEntity, readEntity } from "#core/redis/config/entities.ts";
 
 /** @throws {Problem} 404 */
 export function courierOf({ couriers }: Configuration, code: string): Courier {
-  const courier = couriers.get(code);
+  return found(couriers.get(code));
+}
+
+/** @throws {Problem} 404 */
+export async function readCourier(redis: Redis, code: string): Promise<CourierEntity> {
+  return found(await readEntity(redis, "courier", code));
+}
+
+function found<T>(courier: T | null | undefined): T {
   if (!courier) throw new Problem(404, "COURIER_NOT_FOUND", "There is no such courier.");
   return courier;
 }

@@ -5,7 +5,7 @@ import { type CatalogueEntry, sameMapping } from "#core/domain/statuses/map-stat
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
-import { bumpVersion, type CourierEntity, readEntity } from "#core/redis/config/entities.ts";
+import { bumpVersion, type CourierEntity } from "#core/redis/config/entities.ts";
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import { detailFaults } from "#core/redis/setup/check-references.ts";
 import {
@@ -18,6 +18,7 @@ import {
   readRemap,
   saveCatalogue,
 } from "#core/redis/shipments/remaps.ts";
+import { readCourier } from "#panel/courier-of.ts";
 
 /** The wanted mapping of a code; `status: null` takes its own mapping away. */
 export interface WantedMapping {
@@ -148,12 +149,6 @@ async function reread(redis: Redis, id: string): Promise<Remap> {
   const remap = await readRemap(redis, id);
   if (!remap) throw new Error(`remap ${id} is gone`);
   return remap;
-}
-
-async function readCourier(redis: Redis, code: string): Promise<CourierEntity> {
-  const courier = await readEntity(redis, "courier", code);
-  if (!courier) throw new Problem(404, "COURIER_NOT_FOUND", "There is no such courier.");
-  return courier;
 }
 
 async function latestOf(redis: Redis, courier: string, code: string): Promise<Remap | null> {

@@ -35,7 +35,7 @@ export function addFacts(
 }
 
 /**
- * Refolds a shipment from facts that take the place of its history, then adds others. The change log is told of the
+ * Refolds a shipment from facts that take the place of its history, then adds others. The change log records the
  * pair where it changes by the replacement, and of every fact that was added.
  */
 export function replaceHistory(

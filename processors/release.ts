@@ -1,6 +1,6 @@
 /**
  * Releases set-aside events (document 2, "Unknown-tracking set-aside") to the shipments that they mean, judged by the same
- * rule as fresh events; makes shipments findable by the numbers that their events tell.
+ * rule as fresh events; makes shipments findable by the numbers that their events announce.
  *
  * Numbers are registered before set-aside events are looked for under them: an event that is set aside in between is judged
  * again by ingest, since the reference has changed.
@@ -99,7 +99,7 @@ interface FoundEvents {
 
 /**
  * Everything is looked through with the first event, and with one that is delivered again, whose release may have been cut
- * short; new numbers with the event that tells them.
+ * short; new numbers with the event that announces them.
  */
 function asksOf(
   { channels }: Configuration,
@@ -238,7 +238,7 @@ function withItself(
 
 /**
  * A number that an event announces, or that finds a placeholder shipment, finds the shipment from now on.
- * @returns by shipment the numbers that its events tell
+ * @returns by shipment the numbers that its events announce
  */
 async function registerNumbers(
   deps: ReleaseDeps,

@@ -62,7 +62,7 @@ export const ERROR_HEADERS = {
   "X-Error-Message": "The message, in ASCII.",
   Link: "Leads to the explanation of the code.",
 } as const;
-const TOLD = Object.fromEntries(
+const HEADER_OBJECTS = Object.fromEntries(
   Object.entries(ERROR_HEADERS).map(([name, text]) => [name, header(text)]),
 );
 
@@ -94,9 +94,9 @@ function shapeOf(status: ErrorStatus, codes: readonly ErrorCode[]): object {
     };
     const schema = { $ref: "#/components/schemas/ProblemDocument" };
     const content = { "application/problem+json": { schema, example } };
-    return { description, "x-codes": names, headers: TOLD, content };
+    return { description, "x-codes": names, headers: HEADER_OBJECTS, content };
   }
-  const headers = status === 429 ? { ...TOLD, ...RATE_HEADERS } : TOLD;
+  const headers = status === 429 ? { ...HEADER_OBJECTS, ...RATE_HEADERS } : HEADER_OBJECTS;
   const schema = { $ref: "#/components/schemas/ErrorBody" };
   const content = { schema, example: { status, code, message: meaning } };
   return { description, "x-codes": names, headers, content: { "application/json": content } };

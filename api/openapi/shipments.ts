@@ -207,7 +207,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     tag: "Shipments",
     summary: "Create up to 5,000 shipments by a background job",
     description:
-      "An invalid item fails alone, with VALIDATION_ERROR. The job tells the outcome. To `webhookUrl`, unless its host has a private address, `{jobId, status, result}` is sent once at the end; a request that fails is not repeated.",
+      "An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, unless its host has a private address, `{jobId, status, result}` is sent once at the end; a request that fails is not repeated.",
     scope: "shipments:write",
     body: { name: "ShipmentsImport", schema: ImportBody, example: { shipments: [item] } },
     limitBytes: IMPORT_BODY_BYTES,

@@ -4,12 +4,12 @@ import { allEntities, type CourierEntity } from "#core/redis/config/entities.ts"
 import type { Runtime } from "#core/runtime.ts";
 import {
   type AccessKind,
-  findCourier,
   issueAccess,
   revokeAccess,
   setAccepting,
   viewAccess,
 } from "#panel/courier-access.ts";
+import { readCourier } from "#panel/courier-of.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 
 const Access = Type.Object({
@@ -85,7 +85,7 @@ export function courierRoutes(runtime: Runtime) {
     )
     .get(
       "/panel/api/couriers/:code",
-      async ({ params }) => viewOf(await findCourier(runtime, params.code)),
+      async ({ params }) => viewOf(await readCourier(redis, params.code)),
       { response: CourierView, detail: { summary: "One courier" } },
     )
     .post(

@@ -1,5 +1,6 @@
 /** `GET /panel/api/webhooks/{endpointId}/stats`: success rate and latency by hour, and what stands in the lanes. */
 import { Type } from "@sinclair/typebox";
+import { hourOf } from "#core/domain/time/hour-of.ts";
 import { Problem } from "#core/problem.ts";
 import { companyPartition } from "#core/redis/client/keys.ts";
 import {
@@ -7,7 +8,7 @@ import {
   readAttemptStats,
   readLaneDepths,
 } from "#core/redis/webhooks/attempt-stats.ts";
-import { DELIVERY_LIFE_MS, hourOf } from "#core/redis/webhooks/deliveries.ts";
+import { DELIVERY_LIFE_MS } from "#core/redis/webhooks/deliveries.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorRoutes } from "#panel/operators.ts";
 import { endpointOf, instantOfQuery } from "#panel/webhook-access.ts";

@@ -79,7 +79,7 @@ const LIMITS: DeliverLimits = {
   recoveryMs: 3_000,
 };
 
-/** Null where the system does not tell. */
+/** Null if the system does not report it. */
 function openFilesLimit(): number | null {
   const report = process.report.getReport() as {
     readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };
@@ -110,7 +110,7 @@ const RETRIES_FIRST_EVERY = 5;
 /** Busy partitions asked in one round under load; all others are looked at this often even then. */
 const BUSY_PER_ROUND = 8;
 const LOOK_AT_ALL_MS = 20;
-/** An idle deliverer listens for the bell this often and looks at every partition that often. */
+/** An idle deliverer reads the wake counter this often and looks at every partition that often. */
 const IDLE_WAIT_MS = 25;
 const LOOK_ROUND_MS = 200;
 const TROUBLE_WAIT_MS = 250;

@@ -66,7 +66,7 @@ export function createSilentQueue(options: SilentQueueOptions): SilentQueue {
     pacing = false;
     const at = waiting.findIndex(({ leased }) => mayBegin(leased));
     const [next] = at < 0 ? [] : waiting.splice(at, 1);
-    // Those that may not begin now are looked at again when they are told to.
+    // Those that may not begin now are checked again at the next call.
     if (!next) return;
     next.begin();
     tellRoom();

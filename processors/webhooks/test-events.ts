@@ -84,7 +84,7 @@ const GONE: TestResult = {
   error: DELETED_REASON,
 };
 
-/** Internal errors are reported to the panel too, so that it does not wait in vain. */
+/** Internal errors are reported to the panel too, so that it does not wait for nothing. */
 async function sendTestSafely(deps: TestEventDeps, endpoint: Endpoint): Promise<TestResult> {
   try {
     return await sendTest(deps, endpoint);

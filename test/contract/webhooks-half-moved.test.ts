@@ -3,9 +3,10 @@
  * is moved alone, and all but it; where the call is refused nothing may have changed, and the call that follows succeeds.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { hourOf } from "#core/domain/time/hour-of.ts";
 import { run } from "#core/redis/client/client.ts";
 import { companyTag, PARTITIONS, webhookKeys } from "#core/redis/client/keys.ts";
-import { type Decision, hourOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { type Decision, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
 import { finishDeliveries } from "#core/redis/webhooks/finish-deliveries.ts";
 import { takeLeases } from "#core/redis/webhooks/leases.ts";
 import { type Everything, readAll, writeAll } from "#test/support/everything.ts";

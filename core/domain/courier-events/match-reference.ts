@@ -61,7 +61,7 @@ function matchExternal(candidates: readonly Candidate[]): Match {
   return candidates.length === 0 ? NONE : { kind: "found", candidates };
 }
 
-/** The shipment that waits for its real number, which this event tells: the only one that its externalId finds. */
+/** The shipment that waits for its real number, which this event brings: the only one that its externalId finds. */
 function waitingFor(
   byNumber: readonly Candidate[],
   byExternal: readonly Candidate[],

@@ -1,4 +1,4 @@
-/** What is wrong with a body, told by path and stable code. */
+/** What is wrong with a body: each fault has a path and a stable code. */
 import type { TSchema } from "@sinclair/typebox";
 import { ValueErrorType } from "@sinclair/typebox/compiler";
 import type { SchemaError } from "./compile-schema.ts";

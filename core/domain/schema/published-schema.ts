@@ -35,7 +35,7 @@ function publish(schema: Json, outer: PublishOptions): Json {
   };
 }
 
-/** A format of ours has no name elsewhere: its pattern tells it. */
+/** A format of ours has no name elsewhere: its pattern defines it. */
 function withFormat({ format, ...schema }: Json): Json {
   const known = typeof format === "string" ? TEXT_FORMATS[format] : undefined;
   if (!known) return { ...schema, ...(format !== undefined && { format }) };

@@ -15,7 +15,7 @@ const LOG_EVERY_MS = 30_000;
 export interface Outage {
   /**
    * A step has failed.
-   * @param begunAtMs when it was begun: a store that hangs before it fails has been away since then
+   * @param begunAtMs when it was begun: a store that hangs before it fails has been unavailable since then
    * @returns how long to wait before the next one, milliseconds
    */
   readonly failed: (error: unknown, begunAtMs?: number) => number;

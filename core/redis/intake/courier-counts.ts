@@ -7,13 +7,13 @@
  */
 import { CourierEvent } from "#core/domain/courier-events/event.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
+import { hourOf } from "#core/domain/time/hour-of.ts";
 import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
 import { eventKeys, PARTITIONS } from "#core/redis/client/keys.ts";
 import forgetSource from "./forget-counts.lua" with { type: "text" };
 
 const forgetScript = script(forgetSource);
 
-const HOUR_MS = 3_600_000;
 /** An hour is forgotten when it has been over for this long: no clock of a sender of counts is that far behind. */
 const GRACE_HOURS = 2;
 
@@ -51,7 +51,7 @@ export async function countRefused(
 ): Promise<void> {
   if (refused.length === 0) return;
   const { ledger, counts, countedHours } = eventKeys(REFUSED_PARTITION);
-  const hour = Math.floor(nowMs / HOUR_MS);
+  const hour = hourOf(nowMs);
   const step = redis.multi().sAdd(countedHours, String(hour));
   for (const [field, events] of fieldsOf(courier, refused)) {
     step.hIncrBy(counts(hour), field, events);
@@ -137,7 +137,7 @@ export async function forgetCourierCounts(
   { hashes }: ReadCounts,
   nowMs: number,
 ): Promise<void> {
-  const current = Math.floor(nowMs / HOUR_MS);
+  const current = hourOf(nowMs);
   const over = hashes.filter(({ hour }) => hour < current - GRACE_HOURS);
   await perPartition(
     Map.groupBy(over, ({ partition }) => partition),

@@ -34,7 +34,7 @@ const NAMES: Readonly<Record<string, KeptOutcomeName>> = {
 };
 
 export interface EventOutcome {
-  /** Null where it could not be told. */
+  /** Null if it could not be read. */
   readonly eventId: string | null;
   /** Position in its message. */
   readonly place: number;

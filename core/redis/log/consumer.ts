@@ -41,7 +41,7 @@ export interface ConsumerOptions {
   readonly source: LogName;
   readonly group: GroupName;
   readonly handler: Handler;
-  /** Events or changes read per partition at once, about: what stands in one entry is not cut. The handler is given those of
+  /** Events or changes read per partition at once, approximately: an entry is never cut. The handler is given those of
    * 16 partitions at most. */
   readonly batch: number;
   /** Waits this long after a read that left nothing behind, so that the next batch is larger; default 0. */

@@ -4,6 +4,7 @@
  */
 import { chunks, chunksBySize } from "#core/chunks.ts";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { hourOf } from "#core/domain/time/hour-of.ts";
 import { perPartition, type Redis, run, runTogether, script } from "#core/redis/client/client.ts";
 import { eventKeys, logCountsKey, PARTITIONS, retriesKey } from "#core/redis/client/keys.ts";
 import claimSource from "./claim.lua" with { type: "text" };
@@ -29,7 +30,6 @@ const CLAIMS_PER_CALL = 100;
 export const REMEMBERED_PER_CALL = 200;
 /** Of Redis, for one event. */
 const CLAIM_US = 6;
-const HOUR_MS = 3_600_000;
 
 /** An accepted event on its way to its shipment. */
 export interface LoggedEvent {
@@ -108,7 +108,7 @@ export function claimEvents(
   claims: readonly Claim[],
 ): Promise<ClaimOutcome[]> {
   const perLog = Math.ceil(highWater / PARTITIONS);
-  const hour = Math.floor(nowMs / HOUR_MS);
+  const hour = hourOf(nowMs);
   return callClaim(redis, layout, claims, { perLog, courier, hour });
 }
 

@@ -8,7 +8,7 @@
  * | `f0`, `f1`, ... | unpacked: what single commits have added since                   |
  *
  * While a shipment is under way a commit writes its own facts alone; the unpacked ones go into the open part when they have
- * become many, and when the journey ends. How many facts are unpacked stands in the shipment's head.
+ * become many, and when the journey ends. The shipment's head says how many facts are unpacked.
  */
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import type { ShipmentMeta } from "#core/domain/shipments/shipment.ts";
@@ -46,7 +46,7 @@ export interface Parts {
 /** Fields to be read for a change that packs what stands in them. */
 export const REPACKED_FIELDS = [OPEN_PART, ...UNPACKED_FIELDS] as const;
 
-/** The change cannot be written without what stands in `REPACKED_FIELDS`. */
+/** The change cannot be written without the values of `REPACKED_FIELDS`. */
 export function repacks(change: HistoryChange): boolean {
   if (change.isReplaced || change.facts.length === 0 || staysLoose(change)) return false;
   return openFacts(change) > 0;

@@ -380,7 +380,7 @@ function historyChange({ from, state, facts, replaced }: Commit): HistoryChange 
   };
 }
 
-/** What stands in the fields of those histories that a commit repacks, by shipment. */
+/** The fields of those histories that a commit repacks, by shipment. */
 async function readRepacked(
   redis: Redis,
   writes: readonly Write[],

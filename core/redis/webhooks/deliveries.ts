@@ -37,7 +37,6 @@ const LANE_LIMIT = 1_000_000;
 /** Changes, results or ids one script call takes: keeps a call under some 5 ms of Redis. */
 export const ITEMS_PER_CALL = 100;
 const DRAINED_PER_CALL = 500;
-const HOUR_MS = 3_600_000;
 /** Redis time for one change. */
 const DECISION_US = 12;
 
@@ -215,11 +214,6 @@ export function readWords(text: string): Omit<FrozenDelivery, "fact"> {
 function readFrozen(stored: string): FrozenDelivery {
   const [words = "", fact = ""] = stored.split("\n", 2);
   return { ...readWords(words), fact: JSON.parse(fact) };
-}
-
-/** Hours since 1970: what attempts are counted by. */
-export function hourOf(atMs: number): number {
-  return Math.floor(atMs / HOUR_MS);
 }
 
 /**

@@ -2,13 +2,14 @@
 import { chunks } from "#core/chunks.ts";
 import { attemptErrorOf } from "#core/domain/benchmarks/attempt-row.ts";
 import { bucketOf } from "#core/domain/benchmarks/latency-buckets.ts";
+import { hourOf } from "#core/domain/time/hour-of.ts";
 import { type Redis, runTogether } from "#core/redis/client/client.ts";
 import { FAILING_FROM, webhookKeys } from "#core/redis/client/keys.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
 import { ATTEMPTS_WAITING, encodeAttempt } from "#core/redis/log/attempt-log.ts";
 import { type Attempt, attemptText, readAttempts } from "./attempts.ts";
-import { DELIVERY_LIFE_MS, type DeliveryState, hourOf, ITEMS_PER_CALL } from "./deliveries.ts";
+import { DELIVERY_LIFE_MS, type DeliveryState, ITEMS_PER_CALL } from "./deliveries.ts";
 import finishSource from "./finish.lua" with { type: "text" };
 import type { Leased, Slot } from "./leases.ts";
 import endpointHealth from "./parts/endpoint-health.lua" with { type: "text" };

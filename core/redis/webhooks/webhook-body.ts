@@ -29,7 +29,7 @@ export function deliveryBody(
 
 interface Texts {
   readonly configuration: Configuration;
-  /** By whether the recipient is told. */
+  /** By whether the payload includes the recipient. */
   readonly texts: Map<boolean, string>;
 }
 
