@@ -5,10 +5,18 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/orders/address-check.ts";
+import {
+  CANDIDATES_LIMIT,
+  type CheckedAddress,
+  type Match,
+  NO_MATCH,
+} from "#core/domain/orders/address-check.ts";
+import { matchesName, plain, regionKey, words } from "./place-names.ts";
 
 interface Municipality {
   readonly name: string;
+  /** Of its name. */
+  readonly words: readonly string[];
   /** Two letters. */
   readonly province: string;
   readonly postcodes: readonly string[];
@@ -16,14 +24,19 @@ interface Municipality {
 }
 
 export interface Gazetteer {
+  readonly all: readonly Municipality[];
   readonly byName: ReadonlyMap<string, readonly Municipality[]>;
   readonly byPostcode: ReadonlyMap<string, readonly Municipality[]>;
+  /** By `regionKey` of a province's code or name, or of its region's name. */
+  readonly provinces: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 interface Comune {
   readonly nome: string;
   readonly codice: string;
   readonly sigla: string;
+  readonly provincia: { readonly nome: string };
+  readonly regione: { readonly nome: string };
   readonly cap: readonly string[];
 }
 
@@ -53,14 +66,17 @@ function load(): Gazetteer {
     const [longitude = 0, latitude = 0] = place?.loc.coordinates ?? [];
     return {
       name: nome,
+      words: words(nome),
       province: sigla,
       postcodes: cap,
       coordinates: place ? { latitude, longitude } : null,
     };
   });
   return {
+    all,
     byName: index(all, ({ name }) => [plain(name)]),
     byPostcode: index(all, ({ postcodes }) => postcodes),
+    provinces: provincesByName(comuni),
   };
 }
 
@@ -93,49 +109,120 @@ function index(
   return found;
 }
 
-/** Letters and digits alone: case, accents, apostrophes and hyphens do not count. */
-function plain(text: string): string {
-  return text
-    .normalize("NFD")
-    .replaceAll(/\p{M}/gu, "")
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]/g, "");
+/** Provinces by their code, name and parts of it, and by their region. */
+function provincesByName(comuni: readonly Comune[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  const names = new Map<string, ReadonlySet<string>>();
+  for (const { sigla, provincia, regione } of comuni) {
+    if (names.has(sigla)) continue;
+    names.set(sigla, new Set([sigla, ...partsOf(provincia.nome), ...partsOf(regione.nome)]));
+  }
+  for (const [province, spellings] of names) {
+    for (const spelling of spellings) {
+      const key = regionKey(spelling);
+      const provinces = found.get(key);
+      if (provinces) provinces.add(province);
+      else found.set(key, new Set([province]));
+    }
+  }
+  return found;
 }
 
-/** Municipality, province and postal code; the street is taken as it is. */
-export function matchOffline(address: CheckedAddress, { byName, byPostcode }: Gazetteer): Match {
-  if (address.country !== "IT") return NO_MATCH;
-  const { city, postcode, state } = address;
-  const province = (state ?? "").trim().toUpperCase();
-  const named = byName.get(plain(city)) ?? [];
-  const coded = postcode === null ? [] : (byPostcode.get(postcode.trim()) ?? []);
-  const inProvince = (one: Municipality) => province === "" || one.province === province;
-  const agreed = named.find((one) => inProvince(one) && (postcode === null || coded.includes(one)));
-  if (agreed) return matchOf(address, agreed, "MATCHED", "MUNICIPALITY");
-  const near = named.find((one) => coded.includes(one)) ?? named.find(inProvince) ?? named[0];
-  if (near) return matchOf(address, near, "PARTIAL", "MUNICIPALITY");
-  const [behind] = coded;
-  return behind ? matchOf(address, behind, "PARTIAL", "POSTCODE") : NO_MATCH;
+/** "Bolzano/Bozen", "Forlì-Cesena" and "Pesaro e Urbino" go by each of their names too. */
+function partsOf(name: string): string[] {
+  return [name, ...name.split("/"), ...name.split(/\/|-| e (?:della )?/)];
 }
+
+type Part = Match["match"]["differing"][number];
+
+/** Municipality, province and postal code. Streets are not looked at, so nothing is MATCHED. */
+export function matchOffline(address: CheckedAddress, places: Gazetteer): Match {
+  if (address.country !== "IT") return NO_MATCH;
+  const named = findNamed(address.city, places);
+  const coded =
+    address.postcode === null ? [] : (places.byPostcode.get(address.postcode.trim()) ?? []);
+  const differing = differingParts(address, places);
+  const best = fewest(named, differing);
+  const [only] = best;
+  if (only && best.length === 1) return matchOf(address, only, "MUNICIPALITY", differing(only));
+  if (only) return ambiguous(address, best, differing(only));
+  const [behind] = coded;
+  return behind ? matchOf(address, behind, "POSTCODE", ["city", ...differing(behind)]) : NO_MATCH;
+}
+
+/** By the name as it is, else by the names that its abbreviations may stand for. */
+function findNamed(city: string, { byName, all }: Gazetteer): readonly Municipality[] {
+  const [exact] = [city, ...city.split("/")].flatMap((name) => {
+    const found = byName.get(plain(name));
+    return found ? [found] : [];
+  });
+  if (exact) return exact;
+  const written = words(city);
+  return all.filter((one) => matchesName(written, one.words));
+}
+
+function differingParts({ state, postcode }: CheckedAddress, { provinces }: Gazetteer) {
+  const asked = state === null || state.trim() === "" ? null : regionKey(state);
+  const allowed = asked === null ? null : (provinces.get(asked) ?? new Set<string>());
+  return (one: Municipality): readonly Part[] => [
+    ...(allowed !== null && !allowed.has(one.province) ? (["state"] as const) : []),
+    ...(postcode !== null && !one.postcodes.includes(postcode.trim())
+      ? (["postcode"] as const)
+      : []),
+  ];
+}
+
+/** Those with the fewest differences; a postal code tells more about a place than a province. */
+function fewest(
+  named: readonly Municipality[],
+  differing: (one: Municipality) => readonly Part[],
+): readonly Municipality[] {
+  const weight = (one: Municipality) =>
+    differing(one).reduce((sum, part) => sum + (part === "postcode" ? 2 : 1), 0);
+  const least = Math.min(...named.map(weight));
+  return named.filter((one) => weight(one) === least);
+}
+
+const UNCHECKED = ["street"] as const;
 
 function matchOf(
-  { street, postcode }: CheckedAddress,
+  asked: CheckedAddress,
   found: Municipality,
-  status: "MATCHED" | "PARTIAL",
   level: "MUNICIPALITY" | "POSTCODE",
+  differing: readonly Part[],
 ): Match {
+  return {
+    ...NO_MATCH,
+    match: { status: "PARTIAL", level, differing: [...differing], unchecked: [...UNCHECKED] },
+    address: addressOf(asked, found),
+    coordinates: found.coordinates,
+  };
+}
+
+/** Several places of that name, or several that an abbreviation may stand for: the merchant chooses. */
+function ambiguous(
+  asked: CheckedAddress,
+  found: readonly Municipality[],
+  differing: readonly Part[],
+): Match {
+  return {
+    ...NO_MATCH,
+    match: {
+      ...{ status: "PARTIAL", level: "MUNICIPALITY" },
+      ...{ differing: [...differing], unchecked: [...UNCHECKED] },
+    },
+    candidates: found.slice(0, CANDIDATES_LIMIT).map((one) => addressOf(asked, one)),
+  };
+}
+
+function addressOf({ street, postcode }: CheckedAddress, found: Municipality) {
   const known = postcode !== null && found.postcodes.includes(postcode.trim());
   const only = found.postcodes.length === 1 ? (found.postcodes[0] ?? null) : null;
   return {
-    ...NO_MATCH,
-    match: { status, level },
-    address: {
-      street,
-      city: found.name,
-      state: found.province,
-      postcode: known ? postcode.trim() : only,
-      country: "IT",
-    },
-    coordinates: found.coordinates,
+    street,
+    city: found.name,
+    state: found.province,
+    postcode: known ? postcode.trim() : only,
+    country: "IT",
   };
 }

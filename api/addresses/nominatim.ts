@@ -59,11 +59,16 @@ function matchOf({ lat, lon, address = {} }: Place, asked: CheckedAddress): Matc
   const { house_number: house, road, postcode = null } = address;
   const city = address.city ?? address.town ?? address.village ?? address.municipality ?? null;
   const level = house ? "HOUSE" : road ? "STREET" : city ? "MUNICIPALITY" : "POSTCODE";
-  const isDeep = level === "HOUSE" || level === "STREET";
-  const differs = asked.postcode !== null && postcode !== null && asked.postcode !== postcode;
+  const isOther = asked.postcode !== null && postcode !== null && asked.postcode !== postcode;
+  const differing: Match["match"]["differing"] = [];
+  if (road === undefined && house === undefined) differing.push("street");
+  if (isOther) differing.push("postcode");
   return {
     ...NO_MATCH,
-    match: { status: isDeep && !differs ? "MATCHED" : "PARTIAL", level },
+    match: {
+      status: differing.length === 0 ? "MATCHED" : "PARTIAL",
+      ...{ level, differing, unchecked: [] },
+    },
     address: {
       street: road ? [road, house].filter(Boolean).join(" ") : null,
       city,

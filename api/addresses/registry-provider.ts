@@ -6,10 +6,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { callGateway } from "#api/gateway.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
-import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/orders/address-check.ts";
+import {
+  CANDIDATES_LIMIT,
+  type CheckedAddress,
+  type Match,
+  NO_MATCH,
+} from "#core/domain/orders/address-check.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 
-const CANDIDATES_LIMIT = 100;
 const text = Type.Optional(Type.Union([Type.String({ maxLength: 255 }), Type.Null()]));
 
 const RegistryAnswer = Type.Object({
@@ -38,7 +42,7 @@ export async function matchByRegistry(
   return { kind: "ok", value: matchOf(answer.value) };
 }
 
-/** One candidate is the match; several are for the merchant to choose among. */
+/** One candidate with a street is the match; several are for the merchant to choose among. */
 function matchOf({ candidates, delivery }: RegistryAnswer): Match {
   const shown = candidates.map(({ street, city, state, postcode }) => ({
     street: street ?? null,
@@ -50,8 +54,14 @@ function matchOf({ candidates, delivery }: RegistryAnswer): Match {
   const [only] = shown;
   if (!only) return NO_MATCH;
   const isOne = shown.length === 1;
+  const hasStreet = only.street !== null;
   return {
-    match: { status: isOne ? "MATCHED" : "PARTIAL", level: "STREET" },
+    match: {
+      status: isOne && hasStreet ? "MATCHED" : "PARTIAL",
+      level: hasStreet ? "STREET" : "MUNICIPALITY",
+      differing: hasStreet ? [] : ["street"],
+      unchecked: [],
+    },
     address: isOne ? only : null,
     coordinates: null,
     delivery: delivery

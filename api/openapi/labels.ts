@@ -204,7 +204,12 @@ export const LABEL_OPERATIONS: readonly Operation[] = [
           schema: AddressCheckView,
           example: {
             provider: "geocoder",
-            match: { status: "MATCHED", level: "MUNICIPALITY" },
+            match: {
+              status: "PARTIAL",
+              level: "MUNICIPALITY",
+              differing: [],
+              unchecked: ["street"],
+            },
             address: {
               street: "Via Roma 1",
               city: "Milano",

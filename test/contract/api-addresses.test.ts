@@ -90,13 +90,19 @@ async function billed(on: TestApi, channel = "acme-it") {
   return (await response.json()) as { total: number; months: { month: string }[] };
 }
 
+/** The gazetteer's verdict on an address of which everything agrees that it looks at. */
+const ALL_BUT_THE_STREET = {
+  ...{ status: "PARTIAL", level: "MUNICIPALITY" },
+  ...{ differing: [], unchecked: ["street"] },
+};
+
 describe("200, offline gazetteer", () => {
-  test("municipality, province and postal code agree: MATCHED with coordinates", async () => {
+  test("a street that was not looked at is never MATCHED, and the answer tells so", async () => {
     const { status, body } = await check();
     expect(status).toBe(200);
     expect(body).toEqual({
       provider: "geocoder",
-      match: { status: "MATCHED", level: "MUNICIPALITY" },
+      match: ALL_BUT_THE_STREET,
       address: {
         street: "Via Roma 1",
         city: "Milano",
@@ -114,22 +120,72 @@ describe("200, offline gazetteer", () => {
     ["other case and accents", { city: "CANTU", state: "co", postcode: "22063" }, "Cantù"],
     ["an apostrophe", { city: "L Aquila", state: "AQ", postcode: "67100" }, "L'Aquila"],
     ["neither province nor postal code", { city: "Napoli", state: null, postcode: null }, "Napoli"],
+    [
+      "an abbreviated saint and the province's name",
+      { city: "S. Giovanni Rotondo", state: "Foggia", postcode: "71013" },
+      "San Giovanni Rotondo",
+    ],
+    [
+      "initials, and the province in brackets",
+      { city: "S.G.Rotondo", state: "(FG)", postcode: null },
+      "San Giovanni Rotondo",
+    ],
+    [
+      "a contraction with a full stop at its end",
+      { city: "Sta. Margherita Ligure", state: "Liguria", postcode: "16038" },
+      "Santa Margherita Ligure",
+    ],
+    [
+      "a contracted word",
+      { city: "M.te Argentario", state: "Toscana", postcode: "58019" },
+      "Monte Argentario",
+    ],
+    [
+      "small words left out",
+      { city: "Reggio Emilia", state: "Reggio Emilia", postcode: null },
+      "Reggio nell'Emilia",
+    ],
+    [
+      "a province with two names, one of them given",
+      { city: "Cesena", state: "prov. di Forlì", postcode: null },
+      "Cesena",
+    ],
+    ["both languages", { city: "Bolzano/Bozen", state: "Südtirol", postcode: "39100" }, "Bolzano"],
+    [
+      "a code that is a small word too",
+      { city: "Casale M.to", state: "AL", postcode: null },
+      "Casale Monferrato",
+    ],
   ])("%s", async (_, members, city) => {
     const { body } = await check(members);
-    expect(body.match).toEqual({ status: "MATCHED", level: "MUNICIPALITY" });
+    expect(body.match).toEqual(ALL_BUT_THE_STREET);
     expect(body.address.city).toStartWith(city);
   });
 
   test("the right postal code is told where the municipality has only one", async () => {
     const { body } = await check({ city: "Cantù", state: "CO", postcode: "20121" });
-    expect(body.match).toEqual({ status: "PARTIAL", level: "MUNICIPALITY" });
+    expect(body.match).toEqual({ ...ALL_BUT_THE_STREET, differing: ["postcode"] });
     expect(body.address).toMatchObject({ city: "Cantù", postcode: "22063" });
   });
 
-  test("a wrong province is PARTIAL; an unknown town is found by its postal code", async () => {
-    expect((await check({ state: "RM" })).body.match.status).toBe("PARTIAL");
+  test("a wrong or unknown province differs; an unknown town is found by its postal code", async () => {
+    const wrong = { ...ALL_BUT_THE_STREET, differing: ["state"] };
+    expect((await check({ state: "RM" })).body.match).toEqual(wrong);
+    expect((await check({ state: "Nirgendwo" })).body.match).toEqual(wrong);
     const { body } = await check({ city: "Nessun Luogo", state: null, postcode: "39100" });
-    expect(body.match).toEqual({ status: "PARTIAL", level: "POSTCODE" });
+    expect(body.match).toEqual({ ...ALL_BUT_THE_STREET, level: "POSTCODE", differing: ["city"] });
+  });
+
+  test("a name that several places have, or may be short for, is never guessed", async () => {
+    const castro = { city: "Castro", state: null, postcode: null };
+    const { body } = await check(castro);
+    expect(body).toMatchObject({ match: ALL_BUT_THE_STREET, address: null, coordinates: null });
+    const provinces = body.candidates.map(({ state }: { state: string }) => state);
+    expect(provinces.toSorted()).toEqual(["BG", "LE"]);
+    const told = await check({ ...castro, state: "Lecce" });
+    expect(told.body).toMatchObject({ address: { state: "LE" }, candidates: [] });
+    const saints = await check({ city: "S. Pietro", state: null, postcode: null });
+    expect(saints.body.match.status).toBe("NONE");
   });
 
   test("unmatched addresses, also those outside Italy, are 200 with NONE", async () => {
@@ -158,9 +214,11 @@ describe("200, geocoder by HTTP", () => {
     const asked = Object.fromEntries(geocoder.queries.at(-1) ?? []);
     expect(asked).toMatchObject({ format: "jsonv2", postalcode: "20121", countrycodes: "it" });
     const street = await check({ street: "Via Roma" }, geocoded);
-    expect(street.body.match).toEqual({ status: "MATCHED", level: "STREET" });
+    expect(street.body.match).toMatchObject({ status: "MATCHED", level: "STREET" });
     const other = await check({ postcode: "20122" }, geocoded);
-    expect(other.body.match).toEqual({ status: "PARTIAL", level: "HOUSE" });
+    expect(other.body.match).toMatchObject({
+      ...{ status: "PARTIAL", level: "HOUSE", differing: ["postcode"] },
+    });
     const none = await check({ street: "nowhere" }, geocoded);
     expect([none.status, none.body.match.status]).toEqual([200, "NONE"]);
   });

@@ -9,7 +9,9 @@ const given = Type.String({ minLength: 1, maxLength: 255 });
 export const AddressCheckRequest = Type.Object({
   street: given,
   city: given,
-  state: optional(Type.String({ maxLength: 255, description: "province or region" })),
+  state: optional(
+    Type.String({ maxLength: 255, description: "code or name of the province, or the region" }),
+  ),
   postcode: optional(Type.String({ maxLength: 16 })),
   country: optional(countryCodeOrItaly),
   provider: optional(
@@ -37,12 +39,20 @@ const Address = Type.Object({
   country: Type.String(),
 });
 
+const Part = Type.Union(
+  ["street", "city", "state", "postcode"].map((name) => Type.Literal(name as PartName)),
+);
+type PartName = "street" | "city" | "state" | "postcode";
+
+/** Candidates of one answer. */
+export const CANDIDATES_LIMIT = 100;
+
 export const AddressCheckView = Type.Object({
   provider: Type.Union([Type.Literal("geocoder"), Type.Literal("national-carrier")]),
   match: Type.Object({
     status: Type.Union([Type.Literal("MATCHED"), Type.Literal("PARTIAL"), Type.Literal("NONE")], {
       description:
-        "MATCHED: everything that the provider can tell agrees; PARTIAL: something differs; NONE: no match",
+        "MATCHED: the street was found and nothing differs; PARTIAL: something differs, was not checked or is ambiguous; NONE: no match",
     }),
     level: Type.Union(
       [
@@ -54,6 +64,13 @@ export const AddressCheckView = Type.Object({
       ],
       { description: "how deep the match goes; null without one" },
     ),
+    differing: Type.Array(Part, {
+      description: "parts of the address for which the provider knows another value or none",
+    }),
+    unchecked: Type.Array(Part, {
+      description:
+        "parts that the provider did not look at: without GEOCODER_URL the offline Italian gazetteer answers, which knows no streets",
+    }),
   }),
   address: Type.Union([Address, Type.Null()], { description: "as the provider writes it" }),
   coordinates: Type.Union(
@@ -65,7 +82,8 @@ export const AddressCheckView = Type.Object({
     { description: "filled by the national carrier's street registry" },
   ),
   candidates: Type.Array(Address, {
-    description: "filled by the national carrier's street registry",
+    description:
+      "filled by the national carrier's street registry, and by the offline gazetteer where the name is ambiguous",
   }),
 });
 export type AddressCheckView = Static<typeof AddressCheckView>;
@@ -73,7 +91,7 @@ export type AddressCheckView = Static<typeof AddressCheckView>;
 export type Match = Omit<AddressCheckView, "provider">;
 
 export const NO_MATCH: Match = {
-  match: { status: "NONE", level: null },
+  match: { status: "NONE", level: null, differing: [], unchecked: [] },
   address: null,
   coordinates: null,
   delivery: null,

@@ -1,0 +1,60 @@
+/** Italian place names as people write them: without accents, with abbreviations, without their small words. */
+
+/** Letters and digits alone: case, accents, apostrophes and hyphens do not count. */
+export function plain(text: string): string {
+  return withoutAccents(text).replaceAll(/[^a-z0-9]/g, "");
+}
+
+function withoutAccents(text: string): string {
+  return text.normalize("NFD").replaceAll(/\p{M}/gu, "").toLowerCase();
+}
+
+/** "Reggio Emilia" is Reggio nell'Emilia. */
+const SMALL_WORDS: ReadonlySet<string> = new Set(
+  "a ad al alla alle d da de dei del dell della delle degli di e ed il in l la le lo nel nell nella sul sull sulla".split(
+    " ",
+  ),
+);
+
+/** Abbreviations that need no full stop. */
+const ABBREVIATIONS: Readonly<Record<string, readonly string[]>> = {
+  s: ["san", "sant", "santa", "santo"],
+  sta: ["santa"],
+  sto: ["santo"],
+  ss: ["santi", "sante", "santissima", "santissimo"],
+  mte: ["monte"],
+};
+
+/** "S.", "Cast." and "M.to" are one word each: the full stop ends it, or stands for its middle. */
+const WORD = /[a-z0-9]+(?:\.(?:ta|to|te|ti|go|lo|la|no|na)\b|\.)?/g;
+
+/** The words of a name, with the full stops that mark abbreviations. */
+export function words(text: string): string[] {
+  return (withoutAccents(text).match(WORD) ?? []).filter((word) => !SMALL_WORDS.has(word));
+}
+
+/** @param written words that may be abbreviated @param name words of a full name */
+export function matchesName(written: readonly string[], name: readonly string[]): boolean {
+  return (
+    written.length > 0 &&
+    written.length === name.length &&
+    written.every((word, at) => matchesWord(word, name[at] ?? ""))
+  );
+}
+
+function matchesWord(written: string, word: string): boolean {
+  const [start = "", end] = written.split(".");
+  if (!end && ABBREVIATIONS[start]?.includes(word)) return true;
+  if (end === undefined) return start === word;
+  return word.length >= start.length + end.length && word.startsWith(start) && word.endsWith(end);
+}
+
+/** What stands around the name of a province or region: "prov. di", "(FG)", "IT-FG". */
+const AROUND = /^(it-|\(|provincia |prov\.? |citta metropolitana |regione )+|\)$/g;
+
+/** One text for all spellings of a province or region. */
+export function regionKey(text: string): string {
+  const name = withoutAccents(text).trim().replaceAll(AROUND, "");
+  // The codes of Lodi, Alessandria and Lecce are small words too.
+  return name.length === 2 ? name : words(name).join(" ");
+}
