@@ -111,6 +111,9 @@ async function admitted({ client, reach }: Reader, statement: string): Promise<s
   const text = formatted?.text ?? "";
   const described = descriptionOf(text, reach);
   if (described !== null) return described;
+  if (!/^(SELECT|WITH|\()/.test(text)) {
+    throw refused("Anything but SELECT, SHOW TABLES, or DESCRIBE of one of our tables and views");
+  }
   const select = `SELECT * FROM (\n${text}\n)`;
   const fault =
     faultOfSyntax(await syntaxTree(client, select), reach) ??
@@ -119,14 +122,18 @@ async function admitted({ client, reach }: Reader, statement: string): Promise<s
   return text;
 }
 
-/** `SHOW TABLES` and `DESCRIBE TABLE` for our tables, as queries of our own; null for any other statement. */
+/**
+ * `SHOW TABLES`, `SHOW COLUMNS` and `DESCRIBE TABLE` for our tables, as queries of our own; null for any other statement.
+ * @param text as the engine's parser writes it
+ */
 function descriptionOf(text: string, { database, tables }: Reach): string | null {
-  if (text === "SHOW TABLES") {
+  if (text === "SHOW TABLES" || text === `SHOW TABLES FROM ${database}`) {
     const names = [...tables].map((name) => `'${name}'`).join(", ");
     return `SELECT name, engine = 'View' AS is_view FROM system.tables
             WHERE database = currentDatabase() AND name IN (${names}) ORDER BY name`;
   }
-  const [, given, table = ""] = /^DESCRIBE TABLE (?:(\w+)\.)?(\w+)$/.exec(text) ?? [];
+  const [, given, table = ""] =
+    /^(?:DESCRIBE TABLE|SHOW COLUMNS FROM) (?:(\w+)\.)?(\w+)$/.exec(text) ?? [];
   if (!tables.has(table) || (given !== undefined && given !== database)) return null;
   return `SELECT name, type, comment FROM system.columns
           WHERE database = currentDatabase() AND table = '${table}' ORDER BY position`;

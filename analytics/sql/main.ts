@@ -1,84 +1,72 @@
 /**
- * `bun run sql "SELECT …"`: asks the running product, since only one process may open the embedded store. The result is
- * printed as a table, or written to a file in the format that its name says: .parquet, .csv, .tsv, .json.
+ * `bun run sql "SELECT …"` asks the running product. The result is printed as a table, or written to a file in the format
+ * that its name says. Without a statement it is a prompt.
  */
 import { createWriteStream } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { extname, join } from "node:path";
+import { extname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
-import { type Config, readConfig } from "#core/config.ts";
+import { readConfig } from "#core/config.ts";
 import { guarded, Refused } from "#core/runtime.ts";
+import { ask } from "./ask.ts";
+import { prompt } from "./prompt.ts";
 
-const USAGE =
-  'usage: bun run sql "SELECT …" [--format table|csv|tsv|json|parquet] [--out FILE.parquet|.csv|.tsv|.json]';
+const USAGE = `usage: bun run sql ["SELECT …"] [--format table|csv|tsv|json|parquet] [--out FILE.parquet|.csv|.tsv|.json]
+
+Asks the running product, which it finds by PUBLIC_URL, or HOST and PANEL_PORT. The statement is one SELECT on our tables and
+views, SHOW TABLES, or DESCRIBE of one of them. Without a statement it is a prompt with history and completion, or, without a
+terminal, reads statements from standard input. docs/analytics.md lists tables, views and limits.`;
 const FORMATS = ["table", "csv", "tsv", "json", "parquet"];
 
-interface Task {
-  readonly query: string;
+interface Arguments {
+  readonly isHelp: boolean;
+  /** Null = a prompt. */
+  readonly query: string | null;
   readonly format: string;
   /** Null = standard output. */
   readonly out: string | null;
 }
 
 /** @throws {Refused} */
-function taskOf(args: string[]): Task {
-  const options = { format: { type: "string" }, out: { type: "string" } } as const;
-  const { values, positionals } = parsed(() =>
-    parseArgs({ args, options, allowPositionals: true }),
-  );
-  const [query, ...rest] = positionals;
-  if (query === undefined || rest.length > 0) throw new Refused(USAGE);
-  const byName = values.out === undefined ? "table" : extname(values.out).slice(1);
-  const format = values.format ?? byName;
-  if (!FORMATS.includes(format)) throw new Refused(USAGE);
-  if (format === "parquet" && values.out === undefined && process.stdout.isTTY) {
-    throw new Refused("Parquet is no text: name a file with --out.");
+function argumentsOf(args: string[]): Arguments {
+  const { values, positionals } = parsed(args);
+  const [query = null, ...rest] = positionals;
+  const { out = null } = values;
+  const format = values.format ?? (out === null ? "table" : extname(out).slice(1));
+  const isFaulty = rest.length > 0 || !FORMATS.includes(format) || (query === null && out !== null);
+  if (isFaulty) throw new Refused(USAGE);
+  if (format === "parquet" && out === null && (query === null || process.stdout.isTTY)) {
+    throw new Refused("Parquet is not text: name a file with --out.");
   }
-  return { query, format, out: values.out ?? null };
+  return { isHelp: values.help === true, query, format, out };
 }
 
-function parsed<T>(parse: () => T): T {
+function parsed(args: string[]) {
+  const options = {
+    format: { type: "string" },
+    out: { type: "string" },
+    help: { type: "boolean", short: "h" },
+  } as const;
   try {
-    return parse();
+    return parseArgs({ args, options, allowPositionals: true });
   } catch {
     throw new Refused(USAGE);
   }
 }
 
-/** @throws {Refused} */
-async function tokenOf({ panelToken, dataDir }: Config): Promise<string> {
-  if (panelToken !== null) return panelToken;
-  const path = join(dataDir, "secrets", "panel-token");
-  const text = await readFile(path, "utf8").catch(() => null);
-  if (text === null) throw new Refused(`no operator token: set PANEL_TOKEN, or DATA_DIR (${path})`);
-  return text.trim();
-}
-
-/** @throws {Refused} when the product does not answer, or refuses the statement */
-async function ask(config: Config, { query, format }: Task): Promise<Response> {
-  const base = config.publicUrl ?? `http://${config.host}:${config.ports.panel}`;
-  const url = `${base.replace(/\/$/, "")}/panel/api/sql`;
-  const answer = await fetch(url, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${await tokenOf(config)}`,
-      "content-type": "application/json",
-    },
-    body: JSON.stringify({ query, format }),
-  }).catch((error: Error) => {
-    throw new Refused(`the product does not answer on ${base}: ${error.message}`);
-  });
-  if (answer.ok) return answer;
-  const problem = (await answer.json().catch(() => ({}))) as { detail?: string };
-  throw new Refused(problem.detail ?? `the product answered ${answer.status}`);
-}
-
 await guarded(async () => {
-  const task = taskOf(process.argv.slice(2));
-  const answer = await ask(readConfig(process.env), task);
+  const { isHelp, query, format, out } = argumentsOf(process.argv.slice(2));
+  if (isHelp) {
+    process.stdout.write(`${USAGE}\n`);
+    return;
+  }
+  const config = readConfig(process.env);
+  if (query === null) {
+    process.exit((await prompt(config, format)) ? 0 : 1);
+  }
+  const answer = await ask(config, { query, format });
   const rows = Readable.from(answer.body ?? []);
-  if (task.out === null) await pipeline(rows, process.stdout, { end: false });
-  else await pipeline(rows, createWriteStream(task.out));
+  if (out === null) await pipeline(rows, process.stdout, { end: false });
+  else await pipeline(rows, createWriteStream(out));
 });

@@ -202,6 +202,10 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
     "DESCRIBE other.deliveries",
     "SHOW TABLES FROM system",
     "SHOW TABLES LIKE '%'",
+    "SHOW COLUMNS FROM one FROM system",
+    "SHOW COLUMNS FROM deliveries FROM system",
+    "SHOW COLUMNS FROM other.deliveries",
+    "SHOW COLUMNS FROM deliveries LIKE '%'",
     "SHOW DATABASES",
     "SHOW CREATE TABLE deliveries",
     "SHOW PROCESSLIST",
@@ -261,6 +265,9 @@ const ANALYSTS_WORK = [
   "SHOW TABLES",
   "DESCRIBE events",
   "DESC TABLE DATABASE.lanes",
+  "SHOW TABLES FROM DATABASE",
+  "SHOW COLUMNS FROM lanes",
+  "show tables; -- which ones are there?",
   "(SELECT 1)",
 ];
 
@@ -329,6 +336,12 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
     const shown = (await ask("show tables")).trim().split("\n").slice(1);
     expect(shown.map((line) => JSON.parse(`[${line}]`)[0]).sort()).toEqual([...ASKABLE].sort());
     expect(await ask("DESCRIBE deliveries")).toContain('"lead_days"');
+    expect(await ask("SHOW COLUMNS FROM deliveries")).toBe(await ask("DESCRIBE deliveries"));
+  });
+
+  test("a statement of another kind is refused with what may be written instead", async () => {
+    const detail = await ask("SHOW TABLES LIKE 'd%'").catch((error) => error.detail);
+    expect(detail).toStartWith("Anything but SELECT, SHOW TABLES, or DESCRIBE");
   });
 
   test("a short statement that becomes 30,000 functions is refused, holds nobody up, and the next one is answered", async () => {

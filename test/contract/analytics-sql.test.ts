@@ -1,12 +1,17 @@
 /** The data team's door: SELECT on tables and views, and nothing else, over HTTP and from the command line. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { HISTORY_LINES } from "#analytics/sql/prompt.ts";
 import { companyKeys, webhookKeys } from "#core/redis/client/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
+import { outcomeOf, startCommand } from "#test/support/command.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { deliveries, laneFields } from "#test/support/lanes.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";
 import { testSetup } from "#test/support/setup.ts";
+import { startTerminal } from "#test/support/terminal.ts";
 
 describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   let product: TestAnalytics;
@@ -228,7 +233,70 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         fault: "The function file is not allowed here.\n",
         status: 1,
       });
-      expect((await sql()).fault).toStartWith("usage: ");
+      expect((await sql("SELECT 1", "SELECT 2")).fault).toStartWith("usage: ");
+    });
+
+    test("--help explains itself with status 0", async () => {
+      const { out, status } = await sql("--help");
+      expect([out.slice(0, 6), status]).toEqual(["usage:", 0]);
+    });
+
+    test("reads statements from standard input, and the first that is refused is the last", async () => {
+      const { panelToken } = product.runtime.secrets;
+      const env = { PUBLIC_URL: product.panel, PANEL_TOKEN: panelToken };
+      const input = "SELECT 1 AS a;\nSELECT\n  2 AS b;\nSHOW DATABASES;\nSELECT 3 AS c;\n";
+      const command = [process.execPath, "analytics/sql/main.ts", "--format", "csv"];
+      const { output, errors, status } = await outcomeOf(startCommand(command, env, { input }));
+      expect([output, status]).toEqual(['"a"\n1\n"b"\n2\n', 1]);
+      expect(errors).toStartWith("Anything but SELECT");
+    });
+
+    test("at a terminal it completes names, goes on after a refusal, and remembers what was asked", async () => {
+      const { panelToken } = product.runtime.secrets;
+      const { dataDir } = product.runtime.config;
+      const env = { PUBLIC_URL: product.panel, PANEL_TOKEN: panelToken, DATA_DIR: dataDir };
+      const first = startTerminal([process.execPath, "analytics/sql/main.ts"], env);
+      await first.shows("sql> ");
+      // Names of tables and columns are learned while the prompt already waits.
+      await eventually(async () => {
+        await first.press("\u0003", "SHOW", "\u0003", "SELECT top_comp", "\t");
+        return first.screen().includes("top_company_share");
+      }, "Tab completes the name of a column");
+      await first.press("\u0003", "SHOW DATABASES;", "\r");
+      await first.shows("Anything but SELECT");
+      await first.press("SELECT count() * 7 AS n", "\r", "FROM deliveries;", "\r");
+      await first.shows("210");
+      await first.press("\u0004");
+      expect(await first.ended()).toBe(0);
+
+      const second = startTerminal([process.execPath, "analytics/sql/main.ts"], env);
+      await second.shows("sql> ");
+      await second.press("\u001b[A");
+      await second.shows("FROM deliveries;");
+      await second.press("\u0003", "exit", "\r");
+      expect(await second.ended()).toBe(0);
+      const { mode } = await stat(join(dataDir, "sql-history"));
+      expect(mode & 0o077).toBe(0);
+    });
+
+    test("the history keeps the last 1,000 lines", async () => {
+      const { panelToken } = product.runtime.secrets;
+      const { dataDir } = product.runtime.config;
+      const path = join(dataDir, "sql-history");
+      const lines = (count: number) => Array.from({ length: count }, (_, at) => `line ${at}\n`);
+      await writeFile(path, lines(HISTORY_LINES + 1).join(""));
+      const env = { PUBLIC_URL: product.panel, PANEL_TOKEN: panelToken, DATA_DIR: dataDir };
+      const terminal = startTerminal([process.execPath, "analytics/sql/main.ts"], env);
+      await terminal.shows("sql> ");
+      await terminal.press("exit", "\r");
+      expect(await terminal.ended()).toBe(0);
+      const kept = (await readFile(path, "utf8")).trim().split("\n");
+      expect([HISTORY_LINES, kept.length, kept[0], kept.at(-1)]).toEqual([
+        1_000,
+        1_001,
+        "line 1",
+        "exit",
+      ]);
     });
   });
 });
