@@ -4,6 +4,7 @@ import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { nullableText as text } from "#core/domain/schema/nullable.ts";
+import { ImportCallbackView, PENDING_CALLBACK } from "#core/domain/shipments/import-callback.ts";
 import { ImportResult } from "#core/domain/shipments/import-result.ts";
 import { jsonObject, jsonResponse } from "#core/json-text.ts";
 import { Problem } from "#core/problem.ts";
@@ -25,6 +26,9 @@ export const JobView = Type.Object({
   error: text,
   createdAt: Type.String({ description: "ISO 8601" }),
   completedAt: text,
+  callback: Type.Union([ImportCallbackView, Type.Null()], {
+    description: "what came of the call to webhookUrl; null without one",
+  }),
 });
 type JobView = Static<typeof JobView>;
 
@@ -60,5 +64,6 @@ function jobView(job: ImportJob): Omit<JobView, "result"> {
     error,
     createdAt: new Date(job.createdAtMs).toISOString(),
     completedAt: job.completedAtMs === null ? null : new Date(job.completedAtMs).toISOString(),
+    callback: job.webhookUrl === null ? null : (job.callback ?? PENDING_CALLBACK),
   };
 }

@@ -21,6 +21,7 @@ export const ParcelJobView = Type.Object({
   error: Type.Null(),
   createdAt: Type.String({ description: "ISO 8601" }),
   completedAt: Type.String({ description: "ISO 8601" }),
+  callback: Type.Null(),
 });
 
 export function parcelJobView(job: ParcelJob): Static<typeof ParcelJobView> {
@@ -40,5 +41,6 @@ export function parcelJobView(job: ParcelJob): Static<typeof ParcelJobView> {
     error: null,
     createdAt: romeIso(createdAtMs),
     completedAt: romeIso(createdAtMs),
+    callback: null,
   };
 }

@@ -108,6 +108,7 @@ export const ACCESS_OPERATIONS: readonly Operation[] = [
             error: null,
             createdAt: "2026-11-20T09:00:00.000Z",
             completedAt: "2026-11-20T09:00:02.000Z",
+            callback: null,
           },
         },
       },

@@ -207,7 +207,7 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
     tag: "Shipments",
     summary: "Create up to 5,000 shipments by a background job",
     description:
-      "An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, unless its host has a private address, `{jobId, status, result}` is sent once at the end; a request that fails is not repeated.",
+      "An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, whose host must be public, `{jobId, status, result}` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's `callback` says what came of it.",
     scope: "shipments:write",
     body: { name: "ShipmentsImport", schema: ImportBody, example: { shipments: [item] } },
     limitBytes: IMPORT_BODY_BYTES,
@@ -216,6 +216,11 @@ export const SHIPMENT_OPERATIONS: readonly Operation[] = [
         path: "webhookUrl",
         code: "BAD_FORMAT",
         rule: "a host must be named, and no user or password",
+      },
+      {
+        path: "webhookUrl",
+        code: "NOT_ALLOWED",
+        rule: "the host must resolve only to public addresses",
       },
     ],
     answers: {

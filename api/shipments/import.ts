@@ -6,6 +6,7 @@ import { authenticated } from "#api/auth/authenticated.ts";
 import { IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import type { Config } from "#core/config.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
 import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
@@ -13,6 +14,7 @@ import { SHIPMENTS_PER_IMPORT } from "#core/domain/shipments/shipment.ts";
 import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhooks/webhook-url.ts";
 import { Problem } from "#core/problem.ts";
 import { acceptJob, type ImportChunk, importChunks } from "#core/redis/merchant/import-jobs.ts";
+import { hostOf, vetHosts } from "#core/vetted-address.ts";
 import { readShipments } from "./read-shipments.ts";
 
 /** Items are judged one by one in the background. */
@@ -24,7 +26,8 @@ export const ImportBody = Type.Object({
   webhookUrl: Type.Optional(
     Type.String({
       ...{ maxLength: WEBHOOK_URL_LENGTH, format: "http-uri" },
-      description: "is called once, best effort, when the job ends",
+      description:
+        "is called once, best effort, when the job ends; signed like a webhook, with the secrets of the channel's webhook endpoints",
     }),
   ),
 });
@@ -33,12 +36,12 @@ const checker = compileSchema(ImportBody);
 const RETRY_AFTER_SECONDS = "10";
 
 export function importRoute(deps: ApiDeps) {
-  const { redis, live } = deps;
+  const { config, redis, live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments/import",
     async ({ request, caller: { channel }, set }) => {
       const { chunks, total, webhookUrl } = await readImport(request);
-      checkUrl(webhookUrl);
+      await checkUrl(config, webhookUrl);
       const { companyId, id: channelId } = channel;
       const job = { companyId, channelId, chunks, total, webhookUrl };
       const jobId = await acceptJob(redis, job, live.now());
@@ -73,12 +76,23 @@ async function readImport(request: Request): Promise<Import> {
   return { chunks: items.chunks(), total: shipments.length, webhookUrl };
 }
 
-/** @throws {Problem} 422 */
-function checkUrl(webhookUrl: string | null): void {
-  const message = webhookUrl === null ? null : faultOfWebhookUrl(webhookUrl, ["https:", "http:"]);
-  if (message !== null) {
-    throw validationFailed([{ path: "webhookUrl", code: "BAD_FORMAT", message }]);
-  }
+/**
+ * As for webhook endpoints: every address of the host must be public. A name that cannot be resolved at the moment is let
+ * pass; it is resolved again for the call, and the job says what came of that.
+ * @throws {Problem} 422
+ */
+async function checkUrl(
+  { webhookAllowedCidrs }: Pick<Config, "webhookAllowedCidrs">,
+  webhookUrl: string | null,
+): Promise<void> {
+  if (webhookUrl === null) return;
+  const path = "webhookUrl";
+  const message = faultOfWebhookUrl(webhookUrl, ["https:", "http:"]);
+  if (message !== null) throw validationFailed([{ path, code: "BAD_FORMAT", message }]);
+  const { refused } = await vetHosts([hostOf(new URL(webhookUrl))], webhookAllowedCidrs);
+  if (refused.size === 0) return;
+  const notPublic = "The host must resolve only to public addresses.";
+  throw validationFailed([{ path, code: "NOT_ALLOWED", message: notPublic }]);
 }
 
 function tooManyJobs(): Problem {

@@ -3,11 +3,15 @@
  * up the others. A chunk that was cut short is created again: what exists already is a DUPLICATE_SHIPMENT then. An error of
  * ours ends no job: its work is tried again (`worker.ts`).
  */
+
+import { callbackOutcome, IMPORT_CALLBACK_TYPE } from "#core/domain/shipments/import-callback.ts";
 import {
   type ImportItem,
   readImportItem,
   trackingNumberOf,
 } from "#core/domain/shipments/import-item.ts";
+import { sign } from "#core/domain/webhooks/signature.ts";
+import { webhookHeaders } from "#core/domain/webhooks/webhook-request.ts";
 import { jsonObject } from "#core/json-text.ts";
 import type { Log } from "#core/log.ts";
 import { turns } from "#core/next-turn.ts";
@@ -22,12 +26,15 @@ import {
   type ImportJob,
   type ImportSuccess,
   importResultText,
+  noteCallback,
   openChunks,
   readChunk,
   readJob,
 } from "#core/redis/merchant/import-jobs.ts";
 import type { Taken } from "#core/redis/merchant/work-queue.ts";
 import { beginItems, type ItemOutcome } from "#core/redis/shipments/create-items.ts";
+import type { Vault } from "#core/secrets.ts";
+import { secretsInForce } from "#processors/webhooks/send.ts";
 import type { Transport } from "#processors/webhooks/transport.ts";
 import type { WorkVerdict } from "#processors/worker.ts";
 
@@ -35,6 +42,7 @@ export interface ImportDeps {
   readonly redis: Redis;
   readonly log: Log;
   readonly live: Live;
+  readonly vault: Vault;
   readonly transport: Transport;
 }
 
@@ -178,20 +186,33 @@ async function finish(
   await finishJob(redis, partition, job, error, live.now());
 }
 
-/** Best effort: one try, repeated only where a killed process may have cut it short. Polling is the source of truth. */
+/**
+ * Best effort: one try, repeated only where a killed process may have cut it short. Polling is the source of truth. The
+ * request is signed with the secret of every webhook endpoint of the channel, since nothing tells which of them the
+ * receiver belongs to; a channel without endpoints has no secret.
+ */
 async function callBack(
-  { redis, log, live, transport }: ImportDeps,
+  { redis, log, live, vault, transport }: ImportDeps,
   partition: number,
   job: ImportJob,
 ): Promise<null> {
-  const { jobId, status, webhookUrl } = job;
-  if (webhookUrl === null) return null;
-  const result = await importResultText(redis, partition, job, live.configuration().publicUrl);
-  const headers = { "Content-Type": "application/json", "User-Agent": "Service-Webhooks/2" };
+  const { jobId, channelId, status, webhookUrl } = job;
+  if (webhookUrl === null || job.callback !== null) return null;
+  const { publicUrl, channels } = live.configuration();
+  const result = await importResultText(redis, partition, job, publicUrl);
   const head = { jobId: JSON.stringify(jobId), status: JSON.stringify(status), result };
   const body = jsonObject(head).join("");
+  const sentAtMs = live.now();
+  const event = { eventId: jobId, type: IMPORT_CALLBACK_TYPE, attempt: 1, sentAtMs };
+  const endpoints = channels.get(channelId)?.endpoints ?? [];
+  const secrets = endpoints.flatMap((endpoint) => secretsInForce(endpoint, vault, sentAtMs));
+  const headers = webhookHeaders(event, false);
+  if (secrets.length > 0) headers["X-Service-Signature"] = sign(secrets, body, sentAtMs);
   const sent = await transport.post(webhookUrl, headers, body, { allowHttp: true });
-  const reached = sent.kind === "answered" && sent.httpStatus < 300;
-  if (!reached) log.info({ job: jobId, answer: sent.kind }, "the completion call failed");
+  const outcome = callbackOutcome(sent, sentAtMs);
+  await noteCallback(redis, partition, jobId, outcome);
+  if (outcome.status !== "delivered") {
+    log.info({ job: jobId, answer: sent.kind }, "the completion call failed");
+  }
   return null;
 }

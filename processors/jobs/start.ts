@@ -8,14 +8,14 @@ import { importWork } from "./import-work.ts";
 const JOBS_AT_ONCE = 2;
 
 /** @throws when WEBHOOK_CA_FILE cannot be read or holds no certificate. */
-export async function startJobs({ redis, log, live, config }: Runtime): Promise<Running> {
+export async function startJobs({ redis, log, live, config, secrets }: Runtime): Promise<Running> {
   const transport = createTransport({
     allowed: config.webhookAllowedCidrs,
     ca: await readCa(config.webhookCaFile),
   });
   const worker = startWorker({
     ...{ redis, log, live, queue: "imports", atOnce: JOBS_AT_ONCE },
-    work: importWork({ redis, log, live, transport }),
+    work: importWork({ redis, log, live, transport, vault: secrets.vault }),
   });
   return {
     name: "jobs",

@@ -163,7 +163,7 @@ export function postEvent(
 }
 
 /** The newest first; the one before it for 24 hours (document 3, "Signature rules" 5). */
-function secretsInForce(endpoint: Endpoint, vault: Vault, nowMs: number): readonly string[] {
+export function secretsInForce(endpoint: Endpoint, vault: Vault, nowMs: number): readonly string[] {
   const { secret, previousSecret } = endpoint;
   const overlaps = previousSecret !== null && hasPreviousSecret(endpoint, nowMs);
   return (overlaps ? [secret, previousSecret] : [secret]).map(vault.open);

@@ -1,10 +1,15 @@
 /** Document 1, `POST /v2/shipments/import` and `GET /v2/jobs/{jobId}`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import type { Running } from "#core/runtime.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { type Answer, item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { testSetup } from "#test/support/setup.ts";
+
+const MAIN_SECRET = `whsec_${"1".repeat(64)}`;
+const SPARE_SECRET = `whsec_${"2".repeat(64)}`;
+const OTHER_SECRET = `whsec_${"3".repeat(64)}`;
 
 let api: TestApi;
 let token: string;
@@ -17,6 +22,15 @@ beforeAll(async () => {
   keys?.push({ code: "read", key: "key_acme_read", scopes: ["shipments:read"] });
   const outlet = setup.companies?.[0]?.channels?.[1];
   if (outlet) outlet.trackingPage = true;
+  const endpoint = (code: string, secret: string) => ({
+    ...{ code, secret, url: "https://127.0.0.1:1/hook", alertEmail: "ops@acme.test" },
+  });
+  Object.assign(setup.companies?.[0]?.channels?.[0] ?? {}, {
+    webhooks: [endpoint("main", MAIN_SECRET), endpoint("spare", SPARE_SECRET)],
+  });
+  Object.assign(setup.companies?.[1]?.channels?.[0] ?? {}, {
+    webhooks: [endpoint("main", OTHER_SECRET)],
+  });
   api = await openTestApi(setup);
   token = await api.token("key_acme_main");
   jobs = await startJobs(api.runtime);
@@ -90,6 +104,7 @@ describe("202", () => {
       error: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       completedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      callback: null,
     });
     const { body } = await api.call("GET", `/v2/shipments?trackingNumber=${numbers[1]}`, { token });
     expect(body.items[0].id).toBe(job.result.successes[1].id);
@@ -174,50 +189,118 @@ describe("202", () => {
   }, 120_000);
 });
 
+interface Called {
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+/** A merchant's receiver of completion calls. */
+function startReceiver(status = 200) {
+  const calls: Called[] = [];
+  const server = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      calls.push({ headers: request.headers, body: await request.text() });
+      return new Response("", { status });
+    },
+  });
+  return { calls, url: `http://127.0.0.1:${server.port}/done`, stop: () => server.stop(true) };
+}
+
+/** The job once its call has an outcome. */
+async function calledBack(jobId: string, as = token) {
+  return eventually(async () => {
+    const { body } = await readJob(jobId, as);
+    return body.callback?.status !== "pending" && body;
+  }, "the call has an outcome");
+}
+
 describe("the completion call", () => {
-  test("webhookUrl is told jobId, status and the same result", async () => {
-    const bodies: unknown[] = [];
-    const receiver = Bun.serve({
-      port: 0,
-      async fetch(request) {
-        bodies.push(await request.json());
-        return new Response();
-      },
-    });
-    const webhookUrl = `http://127.0.0.1:${receiver.port}/done`;
-    const job = await run([item(newNumber())], { webhookUrl });
-    const told = await eventually(() => bodies[0], "the call arrives");
+  test("webhookUrl is told jobId, status and the same result, and the job that it was delivered", async () => {
+    const receiver = startReceiver();
+    const job = await run([item(newNumber())], { webhookUrl: receiver.url });
     const { jobId, status, result } = job;
-    expect(told).toEqual({ jobId, status, result });
-    await receiver.stop();
-  });
-
-  test("a receiver that is unavailable changes nothing about the job", async () => {
-    const job = await run([item(newNumber())], { webhookUrl: "https://127.0.0.1:1/done" });
-    expect(job.status).toBe("completed");
-  });
-
-  test("an address that is not public is not called (the guard of document 3)", async () => {
-    let calls = 0;
-    const receiver = Bun.serve({
-      port: 0,
-      fetch() {
-        calls += 1;
-        return new Response();
-      },
+    const { callback } = await calledBack(jobId);
+    expect(receiver.calls.map(({ body }) => JSON.parse(body))).toEqual([{ jobId, status, result }]);
+    expect(callback).toEqual({
+      ...{ status: "delivered", httpStatus: 200, error: null },
+      sentAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     });
+    receiver.stop();
+  });
+
+  test("it is signed like a webhook, with the secret of each endpoint of the channel and of no other", async () => {
+    const receiver = startReceiver();
+    const job = await run([item(newNumber())], { webhookUrl: receiver.url });
+    await calledBack(job.jobId);
+    const [call] = receiver.calls;
+    const { headers, body = "" } = call ?? {};
+    const signature = headers?.get("x-service-signature") ?? "";
+    const judge = (secret: string) =>
+      verifySignature(signature, [secret], Buffer.from(body), api.runtime.live.now());
+    expect(judge(MAIN_SECRET)).toBe("valid");
+    expect(judge(SPARE_SECRET)).toBe("valid");
+    expect(judge(OTHER_SECRET)).toBe("mismatch");
+    expect(signature.match(/v1=/g)).toHaveLength(2);
+    expect(headers?.get("x-service-event-type")).toBe("import.finished");
+    expect(headers?.get("x-service-event-id")).toBe(job.jobId);
+    receiver.stop();
+  });
+
+  test("a channel without endpoints has no secret: the call is not signed", async () => {
+    const receiver = startReceiver();
+    const outlet = await api.token("key_acme_outlet");
+    const job = await run([item(newNumber())], { webhookUrl: receiver.url }, outlet);
+    await calledBack(job.jobId, outlet);
+    expect(receiver.calls[0]?.headers.has("x-service-signature")).toBe(false);
+    receiver.stop();
+  });
+
+  test("a receiver that refuses or is unavailable is told in the job and called once", async () => {
+    const receiver = startReceiver(503);
+    const refusing = await run([item(newNumber())], { webhookUrl: receiver.url });
+    expect((await calledBack(refusing.jobId)).callback).toMatchObject({
+      ...{ status: "failed", httpStatus: 503, error: "status 503" },
+    });
+    expect(receiver.calls).toHaveLength(1);
+    receiver.stop();
+    const away = await run([item(newNumber())], { webhookUrl: "https://127.0.0.1:1/done" });
+    const { status, callback } = await calledBack(away.jobId);
+    expect([status, callback.status, callback.httpStatus]).toEqual(["completed", "failed", null]);
+  });
+
+  test("a host that has become private is not called, and the job says so", async () => {
+    const receiver = startReceiver();
     const { config } = api.runtime;
     const strict = await startJobs({
       ...api.runtime,
       config: { ...config, webhookAllowedCidrs: [] },
     });
     await jobs.stop();
-    const webhookUrl = `http://127.0.0.1:${receiver.port}/done`;
-    const job = await run([item(newNumber())], { webhookUrl });
+    const job = await run([item(newNumber())], { webhookUrl: receiver.url });
+    const { callback } = await calledBack(job.jobId);
     await strict.stop();
     jobs = await startJobs(api.runtime);
-    expect([job.status, calls]).toEqual(["completed", 0]);
-    await receiver.stop();
+    expect([job.status, receiver.calls]).toEqual(["completed", []]);
+    expect(callback).toEqual({
+      ...{ status: "refused", httpStatus: null, sentAt: null },
+      error: "host resolves to a non-public address",
+    });
+    receiver.stop();
+  });
+
+  test("a private webhookUrl is refused before anything is imported", async () => {
+    const strict = await openTestApi(testSetup(), "away", { WEBHOOK_ALLOWED_CIDRS: "" });
+    const as = await strict.token("key_acme_main");
+    for (const host of ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1:8080"]) {
+      const number = newNumber();
+      const body = { shipments: [item(number)], webhookUrl: `https://${host}/done` };
+      const answer = await strict.call("POST", "/v2/shipments/import", { token: as, body });
+      expect(answer.status).toBe(422);
+      expect(answer.body.violations).toMatchObject([{ path: "webhookUrl", code: "NOT_ALLOWED" }]);
+    }
+    expect(await strict.runtime.redis.keys("*:job:*")).toEqual([]);
+    await strict.end();
   });
 });
 

@@ -111,7 +111,7 @@ interface Violation {
 /** Rules that take more than the value itself, as the operation's description and document 1 tell them. */
 const BUSINESS_RULES: Readonly<Record<string, RegExp>> = {
   createShipments: /^shipments\[\d+\]\.shipDate OUT_OF_RANGE$/,
-  importShipments: /^webhookUrl BAD_FORMAT$/,
+  importShipments: /^webhookUrl (BAD_FORMAT|NOT_ALLOWED)$/,
   releaseStock: /^(address (REQUIRED|NOT_ALLOWED)|redeliveryDate (OUT_OF_RANGE|NOT_ALLOWED))$/,
   notifyRecipient: /^event NOT_ALLOWED$/,
   createParcels: /^orderOrigin NOT_ALLOWED$/,

@@ -25,6 +25,7 @@ const WRITING = [
     "finish-chunk",
     "finish-job",
     "forget-counts",
+    "note-callback",
     "park",
     "raise-field",
   ],

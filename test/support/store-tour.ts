@@ -1,4 +1,5 @@
 /** One round through everything that the store does with scripts, the webhooks' and the labels' excepted. */
+import { PENDING_CALLBACK } from "#core/domain/shipments/import-callback.ts";
 import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import {
@@ -26,7 +27,13 @@ import { logEntry } from "#core/redis/log/log-entry.ts";
 import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
 import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
 import { LOGS, readLags, trimLog } from "#core/redis/log/streams.ts";
-import { acceptJob, finishChunk, finishJob, readJob } from "#core/redis/merchant/import-jobs.ts";
+import {
+  acceptJob,
+  finishChunk,
+  finishJob,
+  noteCallback,
+  readJob,
+} from "#core/redis/merchant/import-jobs.ts";
 import { acceptMessages, type Message, recordMessage } from "#core/redis/merchant/messages.ts";
 import { putOrders } from "#core/redis/merchant/orders.ts";
 import { admitRequest } from "#core/redis/merchant/rate-limit.ts";
@@ -195,6 +202,7 @@ async function queueTour(runtime: TestRuntime, shipmentId: number): Promise<void
     await finishChunk(redis, partition, one.id, 0, { successes: [], errors: [] });
     const job = await readJob(redis, partition, one.id, nowMs);
     if (job) await finishJob(redis, partition, job, null, nowMs);
+    await noteCallback(redis, partition, one.id, PENDING_CALLBACK);
     await settleWork(redis, "imports", one, at === 0 ? nowMs : null);
   }
   for (const one of await takeWork(redis, "imports", 1, 60_000, nowMs)) {

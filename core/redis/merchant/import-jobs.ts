@@ -1,5 +1,6 @@
 /** Import jobs in the company's partition (document 1, `POST /v2/shipments/import`): items in chunks, results by chunk. */
 import { randomUUID } from "node:crypto";
+import type { ImportCallbackView } from "#core/domain/shipments/import-callback.ts";
 import { importSummary, successView } from "#core/domain/shipments/import-result.ts";
 import type { ItemError } from "#core/domain/shipments/new-shipment.ts";
 import { type JsonPieces, jsonList, jsonObject } from "#core/json-text.ts";
@@ -9,10 +10,12 @@ import { companyKeys, companyPartition, companyTag, workKeys } from "#core/redis
 import acceptSource from "./accept-job.lua" with { type: "text" };
 import finishChunkSource from "./finish-chunk.lua" with { type: "text" };
 import finishJobSource from "./finish-job.lua" with { type: "text" };
+import noteCallbackSource from "./note-callback.lua" with { type: "text" };
 
 const acceptScript = script(acceptSource);
 const finishChunkScript = script(finishChunkSource);
 const finishJobScript = script(finishJobSource);
+const noteCallbackScript = script(noteCallbackSource);
 
 /**
  * Limits on the items that are created and recorded together: their number and their text (the last item may exceed it).
@@ -38,6 +41,8 @@ export interface ImportJob {
   readonly processedItems: number;
   readonly failedItems: number;
   readonly webhookUrl: string | null;
+  /** What came of the completion call; null until then. */
+  readonly callback: ImportCallbackView | null;
   /** Set only when the status is failed. */
   readonly error: string | null;
   readonly createdAtMs: number;
@@ -160,6 +165,7 @@ export async function readJob(
     processedItems: Number(row["processed"]),
     failedItems: Number(row["failed"]),
     webhookUrl: row["webhookUrl"] || null,
+    callback: row["callback"] ? JSON.parse(row["callback"]) : null,
     error: row["error"] || null,
     createdAtMs,
     completedAtMs: row["completedAtMs"] ? Number(row["completedAtMs"]) : null,
@@ -226,6 +232,16 @@ export async function finishJob(
     [keys.job(jobId), keys.jobItems(jobId), keys.openJobs(channelId)],
     [jobId, error === null ? "completed" : "failed", error ?? "", String(nowMs)],
   );
+}
+
+export async function noteCallback(
+  redis: Redis,
+  partition: number,
+  jobId: string,
+  outcome: ImportCallbackView,
+): Promise<void> {
+  const key = companyKeys(partition).job(jobId);
+  await run(redis, noteCallbackScript, [key], [JSON.stringify(outcome)]);
 }
 
 /** The `result` of a finished job as JSON: the results of all items, in the order of the request. */
