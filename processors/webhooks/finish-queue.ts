@@ -39,10 +39,8 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
   let waiting: Batch = new Map();
   let unhurried: Batch = new Map();
   let flushing = false;
-  let givingUp = false;
-  const outage = followOutage(log, "webhook results");
-  /** Results that wait for their next attempt, by timer. */
-  const later = new Map<ReturnType<typeof setTimeout>, Batch>();
+  const later = createLater(enqueue);
+  const flush = createFlush({ redis, live, log, later });
 
   async function work(): Promise<void> {
     flushing = true;
@@ -55,55 +53,6 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
       await flush(batch);
     }
     flushing = false;
-  }
-
-  async function flush(batch: Batch): Promise<void> {
-    const left = await finishDeliveries(redis, [...batch.keys()], live.now());
-    const unavailable: Batch = new Map();
-    const suspects: Batch = new Map();
-    for (const [result, done] of batch) {
-      const error = left.get(result);
-      if (error === undefined || givingUp) done();
-      else if (isStoreUnavailable(error, redis)) unavailable.set(result, done);
-      else suspects.set(result, done);
-    }
-    if (left.size === 0) outage.succeeded();
-    const [refused] = unavailable.keys();
-    if (refused) {
-      outage.failed(left.get(refused));
-      tryLater(unavailable, TROUBLE_WAIT_MS);
-    }
-    await setApart(suspects, left, batch.size === 1);
-  }
-
-  /**
-   * A result that an internal error prevents from being recorded delays no other, and keeps its lease: it is not sent
-   * again.
-   */
-  async function setApart(
-    suspects: Batch,
-    errors: ReadonlyMap<Finished, Error>,
-    isAlone: boolean,
-  ): Promise<void> {
-    for (const [result, done] of suspects) {
-      const alone = new Map([[result, done]]);
-      if (isAlone) {
-        internalErrors.inc({ part: "webhook results" });
-        const about = { err: errors.get(result), delivery: result.of.deliveryId };
-        log.error(about, "a webhook result could not be recorded; retrying");
-        tryLater(alone, FAULT_WAIT_MS);
-      } else {
-        await flush(alone);
-      }
-    }
-  }
-
-  function tryLater(results: Batch, waitMs: number): void {
-    const timer = setTimeout(() => {
-      later.delete(timer);
-      enqueue(results);
-    }, waitMs);
-    later.set(timer, results);
   }
 
   function enqueue(results: Batch): void {
@@ -123,13 +72,91 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
       if (unhurried.size === 0) setTimeout(enqueueUnhurried, UNHURRIED_MS);
       unhurried.set(result, done);
     },
+    giveUp: later.giveUp,
+  };
+}
+
+/** Results that wait for their next attempt, by timer. */
+interface Later {
+  readonly add: (results: Batch, waitMs: number) => void;
+  readonly giveUp: () => void;
+  readonly isGivingUp: () => boolean;
+}
+
+function createLater(enqueue: (results: Batch) => void): Later {
+  const waiting = new Map<ReturnType<typeof setTimeout>, Batch>();
+  let givingUp = false;
+  return {
+    add(results, waitMs) {
+      const timer = setTimeout(() => {
+        waiting.delete(timer);
+        enqueue(results);
+      }, waitMs);
+      waiting.set(timer, results);
+    },
     giveUp() {
       givingUp = true;
-      for (const [timer, results] of later) {
+      for (const [timer, results] of waiting) {
         clearTimeout(timer);
         for (const done of results.values()) done();
       }
-      later.clear();
+      waiting.clear();
     },
+    isGivingUp: () => givingUp,
   };
+}
+
+interface FlushDeps {
+  readonly redis: Redis;
+  readonly live: Live;
+  readonly log: Log;
+  readonly later: Later;
+}
+
+/** Records a batch; what cannot be recorded now is tried again later. */
+function createFlush({ redis, live, log, later }: FlushDeps): (batch: Batch) => Promise<void> {
+  const outage = followOutage(log, "webhook results");
+
+  async function flush(batch: Batch): Promise<void> {
+    const left = await finishDeliveries(redis, [...batch.keys()], live.now());
+    const unavailable: Batch = new Map();
+    const suspects: Batch = new Map();
+    for (const [result, done] of batch) {
+      const error = left.get(result);
+      if (error === undefined || later.isGivingUp()) done();
+      else if (isStoreUnavailable(error, redis)) unavailable.set(result, done);
+      else suspects.set(result, done);
+    }
+    if (left.size === 0) outage.succeeded();
+    const [refused] = unavailable.keys();
+    if (refused) {
+      outage.failed(left.get(refused));
+      later.add(unavailable, TROUBLE_WAIT_MS);
+    }
+    await setApart(suspects, left, batch.size === 1);
+  }
+
+  /**
+   * A result that an internal error prevents from being recorded delays no other, and keeps its lease: it is not sent
+   * again.
+   */
+  async function setApart(
+    suspects: Batch,
+    errors: ReadonlyMap<Finished, Error>,
+    isAlone: boolean,
+  ): Promise<void> {
+    for (const [result, done] of suspects) {
+      const alone = new Map([[result, done]]);
+      if (isAlone) {
+        internalErrors.inc({ part: "webhook results" });
+        const about = { err: errors.get(result), delivery: result.of.deliveryId };
+        log.error(about, "a webhook result could not be recorded; retrying");
+        later.add(alone, FAULT_WAIT_MS);
+      } else {
+        await flush(alone);
+      }
+    }
+  }
+
+  return flush;
 }

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:te
 import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { webhookKeys } from "#core/redis/client/keys.ts";
 import { claimAlert, readAlerts, removeAlert } from "#core/redis/webhooks/alerts.ts";
-import type { DeliverLimits } from "#processors/webhooks/deliver.ts";
+import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
   createAuthority,

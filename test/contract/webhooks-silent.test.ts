@@ -11,11 +11,8 @@ import {
   readDeliveries,
   recordDecisions,
 } from "#core/redis/webhooks/deliveries.ts";
-import {
-  type Deliverer,
-  type DeliverLimits,
-  startDeliverer,
-} from "#processors/webhooks/deliver.ts";
+import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
+import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
   createAuthority,

@@ -20,11 +20,8 @@ import {
 } from "#core/redis/webhooks/leases.ts";
 import { trackHandler } from "#processors/track.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
-import {
-  type Deliverer,
-  type DeliverLimits,
-  startDeliverer,
-} from "#processors/webhooks/deliver.ts";
+import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
+import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
 import type { SendDeps } from "#processors/webhooks/send.ts";
 import { createTransport, type TransportOptions } from "#processors/webhooks/transport.ts";
 import { event } from "./courier.ts";

@@ -1,0 +1,65 @@
+/** One attempt of a leased delivery: what is to be sent to whom, if anything, and what came of it. */
+import { V2_TOOK_OVER, v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
+import type { Log } from "#core/log.ts";
+import { internalErrors } from "#core/metrics.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import { DELETED_REASON, DISABLED_REASON } from "#core/redis/webhooks/endpoints.ts";
+import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
+import type { Leased } from "#core/redis/webhooks/leases.ts";
+import { postponed, type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
+import type { SilentEndpoints } from "./silent-endpoints.ts";
+
+export interface AttemptDeps extends SendDeps {
+  readonly log: Log;
+}
+
+/** An internal error postpones the delivery; it never throws. */
+export async function attempt(
+  deps: AttemptDeps,
+  silent: Pick<SilentEndpoints, "ended">,
+  leased: Leased,
+  configuration: Configuration,
+): Promise<Finished> {
+  const beganAtMs = performance.now();
+  try {
+    const result = await handle(deps, leased, configuration);
+    if (result.attempt) {
+      const isAnswered = result.attempt.httpStatus !== null;
+      silent.ended(leased, { beganAtMs, endedAtMs: performance.now(), isAnswered });
+    }
+    return result;
+  } catch (error) {
+    internalErrors.inc({ part: "webhooks" });
+    const about = { err: error, delivery: leased.deliveryId };
+    deps.log.error(about, "a delivery could not be sent; it will be retried");
+    return postponed(deps, leased);
+  }
+}
+
+function handle(
+  deps: AttemptDeps,
+  leased: Leased,
+  configuration: Configuration,
+): Finished | Promise<Finished> {
+  if (v1ChannelId(leased.endpointId) !== null) return handleV1(deps, leased, configuration);
+  const endpoint = configuration.endpoints.get(leased.endpointId);
+  if (!endpoint) return unsent(leased, DELETED_REASON);
+  if (!endpoint.active) return unsent(leased, DISABLED_REASON);
+  const shipment = leased.shipment();
+  if (!shipment) return unsent(leased, "shipment gone");
+  return sendDelivery(deps, leased, endpoint, shipment);
+}
+
+/** An endpoint of v2 that was made after the decision ends v1 at once (document 3, "Versioning"). */
+function handleV1(
+  deps: AttemptDeps,
+  leased: Leased,
+  { channels }: Configuration,
+): Finished | Promise<Finished> {
+  const { endpoints = [], webhookV1 = null } = channels.get(leased.channelId) ?? {};
+  if (endpoints.length > 0) return unsent(leased, V2_TOOK_OVER);
+  if (!webhookV1) return unsent(leased, "webhook v1 not configured");
+  const shipment = leased.shipment();
+  if (!shipment) return unsent(leased, "shipment gone");
+  return sendV1Delivery(deps, leased, webhookV1, shipment);
+}

@@ -1,0 +1,115 @@
+/** Rounds of leasing: when the next one is worth its cost, and what it asks each partition for. */
+import { PARTITIONS } from "#core/redis/client/keys.ts";
+import type { Handout, LeaseTerms, Share } from "#core/redis/webhooks/leases.ts";
+import { addSilent, shareOut } from "./share-out.ts";
+
+/** Under load a round waits for half of the slots, but not longer than this: few large leases cost least. */
+const FULL_ROUND_WAIT_MS = 10;
+/** Every fifth round retries come first, whatever first attempts there are. Odd, since busy partitions are asked by halves. */
+const RETRIES_FIRST_EVERY = 5;
+/** Busy partitions asked in one round under load; all others are looked at this often even then. */
+const BUSY_PER_ROUND = 8;
+const LOOK_AT_ALL_MS = 20;
+/** An idle deliverer looks at every partition this often. */
+const LOOK_ROUND_MS = 200;
+
+/** What may be leased. */
+export interface Room {
+  readonly free: number;
+  readonly freeFailing: number;
+  readonly freeSilent: number;
+  readonly silentPartitions: ReadonlySet<number>;
+}
+
+export interface Round {
+  readonly beganAtMs: number;
+  readonly shares: readonly Share[];
+  readonly retries: LeaseTerms["retries"];
+}
+
+export interface LeaseRounds {
+  /** There is work, or room for it: the next round comes without a wait. */
+  readonly hurry: () => void;
+  readonly isEager: () => boolean;
+  /**
+   * Whether a round is worth its cost now.
+   * @param isWoken asks whether deliveries have been queued since the last time
+   */
+  readonly isWorth: (
+    room: Room,
+    nowMs: number,
+    isWoken: () => Promise<boolean>,
+  ) => Promise<boolean>;
+  readonly next: (room: Room, nowMs: number, mayLease: (partition: number) => boolean) => Round;
+  /** @returns how many deliveries were given to silent endpoints */
+  readonly learn: (round: Round, handout: Handout) => number;
+}
+
+/** @param slots of this process, for endpoints that are not silent */
+export function createLeaseRounds(slots: number): LeaseRounds {
+  /** Partitions that had more to give, and those of them that had first attempts, when they were last asked. */
+  let busy: ReadonlySet<number> = new Set();
+  let withFirsts: ReadonlySet<number> = new Set();
+  let turn = 0;
+  let eager = true;
+  let lookRoundAtMs = 0;
+  let lookAtAllAtMs = 0;
+  let lastRoundAtMs = 0;
+
+  return {
+    hurry() {
+      eager = true;
+    },
+    isEager: () => eager,
+    async isWorth({ free, freeSilent }, nowMs, isWoken) {
+      if (free <= 0 && freeSilent === 0) {
+        eager = false;
+        return false;
+      }
+      const isLoaded = busy.size > 0 && free < slots / 2;
+      if (isLoaded && nowMs < lastRoundAtMs + FULL_ROUND_WAIT_MS) return false;
+      return eager || nowMs >= lookRoundAtMs || isWoken();
+    },
+    next({ free, freeFailing, freeSilent, silentPartitions }, nowMs, mayLease) {
+      turn += 1;
+      eager = false;
+      lastRoundAtMs = nowMs;
+      lookRoundAtMs = nowMs + LOOK_ROUND_MS;
+      const looksAtAll = busy.size <= BUSY_PER_ROUND || nowMs >= lookAtAllAtMs;
+      if (looksAtAll) lookAtAllAtMs = nowMs + LOOK_AT_ALL_MS;
+      const most = looksAtAll ? PARTITIONS : BUSY_PER_ROUND;
+      const dealt = shareOut(free, freeFailing, busy, turn, most);
+      const shares = addSilent(dealt, freeSilent, silentPartitions, turn);
+      return {
+        beganAtMs: nowMs,
+        shares: shares.filter(({ partition }) => mayLease(partition)),
+        retries: retriesOf(turn, withFirsts.size > 0),
+      };
+    },
+    learn({ shares, retries }, { slots: given, more, cut }) {
+      const placed = given.filter((slot) => !slot.silent);
+      const asking = shares.filter(({ wanted }) => wanted > 0);
+      const asked = new Set(asking.map(({ partition }) => partition));
+      withFirsts = withFirsts.difference(asked).union(more);
+      busy = busy.difference(asked).union(more).union(fullOf(asking, placed));
+      // Endpoints behind those that were named, and retries held back in favour of first attempts, are leased immediately.
+      if (placed.length + more.size + cut.size > 0 || retries === "none") eager = true;
+      return given.length - placed.length;
+    },
+  };
+}
+
+function retriesOf(turn: number, hasFirsts: boolean): LeaseTerms["retries"] {
+  if (turn % RETRIES_FIRST_EVERY === 0) return "first";
+  return hasFirsts ? "none" : "last";
+}
+
+/** Partitions that have given all they were asked for. */
+function fullOf(
+  asking: readonly Share[],
+  placed: readonly { readonly partition: number }[],
+): Set<number> {
+  const given = Map.groupBy(placed, ({ partition }) => partition);
+  const full = asking.filter((share) => given.get(share.partition)?.length === share.wanted);
+  return new Set(full.map(({ partition }) => partition));
+}
