@@ -38,7 +38,7 @@ export async function applySchema(
     attempts: `toDateTime(at) + toIntervalDay(${attemptRetentionDays})`,
   };
   for (const [table, ttl] of Object.entries(ends)) {
-    // Only a retention that is new is told to ClickHouse: it looks through all rows then.
+    // Only a new retention is sent to ClickHouse, which then scans all rows.
     if (await hasTtl(clickhouse, table, ttl)) continue;
     await run(`ALTER TABLE ${table} MODIFY TTL ${ttl}`);
   }

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { benchmarkRows } from "#core/metrics.ts";
-import type { Entry, Failure } from "#core/redis/log/consumer.ts";
+import type { Failure, LogItem } from "#core/redis/log/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import type { Row, Table } from "./rows.ts";
 
@@ -11,7 +11,7 @@ const ROWS_PER_INSERT = 10_000;
 
 /** A row and the log entry that brought it. */
 export interface Pending {
-  readonly entry: Entry;
+  readonly entry: LogItem;
   readonly row: Row;
 }
 

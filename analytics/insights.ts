@@ -111,7 +111,7 @@ export interface AcceptedEvent {
   readonly factKey: string;
   /** Empty where the event was set aside, or applied before it was kept. */
   readonly messageId: string;
-  readonly place: number;
+  readonly messageIndex: number;
   readonly receivedAtMs: number;
   readonly shipmentIds: readonly number[];
 }
@@ -124,7 +124,7 @@ export interface AcceptedQuery {
   readonly since: number;
   /** A page begins behind this. */
   readonly afterMs: number;
-  readonly afterPlace: number;
+  readonly afterMessageIndex: number;
   readonly afterMessage: string;
   readonly limit: number;
 }

@@ -31,7 +31,10 @@ export const DELIVERIES: Table = {
 };
 
 /** @throws for a number that ClickHouse would bend */
-export function deliveryRow({ shipmentId, company, channel }: RowOwner, lane: LaneRow): Row {
+export function deliveredShipmentRow(
+  { shipmentId, company, channel }: RowOwner,
+  lane: LaneRow,
+): Row {
   const { originCap, weightKg } = lane;
   const area = (originCap !== null && areaOfCap(originCap)) || "";
   const band = weightKg === null ? "" : weightBand(weightKg);
@@ -80,7 +83,7 @@ export function eventTableRow({ shipmentId, company, channel }: RowOwner, event:
     event.reasonCode ?? "",
     instant(event.occurredAtMs),
     instant(event.receivedAtMs),
-    count("place", event.place),
+    count("place", event.messageIndex),
     event.status ?? "",
     count("status_detail", event.detail),
     event.terminal,

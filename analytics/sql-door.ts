@@ -3,7 +3,7 @@
  *
  * | Layer                                        | Refuses                                                             |
  * |----------------------------------------------|---------------------------------------------------------------------|
- * | our judgement (`sql/judge.ts`)               | every function, table and form of statement that is not on our list |
+ * | our judgement (`sql/check-statement.ts`)               | every function, table and form of statement that is not on our list |
  * | the engine's parser                          | `INTO OUTFILE`, `KILL`, a second statement: what no brackets hold   |
  * | the engine's rights (`sql/open-reader.ts`)   | writing, settings, most table functions; on a server all but ours   |
  *
@@ -15,7 +15,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
 import { Problem } from "#core/problem.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
-import { faultOfQuery, faultOfSyntax, type Reach } from "./sql/judge.ts";
+import { faultOfQuery, faultOfSyntax, type Reach } from "./sql/check-statement.ts";
 import { keepReader, type Reader } from "./sql/open-reader.ts";
 
 /** One connection is one queue, and it is closed when a statement fails: one is asked, so many wait. */

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import type { Redis } from "#core/redis/client/client.ts";
 import { Unavailable } from "#core/redis/client/store-unavailable.ts";
 import { decodeAttempts, markTaken } from "#core/redis/log/attempt-log.ts";
-import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
+import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
 import { ATTEMPTS, attemptTableRow } from "./rows.ts";
@@ -34,7 +34,7 @@ export function attemptsHandler({ redis, clickhouse, forget, mac }: AttemptsDeps
   };
 }
 
-function rowsOf(entries: readonly Entry[], mac: AttemptsDeps["mac"]) {
+function rowsOf(entries: readonly LogItem[], mac: AttemptsDeps["mac"]) {
   const pending: Pending[] = [];
   const failures: Failure[] = [];
   for (const entry of entries) {

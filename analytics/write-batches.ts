@@ -12,10 +12,10 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { Unavailable } from "#core/redis/client/store-unavailable.ts";
 import { ownerOfChange, rowsOf } from "#core/redis/log/change-log.ts";
-import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
+import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
-import { DELIVERIES, deliveryRow, EVENTS, eventTableRow } from "./rows.ts";
+import { DELIVERIES, deliveredShipmentRow, EVENTS, eventTableRow } from "./rows.ts";
 
 export interface BenchmarkDeps {
   /** @throws while ClickHouse is unavailable */
@@ -48,7 +48,7 @@ export function benchmarkHandler({ clickhouse, forget, mac }: BenchmarkDeps): Ha
   };
 }
 
-function batchesOf(entries: readonly Entry[], mac: BenchmarkDeps["mac"]) {
+function batchesOf(entries: readonly LogItem[], mac: BenchmarkDeps["mac"]) {
   const batches: Batches = { deliveries: [], events: [] };
   const failures: Failure[] = [];
   for (const entry of entries) {
@@ -63,7 +63,7 @@ function batchesOf(entries: readonly Entry[], mac: BenchmarkDeps["mac"]) {
         channel: mac(`channel ${channelId}`),
       };
       const events = facts.map((event) => ({ entry, row: eventTableRow(owner, event) }));
-      const delivery = lane && deliveryRow(owner, lane);
+      const delivery = lane && deliveredShipmentRow(owner, lane);
       batches.events.push(...events);
       if (delivery) batches.deliveries.push({ entry, row: delivery });
     } catch (error) {

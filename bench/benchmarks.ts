@@ -26,7 +26,7 @@ const CAPS = 4_600;
 const COURIERS = 20;
 const COURIERS_ASKED = 4;
 const WARM_UP = 50;
-/** Density of the destinations: place = CAPS * random ^ SKEW. */
+/** Density of the destinations: rank = CAPS * random ^ SKEW. */
 const SKEW = 1.5;
 const DAYS = 396;
 /** Of disk for a row while parts are merged, measured 35 at rest. */
@@ -51,8 +51,8 @@ const RAW_QUESTIONS = values.quick ? 10 : 20;
 /** Progress: the figures alone go to standard output. */
 const tell = (text: string) => process.stderr.write(`${text}\n`);
 
-function capOf(place: number): string {
-  return String(10_010 + place * 19).padStart(5, "0");
+function capOf(rank: number): string {
+  return String(10_010 + rank * 19).padStart(5, "0");
 }
 
 /** @throws when it takes too long */
@@ -170,7 +170,7 @@ async function askRaw(writer: ClickHouseClient, config: Config): Promise<Times> 
   });
   await writer.command({ query: "INSERT INTO raw_deliveries SELECT * FROM deliveries" });
   const client = await openBare(config, { output_format_json_quote_64bit_integers: 0 });
-  // The same statement, told of another table.
+  // The same statement for another table.
   const reader: Pick<ClickHouseClient, "query"> = {
     query: (asked) =>
       client.query({ ...asked, query: asked.query.replaceAll(/\bdeliveries\b(?= FINAL)/g, RAW) }),

@@ -20,7 +20,13 @@ import { RedisClient } from "bun";
 import { Elysia } from "elysia";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
-import { DELIVERIES, deliveryRow, EVENTS, eventTableRow, type Row } from "#analytics/rows.ts";
+import {
+  DELIVERIES,
+  deliveredShipmentRow,
+  EVENTS,
+  eventTableRow,
+  type Row,
+} from "#analytics/rows.ts";
 import { type Config, readConfig } from "#core/config.ts";
 import {
   BODY_LIMIT_BYTES,
@@ -38,7 +44,7 @@ import { createLog } from "#core/log.ts";
 import { trackingReference } from "#core/redis/client/keys.ts";
 import { resolveReferences } from "#core/redis/intake/references.ts";
 import type { Change } from "#core/redis/log/change-log.ts";
-import { SEEN_TTL_SECONDS, seenPlace } from "#core/redis/log/seen.ts";
+import { SEEN_TTL_SECONDS, seenBucket } from "#core/redis/log/seen.ts";
 import {
   commitShipments,
   type HotShipment,
@@ -67,7 +73,7 @@ interface StateJob {
   readonly shipmentId: number;
   readonly factKey: string;
   readonly receivedAtMs: number;
-  readonly place: number;
+  readonly messageIndex: number;
   readonly event: CourierEvent;
 }
 
@@ -150,12 +156,14 @@ async function answer(runtime: Runtime, queue: Queue<StateJob>, request: Request
   }
   const claims = await seen.execAsPipeline();
   const receivedAtMs = live.now();
-  const jobs = valid.flatMap((event, place) => {
-    const [candidate] = candidates.get(references[place]?.key ?? "") ?? [];
-    if (!candidate || claims[place] === null) return [];
-    const { factKey } = seenPlace(courier.code, event.eventId);
+  const jobs = valid.flatMap((event, at) => {
+    const [candidate] = candidates.get(references[at]?.key ?? "") ?? [];
+    if (!candidate || claims[at] === null) return [];
+    const { factKey } = seenBucket(courier.code, event.eventId);
     const { shipmentId } = candidate;
-    return [{ name: "event", data: { shipmentId, factKey, receivedAtMs, place, event } }];
+    return [
+      { name: "event", data: { shipmentId, factKey, receivedAtMs, messageIndex: at, event } },
+    ];
   });
   await queue.addBulk(jobs);
   const results = jobs.map(({ data }) => ({ eventId: data.event.eventId, outcome: "ACCEPTED" }));
@@ -197,11 +205,11 @@ async function applyEvent(runtime: Runtime, job: StateJob): Promise<ChangeJob | 
 }
 
 function factOf({ live }: Runtime, { meta }: HotShipment, job: StateJob): Fact {
-  const { factKey, receivedAtMs, place, event } = job;
+  const { factKey, receivedAtMs, messageIndex, event } = job;
   const catalogue = live.configuration().couriers.get(meta.courier)?.catalogue ?? new Map();
   const occurredAtMs = instantOf(event.occurredAt);
   const mapping = mapStatus(catalogue, event);
-  return { key: factKey, event, occurredAtMs, receivedAtMs, place, mapping };
+  return { key: factKey, event, occurredAtMs, receivedAtMs, messageIndex, mapping };
 }
 
 async function decideChange({ redis, live }: Runtime, job: ChangeJob): Promise<void> {
@@ -233,7 +241,7 @@ async function analytics(runtime: Runtime): Promise<Stop> {
     for (const job of jobs) {
       const owner = ownerOf(job);
       for (const event of job.change.events ?? []) events.push(eventTableRow(owner, event));
-      if (job.change.lane) deliveries.push(deliveryRow(owner, job.change.lane));
+      if (job.change.lane) deliveries.push(deliveredShipmentRow(owner, job.change.lane));
     }
     const batches = [
       { ...DELIVERIES, values: deliveries },

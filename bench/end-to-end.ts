@@ -93,7 +93,7 @@ const PEER: Way = {
 };
 
 /**
- * @param from place of the first event in the lives of the shipments
+ * @param from index of the first event in the lives of the shipments
  * @throws when an event has no row, or more than one
  */
 async function measure(store: Store, way: Way, from: number): Promise<Sustained> {

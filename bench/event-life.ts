@@ -29,9 +29,9 @@ export function stepAt({ shipments, active, underway }: Population, at: number):
   const ofBlock = STEPS.length * underway;
   const inBlock = at % ofBlock;
   const turn = ((inBlock % underway) * STRIDE) % underway;
-  const place = Math.floor(at / ofBlock) * underway + turn;
-  const step = Math.floor(inBlock / underway) + STEPS.length * Math.floor(place / active);
-  const one = place % active;
+  const turnIndex = Math.floor(at / ofBlock) * underway + turn;
+  const step = Math.floor(inBlock / underway) + STEPS.length * Math.floor(turnIndex / active);
+  const one = turnIndex % active;
   const serial = Math.floor((Math.floor(one / COMPANIES) * shipments) / active);
   return { shipment: serial * COMPANIES + (one % COMPANIES), step };
 }

@@ -9,7 +9,7 @@ import { COURIER } from "./load-shipments.ts";
 export interface SenderOptions {
   readonly url: string;
   readonly population: Population;
-  /** Place of the first event in the lives of the population. */
+  /** Index of the first event in the lives of the population. */
   readonly from: number;
   /** Events to send at most. */
   readonly limit: number;
@@ -72,9 +72,9 @@ async function send({ url, population, from, limit }: SenderOptions): Promise<vo
     process.send?.({ accepted, over: false } satisfies SenderReport);
   }
 
-  async function worker(place: number): Promise<void> {
+  async function worker(index: number): Promise<void> {
     while (!over && taken < limit) {
-      if (place >= inFlight) {
+      if (index >= inFlight) {
         await woken.promise;
         continue;
       }
@@ -84,7 +84,7 @@ async function send({ url, population, from, limit }: SenderOptions): Promise<vo
     }
   }
 
-  await Promise.all(Array.from({ length: IN_FLIGHT }, (_, place) => worker(place)));
+  await Promise.all(Array.from({ length: IN_FLIGHT }, (_, index) => worker(index)));
   process.send?.({ accepted, over: true } satisfies SenderReport);
 }
 

@@ -1,7 +1,7 @@
 /**
  * An import of 5,000 shipments beside 50 creates of 100, one after the other, both over HTTP (row 13):
  * `bun bench/import.ts [--runs 5] [--quick] [--json]`. The API and the processors run as processes of their own on an embedded
- * Redis; an import lasts from the request until its job is told to be completed.
+ * Redis; an import lasts from the request until its job is reported to be completed.
  */
 import { parseArgs } from "node:util";
 import { type Figure, machine, median, print, redisVersion } from "#bench/table.ts";

@@ -16,7 +16,7 @@ import { createLog } from "#core/log.ts";
 import { EVENT_LOGS, trackingReference } from "#core/redis/client/keys.ts";
 import { resolveReferences } from "#core/redis/intake/references.ts";
 import { claimEvents, encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { applySetupFile, openRuntime, type Runtime } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
@@ -122,9 +122,15 @@ async function bareLoop({ redis }: Runtime, eventsPerDay: number): Promise<numbe
   const layout = await seenLayout(redis, Date.now(), eventsPerDay);
   const messages = prepare(BATCHES, EVENTS_PER_BATCH, false).map(({ events }) => ({
     references: events.map((one) => trackingReference("GLS_ITA", one.trackingNumber ?? "")),
-    claims: events.map((event, place) => {
-      const seen = seenPlace("GLS_ITA", event.eventId);
-      const logged = { shipmentId: 17, courier: "GLS_ITA", factKey: seen.factKey, place, event };
+    claims: events.map((event, messageIndex) => {
+      const seen = seenBucket("GLS_ITA", event.eventId);
+      const logged = {
+        shipmentId: 17,
+        courier: "GLS_ITA",
+        factKey: seen.factKey,
+        messageIndex,
+        event,
+      };
       return { seen, entry: encodeLoggedEvent({ ...logged, receivedAtMs: Date.now() }) };
     }),
   }));

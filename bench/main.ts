@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { boundText, type Figure, isWithin, print, type Report } from "./table.ts";
 
 interface Part {
-  /** `bench/<file>.ts`, which takes `--json`, `--quick` and, where told, `--everysec`. */
+  /** `bench/<file>.ts`, which takes `--json`, `--quick` and, where it applies, `--everysec`. */
   readonly file: string;
   readonly rows: readonly number[];
   /** Rows that are measured with `appendfsync everysec` too. */

@@ -81,7 +81,7 @@ export function startRole(
 ): Role {
   const named = ["--cpu-prof-name", `${name}.cpuprofile`];
   const flags = profiles ? ["--cpu-prof", "--cpu-prof-dir", profiles, ...named] : [];
-  // Ours read the environment; those of the peer, which are no roles of the product, are told it.
+  // Ours read the environment; those of the peer, which are no roles of the product, are reported it.
   const args = [name, JSON.stringify(env)];
   const child: Subprocess = Bun.spawn([process.execPath, ...flags, file, ...args], {
     env: { ...ALLOCATOR, ...env },

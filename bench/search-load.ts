@@ -62,8 +62,8 @@ async function createAndCommit(redis: Redis, count: number): Promise<Loaded> {
   const plans: Plan[] = [];
   for (let from = 0; from < count; from += BATCH) {
     const items = Array.from({ length: Math.min(BATCH, count - from) }, (_, at) => {
-      const place = firstDay + ((from + at) / count) * DAYS + (Math.random() - 0.5) * 7;
-      const day = Math.min(lastDay, Math.max(firstDay, Math.floor(place)));
+      const position = firstDay + ((from + at) / count) * DAYS + (Math.random() - 0.5) * 7;
+      const day = Math.min(lastDay, Math.max(firstDay, Math.floor(position)));
       return { day, ...itemOf(from + at, dateOf(day)) };
     });
     const ids = (await createShipments(redis, COMPANY, items)).map(({ id }) => id);

@@ -132,7 +132,7 @@ async function ask(
   redis: Redis,
   loaded: Loaded,
   filters: Question[1],
-  place: Pick<ShipmentQuery, "order" | "offset">,
+  page: Pick<ShipmentQuery, "order" | "offset">,
   changes: number,
 ): Promise<Times> {
   const times: Times = { ours: [], peer: [] };
@@ -140,7 +140,7 @@ async function ask(
     const query: ShipmentQuery = {
       ...{ companyId: COMPANY, channelIds: [CHANNEL], trackingNumber: null, exact: {} },
       ...{ shipFrom: null, shipTo: null, statuses: null, updatedFrom: null, limit: PAGE },
-      ...place,
+      ...page,
       ...filters(loaded),
     };
     if (changes > 0) await changeSome(redis, loaded, changes);

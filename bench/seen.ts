@@ -7,7 +7,7 @@ import { type Figure, machine, print, redisVersion } from "#bench/table.ts";
 import { createLog } from "#core/log.ts";
 import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { rememberEvents } from "#core/redis/log/event-log.ts";
-import { GENERATION_DAYS, SEEN_TTL_SECONDS, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { GENERATION_DAYS, SEEN_TTL_SECONDS, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 
 const IDS_PER_CALL = 5_000;
@@ -52,8 +52,8 @@ async function fillOurs(redis: Redis, count: number): Promise<void> {
   const eventsPerDay = Math.ceil(count / GENERATION_DAYS);
   const layout = await seenLayout(redis, Date.now(), eventsPerDay);
   await inBatches(count, (ids) => {
-    const places = ids.map((id) => seenPlace("GLS_ITA", id));
-    return rememberEvents(redis, layout, places);
+    const buckets = ids.map((id) => seenBucket("GLS_ITA", id));
+    return rememberEvents(redis, layout, buckets);
   });
 }
 

@@ -13,7 +13,7 @@ import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { CHANGE_LOGS } from "#core/redis/client/keys.ts";
 import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket } from "#core/redis/log/seen.ts";
 import { creationContext } from "#core/redis/shipments/create-items.ts";
 import { createShipments } from "#core/redis/shipments/create-shipments.ts";
 import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
@@ -102,9 +102,16 @@ async function addShipments(runtime: TestRuntime, from: number, count: number): 
     const failures = await handler(
       ids.map((shipmentId, n) => {
         const event = eventOf(from + n, step, itemOf(from + n).trackingNumber);
-        const { factKey } = seenPlace("GLS_ITA", event.eventId);
+        const { factKey } = seenBucket("GLS_ITA", event.eventId);
         const receivedAtMs = live.now();
-        const logged = { shipmentId, courier: "GLS_ITA", factKey, receivedAtMs, place: n, event };
+        const logged = {
+          shipmentId,
+          courier: "GLS_ITA",
+          factKey,
+          receivedAtMs,
+          messageIndex: n,
+          event,
+        };
         return { key: "{e0}:log", id: `${n}-0`, fields: { e: encodeLoggedEvent(logged) } };
       }),
     );

@@ -24,7 +24,7 @@ const LAG_FLOOR_SECONDS = 1;
 export interface Behind {
   readonly group: string;
   readonly entries: number;
-  /** Age of the oldest; 0 where it is not told. */
+  /** Age of the oldest; 0 where it is not known. */
   readonly seconds: number;
 }
 
@@ -66,7 +66,7 @@ export async function runSustained(options: SustainedOptions): Promise<Sustained
   while (performance.now() - startMs < seconds * 1_000 && isSending()) {
     const sample = await behind();
     const sinceStart = (performance.now() - startMs) / 1_000;
-    // A group that has read nothing of a log yet is told to be behind since 1970.
+    // A group that has read nothing of a log yet is reported to be behind since 1970.
     samples.push(sample.map((one) => ({ ...one, seconds: Math.min(one.seconds, sinceStart) })));
     const most = Math.max(0, ...sample.map(({ entries }) => entries));
     const wanted = Math.max(0, Math.ceil(IN_FLIGHT * (1 - most / holdAt)));

@@ -16,9 +16,9 @@ import { prepareShipment } from "#core/domain/shipments/new-shipment.ts";
 import { createLog } from "#core/log.ts";
 import { type Redis, run } from "#core/redis/client/client.ts";
 import { CHANGE_LOGS, companyKeys, PARTITIONS } from "#core/redis/client/keys.ts";
-import { type Entry, startConsumer } from "#core/redis/log/consumer.ts";
+import { type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
 import { claimEvents, encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { creationContext } from "#core/redis/shipments/create-items.ts";
 import { createShipments } from "#core/redis/shipments/create-shipments.ts";
 import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
@@ -147,27 +147,33 @@ function eventOf(parcel: Parcel): CourierEvent & { eventId: string } {
 }
 
 interface Accepted {
-  readonly seen: ReturnType<typeof seenPlace>;
+  readonly seen: ReturnType<typeof seenBucket>;
   readonly entry: string;
 }
 
 /** Events of one call stand in one log, so that the consumer commits them together, as the prepared calls do. */
 function acceptedEvents(parcel: Parcel, count: number): Accepted[] {
   const events: Accepted[] = [];
-  for (let place = 0; place < count; place += 1) {
+  for (let messageIndex = 0; messageIndex < count; messageIndex += 1) {
     const event = eventOf(parcel);
-    let seen = seenPlace(COURIER, event.eventId);
+    let seen = seenBucket(COURIER, event.eventId);
     for (let n = 0; seen.partition !== (events[0]?.seen ?? seen).partition; n += 1) {
-      seen = seenPlace(COURIER, `${event.eventId}-${n}`);
+      seen = seenBucket(COURIER, `${event.eventId}-${n}`);
       if (seen.partition === events[0]?.seen.partition) event.eventId += `-${n}`;
     }
-    const logged = { shipmentId: parcel.id, courier: COURIER, factKey: seen.factKey, place, event };
+    const logged = {
+      shipmentId: parcel.id,
+      courier: COURIER,
+      factKey: seen.factKey,
+      messageIndex,
+      event,
+    };
     events.push({ seen, entry: encodeLoggedEvent({ ...logged, receivedAtMs: Date.now() }) });
   }
   return events;
 }
 
-function entriesOf(events: readonly Accepted[]): Entry[] {
+function entriesOf(events: readonly Accepted[]): LogItem[] {
   return events.map(({ entry }, at) => ({ key: "{e0}:log", id: `${at}-0`, fields: { e: entry } }));
 }
 

@@ -24,13 +24,13 @@ export function isReachable(text: string, allowed: readonly Cidr[]): boolean {
   verdicts.set(allowed, kept);
   const known = kept.get(text);
   if (known !== undefined) return known;
-  const verdict = judge(text, allowed);
+  const verdict = isPublicOrAllowed(text, allowed);
   if (kept.size >= VERDICTS_KEPT) kept.clear();
   kept.set(text, verdict);
   return verdict;
 }
 
-function judge(text: string, allowed: readonly Cidr[]): boolean {
+function isPublicOrAllowed(text: string, allowed: readonly Cidr[]): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = unwrap(ipaddr.parse(text));
   if (allowed.some((network) => within(address, network))) return true;

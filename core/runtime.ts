@@ -236,7 +236,7 @@ async function stopRoles(log: Log, roles: readonly Running[]): Promise<void> {
 /** A start refused for a reason that its message tells whole, such as a wrong argument. */
 export class Refused extends Error {}
 
-/** What its message explains is told without a stack: faults of configuration and setup, a port in use. */
+/** Errors whose message explains them are printed without a stack: faults of configuration and setup, a port in use. */
 function explainsItself(error: unknown): boolean {
   const kinds = [ConfigFaults, SetupFaults, StoreUnreachable, SecretRefused, Refused];
   if (kinds.some((kind) => error instanceof kind)) return true;

@@ -7,7 +7,7 @@ export interface Ticking {
 }
 
 /**
- * @param work told whether it should end early; what it throws goes to `onError` and the next run comes all the same
+ * @param work is given whether it should end early; what it throws goes to `onError` and the next run comes all the same
  * @param tickMs from the end of a run to the next one
  */
 export function startTicking(

@@ -60,7 +60,7 @@ export async function vetHosts(
   return { refused, unresolved };
 }
 
-/** True for a URL whose host needs no name server to be told from a public one: an address, or this machine's name. */
+/** True for a URL whose host needs no name server to be distinguished from a public one: an address, or this machine's name. */
 export function isPrivateByItself(url: string, allowed: readonly Cidr[]): boolean {
   if (!URL.canParse(url)) return false;
   const host = hostOf(new URL(url));

@@ -138,11 +138,11 @@ function unknownToken({ hasToken }: Bearer): Problem {
 }
 
 /** Why a courier may not send from here; null when it may. An empty allowlist allows any address. */
-export function refusalOf({ allowedIps, certificates }: Courier, peer: FindPeer): Problem | null {
+export function refusalOf({ allowedIps, mtls }: Courier, peer: FindPeer): Problem | null {
   if (allowedIps.length > 0 && !isWithin(peer().address, allowedIps)) {
     return new Problem(403, "ADDRESS_NOT_ALLOWED", "The source address is not on the allowlist.");
   }
-  if (certificates && !certificateMatches(peer().certificate, certificates)) {
+  if (mtls && !certificateMatches(peer().certificate, mtls)) {
     const detail = "This courier must connect with the client certificate agreed at onboarding.";
     return new Problem(403, "CERTIFICATE_NOT_ACCEPTED", detail);
   }

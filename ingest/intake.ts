@@ -89,14 +89,14 @@ async function claimAll(
     (at) => `${messages[at]?.courier} ${messages[at]?.layout.generations[0]?.number}`,
   );
   await Promise.all(
-    [...alike.values()].map(async (places) => {
-      const own = places.flatMap((at) => messages[at] ?? []);
+    [...alike.values()].map(async (indices) => {
+      const own = indices.flatMap((at) => messages[at] ?? []);
       const [first] = own;
       if (!first) return;
       const claims = own.flatMap((message) => message.claims);
       const all = await claimEvents(redis, { ...first, highWater }, claims);
       let from = 0;
-      for (const at of places) {
+      for (const at of indices) {
         const end = from + (messages[at]?.claims.length ?? 0);
         outcomes[at] = all.slice(from, end);
         from = end;

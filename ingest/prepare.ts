@@ -1,5 +1,5 @@
 /**
- * Prepares a message for its judgement and stores nothing: its references are looked up while its events are checked, and
+ * Prepares a message for its classification and stores nothing: its references are looked up while its events are checked, and
  * a large message goes in parts, so that the store works on one while the next is checked.
  */
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
@@ -12,7 +12,7 @@ import {
   type OwnReferences,
   ownReferences,
 } from "#core/redis/intake/references.ts";
-import { type SeenPlace, seenPlace } from "#core/redis/log/seen.ts";
+import { type SeenBucket, seenBucket } from "#core/redis/log/seen.ts";
 import type { Intake } from "#ingest/intake.ts";
 
 /** The events of a message, and the rule that finds the faults of one. */
@@ -21,15 +21,15 @@ export interface Message {
   readonly check: (event: unknown) => readonly Fault[];
 }
 
-/** A valid event on its way to a judgement. */
+/** A valid event that is not classified yet. */
 export interface Candidacy extends OwnReferences {
-  readonly place: number;
+  readonly messageIndex: number;
   readonly event: CourierEvent;
-  readonly seen: SeenPlace;
+  readonly seen: SeenBucket;
 }
 
 export interface Invalid {
-  readonly place: number;
+  readonly messageIndex: number;
   readonly event: unknown;
   readonly errors: readonly Fault[];
 }
@@ -48,10 +48,10 @@ export interface Prepared {
 
 /** An event that has not been checked. */
 interface Draft extends OwnReferences {
-  readonly place: number;
+  readonly messageIndex: number;
   readonly event: unknown;
   /** Null for what cannot be valid. */
-  readonly seen: SeenPlace | null;
+  readonly seen: SeenBucket | null;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -70,7 +70,7 @@ export async function prepare(
 ): Promise<Prepared> {
   const references = events.map((event) => referencesIn(courier.code, event));
   const candidates = intake.resolve(references.flatMap(listed));
-  // Whoever judges the message hears of it; a message that is refused until then asks nobody.
+  // Whoever classifies the message gets the error; a message that is refused until then asks nobody.
   candidates.catch(() => {});
   const isLarge = events.length >= LARGE;
   if (isLarge) await nextTurn();
@@ -102,11 +102,11 @@ function draftsOf(
   events: readonly unknown[],
   references: readonly OwnReferences[],
 ) {
-  return events.map((event, place): Draft => {
+  return events.map((event, messageIndex): Draft => {
     const { eventId } = (event ?? {}) as Fields;
-    const seen = isPlausible(eventId) ? seenPlace(courier, eventId) : null;
-    const { byNumber, byExternal } = references[place] ?? UNREFERRED;
-    return { place, event, seen, byNumber, byExternal };
+    const seen = isPlausible(eventId) ? seenBucket(courier, eventId) : null;
+    const { byNumber, byExternal } = references[messageIndex] ?? UNREFERRED;
+    return { messageIndex, event, seen, byNumber, byExternal };
   });
 }
 
@@ -118,11 +118,11 @@ function partsOf(drafts: readonly Draft[]): Draft[][] {
 function checkDrafts(drafts: readonly Draft[], check: Message["check"]): Checked {
   const open: Candidacy[] = [];
   const invalid: Invalid[] = [];
-  for (const { place, event, seen, byNumber, byExternal } of drafts) {
+  for (const { messageIndex, event, seen, byNumber, byExternal } of drafts) {
     const errors = check(event);
     if (seen !== null && errors.length === 0) {
-      open.push({ place, event: event as CourierEvent, seen, byNumber, byExternal });
-    } else invalid.push({ place, event, errors });
+      open.push({ messageIndex, event: event as CourierEvent, seen, byNumber, byExternal });
+    } else invalid.push({ messageIndex, event, errors });
   }
   return { open, invalid };
 }

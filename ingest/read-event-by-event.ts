@@ -100,27 +100,27 @@ function nameOf(bytes: Uint8Array, { from, to }: Range): string | null {
 
 /** A list that is too long is reported as such, and none of its elements is read. */
 async function readEvents(bytes: Uint8Array, range: Range): Promise<ParsedJson> {
-  const places: Range[] = [];
+  const ranges: Range[] = [];
   await inTurns(
     cut(bytes, range, (part) => {
-      if (places.length <= EVENTS_PER_MESSAGE) places.push(part);
+      if (ranges.length <= EVENTS_PER_MESSAGE) ranges.push(part);
     }),
   );
-  if (places.length > EVENTS_PER_MESSAGE) {
-    return { value: places.map(() => null), hasSurrogateEscapes: false };
+  if (ranges.length > EVENTS_PER_MESSAGE) {
+    return { value: ranges.map(() => null), hasSurrogateEscapes: false };
   }
   const events: unknown[] = [];
   let hasSurrogateEscapes = false;
   const turn = turns();
-  for (const place of places) {
+  for (const range of ranges) {
     if (turn.due()) await turn.take();
     try {
-      const read = await readStrictly(bytes, place);
+      const read = await readStrictly(bytes, range);
       events.push(read.value);
       hasSurrogateEscapes ||= read.hasSurrogateEscapes;
     } catch (error) {
       if (!(error instanceof JsonFault)) throw error;
-      events.push(await examine(bytes, place, error));
+      events.push(await examine(bytes, range, error));
     }
   }
   return { value: events, hasSurrogateEscapes };

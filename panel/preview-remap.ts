@@ -84,7 +84,7 @@ function createTally(configuration: Configuration) {
     add({ from, history, facts }: Remapping, { change }: Refolded): void {
       if (seen.has(from.id)) return;
       seen.add(from.id);
-      events += facts.filter((fact, place) => fact !== history[place]).length;
+      events += facts.filter((fact, index) => fact !== history[index]).length;
       if (!change) return;
       const { before, after } = change;
       const key = JSON.stringify([before, after]);

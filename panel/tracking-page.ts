@@ -148,11 +148,11 @@ function timeline(
   });
   const items = latestFirst.map(({ mapping, occurredAtMs, event }) => {
     const detail = mapping && statusDetailText(statusDetails.get(mapping.detail), language);
-    const place = event.location?.name ?? null;
+    const locationName = event.location?.name ?? null;
     const at = new Date(occurredAtMs);
     return html`<li><p><strong>${mapping && statusText(mapping.status, language)}</strong></p>
 ${detail === null ? null : html`<p>${detail}</p>`}
-<p><time datetime="${at.toISOString()}">${clock.format(at)}</time>${place === null ? null : ` · ${place}`}</p></li>
+<p><time datetime="${at.toISOString()}">${clock.format(at)}</time>${locationName === null ? null : ` · ${locationName}`}</p></li>
 `;
   });
   return html`<ol class="history">${items}</ol>`;

@@ -62,7 +62,7 @@ export function replaceHistory(
           announced.map((change) => ({ change })),
           rows,
         )
-      : correction(from, state, refolded.decisive, rows);
+      : rewrite(from, state, refolded.decisive, rows);
   return {
     from,
     state,
@@ -122,7 +122,7 @@ function eventRows(
 }
 
 /** The pair stays, and what the analytics know may not: it is put right without telling anybody. */
-function correction(
+function rewrite(
   from: HotShipment,
   state: ShipmentState,
   fact: Fact | null,
@@ -134,5 +134,5 @@ function correction(
   const isSame = events.length === 0 && JSON.stringify(lane) === JSON.stringify(before);
   if (fact === null || isSame) return [];
   const unchanged = { fact, changed: false, firstOccurrence: false };
-  return [{ ...changeOf(from, unchanged, { lane, events }), isCorrection: true }];
+  return [{ ...changeOf(from, unchanged, { lane, events }), isRewrite: true }];
 }

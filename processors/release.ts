@@ -20,7 +20,7 @@ import {
   resolveReferences,
 } from "#core/redis/intake/references.ts";
 import { type LoggedEvent, rememberEvents } from "#core/redis/log/event-log.ts";
-import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { matchEvents, type ReadEnds } from "#core/redis/shipments/match-events.ts";
 import { type HotShipment, takeNumbers } from "#core/redis/shipments/shipments.ts";
 import { type ConflictDeps, findConflicts } from "#processors/number-conflicts.ts";
@@ -286,10 +286,10 @@ export async function finishReleases(
 ): Promise<void> {
   if (done.length === 0) return;
   const layout = await seenLayout(redis, nowMs, eventsPerDay);
-  const places = done.flatMap(({ courier, events }) =>
-    events.map(({ event }) => seenPlace(courier, event.eventId)),
+  const buckets = done.flatMap(({ courier, events }) =>
+    events.map(({ event }) => seenBucket(courier, event.eventId)),
   );
-  await rememberEvents(redis, layout, places);
+  await rememberEvents(redis, layout, buckets);
   await dropParked(
     redis,
     done.flatMap(({ courier, events, shared }) =>

@@ -155,7 +155,7 @@ async function remapPage(
       if (outcomes[at] !== "committed") return [from.id];
       done.shipments += 1;
       done.statesChanged += Number(commits[at]?.stamp ?? false);
-      done.events += facts.filter((fact, place) => fact !== history[place]).length;
+      done.events += facts.filter((fact, index) => fact !== history[index]).length;
       return [];
     });
   }

@@ -10,7 +10,7 @@ import { nextTurn } from "#core/next-turn.ts";
 import { shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
-import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
+import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { decodeLoggedEvent, type LoggedEvent } from "#core/redis/log/event-log.ts";
 import { CLOCK_SKEW_MS, GENERATION_DAYS } from "#core/redis/log/seen.ts";
 import {
@@ -34,7 +34,7 @@ export interface TrackDeps extends ReleaseDeps {
 }
 
 interface Arrival {
-  readonly entry: Entry;
+  readonly entry: LogItem;
   readonly logged: LoggedEvent;
 }
 
@@ -244,12 +244,12 @@ function factsOf(
   logged: ReadonlyArray<Omit<LoggedEvent, "shipmentId" | "courier">>,
 ): Fact[] {
   const here = left === null ? logged : logged.filter(({ factKey }) => !left.has(factKey));
-  return here.map(({ factKey, event, receivedAtMs, place, messageId }) => ({
+  return here.map(({ factKey, event, receivedAtMs, messageIndex, messageId }) => ({
     key: factKey,
     event,
     occurredAtMs: instantOf(event.occurredAt),
     receivedAtMs,
-    place,
+    messageIndex,
     mapping: mapStatus(catalogue, event),
     ...(messageId !== undefined && { messageId }),
   }));

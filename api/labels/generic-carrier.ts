@@ -25,7 +25,7 @@ export const genericCarrier: LabelCarrier = {
   confirm: async () => ({ kind: "ok", value: [] }),
 };
 
-/** `GEN` and the label's id; parcels after the first carry their place. */
+/** `GEN` and the label's id; parcels after the first carry their number. */
 function trackingNumbersOf({ id, request }: LabelOrder) {
   const count = parcelsOf(request).length;
   const main = `GEN${String(id).padStart(12, "0")}`;

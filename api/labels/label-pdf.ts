@@ -25,16 +25,16 @@ export async function labelPdf(sheet: LabelSheet): Promise<string> {
 
 function drawLabel(pdf: Pdf, sheet: LabelSheet): void {
   pdf.addPage({ size: LABEL_SIZE, margin: 0 });
-  const place = (y: number, height: number) => ({ x: MARGIN, y, width: WIDTH, height });
+  const box = (y: number, height: number) => ({ x: MARGIN, y, width: WIDTH, height });
   const shown = (lines: readonly string[]) => lines.map(printableInPdf);
-  writeFitting(pdf, "bold", [13, 10, 8], shown([sheet.carrier]), place(Y.carrier, 16));
-  writeFitting(pdf, "regular", [8, 7, 6, 5], shown(sheet.from), place(Y.from, 46));
+  writeFitting(pdf, "bold", [13, 10, 8], shown([sheet.carrier]), box(Y.carrier, 16));
+  writeFitting(pdf, "regular", [8, 7, 6, 5], shown(sheet.from), box(Y.from, 46));
   line(pdf, Y.to - 6);
-  writeFitting(pdf, "regular", [8], shown([sheet.toCaption]), place(Y.to, 10));
-  writeFitting(pdf, "bold", [15, 13, 11, 9, 7, 6], shown(sheet.to), place(Y.to + 12, 92));
+  writeFitting(pdf, "regular", [8], shown([sheet.toCaption]), box(Y.to, 10));
+  writeFitting(pdf, "bold", [15, 13, 11, 9, 7, 6], shown(sheet.to), box(Y.to + 12, 92));
   line(pdf, Y.facts - 6);
   const facts = sheet.facts.map(([caption, value]) => `${caption}: ${value}`);
-  writeFitting(pdf, "regular", [11, 10, 9, 8, 7], shown(facts), place(Y.facts, 96));
+  writeFitting(pdf, "regular", [11, 10, 9, 8, 7], shown(facts), box(Y.facts, 96));
   line(pdf, Y.bars - 6);
   drawBars(pdf, sheet.trackingNumber);
   pdf.font("bold").fontSize(12);

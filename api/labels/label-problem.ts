@@ -4,7 +4,7 @@ import type { CarrierAnswer } from "./label-carrier.ts";
 
 type Failure = Exclude<CarrierAnswer<unknown>, { readonly kind: "ok" }>;
 
-/** What the merchant is told, and what the error label says. */
+/** What the merchant is answered, and what the error label says. */
 export interface Failed {
   readonly status: 422 | 502;
   readonly code: string;

@@ -75,8 +75,8 @@ function cashOnDelivery(monetary: LabelRequest["monetary"]): string | undefined 
 
 function addressLines(address: LabelSender | LabelConsignee): string[] {
   const { street, postcode, city, state, country } = address;
-  const place = [postcode, city, state ? `(${state})` : undefined, country];
-  return [street ?? "", place.filter(Boolean).join(" ")].filter((line) => line !== "");
+  const locality = [postcode, city, state ? `(${state})` : undefined, country];
+  return [street ?? "", locality.filter(Boolean).join(" ")].filter((line) => line !== "");
 }
 
 /** Drivers call before they give up. */

@@ -11,7 +11,7 @@ export function orderRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).get(
     "/v2/orders/:id",
     async ({ params, caller }) => {
-      // A missing one is read like any other, so that a foreign one is not told apart by time.
+      // A missing one is read like any other, so that a foreign one cannot be recognised by its timing.
       const [order] = await readOrders(redis, [idOf(params.id)]);
       const own = order?.record.channelId === caller.channel.id && !order.record.input.deleted;
       if (!order || !own) throw orderNotFound();

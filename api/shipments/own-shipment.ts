@@ -12,7 +12,7 @@ export async function ownShipment(
   channel: Channel,
   text: string,
 ): Promise<StoredShipment> {
-  // A missing one is read like any other, so that a foreign one is not told apart by time.
+  // A missing one is read like any other, so that a foreign one cannot be recognised by its timing.
   const [shipment] = await readShipments(redis, [idOf(text)]);
   if (shipment?.record.channelId === channel.id) return shipment;
   throw notFound();

@@ -1,4 +1,4 @@
-/** The query of `GET /v2/shipments`: every parameter checked, all violations told at once. */
+/** The query of `GET /v2/shipments`: every parameter checked, all violations reported at once. */
 import { validationFailed } from "#api/error-response.ts";
 import type { Fault, FaultCode } from "#core/domain/schema/fault.ts";
 import { isStatus, STATUSES, type Status } from "#core/domain/statuses/status.ts";

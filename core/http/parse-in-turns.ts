@@ -95,7 +95,7 @@ interface Opened {
 }
 
 /** Indexed by depth. */
-interface Places {
+interface Positions {
   /** Where the current element begins. */
   readonly startAt: number[];
   /** Position of the bracket that opened this depth. */
@@ -107,8 +107,8 @@ function* assemble(bytes: Uint8Array, options: TurnOptions): Generator<void, Par
   const { itemBytes = Number.POSITIVE_INFINITY } = options;
   const from = textStart(bytes);
   const pieces = collect(bytes, from, options);
-  const places: Places = { startAt: [from], openAt: [] };
-  const { startAt, openAt } = places;
+  const positions: Positions = { startAt: [from], openAt: [] };
+  const { startAt, openAt } = positions;
   let depth = 0;
   let turnAt = from + SCAN_BYTES;
   for (let at = from; at < bytes.length; at += 1) {
@@ -129,7 +129,7 @@ function* assemble(bytes: Uint8Array, options: TurnOptions): Generator<void, Par
       if (depth === ITEM_DEPTH && at - (startAt[depth] ?? 0) > itemBytes) {
         throw new ItemTooLarge();
       }
-      if (isEnd ? pieces.end(at, depth) : pieces.comma(at, depth, places)) yield;
+      if (isEnd ? pieces.end(at, depth) : pieces.comma(at, depth, positions)) yield;
       if (isEnd) depth -= 1;
       else startAt[depth] = at + 1;
     }
@@ -198,7 +198,7 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
   }
 
   /** Opens the current element of the innermost value. */
-  function open({ startAt, openAt }: Places): void {
+  function open({ startAt, openAt }: Positions): void {
     const outer = innermost();
     const elementAt = startAt[opened.length - 1] ?? 0;
     const bracketAt = openAt[opened.length] ?? 0;
@@ -217,10 +217,10 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
 
   return {
     /** @returns whether a piece was parsed */
-    comma(at: number, depth: number, places: Places): boolean {
+    comma(at: number, depth: number, positions: Positions): boolean {
       const isBetween = depth === opened.length - 1 && innermost().elementEnded;
       if (!isBetween && at - pieceAt < pieceBytes) return false;
-      while (opened.length <= depth) open(places);
+      while (opened.length <= depth) open(positions);
       take(at);
       innermost().elementEnded = false;
       pieceAt = at + 1;

@@ -45,7 +45,7 @@ export async function renderPdf(
   return Buffer.concat(chunks);
 }
 
-interface Place {
+interface Box {
   readonly x: number;
   readonly y: number;
   readonly width: number;
@@ -58,7 +58,7 @@ export function writeFitting(
   font: "regular" | "bold",
   sizes: readonly number[],
   lines: readonly string[],
-  { x, y, width, height }: Place,
+  { x, y, width, height }: Box,
 ): void {
   const text = lines.join("\n");
   const heightAt = (size: number) => pdf.font(font).fontSize(size).heightOfString(text, { width });

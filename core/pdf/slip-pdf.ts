@@ -42,9 +42,16 @@ export function slipPdf(slip: Slip): Promise<Uint8Array> {
   return renderPdf(`Transmission ${transmissionNumber}`, draw, createdAtMs);
 }
 
-function cellsOf({ trackingNumber, reference, name, place, parcels, weight }: SlipRow): string[] {
+function cellsOf({
+  trackingNumber,
+  reference,
+  name,
+  locality,
+  parcels,
+  weight,
+}: SlipRow): string[] {
   const weighed = weight === null ? "" : `${weight} kg`;
-  return [trackingNumber, reference, name, place, String(parcels), weighed];
+  return [trackingNumber, reference, name, locality, String(parcels), weighed];
 }
 
 function startPage(pdf: Pdf, slip: Slip): number {

@@ -7,7 +7,7 @@
 import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { examine } from "#ingest/doctor/examine.ts";
-import { judgeMessages, messagesOf, type OwnMessage } from "#ingest/doctor/own-messages.ts";
+import { checkMessages, messagesOf, type OwnMessage } from "#ingest/doctor/own-messages.ts";
 import { messagesReport, serviceReport } from "#ingest/doctor/report.ts";
 import { createSender, type Sender } from "#ingest/doctor/sender.ts";
 
@@ -111,7 +111,7 @@ async function run(args: string[]): Promise<boolean> {
     if (stopped !== null) service = null;
   }
   if (messages.length > 0) {
-    const findings = await judgeMessages(messages, service);
+    const findings = await checkMessages(messages, service);
     process.stdout.write(
       `${sender === null ? "" : "\n"}${messagesReport(findings, service === null)}`,
     );

@@ -1,4 +1,4 @@
-/** A sender's own messages, judged here by the published schemas and, where there is a service, by it too. */
+/** A sender's own messages, checked here by the published schemas and, where there is a service, by it too. */
 import { gunzipSync } from "node:zlib";
 import {
   BODY_LIMIT_BYTES,
@@ -28,7 +28,7 @@ export interface OwnMessage {
 /** Of a message as a whole, or of its events. */
 type Verdict =
   | { readonly kind: "refused"; readonly faults: readonly string[] }
-  | { readonly kind: "judged"; readonly events: readonly EventVerdict[] };
+  | { readonly kind: "checked"; readonly events: readonly EventVerdict[] };
 
 interface EventVerdict {
   readonly eventId: string | null;
@@ -63,7 +63,7 @@ function isJson(bytes: Uint8Array): boolean {
 }
 
 /** @param sender null = there is no service to ask */
-export async function judgeMessages(
+export async function checkMessages(
   messages: readonly OwnMessage[],
   sender: Sender | null,
 ): Promise<Finding[]> {
@@ -72,10 +72,10 @@ export async function judgeMessages(
   const seen = new Map<string, string>();
   let service = sender;
   for (const message of messages) {
-    const local = await judgeHere(message, seen);
+    const local = await checkBySchema(message, seen);
     let there: Verdict | null = null;
     try {
-      there = service && (await judgeThere(message, service));
+      there = service && (await checkByService(message, service));
     } catch (error) {
       const { what: fault, remedy } = silent(service?.target.url ?? "", error);
       findings.push({ group: OWN_MESSAGES, name: "the service", fault, remedy });
@@ -86,7 +86,10 @@ export async function judgeMessages(
   return findings;
 }
 
-async function judgeHere({ bytes, gzip }: OwnMessage, seen: Map<string, string>): Promise<Verdict> {
+async function checkBySchema(
+  { bytes, gzip }: OwnMessage,
+  seen: Map<string, string>,
+): Promise<Verdict> {
   const refused = (fault: string): Verdict => ({ kind: "refused", faults: [fault] });
   if (bytes.length > BODY_LIMIT_BYTES) return refused("the message is larger than 5 MiB");
   try {
@@ -97,13 +100,13 @@ async function judgeHere({ bytes, gzip }: OwnMessage, seen: Map<string, string>)
     const unsupported = unsupportedVersion(value as Envelope);
     if (unsupported !== null) return refused(unsupported);
     const check = eventRule({ hasSurrogateEscapes });
-    const judged = (value as Envelope).events.map((event) => {
+    const checked = (value as Envelope).events.map((event) => {
       const eventId = idOf(event);
       const faults = linesOf(check(event));
       // An INVALID event does not take its id: once corrected, it is sent with the same one.
       return { eventId, faults: faults.length > 0 ? faults : reuseOf(eventId, event, seen) };
     });
-    return { kind: "judged", events: judged };
+    return { kind: "checked", events: checked };
   } catch (error) {
     if (error instanceof JsonFault) return refused(error.message);
     return refused(`the message cannot be inflated: ${(error as Error).message}`);
@@ -124,7 +127,7 @@ function idOf(event: unknown): string | null {
   return typeof id === "string" ? id : null;
 }
 
-async function judgeThere({ bytes, gzip }: OwnMessage, sender: Sender): Promise<Verdict> {
+async function checkByService({ bytes, gzip }: OwnMessage, sender: Sender): Promise<Verdict> {
   const headers = gzip ? { "content-encoding": "gzip" } : {};
   const answer = await sender.send(bytes, { headers });
   const { body } = answer;
@@ -133,7 +136,7 @@ async function judgeThere({ bytes, gzip }: OwnMessage, sender: Sender): Promise<
   }
   const results = (Array.isArray(body?.["results"]) ? body["results"] : []) as Result[];
   return {
-    kind: "judged",
+    kind: "checked",
     events: results.map(({ eventId, errors }) => ({ eventId, faults: linesOf(faultsOf(errors)) })),
   };
 }
@@ -160,9 +163,9 @@ function findingsOf(name: string, local: Verdict, there: Verdict | null): Findin
     const remedy = "Correct the message; do not retry it as it is.";
     return [{ group: OWN_MESSAGES, name, fault, remedy }];
   }
-  const judged = both.flatMap((one) => (one.kind === "judged" ? [one.events] : []));
-  return (judged[0] ?? []).map(({ eventId }, at) => {
-    const faults = new Set(judged.flatMap((events) => events[at]?.faults ?? []));
+  const checked = both.flatMap((one) => (one.kind === "checked" ? [one.events] : []));
+  return (checked[0] ?? []).map(({ eventId }, at) => {
+    const faults = new Set(checked.flatMap((events) => events[at]?.faults ?? []));
     return {
       group: OWN_MESSAGES,
       name: `${name} events[${at}] ${eventId ?? "(no eventId)"}`,

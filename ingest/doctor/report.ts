@@ -39,13 +39,13 @@ export function messagesReport(findings: readonly Finding[], isLocal: boolean): 
   const shown = failed.slice(0, FAILURES_SHOWN).flatMap(linesOf);
   const more = failed.length - FAILURES_SHOWN;
   const good = goodOf(findings);
-  const judges = isLocal ? "the published schemas alone" : "the published schemas and the service";
+  const checker = isLocal ? "the published schemas alone" : "the published schemas and the service";
   return `${[
     `Your messages  ${good}/${findings.length}`,
     ...shown,
     ...(more > 0 ? [`  and ${more} more`] : []),
     "",
-    `Your messages: grade ${gradeOf(good, findings.length)}, ${good} of ${findings.length} valid, judged by ${judges}.`,
+    `Your messages: grade ${gradeOf(good, findings.length)}, ${good} of ${findings.length} valid, checked by ${checker}.`,
   ].join("\n")}\n`;
 }
 

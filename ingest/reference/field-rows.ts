@@ -12,9 +12,9 @@ export function fieldRows(schema: TSchema, path = ""): FieldRow[] {
   const properties: Record<string, TSchema> = schema["properties"] ?? {};
   const required: string[] = schema["required"] ?? [];
   return Object.entries(properties).flatMap(([name, inner]) => {
-    const place = path === "" ? name : `${path}.${name}`;
-    const row = { path: place, required: required.includes(name), rule: ruleOf(inner) };
-    return [row, ...fieldRows(inner, place)];
+    const innerPath = path === "" ? name : `${path}.${name}`;
+    const row = { path: innerPath, required: required.includes(name), rule: ruleOf(inner) };
+    return [row, ...fieldRows(inner, innerPath)];
   });
 }
 

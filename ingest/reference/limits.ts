@@ -41,7 +41,7 @@ export const LIMITS: readonly Limit[] = [
     "10 seconds, and one more for each 100 KiB; without Content-Length 10 seconds for each part",
     "503 BODY_TOO_SLOW",
   ),
-  row("Memory of eventIds", "184 days at least", "a replay after that is judged as new"),
+  row("Memory of eventIds", "184 days at least", "a replay after that is treated as new"),
   row(
     "Set-aside of an event of an unknown parcel",
     `${days(PARKED_MS)} from the last time it was sent`,

@@ -37,13 +37,13 @@ import {
   withHeaders,
 } from "#ingest/authenticate.ts";
 import {
-  type Judgement,
-  judge,
+  type Classified,
+  classify,
   logFull,
   type Outcome,
   type UnmatchedKind,
   validate,
-} from "#ingest/judge.ts";
+} from "#ingest/classify.ts";
 import { type Message, type Prepared, prepare } from "#ingest/prepare.ts";
 import { checkSignature, parseBody, readBody } from "#ingest/read-body.ts";
 import { eventRule } from "#ingest/read-event-by-event.ts";
@@ -82,7 +82,7 @@ interface Way<Ready> {
     ready: Ready,
     messageId: string,
     receivedAtMs: number,
-  ) => Promise<Judgement[]>;
+  ) => Promise<Classified[]>;
 }
 
 /** @param findPeer the far end of a request */
@@ -115,10 +115,10 @@ export function eventRoutes(
     async judge(courier, prepared, messageId, receivedAtMs) {
       if (await changeLogIsFull()) throw logFull();
       const unmatched = new Map<number, UnmatchedKind>();
-      const judgements = await judge(
+      const results = await classify(
         {
           ...{ redis, intake, configuration: live.configuration(), messageId },
-          onUnmatched: (place, why) => unmatched.set(place, why),
+          onUnmatched: (messageIndex, why) => unmatched.set(messageIndex, why),
           layout: await layoutNow(receivedAtMs),
           onAmbiguous: (count) => ambiguousEvents.inc({ courier: courier.code }, count),
           onNotSetAside: (count) => eventsNotSetAside.inc({ courier: courier.code }, count),
@@ -127,13 +127,13 @@ export function eventRoutes(
         prepared,
         receivedAtMs,
       );
-      const counts = countOutcomes(judgements);
+      const counts = countOutcomes(results);
       for (const outcome of OUTCOMES) {
         if (counts[outcome] > 0) {
           eventsReceived.inc({ courier: courier.code, outcome }, counts[outcome]);
         }
       }
-      const refused = judgements.filter(({ outcome }) => REFUSED.has(outcome));
+      const refused = results.filter(({ outcome }) => REFUSED.has(outcome));
       await countRefused(redis, courier.code, refused, receivedAtMs);
       const { code } = courier;
       const message = { courier: code, messageId, receivedAtMs };
@@ -142,8 +142,8 @@ export function eventRoutes(
         { courier: code, messageId, ACCEPTED, DUPLICATE, UNKNOWN_TRACKING, INVALID },
         "message processed",
       );
-      keepOutcomes({ ...message, outcomes: outcomesOf(judgements, unmatched) });
-      return judgements;
+      keepOutcomes({ ...message, outcomes: outcomesOf(results, unmatched) });
+      return results;
     },
   };
 
@@ -179,8 +179,8 @@ export function eventRoutes(
         ? begun.work
         : read(request, begun?.body ?? readBodyOf({ request, server }), courier, way));
       const receivedAtMs = live.now();
-      const judgements = await way.judge(courier, ready, envelope.messageId, receivedAtMs);
-      const body = JSON.stringify(report(envelope.messageId, receivedAtMs, judgements));
+      const results = await way.judge(courier, ready, envelope.messageId, receivedAtMs);
+      const body = JSON.stringify(report(envelope.messageId, receivedAtMs, results));
       const headers = { "content-type": "application/json", ...rateHeaders };
       return new Response(body, { headers });
     } catch (error) {
@@ -268,22 +268,23 @@ function notAccepting(): Problem {
 const OUTCOMES = ["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"] as const;
 const REFUSED: ReadonlySet<Outcome> = new Set(["UNKNOWN_TRACKING", "INVALID"]);
 
-function countOutcomes(judgements: readonly Judgement[]): Record<Outcome, number> {
+function countOutcomes(results: readonly Classified[]): Record<Outcome, number> {
   const counts = { ACCEPTED: 0, DUPLICATE: 0, UNKNOWN_TRACKING: 0, INVALID: 0 };
-  for (const { outcome } of judgements) counts[outcome] += 1;
+  for (const { outcome } of results) counts[outcome] += 1;
   return counts;
 }
 
 /** What is kept of those that were not ACCEPTED: identifiers and reasons. */
 function outcomesOf(
-  judgements: readonly Judgement[],
+  results: readonly Classified[],
   unmatched: ReadonlyMap<number, UnmatchedKind>,
 ): EventOutcome[] {
-  return judgements.flatMap(({ eventId, outcome, errors = [] }, place): EventOutcome[] => {
+  return results.flatMap(({ eventId, outcome, errors = [] }, messageIndex): EventOutcome[] => {
     if (outcome === "ACCEPTED") return [];
-    const why = outcome === "UNKNOWN_TRACKING" ? REASONS[unmatched.get(place) ?? "none"] : [];
+    const why =
+      outcome === "UNKNOWN_TRACKING" ? REASONS[unmatched.get(messageIndex) ?? "none"] : [];
     const reasons = outcome === "INVALID" ? errors.map(ruleOf) : why;
-    return [{ eventId, place, outcome, reasons }];
+    return [{ eventId, messageIndex, outcome, reasons }];
   });
 }
 
@@ -294,7 +295,7 @@ const REASONS: Readonly<Record<UnmatchedKind, readonly string[]>> = {
 };
 
 /** Document 2, "Response to a processed message": the four counters always sum to the events sent. */
-function report(messageId: string, receivedAtMs: number, results: readonly Judgement[]) {
+function report(messageId: string, receivedAtMs: number, results: readonly Classified[]) {
   const counts = countOutcomes(results);
   return {
     messageId,

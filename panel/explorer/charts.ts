@@ -52,7 +52,7 @@ export interface Series {
   readonly values: readonly (number | null)[];
 }
 
-/** Lines told apart by colour and dashes. */
+/** Lines differ in colour and dashes. */
 const DASHES = ["none", "6 3", "2 3", "8 3 2 3", "12 4", "4 2"] as const;
 export const SERIES_LIMIT = DASHES.length;
 const LINE_WIDTH = 720;
@@ -74,7 +74,7 @@ export function trendChart(
   const lines = series.map(
     ({ name, values }, at) =>
       html`<polyline class="series series-${at}" stroke-dasharray="${DASHES[at] ?? "none"}" points="${values
-        .flatMap((value, place) => (value === null ? [] : [`${x(place)},${y(value)}`]))
+        .flatMap((value, index) => (value === null ? [] : [`${x(index)},${y(value)}`]))
         .join(" ")}"><title>${name}</title></polyline>`,
   );
   const grid = [0, top / 2, top].map(

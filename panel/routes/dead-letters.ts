@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { Problem } from "#core/problem.ts";
 import {
   listDeadLetters,
-  placeOf,
+  parseLetterId,
   redriveAllDeadLetters,
   redriveDeadLetter,
 } from "#core/redis/log/dead-letters.ts";
@@ -75,6 +75,6 @@ export function deadLetterRoutes(runtime: Runtime) {
 
 /** @throws {Problem} 400 */
 function cursorOf(text: string | undefined): string | null {
-  if (text === undefined || placeOf(text)) return text ?? null;
+  if (text === undefined || parseLetterId(text)) return text ?? null;
   throw new Problem(400, "INVALID_QUERY", "cursor is not one of ours.");
 }

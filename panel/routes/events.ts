@@ -9,7 +9,7 @@ import {
   type OutcomeQuery,
 } from "#core/redis/intake/event-outcomes.ts";
 import { lookUpEvents } from "#core/redis/log/event-log.ts";
-import { factKeyOf, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { factKeyOf, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { readHistories } from "#core/redis/shipments/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { courierOf } from "#panel/courier-of.ts";
@@ -69,7 +69,7 @@ type Events = Static<typeof Events>;
 /** Where a page begins: behind this one. */
 interface After {
   readonly ms: number;
-  readonly place: number;
+  readonly messageIndex: number;
   readonly message: string;
 }
 
@@ -112,28 +112,29 @@ async function find(
     eventId === null
       ? null
       : seenLayout(redis, nowMs, config.eventsPerDay)
-          .then((layout) => lookUpEvents(redis, layout, [seenPlace(courier, eventId)]))
+          .then((layout) => lookUpEvents(redis, layout, [seenBucket(courier, eventId)]))
           .then(([outcome]) => outcome === "known"),
   ]);
   const others = refused
-    .filter(({ receivedAtMs, place, messageId }) =>
-      isBehind({ ms: receivedAtMs, place, message: messageId }, after),
+    .filter(({ receivedAtMs, messageIndex, messageId }) =>
+      isBehind({ ms: receivedAtMs, messageIndex, message: messageId }, after),
     )
-    .map(({ receivedAtMs, reasons, ...one }) => ({
+    .map(({ receivedAtMs, reasons, messageIndex, ...one }) => ({
       ...one,
+      place: messageIndex,
       reasons: [...reasons],
       receivedAt: isoOf(receivedAtMs),
       shipmentIds: [],
     }));
   const items = [...others, ...(accepted ?? [])].sort((one, other) =>
-    isBehind(placeOf(one), placeOf(other)) ? 1 : -1,
+    isBehind(positionOf(one), positionOf(other)) ? 1 : -1,
   );
   const page = items.slice(0, EVENTS_PER_ANSWER);
   const last = page.at(-1);
   const hasMore = items.length > page.length && last !== undefined;
   return {
     items: page,
-    nextCursor: hasMore ? cursorOf(placeOf(last)) : null,
+    nextCursor: hasMore ? cursorOf(positionOf(last)) : null,
     isKnown,
     isComplete: accepted !== null,
   };
@@ -153,7 +154,7 @@ async function findAccepted(
       factKey: eventId === null ? "" : factKeyOf(courier, eventId),
       messageId: messageId ?? "",
       since: live.now() - KEPT_MS,
-      ...{ afterMs: after.ms, afterPlace: after.place, afterMessage: after.message },
+      ...{ afterMs: after.ms, afterMessageIndex: after.messageIndex, afterMessage: after.message },
       limit: EVENTS_PER_ANSWER + 1,
     });
     const ids = eventId === null ? await eventIdsOf(redis, rows) : null;
@@ -166,8 +167,11 @@ async function findAccepted(
 
 /** What was set aside has no message: it was answered UNKNOWN_TRACKING, and is applied. */
 function acceptedView(row: AcceptedEvent, eventId: string | null): EventView {
-  const { messageId, place, receivedAtMs, shipmentIds } = row;
-  const common = { eventId, place, receivedAt: isoOf(receivedAtMs), shipmentIds: [...shipmentIds] };
+  const { messageId, messageIndex, receivedAtMs, shipmentIds } = row;
+  const common = {
+    ...{ eventId, place: messageIndex, receivedAt: isoOf(receivedAtMs) },
+    shipmentIds: [...shipmentIds],
+  };
   return messageId === ""
     ? { ...common, messageId: null, outcome: "UNKNOWN_TRACKING", reasons: ["released"] }
     : { ...common, messageId, outcome: "ACCEPTED", reasons: [] };
@@ -184,29 +188,29 @@ async function eventIdsOf(
   return new Map(facts.map(({ key, event }) => [key, event.eventId]));
 }
 
-function placeOf({ receivedAt, place, messageId }: EventView): After {
-  return { ms: Date.parse(receivedAt), place, message: messageId ?? "" };
+function positionOf({ receivedAt, place, messageId }: EventView): After {
+  return { ms: Date.parse(receivedAt), messageIndex: place, message: messageId ?? "" };
 }
 
 /** In the order in which ClickHouse compares them: texts by their bytes. */
 function isBehind(one: After, other: After): boolean {
-  const byNumbers = one.ms - other.ms || one.place - other.place;
+  const byNumbers = one.ms - other.ms || one.messageIndex - other.messageIndex;
   return (byNumbers || Buffer.compare(Buffer.from(one.message), Buffer.from(other.message))) > 0;
 }
 
-const START: After = { ms: -1, place: -1, message: "" };
+const START: After = { ms: -1, messageIndex: -1, message: "" };
 
-function cursorOf({ ms, place, message }: After): string {
-  return Buffer.from(JSON.stringify([ms, place, message])).toString("base64url");
+function cursorOf({ ms, messageIndex, message }: After): string {
+  return Buffer.from(JSON.stringify([ms, messageIndex, message])).toString("base64url");
 }
 
 /** @throws {Problem} 400 */
 function afterOf(cursor: string | undefined): After {
   if (cursor === undefined) return START;
   try {
-    const [ms, place, message] = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    const isWhole = Number.isSafeInteger(ms) && Number.isSafeInteger(place);
-    if (isWhole && typeof message === "string") return { ms, place, message };
+    const [ms, messageIndex, message] = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    const isWhole = Number.isSafeInteger(ms) && Number.isSafeInteger(messageIndex);
+    if (isWhole && typeof message === "string") return { ms, messageIndex, message };
   } catch {
     // Answered below.
   }

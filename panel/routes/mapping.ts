@@ -52,7 +52,7 @@ const UnmappedCodes = Type.Object({
     Type.Object({
       courier: Type.String(),
       code: Type.String(),
-      description: Type.String({ description: "as the courier told it last" }),
+      description: Type.String({ description: "as the courier sent it last" }),
       events: Type.Integer(),
       shipments: Type.Integer(),
       firstSeen: instant,

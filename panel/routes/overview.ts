@@ -5,7 +5,7 @@ import { countConflicts } from "#core/redis/intake/number-conflicts.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import {
   type Ledger,
-  readBooks,
+  readBalance,
   readLedger,
   readQueueDepths,
 } from "#core/redis/webhooks/ledger.ts";
@@ -104,9 +104,9 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
 
   async function overview(): Promise<Overview> {
     const first = samples[0];
-    const [now, books, lag, queues, conflicts, clickhouse] = await Promise.all([
+    const [now, ledger, lag, queues, conflicts, clickhouse] = await Promise.all([
       takeSample(),
-      readBooks(redis, live.configuration()),
+      readBalance(redis, live.configuration()),
       readLags(redis),
       readQueueDepths(redis),
       countConflicts(redis),
@@ -116,7 +116,7 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
     return {
       at: new Date(live.now()).toISOString(),
       rates: ratesBetween(first ?? now, now),
-      ledger: { ...books, notSent: { ...books.notSent }, couriers: [...books.couriers] },
+      ledger: { ...ledger, notSent: { ...ledger.notSent }, couriers: [...ledger.couriers] },
       lag,
       queues,
       numberConflicts: conflicts,

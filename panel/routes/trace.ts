@@ -1,4 +1,4 @@
-/** `GET /panel/api/shipments/{id}/trace`: everything that happened to a shipment, and what was told of it. */
+/** `GET /panel/api/shipments/{id}/trace`: everything that happened to a shipment, and who was notified of it. */
 import { type Static, Type } from "@sinclair/typebox";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
@@ -126,7 +126,7 @@ export function traceRoute(runtime: Runtime) {
         occurredAt: isoOf(fact.occurredAtMs),
         receivedAt: isoOf(fact.receivedAtMs),
         messageId: fact.messageId ?? null,
-        place: fact.place,
+        place: fact.messageIndex,
         setAside: fact.setAside ?? false,
         mapping: fact.mapping,
         change,

@@ -1,6 +1,6 @@
 /**
- * From changes of shipments to messages for their recipients: channels name the statuses that are told, by e-mail and SMS
- * where the shipment has an address and a phone. News that a later change has overtaken is not told.
+ * From changes of shipments to messages for their recipients: channels name the statuses that are notified, by e-mail and SMS
+ * where the shipment has an address and a phone. News that a later change has overtaken is not sent.
  */
 import { createHash } from "node:crypto";
 import {
@@ -20,7 +20,7 @@ import {
   decodeChangeEntry,
   ownerOfChange,
 } from "#core/redis/log/change-log.ts";
-import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
+import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { acceptMessages, type Message, type NewMessage } from "#core/redis/merchant/messages.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
 import { viewNames } from "#core/redis/shipments/view-names.ts";
@@ -48,7 +48,7 @@ export function statusMessagesHandler(deps: StatusMessagesDeps): Handler {
       try {
         if (concernsNobody(entry, configuration)) continue;
         const decoded = decodeChangeEntry(entry.fields);
-        if (decoded.type !== "changed" || !isTold(decoded.change, configuration)) continue;
+        if (decoded.type !== "changed" || !isNotified(decoded.change, configuration)) continue;
         news.push({ shipmentId: decoded.shipmentId, change: decoded.change });
       } catch (error) {
         failures.push({ entry, reason: (error as Error).message });
@@ -59,15 +59,18 @@ export function statusMessagesHandler(deps: StatusMessagesDeps): Handler {
   };
 }
 
-/** Most entries, told without reading them: creations, and changes of channels that tell no status. */
-function concernsNobody({ fields }: Entry, { channels }: Configuration): boolean {
+/** Most entries, recognised without decoding them: creations, and changes of channels that notify no status. */
+function concernsNobody({ fields }: LogItem, { channels }: Configuration): boolean {
   const { created, change = "" } = fields;
   if (created !== undefined) return true;
   const emails = channels.get(ownerOfChange(change).channelId)?.emails;
   return !emails?.managed || emails.statusNotifications.length === 0;
 }
 
-function isTold({ changed, channelId, fact }: ChangeSummary, { channels }: Configuration): boolean {
+function isNotified(
+  { changed, channelId, fact }: ChangeSummary,
+  { channels }: Configuration,
+): boolean {
   const emails = channels.get(channelId)?.emails;
   if (!changed || !emails?.managed || fact.status === null) return false;
   return emails.statusNotifications.includes(fact.status);

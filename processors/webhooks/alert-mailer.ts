@@ -8,7 +8,7 @@
  * | it has not                          | again after 1 minute, an hour at most later, for 7 days     |
  * | still not after 7 days              | dropped, with an error in the log                           |
  * | an earlier one of the endpoint waits| it waits behind that one: "works again" is never first      |
- * | the endpoint is gone                | dropped: nobody is left to be told                          |
+ * | the endpoint is gone                | dropped: nobody is left to notify                           |
  * | it works again, but has been        | taken back: its next success raises it again                |
  * | switched off since                  |                                                             |
  * | this process dies with it           | another one takes it once its claim has expired             |

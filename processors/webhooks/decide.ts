@@ -6,7 +6,7 @@ import type { Redis } from "#core/redis/client/client.ts";
 import type { Channel } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import { type ChangeSummary, decodeChangeEntry } from "#core/redis/log/change-log.ts";
-import type { Entry, Failure, Handler } from "#core/redis/log/consumer.ts";
+import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
 
 export interface DecideDeps {
@@ -50,7 +50,7 @@ function subscribersOf(channel: Channel | undefined): readonly Subscriber[] {
   return [{ id: v1EndpointId(id), trigger: "status_change", statuses: [], active: true }];
 }
 
-function readEntry({ fields }: Entry) {
+function readEntry({ fields }: LogItem) {
   try {
     return decodeChangeEntry(fields);
   } catch (error) {
@@ -59,7 +59,7 @@ function readEntry({ fields }: Entry) {
 }
 
 function decisionOf(
-  { key, id }: Entry,
+  { key, id }: LogItem,
   shipmentId: number,
   { channelId, fact, changed, firstOccurrence }: ChangeSummary,
   subscribers: readonly Subscriber[],

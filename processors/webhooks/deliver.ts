@@ -4,11 +4,11 @@
  *
  * | limit                                  | value | at the limit                                                   |
  * |----------------------------------------|-------|----------------------------------------------------------------|
- * | places of this process                 | 400   | what is leased waits for a free one                            |
- * | of them for failing endpoints          | half  | the others go first: hanging receivers cannot take every place |
- * | leased ahead of a place                | 200   | no lease until one of them has found its place                 |
- * | a delivery keeps its place             | 1 s   | then it gives it back, as it does once it is answered          |
- * | under way in this process without one  | 400   | slow ones keep their places, answered ones wait to be recorded |
+ * | slots of this process                  | 400   | what is leased waits for a free one                            |
+ * | of them for failing endpoints          | half  | the others go first: hanging receivers cannot take every slot  |
+ * | leased ahead of a slot                 | 200   | no lease until one of them has found its slot                  |
+ * | a delivery keeps its slot              | 1 s   | then it gives it back, as it does once it is answered          |
+ * | under way in this process without one  | 400   | slow ones keep their slots, answered ones wait to be recorded  |
  * | under way per endpoint, all processes  | 10    | the rest waits in the endpoint's own lanes                     |
  * | the same for a failing endpoint        | 2     | until its next success                                         |
  * | under way to silent endpoints          | 2,000 | the rest waits in their lanes, and they are served in turn;    |
@@ -21,7 +21,7 @@
  *
  * The schedule holds for a receiver that never answers: 20,000 deliveries at once are 20,000 requests of ten seconds for each
  * of the first three attempts, which are due within six minutes. 1,000 under way are 100 a second: first attempts take less
- * than five minutes, and no retry is later than that. Two places would be one request in five seconds.
+ * than five minutes, and no retry is later than that. Two slots would be one request in five seconds.
  *
  * While the store is unavailable nothing is sent that could not be recorded: no lease is handed out, and what is leased and
  * not begun waits. What receivers have answered meanwhile is kept and recorded when the store is back. Leases may have ended by

@@ -49,7 +49,7 @@ export async function checkHealth({ redis, live, log }: HealthDeps): Promise<voi
   const configuration = await live.refresh();
   const nowMs = live.now();
   const failing = await readFailing(redis, nowMs - WARN_AFTER_MS);
-  const verdicts = failing.flatMap((one) => judge(one, configuration, nowMs));
+  const verdicts = failing.flatMap((one) => verdictsOf(one, configuration, nowMs));
   for (const { endpointId, kind, sinceMs } of verdicts) {
     if (kind !== "disabled") continue;
     // Before its alert: if this process dies in between, the next tick finds the clock still running and goes on.
@@ -66,7 +66,7 @@ export async function checkHealth({ redis, live, log }: HealthDeps): Promise<voi
 }
 
 /** An endpoint past both thresholds at once, after a standstill of ours, gets both alerts. */
-function judge(
+function verdictsOf(
   failing: FailingEndpoint,
   { endpoints }: Configuration,
   nowMs: number,

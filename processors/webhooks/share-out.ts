@@ -1,4 +1,4 @@
-/** Deals the free places of a deliverer out to the partitions, most to those that had more to give a moment ago. */
+/** Deals the free slots of a deliverer out to the partitions, most to those that had more to give a moment ago. */
 
 import { PARTITIONS } from "#core/redis/client/keys.ts";
 import type { Share } from "#core/redis/webhooks/leases.ts";
@@ -9,8 +9,8 @@ const BUSY_WEIGHT = PARTITIONS;
 type PlaceShare = Omit<Share, "wantedSilent">;
 
 /**
- * The shares sum up to the free places exactly; a partition without a share is left out of this round.
- * @param turn moves on with every round, so that the odd places go round
+ * The shares sum up to the free slots exactly; a partition without a share is left out of this round.
+ * @param turn moves on with every round, so that the odd slots go round
  * @param most partitions that have a share: few large ones are cheaper than many small ones
  */
 export function shareOut(
@@ -35,7 +35,7 @@ export function shareOut(
 }
 
 /**
- * Adds what is wanted for silent endpoints, who take no places: the same for each of their partitions.
+ * Adds what is wanted for silent endpoints, who take no slots: the same for each of their partitions.
  * @param turn moves on with every round, so that the odd ones go round
  */
 export function addSilent(

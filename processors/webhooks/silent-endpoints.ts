@@ -1,9 +1,9 @@
 /**
  * Endpoints that keep requests waiting and answer none: a receiver that hangs, or an address that nobody listens at. What
- * is sent to them takes a socket and no place, because eight attempts of ten seconds each would fill every place for hours.
+ * is sent to them takes a socket and no slot, because eight attempts of ten seconds each would fill every slot for hours.
  *
  * An endpoint is silent after an attempt has waited in vain and nothing else was answered meanwhile. Any answer, or a minute
- * without such an attempt, ends it. One that answers late, or every other time, keeps its places: they hold back what a slow
+ * without such an attempt, ends it. One that answers late, or every other time, keeps its slots: they hold back what a slow
  * receiver cannot take. Each process finds out on its own.
  */
 import type { Slot } from "#core/redis/webhooks/leases.ts";

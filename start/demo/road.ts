@@ -8,10 +8,10 @@ import type { Planner } from "./planner.ts";
 const OUT_OF_ORDER_SHARE = 0.08;
 const DUPLICATE_SHARE = 0.03;
 const STRANGER_SHARE = 0.02;
-/** Events that may be told a second time. */
+/** Events that may be sent a second time. */
 const RECENT_EVENTS = 200;
 
-export interface Told {
+export interface SentEvent {
   readonly courier: DemoCourier;
   readonly event: CourierEvent;
 }
@@ -21,14 +21,14 @@ export interface Road {
   readonly length: () => number;
   readonly add: (consignments: readonly Consignment[]) => void;
   /** At most `count` events. */
-  readonly next: (count: number) => Told[];
+  readonly next: (count: number) => SentEvent[];
 }
 
 export function createRoad(planner: Planner, random: Random): Road {
   const parcels: { readonly courier: DemoCourier; readonly left: CourierEvent[] }[] = [];
-  const recent: Told[] = [];
+  const recent: SentEvent[] = [];
 
-  function nextOfParcel(): Told | null {
+  function nextOfParcel(): SentEvent | null {
     const at = Math.floor(random() * parcels.length);
     const parcel = parcels[at];
     if (!parcel) return null;
@@ -38,7 +38,7 @@ export function createRoad(planner: Planner, random: Random): Road {
     return event ? { courier: parcel.courier, event } : null;
   }
 
-  function nextEvent(): Told | null {
+  function nextEvent(): SentEvent | null {
     const chance = random();
     if (chance < DUPLICATE_SHARE && recent.length > 0) return pick(recent, random);
     if (chance < DUPLICATE_SHARE + STRANGER_SHARE) return planner.planStranger();

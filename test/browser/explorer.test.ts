@@ -4,7 +4,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { companyKeys } from "#core/redis/client/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { artefact, openBrowser } from "#test/support/browser.ts";
-import { deliveries, laneFields } from "#test/support/lanes.ts";
+import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 const DAY_MS = 86_400_000;
@@ -18,15 +18,15 @@ beforeAll(async () => {
   const day = (ago: number) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10);
   const rows = [
     // 20 of 30 after one day, 10 after three, over four months.
-    ...deliveries(30, (at) => ({
+    ...deliveredShipments(30, (at) => ({
       ...{ shipmentId: 1 + at, destCap: CAP, originCap: "20121" },
       ...{ shipDate: day(100), deliveredOn: day(5 + 30 * (at % 4)), leadDays: at < 20 ? 1 : 3 },
     })),
-    ...deliveries(25, (at) => ({
+    ...deliveredShipments(25, (at) => ({
       ...{ shipmentId: 100 + at, destCap: CAP, originCap: "20121", courier: "BRT_ITA" },
       ...{ shipDate: day(100), deliveredOn: day(5 + 30 * (at % 3)), leadDays: 2 + (at % 5) },
     })),
-    ...deliveries(9, (at) => ({
+    ...deliveredShipments(9, (at) => ({
       ...{ shipmentId: 200 + at, destCap: "09124", courier: "SDA_ITA" },
       ...{ shipDate: day(9), deliveredOn: day(4), leadDays: 5 },
     })),
@@ -81,10 +81,12 @@ describe("an operator", () => {
     expect(await page.locator("h2").first().textContent()).toBe(`Couriers to ${CAP} from 20121`);
     const charts = page.locator("figure svg[role=img]");
     expect(await charts.count()).toBe(2);
-    const told = await charts.evaluateAll((all) =>
+    const reported = await charts.evaluateAll((all) =>
       all.map((chart) => chart.getAttribute("aria-label")),
     );
-    expect(told[0]).toBe("GLS_ITA: share of deliveries by lead days. 1 days 66.7 %, 3 days 33.3 %");
+    expect(reported[0]).toBe(
+      "GLS_ITA: share of deliveries by lead days. 1 days 66.7 %, 3 days 33.3 %",
+    );
     const heights = await charts
       .first()
       .locator("rect.bar")

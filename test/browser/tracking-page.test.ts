@@ -96,10 +96,16 @@ describe("the page", () => {
     expect(status).toBe(200);
     const text = (await read(page, "body")).replace(/\s+/g, " ");
     expect(await read(page, "h1")).toBe("Anomalia");
-    for (const told of ["Acme Italia", "In giacenza", "venerdì 13 novembre 2026", trackingNumber]) {
-      expect(text).toContain(told);
+    for (const reported of [
+      "Acme Italia",
+      "In giacenza",
+      "venerdì 13 novembre 2026",
+      trackingNumber,
+    ]) {
+      expect(text).toContain(reported);
     }
-    for (const told of ["GLS Italy", "Torino", "Filiale Torino"]) expect(text).toContain(told);
+    for (const reportedNow of ["GLS Italy", "Torino", "Filiale Torino"])
+      expect(text).toContain(reportedNow);
     const events = await page.locator(".history li strong").allInnerTexts();
     expect(events).toEqual(["Anomalia", "Partita"]);
     expect(problems).toEqual([]);
@@ -195,7 +201,7 @@ describe("the page", () => {
       /– venerdì 13 novembre 2026 alle ore 13:00/,
     ],
     [
-      "a window told backwards",
+      "a window given backwards",
       { from: "2026-11-13T12:00:00+01:00", to: "2026-11-13T10:00:00+01:00" },
       /10:00\s?–\s?12:00/,
     ],

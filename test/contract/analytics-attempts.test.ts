@@ -7,7 +7,7 @@ import { startAnalytics } from "#analytics/main.ts";
 import { attemptsHandler } from "#analytics/write-attempts.ts";
 import { ATTEMPT_LOGS, companyPartition, deadLetterKey } from "#core/redis/client/keys.ts";
 import { readAttemptCounts } from "#core/redis/log/attempt-log.ts";
-import type { Entry } from "#core/redis/log/consumer.ts";
+import type { LogItem } from "#core/redis/log/consumer.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import type { Delivery } from "#core/redis/webhooks/deliveries.ts";
 import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
@@ -48,7 +48,7 @@ let runtime: TestRuntime;
 let analytics: Running | null = null;
 let writer: ClickHouseClient;
 /** Everything the log held, before it was taken over. */
-const entries: Entry[] = [];
+const entries: LogItem[] = [];
 
 beforeAll(async () => {
   authority = await createAuthority();
@@ -218,7 +218,7 @@ describe("one row for each attempt", () => {
     expect(await figures()).toBe(before);
   });
 
-  test("an entry that is none fails alone and is told as a dead letter of its log", async () => {
+  test("an entry that is none fails alone and is reported as a dead letter of its log", async () => {
     const key = ATTEMPT_LOGS[3] ?? "";
     const handle = attemptsHandler({
       redis: runtime.redis,
@@ -226,7 +226,7 @@ describe("one row for each attempt", () => {
       forget: async () => {},
       mac: runtime.secrets.vault.mac,
     });
-    const wrong: Entry = { key, id: "1-1", fields: { n: "0", a: "[" } };
+    const wrong: LogItem = { key, id: "1-1", fields: { n: "0", a: "[" } };
     const failures = await handle([wrong, ...entries.slice(0, 2)]);
     expect(failures.map(({ entry }) => entry)).toEqual([wrong]);
     expect(deadLetterKey(key)).toBe("{k3}:attempts:dead");
@@ -309,7 +309,7 @@ describe("at the mark", () => {
 
   function delivered(of: Leased): Finished {
     const attempt = { generation: of.generation, attempt: 1, atMs: runtime.live.now() };
-    const told = {
+    const reported = {
       httpStatus: 200,
       durationMs: 7,
       error: null,
@@ -318,7 +318,7 @@ describe("at the mark", () => {
     };
     return {
       ...{ of, state: "delivered" },
-      attempt: { ...attempt, ...told },
+      attempt: { ...attempt, ...reported },
       nextAttemptAtMs: null,
       reason: null,
     };

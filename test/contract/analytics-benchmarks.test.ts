@@ -6,12 +6,12 @@ import { openClickhouse } from "#analytics/clickhouse.ts";
 import { benchmarkHandler } from "#analytics/write-batches.ts";
 import { areaOfCap, GRAINS, type Grain, weightBand } from "#core/domain/benchmarks/lane.ts";
 import { Problem } from "#core/problem.ts";
-import type { Entry, Handler } from "#core/redis/log/consumer.ts";
+import type { Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import {
-  type Delivery,
-  deliveries,
-  delivery,
+  type DeliveredShipment,
+  deliveredShipment,
+  deliveredShipments,
   laneEntry,
   seededRandom,
 } from "#test/support/lanes.ts";
@@ -41,7 +41,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     await store.end();
   });
 
-  async function write(rows: readonly Delivery[]): Promise<readonly Entry[]> {
+  async function write(rows: readonly DeliveredShipment[]): Promise<readonly LogItem[]> {
     const entries = rows.map(laneEntry);
     expect(await handle(entries)).toEqual([]);
     return entries;
@@ -66,7 +66,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   }
 
   /** The rules once more, the slow way, over sorted lists of every single delivery. */
-  function recompute(rows: readonly Delivery[], asked: Required<Asked>): CourierTimes[] {
+  function recompute(rows: readonly DeliveredShipment[], asked: Required<Asked>): CourierTimes[] {
     const counted = countedRows(rows, asked);
     const answers = asked.couriers.map((code): CourierTimes => {
       const own = counted.filter(({ courier }) => courier === code);
@@ -80,8 +80,11 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   }
 
   /** The last version of every delivery that the window and the rules let count. */
-  function countedRows(rows: readonly Delivery[], asked: Required<Asked>): Delivery[] {
-    const latest = new Map<number, Delivery>();
+  function countedRows(
+    rows: readonly DeliveredShipment[],
+    asked: Required<Asked>,
+  ): DeliveredShipment[] {
+    const latest = new Map<number, DeliveredShipment>();
     for (const row of rows) {
       const known = latest.get(row.shipmentId);
       if (!known || known.version < row.version) latest.set(row.shipmentId, row);
@@ -95,7 +98,11 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     );
   }
 
-  function inGrain(row: Delivery, grain: Grain, { originCap, weightKg }: Required<Asked>): boolean {
+  function inGrain(
+    row: DeliveredShipment,
+    grain: Grain,
+    { originCap, weightKg }: Required<Asked>,
+  ): boolean {
     const sameOrigin = originCap !== null && row.originCap === originCap;
     const area = originCap === null ? null : areaOfCap(originCap);
     const sameArea = area !== null && row.originCap !== null && areaOfCap(row.originCap) === area;
@@ -122,7 +129,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   function answerOf(
     code: string,
     grain: Grain,
-    sample: readonly Delivery[],
+    sample: readonly DeliveredShipment[],
     { weightKg }: Required<Asked>,
   ): CourierTimes {
     const leads = sample.map(({ leadDays }) => leadDays);
@@ -155,22 +162,22 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
 
   /** Order statistics by the binomial table in exact integers. */
   function interval(values: readonly number[]): { low: number; high: number } | null {
-    const place = intervalPlace(values.length);
+    const rank = intervalRank(values.length);
     const sorted = values.toSorted((one, other) => one - other);
-    const [low, high] = [sorted[place - 1], sorted[values.length - place]];
+    const [low, high] = [sorted[rank - 1], sorted[values.length - rank]];
     return low === undefined || high === undefined ? null : { low, high };
   }
 
-  function intervalPlace(size: number): number {
+  function intervalRank(size: number): number {
     let ways = 1n;
     let below = 1n;
-    let place = 0;
+    let rank = 0;
     while (below * 40n <= 1n << BigInt(size)) {
-      place += 1;
-      ways = (ways * BigInt(size - place + 1)) / BigInt(place);
+      rank += 1;
+      ways = (ways * BigInt(size - rank + 1)) / BigInt(rank);
       below += ways;
     }
-    return place;
+    return rank;
   }
 
   function mean(values: readonly number[]): number | null {
@@ -215,10 +222,10 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   const ORIGINS = ["20121", "20122", "00184", "80121", null];
 
   /** Sparse enough that questions fall back to every grain. */
-  function randomDeliveries(seed: number, destCap: string, count: number): Delivery[] {
+  function randomDeliveries(seed: number, destCap: string, count: number): DeliveredShipment[] {
     const random = seededRandom(seed);
     const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T;
-    return deliveries(count, (at) => {
+    return deliveredShipments(count, (at) => {
       const leadDays = Math.floor(random() ** 2 * 9);
       const day = new Date(NOW_MS - Math.floor(random() * 400) * 86_400_000);
       return {
@@ -288,7 +295,11 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
 
     test("a corrected delivery counts with its last version only, whichever comes first", async () => {
       const destCap = "50122";
-      const first = deliveries(20, (at) => ({ shipmentId: 500 + at, destCap, leadDays: 2 }));
+      const first = deliveredShipments(20, (at) => ({
+        shipmentId: 500 + at,
+        destCap,
+        leadDays: 2,
+      }));
       const corrected = first.map((row) => ({ ...row, leadDays: 5, version: 2 }));
       await write(corrected);
       await write(first);
@@ -297,7 +308,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
 
     test("a removed delivery does not count, and counts again when it is delivered again", async () => {
       const destCap = "50123";
-      const rows = deliveries(20, (at) => ({ shipmentId: 600 + at, destCap }));
+      const rows = deliveredShipments(20, (at) => ({ shipmentId: 600 + at, destCap }));
       const [one] = rows;
       if (!one) throw new Error("no rows");
       await write(rows);
@@ -322,9 +333,9 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   describe("document 1, Limits: cells with a sample under 20 are suppressed, window of 12 months", () => {
     test("19 deliveries are insufficient data, 20 are a benchmark", async () => {
       const destCap = "50124";
-      await write(deliveries(19, (at) => ({ shipmentId: 700 + at, destCap })));
+      await write(deliveredShipments(19, (at) => ({ shipmentId: 700 + at, destCap })));
       expect(await ask({ destCap })).toEqual([empty("GLS_ITA")]);
-      await write([delivery({ shipmentId: 719, destCap })]);
+      await write([deliveredShipment({ shipmentId: 719, destCap })]);
       expect((await ask({ destCap }))[0]).toMatchObject({
         status: "ok",
         level: "cap",
@@ -336,10 +347,18 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       const destCap = "50125";
       const old = { shipDate: "2025-11-17", destCap };
       await write(
-        deliveries(20, (at) => ({ ...old, deliveredOn: "2025-11-20", shipmentId: 800 + at })),
+        deliveredShipments(20, (at) => ({
+          ...old,
+          deliveredOn: "2025-11-20",
+          shipmentId: 800 + at,
+        })),
       );
       await write(
-        deliveries(20, (at) => ({ ...old, deliveredOn: "2025-11-19", shipmentId: 820 + at })),
+        deliveredShipments(20, (at) => ({
+          ...old,
+          deliveredOn: "2025-11-19",
+          shipmentId: 820 + at,
+        })),
       );
       const size = async (now: string) =>
         (await ask({ destCap, nowMs: Date.parse(now) }))[0]?.sampleSize;
@@ -351,7 +370,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     test("transit days have a sample of their own: 19 departures give none of its figures, 20 give all", async () => {
       const destCap = "50128";
       await write(
-        deliveries(25, (at) => ({
+        deliveredShipments(25, (at) => ({
           shipmentId: 5_000 + at,
           destCap,
           transitDays: at < 19 ? 1 : null,
@@ -365,7 +384,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         transitMedianInterval: null,
       };
       expect((await ask({ destCap }))[0]).toMatchObject({ sampleSize: 25, ...none });
-      await write([delivery({ shipmentId: 5_100, destCap, transitDays: 1 })]);
+      await write([deliveredShipment({ shipmentId: 5_100, destCap, transitDays: 1 })]);
       expect((await ask({ destCap }))[0]).toMatchObject({
         transitSampleSize: 20,
         transitMedian: 1,
@@ -376,8 +395,10 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       const destCap = "50129";
       const deliveredOn = "2026-11-10";
       const on = (shipDate: string, shipmentId: number) =>
-        delivery({ shipmentId, destCap, shipDate, deliveredOn });
-      await write(deliveries(18, (at) => ({ shipmentId: 5_200 + at, destCap, deliveredOn })));
+        deliveredShipment({ shipmentId, destCap, shipDate, deliveredOn });
+      await write(
+        deliveredShipments(18, (at) => ({ shipmentId: 5_200 + at, destCap, deliveredOn })),
+      );
       await write([on("2025-11-10", 5_300), on("2026-11-10", 5_301)]);
       await write([on("2025-11-09", 5_302), on("2026-11-11", 5_303), on("1930-01-01", 5_304)]);
       expect((await ask({ destCap }))[0]).toMatchObject({ sampleSize: 20, leadMedian: 2 });
@@ -404,7 +425,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     test("equal medians are ordered by mean, then p90, then code", async () => {
       const destCap = "50126";
       const lead = (code: string, base: number, days: readonly number[]) =>
-        deliveries(20, (at) => ({
+        deliveredShipments(20, (at) => ({
           shipmentId: base + at,
           courier: code,
           destCap,
@@ -470,19 +491,22 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     });
   });
 
-  function reliability(own: readonly Delivery[], network: readonly Delivery[]): number {
-    const troubled = (rows: readonly Delivery[]) =>
+  function reliability(
+    own: readonly DeliveredShipment[],
+    network: readonly DeliveredShipment[],
+  ): number {
+    const troubled = (rows: readonly DeliveredShipment[]) =>
       rows.filter(({ attempts, exceptions }) => attempts > 1 || exceptions > 0).length;
     const usual = troubled(network) / network.length;
     return (100 * usual) / (usual + (troubled(own) + 20 * usual) / (own.length + 20));
   }
 
   function speed(
-    own: readonly Delivery[],
-    network: readonly Delivery[],
+    own: readonly DeliveredShipment[],
+    network: readonly DeliveredShipment[],
     basis: "transit" | "lead",
   ): number {
-    const days = (rows: readonly Delivery[]) =>
+    const days = (rows: readonly DeliveredShipment[]) =>
       basis === "lead"
         ? rows.map(({ leadDays }) => leadDays)
         : rows.flatMap(({ transitDays }) => (transitDays === null ? [] : [transitDays]));

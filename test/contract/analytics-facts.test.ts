@@ -8,7 +8,7 @@ import { CHANGE_LOGS } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { readCourierCounts } from "#core/redis/intake/courier-counts.ts";
 import { splitChanges } from "#core/redis/log/change-log.ts";
-import type { Entry } from "#core/redis/log/consumer.ts";
+import type { LogItem } from "#core/redis/log/consumer.ts";
 import { logEntry } from "#core/redis/log/log-entry.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { event, push } from "#test/support/courier.ts";
@@ -21,7 +21,7 @@ import { addShipment } from "#test/support/shipments.ts";
 describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   let product: TestAnalytics;
   /** Every change log entry there ever was: the log itself is trimmed. */
-  const entries: Entry[] = [];
+  const entries: LogItem[] = [];
 
   beforeAll(async () => {
     product = await openTestAnalytics(testSetup(), kind);
@@ -50,7 +50,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     readonly code: string;
     readonly occurredAtMs: number;
     /** Position in the order of sending. */
-    readonly place: number;
+    readonly index: number;
   }
 
   /** Events of several shipments, each sent on its own at random times, so that many come out of order. */
@@ -69,7 +69,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
           shipmentId: ids.get(trackingNumber) ?? 0,
           code,
           occurredAtMs,
-          place: sent.length,
+          index: sent.length,
         });
         return event({
           trackingNumber,
@@ -143,7 +143,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
         sent.some(
           (other) =>
             other.shipmentId === one.shipmentId &&
-            other.place < one.place &&
+            other.index < one.index &&
             other.occurredAtMs > one.occurredAtMs,
         ),
       );
@@ -279,11 +279,11 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
 
     test("a late event that tells of an earlier delivery corrects the days", async () => {
       const id = await addShipment(product.runtime, "LATE", { shipDate: "2026-11-09" });
-      const told = (code: string, occurredAt: string) =>
+      const reported = (code: string, occurredAt: string) =>
         event({ trackingNumber: "LATE", occurredAt, status: { code, description: TEXT } });
-      await push(product.ingest, [told("DLV", "2026-11-13T10:00:00+01:00")]);
+      await push(product.ingest, [reported("DLV", "2026-11-13T10:00:00+01:00")]);
       await product.settled();
-      await push(product.ingest, [told("DEP", "2026-11-10T10:00:00+01:00")]);
+      await push(product.ingest, [reported("DEP", "2026-11-10T10:00:00+01:00")]);
       await product.settled();
       expect(await rowsOf(id, "lead_days, transit_days", "deliveries")).toEqual([
         { lead_days: 4, transit_days: 3 },

@@ -9,7 +9,7 @@ import { countRefused, readCourierCounts } from "#core/redis/intake/courier-coun
 import { readLags } from "#core/redis/log/streams.ts";
 import { type ClickhouseServer, startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { deliveries, laneFields } from "#test/support/lanes.ts";
+import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
@@ -32,7 +32,7 @@ function question(destCap: string) {
 }
 
 async function append(destCap: string, first: number): Promise<void> {
-  const rows = deliveries(ROWS, (at) => ({ shipmentId: first + at, destCap }));
+  const rows = deliveredShipments(ROWS, (at) => ({ shipmentId: first + at, destCap }));
   const [one = "", other = ""] = CHANGE_LOGS;
   const pipeline = runtime.redis.multi();
   rows.forEach((row, at) => void pipeline.xAdd(at % 2 ? one : other, "*", laneFields(row)));
@@ -109,7 +109,7 @@ describe("a server that is killed and starts again", () => {
   });
 
   async function add(first: number): Promise<void> {
-    const rows = deliveries(ROWS, (at) => ({ shipmentId: first + at, destCap: "10128" }));
+    const rows = deliveredShipments(ROWS, (at) => ({ shipmentId: first + at, destCap: "10128" }));
     const pipeline = own.redis.multi();
     for (const row of rows) pipeline.xAdd(CHANGE_LOGS[1] ?? "", "*", laneFields(row));
     await pipeline.execAsPipeline();

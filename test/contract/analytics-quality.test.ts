@@ -7,9 +7,14 @@ import { benchmarkHandler } from "#analytics/write-batches.ts";
 import { CAP_PREFIXES } from "#core/domain/benchmarks/cap-prefix.ts";
 import type { EventRow } from "#core/domain/benchmarks/event-row.ts";
 import { type Change, decodeChangeEntry, encodeChange } from "#core/redis/log/change-log.ts";
-import type { Entry } from "#core/redis/log/consumer.ts";
+import type { LogItem } from "#core/redis/log/consumer.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
-import { type Delivery, deliveries, laneEntry, seededRandom } from "#test/support/lanes.ts";
+import {
+  type DeliveredShipment,
+  deliveredShipments,
+  laneEntry,
+  seededRandom,
+} from "#test/support/lanes.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";
 
 const DAY_MS = 86_400_000;
@@ -22,7 +27,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
   let store: TestClickhouse;
   let reader: ClickHouseClient;
   let insights: Insights;
-  let handle: (entries: readonly Entry[]) => Promise<unknown>;
+  let handle: (entries: readonly LogItem[]) => Promise<unknown>;
 
   beforeAll(async () => {
     store = await openTestClickhouse(kind);
@@ -47,10 +52,10 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
 
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
-  function randomDeliveries(count: number): Delivery[] {
+  function randomDeliveries(count: number): DeliveredShipment[] {
     const random = seededRandom(3);
     const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T;
-    return deliveries(count, (at) => {
+    return deliveredShipments(count, (at) => {
       const deliveredAtMs = NOW_MS - Math.floor(random() * 300) * DAY_MS - DAY_MS;
       const leadDays = Math.floor(random() ** 2 * 8);
       return {
@@ -184,7 +189,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       const cells = new Set(own.map((one) => `${one.courier} ${one.originCap} ${one.weightKg}`));
       expect(origins.length).toBe(cells.size);
       const shared = (share: number) =>
-        deliveries(20, (at) => ({
+        deliveredShipments(20, (at) => ({
           shipmentId: 9_000 + share * 100 + at,
           destCap: `5012${share}`,
           deliveredOn: day(NOW_MS - DAY_MS),
@@ -216,7 +221,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       }
       const rowsByPrefix = CAP_PREFIXES.map(({ prefix }, at) =>
         laneEntry({
-          ...(rows[0] as Delivery),
+          ...(rows[0] as DeliveredShipment),
           shipmentId: 20_000 + at,
           courier: `P${prefix}`,
           destCap: `${prefix}100`,
@@ -233,21 +238,21 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     });
   });
 
-  function ofCompany(entry: Entry, companyId: number): Entry {
+  function ofCompany(entry: LogItem, companyId: number): LogItem {
     return { ...entry, fields: withChange(entry, { companyId }) };
   }
 
   let nextEntry = 1;
 
-  function factEntry(events: readonly EventRow[]): Entry {
+  function factEntry(events: readonly EventRow[]): LogItem {
     nextEntry += 1;
-    const [base] = deliveries(1, () => ({}));
-    const entry = laneEntry(base as Delivery);
+    const [base] = deliveredShipments(1, () => ({}));
+    const entry = laneEntry(base as DeliveredShipment);
     const fields = { ...withChange(entry, { lane: null, events }), s: String(nextEntry) };
     return { ...entry, fields };
   }
 
-  function withChange({ fields }: Entry, members: Partial<Change>): Record<string, string> {
+  function withChange({ fields }: LogItem, members: Partial<Change>): Record<string, string> {
     const decoded = decodeChangeEntry(fields);
     if (decoded.type === "created") throw new Error("not a change");
     const change = { ...decoded.change, ...decoded.readRows(), ...members };
@@ -266,7 +271,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
           reasonCode: null,
           occurredAtMs: receivedAtMs - Math.floor(random() * 90_000 - 5_000) * 1000,
           receivedAtMs,
-          place: 0,
+          messageIndex: 0,
           status: random() < 0.1 ? null : "IN_TRANSIT",
           detail: 0,
           terminal: false,

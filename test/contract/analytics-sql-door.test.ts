@@ -11,7 +11,7 @@ import {
   ALLOWED_TABLE_FUNCTIONS,
   isAllowedFunction,
 } from "#analytics/sql/allowed-functions.ts";
-import { COLUMNS_LIKE_FUNCTIONS } from "#analytics/sql/judge.ts";
+import { COLUMNS_LIKE_FUNCTIONS } from "#analytics/sql/check-statement.ts";
 import { ASKABLE } from "#analytics/sql/open-reader.ts";
 import { openSqlDoor, type SqlDoor, TREE_LIMIT_BYTES } from "#analytics/sql-door.ts";
 import type { Config } from "#core/config.ts";

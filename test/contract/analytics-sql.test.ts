@@ -8,7 +8,7 @@ import { companyKeys, webhookKeys } from "#core/redis/client/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { deliveries, laneFields } from "#test/support/lanes.ts";
+import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { startTerminal } from "#test/support/terminal.ts";
@@ -29,7 +29,11 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     });
     product = await openTestAnalytics(testSetup(), kind);
     const deliveredOn = new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 10);
-    const rows = deliveries(30, (at) => ({ shipmentId: 1 + at, destCap: "00184", deliveredOn }));
+    const rows = deliveredShipments(30, (at) => ({
+      shipmentId: 1 + at,
+      destCap: "00184",
+      deliveredOn,
+    }));
     for (const row of rows) {
       await product.runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
     }
@@ -174,7 +178,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       expect(hits).toEqual([]);
     });
 
-    test("other people's statements are not told, and nobody may just wait", async () => {
+    test("other people's statements are not shown, and nobody may just wait", async () => {
       await refused("SELECT query FROM system.processes");
       await refused("SELECT sleep(3)");
     });

@@ -8,11 +8,16 @@ import type { EventRow } from "#core/domain/benchmarks/event-row.ts";
 import { companyKeys } from "#core/redis/client/keys.ts";
 import { Unavailable } from "#core/redis/client/store-unavailable.ts";
 import { decodeChangeEntry, encodeChange } from "#core/redis/log/change-log.ts";
-import type { Entry, Handler } from "#core/redis/log/consumer.ts";
+import type { Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { deliveries, delivery, laneEntry, laneFields } from "#test/support/lanes.ts";
+import {
+  deliveredShipment,
+  deliveredShipments,
+  laneEntry,
+  laneFields,
+} from "#test/support/lanes.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -49,7 +54,7 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
   }
 
   test("a row says lane, days and trouble, and company and channel only as keyed hashes", async () => {
-    const row = delivery({
+    const row = deliveredShipment({
       shipmentId: 42,
       destCap: "10121",
       originCap: "80121",
@@ -87,7 +92,7 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
     const fact: EventRow = {
       ...{ key: "fact-1", courier: "GLS_ITA", code: 'A"B\t\\C', reasonCode: "R'7\n" },
       ...{ occurredAtMs: Date.UTC(2026, 10, 2, 8) + 7, receivedAtMs: Date.UTC(2026, 10, 2, 9) },
-      ...{ place: 3, status: "DELIVERED", detail: 100, terminal: true, outOfOrder: true },
+      ...{ messageIndex: 3, status: "DELIVERED", detail: 100, terminal: true, outOfOrder: true },
       ...{ isReturn: true, destCap: "10129", originCap: "80121", weightKg: 2.5 },
       ...{ shipDate: "2026-10-30", version: 9, messageId: "message-1" },
     };
@@ -123,19 +128,19 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
   });
 
   test("an entry that is neither a creation nor a change, or a number that is none, fails alone", async () => {
-    const none: Entry = { key: "{k1}:changes", id: "1-2", fields: { s: "1" } };
+    const none: LogItem = { key: "{k1}:changes", id: "1-2", fields: { s: "1" } };
     const faulty = [
       none,
-      laneEntry(delivery({ shipmentId: 60, destCap: "10130", attempts: 1.5 })),
-      laneEntry(delivery({ shipmentId: Number.NaN, destCap: "10130" })),
+      laneEntry(deliveredShipment({ shipmentId: 60, destCap: "10130", attempts: 1.5 })),
+      laneEntry(deliveredShipment({ shipmentId: Number.NaN, destCap: "10130" })),
     ];
-    const failures = await handle([...faulty, laneEntry(delivery({ destCap: "10130" }))]);
+    const failures = await handle([...faulty, laneEntry(deliveredShipment({ destCap: "10130" }))]);
     expect(failures.map(({ entry }) => entry)).toEqual(faulty);
     expect(await rowsOf("10130")).toHaveLength(1);
   });
 
   test("a batch sent again under its name is not written again", async () => {
-    const batch = deliveries(30, (at) => ({ shipmentId: 100 + at, destCap: "10122" })).map(
+    const batch = deliveredShipments(30, (at) => ({ shipmentId: 100 + at, destCap: "10122" })).map(
       laneEntry,
     );
     await handle(batch);
@@ -144,18 +149,20 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
   });
 
   test("entries without a lane are done and write nothing", async () => {
-    const created: Entry = { key: "{k1}:changes", id: "1-1", fields: { s: "1", created: "{}" } };
+    const created: LogItem = { key: "{k1}:changes", id: "1-1", fields: { s: "1", created: "{}" } };
     expect(await handle([created])).toEqual([]);
   });
 
   test("a row that ClickHouse refuses fails alone and all others are written", async () => {
-    const rows = deliveries(50, (at) => ({ shipmentId: 200 + at, destCap: "10123" }));
+    const rows = deliveredShipments(50, (at) => ({ shipmentId: 200 + at, destCap: "10123" }));
     const entries = rows.map(laneEntry);
     const faulty = [
-      laneEntry(delivery({ shipmentId: 300, destCap: "10123-toolong" })),
-      laneEntry(delivery({ shipmentId: 301, destCap: "10123", deliveredOn: "never", leadDays: 1 })),
-      laneEntry(delivery({ shipmentId: 302, destCap: "10123", leadDays: Number.NaN })),
-      laneEntry(delivery({ shipmentId: 303, destCap: "10123", version: 0 })),
+      laneEntry(deliveredShipment({ shipmentId: 300, destCap: "10123-toolong" })),
+      laneEntry(
+        deliveredShipment({ shipmentId: 301, destCap: "10123", deliveredOn: "never", leadDays: 1 }),
+      ),
+      laneEntry(deliveredShipment({ shipmentId: 302, destCap: "10123", leadDays: Number.NaN })),
+      laneEntry(deliveredShipment({ shipmentId: 303, destCap: "10123", version: 0 })),
       { key: "{k1}:changes", id: "9-9", fields: { s: "5", change: "{" } },
     ];
     const batch = [...entries.slice(0, 10), ...faulty, ...entries.slice(10)];
@@ -166,7 +173,7 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
   });
 
   test("more rows than one insert takes go in several", async () => {
-    const rows = deliveries(12_000, (at) => ({ shipmentId: 1_000 + at, destCap: "10124" }));
+    const rows = deliveredShipments(12_000, (at) => ({ shipmentId: 1_000 + at, destCap: "10124" }));
     expect(await handle(rows.map(laneEntry))).toEqual([]);
     expect(await rowsOf("10124")).toHaveLength(12_000);
   });
@@ -177,7 +184,7 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
       forget: async () => {},
       mac: (text) => text,
     });
-    await expect(away([laneEntry(delivery({}))])).rejects.toBeInstanceOf(Unavailable);
+    await expect(away([laneEntry(deliveredShipment({}))])).rejects.toBeInstanceOf(Unavailable);
   });
 
   test("tables that are gone are made again with the next try", async () => {
@@ -190,7 +197,7 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
       mac: (text) => text.padEnd(16, ".").slice(0, 16),
     });
     await store.writer.command({ query: "RENAME TABLE deliveries TO deliveries_away" });
-    expect(await gone([laneEntry(delivery({}))]).catch((error) => error)).toBeInstanceOf(
+    expect(await gone([laneEntry(deliveredShipment({}))]).catch((error) => error)).toBeInstanceOf(
       Unavailable,
     );
     expect(forgotten).toBe(1);
@@ -198,15 +205,15 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
   });
 });
 
-function factEntry(shipmentId: number, events: readonly EventRow[]): Entry {
-  const entry = laneEntry(delivery({ shipmentId }));
+function factEntry(shipmentId: number, events: readonly EventRow[]): LogItem {
+  const entry = laneEntry(deliveredShipment({ shipmentId }));
   const decoded = decodeChangeEntry(entry.fields);
   if (decoded.type === "created") throw new Error("not a change");
   const change = encodeChange({ ...decoded.change, lane: null, events });
   return { ...entry, fields: { ...entry.fields, change } };
 }
 
-function byId(one: Entry, other: Entry): number {
+function byId(one: LogItem, other: LogItem): number {
   return one.id.localeCompare(other.id);
 }
 
@@ -231,7 +238,7 @@ describe("the role", () => {
   }
 
   test("ClickHouse away: the start succeeds and every row waits; once it is there, all of them count", async () => {
-    const rows = deliveries(25, (at) => ({ shipmentId: 1 + at, destCap: "10125" }));
+    const rows = deliveredShipments(25, (at) => ({ shipmentId: 1 + at, destCap: "10125" }));
     for (const row of rows) await runtime.redis.xAdd(changes, "*", laneFields(row));
     const away = await startAnalytics({
       ...runtime,
@@ -257,7 +264,7 @@ describe("the role", () => {
     await runtime.redis.xAdd(
       changes,
       "*",
-      laneFields(delivery({ shipmentId: 99, destCap: "10125" })),
+      laneFields(deliveredShipment({ shipmentId: 99, destCap: "10125" })),
     );
     await eventually(
       async () => (await benchmarks.deliveryTimes(question("10125")))[0]?.sampleSize === 26,

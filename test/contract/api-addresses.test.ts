@@ -162,7 +162,7 @@ describe("200, offline gazetteer", () => {
     expect(body.address.city).toStartWith(city);
   });
 
-  test("the right postal code is told where the municipality has only one", async () => {
+  test("the right postal code is reported where the municipality has only one", async () => {
     const { body } = await check({ city: "Cantù", state: "CO", postcode: "20121" });
     expect(body.match).toEqual({ ...ALL_BUT_THE_STREET, differing: ["postcode"] });
     expect(body.address).toMatchObject({ city: "Cantù", postcode: "22063" });

@@ -240,10 +240,10 @@ describe("422", () => {
   ])("%s", async (_, members, violation) => {
     const answer = await confirm([1], members);
     expect(answer.status).toBe(422);
-    const told = answer.body.violations.map(
+    const reported = answer.body.violations.map(
       ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
     );
-    expect(told).toContain(violation);
+    expect(reported).toContain(violation);
   });
 });
 

@@ -231,7 +231,7 @@ describe("422: static faults reject the whole request and create nothing", () =>
     expect([list.status, list.body.violations[0].path]).toEqual([422, ""]);
   });
 
-  test("all violations are told at once", async () => {
+  test("all violations are reported at once", async () => {
     const { body } = await one({ shipDate: "x", orderDate: "y", monetary: { currency: "USD" } });
     expect(body.violations).toHaveLength(3);
   });
@@ -341,7 +341,7 @@ describe("per-item errors", () => {
     expect(body.items[2].errors[0].existingId).toBe(body.items[1].id);
   });
 
-  test("all errors of an item are told", async () => {
+  test("all errors of an item are reported", async () => {
     const members = { courier: "DHL", language: "xx", origin: "etsy", parcels: [{ weight: 1 }] };
     expect((await errorsOf(members)).map(([code]: string[]) => code)).toEqual([
       "INVALID_COURIER",

@@ -6,7 +6,7 @@ import { readLags } from "#core/redis/log/streams.ts";
 import type { Running } from "#core/runtime.ts";
 import { type Answer, openTestApi, type TestApi } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { deliveries, laneFields } from "#test/support/lanes.ts";
+import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 let api: TestApi;
@@ -31,20 +31,25 @@ async function deliver(): Promise<void> {
   const deliveredOn = new Date(api.runtime.live.now() - 5 * 86_400_000).toISOString().slice(0, 10);
   const lane = { destCap: "00184", originCap: "20121", weightKg: 2, deliveredOn };
   const rows = [
-    ...deliveries(25, (at) => ({
+    ...deliveredShipments(25, (at) => ({
       ...lane,
       shipmentId: 1 + at,
       leadDays: at < 20 ? 1 : 2,
       transitDays: 1,
     })),
-    ...deliveries(20, (at) => ({
+    ...deliveredShipments(20, (at) => ({
       ...lane,
       shipmentId: 100 + at,
       courier: "BRT_ITA",
       leadDays: 3,
       transitDays: at < 10 ? 2 : null,
     })),
-    ...deliveries(19, (at) => ({ ...lane, shipmentId: 200 + at, courier: "SDA_ITA", leadDays: 1 })),
+    ...deliveredShipments(19, (at) => ({
+      ...lane,
+      shipmentId: 200 + at,
+      courier: "SDA_ITA",
+      leadDays: 1,
+    })),
   ];
   for (const row of rows) {
     await api.runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));

@@ -6,7 +6,7 @@ import { companyKeys } from "#core/redis/client/keys.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import type { Running } from "#core/runtime.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { deliveries, laneFields } from "#test/support/lanes.ts";
+import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
@@ -20,8 +20,8 @@ beforeAll(async () => {
   api = await startApi(runtime);
   const deliveredOn = new Date(runtime.live.now() - 5 * 86_400_000).toISOString().slice(0, 10);
   const lane = { destCap: "00184", originCap: "20121", deliveredOn };
-  const fast = deliveries(20, (at) => ({ ...lane, shipmentId: 1 + at, leadDays: 1 }));
-  const slow = deliveries(20, (at) => ({
+  const fast = deliveredShipments(20, (at) => ({ ...lane, shipmentId: 1 + at, leadDays: 1 }));
+  const slow = deliveredShipments(20, (at) => ({
     ...lane,
     shipmentId: 100 + at,
     courier: "BRT_ITA",

@@ -57,8 +57,8 @@ async function send(method: string, path: string, body?: unknown, options: Optio
   const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
   const answer = await fetch(`${api.url}${path}`, { method, headers, body: text ?? null });
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was answered
-  const told: any = await answer.json().catch(() => null);
-  return { status: answer.status, headers: answer.headers, body: told };
+  const reported: any = await answer.json().catch(() => null);
+  return { status: answer.status, headers: answer.headers, body: reported };
 }
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -185,15 +185,15 @@ describe("violations", () => {
     create(...Array.from({ length: count }, (_, at) => item(`TN-${at}`, { shipDate: "soon" })));
 
   test("are counted all: 20 are listed all, of 21 and 50 the first 20", async () => {
-    const told = async (count: number) => {
+    const reportedNow = async (count: number) => {
       const { body } = await faulty(count);
       expect(body.violations.length).toBe(Math.min(count, FAULTS_LISTED));
       return body.detail;
     };
-    expect(await told(1)).toBe("The request has 1 violation.");
-    expect(await told(20)).toBe("The request has 20 violations.");
-    expect(await told(21)).toBe("The request has 21 violations; the first 20 are listed.");
-    expect(await told(50)).toBe("The request has 50 violations; the first 20 are listed.");
+    expect(await reportedNow(1)).toBe("The request has 1 violation.");
+    expect(await reportedNow(20)).toBe("The request has 20 violations.");
+    expect(await reportedNow(21)).toBe("The request has 21 violations; the first 20 are listed.");
+    expect(await reportedNow(50)).toBe("The request has 50 violations; the first 20 are listed.");
   });
 
   test(`are counted up to ${FAULTS_COUNTED}`, async () => {

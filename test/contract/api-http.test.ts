@@ -107,20 +107,20 @@ describe("errors", () => {
     for (const path of ["delivery-times", "efficiency-index"]) {
       const body = JSON.stringify({ destCap: "00118", detail: "full" });
       const answer = await send("POST", `/v2/couriers/${path}`, body);
-      const told = (await answer.json()) as { message: string };
+      const reported = (await answer.json()) as { message: string };
       expect(answer.status).toBe(503);
       expect(answer.headers.get("content-type")).toBe("application/problem+json");
       expect(answer.headers.get("retry-after")).toBe("5");
-      expect(answer.headers.get("x-error-message")).toBe(told.message);
-      expect(told).toEqual({
+      expect(answer.headers.get("x-error-message")).toBe(reported.message);
+      expect(reported).toEqual({
         type: "/v2/errors#BENCHMARKS_UNAVAILABLE",
         title: "Service Unavailable",
         status: 503,
         code: "BENCHMARKS_UNAVAILABLE",
-        detail: told.message,
+        detail: reported.message,
         message: expect.stringMatching(/./),
       } as never);
-      expect(schema && Value.Check(schema.schema, told)).toBe(true);
+      expect(schema && Value.Check(schema.schema, reported)).toBe(true);
     }
     expect((await send("GET", "/readyz")).status).toBe(200);
     expect((await send("GET", "/v2/shipments")).status).toBe(200);

@@ -301,10 +301,10 @@ describe("422", () => {
     const answer = await post(labelBody(members));
     expect(answer.status).toBe(422);
     expect(answer.headers.get("content-type")).toBe("application/problem+json");
-    const told = answer.body.violations.map(
+    const reported = answer.body.violations.map(
       ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
     );
-    expect(told).toContain(violation);
+    expect(reported).toContain(violation);
     expect(answer.body.errorLabel).toBeUndefined();
   });
 

@@ -102,7 +102,7 @@ describe("202", () => {
     const list = await eventually(async () => {
       const found = await notifications(id);
       return found.length > 0 && found;
-    }, "the outcome is told");
+    }, "the outcome is reported");
     expect(list).toEqual([
       {
         type: "email",
@@ -289,19 +289,19 @@ describe("delivery", () => {
     server.refuse(null);
     await api.advance(15);
     await mail();
-    await eventually(async () => (await notifications(id)).length === 1, "the outcome is told");
+    await eventually(async () => (await notifications(id)).length === 1, "the outcome is reported");
   });
 
   test("a mail that is refused for good is KO with the reason", async () => {
     server.refuse(550);
     const id = await create();
     await send(id, { event: "review" });
-    const [told] = await eventually(async () => {
+    const [reported] = await eventually(async () => {
       const found = await notifications(id);
       return found.length > 0 && found;
-    }, "the outcome is told");
-    expect(told).toMatchObject({ type: "email", result: "KO", recipient: address() });
-    expect(told.error).toContain("550");
+    }, "the outcome is reported");
+    expect(reported).toMatchObject({ type: "email", result: "KO", recipient: address() });
+    expect(reported.error).toContain("550");
   });
 
   test("what a killed process had in hand is sent by another, and recorded once", async () => {
@@ -313,7 +313,7 @@ describe("delivery", () => {
     expect(await takeWork(redis, "messages", 10, 50, live.now())).toHaveLength(1);
     notify = await startNotify(withMail());
     await mail();
-    await eventually(async () => (await notifications(id)).length === 1, "the outcome is told");
+    await eventually(async () => (await notifications(id)).length === 1, "the outcome is reported");
   });
 
   test("without SMTP_URL mails become files under DATA_DIR/outbox", async () => {
@@ -321,7 +321,7 @@ describe("delivery", () => {
     const files = await startNotify(withMail(null));
     const id = await create();
     await send(id, { event: "review" });
-    await eventually(async () => (await notifications(id)).length === 1, "the outcome is told");
+    await eventually(async () => (await notifications(id)).length === 1, "the outcome is reported");
     await files.stop();
     notify = await startNotify(withMail());
     const folder = join(api.runtime.config.dataDir, "outbox");

@@ -40,10 +40,10 @@ describe("the document", () => {
     } as const;
     const config = await createConfig({ extends: ["recommended"], rules });
     const problems = await lintFromString({ source: JSON.stringify(body), config });
-    const told = problems.map(
+    const reported = problems.map(
       ({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer ?? ""}`,
     );
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   test("describes every route of /v2, and no other", async () => {

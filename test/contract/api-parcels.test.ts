@@ -291,10 +291,10 @@ describe("422", () => {
   ])("query: %s", async (_, path, violations) => {
     const { status, body } = await call("GET", path);
     expect(status).toBe(422);
-    const told = body.violations.map(
+    const reported = body.violations.map(
       (one: { path: string; code: string }) => `${one.path} ${one.code}`,
     );
-    expect(told).toEqual(violations);
+    expect(reported).toEqual(violations);
   });
 
   test.each([

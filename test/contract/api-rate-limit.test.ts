@@ -129,7 +129,7 @@ test("two processes with concurrent callers grant exactly the capacity", async (
   expect(remaining.sort((one, other) => one - other)).toEqual([...Array(CAPACITY).keys()]);
 });
 
-test("a channel's own allowance counts from its next request and is told in the token answer", async () => {
+test("a channel's own allowance counts from its next request and is reported in the token answer", async () => {
   await applySetupFile(api.runtime, limitedSetup({ bucketSize: 3, refillRate: 2 }));
   const { body } = await exchange();
   expect(body.rate_limit).toEqual({ refill_rate: 2, bucket_size: 3 });

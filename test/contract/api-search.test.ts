@@ -215,7 +215,7 @@ describe("422", () => {
     expect(body.violations).toMatchObject([{ path, code, message: expect.any(String) }]);
   });
 
-  test("all violations are told at once", async () => {
+  test("all violations are reported at once", async () => {
     const { body } = await search("page=0&limit=0&status=5&sortBy=x");
     expect(body.violations).toHaveLength(4);
   });

@@ -25,8 +25,8 @@ const NOW_MS = Date.parse("2026-11-20T10:00:00Z");
 
 function changeOf({ id, meta }: HotShipment): Change {
   const { companyId, channelId } = meta;
-  const told = { courierStatus: `città ${id} 𝄞`, place: null, status: null, detail: 0 };
-  const fact = { key: `key-${id}`, occurredAtMs: 1, receivedAtMs: 2, ...told };
+  const reported = { courierStatus: `città ${id} 𝄞`, place: null, status: null, detail: 0 };
+  const fact = { key: `key-${id}`, occurredAtMs: 1, receivedAtMs: 2, ...reported };
   return { companyId, channelId, fact, changed: true, firstOccurrence: true, lane: null };
 }
 
@@ -35,7 +35,7 @@ function commitOf(from: HotShipment, changes: number): Commit {
   return { from, state, facts: [], changes: Array(changes).fill(changeOf(from)), stamp: true };
 }
 
-test("changes of shipments that others have changed meanwhile are not told, all others are", async () => {
+test("changes of shipments that others have changed meanwhile are not appended, all others are", async () => {
   const { redis } = runtime;
   const ids: number[] = [];
   for (let n = 0; n < 6; n += 1) ids.push(await addShipment(runtime, `C${n}`));
@@ -52,10 +52,10 @@ test("changes of shipments that others have changed meanwhile are not told, all 
       hot.map((_, at) => (outdated.includes(at) ? "conflict" : "committed")),
     );
     const entries = (await redis.xRange(log, "-", "+")) ?? [];
-    const told = entries
+    const reportedNow = entries
       .flatMap(({ message }) => LOGS.change.split(message))
       .map((fields) => decodeChangeEntry(fields));
-    expect(told.map((one) => one.type === "changed" && one.change.fact.key)).toEqual(
+    expect(reportedNow.map((one) => one.type === "changed" && one.change.fact.key)).toEqual(
       hot.flatMap(({ id }, at) =>
         outdated.includes(at) ? [] : Array(1 + (at % 3)).fill(`key-${id}`),
       ),

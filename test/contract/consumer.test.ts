@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { run, script } from "#core/redis/client/client.ts";
 import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS, logCountsKey } from "#core/redis/client/keys.ts";
-import { type Entry, startConsumer } from "#core/redis/log/consumer.ts";
+import { type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
 import dropSource from "#core/redis/log/drop-consumer.lua" with { type: "text" };
 import { splitEvents } from "#core/redis/log/event-log.ts";
 import { type LogEntry, logEntry } from "#core/redis/log/log-entry.ts";
@@ -31,7 +31,7 @@ async function fill(count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) await runtime.redis.xAdd(LOG, "*", { e: String(n) });
 }
 
-function start(handler: (entries: readonly Entry[]) => Promise<void>) {
+function start(handler: (entries: readonly LogItem[]) => Promise<void>) {
   const { redis, log } = runtime;
   return startConsumer({
     ...{ redis, log, source: "event", group: "track", batch: BATCH },
@@ -125,7 +125,7 @@ describe("an entry that holds many events", () => {
 
   const track = async () => (await readLags(runtime.redis)).find(({ group }) => group === "track");
 
-  /** What a handler is given until nothing is left, with events that fail as often as told. */
+  /** What a handler is given until nothing is left, with events that fail as often as given. */
   async function handle(failing: Record<string, number> = {}): Promise<string[][]> {
     const { redis, log } = runtime;
     const calls: string[][] = [];
@@ -156,8 +156,8 @@ describe("an entry that holds many events", () => {
     );
   }
 
-  const failuresOf = ({ items }: LogEntry, ...places: number[]) =>
-    places.flatMap((place) => (items[place] ? [{ entry: items[place], reason: "not yet" }] : []));
+  const failuresOf = ({ items }: LogEntry, ...indices: number[]) =>
+    indices.flatMap((index) => (items[index] ? [{ entry: items[index], reason: "not yet" }] : []));
 
   beforeEach(async () => {
     await runtime.redis.del([LOG, deadLetterKey(LOG), logCountsKey(LOG)]);

@@ -1,4 +1,4 @@
-/** Creating shipments from several processes at once: ids, places in the index and rows of search agree whoever is faster. */
+/** Creating shipments from several processes at once: ids, ranks in the index and rows of search agree whoever is faster. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
 import { connectRedis, type Redis } from "#core/redis/client/client.ts";

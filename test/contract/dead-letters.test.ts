@@ -4,8 +4,8 @@ import { registry } from "#core/metrics.ts";
 import { CHANGE_LOGS, deadLetterKey, retriesKey, retryAgesKey } from "#core/redis/client/keys.ts";
 import {
   type Consumer,
-  type Entry,
   type Handler,
+  type LogItem,
   startConsumer,
 } from "#core/redis/log/consumer.ts";
 import { redriveAllDeadLetters } from "#core/redis/log/dead-letters.ts";
@@ -35,7 +35,7 @@ const handler =
   (entries) => {
     seen[group].push(...entries.map(({ id }) => id));
     const failed = entries.filter(({ id }) => group === "webhooks" && failing.has(id));
-    return Promise.resolve(failed.map((entry: Entry) => ({ entry, reason: "out of order" })));
+    return Promise.resolve(failed.map((entry: LogItem) => ({ entry, reason: "out of order" })));
   };
 
 beforeAll(async () => {

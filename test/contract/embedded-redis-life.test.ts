@@ -46,7 +46,7 @@ const clients: Redis[] = [];
 const servers: EmbeddedRedis[] = [];
 const starters: Bun.Subprocess[] = [];
 /** Of links, outside of `root`. */
-const places: string[] = [];
+const folders: string[] = [];
 
 beforeEach(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), "waybill-life-")));
@@ -60,7 +60,7 @@ afterEach(async () => {
     await starter.exited;
   }
   await Promise.all(servers.splice(0).map((server) => server.stop()));
-  for (const path of [root, ...places.splice(0)]) await rm(path, { recursive: true, force: true });
+  for (const path of [root, ...folders.splice(0)]) await rm(path, { recursive: true, force: true });
 });
 
 async function start(folder = dataDir, to = log): Promise<EmbeddedRedis> {
@@ -275,23 +275,23 @@ test(`the socket stands in its folder where its path has ${SOCKET_PATH_BYTES} by
   await rm(join(link, ".."), { recursive: true });
   await eventually(() => stat(link).catch(() => null), "the link is there again");
   expect(await pidOf(await connect(link))).toBe(pid);
-  places.push(join(link, ".."));
+  folders.push(join(link, ".."));
 });
 
 test("a folder for the link that somebody else has prepared is refused with a sentence", async () => {
   const long = await folderOfPathLength(SOCKET_PATH_BYTES + 1);
   const first = await start(long);
-  const place = join(first.address, "..");
-  places.push(place);
+  const folder = join(first.address, "..");
+  folders.push(folder);
   await first.stop();
-  await chmod(place, 0o755);
-  expect(await messageOf(start(long))).toContain(`The folder ${place} is open to other users`);
-  await rm(place, { recursive: true });
-  await symlink(root, place);
-  expect(await messageOf(start(long))).toContain(`The folder ${place} is a link`);
-  await rm(place);
-  await writeFile(place, "");
-  expect(await messageOf(start(long))).toContain(`The folder ${place} is no folder`);
+  await chmod(folder, 0o755);
+  expect(await messageOf(start(long))).toContain(`The folder ${folder} is open to other users`);
+  await rm(folder, { recursive: true });
+  await symlink(root, folder);
+  expect(await messageOf(start(long))).toContain(`The folder ${folder} is a link`);
+  await rm(folder);
+  await writeFile(folder, "");
+  expect(await messageOf(start(long))).toContain(`The folder ${folder} is no folder`);
 });
 
 const isRoot = process.getuid?.() === 0;

@@ -35,8 +35,8 @@ afterAll(async () => {
 });
 
 test.each(Object.entries(SETTINGS))("the embedded Redis runs with %s %s", async (name, value) => {
-  const told = value === "512mb" ? String(512 * MB) : value;
-  expect(await redis.configGet(name)).toEqual({ [name]: told });
+  const reported = value === "512mb" ? String(512 * MB) : value;
+  expect(await redis.configGet(name)).toEqual({ [name]: reported });
 });
 
 test.each(Object.entries(SETTINGS))("compose.yaml starts Redis with %s %s", async (name, value) => {

@@ -7,8 +7,8 @@ import {
   CLOCK_SKEW_MS,
   GENERATION_DAYS,
   generationOf,
+  seenBucket,
   seenLayout,
-  seenPlace,
 } from "#core/redis/log/seen.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { startTestRedis } from "#test/support/servers.ts";
@@ -50,7 +50,7 @@ async function claim(redis: Redis, nowMs: number, eventId: string): Promise<Clai
   const layout = await layoutAt(redis, nowMs);
   const terms = { layout, highWater: 1_000_000, courier: COURIER, nowMs };
   const [outcome] = await claimEvents(redis, terms, [
-    { seen: seenPlace(COURIER, eventId), entry: "{}" },
+    { seen: seenBucket(COURIER, eventId), entry: "{}" },
   ]);
   return outcome as ClaimOutcome;
 }
@@ -73,7 +73,7 @@ describe("an eventId that was claimed in the next generation is known to a proce
   test("also one that was set aside and is only remembered", async () => {
     const turn = nextTurn();
     const id = newId();
-    await rememberEvents(ahead, await layoutAt(ahead, turn), [seenPlace(COURIER, id)]);
+    await rememberEvents(ahead, await layoutAt(ahead, turn), [seenBucket(COURIER, id)]);
     expect(await claim(behind, turn - HOUR_MS, id)).toBe("known");
   });
 });

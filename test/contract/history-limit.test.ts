@@ -5,9 +5,9 @@ import { HISTORY_LIMIT } from "#core/domain/shipments/history-limit.ts";
 import { refold } from "#core/domain/shipments/refold.ts";
 import { CHANGE_LOGS, companyKeys, shipmentPartition } from "#core/redis/client/keys.ts";
 import { decodeChangeEntry, splitChanges } from "#core/redis/log/change-log.ts";
-import type { Entry } from "#core/redis/log/consumer.ts";
+import type { LogItem } from "#core/redis/log/consumer.ts";
 import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket } from "#core/redis/log/seen.ts";
 import { readHistory, readHotShipments } from "#core/redis/shipments/shipments.ts";
 import { readLedger } from "#core/redis/webhooks/ledger.ts";
 import { trackHandler } from "#processors/track.ts";
@@ -35,10 +35,10 @@ function eventAt(trackingNumber: string, n: number, code = "TRN"): CourierEvent 
   };
 }
 
-function entryOf(shipmentId: number, event: CourierEvent, receivedAtMs: number): Entry {
+function entryOf(shipmentId: number, event: CourierEvent, receivedAtMs: number): LogItem {
   entries += 1;
-  const { factKey } = seenPlace(COURIER, event.eventId);
-  const logged = { shipmentId, courier: COURIER, factKey, receivedAtMs, place: 0, event };
+  const { factKey } = seenBucket(COURIER, event.eventId);
+  const logged = { shipmentId, courier: COURIER, factKey, receivedAtMs, messageIndex: 0, event };
   return { key: "{e0}:log", id: `${entries}-0`, fields: { e: encodeLoggedEvent(logged) } };
 }
 
@@ -112,12 +112,12 @@ describe(`at ${HISTORY_LIMIT + 1} facts`, () => {
     const log = CHANGE_LOGS[shipmentPartition(id)] ?? "";
     const [newest] = (await api.runtime.redis.xRevRange(log, "+", "-", { COUNT: 1 })) ?? [];
     await apply(id, [eventAt("TOLD", HISTORY_LIMIT, "DLV")]);
-    const told = (await api.runtime.redis.xRange(log, `(${newest?.id}`, "+")) ?? [];
-    expect(told.length).toBe(1);
-    const changes = splitChanges(told[0]?.message ?? {});
+    const reported = (await api.runtime.redis.xRange(log, `(${newest?.id}`, "+")) ?? [];
+    expect(reported.length).toBe(1);
+    const changes = splitChanges(reported[0]?.message ?? {});
     expect(changes.length).toBe(1);
     const entry = decodeChangeEntry(changes[0] ?? {});
-    if (entry.type === "created") throw new Error("no change is told");
+    if (entry.type === "created") throw new Error("no change is reported");
     const { change, readRows } = entry;
     expect([change.fact.status, change.changed]).toEqual(["DELIVERED", true]);
     expect(readRows().events?.length).toBe(1);

@@ -5,7 +5,7 @@ import { connectRedis } from "#core/redis/client/client.ts";
 import { CHANGE_LOGS, EVENT_LOGS, logCountsKey, PARTITIONS } from "#core/redis/client/keys.ts";
 import { createLive } from "#core/redis/config/live.ts";
 import { decodeLoggedEvent, splitEvents } from "#core/redis/log/event-log.ts";
-import { seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket } from "#core/redis/log/seen.ts";
 import { trimLog } from "#core/redis/log/streams.ts";
 import { readLedger, readQueueDepths } from "#core/redis/webhooks/ledger.ts";
 import { applySetupFile, type Running } from "#core/runtime.ts";
@@ -43,7 +43,7 @@ afterAll(async () => {
 function eventOf(partition: number) {
   for (;;) {
     const candidate = event();
-    if (seenPlace("GLS_ITA", candidate.eventId).partition === partition) return candidate;
+    if (seenBucket("GLS_ITA", candidate.eventId).partition === partition) return candidate;
   }
 }
 

@@ -106,7 +106,7 @@ describe("the setup file", () => {
     checkSetup({ couriers }).map(({ path, code }) => `${path} ${code}`);
   const one = { code: "ONE", tokens: ["tok_one"] };
 
-  test("faults of oauth and mtls are told by their path", () => {
+  test("faults of oauth and mtls are reported by their path", () => {
     expect(faultsOf([{ ...one, oauth: { clientId: "x" } }])).toEqual([
       "couriers[0].oauth.clientSecret REQUIRED",
     ]);
@@ -351,7 +351,7 @@ describe("5: mutual TLS, ended by a proxy", () => {
     return { "client-cert": `:${der}:` };
   };
   /** The right certificate as each family tells it. */
-  const told = (): Record<Exclude<Family, "none">, Record<string, string>> => ({
+  const reported = (): Record<Exclude<Family, "none">, Record<string, string>> => ({
     "x-client-cert": { "x-client-cert-fingerprint": plain() },
     envoy: xfcc(`By=spiffe://x;Hash=${plain()};Subject="CN=a,O=b"`),
     rfc9440: clientCert(client.cert),
@@ -359,7 +359,7 @@ describe("5: mutual TLS, ended by a proxy", () => {
 
   test("only the family of headers named in the configuration is trusted", async () => {
     for (const family of FAMILIES) {
-      for (const [name, headers] of Object.entries(told())) {
+      for (const [name, headers] of Object.entries(reported())) {
         const status = await statusBehind(family, "FINGER", headers);
         expect([family, name, status]).toEqual([family, name, name === family ? 200 : 403]);
       }
@@ -374,14 +374,14 @@ describe("5: mutual TLS, ended by a proxy", () => {
       envoy: xfcc(`Hash=${other}`),
       rfc9440: clientCert(stranger.cert),
     };
-    const all = Object.assign({}, ...Object.values(told()));
+    const all = Object.assign({}, ...Object.values(reported()));
     for (const [family, proxys] of Object.entries(families)) {
       expect(await statusBehind(family as Family, "FINGER", { ...all, ...proxys })).toBe(403);
     }
   });
 
   test("none is trusted unless the configuration names one", async () => {
-    const all = Object.assign({}, ...Object.values(told()));
+    const all = Object.assign({}, ...Object.values(reported()));
     expect(await statusWith(proxied, "FINGER", all)).toBe(403);
   });
 
@@ -425,13 +425,13 @@ describe("5: mutual TLS, ended by a proxy", () => {
   });
 
   test("from anybody else the headers are ignored", async () => {
-    for (const [family, headers] of Object.entries(told())) {
+    for (const [family, headers] of Object.entries(reported())) {
       const clientCertHeaders = family as Family;
       const config = { ...runtime.config, trustedProxies: [], clientCertHeaders };
       const open = await startIngest({ ...runtime, config });
       expect(await statusWith(open, "FINGER", headers)).toBe(403);
       await open.stop();
     }
-    expect(await statusWith(direct, "FINGER", told()["x-client-cert"])).toBe(403);
+    expect(await statusWith(direct, "FINGER", reported()["x-client-cert"])).toBe(403);
   });
 });

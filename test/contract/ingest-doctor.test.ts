@@ -269,15 +269,17 @@ describe("a sender's own messages", () => {
     expect(status).toBe(1);
   });
 
-  test("are judged by the schemas alone without a service, and where it does not answer", async () => {
+  test("are checked by the schemas alone without a service, and where it does not answer", async () => {
     const good = message([event()]);
     const alone = await run("node", ["--messages", "-"], good);
-    expect(alone.output).toContain("grade A, 1 of 1 valid, judged by the published schemas alone.");
+    expect(alone.output).toContain(
+      "grade A, 1 of 1 valid, checked by the published schemas alone.",
+    );
     expect(alone.status).toBe(0);
     const dead = ["--url", "http://127.0.0.1:1", ...gls, "--messages", "-"];
     const { output, status } = await run("node", dead, good);
     expect(output).toContain("STOPPED");
-    expect(output).toContain("judged by the published schemas alone.");
+    expect(output).toContain("checked by the published schemas alone.");
     expect(status).toBe(1);
   });
 
@@ -302,7 +304,7 @@ describe("a sender's own messages", () => {
     expect(output).not.toContain("DUPLICATE");
   });
 
-  test("what is no message, no JSON, or too large is told by its name", async () => {
+  test("what is no message, no JSON, or too large is reported by its name", async () => {
     const cases: [string, string][] = [
       ["{", "The text is not valid JSON."],
       ["[]", "(whole): "],

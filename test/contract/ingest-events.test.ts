@@ -1,7 +1,7 @@
 /** Document 2: fields of an event and the outcome of each. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
-import { bucketKeys, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { bucketKeys, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { readLedger } from "#core/redis/webhooks/ledger.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
@@ -108,7 +108,7 @@ describe("an event is INVALID (document 2, Event)", () => {
     expect(errors).toContainEqual({ path, code, message: expect.any(String) });
   });
 
-  test("every fault of it is told, at most 20", async () => {
+  test("every fault of it is reported, at most 20", async () => {
     const { body } = await push(url, [{ eventId: "", occurredAt: "x", status: {}, extra: 1 }]);
     const paths = body.results[0].errors.map(({ path }: { path: string }) => path);
     expect(paths).toEqual(
@@ -209,12 +209,12 @@ describe("outcomes (document 2, States and transitions)", () => {
       UNKNOWN_TRACKING: () => event({ trackingNumber: "a stranger" }),
     };
     const broken = [null, 7, "text", [], { eventId: "x".repeat(500) }, { eventId: 5 }];
-    const events = Array.from({ length: 500 }, (_, place) => {
-      const at = Math.floor(place / kinds.length);
-      return of[kinds[place % kinds.length] ?? ""]?.(at) ?? broken[at % broken.length];
+    const events = Array.from({ length: 500 }, (_, index) => {
+      const at = Math.floor(index / kinds.length);
+      return of[kinds[index % kinds.length] ?? ""]?.(at) ?? broken[at % broken.length];
     });
-    const told = events.map((_, place) => kinds[place % kinds.length]);
-    expect(await outcomes(events)).toEqual(told as string[]);
+    const reported = events.map((_, index) => kinds[index % kinds.length]);
+    expect(await outcomes(events)).toEqual(reported as string[]);
     const { body } = await push(url, events);
     expect(body.results.map(({ eventId }: { eventId: unknown }) => eventId)).toEqual(
       events.map((one) => {
@@ -265,9 +265,9 @@ describe("outcomes (document 2, States and transitions)", () => {
         return push(url, [event({ trackingNumber })], to);
       }),
     );
-    const told = answers.map(({ body }) => body.results[0].outcome);
-    const expected = told.map((_, n) => (n % 4 === 0 ? "ACCEPTED" : "UNKNOWN_TRACKING"));
-    expect(told).toEqual(expected);
+    const reportedNow = answers.map(({ body }) => body.results[0].outcome);
+    const expected = reportedNow.map((_, n) => (n % 4 === 0 ? "ACCEPTED" : "UNKNOWN_TRACKING"));
+    expect(reportedNow).toEqual(expected);
     const after = await readLedger(runtime.redis);
     const grown = (courier: string) => {
       const of = (ledger: typeof after) => ledger.couriers.find((one) => one.courier === courier);
@@ -364,8 +364,8 @@ describe("matching in a large message (document 2, Data rules)", () => {
       trackingNumber: "LARGE-1",
       trackingNumberChange: { newTrackingNumber: "LARGE-2" },
     });
-    const told = await outcomes([...early, change]);
-    expect(new Set(told)).toEqual(new Set(["ACCEPTED"]));
+    const reportedNow = await outcomes([...early, change]);
+    expect(new Set(reportedNow)).toEqual(new Set(["ACCEPTED"]));
   });
 });
 
@@ -386,7 +386,7 @@ describe("memory of eventIds (document 2, Limits)", () => {
     await outcomes(events);
     const layout = await seenLayout(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
     for (const { eventId } of events.slice(0, 50)) {
-      const [bucket = ""] = bucketKeys(layout, seenPlace("GLS_ITA", eventId));
+      const [bucket = ""] = bucketKeys(layout, seenBucket("GLS_ITA", eventId));
       expect(await runtime.redis.objectEncoding(bucket)).toBe("intset");
       expect(await runtime.redis.ttl(bucket)).toBeGreaterThan(184 * 86_400);
     }

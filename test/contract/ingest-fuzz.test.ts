@@ -169,7 +169,7 @@ async function runAll<T>(items: readonly T[], work: (item: T) => Promise<void>):
   return next;
 }
 
-function told(what: string, count: number): void {
+function reported(what: string, count: number): void {
   process.stderr.write(`fuzz: seed ${SEED}, ${count} ${what}\n`);
 }
 
@@ -192,7 +192,7 @@ describe("fuzz", () => {
       }
       judged += real.status === 200 ? real.body.results.length : 0;
     });
-    told(`messages with ${judged} judged events, each sent to both endpoints`, count);
+    reported(`messages with ${judged} judged events, each sent to both endpoints`, count);
     expect(judged).toBeGreaterThan(1_000);
   }, 120_000);
 
@@ -206,7 +206,7 @@ describe("fuzz", () => {
       .tuple(valid, fc.array(change, { minLength: 1, maxLength: 4 }), fc.boolean())
       .map(([bytes, changes, isCut]) => {
         const copy = Uint8Array.from(bytes);
-        for (const [place, byte] of changes) copy[Math.floor(place * (copy.length - 1))] = byte;
+        for (const [share, byte] of changes) copy[Math.floor(share * (copy.length - 1))] = byte;
         return isCut ? copy.slice(0, Math.floor((changes[0]?.[0] ?? 0) * copy.length)) : copy;
       });
     const bodies = fc.sample(broken, { numRuns: RAW_BODIES, seed: SEED });
@@ -216,6 +216,6 @@ describe("fuzz", () => {
         throw new Error(`seed ${SEED}: ${status} for ${Buffer.from(body).toString("base64")}`);
       }
     });
-    told("broken bodies", count);
+    reported("broken bodies", count);
   }, 120_000);
 });

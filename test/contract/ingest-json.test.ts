@@ -163,7 +163,7 @@ describe("one event INVALID, the others judged", () => {
     expect(body.results[0].errors[0]).toMatchObject({ path: "attributes", code: "BAD_FORMAT" });
   });
 
-  test("its eventId is told where it can be read, and is free for the corrected event", async () => {
+  test("its eventId is reported where it can be read, and is free for the corrected event", async () => {
     const corrected = event({ attributes: { a: "1" } });
     const bad = JSON.stringify(corrected).replace('"a":"1"', '"a":"1","a":"2"');
     const refused = await send(message(bad));
@@ -266,7 +266,7 @@ describe("accepted", () => {
     expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
   });
 
-  test("NUL and other control characters in identifiers are told apart", async () => {
+  test("NUL and other control characters in identifiers are distinguished", async () => {
     const withId = (id: string) => eventText().replace(/"event-[^"]*"/, `"${id}"`);
     await accepted(message(withId("a\\u0000b")));
     await accepted(message(withId("a\\u0000c")));

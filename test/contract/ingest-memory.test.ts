@@ -20,7 +20,7 @@ import {
   REFERENCES_PER_CALL,
   readParked,
 } from "#core/redis/intake/parked.ts";
-import { bucketKeys, GENERATION_DAYS, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { bucketKeys, GENERATION_DAYS, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { event, push } from "#test/support/courier.ts";
@@ -63,8 +63,8 @@ describe("set-aside events", () => {
 
   function parked(receivedAtMs: number): ParkedEvent {
     const { eventId } = event();
-    const { factKey } = seenPlace("GLS_ITA", eventId);
-    return { factKey, event: minimalEvent(event({ eventId })), receivedAtMs, place: 0 };
+    const { factKey } = seenBucket("GLS_ITA", eventId);
+    return { factKey, event: minimalEvent(event({ eventId })), receivedAtMs, messageIndex: 0 };
   }
 
   const park = (reference: Reference, event: ParkedEvent, limit?: number) =>
@@ -101,10 +101,10 @@ describe("set-aside events", () => {
 
   test("of one reference in one message: the last of them are kept", async () => {
     const reference = referenceOf(7);
-    const items = Array.from({ length: PARKED_PER_REFERENCE + 3 }, (_, place) => ({
+    const items = Array.from({ length: PARKED_PER_REFERENCE + 3 }, (_, messageIndex) => ({
       reference,
       fingerprint: "",
-      parked: { ...parked(T0), place },
+      parked: { ...parked(T0), messageIndex },
     }));
     await parkEvents(runtime.redis, items, T0);
     const keys = items.map((item) => item.parked.factKey);
@@ -121,7 +121,7 @@ describe("set-aside events", () => {
         Array.from({ length }, (_, n) => ({
           reference,
           fingerprint: "",
-          parked: { ...parked(T0), place: from + n },
+          parked: { ...parked(T0), messageIndex: from + n },
         }));
       const first = references.flatMap((one) => itemsOf(one, PARKED_PER_REFERENCE, 0));
       await parkEvents(runtime.redis, first, T0);
@@ -208,7 +208,7 @@ describe("set-aside events", () => {
     expect(await runtime.redis.hKeys(reference.parkedKey)).toEqual([renewed.factKey]);
     const [left] = (await readParked(runtime.redis, [reference], T0 + PARKED_MS)).values();
     // What counts for the order of facts is when it was received first.
-    expect(left).toMatchObject([{ receivedAtMs: T0, place: 0 }]);
+    expect(left).toMatchObject([{ receivedAtMs: T0, messageIndex: 0 }]);
     await expireParked(runtime.redis, T0 + 2 * PARKED_MS - 1);
     expect(await runtime.redis.exists(reference.parkedKey)).toBe(0);
     expect(await runtime.redis.exists([parkedCountsKey(8), parkedDueKey(8)])).toBe(0);
@@ -259,7 +259,7 @@ describe("eventIds over generations", () => {
     await sendAgain(sent);
     await runtime.live.refresh();
     const layout = await seenLayout(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
-    const keys = bucketKeys(layout, seenPlace("GLS_ITA", sent.eventId));
+    const keys = bucketKeys(layout, seenBucket("GLS_ITA", sent.eventId));
     expect(new Set(keys).size).toBe(layout.generations.length);
     const ttl = await runtime.redis.ttl(keys[0] ?? "");
     expect(ttl).toBeGreaterThan(3 * GENERATION_DAYS * DAY_SECONDS);

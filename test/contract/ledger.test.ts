@@ -1,13 +1,13 @@
-/** Invariant 10: the books balance. */
+/** Invariant 10: the ledger balances. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { deadLetterKey, EVENT_LOGS } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
 import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { GENERATION_DAYS, seenPlace } from "#core/redis/log/seen.ts";
+import { GENERATION_DAYS, seenBucket } from "#core/redis/log/seen.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import { readHistory } from "#core/redis/shipments/shipments.ts";
-import { readBooks } from "#core/redis/webhooks/ledger.ts";
+import { readBalance } from "#core/redis/webhooks/ledger.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { trackHandler } from "#processors/track.ts";
@@ -64,7 +64,7 @@ async function atRest() {
       ({ group, entries }) => !["track", "webhooks"].includes(group) || entries === 0,
     );
   }, "all is applied and decided");
-  return readBooks(runtime.redis, runtime.live.configuration());
+  return readBalance(runtime.redis, runtime.live.configuration());
 }
 
 const status = (code: string) => ({ code, description: code });
@@ -77,13 +77,13 @@ test("received = accepted + duplicate + unknown + invalid, by courier and in all
   await push(url, [event({ trackingNumber: "NOBODY" })], {
     ...{ token: "tok_brt_1", courier: "BRT_ITA" },
   });
-  const books = await atRest();
-  expect(books.couriers).toEqual([
+  const balance = await atRest();
+  expect(balance.couriers).toEqual([
     { courier: "BRT_ITA", received: 1, accepted: 0, duplicate: 0, unknown: 1, invalid: 0 },
     { courier: "GLS_ITA", received: 6, accepted: 2, duplicate: 2, unknown: 1, invalid: 1 },
   ]);
-  expect(books).toMatchObject({ received: 7, accepted: 2, duplicate: 2, unknown: 2, invalid: 1 });
-  expect(books.difference).toEqual(AT_REST);
+  expect(balance).toMatchObject({ received: 7, accepted: 2, duplicate: 2, unknown: 2, invalid: 1 });
+  expect(balance.difference).toEqual(AT_REST);
 });
 
 test("applied x endpoints = delivered + not sent, with reason, + pending + failed", async () => {
@@ -98,9 +98,9 @@ test("what was set aside and applied later is counted apart", async () => {
   await addShipment(runtime, "LATER");
   const before = await atRest();
   await push(url, [event({ trackingNumber: "LATER" })]);
-  const books = await atRest();
-  expect([books.applied - before.applied, books.released - before.released]).toEqual([1, 1]);
-  expect(books.difference).toEqual(AT_REST);
+  const balance = await atRest();
+  expect([balance.applied - before.applied, balance.released - before.released]).toEqual([1, 1]);
+  expect(balance.difference).toEqual(AT_REST);
 });
 
 test("an event that is accepted in full after its set-aside copy was applied takes its place", async () => {
@@ -111,28 +111,34 @@ test("an event that is accepted in full after its set-aside copy was applied tak
   await push(url, [event({ trackingNumber: "RACED", occurredAt: "2026-11-10T08:00:00Z" })]);
   await atRest();
   // Accepted before the release took its id, and read from the log after it.
-  const place = seenPlace("GLS_ITA", full.eventId);
-  const logged = { shipmentId: id, courier: "GLS_ITA", receivedAtMs: 1, place: 0, event: full };
-  const entry = encodeLoggedEvent({ ...logged, factKey: place.factKey });
+  const seen = seenBucket("GLS_ITA", full.eventId);
+  const logged = {
+    shipmentId: id,
+    courier: "GLS_ITA",
+    receivedAtMs: 1,
+    messageIndex: 0,
+    event: full,
+  };
+  const entry = encodeLoggedEvent({ ...logged, factKey: seen.factKey });
   await runtime.redis.hIncrBy("{e0}:ledger", "received:GLS_ITA", 1);
   await runtime.redis.hIncrBy("{e0}:ledger", "accepted:GLS_ITA", 1);
   for (let twice = 0; twice < 2; twice += 1) {
     await runtime.redis.xAdd(EVENT_LOGS[2] ?? "", "*", { e: entry });
-    const books = await atRest();
-    expect([books.applied - before.applied, books.released - before.released]).toEqual([2, 0]);
-    expect(books.difference).toEqual(AT_REST);
+    const balance = await atRest();
+    expect([balance.applied - before.applied, balance.released - before.released]).toEqual([2, 0]);
+    expect(balance.difference).toEqual(AT_REST);
   }
   const history = await readHistory(runtime.redis, id);
   expect(history.length).toBe(2);
-  expect(history.find(({ key }) => key === place.factKey)?.event).toEqual(full);
+  expect(history.find(({ key }) => key === seen.factKey)?.event).toEqual(full);
 });
 
 test("a dead letter of track is waiting, and no longer once it is driven again", async () => {
   const before = await atRest();
   const id = await addShipment(runtime, "DEAD");
   const one = event({ trackingNumber: "DEAD" });
-  const { factKey } = seenPlace("GLS_ITA", one.eventId);
-  const logged = { shipmentId: id, courier: "GLS_ITA", factKey, receivedAtMs: 1, place: 0 };
+  const { factKey } = seenBucket("GLS_ITA", one.eventId);
+  const logged = { shipmentId: id, courier: "GLS_ITA", factKey, receivedAtMs: 1, messageIndex: 0 };
   const log = EVENT_LOGS[4] ?? "";
   await runtime.redis.hIncrBy("{e4}:ledger", "received:GLS_ITA", 1);
   await runtime.redis.hIncrBy("{e4}:ledger", "accepted:GLS_ITA", 1);
@@ -145,19 +151,21 @@ test("a dead letter of track is waiting, and no longer once it is driven again",
   await panel.call("POST", `/panel/api/dead-letters/e4-${letter}/redrive`);
   await eventually(async () => (await readHistory(runtime.redis, id)).length === 1, "applied");
   const after = await eventually(async () => {
-    const books = await atRest();
-    return books.waiting === 0 ? books : null;
+    const balance = await atRest();
+    return balance.waiting === 0 ? balance : null;
   }, "nothing waits");
   expect([after.applied - before.applied, after.difference]).toEqual([1, AT_REST]);
 });
 
-test("the overview and /metrics tell the books", async () => {
-  const books = await atRest();
+test("the overview and /metrics tell the ledger", async () => {
+  const balance = await atRest();
   const { body } = await panel.call("GET", "/panel/api/overview");
-  expect(body.ledger).toEqual(JSON.parse(JSON.stringify(books)));
+  expect(body.ledger).toEqual(JSON.parse(JSON.stringify(balance)));
   const metrics = await (await fetch(`${url}/metrics`)).text();
-  expect(metrics).toContain(`waybill_ledger{entry="received"} ${books.received}`);
-  expect(metrics).toContain(`waybill_ledger{entry="not_sent_unmapped"} ${books.notSent.unmapped}`);
+  expect(metrics).toContain(`waybill_ledger{entry="received"} ${balance.received}`);
+  expect(metrics).toContain(
+    `waybill_ledger{entry="not_sent_unmapped"} ${balance.notSent.unmapped}`,
+  );
 });
 
 test("a replay past the memory of ids is accepted again, changes nothing, and the ledger stays at zero", async () => {
@@ -181,7 +189,7 @@ test("a replay past the memory of ids is accepted again, changes nothing, and th
   expect([after.sent, after.notSent]).toEqual([before.sent, before.notSent]);
   // The same entry once more, as after a crash: it has been counted.
   const [first = sent[0]] = sent;
-  const { factKey } = seenPlace("GLS_ITA", first?.eventId ?? "");
+  const { factKey } = seenBucket("GLS_ITA", first?.eventId ?? "");
   const now = await readHistory(runtime.redis, id);
   expect(now.map(({ againMs: _, ...fact }) => fact)).toEqual(history);
   const receivedAtMs = now.find(({ key }) => key === factKey)?.againMs ?? 0;
@@ -192,7 +200,7 @@ test("a replay past the memory of ids is accepted again, changes nothing, and th
     courier: "GLS_ITA",
     factKey,
     receivedAtMs,
-    place: 0,
+    messageIndex: 0,
     event: first,
   };
   const track = trackHandler({

@@ -12,7 +12,7 @@ import {
   rememberEvents,
   splitEvents,
 } from "#core/redis/log/event-log.ts";
-import { bucketKeys, SEEN_TTL_SECONDS, seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { bucketKeys, SEEN_TTL_SECONDS, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { trackHandler } from "#processors/track.ts";
 import { event } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -34,7 +34,7 @@ afterAll(() => runtime.end());
 function seenEvent() {
   for (;;) {
     const one = event();
-    const seen = seenPlace(COURIER, one.eventId);
+    const seen = seenBucket(COURIER, one.eventId);
     if (seen.partition === 0) return { event: one, seen };
   }
 }
@@ -44,14 +44,14 @@ async function claim(count: number): Promise<string[][]> {
   const { log } = eventKeys(0);
   await redis.xTrim(log, "MAXLEN", 0);
   const layout = await seenLayout(redis, Date.now(), runtime.config.eventsPerDay);
-  const claims = Array.from({ length: count }, (_, place) => {
+  const claims = Array.from({ length: count }, (_, messageIndex) => {
     const { event: one, seen } = seenEvent();
-    const logged = { shipmentId: 1, courier: COURIER, receivedAtMs: 1, place, event: one };
+    const logged = { shipmentId: 1, courier: COURIER, receivedAtMs: 1, messageIndex, event: one };
     return { seen, entry: encodeLoggedEvent({ ...logged, factKey: seen.factKey }) };
   });
   const terms = { layout, highWater: 1_000_000, courier: COURIER, nowMs: Date.now() };
   expect(new Set(await claimEvents(redis, terms, claims))).toEqual(new Set(["claimed"]));
-  const [bucket = ""] = bucketKeys(layout, claims[0]?.seen ?? seenPlace(COURIER, ""));
+  const [bucket = ""] = bucketKeys(layout, claims[0]?.seen ?? seenBucket(COURIER, ""));
   expect(await redis.ttl(bucket)).toBeGreaterThan(SEEN_TTL_SECONDS - 60);
   const entries = (await redis.xRange(log, "-", "+")) ?? [];
   return entries.map(({ message }) => splitEvents(message).map(({ e = "" }) => e));
@@ -110,8 +110,8 @@ test(`an entry of the event log holds ${LIMIT} events, and one more stands in th
   expect((await claim(LIMIT)).map(({ length }) => length)).toEqual([LIMIT]);
   const entries = await claim(LIMIT + 1);
   expect(entries.map(({ length }) => length)).toEqual([LIMIT, 1]);
-  const places = entries.flat().map((text) => decodeLoggedEvent(text).place);
-  expect(places).toEqual(Array.from({ length: LIMIT + 1 }, (_, place) => place));
+  const indices = entries.flat().map((text) => decodeLoggedEvent(text).messageIndex);
+  expect(indices).toEqual(Array.from({ length: LIMIT + 1 }, (_, index) => index));
 });
 
 /** @returns shipments of the changes, by entry, the largest first */
@@ -119,11 +119,11 @@ async function apply(ids: readonly number[]): Promise<number[][]> {
   const { redis } = runtime;
   for (const key of CHANGE_LOGS) await redis.xTrim(key, "MAXLEN", 0);
   const track = trackHandler({ ...runtime, eventsPerDay: runtime.config.eventsPerDay });
-  const entries = ids.map((shipmentId, place) => {
+  const entries = ids.map((shipmentId, messageIndex) => {
     const { event: one, seen } = seenEvent();
-    const logged = { shipmentId, courier: COURIER, receivedAtMs: 1, place, event: one };
+    const logged = { shipmentId, courier: COURIER, receivedAtMs: 1, messageIndex, event: one };
     const e = encodeLoggedEvent({ ...logged, factKey: seen.factKey });
-    return { key: eventKeys(0).log, id: `${place}-0`, fields: { e } };
+    return { key: eventKeys(0).log, id: `${messageIndex}-0`, fields: { e } };
   });
   expect(await track(entries)).toEqual([]);
   const logged = await Promise.all(CHANGE_LOGS.map((key) => redis.xRange(key, "-", "+")));
@@ -161,10 +161,10 @@ for (const [count, sizes] of [
   test(`${count} eventIds of one partition are remembered in calls of ${sizes.join(" and ")}`, async () => {
     const { redis, calls } = recordCalls(runtime.redis);
     const layout = await seenLayout(redis, Date.now(), runtime.config.eventsPerDay);
-    const places = Array.from({ length: count }, () => seenEvent().seen);
-    await rememberEvents(redis, layout, places);
+    const ids = Array.from({ length: count }, () => seenEvent().seen);
+    await rememberEvents(redis, layout, ids);
     expect(calls.map(({ keys }) => keys.length)).toEqual([...sizes]);
-    const outcomes = await lookUpEvents(runtime.redis, layout, places);
+    const outcomes = await lookUpEvents(runtime.redis, layout, ids);
     expect(new Set(outcomes)).toEqual(new Set(["known"]));
   });
 }

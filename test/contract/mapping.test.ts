@@ -7,7 +7,7 @@ import { foldAll, initialState } from "#core/domain/shipments/fold.ts";
 import { mapStatus } from "#core/domain/statuses/map-status.ts";
 import { companyKeys, REMAP_KEYS, shipmentPartition } from "#core/redis/client/keys.ts";
 import { decodeChangeEntry, splitChanges } from "#core/redis/log/change-log.ts";
-import type { Entry } from "#core/redis/log/consumer.ts";
+import type { LogItem } from "#core/redis/log/consumer.ts";
 import { applySetup } from "#core/redis/setup/apply-setup.ts";
 import { announceRemap } from "#core/redis/shipments/remaps.ts";
 import {
@@ -159,7 +159,7 @@ describe("rules (issue 4, narrower rules)", () => {
 });
 
 describe("unmapped codes: stored, flagged, silent", () => {
-  test("are told with events, shipments, first and last seen, over all partitions", async () => {
+  test("are reported with events, shipments, first and last seen, over all partitions", async () => {
     await shipmentWith([{ status: status(code) }, { status: status(code), occurredAt: at(11) }]);
     await shipmentWith([{ status: status(code) }], "beta-it");
     const { body } = await panel.call("GET", "/panel/api/unmapped-codes?limit=1000");
@@ -220,7 +220,7 @@ describe("PUT /panel/api/couriers/{code}/catalogue/{statusCode}", () => {
     expect(await unmapped()).toBeUndefined();
   });
 
-  test("one change with the deciding fact where the current pair changes, only a correction where it stays", async () => {
+  test("one change with the deciding fact where the current pair changes, only a rewrite of the rows where it stays", async () => {
     const moved = await shipmentWith([{ status: status(code), occurredAt: at(12) }, {}]);
     const stays = await shipmentWith([{ status: status(code), occurredAt: at(9) }, {}]);
     const changed = async (id: number) =>
@@ -243,14 +243,16 @@ describe("PUT /panel/api/couriers/{code}/catalogue/{statusCode}", () => {
     ]);
     await mapAndWait({ status: "EXCEPTION", statusDetail: 5 });
     const entries = await changesOf(id);
-    expect(entries.at(-1)).toMatchObject({ type: "corrected", change: { changed: false } });
+    expect(entries.at(-1)).toMatchObject({ type: "rewritten", change: { changed: false } });
     expect(entries.at(-1)?.readRows().lane).toMatchObject({ exceptions: 1, removed: false });
     const log = companyKeys(shipmentPartition(id)).changes;
     const [newest] = (await runtime.redis.xRevRange(log, "+", "-", { COUNT: 1 })) ?? [];
     const handler = decideHandler(runtime);
     const ledger = companyKeys(shipmentPartition(id)).ledger;
     const counted = await runtime.redis.hGetAll(ledger);
-    await handler([{ key: log, id: newest?.id ?? "", fields: newest?.message as Entry["fields"] }]);
+    await handler([
+      { key: log, id: newest?.id ?? "", fields: newest?.message as LogItem["fields"] },
+    ]);
     expect(await runtime.redis.hGetAll(ledger)).toEqual(counted);
   });
 
@@ -367,8 +369,8 @@ describe("remaps are durable", () => {
     };
     await runtime.redis.hSet(REMAP_KEYS.remap(remap.id), "progress", JSON.stringify(progress));
     remaps = startRemaps(runtime);
-    const { progress: told } = await done(remap.id);
-    expect(told).toEqual({ examined: 5, shipments: 5, statesChanged: 5, events: 5 });
+    const { progress: reported } = await done(remap.id);
+    expect(reported).toEqual({ examined: 5, shipments: 5, statesChanged: 5, events: 5 });
     const states = await Promise.all(ids.map(stateOf));
     // What stands before the cursor was done by the process that died: here nobody did it.
     expect(states.map(({ pair }) => pair.status)).toEqual([
@@ -417,8 +419,11 @@ describe("versions", () => {
   test("409 when a code of it has been remapped since", async () => {
     const first = await mapAndWait({ status: "DELAY" });
     await mapAndWait({ status: "EXCEPTION" });
-    const { status: told, body } = await panel.call("POST", `/panel/api/remaps/${first.id}/revert`);
-    expect([told, body.code, body.codes]).toEqual([409, "REMAP_SUPERSEDED", [code]]);
+    const { status: reportedNow, body } = await panel.call(
+      "POST",
+      `/panel/api/remaps/${first.id}/revert`,
+    );
+    expect([reportedNow, body.code, body.codes]).toEqual([409, "REMAP_SUPERSEDED", [code]]);
   });
 });
 

@@ -9,11 +9,11 @@ import {
   SHIPMENTS_PER_REFERENCE,
 } from "#core/redis/intake/references.ts";
 import { claimEvents, splitEvents } from "#core/redis/log/event-log.ts";
-import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
-import { readBooks } from "#core/redis/webhooks/ledger.ts";
+import { readBalance } from "#core/redis/webhooks/ledger.ts";
+import { classify, PASSES } from "#ingest/classify.ts";
 import { type Intake, openIntake } from "#ingest/intake.ts";
-import { judge, PASSES } from "#ingest/judge.ts";
 import { prepare } from "#ingest/prepare.ts";
 import { trackHandler } from "#processors/track.ts";
 import { event, push } from "#test/support/courier.ts";
@@ -44,10 +44,10 @@ describe("an event with a tracking number", () => {
     const one = event({ trackingNumber: number });
     expect(await send(one, one)).toEqual(["ACCEPTED", "DUPLICATE"]);
     expect(await eventsOf(...ids)).toEqual(Array(3).fill([one.eventId]));
-    const books = await settled();
-    expect([books.accepted - before.accepted, books.routed - before.routed]).toEqual([1, 3]);
-    expect(books.applied - before.applied).toBe(3);
-    expect([books.received - before.received, books.difference]).toEqual([2, AT_REST]);
+    const balance = await settled();
+    expect([balance.accepted - before.accepted, balance.routed - before.routed]).toEqual([1, 3]);
+    expect(balance.applied - before.applied).toBe(3);
+    expect([balance.received - before.received, balance.difference]).toEqual([2, AT_REST]);
   });
 
   test("goes to channels that have its sender account, and to all where none has it", async () => {
@@ -296,9 +296,9 @@ describe("limits", () => {
     const [oldest, ...others] = await eventsOf(...own);
     expect(oldest).toEqual([]);
     for (const one of others) expect(one.toSorted()).toEqual(events.map((e) => e.eventId).sort());
-    const books = await settled();
-    expect(books.routed - before.routed).toBe(30 * SHIPMENTS_PER_COMPANY);
-    expect(books.difference).toEqual(AT_REST);
+    const balance = await settled();
+    expect(balance.routed - before.routed).toBe(30 * SHIPMENTS_PER_COMPANY);
+    expect(balance.difference).toEqual(AT_REST);
   });
 });
 
@@ -310,9 +310,9 @@ describe("crashes and races", () => {
     const one = event({ trackingNumber: number });
     await push(url, [one]);
     const { redis, live, config } = runtime;
-    const waiting = await readBooks(redis, live.configuration());
+    const waiting = await readBalance(redis, live.configuration());
     expect([waiting.waiting, waiting.difference.applied]).toEqual([3, 0]);
-    const [log = ""] = EVENT_LOGS.slice(seenPlace("GLS_ITA", one.eventId).partition);
+    const [log = ""] = EVENT_LOGS.slice(seenBucket("GLS_ITA", one.eventId).partition);
     const [entry] = (await redis.xRevRange(log, "+", "-", { COUNT: 1 })) ?? [];
     const parts = splitEvents(entry?.message ?? {});
     expect(parts).toHaveLength(3);
@@ -322,9 +322,9 @@ describe("crashes and races", () => {
     await handle(parts.slice(0, 1).map((fields) => ({ key: log, id, fields })));
     expect((await eventsOf(...ids)).map(({ length }) => length)).toEqual([1, 0, 0]);
     tracking.startTrack();
-    const books = await settled();
+    const balance = await settled();
     expect(await eventsOf(...ids)).toEqual(Array(3).fill([one.eventId]));
-    expect([books.waiting, books.difference]).toEqual([0, AT_REST]);
+    expect([balance.waiting, balance.difference]).toEqual([0, AT_REST]);
   });
 
   test("a shipment that is created while events of its number are accepted gets all that are sent after its creation", async () => {
@@ -408,8 +408,8 @@ describe("round trips", () => {
 });
 
 describe("references that go on changing while an event is set aside", () => {
-  /** Judges a mismatched event; after each of the first `changes` looks at its reference another shipment is registered. */
-  async function judgeWhileChanging(changes: number) {
+  /** Classifies a mismatched event; after each of the first `changes` looks at its reference another shipment is registered. */
+  async function classifyWhileChanging(changes: number) {
     const number = newNumber();
     const reference = trackingReference("GLS_ITA", number);
     const { redis, live, config } = runtime;
@@ -444,17 +444,17 @@ describe("references that go on changing while an event is set aside", () => {
       onNotSetAside: () => {},
     };
     const prepared = await prepare(deps, courier, { events: [one], check: () => [] });
-    const judged = judge(deps, courier, prepared, nowMs).then(
-      ([judgement]) => judgement?.outcome,
+    const outcome = classify(deps, courier, prepared, nowMs).then(
+      ([result]) => result?.outcome,
       ({ status, code }) => `${status} ${code}`,
     );
-    return { outcome: await judged, parked: await redis.hLen(reference.parkedKey) };
+    return { outcome: await outcome, parked: await redis.hLen(reference.parkedKey) };
   }
 
   test(`${PASSES - 1} changes are followed, and one more is 503 and not lost silently`, async () => {
-    const followed = await judgeWhileChanging(PASSES - 1);
+    const followed = await classifyWhileChanging(PASSES - 1);
     expect(followed).toEqual({ outcome: "UNKNOWN_TRACKING", parked: 1 });
-    const refused = await judgeWhileChanging(PASSES);
+    const refused = await classifyWhileChanging(PASSES);
     expect(refused).toEqual({ outcome: "503 REFERENCES_BUSY", parked: 0 });
   });
 });
@@ -526,13 +526,13 @@ describe("a tracking number change", () => {
     try {
       const numbers = Array.from({ length: EVENTS_PER_MESSAGE }, newNumber);
       for (const number of numbers) await add(number);
-      const before = await readBooks(runtime.redis, runtime.live.configuration());
+      const before = await readBalance(runtime.redis, runtime.live.configuration());
       const ring = numbers.map((number, at) =>
         changing(number, numbers[(at + 1) % numbers.length] ?? ""),
       );
       const { status, body } = await push(url, ring);
       expect([status, body.accepted]).toEqual([200, ring.length]);
-      const { routed } = await readBooks(runtime.redis, runtime.live.configuration());
+      const { routed } = await readBalance(runtime.redis, runtime.live.configuration());
       expect(routed - before.routed).toBe(ring.length * SHIPMENTS_PER_COMPANY);
     } finally {
       tracking.startTrack();
@@ -546,7 +546,7 @@ describe("a tracking number change", () => {
     await send(event({ trackingNumber: number }));
     const { redis, live, config } = runtime;
     const change = changing(number, announced);
-    const seen = seenPlace("GLS_ITA", change.eventId);
+    const seen = seenBucket("GLS_ITA", change.eventId);
     const nowMs = live.now();
     const layout = await seenLayout(redis, nowMs, config.eventsPerDay);
     await tracking.stopTrack();

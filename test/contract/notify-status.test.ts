@@ -83,7 +83,7 @@ const mailsTo = (to: string) => server.received.filter((one) => one.to.includes(
 const smsTo = (to: string) => sms.filter((one) => one.to === to);
 const mail = (to: string) => eventually(() => mailsTo(to)[0], "the mail arrives");
 
-/** Until what happened before has been told: a later change of another shipment has. */
+/** Until what happened before has been reported: a later change of another shipment has. */
 async function settled(): Promise<void> {
   const { id, to } = await create();
   await applyEvents(api.runtime, id, [{ status: STATUS.delivered }]);
@@ -97,7 +97,7 @@ describe("e-mail", () => {
     const read = await mail(to);
     expect(read.subject).toBe("arrivata");
     expect(read.html).toContain(trackingUrl);
-    await eventually(async () => (await notifications(id, "email")).length === 1, "it is told");
+    await eventually(async () => (await notifications(id, "email")).length === 1, "it is reported");
     expect((await notifications(id, "email"))[0]).toMatchObject({
       ...{ result: "OK", recipient: to, shipmentStatus: "DELIVERED", error: null },
     });
@@ -123,7 +123,7 @@ describe("e-mail", () => {
     expect([other, foreign, without].flatMap(({ to }) => mailsTo(to))).toEqual([]);
   });
 
-  test("news that a later change has overtaken is not told", async () => {
+  test("news that a later change has overtaken is not sent", async () => {
     const { id, to } = await create();
     await applyEvents(api.runtime, id, [
       { status: STATUS.outForDelivery, occurredAt: "2026-11-10T10:00:00+01:00" },
@@ -134,7 +134,7 @@ describe("e-mail", () => {
     expect(mailsTo(to).map(({ subject }) => subject)).toEqual(["arrivata"]);
   });
 
-  test("a change that is read twice is told once", async () => {
+  test("a change that is read twice is reported once", async () => {
     const { redis, live, log } = api.runtime;
     const { id, to } = await create();
     await applyEvents(api.runtime, id, [{ status: STATUS.delivered }]);
@@ -165,7 +165,7 @@ describe("SMS", () => {
     await applyEvents(api.runtime, id, [{ status: STATUS.outForDelivery }]);
     const sent = await eventually(() => smsTo(phone)[0], "the text arrives");
     expect(sent.text).toBe(`Acme Italia: In consegna (${trackingNumber}) ${trackingUrl}`);
-    await eventually(async () => (await notifications(id, "sms")).length === 1, "it is told");
+    await eventually(async () => (await notifications(id, "sms")).length === 1, "it is reported");
     expect((await notifications(id, "sms"))[0]).toMatchObject({ result: "OK", recipient: phone });
   });
 
@@ -173,13 +173,13 @@ describe("SMS", () => {
     smsAnswer = 400;
     const { id, phone } = await create();
     await applyEvents(api.runtime, id, [{ status: STATUS.delivered }]);
-    const [told] = await eventually(async () => {
+    const [reported] = await eventually(async () => {
       const found = await notifications(id, "sms");
       return found.length > 0 && found;
-    }, "it is told");
+    }, "it is reported");
     smsAnswer = 200;
-    expect(told).toMatchObject({ result: "KO", recipient: phone });
-    expect(told.error).toContain("400");
+    expect(reported).toMatchObject({ result: "KO", recipient: phone });
+    expect(reported.error).toContain("400");
   });
 });
 
@@ -187,17 +187,17 @@ describe("webhooks in the list", () => {
   test("a delivery that has ended, with the endpoint's address and without its query, which may hold a secret", async () => {
     const { id } = await create();
     await applyEvents(api.runtime, id, [{ status: STATUS.inTransit }]);
-    const [told] = await eventually(async () => {
+    const [reportedNow] = await eventually(async () => {
       await api.advance(12 * 3_600);
       const signIn = { body: { apiKey: "key_acme_main" } };
       token = (await api.call("POST", "/v2/auth/token", signIn)).body.token;
       const found = await notifications(id, "webhook");
       return found.length > 0 && found;
-    }, "the last attempt is told");
-    expect(told).toMatchObject({
+    }, "the last attempt is reported");
+    expect(reportedNow).toMatchObject({
       ...{ type: "webhook", result: "KO", recipient: "https://127.0.0.1:1/hook" },
       shipmentStatus: "IN_TRANSIT",
     });
-    expect(told.error).toEqual(expect.any(String));
+    expect(reportedNow.error).toEqual(expect.any(String));
   });
 });

@@ -199,9 +199,9 @@ test.each(Object.entries({ detail, trace, trackingPage, search, preview }))(
 );
 
 test("its webhooks and mails each show the shipment at a single point in time", async () => {
-  const told = await create("TOLD");
-  const { id } = told;
-  await eventsOf(told);
+  const reported = await create("TOLD");
+  const { id } = reported;
+  await eventsOf(reported);
   const own = () => receiver.requests.filter(({ body }) => body.data.shipment.id === id);
   await eventually(() => own().length >= EVENTS, "every webhook has arrived", 30_000);
   for (const { body } of own()) expect(eventOf(body.data.shipment)).toBeGreaterThanOrEqual(0);

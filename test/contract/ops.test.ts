@@ -157,11 +157,11 @@ describe("processors", () => {
     expect(await isReady(url)).toBe(true);
     expect(await (await fetch(`${url}/metrics`)).text()).toContain("waybill_");
     await server.kill();
-    const told = await eventually(async () => {
+    const reported = await eventually(async () => {
       const answer = await fetch(`${url}/readyz`);
       return answer.status === 503 && answer.json();
     }, "not ready");
-    expect(told).toEqual({ status: "not ready", reason: "Redis does not answer" });
+    expect(reported).toEqual({ status: "not ready", reason: "Redis does not answer" });
     expect(await statusOf(`${url}/healthz`)).toBe(200);
     await server.restart();
     await eventually(() => isReady(url), "ready again");
@@ -198,11 +198,11 @@ describe("analytics", () => {
     const url = analytics.url ?? "";
     await eventually(() => isReady(url), "ready");
     await clickhouse.stop();
-    const told = await eventually(async () => {
+    const reportedNow = await eventually(async () => {
       const answer = await fetch(`${url}/readyz`);
       return answer.status === 503 && answer.json();
     }, "not ready");
-    expect(told).toEqual({ status: "not ready", reason: "ClickHouse does not answer" });
+    expect(reportedNow).toEqual({ status: "not ready", reason: "ClickHouse does not answer" });
     expect(await statusOf(`${url}/healthz`)).toBe(200);
     await analytics.stop();
     await runtime.end();

@@ -6,9 +6,9 @@ import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 const EXACT_NUMBERS = `
-  local told = {}
-  for at, one in ipairs(cmsgpack.unpack(ARGV[1])) do told[at] = string.format('%.17g', one) end
-  return told`;
+  local reply = {}
+  for at, one in ipairs(cmsgpack.unpack(ARGV[1])) do reply[at] = string.format('%.17g', one) end
+  return reply`;
 
 let runtime: TestRuntime;
 

@@ -127,7 +127,7 @@ describe("a message", () => {
     ]);
   });
 
-  test("of more events than an answer has is told in pages, each event once", async () => {
+  test("of more events than an answer has is reported in pages, each event once", async () => {
     await addShipment(product.runtime, "FIND-PAGES");
     const events = Array.from({ length: 250 }, (_, at) =>
       event({ trackingNumber: at % 2 === 0 ? "FIND-PAGES" : "FIND-NOBODY" }),
@@ -235,13 +235,13 @@ test("a courier that does not exist is 404, not an event that never came", async
 });
 
 describe("what is kept in Redis", () => {
-  test("is bounded: a text takes up to 64 KiB, resends half of it, and what is left out is told", async () => {
+  test("is bounded: a text takes up to 64 KiB, resends half of it, and what is left out is reported", async () => {
     const runtime = await openTestRuntime(testSetup());
     const keep = outcomeKeeper(runtime.redis);
     const nowMs = runtime.live.now();
     const lines = async (outcome: "DUPLICATE" | "INVALID", count: number) => {
-      const outcomes = Array.from({ length: count }, (_, place) => ({
-        ...{ eventId: null, place, outcome, reasons: [] },
+      const outcomes = Array.from({ length: count }, (_, messageIndex) => ({
+        ...{ eventId: null, messageIndex, outcome, reasons: [] },
       }));
       return keep({ courier: "GLS_ITA", messageId: "bounded", receivedAtMs: nowMs, outcomes });
     };
@@ -263,7 +263,7 @@ describe("what is kept in Redis", () => {
     await runtime.end();
   });
 
-  test("is told for 7 days", async () => {
+  test("is reported for 7 days", async () => {
     const runtime = await openTestRuntime(testSetup());
     const ingest = await startIngest(runtime);
     const panel = await openTestPanel(runtime);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { companyKeys } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
-import { deliveries, laneFields } from "#test/support/lanes.ts";
+import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 let product: TestAnalytics;
@@ -13,9 +13,19 @@ beforeAll(async () => {
   const deliveredOn = new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 10);
   const lane = { destCap: "00184", originCap: "20121", deliveredOn };
   const rows = [
-    ...deliveries(30, (at) => ({ ...lane, shipmentId: 1 + at, leadDays: at < 20 ? 1 : 3 })),
-    ...deliveries(5, (at) => ({ ...lane, shipmentId: 100 + at, courier: "BRT_ITA", leadDays: 12 })),
-    ...deliveries(9, (at) => ({ ...lane, shipmentId: 200 + at, destCap: "09124", courier: "<b>" })),
+    ...deliveredShipments(30, (at) => ({ ...lane, shipmentId: 1 + at, leadDays: at < 20 ? 1 : 3 })),
+    ...deliveredShipments(5, (at) => ({
+      ...lane,
+      shipmentId: 100 + at,
+      courier: "BRT_ITA",
+      leadDays: 12,
+    })),
+    ...deliveredShipments(9, (at) => ({
+      ...lane,
+      shipmentId: 200 + at,
+      destCap: "09124",
+      courier: "<b>",
+    })),
   ];
   for (const row of rows) {
     await product.runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));

@@ -75,10 +75,10 @@ function spoilings(call: ScriptCall): [string, ScriptCall][] {
     const items = unpackList(arg);
     all.push(replaced("is cut off", arg.subarray(0, arg.length / 2)));
     all.push(replaced("is a number", Buffer.from([1])));
-    items.forEach((_, place) => {
-      all.push(replaced(`lacks item ${place}`, packList(items.toSpliced(place, 1))));
+    items.forEach((_, index) => {
+      all.push(replaced(`lacks item ${index}`, packList(items.toSpliced(index, 1))));
       for (const value of ["garbage", 7.5]) {
-        all.push(replaced(`item ${place} is ${value}`, packList(items.with(place, value))));
+        all.push(replaced(`item ${index} is ${value}`, packList(items.with(index, value))));
       }
     });
   });

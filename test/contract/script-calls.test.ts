@@ -99,11 +99,11 @@ function* spoiled({ args }: ScriptCall): Generator<Array<string | Buffer>> {
     else others.push(arg.subarray(0, -1));
     for (const other of others) yield args.with(at, other);
     const items = unpackList(arg);
-    for (const [place, one] of items?.entries() ?? []) {
+    for (const [index, one] of items?.entries() ?? []) {
       const list = items ?? [];
-      yield args.with(at, packList(list.with(place, typeof one === "number" ? "x" : 7)));
-      yield args.with(at, packList(list.toSpliced(place, 1)));
-      if (typeof one === "number") yield args.with(at, packList(list.with(place, 1e9)));
+      yield args.with(at, packList(list.with(index, typeof one === "number" ? "x" : 7)));
+      yield args.with(at, packList(list.toSpliced(index, 1)));
+      if (typeof one === "number") yield args.with(at, packList(list.with(index, 1e9)));
     }
   }
 }
@@ -139,9 +139,9 @@ async function callSpoiled(redis: Redis, call: ScriptCall): Promise<number> {
     );
     if (!error) continue;
     refused += 1;
-    const told = `${error.message}: ${args.map((arg) => String(arg).slice(0, 80)).join(" | ")}`;
-    expect([told, await contents(redis, call.keys)]).toEqual([told, before]);
-    expect([told, await redis.dbSize()]).toEqual([told, size]);
+    const reported = `${error.message}: ${args.map((arg) => String(arg).slice(0, 80)).join(" | ")}`;
+    expect([reported, await contents(redis, call.keys)]).toEqual([reported, before]);
+    expect([reported, await redis.dbSize()]).toEqual([reported, size]);
   }
   return refused;
 }

@@ -11,7 +11,7 @@ import { testSetup } from "#test/support/setup.ts";
 /** Of one shipment in a commit: fields to be written, and fields that go. */
 const FIELDS = 500;
 const DROPPED = 1_000;
-/** Shipments whose places in the index one command changes; more take another command. */
+/** Shipments whose ranks in the index one command changes; more take another command. */
 const STAMPED = 500;
 /** Of an import job. */
 const JOB_FIELDS = 50;
@@ -42,12 +42,12 @@ async function commit(shipments: number, fields: readonly string[], dropped: rea
   const items = Array.from({ length: shipments }, (_, at) => {
     keys.push(shipmentKey(at));
     const texts = [String(at), String(at).padStart(12, "0"), "1 0 0 0", "2 0 0 ", "0", "state"];
-    const places = [keys.length, 6, 7, 9];
+    const indices = [keys.length, 6, 7, 9];
     const row = [at, String(at * 16 + 4), 739_000, 3, 1, 1];
     const counts = [0, 0, 0, 0, fields.length, dropped.length, 0];
     return [
       ...texts,
-      ...places,
+      ...indices,
       ...row,
       ...counts,
       ...fields.flatMap((one) => [one, one]),

@@ -99,9 +99,12 @@ test("a call of which one key has moved is refused before it changes anything", 
     if (call.keys.length === 1) continue;
     for (const [key] of standing(call)) {
       const { error, before, after } = await callWhileMoving(call, key);
-      const told = `${nameOf(call)} without ${key}`;
-      expect([told, REFUSED.test(error ?? "") ? "refused" : error]).toEqual([told, "refused"]);
-      expect([told, after]).toEqual([told, before]);
+      const reported = `${nameOf(call)} without ${key}`;
+      expect([reported, REFUSED.test(error ?? "") ? "refused" : error]).toEqual([
+        reported,
+        "refused",
+      ]);
+      expect([reported, after]).toEqual([reported, before]);
     }
   }
 }, 120_000);

@@ -46,7 +46,7 @@ test("a created shipment is found by the next request to any process", async () 
   }
 });
 
-test("a changed shipment stands at its new place, in any process", async () => {
+test("a changed shipment stands at its new rank, in any process", async () => {
   for (const shipmentId of [ids[4], ids[40], ids[98]]) {
     await applyEvents(api.runtime, [{ shipmentId: shipmentId ?? 0, code: "TRN" }]);
     await api.advance(2);

@@ -87,8 +87,8 @@ describe("an event that was set aside is released", () => {
       idsOf(parked, own),
       idsOf(parked, other),
     ]);
-    const books = await settled();
-    expect([books.released - before.released, books.difference]).toEqual([2, AT_REST]);
+    const balance = await settled();
+    expect([balance.released - before.released, balance.difference]).toEqual([2, AT_REST]);
     expect(await send(parked)).toEqual(["DUPLICATE"]);
   });
 
@@ -135,8 +135,8 @@ describe("an event that was set aside is released", () => {
     const own = event({ trackingNumber: number });
     await send(own);
     expect(await held(id)).toEqual(idsOf(parked, own));
-    const books = await settled();
-    expect([books.released - before.released, books.difference]).toEqual([1, AT_REST]);
+    const balance = await settled();
+    expect([balance.released - before.released, balance.difference]).toEqual([1, AT_REST]);
     expect(await isParked(parked)).toBe(false);
   });
 
@@ -157,8 +157,8 @@ describe("an event that was set aside is released", () => {
     const found = await Promise.all(ids.map(held));
     expect(found).toEqual([0, 1, 1].map((at) => expected[at] ?? []));
     tracking.startTrack();
-    const books = await settled();
-    expect([books.released - before.released, books.difference]).toEqual([3, AT_REST]);
+    const balance = await settled();
+    expect([balance.released - before.released, balance.difference]).toEqual([3, AT_REST]);
   });
 
   /** What a log holds that track has not been given. */
@@ -278,8 +278,8 @@ describe("many set-aside events", () => {
       const number = newNumber();
       const id = await add(number, "acme-it", { parcelNumbers: parcels });
       await send(event({ trackingNumber: number }));
-      const books = await settled();
-      expect([books.released - before.released, books.difference]).toEqual([count, AT_REST]);
+      const balance = await settled();
+      expect([balance.released - before.released, balance.difference]).toEqual([count, AT_REST]);
       const [shipment] = await readShipments(runtime.redis, [id]);
       const { keys = [], dropped = 0 } = shipment?.state ?? {};
       expect(keys.length + dropped).toBe(count + 1);

@@ -87,7 +87,7 @@ describe("application", () => {
     expect([kept?.status, kept?.terminal]).toEqual(["DELAY", false]);
   });
 
-  test("an endpoint's rate may be named, within bounds, and is told not to be in effect", async () => {
+  test("an endpoint's rate may be named, within bounds, and is reported not to be in effect", async () => {
     const webhook = { code: "paced", url: "https://m.example/", alertEmail: "ops@acme.test" };
     const named = (members: object): SetupFile => ({
       companies: [

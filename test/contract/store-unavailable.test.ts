@@ -173,12 +173,12 @@ test("a start on a store that takes no writes ends with a sentence and no stack"
     stdout: "ignore",
     stderr: "pipe",
   });
-  const told = await new Response(role.stderr).text();
-  expect([await role.exited, told.trim().split("\n").at(-1)]).toEqual([
+  const reported = await new Response(role.stderr).text();
+  expect([await role.exited, reported.trim().split("\n").at(-1)]).toEqual([
     1,
     "Redis is unavailable: its memory is full (maxmemory)",
   ]);
-  expect(told).not.toContain("    at ");
+  expect(reported).not.toContain("    at ");
   await server.send("CONFIG", "SET", "maxmemory", "0");
   await rm(folder, { recursive: true, force: true });
 }, 30_000);

@@ -1,4 +1,4 @@
-/** `GET /panel/api/shipments/{id}/trace` (setup-file.md): what happened to a shipment and what was told of it. */
+/** `GET /panel/api/shipments/{id}/trace` (setup-file.md): what happened to a shipment and what was reported of it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
 import { readDecisions } from "#core/redis/webhooks/deliveries.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { CHANGE_LOGS, webhookKeys } from "#core/redis/client/keys.ts";
 import { bumpVersion, saveEntity } from "#core/redis/config/entities.ts";
 import { type Change, encodeChange } from "#core/redis/log/change-log.ts";
-import type { Entry } from "#core/redis/log/consumer.ts";
+import type { LogItem } from "#core/redis/log/consumer.ts";
 import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -210,7 +210,7 @@ describe("a decision is recorded for every change and endpoint", () => {
       },
       ...{ changed: true, firstOccurrence: true, lane: null },
     };
-    const entry: Entry = {
+    const entry: LogItem = {
       key: CHANGE_LOGS[id % 16] ?? "",
       id: "1-1",
       fields: { s: String(id), change: encodeChange(change) },
@@ -231,7 +231,7 @@ describe("a decision is recorded for every change and endpoint", () => {
   test("an entry that cannot be read fails alone", async () => {
     const { redis, live } = runtime;
     const handle = decideHandler({ redis, live });
-    const broken: Entry = { key: "{k1}:changes", id: "1-2", fields: { s: "17", change: "{" } };
+    const broken: LogItem = { key: "{k1}:changes", id: "1-2", fields: { s: "17", change: "{" } };
     const [failure] = await handle([broken]);
     expect(failure?.entry).toBe(broken);
   });

@@ -4,7 +4,7 @@ import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
 import { drainLanes, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
 import { disableEndpoint, enableEndpoint } from "#core/redis/webhooks/endpoints.ts";
 import type { Leased, LeaseTerms } from "#core/redis/webhooks/leases.ts";
-import { readBooks } from "#core/redis/webhooks/ledger.ts";
+import { readBalance } from "#core/redis/webhooks/ledger.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
 import {
@@ -201,13 +201,13 @@ describe("limits and fairness", () => {
     );
   });
 
-  test("receivers that hang keep their places for a while only: the others are served before they time out", async () => {
+  test("receivers that hang keep their slots for a while only: the others are served before they time out", async () => {
     await queueChanges(30);
     const [hanging, quick] = receivers;
     if (!hanging || !quick) throw new Error("no receivers");
     const { held, release } = hold(hanging);
     start({ inFlight: 10, inFlightPerEndpoint: 10, slowMs: 300 });
-    await eventually(() => held.length === 10, "every place is taken by what hangs", 5_000);
+    await eventually(() => held.length === 10, "every slot is taken by what hangs", 5_000);
     await eventually(() => quick.requests.length === 30, "the others are served", 5_000);
     expect(hanging.mostOpen()).toBe(10);
     release();
@@ -342,7 +342,7 @@ describe("document 3, Endpoint: switched off", () => {
   });
 });
 
-test("invariant 10: a delivery whose 30 days end before it is delivered has failed, and the books balance", async () => {
+test("invariant 10: a delivery whose 30 days end before it is delivered has failed, and the ledger balances", async () => {
   await queueChanges(4);
   const { redis, live } = runtime;
   const { delivery, queue } = webhookKeys(acme());
@@ -360,12 +360,12 @@ test("invariant 10: a delivery whose 30 days end before it is delivered has fail
   await finish(answered, { state: "delivered" });
   await drainLanes(redis, acme(), [second], "switched off");
   start();
-  const books = await eventually(async () => {
-    const read = await readBooks(redis, live.configuration());
+  const balance = await eventually(async () => {
+    const read = await readBalance(redis, live.configuration());
     return read.pending === 0 && read;
   }, "nothing waits");
-  expect(books.difference.webhooks).toBe(0);
-  expect(books.sent).toBe(8);
+  expect(balance.difference.webhooks).toBe(0);
+  expect(balance.sent).toBe(8);
   expect(await redis.exists([...gone, queued, drained].map(delivery))).toBe(0);
 });
 
@@ -386,30 +386,30 @@ test("a full lane makes further deliveries fail at once, replayable", async () =
   const made = await recordDecisions(redis, decisions, live.now(), before + 2);
   expect(made).toHaveLength(3);
   const found = await deliveriesOf(runtime, main());
-  const told = decisions.map(({ eventId }) => found.find((one) => one.eventId === eventId));
-  expect(told).toMatchObject([
+  const reported = decisions.map(({ eventId }) => found.find((one) => one.eventId === eventId));
+  expect(reported).toMatchObject([
     { state: "queued", reason: null },
     { state: "queued", reason: null },
     { state: "failed", reason: "lane full" },
   ]);
-  expect((await readBooks(redis, live.configuration())).failed).toBe(1);
+  expect((await readBalance(redis, live.configuration())).failed).toBe(1);
 });
 
-test("what is leased ahead of a place waits until one is free", async () => {
+test("what is leased ahead of a slot waits until one is free", async () => {
   await queueChanges(4);
   const kept = receivers.map(hold);
   const begun = () => kept.reduce((sum, { held }) => sum + held.length, 0);
   const { leases } = webhookKeys(acme());
   start({ inFlight: 2, slowMs: 60_000 });
   await eventually(async () => (await runtime.redis.zCard(leases)) === 3, "one is leased ahead");
-  await eventually(() => begun() === 2, "all places are taken");
+  await eventually(() => begun() === 2, "all slots are taken");
   const sent = () => receivers.reduce((sum, { requests }) => sum + requests.length, 0);
   expect(sent()).toBe(2);
   kept
     .find(({ held }) => held.length > 0)
     ?.held.shift()
     ?.end();
-  await eventually(() => begun() === 2 && sent() === 3, "the one ahead has the free place");
+  await eventually(() => begun() === 2 && sent() === 3, "the one ahead has the free slot");
   await eventually(async () => (await runtime.redis.zCard(leases)) === 3, "the next one is leased");
   expect(sent()).toBe(3);
   for (const { release } of kept) release();

@@ -77,7 +77,7 @@ async function setFailing(ids: readonly string[]): Promise<void> {
 }
 
 test.each([4_001, 10_000])(
-  "%i failing endpoints without a place hold up no healthy one, and none of them is forgotten",
+  "%i failing endpoints without a slot hold up no healthy one, and none of them is forgotten",
   async (count) => {
     const { redis, live } = runtime;
     const { firstRing } = webhookKeys(partition());
@@ -131,7 +131,7 @@ test("an endpoint that has recovered is among the healthy ones immediately", asy
 });
 
 test.each(["last", "first"] as const)(
-  "a silent endpoint has so many under way and no more, whatever its places, with retries %s",
+  "a silent endpoint has so many under way and no more, whatever its slots, with retries %s",
   async (retries) => {
     const { id } = main();
     const { inFlight, leases } = webhookKeys(partition());

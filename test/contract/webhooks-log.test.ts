@@ -232,12 +232,12 @@ describe("document 1, Shipment detail: notifications", () => {
     const { redis, live } = runtime;
     const moment = await readMoment(redis, sent?.shipmentId ?? 0);
     if (!moment) throw new Error("no shipment");
-    const told = await readNotifications(redis, moment, await live.refresh(), live.now());
-    expect(told.map(({ recipient }) => recipient)).toEqual([receiver.url]);
+    const reported = await readNotifications(redis, moment, await live.refresh(), live.now());
+    expect(reported.map(({ recipient }) => recipient)).toEqual([receiver.url]);
   });
 });
 
-test("a quantile is told to within 10 percent", () => {
+test("a quantile is reported to within 10 percent", () => {
   for (const ms of [1, 3, 10, 47, 230, 999, 5_000, 9_999]) {
     const bucket = `b${1 + Math.floor(Math.log(ms) / Math.log(1.2))}`;
     expect(Math.abs((quantileOf({ [bucket]: 1 }, 0.5) ?? 0) / ms - 1)).toBeLessThan(0.101);

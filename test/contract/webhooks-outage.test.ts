@@ -131,8 +131,8 @@ test.each(OUTAGES)(
       "all are delivered",
       30_000,
     );
-    const told = receiver.requests.map(({ body }) => body.id);
-    expect([told.length, new Set(told).size]).toEqual([DELIVERIES, DELIVERIES]);
+    const reported = receiver.requests.map(({ body }) => body.id);
+    expect([reported.length, new Set(reported).size]).toEqual([DELIVERIES, DELIVERIES]);
   },
   60_000,
 );

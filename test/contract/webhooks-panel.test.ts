@@ -438,7 +438,7 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
     const failing = await eventually(async () => {
       const found = await view(body.id);
       return found.lastError === null ? null : found;
-    }, "the failure is told");
+    }, "the failure is reported");
     expect(failing).toMatchObject({
       ...{ status: "active", disabledSince: null },
       lastError: { error: "status 503" },

@@ -1,4 +1,4 @@
-/** Document 3, Limits and Transport rules: a receiver that never answers keeps the schedule, and costs nobody a place. */
+/** Document 3, Limits and Transport rules: a receiver that never answers keeps the schedule, and costs nobody a slot. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
 import { chunks } from "#core/chunks.ts";
@@ -158,14 +158,14 @@ test("2,000 deliveries to a receiver that never answers stay on schedule, and ot
   expect(await runtime.redis.exists([keysOf("silent").leases, keysOf("silent").inFlight])).toBe(0);
 }, 180_000);
 
-test("silent endpoints share what the process may have under way, in turn and outside the places", async () => {
+test("silent endpoints share what the process may have under way, in turn and outside the slots", async () => {
   start({ silentInFlight: 8, inFlight: 2, inFlightPerFailingEndpoint: 1 });
   await silence("silent");
   await silence("mute");
   await queue("silent", 60);
   await queue("mute", 60);
   await queue("quick", 30);
-  await eventually(() => quick.requests.length === 30, "the places are free for the other one");
+  await eventually(() => quick.requests.length === 30, "the slots are free for the other one");
   const begun = () => Map.groupBy(hanging.requests.slice(2), ({ path }) => path);
   await eventually(
     () => begun().size === 2 && [...begun().values()].every((own) => own.length >= 12),
@@ -174,7 +174,7 @@ test("silent endpoints share what the process may have under way, in turn and ou
   expect(hanging.mostOpen()).toBe(8);
 }, 60_000);
 
-test("a silent endpoint that answers again has its places again", async () => {
+test("a silent endpoint that answers again has its slots again", async () => {
   start({ silentInFlightPerEndpoint: 50 });
   await silence("silent");
   await queue("silent", 200);
@@ -198,7 +198,7 @@ test("a silent endpoint that answers again has its places again", async () => {
   expect(hanging.requests).toHaveLength(before + LIMIT_PER_ENDPOINT);
 }, 60_000);
 
-test("a receiver that answers late keeps its places", async () => {
+test("a receiver that answers late keeps its slots", async () => {
   hanging.behave((_, response) => void setTimeout(() => response.end(), 2 * SLOW_MS));
   start();
   await queue("silent", 40);
@@ -213,7 +213,7 @@ test("what a killed process had waiting at a silent endpoint is sent again", asy
   const { leases, inFlight, id } = keysOf("silent");
   await eventually(
     async () => (await runtime.redis.hGet(inFlight, `w ${id}`)) === "5",
-    "all wait outside the places",
+    "all wait outside the slots",
   );
   // The leases of a process that has died: nobody renews them.
   const members = await runtime.redis.zRange(leases, 0, -1);

@@ -134,8 +134,8 @@ describe("webhooks v1", () => {
     const moment = await readMoment(redis, id);
     if (!moment) throw new Error("no shipment");
     const { port } = server.address() as AddressInfo;
-    const told = await readNotifications(redis, moment, live.configuration(), live.now());
-    expect(told.map(({ type, result, recipient }) => [type, result, recipient])).toEqual([
+    const reported = await readNotifications(redis, moment, live.configuration(), live.now());
+    expect(reported.map(({ type, result, recipient }) => [type, result, recipient])).toEqual([
       ["webhook", "OK", `http://localhost:${port}/v1`],
     ]);
   });

@@ -1,4 +1,4 @@
-/** Document 3, Endpoint: an alert, and that the endpoint works again, are told once each, whatever is killed. */
+/** Document 3, Endpoint: an alert, and that the endpoint works again, are reported once each, whatever is killed. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";

@@ -105,9 +105,9 @@ describe.each(STORES)("on %s", (store) => {
       "every accepted event is delivered to the steady endpoint",
       60_000,
     );
-    const told = new Set(steady.requests.map(({ body }) => body.id));
-    expect(told).toEqual(new Set((await log("steady")).map(({ eventId }) => eventId)));
-    expect(told.size).toBe(accepted.size);
+    const reported = new Set(steady.requests.map(({ body }) => body.id));
+    expect(reported).toEqual(new Set((await log("steady")).map(({ eventId }) => eventId)));
+    expect(reported.size).toBe(accepted.size);
 
     await eventually(
       async () => (await log("slow")).every(({ state }) => ["failed", "delivered"].includes(state)),

@@ -68,10 +68,10 @@ test("slots that move away and back lose no event and no webhook, and double non
   await stream.stop();
   await expectExactlyOnce(product, "SLOT", ids, stream.accepted);
 
-  const told = () => new Set(receiver.requests.map(({ body }) => body.id));
+  const reported = () => new Set(receiver.requests.map(({ body }) => body.id));
   await eventually(
-    () => told().size === stream.accepted.size,
-    () => `${stream.accepted.size} webhooks arrive; ${told().size} have`,
+    () => reported().size === stream.accepted.size,
+    () => `${stream.accepted.size} webhooks arrive; ${reported().size} have`,
     SETTLE_LIMIT_MS,
   );
   expect(receiver.requests).toHaveLength(stream.accepted.size);

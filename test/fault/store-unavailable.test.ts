@@ -200,7 +200,7 @@ describe.each([
     expect(product.output()).not.toContain("dead letter");
   }, 240_000);
 
-  /** @param codes of the accepted events: each is told to the endpoint that listens to its status */
+  /** @param codes of the accepted events: each is reported to the endpoint that listens to its status */
   async function expectEachOnce(codes: readonly string[]): Promise<void> {
     const due = codes.filter((code) => code === "TRN" || code === "DEP").length;
     const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
@@ -217,7 +217,7 @@ describe.each([
     const { sent, delivered, failed, difference } = ledger;
     expect({ sent, delivered, failed }).toEqual({ sent: due, delivered: due, failed: 0 });
     expect(Object.values(difference)).toEqual([0, 0, 0]);
-    const told = receiver.requests.map(({ body }) => body.id);
-    expect([new Set(told).size, told.length]).toEqual([due, due]);
+    const reported = receiver.requests.map(({ body }) => body.id);
+    expect([new Set(reported).size, reported.length]).toEqual([due, due]);
   }
 });

@@ -18,7 +18,7 @@ import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
 
 const OPERATOR = { authorization: `Bearer ${PANEL_TOKEN}` };
-/** As many delivered shipments as a lane needs to be told (document 1, Limits). */
+/** As many delivered shipments as a lane needs to be reported (document 1, Limits). */
 const LANE_SAMPLE = 20;
 
 function setupWith(url: string): SetupFile {
@@ -62,7 +62,7 @@ describe.each(STORES)("on %s", (store) => {
     event({ trackingNumber, occurredAt, status: { code, description: `text of ${code}` } });
 
   describe("one parcel", () => {
-    test("is pushed, read, found and told by a signed webhook", async () => {
+    test("is pushed, read, found, and announced by a signed webhook", async () => {
       const [id] = await create(1, "FLOW");
       const events = [
         step("FLOW-0", "DEP", "2026-11-10T08:00:00+01:00"),
@@ -92,15 +92,15 @@ describe.each(STORES)("on %s", (store) => {
       );
       expect([found.body.total, found.body.items[0].id]).toEqual([1, id]);
 
-      const told = await eventually(
+      const reported = await eventually(
         () => receiver.requests.find(({ body }) => body.data.event.statusCode === "DELIVERED"),
         "the webhook arrives",
       );
-      expect(told.body.data.shipment.id).toBe(id);
+      expect(reported.body.data.shipment.id).toBe(id);
       const verdict = verifySignature(
-        String(told.headers["x-service-signature"]),
+        String(reported.headers["x-service-signature"]),
         [WEBHOOK_SECRET],
-        new TextEncoder().encode(told.raw),
+        new TextEncoder().encode(reported.raw),
         Date.now(),
       );
       expect(verdict).toBe("valid");

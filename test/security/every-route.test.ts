@@ -249,7 +249,7 @@ function textOf({ route, host, target, credentials, version = "1.1" }: Attempt):
 const leadsToLogin = ({ status, headers }: RawAnswer) =>
   status === 303 && /^\/panel\/login(?:\?next=[^&]*)?$/.test(headers.get("location") ?? "");
 
-/** Who may not call is told so, and nothing of what else may be wrong. */
+/** Who may not call is reported so, and nothing of what else may be wrong. */
 const isRefused = (answer: RawAnswer) => leadsToLogin(answer) || answer.status === 401;
 
 /** Where the path or Host is damaged it may also be one that does not exist. */

@@ -20,6 +20,6 @@ export async function eventually<T>(
     if (performance.now() > deadline) break;
     await Bun.sleep(pollMs);
   }
-  const told = typeof what === "string" ? what : what();
-  throw new Error(`not within ${limitMs} ms: ${told}`);
+  const reported = typeof what === "string" ? what : what();
+  throw new Error(`not within ${limitMs} ms: ${reported}`);
 }

@@ -17,7 +17,7 @@ for at, key in ipairs(KEYS) do
   local found = redis.call(read[kind][1], key, unpack(read[kind], 2))
   if kind == 'hash' then
     local pairs = {}
-    for place = 1, #found, 2 do pairs[#pairs + 1] = found[place] .. '=' .. found[place + 1] end
+    for index = 1, #found, 2 do pairs[#pairs + 1] = found[index] .. '=' .. found[index + 1] end
     found = pairs
   end
   if kind == 'hash' or kind == 'set' then table.sort(found) end

@@ -32,8 +32,8 @@ export async function applyEvents(
     const from = hot.get(event.shipmentId);
     if (!from) throw new Error(`no shipment ${event.shipmentId}`);
     const catalogue = live.configuration().couriers.get(from.meta.courier)?.catalogue;
-    const told = { status: { code: event.code, description: event.code } };
-    const fact = factOf(event, catalogue ? mapStatus(catalogue, told) : null, live.now());
+    const reported = { status: { code: event.code, description: event.code } };
+    const fact = factOf(event, catalogue ? mapStatus(catalogue, reported) : null, live.now());
     const folded = fold(from.state, fact);
     if (!folded) throw new Error("the fact is known");
     const { state, change } = folded;
@@ -57,7 +57,7 @@ function factOf(event: TestEvent, mapping: Mapping | null, nowMs: number): Fact 
     },
     occurredAtMs: instantOf(occurredAt),
     receivedAtMs: nowMs,
-    place: 0,
+    messageIndex: 0,
     mapping,
   };
 }

@@ -3,14 +3,14 @@
 import type { LaneRow } from "#core/domain/benchmarks/lane.ts";
 import { daysBetween } from "#core/domain/time/rome-time.ts";
 import { encodeChange } from "#core/redis/log/change-log.ts";
-import type { Entry } from "#core/redis/log/consumer.ts";
+import type { LogItem } from "#core/redis/log/consumer.ts";
 
-export interface Delivery extends LaneRow {
+export interface DeliveredShipment extends LaneRow {
   readonly shipmentId: number;
 }
 
 /** Without a ship date it was shipped `leadDays` before the delivery, two where they are not given either. */
-export function delivery(values: Partial<Delivery>): Delivery {
+export function deliveredShipment(values: Partial<DeliveredShipment>): DeliveredShipment {
   const { deliveredOn = "2026-09-03", leadDays = 2 } = values;
   const shipDate = values.shipDate ?? daysBefore(deliveredOn, leadDays);
   return {
@@ -37,19 +37,24 @@ function daysBefore(date: string, days: number): string {
   return Number.isNaN(ms) ? date : new Date(ms).toISOString().slice(0, 10);
 }
 
-export function deliveries(count: number, values: (at: number) => Partial<Delivery>): Delivery[] {
-  return Array.from({ length: count }, (_, at) => delivery({ shipmentId: at + 1, ...values(at) }));
+export function deliveredShipments(
+  count: number,
+  values: (at: number) => Partial<DeliveredShipment>,
+): DeliveredShipment[] {
+  return Array.from({ length: count }, (_, at) =>
+    deliveredShipment({ shipmentId: at + 1, ...values(at) }),
+  );
 }
 
 let nextId = 1;
 
 /** A change log entry with a new stream id. */
-export function laneEntry({ shipmentId, ...lane }: Delivery): Entry {
+export function laneEntry({ shipmentId, ...lane }: DeliveredShipment): LogItem {
   nextId += 1;
   return { key: "{k1}:changes", id: `${nextId}-0`, fields: laneFields({ shipmentId, ...lane }) };
 }
 
-export function laneFields({ shipmentId, ...lane }: Delivery): Record<string, string> {
+export function laneFields({ shipmentId, ...lane }: DeliveredShipment): Record<string, string> {
   const change = encodeChange({
     companyId: 1,
     channelId: 7,

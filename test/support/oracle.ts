@@ -130,7 +130,7 @@ export async function expectSettled(
         ledger.applied === routed
       );
     },
-    () => `${accepted} events are applied and told; the overview says ${JSON.stringify(last)}`,
+    () => `${accepted} events are applied and sent; the overview says ${JSON.stringify(last)}`,
     SETTLE_LIMIT_MS,
   );
   expect((await ask("dead-letters"))?.body.items).toEqual([]);

@@ -28,8 +28,8 @@ export async function openTestPanel(runtime: TestRuntime): Promise<TestPanel> {
       const response = await app.handle(request);
       const answer = await response.text();
       const isText = response.headers.get("content-type")?.startsWith("text/plain");
-      const told = answer === "" ? null : isText ? answer : JSON.parse(answer);
-      return { status: response.status, headers: response.headers, body: told };
+      const reported = answer === "" ? null : isText ? answer : JSON.parse(answer);
+      return { status: response.status, headers: response.headers, body: reported };
     },
     end: () => benchmarks.close(),
   };

@@ -261,8 +261,8 @@ async function isMaster({ send }: Node): Promise<boolean> {
 }
 
 async function isInStep({ send }: Node): Promise<boolean> {
-  const told = await send("INFO", "replication").catch(() => "");
-  return String(told).includes("master_link_status:up");
+  const reported = await send("INFO", "replication").catch(() => "");
+  return String(reported).includes("master_link_status:up");
 }
 
 async function joinTogether(nodes: readonly Node[]): Promise<void> {

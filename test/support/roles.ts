@@ -123,9 +123,9 @@ async function addRoles(
 
 async function singleServer(folder: string) {
   const port = String(await freePort());
-  const place = ["--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
+  const binding = ["--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
   const durable = ["--appendonly", "yes", "--appendfsync", "always", "--loglevel", "warning"];
-  const command = ["redis-server", ...place, ...durable];
+  const command = ["redis-server", ...binding, ...durable];
   const part: Part = { command, env: productEnv(), child: null };
   return { part, env: { REDIS_URL: `redis://127.0.0.1:${port}` } };
 }

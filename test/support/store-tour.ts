@@ -25,7 +25,7 @@ import { listDeadLetters, redriveDeadLetter } from "#core/redis/log/dead-letters
 import { claimEvents, lookUpEvents } from "#core/redis/log/event-log.ts";
 import { logEntry } from "#core/redis/log/log-entry.ts";
 import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
-import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { LOGS, readLags, trimLog } from "#core/redis/log/streams.ts";
 import {
   acceptJob,
@@ -119,7 +119,7 @@ async function eventTour({ redis, live, config }: TestRuntime): Promise<void> {
   const nowMs = live.now();
   const layout = await seenLayout(redis, nowMs, config.eventsPerDay);
   const terms = { layout, highWater: 1_000, courier: COURIER, nowMs };
-  const events = Array.from({ length: 6 }, (_, at) => seenPlace(COURIER, `tour-${at}`)).filter(
+  const events = Array.from({ length: 6 }, (_, at) => seenBucket(COURIER, `tour-${at}`)).filter(
     ({ partition }, _, all) => partition === all[0]?.partition,
   );
   const claims = events.map((seen, at) => ({ seen, entry: `{"n":${at}}` }));
@@ -128,7 +128,12 @@ async function eventTour({ redis, live, config }: TestRuntime): Promise<void> {
   await lookUpEvents(redis, layout, events);
   const reference = trackingReference(COURIER, "UNKNOWN");
   const parked = (factKey: string, receivedAtMs: number) =>
-    ({ factKey, receivedAtMs, place: 0, event: { eventId: factKey } }) as unknown as ParkedEvent;
+    ({
+      factKey,
+      receivedAtMs,
+      messageIndex: 0,
+      event: { eventId: factKey },
+    }) as unknown as ParkedEvent;
   const [old, fresh, third] = [
     parked("old", nowMs - 8 * 86_400_000),
     parked("fresh", nowMs),

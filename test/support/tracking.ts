@@ -5,7 +5,7 @@ import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
 import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import { readHistory } from "#core/redis/shipments/shipments.ts";
-import { type Books, readBooks } from "#core/redis/webhooks/ledger.ts";
+import { type Balance, readBalance } from "#core/redis/webhooks/ledger.ts";
 import { startIngest } from "#ingest/main.ts";
 import { trackHandler } from "#processors/track.ts";
 import { push } from "./courier.ts";
@@ -26,7 +26,7 @@ export interface Tracking {
   readonly newNumber: () => string;
   readonly add: (number: string, channel?: string, options?: ShipmentOptions) => Promise<number>;
   /** The books once track has caught up. */
-  readonly settled: () => Promise<Books>;
+  readonly settled: () => Promise<Balance>;
   /** Outcomes of a message, when what was accepted has been applied. */
   readonly send: (...events: readonly unknown[]) => Promise<string[]>;
   /** Of each shipment the ids of the events in its history. */
@@ -62,11 +62,11 @@ export async function openTracking(): Promise<Tracking> {
     track = null;
   }
 
-  function settled(): Promise<Books> {
+  function settled(): Promise<Balance> {
     return eventually(async () => {
       const lags = await readLags(redis);
       const isDone = lags.every(({ group, entries }) => group !== "track" || entries === 0);
-      return isDone ? readBooks(redis, live.configuration()) : null;
+      return isDone ? readBalance(redis, live.configuration()) : null;
     }, "track has caught up");
   }
 

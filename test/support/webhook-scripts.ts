@@ -5,7 +5,7 @@ import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
 import { rememberEvents } from "#core/redis/log/event-log.ts";
 import rememberSource from "#core/redis/log/remember.lua" with { type: "text" };
-import { seenLayout, seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import alertSource from "#core/redis/webhooks/alert.lua" with { type: "text" };
 import clearFailingSource from "#core/redis/webhooks/clear-failing.lua" with { type: "text" };
 import decideSource from "#core/redis/webhooks/decide.lua" with { type: "text" };
@@ -172,8 +172,8 @@ export async function useAllScripts(
   await judgeHealth(runtime, first.id, second.id);
 
   const layout = await seenLayout(redis, nowMs, 1_000);
-  const place = seenPlace("GLS_ITA", "event-1");
-  await rememberEvents(redis, layout, [place, { ...place, member: "1" }]);
+  const seen = seenBucket("GLS_ITA", "event-1");
+  await rememberEvents(redis, layout, [seen, { ...seen, member: "1" }]);
 }
 
 async function replayWindow(runtime: TestRuntime, endpointId: string): Promise<void> {

@@ -4,9 +4,9 @@ import type { SetupWebhook } from "#core/domain/setup/setup.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Endpoint } from "#core/redis/config/configuration.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
-import { type Consumer, type Entry, startConsumer } from "#core/redis/log/consumer.ts";
+import { type Consumer, type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
 import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
-import { seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket } from "#core/redis/log/seen.ts";
 import type { Delivery } from "#core/redis/webhooks/deliveries.ts";
 import { listDeliveries } from "#core/redis/webhooks/delivery-log.ts";
 import { switchOff, switchOn } from "#core/redis/webhooks/endpoints.ts";
@@ -113,13 +113,13 @@ export async function applyEvents(
 ): Promise<void> {
   const { redis, live, config } = runtime;
   const handler = trackHandler({ redis, live, eventsPerDay: config.eventsPerDay });
-  const entries = events.map((members, place): Entry => {
+  const entries = events.map((members, messageIndex): LogItem => {
     const full = event(members);
     const logged = {
-      ...{ shipmentId, place, event: full, courier: "GLS_ITA", receivedAtMs: live.now() },
-      factKey: seenPlace("GLS_ITA", full.eventId).factKey,
+      ...{ shipmentId, messageIndex, event: full, courier: "GLS_ITA", receivedAtMs: live.now() },
+      factKey: seenBucket("GLS_ITA", full.eventId).factKey,
     };
-    return { key: "{e0}:log", id: `${place}-0`, fields: { e: encodeLoggedEvent(logged) } };
+    return { key: "{e0}:log", id: `${messageIndex}-0`, fields: { e: encodeLoggedEvent(logged) } };
   });
   const failures = await handler(entries);
   if (failures.length > 0) throw new Error(JSON.stringify(failures));
@@ -147,7 +147,7 @@ export async function deliveriesOf(
 
 type Without<T, K extends keyof T> = Omit<T, K> & Partial<Pick<T, K>>;
 
-/** One round of leases, read; without silent endpoints unless told. @throws where a step fails */
+/** One round of leases, read; without silent endpoints unless wanted. @throws where a step fails */
 export async function leaseRound(
   { redis, live }: TestRuntime,
   shares: readonly Without<Share, "wantedSilent">[],

@@ -16,12 +16,12 @@ function countsOf(values: readonly number[]) {
   return sumCounts(values.map((value) => [[value, 1]] as const));
 }
 
-test("a percentile is the value at place ceil(q * n) of the sorted sample", () => {
+test("a percentile is the value at rank ceil(q * n) of the sorted sample", () => {
   fc.assert(
     fc.property(samples, fc.integer({ min: 1, max: 100 }), (values, percent) => {
       const sorted = values.toSorted((one, other) => one - other);
-      const place = Math.ceil((percent * values.length) / 100);
-      expect(percentileDays(countsOf(values), percent)).toBe(sorted[place - 1] ?? null);
+      const rank = Math.ceil((percent * values.length) / 100);
+      expect(percentileDays(countsOf(values), percent)).toBe(sorted[rank - 1] ?? null);
     }),
   );
 });
@@ -43,7 +43,7 @@ test("the window begins on the same day a year ago in Rome, on 28 February after
   expect(windowStart(Date.parse("2028-02-29T12:00:00Z"))).toBe("2027-02-28");
 });
 
-test("the median's interval ends at the places of the binomial table, and under 6 there is none", () => {
+test("the median's interval ends at the ranks of the binomial table, and under 6 there is none", () => {
   const ranks = (size: number) =>
     medianInterval(Array.from({ length: size }, (_, at) => [at + 1, 1]));
   expect(ranks(0)).toBeNull();

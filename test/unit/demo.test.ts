@@ -65,10 +65,12 @@ describe("the simulated couriers", () => {
   });
 
   test("show failed attempts, returns, pickup points and an unmapped code", () => {
-    const told = new Set(consignments.flatMap(({ events }) => events.map((e) => e.status.code)));
+    const reported = new Set(
+      consignments.flatMap(({ events }) => events.map((e) => e.status.code)),
+    );
     for (const { vocabulary } of DEMO_COURIERS) {
       for (const step of ["absent", "returned", "atPoint", "measured"] as const) {
-        expect(told).toContain(vocabulary[step][0]);
+        expect(reported).toContain(vocabulary[step][0]);
       }
     }
   });
@@ -87,8 +89,8 @@ describe("the simulated couriers", () => {
     const road = createRoad(planner, seeded(11));
     road.add(consignments);
     const own = new Set(consignments.flatMap(({ events }) => events.map((e) => e.eventId)));
-    const told = Array.from({ length: 100 }, () => road.next(20)).flat();
-    const ids = told.map(({ event }) => event.eventId);
+    const reportedNow = Array.from({ length: 100 }, () => road.next(20)).flat();
+    const ids = reportedNow.map(({ event }) => event.eventId);
     expect(new Set(ids).size).toBeLessThan(ids.length);
     expect(ids.some((id) => !own.has(id))).toBe(true);
     const position = new Map(

@@ -14,7 +14,7 @@ const factArbitrary = (key: string): fc.Arbitrary<Fact> =>
     .record({
       occurredAtMs: fc.integer({ min: 0, max: 5 }),
       receivedAtMs: fc.integer({ min: 0, max: 3 }),
-      place: fc.integer({ min: 0, max: 2 }),
+      messageIndex: fc.integer({ min: 0, max: 2 }),
       mapping: fc.option(
         fc.record({
           status: fc.constantFrom(...STATUSES),
@@ -85,7 +85,7 @@ describe("fold (invariant 3)", () => {
     key: `${occurredAtMs}-${JSON.stringify(members.mapping ?? null)}`,
     occurredAtMs,
     receivedAtMs: 0,
-    place: 0,
+    messageIndex: 0,
     mapping: { status: "IN_TRANSIT", detail: 0, terminal: false },
     event: {
       eventId: "e",
@@ -106,9 +106,9 @@ describe("fold (invariant 3)", () => {
 
   test("at the same occurredAt the later received wins, then the later in its message", () => {
     const pair = (detail: number) => ({ status: "EXCEPTION", detail, terminal: false }) as const;
-    const early = at(1, { mapping: pair(1), receivedAtMs: 5, place: 9 });
-    const late = at(1, { mapping: pair(2), receivedAtMs: 6, place: 0 });
-    const last = at(1, { mapping: pair(3), receivedAtMs: 6, place: 1 });
+    const early = at(1, { mapping: pair(1), receivedAtMs: 5, messageIndex: 9 });
+    const late = at(1, { mapping: pair(2), receivedAtMs: 6, messageIndex: 0 });
+    const last = at(1, { mapping: pair(3), receivedAtMs: 6, messageIndex: 1 });
     expect(foldAll([last, late, early]).pair.detail).toBe(3);
     expect(foldAll([late, early]).pair.detail).toBe(2);
   });
@@ -176,7 +176,7 @@ describe("fold (invariant 3)", () => {
   test("document 3, Trigger semantics: a change says whether the shipment's pair changed, and to one it had never been in", () => {
     const exception = { status: "EXCEPTION", detail: 4, terminal: false } as const;
     let state = initialState("PENDING");
-    const told = [
+    const reported = [
       at(1),
       at(2),
       at(3, { mapping: exception }),
@@ -189,7 +189,7 @@ describe("fold (invariant 3)", () => {
       state = next?.state ?? state;
       return [next?.change.changed, next?.change.firstOccurrence];
     });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       [true, true],
       [false, false],
       [true, true],

@@ -4,7 +4,7 @@ import { groupCommit, NoAnswer } from "#core/group-commit.ts";
 
 const LIMITS = { sizePerCall: 100, waiting: 100, callMs: 60_000 } as const;
 
-/** A store that answers when it is told to. */
+/** A store that answers when it is reported to. */
 function slowStore() {
   const calls: { asks: readonly number[]; answer: () => void; fail: (error: Error) => void }[] = [];
   const call = (asks: readonly number[]) =>

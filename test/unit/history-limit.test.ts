@@ -36,7 +36,7 @@ function factsOf(draws: readonly Draw[], count: number): Fact[] {
       key: `k${n}`,
       occurredAtMs: (occurredAtMs * (n + 1)) % 5_003,
       receivedAtMs: n,
-      place: 0,
+      messageIndex: 0,
       mapping: isMapped ? { status: name, detail: 0, terminal: name === "DELIVERED" } : null,
       event: {
         eventId: `k${n}`,

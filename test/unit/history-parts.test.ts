@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import { instantOf } from "#core/domain/time/rome-time.ts";
-import { seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket } from "#core/redis/log/seen.ts";
 import {
   historyOf,
   partsOf,
@@ -23,9 +23,14 @@ const occurredAt = "2026-11-10T08:00:00Z";
 function factOf(number: number, description: string): Fact {
   const eventId = `event-${number}`;
   return {
-    key: seenPlace(COURIER, eventId).factKey,
+    key: seenBucket(COURIER, eventId).factKey,
     event: { eventId, occurredAt, trackingNumber: "T1", status: { code: "TRN", description } },
-    ...{ occurredAtMs: instantOf(occurredAt), receivedAtMs: number, place: 0, mapping: null },
+    ...{
+      occurredAtMs: instantOf(occurredAt),
+      receivedAtMs: number,
+      messageIndex: 0,
+      mapping: null,
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-/** What stands together in a log entry, told apart again. */
+/** What stands together in a log entry, distinguished again. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { STATUSES } from "#core/domain/statuses/status.ts";
@@ -43,10 +43,13 @@ describe("an entry of the change log", () => {
       fc.property(fc.array(change, { minLength: 1, maxLength: 20 }), (changes) => {
         const fields = {
           s: changes.map(([id]) => id).join(" "),
-          change: changes.map(([, told, rows]) => `${told}\n${rows}`).join("\n"),
+          change: changes.map(([, reported, rows]) => `${reported}\n${rows}`).join("\n"),
         };
         expect(splitChanges(fields)).toEqual(
-          changes.map(([id, told, rows]) => ({ s: String(id), change: `${told}\n${rows}` })),
+          changes.map(([id, reportedNow, rows]) => ({
+            s: String(id),
+            change: `${reportedNow}\n${rows}`,
+          })),
         );
       }),
     );
@@ -64,7 +67,12 @@ const fact = {
 const changeFact = fc.record({ ...fact, courierStatus: fc.string(), place: orNull(fc.string()) });
 const eventRow = fc.record({
   ...{ ...fact, courier: fc.string(), code: fc.string(), reasonCode: orNull(fc.string()) },
-  ...{ place: fc.nat(), terminal: fc.boolean(), outOfOrder: fc.boolean(), isReturn: fc.boolean() },
+  ...{
+    messageIndex: fc.nat(),
+    terminal: fc.boolean(),
+    outOfOrder: fc.boolean(),
+    isReturn: fc.boolean(),
+  },
   ...{ destCap: orNull(fc.string()), originCap: orNull(fc.string()) },
   ...{ weightKg: orNull(fc.nat()), shipDate: fc.string(), version: fc.nat() },
 });
@@ -72,7 +80,7 @@ const change = fc.record(
   {
     ...{ companyId: fc.nat(), channelId: fc.nat(), fact: changeFact, lane: fc.constant(null) },
     ...{ changed: fc.boolean(), firstOccurrence: fc.boolean() },
-    isCorrection: fc.constant(true as const),
+    isRewrite: fc.constant(true as const),
     events: fc.array(eventRow, { maxLength: 3 }),
   },
   { requiredKeys: ["companyId", "channelId", "fact", "lane", "changed", "firstOccurrence"] },
@@ -97,7 +105,7 @@ test("an event of several shipments is given once for each, whatever its texts h
   fc.assert(
     fc.property(fc.array(fc.nat(), { minLength: 1, maxLength: 5 }), fc.string(), (ids, text) => {
       const common = {
-        ...{ courier: text, factKey: "k", receivedAtMs: 1, place: 0 },
+        ...{ courier: text, factKey: "k", receivedAtMs: 1, messageIndex: 0 },
         event: {
           eventId: `]${text}[[`,
           trackingNumber: text,
@@ -113,7 +121,7 @@ test("an event of several shipments is given once for each, whatever its texts h
   );
 });
 
-test("ids of what stands together are its entry's, then with a place, in order", () => {
+test("ids of what stands together are its entry's, then with an index, in order", () => {
   const { items } = logEntry("log", "5-3", { e: "a\nb\nc" }, splitEvents);
   expect(items.map(({ id }) => id)).toEqual(["5-3", "5-3.1", "5-3.2"]);
   const ordered = ["5-3", "5-3.1", "5-3.2", "5-3.10", "5-4", "5-10", "6-0", "10-0"];
@@ -124,9 +132,9 @@ test("ids of what stands together are its entry's, then with a place, in order",
 test("whose a change is, and its rows, are read from it alone", () => {
   const ids = fc.record({ companyId: fc.integer({ min: 1 }), channelId: fc.integer({ min: 1 }) });
   fc.assert(
-    fc.property(change, ids, ({ lane, events, ...told }, owner) => {
+    fc.property(change, ids, ({ lane, events, ...reportedNow }, owner) => {
       const rows = events === undefined ? { lane } : { lane, events };
-      const text = encodeChange({ ...told, ...rows, ...owner });
+      const text = encodeChange({ ...reportedNow, ...rows, ...owner });
       expect(ownerOfChange(text)).toEqual(owner);
       expect(rowsOf(text)).toEqual(rows);
     }),

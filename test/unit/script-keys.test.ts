@@ -83,7 +83,7 @@ function statements(text: string): string[][] {
   });
 }
 
-/** Fields of table constructors: `{ name = value` and `, name = value` inside braces, with the place of their values. */
+/** Fields of table constructors: `{ name = value` and `, name = value` inside braces, with the position of their values. */
 function fields(text: string): [string, string, number][] {
   const found: [string, string, number][] = [];
   let depth = 0;

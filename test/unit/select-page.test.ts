@@ -24,7 +24,7 @@ interface Row extends ColumnRow {
   readonly rank: number;
 }
 
-/** Ids of both channels are interleaved; the values are spread as told. */
+/** Ids of both channels are interleaved; the values are spread as given. */
 function fill(valuesAt: (at: number) => Omit<ColumnRow, "id">): { rows: Row[]; blocks: Block[] } {
   const rows: Row[] = [];
   const blocks = new Map<string, Block>();

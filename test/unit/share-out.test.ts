@@ -4,11 +4,11 @@ import { PARTITIONS } from "#core/redis/client/keys.ts";
 import { addSilent, shareOut } from "#processors/webhooks/share-out.ts";
 
 const busy = fc.uniqueArray(fc.integer({ min: 0, max: PARTITIONS - 1 }));
-const places = fc.integer({ min: 0, max: 300 });
+const slots = fc.integer({ min: 0, max: 300 });
 
-test("the shares sum up to the free places, each partition at most once", () => {
+test("the shares sum up to the free slots, each partition at most once", () => {
   fc.assert(
-    fc.property(places, places, busy, fc.nat(1_000), (free, freeFailing, hot, turn) => {
+    fc.property(slots, slots, busy, fc.nat(1_000), (free, freeFailing, hot, turn) => {
       const shares = shareOut(free, freeFailing, new Set(hot), turn);
       expect(shares.reduce((sum, { wanted }) => sum + wanted, 0)).toBe(free);
       expect(new Set(shares.map(({ partition }) => partition)).size).toBe(shares.length);
@@ -18,7 +18,7 @@ test("the shares sum up to the free places, each partition at most once", () => 
   );
 });
 
-test("every partition has its turn within 16 rounds, however few places are free", () => {
+test("every partition has its turn within 16 rounds, however few slots are free", () => {
   const seen = new Set<number>();
   for (let turn = 0; turn < PARTITIONS; turn += 1) {
     for (const { partition } of shareOut(1, 1, new Set(), turn)) seen.add(partition);
@@ -45,9 +45,9 @@ test("with few partitions a round every busy one has its turn within four rounds
   expect(seen.size).toBe(PARTITIONS);
 });
 
-test("silent endpoints take nothing from the places, and each of their partitions has its turn", () => {
+test("silent endpoints take nothing from the slots, and each of their partitions has its turn", () => {
   fc.assert(
-    fc.property(places, places, busy, busy, fc.nat(1_000), (free, wanted, hot, silent, turn) => {
+    fc.property(slots, slots, busy, busy, fc.nat(1_000), (free, wanted, hot, silent, turn) => {
       const shares = shareOut(free, free, new Set(hot), turn, 8);
       const all = addSilent(shares, wanted, new Set(silent), turn);
       expect(all.filter((share) => share.wanted > 0)).toMatchObject(shares);

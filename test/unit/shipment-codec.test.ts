@@ -6,7 +6,7 @@ import { foldAll, initialState } from "#core/domain/shipments/fold.ts";
 import type { ShipmentMeta, ShipmentRecord } from "#core/domain/shipments/shipment.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import { instantOf } from "#core/domain/time/rome-time.ts";
-import { seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket } from "#core/redis/log/seen.ts";
 import {
   decodeFacts,
   decodeHot,
@@ -84,7 +84,7 @@ const fact: fc.Arbitrary<Fact> = fc
   .record({
     event,
     receivedAtMs: fc.nat(),
-    place: fc.nat(500),
+    messageIndex: fc.nat(500),
     mapping: some(
       fc.record({
         status: fc.constantFrom(...STATUSES),
@@ -98,7 +98,7 @@ const fact: fc.Arbitrary<Fact> = fc
   })
   .map(({ setAside, ownKey, ownTime, ...rest }) => ({
     ...rest,
-    key: ownKey ? seenPlace("GLS_ITA", rest.event.eventId).factKey : `key ${rest.event.eventId}`,
+    key: ownKey ? seenBucket("GLS_ITA", rest.event.eventId).factKey : `key ${rest.event.eventId}`,
     occurredAtMs: ownTime ? instantOf(rest.event.occurredAt) : 7,
     ...(setAside && { setAside: true as const }),
   }));

@@ -15,7 +15,7 @@ export function meanDays(counts: DayCounts): number | null {
   return Math.round((total * 10) / size) / 10;
 }
 
-/** Nearest rank: the value at place ceil(percent / 100 * size) of the sorted sample; null without a sample. */
+/** Nearest rank: the value at rank ceil(percent / 100 * size) of the sorted sample; null without a sample. */
 export function percentileDays(counts: DayCounts, percent: number): number | null {
   return valueAt(counts, Math.ceil((percent * sampleSize(counts)) / 100));
 }
@@ -39,40 +39,40 @@ const EXACT_SIZE_LIMIT = 1_000;
 const NORMAL_QUANTILE = 1.959964;
 
 /**
- * 95 % confidence interval of the median by order statistics: the values at places k and n + 1 - k of the sorted sample,
- * k being the largest place with P(Binomial(n, 1/2) < k) <= 2.5 %. It supposes nothing of the distribution. Null under 6
+ * 95 % confidence interval of the median by order statistics: the values at ranks k and n + 1 - k of the sorted sample,
+ * k being the largest rank with P(Binomial(n, 1/2) < k) <= 2.5 %. It supposes nothing of the distribution. Null under 6
  * deliveries, where even the whole range covers less.
  */
 export function medianInterval(counts: DayCounts): DayInterval | null {
   const size = sampleSize(counts);
-  const place = size > EXACT_SIZE_LIMIT ? normalPlace(size) : exactPlace(size);
-  const low = valueAt(counts, place);
-  const high = valueAt(counts, size + 1 - place);
-  return place === 0 || low === null || high === null ? null : { low, high };
+  const rank = size > EXACT_SIZE_LIMIT ? normalRank(size) : exactRank(size);
+  const low = valueAt(counts, rank);
+  const high = valueAt(counts, size + 1 - rank);
+  return rank === 0 || low === null || high === null ? null : { low, high };
 }
 
-function exactPlace(size: number): number {
+function exactRank(size: number): number {
   // 2^-1000 is still a normal number, so the terms are taken as they are.
   let term = 0.5 ** size;
   let below = term;
-  let place = 0;
+  let rank = 0;
   while (below <= TAIL) {
-    place += 1;
-    term *= (size - place + 1) / place;
+    rank += 1;
+    term *= (size - rank + 1) / rank;
     below += term;
   }
-  return place;
+  return rank;
 }
 
-function normalPlace(size: number): number {
+function normalRank(size: number): number {
   return Math.floor((size + 1 - NORMAL_QUANTILE * Math.sqrt(size)) / 2);
 }
 
-function valueAt(counts: DayCounts, place: number): number | null {
+function valueAt(counts: DayCounts, rank: number): number | null {
   let seen = 0;
   for (const [days, deliveries] of counts) {
     seen += deliveries;
-    if (place >= 1 && seen >= place) return days;
+    if (rank >= 1 && seen >= rank) return days;
   }
   return null;
 }

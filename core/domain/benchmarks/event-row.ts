@@ -13,7 +13,7 @@ export interface EventRow {
   readonly occurredAtMs: number;
   readonly receivedAtMs: number;
   /** Position in its message. */
-  readonly place: number;
+  readonly messageIndex: number;
   /** Absent where it is not known. */
   readonly messageId?: string;
   /** Mapped; null while the code is not. */
@@ -31,7 +31,7 @@ export interface EventRow {
   readonly version: number;
 }
 
-type Arrival = Pick<Fact, "occurredAtMs" | "receivedAtMs" | "place">;
+type Arrival = Pick<Fact, "occurredAtMs" | "receivedAtMs" | "messageIndex">;
 
 /** @param known facts of the shipment; those received before this one decide whether it came out of order */
 export function eventRow(
@@ -40,7 +40,7 @@ export function eventRow(
   known: readonly Arrival[],
   version: number,
 ): EventRow {
-  const { key, event, occurredAtMs, receivedAtMs, place, mapping } = fact;
+  const { key, event, occurredAtMs, receivedAtMs, messageIndex, mapping } = fact;
   const { courier, destCap, originCap, weightKg, shipDate } = lane;
   return {
     key,
@@ -49,7 +49,7 @@ export function eventRow(
     reasonCode: event.reason?.code ?? null,
     occurredAtMs,
     receivedAtMs,
-    place,
+    messageIndex,
     ...(fact.messageId !== undefined && { messageId: fact.messageId }),
     status: mapping?.status ?? null,
     detail: mapping?.detail ?? 0,
@@ -67,8 +67,8 @@ export function eventRow(
 /** A fact is out of order when one that was received before it happened after it. */
 export function isOutOfOrder(fact: Arrival, known: readonly Arrival[]): boolean {
   return known.some(
-    ({ occurredAtMs, receivedAtMs, place }) =>
+    ({ occurredAtMs, receivedAtMs, messageIndex }) =>
       occurredAtMs > fact.occurredAtMs &&
-      (receivedAtMs - fact.receivedAtMs || place - fact.place) < 0,
+      (receivedAtMs - fact.receivedAtMs || messageIndex - fact.messageIndex) < 0,
   );
 }

@@ -14,9 +14,9 @@ export interface Fact {
   readonly event: StoredEvent;
   /** UTC milliseconds of `event.occurredAt`. */
   readonly occurredAtMs: number;
-  /** Our clock when the message was processed, and the place in it: the order among equal `occurredAt`. */
+  /** Our clock when the message was processed, and the event's index in it: the order among equal `occurredAt`. */
   readonly receivedAtMs: number;
-  readonly place: number;
+  readonly messageIndex: number;
   readonly mapping: Mapping | null;
   /** Of the message that brought it; absent where it was set aside. */
   readonly messageId?: string;
@@ -64,7 +64,7 @@ export function compareFacts(one: FactOrder, other: FactOrder): number {
     one.occurredAtMs - other.occurredAtMs ||
     Number(one.terminal) - Number(other.terminal) ||
     one.receivedAtMs - other.receivedAtMs ||
-    one.place - other.place ||
+    one.messageIndex - other.messageIndex ||
     (one.key < other.key ? -1 : one.key > other.key ? 1 : 0)
   );
 }
@@ -73,11 +73,11 @@ export interface FactOrder {
   readonly occurredAtMs: number;
   readonly terminal: boolean;
   readonly receivedAtMs: number;
-  readonly place: number;
+  readonly messageIndex: number;
   readonly key: string;
 }
 
 export function orderOf(fact: Fact): FactOrder {
-  const { occurredAtMs, receivedAtMs, place, key, mapping } = fact;
-  return { occurredAtMs, terminal: mapping?.terminal ?? false, receivedAtMs, place, key };
+  const { occurredAtMs, receivedAtMs, messageIndex, key, mapping } = fact;
+  return { occurredAtMs, terminal: mapping?.terminal ?? false, receivedAtMs, messageIndex, key };
 }

@@ -219,7 +219,7 @@ export function parcelsOf({ parcels = [], weight }: LabelRequest): LabelParcel[]
   return parcels.length > 0 ? parcels : [weight === undefined ? {} : { weight }];
 }
 
-/** kg; what is told for the whole, else the sum over the parcels, null where nobody told one. */
+/** kg: the weight given for the whole, else the sum over the parcels; null where none was given. */
 export function totalWeight(request: LabelRequest): number | null {
   const weights = parcelsOf(request).flatMap(({ weight }) =>
     weight === undefined ? [] : [weight],

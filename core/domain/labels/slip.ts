@@ -17,7 +17,7 @@ export interface SlipRow {
   readonly reference: string;
   readonly name: string;
   /** Postcode, city and country. */
-  readonly place: string;
+  readonly locality: string;
   readonly parcels: number;
   /** kg; null = unknown. */
   readonly weight: number | null;
@@ -33,7 +33,7 @@ export function slipRow(label: LabelRecord): SlipRow {
     trackingNumber: label.trackingNumbers[0]?.number ?? "",
     reference: label.reference,
     name,
-    place: `${postcode} ${city} ${country}`,
+    locality: `${postcode} ${city} ${country}`,
     parcels: label.parcels,
     weight: label.weight,
   };

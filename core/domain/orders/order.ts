@@ -204,7 +204,7 @@ export interface Aggregates {
   readonly originCountry: string | null;
 }
 
-/** An order without parcels of its own is told by the totals it came with. */
+/** An order without parcels of its own is described by the totals it came with. */
 export function aggregatesOf({ input, parcels }: OrderRecord): Aggregates {
   const [first] = parcels;
   const usesTotals = parcels.length === 0;

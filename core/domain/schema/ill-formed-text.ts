@@ -10,9 +10,13 @@ export function illFormedText(value: unknown, path = "", limit = FAULTS_LISTED):
   if (typeof value !== "object" || value === null) return [];
   const faults: Fault[] = [];
   for (const [key, inner] of Object.entries(value)) {
-    const place = Array.isArray(value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
-    if (!key.isWellFormed()) faults.push(fault(place.toWellFormed()));
-    faults.push(...illFormedText(inner, place.toWellFormed(), limit));
+    const innerPath = Array.isArray(value)
+      ? `${path}[${key}]`
+      : path === ""
+        ? key
+        : `${path}.${key}`;
+    if (!key.isWellFormed()) faults.push(fault(innerPath.toWellFormed()));
+    faults.push(...illFormedText(inner, innerPath.toWellFormed(), limit));
     if (faults.length >= limit) break;
   }
   return faults.slice(0, limit);

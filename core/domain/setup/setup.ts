@@ -447,17 +447,17 @@ export function wellFormedPart(
 }
 
 /** Lists whose items mean nothing without one of their members: a rule without its condition would be met by everything. */
-const JUDGED_WHOLE = new Set(["catalogue", "rules"]);
+const CHECKED_WHOLE = new Set(["catalogue", "rules"]);
 
 /** Deletes the last thing on a path; of an item that is judged whole the innermost list item. */
 function cutOut(file: object, path: readonly string[]): void {
   let at: unknown = file;
   let isWhole = false;
   let cut: { readonly from: object; readonly key: string } | null = null;
-  for (const [place, key] of path.entries()) {
+  for (const [depth, key] of path.entries()) {
     if (typeof at !== "object" || at === null) break;
     const isList = Array.isArray(at);
-    if (isList) isWhole = JUDGED_WHOLE.has(path[place - 1] ?? "");
+    if (isList) isWhole = CHECKED_WHOLE.has(path[depth - 1] ?? "");
     if (isList || !isWhole) cut = { from: at, key };
     at = (at as Record<string, unknown>)[key];
   }
@@ -521,7 +521,7 @@ function checkCatalogue(courier: Remaining<SetupCourier>, at: number): Fault[] {
   return [...repeated(path, courier.catalogue, ({ code: name }) => name), ...orphaned, ...rules];
 }
 
-/** A rule without a condition, or with those of an earlier one, could never be told from what stands beside it. */
+/** A rule without a condition, or with those of an earlier one, could never take effect. */
 export function checkRules(rules: readonly Remaining<SetupMappingRule>[], path: string): Fault[] {
   const seen = new Set<string>();
   return rules.flatMap(({ reasonCode, isReturn, deliveredTo }, at) => {

@@ -127,13 +127,13 @@ export type FoldedFact = Pick<Folded, "change">;
 /** Folds one fact in, or returns null when the shipment knows it already. */
 export function fold(state: ShipmentState, fact: Fact): Folded | null {
   const { keys } = state;
-  const at = placeOf(keys, fact.key);
+  const at = insertionIndex(keys, fact.key);
   if (keys[at] === fact.key) return null;
   return apply(state, fact, keys.toSpliced(at, 0, fact.key));
 }
 
 /** Where a key stands among sorted ones, or belongs. */
-function placeOf(keys: readonly string[], key: string): number {
+function insertionIndex(keys: readonly string[], key: string): number {
   let [from, to] = [0, keys.length];
   while (from < to) {
     const middle = (from + to) >> 1;

@@ -67,7 +67,7 @@ export type Preparation =
     }
   | { readonly kind: "rejected"; readonly errors: readonly ItemError[] };
 
-/** Every error of the item is told; uniqueness is the store's to judge. */
+/** All errors of the item are reported; the store checks uniqueness. */
 export function prepareShipment(
   input: ShipmentInput,
   context: CreationContext,

@@ -34,9 +34,9 @@ function sameMappings(one: Mapping | null, other: Mapping | null): boolean {
 
 export interface Refolded {
   readonly state: ShipmentState;
-  /** The change of the current pair, told by the fact that decides it now; null when the pair stays. */
+  /** The change of the current pair, carried by the fact that decides it now; null when the pair stays. */
   readonly change: StateChange | null;
-  /** The fact of the history that decides the pair now, else the latest one: a correction is told by it. */
+  /** The fact of the history that decides the pair now, else the latest one: a rewrite carries it. */
   readonly decisive: Fact | null;
 }
 
@@ -72,7 +72,7 @@ function latestOf(facts: readonly Fact[]): Fact | null {
 /** How the unmapped events of one code have become more or fewer. */
 export interface UnmappedDelta {
   readonly code: string;
-  /** As the courier told it last. */
+  /** As the courier sent it last. */
   readonly description: string;
   readonly events: number;
   /** Unmapped events of the code are left in the shipment. */

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import { chunksBySize } from "#core/chunks.ts";
 import type { Log } from "#core/log.ts";
-import severalSource from "./several.lua" with { type: "text" };
+import batchSource from "./several.lua" with { type: "text" };
 import { watchCluster, watchServer } from "./silence.ts";
 import { NotReplicated } from "./store-unavailable.ts";
 import { answerTracing } from "./tracing.ts";
@@ -142,7 +142,7 @@ export function script(source: string): Script {
 
 /**
  * Runs a script by its digest and loads it where Redis does not know it, so `SCRIPT FLUSH` heals by itself.
- * The keys must share one hash tag. The reply's shape is told by the script's own header.
+ * The keys must share one hash tag. The script's header describes its reply.
  * @param client the same connection with replies of another kind
  */
 export async function run<Reply>(
@@ -243,17 +243,17 @@ async function runCommand(
   }
 }
 
-const severals = new Map<string, Script>();
+const batchScripts = new Map<string, Script>();
 
 /** A script that runs several calls of another one, under the same flags. */
 function severalOf({ source, sha }: Script): Script {
-  const known = severals.get(sha);
+  const known = batchScripts.get(sha);
   if (known) return known;
   const [header = ""] = source.split("\n", 1);
   const step = source.slice(header.length);
-  const several = script(`${header}\n${severalSource.replace("-- the step", () => step)}`);
-  severals.set(sha, several);
-  return several;
+  const batch = script(`${header}\n${batchSource.replace("-- the step", () => step)}`);
+  batchScripts.set(sha, batch);
+  return batch;
 }
 
 const binaries = new WeakMap<Redis, Redis>();

@@ -5,24 +5,24 @@ export interface DeclaredKeys {
    * Declares a key, unless it is declared already.
    * @returns its index, from 1
    */
-  readonly place: (name: string) => number;
+  readonly declare: (name: string) => number;
   /**
    * Declares keys that always follow one another in this order.
    * @returns the index of the first
    */
-  readonly places: (first: string, ...others: readonly string[]) => number;
+  readonly declareRun: (first: string, ...others: readonly string[]) => number;
 }
 
 export function declaredKeys(first: readonly string[]): DeclaredKeys {
   const declared = [...first];
   const known = new Map<string, number>();
-  const places = (name: string, ...others: readonly string[]): number => {
+  const declare = (name: string, ...others: readonly string[]): number => {
     const at = known.get(name);
     if (at !== undefined) return at;
     declared.push(name, ...others);
-    const place = declared.length - others.length;
-    known.set(name, place);
-    return place;
+    const index = declared.length - others.length;
+    known.set(name, index);
+    return index;
   };
-  return { declared, place: places, places };
+  return { declared, declare, declareRun: declare };
 }

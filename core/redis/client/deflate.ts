@@ -46,7 +46,7 @@ type Work = (
   outputAt: number,
 ) => number | null;
 
-/** Work is synchronous: one place for input and output serves all. */
+/** Work is synchronous: one buffer for input and output serves all. */
 const input = Buffer.allocUnsafeSlow(ROOM_BYTES);
 const output = Buffer.allocUnsafeSlow(ROOM_BYTES);
 

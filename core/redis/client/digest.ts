@@ -1,6 +1,6 @@
 /** SHA-256 of short texts, for keys and ids. */
 
-/** Hashing is synchronous: one place for the result serves all. */
+/** Hashing is synchronous: one buffer for the result serves all. */
 const digest = Buffer.alloc(32);
 
 /** @returns 32 bytes, to be read before the next call */

@@ -58,15 +58,15 @@ export async function reachableAddress(folder: string): Promise<string> {
   const socket = join(folder, SOCKET_NAME);
   if (isShort(socket)) return socket;
   const name = createHash("sha256").update(folder).digest("hex").slice(0, 16);
-  const place = join(tmpdir(), `waybill-${name}`);
-  const address = join(place, SOCKET_NAME);
+  const socketFolder = join(tmpdir(), `waybill-${name}`);
+  const address = join(socketFolder, SOCKET_NAME);
   if (!isShort(address)) {
     throw new StoreUnreachable(
       `A socket's path has at most ${SOCKET_PATH_BYTES} bytes, and ${socket} and ${address} have more. ` +
         "Set DATA_DIR or TMPDIR to a shorter path.",
     );
   }
-  await preparePrivateFolder(place);
+  await preparePrivateFolder(socketFolder);
   if ((await readlink(address).catch(() => null)) === socket) return address;
   const draft = `${address}.${process.pid}`;
   await symlink(socket, draft);

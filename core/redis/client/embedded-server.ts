@@ -64,14 +64,14 @@ export function launchServer(folder: string, lock: number): ChildProcess {
  */
 export async function serversOf(folder: FolderIdentity): Promise<number[]> {
   const found = process.platform === "linux" ? await fromProc() : await fromOpenFiles();
-  const places = await Promise.all(found.map(({ place }) => identityOf(place)));
-  return found.filter((_, at) => isSame(places[at] ?? null, folder)).map(({ pid }) => pid);
+  const folders = await Promise.all(found.map(({ cwd }) => identityOf(cwd)));
+  return found.filter((_, at) => isSame(folders[at] ?? null, folder)).map(({ pid }) => pid);
 }
 
 interface Candidate {
   readonly pid: number;
   /** Path of its working directory. */
-  readonly place: string;
+  readonly cwd: string;
 }
 
 async function fromProc(): Promise<Candidate[]> {
@@ -80,7 +80,7 @@ async function fromProc(): Promise<Candidate[]> {
     if (!/^\d+$/.test(name)) continue;
     const program = await readFile(`/proc/${name}/comm`, "utf8").catch(() => "");
     if (PROGRAMS.includes(program.trim())) {
-      found.push({ pid: Number(name), place: `/proc/${name}/cwd` });
+      found.push({ pid: Number(name), cwd: `/proc/${name}/cwd` });
     }
   }
   return found;
@@ -90,9 +90,9 @@ async function fromProc(): Promise<Candidate[]> {
 async function fromOpenFiles(): Promise<Candidate[]> {
   const args = ["-a", "-d", "cwd", ...PROGRAMS.flatMap((name) => ["-c", name]), "-Fpn"];
   const { stdout } = await promisify(execFile)("lsof", args).catch(() => ({ stdout: "" }));
-  return [...stdout.matchAll(/^p(\d+)\n(?:f.*\n)?n(.*)$/gm)].map(([, pid, place = ""]) => ({
+  return [...stdout.matchAll(/^p(\d+)\n(?:f.*\n)?n(.*)$/gm)].map(([, pid, cwd = ""]) => ({
     pid: Number(pid),
-    place,
+    cwd,
   }));
 }
 
@@ -108,8 +108,8 @@ export async function probe(address: string, folder: FolderIdentity): Promise<Ve
   if (answer === null) return "absent";
   const [pong = "", ...rest] = answer.split("\r\n");
   if (rest.length === 0 || /^-(BUSY|LOADING)/.test(rest[0] ?? "")) return "busy";
-  const place = rest[0]?.startsWith("*2") ? (rest[4] ?? "") : "";
-  if (!isSame(await identityOf(place), folder)) return "foreign";
+  const cwd = rest[0]?.startsWith("*2") ? (rest[4] ?? "") : "";
+  if (!isSame(await identityOf(cwd), folder)) return "foreign";
   return pong === "+PONG" ? "ready" : "busy";
 }
 

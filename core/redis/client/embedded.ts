@@ -38,7 +38,7 @@ export interface EmbeddedRedis {
   readonly stop: () => Promise<void>;
 }
 
-interface Place {
+interface Served {
   readonly folder: string;
   readonly identity: FolderIdentity;
   readonly log: Log;
@@ -49,13 +49,13 @@ export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<Emb
   const folder = await prepareDataFolder(dataDir);
   const identity = await identityOf(folder);
   if (identity === null) throw new StoreUnreachable(`The folder ${folder} is gone.`);
-  const place: Place = { folder, identity, log };
+  const served: Served = { folder, identity, log };
   const startLock = join(folder, "start.lock");
   /** Whoever holds it stops the server on exit. */
   let ownership: FileLock | null = null;
 
   async function ensureRunning(): Promise<string> {
-    await expectUnmoved(place);
+    await expectUnmoved(served);
     const starting = await waitForLock(startLock, START_LIMIT_MS);
     if (starting === null) {
       throw new StoreUnreachable(
@@ -64,7 +64,7 @@ export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<Emb
     }
     try {
       const address = await reachableAddress(folder);
-      await bringUp(place, address);
+      await bringUp(served, address);
       takeOwnership();
       return address;
     } finally {
@@ -77,14 +77,14 @@ export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<Emb
   }
 
   const address = await ensureRunning();
-  const endWatch = watch(place, address, ensureRunning);
+  const endWatch = watch(served, address, ensureRunning);
 
   async function end(): Promise<void> {
     await endWatch();
     const isThere = isSame(await identityOf(folder), identity);
     const starting = isThere ? await waitForLock(startLock, STOP_WAITS_FOR_START_MS) : null;
     if (isThere) takeOwnership();
-    if (ownership !== null) await endServers(place);
+    if (ownership !== null) await endServers(served);
     ownership?.release();
     starting?.release();
   }
@@ -101,11 +101,11 @@ export async function startEmbeddedRedis(dataDir: string, log: Log): Promise<Emb
 
 /** @returns a function that stops it */
 function watch(
-  place: Place,
+  served: Served,
   address: string,
   ensureRunning: () => Promise<unknown>,
 ): () => Promise<void> {
-  const { identity, log } = place;
+  const { identity, log } = served;
   let looking: Promise<void> | null = null;
   let lastReason = "";
 
@@ -137,42 +137,42 @@ function watch(
 }
 
 /** A process that still uses a folder that was moved must not start an empty store in its old place. */
-async function expectUnmoved({ folder, identity }: Place): Promise<void> {
+async function expectUnmoved({ folder, identity }: Served): Promise<void> {
   if (isSame(await identityOf(folder), identity)) return;
   throw new StoreUnreachable(
-    `The folder ${folder} was moved or replaced while it was in use. Stop this process and start it on the folder's new place.`,
+    `The folder ${folder} was moved or replaced while it was in use. Stop this process and start it on the folder's new served.`,
   );
 }
 
 /** Joins the running server, or starts one if there is none. */
-async function bringUp(place: Place, address: string): Promise<void> {
+async function bringUp(served: Served, address: string): Promise<void> {
   let child: ChildProcess | null = null;
-  if ((await probe(address, place.identity)) === "absent") {
-    const lock = await takeFolder(place, address);
+  if ((await probe(address, served.identity)) === "absent") {
+    const lock = await takeFolder(served, address);
     if (lock !== null) {
-      child = launchServer(place.folder, lock.fd);
+      child = launchServer(served.folder, lock.fd);
       lock.release();
     }
   }
-  await waitUntilReady(place, address, child);
+  await waitUntilReady(served, address, child);
 }
 
 /**
  * Waits until no server is running on the folder, and stops one that cannot be reached.
  * @returns null if one can be reached after all
  */
-async function takeFolder(place: Place, address: string): Promise<FileLock | null> {
+async function takeFolder(served: Served, address: string): Promise<FileLock | null> {
   const from = performance.now();
   let isEnding = false;
   for (;;) {
-    const lock = await lockUnserved(place);
+    const lock = await lockUnserved(served);
     if (lock !== null) return lock;
-    if ((await probe(address, place.identity)) !== "absent") return null;
+    if ((await probe(address, served.identity)) !== "absent") return null;
     const waitedMs = performance.now() - from;
-    if (waitedMs > START_LIMIT_MS) throw await stillLives(place);
+    if (waitedMs > START_LIMIT_MS) throw await stillLives(served);
     if (waitedMs > UNREACHABLE_AFTER_MS && !isEnding) {
-      place.log.error("the embedded Redis is running but its socket is gone; restarting it");
-      await signalServers(place);
+      served.log.error("the embedded Redis is running but its socket is gone; restarting it");
+      await signalServers(served);
       isEnding = true;
     }
     await Bun.sleep(POLL_MS);
@@ -180,7 +180,7 @@ async function takeFolder(place: Place, address: string): Promise<FileLock | nul
 }
 
 /** @returns null if a server is running on the folder, whether it holds the lock or was started without one */
-async function lockUnserved({ folder, identity }: Place): Promise<FileLock | null> {
+async function lockUnserved({ folder, identity }: Served): Promise<FileLock | null> {
   const lock = tryLock(folder, "r");
   if (lock === null) return null;
   if ((await serversOf(identity)).length === 0) return lock;
@@ -188,7 +188,7 @@ async function lockUnserved({ folder, identity }: Place): Promise<FileLock | nul
   return null;
 }
 
-async function stillLives({ folder, identity }: Place): Promise<StoreUnreachable> {
+async function stillLives({ folder, identity }: Served): Promise<StoreUnreachable> {
   const pids = await serversOf(identity);
   const who =
     pids.length > 0 ? `process ${pids.join(", ")}` : "in another container or of another user";
@@ -198,7 +198,7 @@ async function stillLives({ folder, identity }: Place): Promise<StoreUnreachable
   );
 }
 
-async function signalServers({ identity }: Place): Promise<void> {
+async function signalServers({ identity }: Served): Promise<void> {
   for (const pid of await serversOf(identity)) {
     try {
       process.kill(pid, "SIGTERM");
@@ -208,16 +208,16 @@ async function signalServers({ identity }: Place): Promise<void> {
   }
 }
 
-async function endServers(place: Place): Promise<void> {
-  await signalServers(place);
+async function endServers(served: Served): Promise<void> {
+  await signalServers(served);
   const deadline = performance.now() + STOP_LIMIT_MS;
-  while ((await serversOf(place.identity)).length > 0 && performance.now() < deadline) {
+  while ((await serversOf(served.identity)).length > 0 && performance.now() < deadline) {
     await Bun.sleep(POLL_MS);
   }
 }
 
 async function waitUntilReady(
-  { folder, identity }: Place,
+  { folder, identity }: Served,
   address: string,
   child: ChildProcess | null,
 ): Promise<void> {

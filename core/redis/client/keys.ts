@@ -264,7 +264,7 @@ export function unmappedName(courier: string, code: string): string {
 }
 
 /** Counter that moves when deliveries have been queued: what idle senders look at instead of every partition. */
-export const WEBHOOK_WAKE_KEY = "waybill:webhook-bell";
+export const WEBHOOK_WAKE_KEY = "waybill:webhook-wake";
 /** List: test events asked for by the panel, on their way to whoever sends. */
 export const WEBHOOK_TESTS_KEY = "waybill:webhook-tests";
 /** List of one element: what came of a test event. */
@@ -309,7 +309,7 @@ const webhookKeysOf = (n: number) => {
     retryRing: `${tag}:dring:retry`,
     /** Sorted set: `endpoint delivery lease` under way, by the end of its lease (Redis clock, milliseconds). */
     leases: `${tag}:dleases`,
-    /** Hash: endpoint -> deliveries in its places, `w <endpoint>` -> those under way outside of them. */
+    /** Hash: endpoint -> deliveries in its slots, `w <endpoint>` -> those under way outside of them. */
     inFlight: `${tag}:dflight`,
     /** Counter of turns and leases. */
     turns: `${tag}:dturns`,

@@ -1,4 +1,4 @@
--- Several calls of one script as one command (client.ts). The script stands in the place of the line below, and its keys and
+-- Several calls of one script as one command (client.ts). The script stands instead of the line below, and its keys and
 -- arguments are its own.
 --
 -- KEYS  those of all calls, one call after the other
@@ -12,8 +12,8 @@ local replies, key, at = {}, 0, 1
 while at <= #ARGV do
   local keys, args = {}, {}
   local ownKeys, ownArgs = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
-  for place = 1, ownKeys do keys[place] = KEYS[key + place] end
-  for place = 1, ownArgs do args[place] = ARGV[at + 1 + place] end
+  for index = 1, ownKeys do keys[index] = KEYS[key + index] end
+  for index = 1, ownArgs do args[index] = ARGV[at + 1 + index] end
   key, at = key + ownKeys, at + 2 + ownArgs
   replies[#replies + 1] = step(keys, args)
 end

@@ -10,8 +10,8 @@ import type { WebhookTarget } from "#core/domain/webhooks/webhook-request.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { SYSTEM_KEY } from "#core/redis/client/keys.ts";
 import {
-  type ClientCertificates,
-  certificatesOf,
+  type MtlsBinding,
+  mtlsOf,
   type OauthClient,
   oauthOf,
   secretsInForce,
@@ -48,7 +48,7 @@ export interface Courier {
   /** Null = this courier has no OAuth client. */
   readonly oauth: OauthClient | null;
   /** Null = no client certificate is asked for. */
-  readonly certificates: ClientCertificates | null;
+  readonly mtls: MtlsBinding | null;
 }
 
 /** How a courier takes stock releases (document 1). */
@@ -243,7 +243,7 @@ function readCourier(entity: CourierEntity): Courier {
       url: entity.stockReleaseUrl || null,
     },
     oauth: oauthOf(entity),
-    certificates: certificatesOf(entity),
+    mtls: mtlsOf(entity),
   };
 }
 

@@ -24,7 +24,7 @@ export interface OauthClient {
   readonly secretHash: string;
 }
 
-export interface ClientCertificates {
+export interface MtlsBinding {
   readonly subjects: readonly string[];
   readonly fingerprints: readonly string[];
 }
@@ -70,7 +70,7 @@ function oauthText(oauth: SetupCourier["oauth"]): string {
 
 function mtlsText(mtls: SetupCourier["mtls"]): string {
   if (!mtls) return "";
-  const certificates: ClientCertificates = {
+  const certificates: MtlsBinding = {
     subjects: [mtls.subject ?? []].flat().map(canonicalSubject),
     fingerprints: [mtls.fingerprint ?? []].flat().map(plainFingerprint),
   };
@@ -103,7 +103,7 @@ export function oauthOf({ oauth }: CourierEntity): OauthClient | null {
   return oauth ? JSON.parse(oauth) : null;
 }
 
-export function certificatesOf({ mtls }: CourierEntity): ClientCertificates | null {
+export function mtlsOf({ mtls }: CourierEntity): MtlsBinding | null {
   return mtls ? JSON.parse(mtls) : null;
 }
 

@@ -5,9 +5,9 @@
  */
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { wrongSecretKeys } from "#core/redis/client/keys.ts";
-import source from "./judge-secret.lua" with { type: "text" };
+import source from "./check-secret.lua" with { type: "text" };
 
-const judgeScript = script(source);
+const checkSecretScript = script(source);
 
 /** Wrong secrets from one network: a burst for some retries of a whole office, then one in three seconds. */
 export const WRONG_SECRETS = { perSecond: 1 / 3, burst: 20 } as const;
@@ -34,13 +34,13 @@ export async function refuseGuess(
 ): Promise<number> {
   const { bucket, holders } = wrongSecretKeys(door, network);
   const { perSecond, burst } = WRONG_SECRETS;
-  const [judged, waitMs = 0] = await run<number[]>(
+  const [isChecked, waitMs = 0] = await run<number[]>(
     redis,
-    judgeScript,
+    checkSecretScript,
     [bucket, holders],
     [String(nowMs), String(perSecond), String(burst), holder ?? ""].concat(
       [HOLDERS_KEPT, KEPT_MS, NOTED_AGAIN_MS].map(String),
     ),
   );
-  return judged === 1 ? 0 : Math.max(1, waitMs);
+  return isChecked === 1 ? 0 : Math.max(1, waitMs);
 }

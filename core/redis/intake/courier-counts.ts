@@ -1,5 +1,5 @@
 /**
- * What became of couriers' events, by hour: received, duplicate, unknown, invalid and by which rule. Facts are told by
+ * What became of couriers' events, by hour: received, duplicate, unknown, invalid and by which rule. Facts are counted from
  * the change log; these are the rest of the carrier quality figures. Counts only grow within their hour, so whoever takes
  * them over writes the sums and may write them as often as it likes: the largest one counts.
  *
@@ -25,7 +25,7 @@ const REFUSED_PARTITION = 0;
 const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 /** What is counted of one event. */
-export interface JudgedEvent {
+export interface ClassifiedEvent {
   readonly outcome: string;
   /** Of an invalid event. */
   readonly errors?: readonly Fault[];
@@ -46,7 +46,7 @@ export interface CourierCount {
 export async function countRefused(
   redis: Redis,
   courier: string,
-  refused: readonly JudgedEvent[],
+  refused: readonly ClassifiedEvent[],
   nowMs: number,
 ): Promise<void> {
   if (refused.length === 0) return;
@@ -64,13 +64,13 @@ export async function countRefused(
   await step.exec();
 }
 
-function fieldsOf(courier: string, judged: readonly JudgedEvent[]): Map<string, number> {
+function fieldsOf(courier: string, classified: readonly ClassifiedEvent[]): Map<string, number> {
   const fields = new Map<string, number>();
   const add = (outcome: string, rule: string) => {
     const field = JSON.stringify([courier, outcome, rule]);
     fields.set(field, (fields.get(field) ?? 0) + 1);
   };
-  for (const { outcome, errors } of judged) {
+  for (const { outcome, errors } of classified) {
     add(outcome, "");
     for (const rule of new Set((errors ?? []).map(ruleOf))) add("RULE", rule);
   }

@@ -38,19 +38,19 @@ export async function takeCourierRates(
 ): Promise<RateVerdict[]> {
   const verdicts: RateVerdict[] = new Array(asks.length);
   const bySubject = Map.groupBy(asks.keys(), (at) => asks[at]?.subject ?? "");
-  const calls = [...bySubject].map(async ([subject, places]) => {
-    const limit = asks[places[0] ?? 0]?.limit;
+  const calls = [...bySubject].map(async ([subject, indices]) => {
+    const limit = asks[indices[0] ?? 0]?.limit;
     if (!limit) return;
     const { perSecond, burst } = limit;
     const [taken = 0, left = 0, retryAfterMs = 0] = await run<number[]>(
       redis,
       takeScript,
       [courierRateKey(subject)],
-      [nowMs, perSecond, burst, places.length].map(String),
+      [nowMs, perSecond, burst, indices.length].map(String),
     );
-    places.forEach((at, place) => {
-      const remaining = left + Math.max(0, taken - 1 - place);
-      verdicts[at] = { allowed: place < taken, limit: burst, remaining, retryAfterMs };
+    indices.forEach((at, turn) => {
+      const remaining = left + Math.max(0, taken - 1 - turn);
+      verdicts[at] = { allowed: turn < taken, limit: burst, remaining, retryAfterMs };
     });
   });
   await Promise.all(calls);

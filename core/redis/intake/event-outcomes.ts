@@ -9,7 +9,7 @@
 import type { Redis } from "#core/redis/client/client.ts";
 import { digestOf } from "#core/redis/client/digest.ts";
 import { eventKeys, PARTITIONS } from "#core/redis/client/keys.ts";
-import { seenPlace } from "#core/redis/log/seen.ts";
+import { seenBucket } from "#core/redis/log/seen.ts";
 
 const DAY_MS = 86_400_000;
 export const OUTCOMES_KEPT_DAYS = 7;
@@ -37,7 +37,7 @@ export interface EventOutcome {
   /** Null if it could not be read. */
   readonly eventId: string | null;
   /** Position in its message. */
-  readonly place: number;
+  readonly messageIndex: number;
   readonly outcome: KeptOutcomeName;
   readonly reasons: readonly string[];
 }
@@ -106,9 +106,9 @@ interface Line {
 /** Under the message's id a line for each event, and under the event's id one too. */
 function linesOf({ courier, messageId, receivedAtMs, outcomes }: MessageOutcomes, day: number) {
   const byMessage = messageKey(courier, messageId, day);
-  return outcomes.flatMap(({ eventId, place, outcome, reasons }): Line[] => {
+  return outcomes.flatMap(({ eventId, messageIndex, outcome, reasons }): Line[] => {
     const name = eventId === null ? null : eventId.slice(0, ID_LENGTH).toWellFormed();
-    const row = [receivedAtMs, place, outcome[0], ...reasons.slice(0, REASONS)];
+    const row = [receivedAtMs, messageIndex, outcome[0], ...reasons.slice(0, REASONS)];
     const text = `${JSON.stringify([courier, messageId, name, ...row])}\n`;
     const bytes = Buffer.byteLength(text);
     const limit = outcome === "DUPLICATE" ? DUPLICATES_BYTES : TEXT_BYTES;
@@ -139,12 +139,12 @@ export async function findOutcomes(
   return texts
     .flatMap((text) => (text ?? "").split("\n").slice(0, -1))
     .flatMap((line): FoundOutcome[] => {
-      const [of, message, name, receivedAtMs, place, letter, ...reasons] = JSON.parse(line);
+      const [of, message, name, receivedAtMs, messageIndex, letter, ...reasons] = JSON.parse(line);
       const outcome = NAMES[letter];
       const isMeant = of === courier && (messageId === null || message === messageId);
       const isOther = eventId !== null && name !== eventId;
       if (!isMeant || isOther || !outcome || receivedAtMs < sinceMs) return [];
-      return [{ eventId: name, messageId: message, receivedAtMs, place, outcome, reasons }];
+      return [{ eventId: name, messageId: message, receivedAtMs, messageIndex, outcome, reasons }];
     });
 }
 
@@ -159,6 +159,6 @@ function messageKey(courier: string, messageId: string, day: number): string {
 }
 
 function eventKey(courier: string, eventId: string, day: number): string {
-  const { partition, bucketBits } = seenPlace(courier, eventId);
+  const { partition, bucketBits } = seenBucket(courier, eventId);
   return eventKeys(partition).outcomesById(day, bucketBits % BUCKETS);
 }

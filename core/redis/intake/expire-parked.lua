@@ -16,11 +16,11 @@ local gone, empty = {}, {}
 for at = 3, #KEYS do
   local key, fields, earliest = KEYS[at], call('HGETALL', KEYS[at]), nil
   gone[key] = {}
-  for place = 1, #fields, 2 do
-    local sent = sentAt(fields[place + 1])
+  for index = 1, #fields, 2 do
+    local sent = sentAt(fields[index + 1])
     if now - sent >= lifeMs then
       countOut(sent)
-      gone[key][#gone[key] + 1], deleted = fields[place], deleted + 1
+      gone[key][#gone[key] + 1], deleted = fields[index], deleted + 1
     elseif not earliest or sent < earliest then
       earliest = sent
     end

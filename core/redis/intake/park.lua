@@ -5,7 +5,7 @@
 -- KEYS[1]      counts of the partition (hash: day -> events set aside that were sent on it last)
 -- KEYS[2]      due (sorted set): hashes of parked events by when the first of theirs is over, milliseconds, or before that
 -- KEYS[2i+1]   reference (string)
--- KEYS[2i+2]   parked events of the reference (hash: fact key -> `[receivedAtMs,place,event]`, with the time when it was sent
+-- KEYS[2i+2]   parked events of the reference (hash: fact key -> `[receivedAtMs,messageIndex,event]`, with the time when it was sent
 --              last at the end where that was later)
 -- ARGV[1]      the service clock, milliseconds
 -- ARGV[2]      milliseconds a parked event lives
@@ -13,19 +13,19 @@
 -- ARGV[4]      events the partition may hold
 -- ARGV[5]      whole references that one call reads: those at their limit, and those with an event that is over
 -- ARGV[4i+2]   fact key
--- ARGV[4i+3]   its place in the message
+-- ARGV[4i+3]   its index in the message
 -- ARGV[4i+4]   event, JSON
--- ARGV[4i+5]   SHA-1 of what the reference held when the event was judged, empty for nothing
+-- ARGV[4i+5]   SHA-1 of what the reference held when the event was classified, empty for nothing
 --
 -- Everything is read before the first write, and no key is touched after it was emptied: Redis would refuse that while its slot
 -- migrates.
 --
 -- Reply: for each event 1 = parked (or parked before), 0 = the reference has changed, 2 = the partition holds its limit,
--- 3 = parked in the place of an older one, 4 = not looked at: for the next call.
+-- 3 = parked instead of an older one, 4 = not looked at: for the next call.
 local call, counts, due, DAY_MS = redis.call, KEYS[1], KEYS[2], 86400000
 local now, lifeMs, perReference, perPartition, looks = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0, ARGV[5] + 0
 assert(#KEYS % 2 == 0 and #ARGV == 2 * #KEYS + 1 and looks >= 1, 'a key or an argument too few')
-for at = 7, #ARGV, 4 do assert(string.match(ARGV[at], '^%d+$'), 'a place') end
+for at = 7, #ARGV, 4 do assert(string.match(ARGV[at], '^%d+$'), 'a message index') end
 local today, oldest = math.floor(now / DAY_MS), math.floor((now - lifeMs) / DAY_MS)
 
 -- Events set aside in the partition by day, and how they become more or fewer. Days that are over are deleted.
@@ -44,14 +44,14 @@ end
 
 -- part: parked-references
 
-local function keep(parked, field, place, event)
+local function keep(parked, field, messageIndex, event)
   local known = parked.events[field]
   local received = known and known.received or ARGV[1]
   local sent = received ~= ARGV[1] and ',' .. ARGV[1] or ''
-  place = known and known.place or place
-  local value = '[' .. received .. ',' .. place .. ',' .. event .. sent .. ']'
+  messageIndex = known and known.messageIndex or messageIndex
+  local value = '[' .. received .. ',' .. messageIndex .. ',' .. event .. sent .. ']'
   if known then leaves(known.sent) else parked.count = parked.count + 1 end
-  parked.events[field] = {received = received, place = place, sent = ARGV[1], value = value}
+  parked.events[field] = {received = received, messageIndex = messageIndex, sent = ARGV[1], value = value}
   days[today], more[today], total = true, (more[today] or 0) + 1, total + 1
   parked.isWritten = true
 end

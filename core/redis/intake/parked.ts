@@ -42,13 +42,13 @@ export interface ParkedEvent {
   readonly event: CourierEvent;
   /** When it was received first. */
   readonly receivedAtMs: number;
-  readonly place: number;
+  readonly messageIndex: number;
 }
 
 /** An event to be set aside under one of its references. */
 export interface ParkItem {
   readonly reference: Reference;
-  /** What the reference held when the event was judged (`fingerprintOf`). */
+  /** What the reference held when the event was classified (`fingerprintOf`). */
   readonly fingerprint: string;
   readonly parked: Omit<ParkedEvent, "receivedAtMs">;
 }
@@ -96,8 +96,8 @@ function callPark(
 ): Promise<number[]> {
   const references = items.flatMap(({ reference }) => [reference.key, reference.parkedKey]);
   const keys = [parkedCountsKey(partition), parkedDueKey(partition), ...references];
-  const fields = items.flatMap(({ parked: { factKey, event, place }, fingerprint }) => [
-    ...[factKey, String(place), JSON.stringify(event), fingerprint],
+  const fields = items.flatMap(({ parked: { factKey, event, messageIndex }, fingerprint }) => [
+    ...[factKey, String(messageIndex), JSON.stringify(event), fingerprint],
   ]);
   return run<number[]>(redis, parkScript, keys, [...head, ...fields]);
 }
@@ -112,8 +112,8 @@ export async function readParked(
   const found = new Map<string, ParkedEvent[]>();
   references.forEach(({ key }, at) => {
     const events = Object.entries(hashes[at] ?? {}).flatMap(([factKey, text]) => {
-      const [receivedAtMs, place, event, sentAtMs = receivedAtMs] = JSON.parse(text);
-      return nowMs - sentAtMs < PARKED_MS ? [{ factKey, receivedAtMs, place, event }] : [];
+      const [receivedAtMs, messageIndex, event, sentAtMs = receivedAtMs] = JSON.parse(text);
+      return nowMs - sentAtMs < PARKED_MS ? [{ factKey, receivedAtMs, messageIndex, event }] : [];
     });
     if (events.length > 0) found.set(key, events);
   });
@@ -125,11 +125,11 @@ export async function dropParked(
   redis: Redis,
   events: ReadonlyArray<{ factKey: string; references: readonly Reference[] }>,
 ): Promise<void> {
-  const places = events.flatMap(({ references, factKey }) =>
+  const parkedOnes = events.flatMap(({ references, factKey }) =>
     references.map((reference) => ({ reference, factKey })),
   );
   await perPartition(
-    Map.groupBy(places, ({ reference }) => reference.partition),
+    Map.groupBy(parkedOnes, ({ reference }) => reference.partition),
     async (partition, group) => {
       for (const part of chunks(group, PARKED_PER_CALL)) {
         const hashes = part.map(({ reference }) => reference.parkedKey);

@@ -6,7 +6,7 @@
 import type { AttemptRow } from "#core/domain/benchmarks/attempt-row.ts";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { attemptCountsKey, PARTITIONS, webhookKeys } from "#core/redis/client/keys.ts";
-import type { Entry } from "./consumer.ts";
+import type { LogItem } from "./consumer.ts";
 import raiseSource from "./raise-field.lua" with { type: "text" };
 
 const raiseScript = script(raiseSource);
@@ -24,7 +24,7 @@ export function encodeAttempt(row: AttemptRow): string {
 }
 
 /** @throws when the entry is none of ours */
-export function decodeAttempts({ fields }: Pick<Entry, "fields">): AttemptRow[] {
+export function decodeAttempts({ fields }: Pick<LogItem, "fields">): AttemptRow[] {
   return (fields["a"] ?? "").split("\n").map((line) => {
     const [deliveryId, endpointId, channelId, eventId, generation, attempt, ...rest] =
       JSON.parse(line);
@@ -37,7 +37,7 @@ export function decodeAttempts({ fields }: Pick<Entry, "fields">): AttemptRow[] 
 }
 
 /** Tells the logs how far they have been taken over; entries taken again, dead letters of long ago too, change nothing. */
-export async function markTaken(redis: Redis, entries: readonly Entry[]): Promise<void> {
+export async function markTaken(redis: Redis, entries: readonly LogItem[]): Promise<void> {
   const furthest = new Map<string, number>();
   for (const { key, fields } of entries) {
     furthest.set(key, Math.max(furthest.get(key) ?? 0, Number(fields["n"] ?? 0)));

@@ -30,8 +30,8 @@ export interface ChangeSummary {
   readonly fact: ChangeFact;
   readonly changed: boolean;
   readonly firstOccurrence: boolean;
-  /** The pair stands as it was and only the lane row is put right: nobody is told. */
-  readonly isCorrection?: true;
+  /** The pair stays and only the analytics rows are rewritten: nobody is notified. */
+  readonly isRewrite?: true;
 }
 
 /** What analytics alone needs: larger than the rest. */
@@ -46,7 +46,7 @@ export interface Change extends ChangeSummary, ChangeRows {}
 export type ChangeEntry =
   | { readonly type: "created"; readonly shipmentId: number; readonly meta: ShipmentMeta }
   | {
-      readonly type: "changed" | "corrected";
+      readonly type: "changed" | "rewritten";
       readonly shipmentId: number;
       readonly change: ChangeSummary;
       readonly readRows: () => ChangeRows;
@@ -99,7 +99,7 @@ function rowOfSummary(change: ChangeSummary): readonly unknown[] {
     fact.detail,
     change.changed ? 1 : 0,
     change.firstOccurrence ? 1 : 0,
-    change.isCorrection ? 1 : 0,
+    change.isRewrite ? 1 : 0,
   ];
 }
 
@@ -119,7 +119,7 @@ function summaryOfRow(row: any): ChangeSummary {
     },
     changed: row[9] === 1,
     firstOccurrence: row[10] === 1,
-    ...(row[11] === 1 && { isCorrection: true }),
+    ...(row[11] === 1 && { isRewrite: true }),
   };
 }
 
@@ -131,7 +131,7 @@ function rowOfEvent(event: EventRow): readonly unknown[] {
     event.reasonCode,
     event.occurredAtMs,
     event.receivedAtMs,
-    event.place,
+    event.messageIndex,
     event.status,
     event.detail,
     event.terminal ? 1 : 0,
@@ -155,7 +155,7 @@ function eventOfRow(row: any): EventRow {
     reasonCode: row[3],
     occurredAtMs: row[4],
     receivedAtMs: row[5],
-    place: row[6],
+    messageIndex: row[6],
     status: row[7],
     detail: row[8],
     terminal: row[9] === 1,
@@ -203,7 +203,7 @@ export function decodeChangeEntry(fields: Fields): ChangeEntry {
   if (change !== undefined) {
     const end = change.indexOf("\n");
     const summary = summaryOfRow(JSON.parse(change.slice(0, end)));
-    const type = summary.isCorrection ? "corrected" : "changed";
+    const type = summary.isRewrite ? "rewritten" : "changed";
     return { type, shipmentId, change: summary, readRows: () => rowsOf(change) };
   }
   throw new Error("a change log entry is neither a creation nor a change");

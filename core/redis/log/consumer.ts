@@ -32,7 +32,7 @@ import {
 } from "./streams.ts";
 
 export type { Handler } from "./entry-worker.ts";
-export type { Entry } from "./log-entry.ts";
+export type { LogItem } from "./log-entry.ts";
 export type { Failure } from "./retries.ts";
 
 export interface ConsumerOptions {

@@ -50,7 +50,7 @@ export async function listDeadLetters(
   before: string | null,
   limit: number,
 ): Promise<{ readonly letters: readonly DeadLetter[]; readonly next: string | null }> {
-  const end = before === null ? null : placeOf(before);
+  const end = before === null ? null : parseLetterId(before);
   const perLog = await Promise.all(
     ALL_LOGS.map(async ([name, key]) => {
       // Letters of one instant stand in the order of their logs' names: those after the cursor's include it once more.
@@ -65,7 +65,7 @@ export async function listDeadLetters(
 }
 
 function newestFirst(one: DeadLetter, other: DeadLetter): number {
-  const [first, second] = [placeOf(one.id), placeOf(other.id)];
+  const [first, second] = [parseLetterId(one.id), parseLetterId(other.id)];
   if (!first || !second) return 0;
   return compareIds(second.streamId, first.streamId) || (first.name < second.name ? -1 : 1);
 }
@@ -86,7 +86,7 @@ function letterOf(
 }
 
 /** Null when the text is no id of a dead letter. */
-export function placeOf(
+export function parseLetterId(
   letterId: string,
 ): { readonly name: string; readonly key: string; readonly streamId: string } | null {
   const [, name = "", streamId = ""] = /^([eka]\d{1,2})-(\d{1,16}-\d{1,16})$/.exec(letterId) ?? [];
@@ -100,9 +100,9 @@ export async function redriveDeadLetter(
   letterId: string,
   nowMs: number,
 ): Promise<"redriven" | "not_found"> {
-  const place = placeOf(letterId);
-  if (!place) return "not_found";
-  const { key, streamId } = place;
+  const parsed = parseLetterId(letterId);
+  if (!parsed) return "not_found";
+  const { key, streamId } = parsed;
   const [letter] = (await redis.xRange(deadLetterKey(key), streamId, streamId)) ?? [];
   // A letter that was already redriven no longer has a known group, and needs none.
   const group = letter?.message["group"] ?? "";

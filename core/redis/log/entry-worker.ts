@@ -5,7 +5,7 @@ import { deadLetters, deadLettersAtLimit } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Outage } from "#core/redis/client/outage.ts";
 import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
-import type { Entry, LogEntry } from "./log-entry.ts";
+import type { LogEntry, LogItem } from "./log-entry.ts";
 import {
   acknowledge,
   type Failure,
@@ -17,7 +17,7 @@ import {
 import { type GroupName, LOGS, type LogName } from "./streams.ts";
 
 /** An error caused by an unavailable store is not counted: the batch is kept. */
-export type Handler = (entries: readonly Entry[]) => Promise<readonly Failure[]>;
+export type Handler = (entries: readonly LogItem[]) => Promise<readonly Failure[]>;
 
 export interface EntryWorkerOptions {
   readonly redis: Redis;
@@ -42,7 +42,7 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
   const { keys } = LOGS[source];
 
   /** If the handler throws, each entry is tried alone, so that one poisonous entry does not hold up the others. */
-  async function handleInSteps(entries: readonly Entry[]): Promise<readonly Failure[]> {
+  async function handleInSteps(entries: readonly LogItem[]): Promise<readonly Failure[]> {
     try {
       return await handleUntilAvailable(entries);
     } catch (error) {
@@ -55,7 +55,7 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
     }
   }
 
-  async function handleUntilAvailable(entries: readonly Entry[]): Promise<readonly Failure[]> {
+  async function handleUntilAvailable(entries: readonly LogItem[]): Promise<readonly Failure[]> {
     for (;;) {
       try {
         return await handler(entries);
@@ -80,7 +80,7 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
     );
   }
 
-  function logRetry({ id }: Entry, tries: number, reason: string): void {
+  function logRetry({ id }: LogItem, tries: number, reason: string): void {
     log.warn({ group, entry: id, tries, reason }, "entry failed; retrying");
   }
 
@@ -119,6 +119,6 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
   };
 }
 
-function nameOf({ key, id }: Entry): string {
+function nameOf({ key, id }: LogItem): string {
   return `${key} ${id}`;
 }

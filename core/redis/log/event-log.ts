@@ -14,8 +14,8 @@ import {
   bucketKeys,
   bucketKeysOf,
   SEEN_TTL_SECONDS,
+  type SeenBucket,
   type SeenLayout,
-  type SeenPlace,
 } from "./seen.ts";
 
 const claimScript = script(claimSource);
@@ -38,7 +38,7 @@ export interface LoggedEvent {
   readonly factKey: string;
   readonly receivedAtMs: number;
   /** Position in its message. */
-  readonly place: number;
+  readonly messageIndex: number;
   readonly event: CourierEvent;
   /** Of the message that brought it, as its sender named it. */
   readonly messageId?: string;
@@ -48,15 +48,16 @@ export interface LoggedEvent {
 export function encodeLoggedEvent(
   logged: Omit<LoggedEvent, "shipmentId"> & { readonly shipmentId: number | readonly number[] },
 ): string {
-  const { shipmentId, courier, factKey, receivedAtMs, place, event, messageId } = logged;
-  const line = [shipmentId, courier, factKey, receivedAtMs, place, event];
+  const { shipmentId, courier, factKey, receivedAtMs, messageIndex, event, messageId } = logged;
+  const line = [shipmentId, courier, factKey, receivedAtMs, messageIndex, event];
   return JSON.stringify(messageId === undefined ? line : [...line, messageId]);
 }
 
 /** @throws SyntaxError when the entry is not one of ours. */
 export function decodeLoggedEvent(text: string): LoggedEvent {
-  const [shipmentId, courier, factKey, receivedAtMs, place, event, messageId] = JSON.parse(text);
-  const logged = { shipmentId, courier, factKey, receivedAtMs, place, event };
+  const [shipmentId, courier, factKey, receivedAtMs, messageIndex, event, messageId] =
+    JSON.parse(text);
+  const logged = { shipmentId, courier, factKey, receivedAtMs, messageIndex, event };
   return messageId === undefined ? logged : { ...logged, messageId };
 }
 
@@ -79,7 +80,7 @@ function splitShipments(line: string): readonly Fields[] {
 }
 
 export interface Claim {
-  readonly seen: SeenPlace;
+  readonly seen: SeenBucket;
   /** Null only asks whether the eventId is known. */
   readonly entry: string | null;
   /** Shipments that the entry names; default 1. */
@@ -107,24 +108,24 @@ export function claimEvents(
   { layout, highWater, courier, nowMs }: ClaimTerms,
   claims: readonly Claim[],
 ): Promise<ClaimOutcome[]> {
-  const perLog = Math.ceil(highWater / PARTITIONS);
+  const highWaterPerLog = Math.ceil(highWater / PARTITIONS);
   const hour = hourOf(nowMs);
-  return callClaim(redis, layout, claims, { perLog, courier, hour });
+  return callClaim(redis, layout, claims, { highWaterPerLog, courier, hour });
 }
 
 /** Which eventIds are known: "known" or "not_known" each, in the order given. */
 export function lookUpEvents(
   redis: Redis,
   layout: SeenLayout,
-  places: readonly SeenPlace[],
+  buckets: readonly SeenBucket[],
 ): Promise<ClaimOutcome[]> {
-  const looks = places.map((seen) => ({ seen, entry: null }));
-  const perLog = Number.MAX_SAFE_INTEGER;
-  return callClaim(redis, layout, looks, { perLog, courier: "", hour: 0 });
+  const looks = buckets.map((seen) => ({ seen, entry: null }));
+  const highWaterPerLog = Number.MAX_SAFE_INTEGER;
+  return callClaim(redis, layout, looks, { highWaterPerLog, courier: "", hour: 0 });
 }
 
 interface CallTerms {
-  readonly perLog: number;
+  readonly highWaterPerLog: number;
   /** Empty for a question that is not counted. */
   readonly courier: string;
   readonly hour: number;
@@ -134,11 +135,11 @@ async function callClaim(
   redis: Redis,
   layout: SeenLayout,
   claims: readonly Claim[],
-  { perLog, courier, hour }: CallTerms,
+  { highWaterPerLog, courier, hour }: CallTerms,
 ): Promise<ClaimOutcome[]> {
   const outcomes: ClaimOutcome[] = new Array(claims.length);
   const groups = Map.groupBy(claims.keys(), (at) => claims[at]?.seen.partition ?? 0);
-  const head = [String(perLog), String(SEEN_TTL_SECONDS), courier, String(hour)];
+  const head = [String(highWaterPerLog), String(SEEN_TTL_SECONDS), courier, String(hour)];
   head.push(String(layout.generations.length));
   await perPartition(groups, async (partition, group) => {
     const { log, ledger, counts, countedHours } = eventKeys(partition);
@@ -147,8 +148,8 @@ async function callClaim(
     const sizeOf = (at: number) => claims[at]?.shipments ?? 1;
     for (const part of chunksBySize(group, CLAIMS_PER_CALL, sizeOf)) {
       const own = part.flatMap((at) => claims[at] ?? []);
-      const places = own.map(({ seen }) => seen);
-      const keys = [...common, ...bucketKeysOf(layout, partition, places)];
+      const buckets = own.map(({ seen }) => seen);
+      const keys = [...common, ...bucketKeysOf(layout, partition, buckets)];
       const args = [...head, own.map(idLine).join(""), eventLines(own)];
       const costUs = part.length * CLAIM_US;
       const digits = await runTogether<string>(redis, claimScript, keys, args, costUs);
@@ -179,13 +180,13 @@ function eventLines(claims: readonly Claim[]): Buffer {
 export async function rememberEvents(
   redis: Redis,
   layout: SeenLayout,
-  places: readonly SeenPlace[],
+  buckets: readonly SeenBucket[],
 ): Promise<void> {
   await perPartition(
-    Map.groupBy(places, ({ partition }) => partition),
+    Map.groupBy(buckets, ({ partition }) => partition),
     async (_, group) => {
       for (const part of chunks(group, REMEMBERED_PER_CALL)) {
-        const keys = part.flatMap((place) => bucketKeys(layout, place).slice(0, 1));
+        const keys = part.flatMap((bucket) => bucketKeys(layout, bucket).slice(0, 1));
         const members = part.map(({ member }) => member);
         await run(redis, rememberScript, keys, [String(SEEN_TTL_SECONDS), ...members]);
       }

@@ -5,10 +5,10 @@
 export type Fields = Readonly<Record<string, string>>;
 
 /** One event or change, as a handler is given it. */
-export interface Entry {
+export interface LogItem {
   /** Key of the log it stands in. */
   readonly key: string;
-  /** Id of the entry in the log, and behind a dot its place among those that stand there together. */
+  /** Id of the entry in the log, and behind a dot its index among those that stand there together. */
   readonly id: string;
   readonly fields: Fields;
 }
@@ -17,7 +17,7 @@ export interface Entry {
 export interface LogEntry {
   readonly key: string;
   readonly id: string;
-  readonly items: readonly Entry[];
+  readonly items: readonly LogItem[];
 }
 
 /** @param split tells apart what stands together */
@@ -28,9 +28,9 @@ export function logEntry(
   split: (fields: Fields) => readonly Fields[],
 ): LogEntry {
   const parts = split(fields);
-  const items = parts.map((part, place) => ({
+  const items = parts.map((part, index) => ({
     key,
-    id: place === 0 ? id : `${id}.${place}`,
+    id: index === 0 ? id : `${id}.${index}`,
     fields: part,
   }));
   return { key, id, items };
@@ -38,13 +38,13 @@ export function logEntry(
 
 /** Order of two ids of one log. */
 export function compareIds(one: string, other: string): number {
-  const [time, sequence, place] = partsOf(one);
-  const [otherTime, otherSequence, otherPlace] = partsOf(other);
-  return time - otherTime || Number(sequence - otherSequence) || place - otherPlace;
+  const [time, sequence, index] = partsOf(one);
+  const [otherTime, otherSequence, otherIndex] = partsOf(other);
+  return time - otherTime || Number(sequence - otherSequence) || index - otherIndex;
 }
 
-function partsOf(id: string): readonly [time: number, sequence: bigint, place: number] {
-  const [, time = "0", sequence = "0", place = "0"] =
+function partsOf(id: string): readonly [time: number, sequence: bigint, index: number] {
+  const [, time = "0", sequence = "0", index = "0"] =
     /^(\d+)(?:-(\d+))?(?:\.(\d+))?$/.exec(id) ?? [];
-  return [Number(time), BigInt(sequence), Number(place)];
+  return [Number(time), BigInt(sequence), Number(index)];
 }

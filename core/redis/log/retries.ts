@@ -8,7 +8,7 @@ import { type Redis, run, runTogether, script } from "#core/redis/client/client.
 import { deadLetterKey, logCountsKey, retriesKey, retryAgesKey } from "#core/redis/client/keys.ts";
 import acknowledgeSource from "./acknowledge.lua" with { type: "text" };
 import dueSource from "./due-retries.lua" with { type: "text" };
-import type { Entry, LogEntry } from "./log-entry.ts";
+import type { LogEntry, LogItem } from "./log-entry.ts";
 import settleSource from "./settle-retry.lua" with { type: "text" };
 
 const acknowledgeScript = script(acknowledgeSource);
@@ -31,12 +31,12 @@ const ENTRY_US = 3;
 
 /** An entry that failed by its own fault; entries not named are done. */
 export interface Failure {
-  readonly entry: Entry;
+  readonly entry: LogItem;
   readonly reason: string;
 }
 
 /** An event or change that waits for its next try. */
-export interface Retry extends Entry {
+export interface Retry extends LogItem {
   /** So far. */
   readonly tries: number;
   /** As it is stored. */
@@ -70,11 +70,11 @@ export async function acknowledge(
 }
 
 /** Of the entry in the log that it stands in. */
-function logEntryId({ id }: Entry): string {
+function logEntryId({ id }: LogItem): string {
   return id.replace(/\..*/, "");
 }
 
-function retryText(id: string, fields: Entry["fields"], tries: number): string {
+function retryText(id: string, fields: LogItem["fields"], tries: number): string {
   return JSON.stringify({ id, entry: JSON.stringify(fields), tries });
 }
 

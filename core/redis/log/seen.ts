@@ -23,7 +23,7 @@ export const CLOCK_SKEW_MS = DAY_MS;
 /** A generation is checked until the end of the second one after it, by the slower clock. */
 const GENERATION_TTL_DAYS = 3 * GENERATION_DAYS + CLOCK_SKEW_MS / DAY_MS;
 
-export interface SeenPlace {
+export interface SeenBucket {
   readonly partition: number;
   readonly bucketBits: number;
   /** Signed 64-bit integer in decimal: what keeps the set an intset. */
@@ -32,7 +32,7 @@ export interface SeenPlace {
   readonly factKey: string;
 }
 
-export function seenPlace(courier: string, eventId: string): SeenPlace {
+export function seenBucket(courier: string, eventId: string): SeenBucket {
   const digest = digestOf(`${courier}\0${eventId}`);
   return {
     partition: digest.readUInt8(0) % PARTITIONS,
@@ -42,7 +42,7 @@ export function seenPlace(courier: string, eventId: string): SeenPlace {
   };
 }
 
-/** The place's `factKey` alone. */
+/** The `factKey` alone. */
 export function factKeyOf(courier: string, eventId: string): string {
   return digestOf(`${courier}\0${eventId}`).toString("base64url", 8, 16);
 }
@@ -96,21 +96,21 @@ export async function seenLayout(
   return layout;
 }
 
-/** Bucket keys of a place, current generation first. */
-export function bucketKeys(layout: SeenLayout, place: SeenPlace): string[] {
-  return bucketKeysOf(layout, place.partition, [place]);
+/** Bucket keys of an id, current generation first. */
+export function bucketKeys(layout: SeenLayout, seen: SeenBucket): string[] {
+  return bucketKeysOf(layout, seen.partition, [seen]);
 }
 
 /** The same for many ids of one partition, one after the other. */
 export function bucketKeysOf(
   { generations }: SeenLayout,
   partition: number,
-  places: readonly SeenPlace[],
+  ids: readonly SeenBucket[],
 ): string[] {
   const { seenPrefix } = eventKeys(partition);
   const prefixes = generations.map(({ number }) => seenPrefix(number));
   const keys: string[] = [];
-  for (const { bucketBits } of places) {
+  for (const { bucketBits } of ids) {
     generations.forEach(({ buckets }, at) => {
       keys.push(`${prefixes[at]}${bucketBits % buckets}`);
     });

@@ -12,20 +12,20 @@ assert(#ARGV % 4 == 2 and #KEYS == 2 + (#ARGV - 2) / 2, 'keys of a message')
 for at = 5, #ARGV, 4 do assert(tonumber(ARGV[at]), 'a time') end
 local held = redis.call('ZCARD', KEYS[1]) + redis.call('ZCARD', KEYS[2])
 local reply = {}
-for place = 1, (#ARGV - 2) / 4 do
-  local topics, message, at = KEYS[2 * place + 1], KEYS[2 * place + 2], 4 * place - 1
+for index = 1, (#ARGV - 2) / 4 do
+  local topics, message, at = KEYS[2 * index + 1], KEYS[2 * index + 2], 4 * index - 1
   local id, topic, window = ARGV[at], ARGV[at + 1], ARGV[at + 2] + 0
   local last = redis.call('HGET', topics, topic)
   if last and (window == 0 or now < tonumber(last) + window) then
-    reply[place] = -1
+    reply[index] = -1
   elseif held >= limit then
-    reply[place] = 0
+    reply[index] = 0
   else
     held = held + 1
     redis.call('HSET', topics, topic, ARGV[1])
     redis.call('HSET', message, 'm', ARGV[at + 3], 'n', 0)
     redis.call('ZADD', KEYS[1], ARGV[1], id)
-    reply[place] = 1
+    reply[index] = 1
   end
 end
 return reply

@@ -24,7 +24,7 @@ for at = 3, #KEYS do
 end
 redis.call('DEL', KEYS[1])
 if #free == 0 then return reply end
-for _, place in ipairs(free) do redis.call('HSET', KEYS[place], 'tx', id, 'slip', address) end
+for _, index in ipairs(free) do redis.call('HSET', KEYS[index], 'tx', id, 'slip', address) end
 redis.call('HSET', KEYS[2], 'head', ARGV[4], 'rows', '[' .. table.concat(rows, ',') .. ']')
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return reply

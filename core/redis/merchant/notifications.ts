@@ -8,7 +8,7 @@ import { type Delivery, deliveryIdOf, readDeliveries } from "#core/redis/webhook
 import { targetOf, targetsOf } from "#core/redis/webhooks/sent-target.ts";
 import type { ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
 
-/** Changes whose webhooks are told, the latest ones. */
+/** Changes whose webhooks are listed: the latest ones. */
 const CHANGES_TOLD = 50;
 
 /**

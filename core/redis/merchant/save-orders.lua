@@ -1,5 +1,5 @@
 #!lua
--- Saves orders of a channel, each only if it is still the version it was read as, with its place by date and its parcels.
+-- Saves orders of a channel, each only if it is still the version it was read as, with its index by date and its parcels.
 --
 -- KEYS[1]  hash: natural key -> order id
 -- KEYS[2]  sorted set of orders by order date
@@ -12,19 +12,19 @@
 -- Reply: for each order its id, or 0 when it has been changed in between.
 local call, orders, reply, saved = redis.call, {}, {}, {}
 assert(#ARGV == 7 * (#KEYS - 3), 'seven for each order')
-for place = 1, #KEYS - 3 do
-  local at = 7 * place - 6
+for index = 1, #KEYS - 3 do
+  local at = 7 * index - 6
   local natural, name, version, date, deleted, record, parcels = unpack(ARGV, at, at + 6)
   local change = cjson.decode(parcels)
   for _, list in ipairs({change.added, change.removed}) do
     for _, hash in ipairs(list) do assert(type(hash) == 'string', 'hash of a parcel') end
   end
-  orders[place] = {key = KEYS[3 + place], natural = natural, name = name, id = name + 0, version = version,
+  orders[index] = {key = KEYS[3 + index], natural = natural, name = name, id = name + 0, version = version,
     next = string.format('%d', version + 1), date = date, isDeleted = deleted == '1', record = record,
     added = change.added, removed = change.removed, member = string.format('%012d', name)}
   assert(tonumber(date) and #change.added + #change.removed >= 0, 'date or parcels')
 end
-for place, order in ipairs(orders) do
+for index, order in ipairs(orders) do
   local known = call('HGET', KEYS[1], order.natural)
   local isSame = known == order.name and call('HGET', order.key, 'v') == order.version
   if isSame or (not known and order.version == '0') then
@@ -33,9 +33,9 @@ for place, order in ipairs(orders) do
     if not order.isDeleted then call('ZADD', KEYS[2], order.date, order.member) end
     for _, hash in ipairs(order.added) do call('HSET', KEYS[3], hash, order.name) end
     saved[#saved + 1] = order
-    reply[place] = order.id
+    reply[index] = order.id
   else
-    reply[place] = 0
+    reply[index] = 0
   end
 end
 -- Deletions are looked up first: no key is touched after it was emptied, since Redis would refuse that while its slot migrates.

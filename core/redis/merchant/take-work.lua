@@ -8,7 +8,7 @@
 -- ARGV[2]  milliseconds a lease lasts, by the clock of Redis, so that a moved test clock ends no lease
 -- ARGV[3]  pieces of work wanted
 --
--- Work is added to its new place before it leaves the old one: no key is touched after it was emptied, since Redis would
+-- Work is added to its new key before it leaves the old one: no key is touched after it was emptied, since Redis would
 -- refuse that while the key's slot migrates.
 --
 -- Reply: for each piece its id and its lease.

@@ -32,16 +32,16 @@ end
 local at, key = 6, channels + bitmaps
 for channel = 1, channels do
   local log, known, given, blocks = KEYS[channel], ARGV[at] + 0, ARGV[at + 1] + 0, {}
-  for place = 1, given do blocks[ARGV[at + 1 + place] + 0] = KEYS[key + place] end
+  for index = 1, given do blocks[ARGV[at + 1 + index] + 0] = KEYS[key + index] end
   at, key = at + 2 + given, key + given
   local length = call('STRLEN', log)
   local gone = length == 0 and 0 or struct.unpack('<d', call('GETRANGE', log, 0, 7))
   local count = gone + math.max(0, length - 8) / 4
   local before, entries = false, ''
   if known >= gone and known <= count then
-    local place, fresh = 8 + (known - gone) * 4, math.min(room, count - known)
-    before = call('GETRANGE', log, math.max(8, place - 4 * again), place - 1)
-    if fresh > 0 then entries = call('GETRANGE', log, place, place + 4 * fresh - 1) end
+    local offset, fresh = 8 + (known - gone) * 4, math.min(room, count - known)
+    before = call('GETRANGE', log, math.max(8, offset - 4 * again), offset - 1)
+    if fresh > 0 then entries = call('GETRANGE', log, offset, offset + 4 * fresh - 1) end
     room = room - fresh
   end
   reply[4 * channel - 3] = string.format('%.0f', count)

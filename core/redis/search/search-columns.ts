@@ -86,7 +86,7 @@ function bitsOf(ids: readonly number[], blocks: readonly Block[]): Uint8Array {
   for (const { ids: own, rows, first } of blocks) {
     const last = own[rows - 1] ?? 0;
     for (; next < ascending.length && (ascending[next] as number) <= last; next += 1) {
-      const row = placeOf(own, rows, ascending[next] as number);
+      const row = rowOf(own, rows, ascending[next] as number);
       if (row !== null)
         bits[(first + row) >>> 3] = (bits[(first + row) >>> 3] ?? 0) | (128 >>> (row & 7));
     }
@@ -94,7 +94,7 @@ function bitsOf(ids: readonly number[], blocks: readonly Block[]): Uint8Array {
   return bits;
 }
 
-function placeOf(ids: Float64Array, rows: number, id: number): number | null {
+function rowOf(ids: Float64Array, rows: number, id: number): number | null {
   let [low, high] = [0, rows];
   while (low < high) {
     const middle = (low + high) >>> 1;

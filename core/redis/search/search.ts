@@ -122,7 +122,7 @@ async function inAllSets(
   return left.map(Number);
 }
 
-interface Place {
+interface ShipmentRef {
   readonly channelId: number;
   readonly id: number;
 }
@@ -131,11 +131,11 @@ interface Place {
 async function searchFew(
   redis: Redis,
   query: ShipmentQuery,
-  places: readonly Place[],
+  candidates: readonly ShipmentRef[],
 ): Promise<HitPage> {
   const { order, offset, limit } = query;
   const { ship, upd, statuses } = filterOf(query, null);
-  const rows = await readRows(redis, places);
+  const rows = await readRows(redis, candidates);
   const hits = rows
     .filter(({ shipped }) => shipped >= ship.least && shipped <= ship.most)
     .filter(({ updated }) => updated >= upd.least)
@@ -148,10 +148,10 @@ async function searchFew(
 }
 
 /** As they are in their channel's rows; a shipment and its row are always changed in one step. */
-async function readRows(redis: Redis, places: readonly Place[]): Promise<ColumnRow[]> {
+async function readRows(redis: Redis, candidates: readonly ShipmentRef[]): Promise<ColumnRow[]> {
   const hot = await readHotShipments(
     redis,
-    places.map(({ id }) => id),
+    candidates.map(({ id }) => id),
   );
   return [...hot.values()].map(({ id, updated, meta, state }) => {
     const shipped = shipDay(meta.shipDate) + DAY_SHIFT;

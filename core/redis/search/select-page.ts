@@ -102,7 +102,7 @@ function valuesAround(counted: readonly Counted[], from: number, to: number): Bo
   };
 }
 
-/** The place where more than so many matches have gone by. */
+/** The index where more than so many matches have gone by. */
 function passing(counted: readonly Counted[], matches: number): number {
   let passed = 0;
   return counted.findIndex(({ count }) => {

@@ -52,10 +52,10 @@ export async function checkWebhooks(
   { vault, nowMs, webhookAllowedCidrs = [], resolve }: WebhookRules,
 ): Promise<WebhookChecks> {
   const channels = (file.companies ?? []).flatMap((company, at) =>
-    (company.channels ?? []).map((channel, place) => ({
+    (company.channels ?? []).map((channel, index) => ({
       channel,
       owner: channel.code === undefined ? undefined : stored.channels.get(channel.code),
-      path: `companies[${at}].channels[${place}]`,
+      path: `companies[${at}].channels[${index}]`,
     })),
   );
   const faults = channels.flatMap(({ channel, owner, path }) => [
@@ -83,9 +83,9 @@ function targetsOf(
   path: string,
 ): Target[] {
   // What is no URL is a fault already.
-  const target = (place: string, url: string | undefined, isSaved: boolean): Target[] =>
+  const target = (name: string, url: string | undefined, isSaved: boolean): Target[] =>
     url !== undefined && URL.canParse(url)
-      ? [{ path: `${path}.${place}.url`, url, isNew: isSaved }]
+      ? [{ path: `${path}.${name}.url`, url, isNew: isSaved }]
       : [];
   return [
     ...webhooks.flatMap((webhook, at) =>
@@ -100,8 +100,8 @@ function isNew(
   channelId: number | undefined,
   { endpoints, deletedWebhooks }: StoredWebhooks,
 ): boolean {
-  const place = `${channelId}:${webhook.code}`;
-  const applied = endpoints.get(place)?.fileEntry ?? deletedWebhooks.get(place);
+  const key = `${channelId}:${webhook.code}`;
+  const applied = endpoints.get(key)?.fileEntry ?? deletedWebhooks.get(key);
   return applied !== fingerprintOf(webhook);
 }
 

@@ -19,12 +19,12 @@ export async function writeWebhook(
   channel: string,
 ): Promise<void> {
   const { redis, stored, nowMs, save } = writer;
-  const place = `${channelId}:${webhook.code}`;
-  const before = stored.endpoints.get(place);
+  const key = `${channelId}:${webhook.code}`;
+  const before = stored.endpoints.get(key);
   const fileEntry = fingerprintOf(webhook);
   // What the panel has changed or deleted since stays so until the file's entry itself changes.
   if (before?.fileEntry === fileEntry) return;
-  if (!before && stored.deletedWebhooks.get(place) === fileEntry) return;
+  if (!before && stored.deletedWebhooks.get(key) === fileEntry) return;
   const id = before?.id ?? newEndpointId();
   const standardWebhooks = webhook.standardWebhooks ?? before?.standardWebhooks ?? false;
   const target = { url: webhook.url, standardWebhooks };
@@ -44,7 +44,7 @@ export async function writeWebhook(
     fileEntry,
     ...webhookSecret(writer, webhook, before, channel),
   } satisfies EndpointEntity);
-  await redis.hDel(DELETED_WEBHOOKS_KEY, place);
+  await redis.hDel(DELETED_WEBHOOKS_KEY, key);
 }
 
 /** The old secret signs for 24 hours more. */

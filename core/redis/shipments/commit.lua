@@ -41,8 +41,8 @@ local call, pack, unpack, count = redis.call, struct.pack, unpack, #list
 -- Everything is checked before the first write: missing or wrongly typed values fail here.
 local at, textBytes, size = 1, 0, 0
 while at <= count do
-  for place = at, at + 5 do size = size + #list[place] end
-  for place = at + 6, at + FIXED - 1 do size = size + list[place] end
+  for index = at, at + 5 do size = size + #list[index] end
+  for index = at + 6, at + FIXED - 1 do size = size + list[index] end
   local fields, drops, codes = list[at + 20], list[at + 21], list[at + 22]
   assert(KEYS[list[at + 6]] and KEYS[list[at + 7]] and KEYS[list[at + 8] + 1], 'keys of a shipment')
   assert(list[at + 15] == 0 or (KEYS[list[at + 9]] and list[at + 11] + 0 >= 0), 'row of a shipment')
@@ -50,7 +50,7 @@ while at <= count do
   assert(2 * fields <= TOGETHER and drops <= TOGETHER, 'too many fields')
   local first = at + FIXED
   textBytes, at = textBytes + list[at + 17], first + 2 * fields + drops
-  for place = first, at - 1 do size = size + #list[place] end
+  for index = first, at - 1 do size = size + #list[index] end
   for _ = 1, codes do
     size = size + #list[at] + #list[at + 1] + list[at + 2] + list[at + 3] + list[at + 5] + list[at + 6]
     assert(KEYS[list[at + 4] + 1], 'keys of a code')
@@ -65,7 +65,7 @@ if (tonumber(call('GET', KEYS[3])) or 0) > version then return reply end
 -- By channel the ranks of changed rows, and what goes into the index by statusUpdatedAt: written once, at the end.
 local changed, stamped = {}, {}
 
--- Changes are told as they came, without those of shipments whose version has moved on.
+-- Changes are appended in the order given, without those of shipments whose version has moved on.
 local ids, parts, from, seen = {}, {}, 1, 0
 at = 1
 while at <= count do
@@ -95,7 +95,7 @@ while at <= count do
       changed[log], ranks[#ranks + 1] = ranks, pack('<I4', rank)
     end
     for _ = 1, changes do ids[#ids + 1] = id end
-    for place = code, at - 1, PER_CODE do noteCode(id, unpack(list, place, place + PER_CODE - 1)) end
+    for index = code, at - 1, PER_CODE do noteCode(id, unpack(list, index, index + PER_CODE - 1)) end
     applied, released = applied + facts, released + parked
     reply[#reply + 1] = second
   end

@@ -143,7 +143,10 @@ function callOf(
   for (const id of channelIds) {
     const first = blocks.get(id) ?? 0;
     const orders = (["id", "ship", "upd"] as const).map((order) => index(id, order));
-    items.push(keys.places(rowLog(id), ...orders, block(id, first), block(id, first + 1)), first);
+    items.push(
+      keys.declareRun(rowLog(id), ...orders, block(id, first), block(id, first + 1)),
+      first,
+    );
   }
   for (const one of shipments) addShipment(items, keys, partition, one, channelIds);
   return { keys: keys.declared, list: packList(items) };
@@ -151,7 +154,7 @@ function callOf(
 
 function addShipment(
   items: ListItem[],
-  { place, places }: DeclaredKeys,
+  { declare, declareRun }: DeclaredKeys,
   partition: number,
   { record, meta, hot, packedRecord }: PackedCreation,
   channelIds: readonly number[],
@@ -160,10 +163,10 @@ function addShipment(
   const { channelId, courier, trackingNumber } = record;
   const day = shipDay(record.shipDate);
   const values = exactValues(record).map(([field, value]) =>
-    places(exact(channelId, field, value), exactBits(channelId, field, value)),
+    declareRun(exact(channelId, field, value), exactBits(channelId, field, value)),
   );
   items.push(
-    ...[channelIds.indexOf(channelId) + 1, place(numbers(channelId, trackingNumber)), courier],
+    ...[channelIds.indexOf(channelId) + 1, declare(numbers(channelId, trackingNumber)), courier],
     ...[day + DAY_SHIFT, day, hot, packedRecord],
     ...[JSON.stringify(meta), STATUSES.indexOf(STATE.pair.status), values.length, ...values],
   );

@@ -14,7 +14,7 @@
 --   # its row log (string); its indices by id, ship date and statusUpdatedAt (sorted sets) and two blocks of rows follow it
 --   # the number of the first of these blocks
 -- and for each shipment nine and more:
---   # channel (its place among the channels), # its tracking number (hash: courier -> id), courier, # ship date (days since
+--   # channel (its index among the channels), # its tracking number (hash: courier -> id), courier, # ship date (days since
 --   the year 0), # the same since 1970, state and record (packed), meta (JSON, for the change log), # status (its number),
 --   # e = exact values, e times: # the shipments with the value (set), their bitmap follows it
 --
@@ -35,14 +35,14 @@ assert(partition >= 0 and partition < partitions and per >= 1 and per % 1 == 0 a
 
 -- Everything is parsed before the first write: missing or wrongly typed values fail here.
 local at = 3
-for place = 1, channelCount do
+for index = 1, channelCount do
   local log, base = list[at], list[at + 1] + 0
   assert(KEYS[log] and KEYS[log + 5], 'keys of a channel')
-  channels[place] = {log = KEYS[log], ids = KEYS[log + 1], ships = KEYS[log + 2], updates = KEYS[log + 3],
+  channels[index] = {log = KEYS[log], ids = KEYS[log + 1], ships = KEYS[log + 2], updates = KEYS[log + 3],
     blocks = {[base] = KEYS[log + 4], [base + 1] = KEYS[log + 5]}, base = base, created = 0, ranks = {}}
   at = at + 2
 end
-for place = 1, count do
+for index = 1, count do
   local channel, number, courier, ship, day, state, record, meta, status, exact = unpack(list, at, at + 9)
   assert(#courier + #state + #record + #meta > 0 and day + 0 == day, 'a shipment')
   local sets = {}
@@ -51,11 +51,11 @@ for place = 1, count do
     assert(KEYS[set] and KEYS[set + 1], 'keys of an exact value')
     sets[value] = set
   end
-  local id = (before + place) * partitions + partition
-  shipments[place] = {key = KEYS[3 + place], id = id, channel = channels[channel], number = KEYS[number],
+  local id = (before + index) * partitions + partition
+  shipments[index] = {key = KEYS[3 + index], id = id, channel = channels[channel], number = KEYS[number],
     courier = courier, day = day, state = state, record = record, meta = meta, sets = sets,
     row = pack('<I4I4I4I4', id % 4294967296, 0, ship, math.floor(id / 4294967296) * 256 + status)}
-  assert(shipments[place].channel and KEYS[number] and KEYS[3 + place], 'keys of a shipment')
+  assert(shipments[index].channel and KEYS[number] and KEYS[3 + index], 'keys of a shipment')
   channels[channel].created = channels[channel].created + 1
   at = at + 10 + exact
 end
@@ -63,16 +63,16 @@ assert(at == #list + 1, 'length of the list')
 
 local counter = tonumber(call('GET', KEYS[1]) or 0)
 local isNext, standing = before >= counter, {-1, counter}
-for place, channel in ipairs(channels) do
+for index, channel in ipairs(channels) do
   channel.rank = call('ZCARD', channel.ids)
-  standing[2 + place] = channel.rank
+  standing[2 + index] = channel.rank
   local last = math.floor((channel.rank + math.max(channel.created, 1) - 1) / per)
   isNext = isNext and math.floor(channel.rank / per) >= channel.base and last <= channel.base + 1
 end
 if not isNext then return standing end
 
-local function addExact(channel, place, name, rank)
-  local set, bits = KEYS[place], KEYS[place + 1]
+local function addExact(channel, index, name, rank)
+  local set, bits = KEYS[index], KEYS[index + 1]
   call('SADD', set, name)
   local held = call('SCARD', set)
   if held > many then call('SETBIT', bits, rank, 1) end
@@ -84,11 +84,11 @@ end
 
 local reply, names, metas = {}, {}, {}
 call('SET', KEYS[1], format('%d', before + count))
-for place, shipment in ipairs(shipments) do
+for index, shipment in ipairs(shipments) do
   local id, channel = shipment.id, shipment.channel
   local name, member, rank = format('%d', id), format('%012d', id), channel.rank
   if call('HSETNX', shipment.number, shipment.courier, name) == 0 then
-    reply[place] = -call('HGET', shipment.number, shipment.courier)
+    reply[index] = -call('HGET', shipment.number, shipment.courier)
   else
     call('SETRANGE', channel.blocks[math.floor(rank / per)], (rank % per) * 16, shipment.row)
     channel.rank, channel.ranks[#channel.ranks + 1] = rank + 1, pack('<I4', rank)
@@ -98,7 +98,7 @@ for place, shipment in ipairs(shipments) do
     call('ZADD', channel.updates, 0, member)
     for _, set in ipairs(shipment.sets) do addExact(channel, set, name, rank) end
     names[#names + 1], metas[#metas + 1] = name, shipment.meta
-    reply[place] = id
+    reply[index] = id
   end
 end
 if #names > 0 then

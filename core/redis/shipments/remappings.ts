@@ -80,7 +80,7 @@ export interface ShipmentPage {
 
 /**
  * Shipments that a remap may concern, in pages: those with unmapped events of the codes, or all of every channel.
- * The sets are walked in the order of their names and of the ids, so that a cursor finds its place again in sets that
+ * The sets are walked in the order of their names and of the ids, so that a cursor finds its position again in sets that
  * shrink and grow meanwhile.
  */
 export async function* shipmentsToRemap(

@@ -117,9 +117,9 @@ function createOrders(keys: readonly string[]) {
   const at = (by: FactOrder): number => {
     const known = saidBy.indexOf(by.key);
     if (known !== -1) return known;
-    const place = keys.indexOf(by.key);
-    const row: unknown[] = [place === -1 ? by.key : place, by.occurredAtMs, by.receivedAtMs];
-    if (by.place !== 0 || by.terminal) row.push(unlessZero(by.place));
+    const index = keys.indexOf(by.key);
+    const row: unknown[] = [index === -1 ? by.key : index, by.occurredAtMs, by.receivedAtMs];
+    if (by.messageIndex !== 0 || by.terminal) row.push(unlessZero(by.messageIndex));
     if (by.terminal) row.push(1);
     rows.push(row);
     return saidBy.push(by.key) - 1;
@@ -171,7 +171,7 @@ function pointRow(point: PickupPoint): Row {
   return [id, name, address, postalCode, countryCode, availableUntil];
 }
 
-/** Taken place by place: patterns of lists cost twice as much, and every event needs a state. */
+/** Read index by index: patterns of lists cost twice as much, and every event needs a state. */
 // biome-ignore lint/suspicious/noExplicitAny: positional, see stateRow
 function stateOf(row: any): ShipmentState {
   const keys = keysOf(row[1]);
@@ -212,7 +212,7 @@ function orderOf(keys: readonly string[], row: any): FactOrder {
     occurredAtMs: row[1],
     terminal: row[4] === 1,
     receivedAtMs: row[2],
-    place: row[3] ?? 0,
+    messageIndex: row[3] ?? 0,
     key: typeof row[0] === "number" ? (keys[row[0]] ?? "") : row[0],
   };
 }
@@ -253,7 +253,7 @@ function pairOf(row: readonly number[], at = 0): StatusPair {
   return { status: statusAt(row[at]), detail: row[at + 1] ?? 0 };
 }
 
-/** Statuses are stored by their place in the list: new ones go to its end. */
+/** Statuses are stored by their index in the list: new ones go to its end. */
 function statusAt(at: number | undefined): Status {
   const status = STATUSES[at ?? -1];
   if (status === undefined) throw new Error(`no status ${at}`);
@@ -285,7 +285,7 @@ export function decodeFacts(meta: ShipmentMeta, bytes: Buffer): Fact[] {
 function factRow(meta: ShipmentMeta, fact: Fact): Row {
   const { eventId, occurredAt, status, trackingNumber = null, location, ...rest } = fact.event;
   const { name = null, countryCode = null, postalCode = null } = location ?? {};
-  // A location without members is told among the rest.
+  // A location without members is stored among the rest.
   const isEmpty = location && name === null && countryCode === null && postalCode === null;
   const others = isEmpty ? { ...rest, location } : rest;
   const { mapping } = fact;
@@ -293,7 +293,7 @@ function factRow(meta: ShipmentMeta, fact: Fact): Row {
     eventId,
     occurredAt,
     fact.receivedAtMs,
-    fact.place,
+    fact.messageIndex,
     mapping && [STATUSES.indexOf(mapping.status), mapping.detail, Number(mapping.terminal)],
     status.code,
     status.description,
@@ -317,7 +317,8 @@ function hasMembers(object: object): boolean {
 
 // biome-ignore lint/suspicious/noExplicitAny: positional, see factRow
 function factOf(meta: ShipmentMeta, row: any): Fact {
-  const [eventId, occurredAt, receivedAtMs, place, mapping, code, description, ...rest] = row;
+  const [eventId, occurredAt, receivedAtMs, messageIndex, mapping, code, description, ...rest] =
+    row;
   const [name, countryCode, postalCode, others, ownNumber, setAside, ...late] = rest;
   const [key, occurredAtMs, messageId, againMs] = late;
   const trackingNumber = ownNumber ? ownNumber[0] : meta.trackingNumber;
@@ -339,7 +340,7 @@ function factOf(meta: ShipmentMeta, row: any): Fact {
     event,
     occurredAtMs: occurredAtMs ? occurredAtMs[0] : instantOf(occurredAt),
     receivedAtMs,
-    place,
+    messageIndex,
     mapping: mapping ? { ...pairOf(mapping), terminal: mapping[2] === 1 } : null,
     ...(setAside === 1 && { setAside: true }),
     ...(messageId != null && { messageId }),

@@ -88,7 +88,7 @@ export interface HotShipment extends Head {
 /** What stands before the state, as numbers in one text: it is compared with every commit. */
 export interface Head {
   readonly version: number;
-  /** Place in the channel's index by id, which nothing ever leaves. */
+  /** Rank in the channel's index by id, which nothing ever leaves. */
   readonly rank: number;
   /** Facts at the end of the history that are not packed yet (`history-parts.ts`). */
   readonly unpacked: number;
@@ -353,7 +353,7 @@ export async function commitShipments(
   return outcomes;
 }
 
-/** A write that announces no change still takes up one place. */
+/** A write that announces no change still takes up one item. */
 function sizeOfWrite({ commit }: { readonly commit: Commit }): number {
   return Math.max(1, commit.changes.length);
 }
@@ -423,7 +423,7 @@ function addWrite(
     String(from.updated),
     encodeHot(from.meta, state),
   );
-  addPlaces(items, keys, from, isRowChanged);
+  addKeys(items, keys, from, isRowChanged);
   items.push(
     from.rank,
     String((from.rank % ROWS_PER_BLOCK) * BYTES_PER_ROW + (stamp ? 4 : 12)),
@@ -443,7 +443,7 @@ function addWrite(
   items.push(...fields, ...dropped);
   const { unmapped, unmappedShipments } = keys.names;
   for (const { code, description, events, present, firstMs, lastMs } of deltas) {
-    const counts = keys.places(unmapped(courier, code), unmappedShipments(courier, code));
+    const counts = keys.declareRun(unmapped(courier, code), unmappedShipments(courier, code));
     const [first, last] = [String(firstMs), String(lastMs)];
     items.push(unmappedName(courier, code), description, first, last, counts, events);
     items.push(Number(present));
@@ -451,17 +451,17 @@ function addWrite(
 }
 
 /** Of the shipment, its company's clock, its channel's row log and index, and its row's block. */
-function addPlaces(
+function addKeys(
   items: ListItem[],
-  { place, places, names }: CallKeys,
+  { declare, declareRun, names }: CallKeys,
   { id, rank, meta: { companyId, channelId } }: HotShipment,
   isRowChanged: boolean,
 ): void {
   const { shipment, clock, rowLog, index, block } = names;
   items.push(
-    place(shipment(id)),
-    place(clock(companyId)),
-    places(rowLog(channelId), index(channelId, "upd")),
-    isRowChanged ? place(block(channelId, Math.floor(rank / ROWS_PER_BLOCK))) : 0,
+    declare(shipment(id)),
+    declare(clock(companyId)),
+    declareRun(rowLog(channelId), index(channelId, "upd")),
+    isRowChanged ? declare(block(channelId, Math.floor(rank / ROWS_PER_BLOCK))) : 0,
   );
 }

@@ -5,7 +5,7 @@ import { companyKeys, PARTITIONS, unmappedName } from "#core/redis/client/keys.t
 export interface UnmappedCode {
   readonly courier: string;
   readonly code: string;
-  /** As the courier told it last. */
+  /** As the courier sent it last. */
   readonly description: string;
   readonly events: number;
   readonly shipments: number;

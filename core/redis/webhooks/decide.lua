@@ -13,7 +13,7 @@
 -- ARGV[7]  endpoints (MessagePack, one list of texts)
 -- ARGV[8]  the changes, 500 at most, with 1,000 deliveries at most (MessagePack, one list of texts); for each: shipment id,
 --   event id, decision (JSON), channel id, fact (JSON; '' without deliveries), v = number of verdicts, then v times: the verdict
---   and, where it is `send`, delivery id, place of its endpoint in ARGV[7] from 1, trigger
+--   and, where it is `send`, delivery id, index of its endpoint in ARGV[7] from 1, trigger
 --
 -- A shipment at its limit of decisions keeps the old ones; its deliveries are made all the same. A delivery for a full
 -- lane fails at once and stays replayable.
@@ -28,10 +28,10 @@ assert(now and ttl and keep and hold and failingFrom and type(endpoints) == 'tab
 for at = 1, #list do assert(type(list[at]) == 'string', 'changes are no texts') end
 
 local lanes, changes, sends, at, key = {}, {}, 0, 1, FIXED_KEYS
-for place, id in ipairs(endpoints) do
+for index, id in ipairs(endpoints) do
   assert(type(id) == 'string', 'an endpoint is no text')
-  lanes[place] = { id = id, queue = KEYS[key + 1], retries = KEYS[key + 2], log = KEYS[key + 3], failures = KEYS[key + 4] }
-  lanes[place].queued, lanes[place].failed, lanes[place].logged, key = {}, {}, {}, key + 4
+  lanes[index] = { id = id, queue = KEYS[key + 1], retries = KEYS[key + 2], log = KEYS[key + 3], failures = KEYS[key + 4] }
+  lanes[index].queued, lanes[index].failed, lanes[index].logged, key = {}, {}, {}, key + 4
 end
 while at <= #list do
   local change, verdicts = { decisions = KEYS[key + 1], sends = {}, verdicts = {} }, tonumber(list[at + 5])
@@ -95,11 +95,11 @@ local function file(sorted, members)
   call('ZREMRANGEBYSCORE', sorted, '-inf', now - ttl)
 end
 
-for place, change in ipairs(changes) do
+for index, change in ipairs(changes) do
   local isNew, isTraced = record(change)
-  reply[place] = isNew and 0 or -1
+  reply[index] = isNew and 0 or -1
   for _, verdict in ipairs(isNew and change.verdicts or {}) do count(verdict) end
-  for _, send in ipairs(isNew and change.sends or {}) do reply[place] = reply[place] + create(change, send, isTraced) end
+  for _, send in ipairs(isNew and change.sends or {}) do reply[index] = reply[index] + create(change, send, isTraced) end
 end
 for _, change in pairs(grown) do call('PEXPIRE', change.decisions, ttl) end
 for _, lane in ipairs(lanes) do

@@ -65,7 +65,7 @@ export interface Delivery extends FrozenDelivery {
   readonly reason: string | null;
 }
 
-/** One id for all endpoints of the channel and for every repetition: the place of the change in its log. */
+/** One id for all endpoints of the channel and for every repetition: the position of the change in its log. */
 export function eventIdOf(logKey: string, entryId: string): string {
   return `evt_${idOf(logKey, entryId)}`;
 }
@@ -138,7 +138,7 @@ export async function recordDecisions(
 function decideArguments(partition: number, decisions: readonly Decision[], nowMs: number) {
   const keys = webhookKeys(partition);
   const { firstRing, turns, failing, ledger, queue, retries, log, failed } = keys;
-  const places = new Map<string, string>();
+  const laneIndices = new Map<string, string>();
   const endpointKeys: string[] = [];
   const changeKeys: string[] = [];
   const changes: string[] = [];
@@ -150,16 +150,16 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
       pairs.push(`["${endpointId}","${verdict}"]`);
       rows.push(verdict);
       if (verdict !== "send") continue;
-      let place = places.get(endpointId);
-      if (place === undefined) {
-        place = String(places.size + 1);
-        places.set(endpointId, place);
+      let laneIndex = laneIndices.get(endpointId);
+      if (laneIndex === undefined) {
+        laneIndex = String(laneIndices.size + 1);
+        laneIndices.set(endpointId, laneIndex);
         const own = [queue(endpointId), retries(endpointId), log(endpointId), failed(endpointId)];
         endpointKeys.push(...own);
       }
       const deliveryId = deliveryIdOf(partition, endpointId, eventId);
       changeKeys.push(keys.delivery(deliveryId));
-      rows.push(deliveryId, place, trigger);
+      rows.push(deliveryId, laneIndex, trigger);
     }
     const kept = `["${entryId}",${nowMs},${JSON.stringify(fact.key)},[${pairs.join(",")}]]`;
     const factText = rows.length === verdicts.length ? "" : JSON.stringify(fact);
@@ -168,7 +168,7 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
   }
   return {
     keys: [firstRing, turns, failing, ledger, ...endpointKeys, ...changeKeys],
-    endpointIds: [...places.keys()],
+    endpointIds: [...laneIndices.keys()],
     changes,
   };
 }

@@ -20,22 +20,22 @@ assert(firsts and firsts <= count and count <= MOST and #KEYS == FIXED_KEYS + co
 if count == 0 then return 0 end
 
 -- Indices of those still in their lane; of the first attempts, as many as are at the head.
-local places, wanted, popped, due = {}, {}, 0, {}
-for place = 1, firsts do wanted[ARGV[FIXED_ARGUMENTS + place]] = place end
+local indices, wanted, popped, due = {}, {}, 0, {}
+for index = 1, firsts do wanted[ARGV[FIXED_ARGUMENTS + index]] = index end
 for _, id in ipairs(firsts > 0 and call('LRANGE', queue, 0, firsts - 1) or {}) do
   if not wanted[id] then break end
-  places[#places + 1], popped = wanted[id], popped + 1
+  indices[#indices + 1], popped = wanted[id], popped + 1
 end
-for place = firsts + 1, count do
-  local id = ARGV[FIXED_ARGUMENTS + place]
-  if call('ZSCORE', retries, id) then places[#places + 1], due[#due + 1] = place, id end
+for index = firsts + 1, count do
+  local id = ARGV[FIXED_ARGUMENTS + index]
+  if call('ZSCORE', retries, id) then indices[#indices + 1], due[#due + 1] = index, id end
 end
 local firstsLeft, retriesLeft = call('LLEN', queue) - popped, call('ZCARD', retries) - #due
 
 -- A delivery that has expired, 30 days after its creation, has failed as well.
-local failed, rows = #places, {}
-for _, place in ipairs(places) do
-  local delivery, id = KEYS[FIXED_KEYS + place], ARGV[FIXED_ARGUMENTS + place]
+local failed, rows = #indices, {}
+for _, index in ipairs(indices) do
+  local delivery, id = KEYS[FIXED_KEYS + index], ARGV[FIXED_ARGUMENTS + index]
   if call('EXISTS', delivery) == 1 then
     call('HSET', delivery, 's', 'failed', 'd', '', 'r', reason)
     local created = call('ZSCORE', log, id)

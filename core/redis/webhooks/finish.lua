@@ -27,24 +27,24 @@
 local firstRing, retryRing, leases, flight, turns, failing, warned, ledger, attemptLog, attemptCounts = unpack(KEYS, 1, 10)
 local FIXED_KEYS, MOST, STATES = 13, 1000, { delivered = true, waiting = true, failed = true }
 local now, lives, mayWait, failingFrom = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local list, call, at, place = cmsgpack.unpack(ARGV[5]), redis.call, 1, FIXED_KEYS
+local list, call, at, keyIndex = cmsgpack.unpack(ARGV[5]), redis.call, 1, FIXED_KEYS
 assert(now and lives and mayWait and failingFrom and type(list) == 'table', 'malformed arguments')
 for item = 1, #list do assert(type(list[item]) == 'string', 'results are no texts') end
 local lanes, ids, members = {}, {}, {}
 while at <= #list do
-  local lane, results = { id = list[at], first = place + 1 }, tonumber(list[at + 1])
+  local lane, results = { id = list[at], first = keyIndex + 1 }, tonumber(list[at + 1])
   assert(results and results >= 1 and at + 1 + 9 * results <= #list, 'results are cut off')
-  lane.queue, lane.retries, lane.log = KEYS[place + 1], KEYS[place + 2], KEYS[place + 3]
-  lane.failures, lane.hour, place, at = KEYS[place + 4], KEYS[place + 5], place + 5, at + 2
+  lane.queue, lane.retries, lane.log = KEYS[keyIndex + 1], KEYS[keyIndex + 2], KEYS[keyIndex + 3]
+  lane.failures, lane.hour, keyIndex, at = KEYS[keyIndex + 4], KEYS[keyIndex + 5], keyIndex + 5, at + 2
   for result = 1, results do
-    local one = { delivery = KEYS[place + result] }
+    local one = { delivery = KEYS[keyIndex + result] }
     one.id, one.lease, one.state, one.made, one.attempts, one.due, one.reason, one.bucket, one.line = unpack(list, at, at + 8)
     assert(STATES[one.state] and tonumber(one.made) and (one.state ~= 'waiting' or tonumber(one.due)), 'malformed result')
     lane[result], members[#members + 1], at = one, lane.id .. ' ' .. one.id .. ' ' .. one.lease, at + 9
   end
-  ids[#ids + 1], lanes[#lanes + 1], place = lane.id, lane, place + results
+  ids[#ids + 1], lanes[#lanes + 1], keyIndex = lane.id, lane, keyIndex + results
 end
-assert(#members <= MOST and place == #KEYS, 'keys and results do not fit')
+assert(#members <= MOST and keyIndex == #KEYS, 'keys and results do not fit')
 if #members == 0 then return 0 end
 
 local counts, lines, ended, flights, none = {}, {}, {}, {}, {}

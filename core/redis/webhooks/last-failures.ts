@@ -26,9 +26,9 @@ export async function readLastFailure(
   return { atMs: row.atMs, error: attempt?.error ?? kindOf(row) };
 }
 
-type Place = Pick<AttemptRow, "generation" | "attempt" | "atMs">;
+type AttemptNumber = Pick<AttemptRow, "generation" | "attempt" | "atMs">;
 
-function isOf(one: Place, row: Place): boolean {
+function isOf(one: AttemptNumber, row: AttemptNumber): boolean {
   return one.generation === row.generation && one.attempt === row.attempt && one.atMs === row.atMs;
 }
 

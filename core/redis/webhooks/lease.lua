@@ -3,14 +3,14 @@
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
--- KEYS[4]  under way per endpoint (hash): in its places under its id, outside of them under `w <id>`
+-- KEYS[4]  under way per endpoint (hash): in its slots under its id, outside of them under `w <id>`
 -- KEYS[5]  counter of turns and leases    KEYS[6]  failing endpoints (sorted set)
 -- then, for each endpoint of ARGV: its first attempts (list) or its retries (sorted set by due time)
 -- ARGV[1]  the service clock, milliseconds: what retries are due by
 -- ARGV[2]  milliseconds a lease lasts, by the clock of Redis: a moved test clock ends no lease
 -- ARGV[3]  deliveries wanted, 1,000 at most    ARGV[4]  of them for failing endpoints
--- ARGV[5]  deliveries wanted for silent endpoints, 1,000 at most: they take no places, and their leases begin with 'w'
--- ARGV[6]  places of an endpoint    ARGV[7]  of a failing one    ARGV[8]  what a silent one may have under way
+-- ARGV[5]  deliveries wanted for silent endpoints, 1,000 at most: they take no slots, and their leases begin with 'w'
+-- ARGV[6]  slots of an endpoint    ARGV[7]  of a failing one    ARGV[8]  what a silent one may have under way
 -- ARGV[9]  where the scores of failing endpoints begin in the rings    ARGV[10] 1 when retries come first, else 0
 -- ARGV[11] how many of the endpoints that follow, 400 at most, are named for their first attempts; the others for their retries
 -- ARGV[12] for each endpoint '1' when it is silent, else '0', as one text; then the endpoints
@@ -89,7 +89,7 @@ local turn = call('INCRBY', turns, #order + firsts) - #order - firsts
 local function nextTurn() turn = turn + 1 return turn end
 for _, lane in ipairs(firstLanes) do lane.own = lane.share > 0 and call('LPOP', lane.queue, lane.share) end
 for _, lane in ipairs(retryLanes) do
-  for place = 1, lane.share do lane.own[place] = lane.rows[2 * place - 1] end
+  for slot = 1, lane.share do lane.own[slot] = lane.rows[2 * slot - 1] end
   if lane.share > 0 then call('ZREM', lane.retries, unpack(lane.own)) end
 end
 

@@ -51,7 +51,7 @@ export interface Slot {
   readonly lease: string;
   /** The endpoint has not succeeded since its first failure. */
   readonly failing: boolean;
-  /** The request takes no place: the endpoint was known to be silent. */
+  /** The request takes no slot: the endpoint was known to be silent. */
   readonly silent: boolean;
 }
 
@@ -185,7 +185,7 @@ async function reclaim(
 }
 
 const SLOT_LINES = 4;
-/** What the lease of a request without a place begins with. */
+/** What the lease of a request without a slot begins with. */
 const SILENT_LEASE = "w";
 
 async function takeShare(

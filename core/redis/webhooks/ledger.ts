@@ -1,5 +1,5 @@
 /**
- * The books (invariant 10), kept by the scripts in the same step as the effect, read as sums over all partitions.
+ * The ledger (invariant 10), kept by the scripts in the same step as the effect, read as sums over all partitions.
  *
  * | line                                                  | moved by                                      |
  * |-------------------------------------------------------|-----------------------------------------------|
@@ -52,7 +52,7 @@ export interface Ledger extends Outcomes {
 }
 
 /** The ledger and what is under way, and whether it adds up. */
-export interface Books extends Ledger {
+export interface Balance extends Ledger {
   /** Routed events in the event log, or among its dead letters. */
   readonly waiting: number;
   /** Deliveries in the lanes of the endpoints, or handed out. */
@@ -122,7 +122,7 @@ function readCouriers(hashes: ReadonlyArray<Readonly<Record<string, string>>>): 
     .sort((one, other) => (one.courier < other.courier ? -1 : 1));
 }
 
-export async function readBooks(redis: Redis, configuration: Configuration): Promise<Books> {
+export async function readBalance(redis: Redis, configuration: Configuration): Promise<Balance> {
   // What is under way is read before and the counters after it: what moves in between is seen twice rather than missed.
   const waiting = await readUnapplied(redis);
   const pending = await readPending(redis, configuration);

@@ -30,13 +30,13 @@ local lanes, ids, ended, gone, flights, none = {}, {}, {}, 0, {}, {}
 for at, member in ipairs(members) do
   if ends[at] and tonumber(ends[at]) <= clock then
     local endpoint, id, outside = string.match(member, '^(%S+) (%S+) (w?)')
-    local place = FIXED_KEYS + 3 * (at - 1)
+    local index = FIXED_KEYS + 3 * (at - 1)
     local lane = lanes[endpoint]
     if not lane then
-      lane = { queue = KEYS[place + 2], retries = KEYS[place + 3], firsts = {}, due = {} }
+      lane = { queue = KEYS[index + 2], retries = KEYS[index + 3], firsts = {}, due = {} }
       lanes[endpoint], ids[#ids + 1] = lane, endpoint
     end
-    local state = call('HMGET', KEYS[place + 1], 's', 'd')
+    local state = call('HMGET', KEYS[index + 1], 's', 'd')
     if state[1] == 'queued' then lane.firsts[#lane.firsts + 1] = id
     elseif state[1] == 'waiting' then lane.due[#lane.due + 1], lane.due[#lane.due + 2] = tonumber(state[2]) or now, id
     else gone = gone + 1 end

@@ -30,14 +30,14 @@ assert(#KEYS == fixedKeys + OWN_KEYS * count, 'five keys belong to each delivery
 if isWindow and call('HGET', replay, 'at') ~= ARGV[5] then return {} end
 
 local stored = {}
-for place = 1, count do
-  local kept = call('HMGET', KEYS[fixedKeys + OWN_KEYS * (place - 1) + 1], 's', 'i', 'g')
-  local endpoint, shipment = ARGV[FIXED_ARGUMENTS + 3 * place - 1], ARGV[FIXED_ARGUMENTS + 3 * place]
+for index = 1, count do
+  local kept = call('HMGET', KEYS[fixedKeys + OWN_KEYS * (index - 1) + 1], 's', 'i', 'g')
+  local endpoint, shipment = ARGV[FIXED_ARGUMENTS + 3 * index - 1], ARGV[FIXED_ARGUMENTS + 3 * index]
   assert(not kept[2] or string.match(kept[2], '^%S+') == endpoint, 'the delivery belongs to another endpoint')
   assert(shipment == '' or isWindow, 'only a replay serves a shipment once')
   kept.created = kept[2] and tonumber(string.match(kept[2], '^%S+ %S+ %S+ %S+ %S+ (%d+)'))
   assert(kept.created or not kept[2], 'a delivery has no time of creation')
-  stored[place] = kept
+  stored[index] = kept
 end
 
 -- Seen in the log until then, by the service clock, and kept at least as long by that of Redis.
@@ -53,17 +53,17 @@ local function keep(delivery, created, late, id, decisions)
 end
 
 local reply, lanes, queued, seen, before = {}, {}, 0, {}, {}
-for place, kept in ipairs(stored) do
-  local id, endpoint, shipment = unpack(ARGV, FIXED_ARGUMENTS + 3 * place - 2, FIXED_ARGUMENTS + 3 * place)
-  local key = fixedKeys + OWN_KEYS * (place - 1) + 1
+for index, kept in ipairs(stored) do
+  local id, endpoint, shipment = unpack(ARGV, FIXED_ARGUMENTS + 3 * index - 2, FIXED_ARGUMENTS + 3 * index)
+  local key = fixedKeys + OWN_KEYS * (index - 1) + 1
   local delivery, lane = KEYS[key], lanes[endpoint] or { queue = KEYS[key + 1], failures = KEYS[key + 2], ids = {} }
   local state = kept[1]
   local isEnded = state == 'failed' or (state == 'delivered' and not isWindow)
-  reply[place] = 0
+  reply[index] = 0
   if (shipment == '' or call('SADD', served, shipment) == 1) and isEnded and not seen[id] then
     call('HSET', delivery, 's', 'queued', 'g', (tonumber(kept[3]) or 1) + 1, 'n', 0, 'd', '', 'r', '')
     keep(delivery, kept.created, KEYS[key + 3], id, KEYS[key + 4])
-    lanes[endpoint], seen[id], reply[place], queued = lane, true, 1, queued + 1
+    lanes[endpoint], seen[id], reply[index], queued = lane, true, 1, queued + 1
     lane.ids[#lane.ids + 1] = id
     before[state] = (before[state] or 0) + 1
   end

@@ -1,6 +1,6 @@
 /**
  * Replays (document 3, "Delivery"): single deliveries that have ended at once, the failed ones of a window paced, as a job that
- * stands in the store. A step of a job queues its deliveries and moves its place in one script call, so that neither a
+ * stands in the store. A step of a job queues its deliveries and moves its cursor in one script call, so that neither a
  * crash nor a second process repeats one.
  */
 
@@ -84,14 +84,14 @@ function callReplay(
     ...[keys.late(endpointId), keys.verdicts(shipmentId)],
   ]);
   const numbers = [REPLAYED_LIFE_MS, FAILING_FROM, nowMs, DELIVERY_LIFE_MS].map(String);
-  const place = step ? [step.at, step.after, step.isLast ? step.replayId : ""] : ["", "", ""];
+  const cursor = step ? [step.at, step.after, step.isLast ? step.replayId : ""] : ["", "", ""];
   return run<number[]>(
     redis,
     replayScript,
     [firstRing, turns, failing, ledger, ...(window ?? []), ...perItem],
     [
       ...numbers,
-      ...place,
+      ...cursor,
       ...items.flatMap(({ deliveryId, endpointId, shipmentId, servedOnce }) => [
         ...[deliveryId, endpointId, servedOnce ? String(shipmentId) : ""],
       ]),
@@ -135,7 +135,7 @@ export async function startReplay(
   const fields = { window: JSON.stringify(window), state: "running", queued: "0", passedOver: "0" };
   await redis
     .multi()
-    .hSet(keys.replay(replayId), { ...fields, at: placeText(null, 0) })
+    .hSet(keys.replay(replayId), { ...fields, at: cursorText(null, 0) })
     .pExpire(keys.replay(replayId), DELIVERY_LIFE_MS)
     .sAdd(keys.replays, replayId)
     .exec();
@@ -158,7 +158,7 @@ export async function readReplay(redis: Redis, replayId: string): Promise<Replay
     queued: Number(queued),
     passedOver: Number(passedOver),
     at,
-    nextAtMs: readPlace(at).nextAtMs,
+    nextAtMs: readCursor(at).nextAtMs,
   };
 }
 
@@ -211,7 +211,7 @@ export async function stepReplay(
     {
       replayId,
       at: replay.at,
-      after: placeText(taken.at(-1) ?? readPlace(replay.at).last, nextAtMs),
+      after: cursorText(taken.at(-1) ?? readCursor(replay.at).last, nextAtMs),
       isLast: taken.length === candidates.length,
     },
     nowMs,
@@ -226,29 +226,29 @@ interface Row {
   readonly createdAtMs: number;
 }
 
-interface Place {
+interface ReplayCursor {
   /** The last delivery that was looked at; null at the beginning. */
   readonly last: Row | null;
   readonly nextAtMs: number;
 }
 
-function placeText(last: Row | null, nextAtMs: number): string {
+function cursorText(last: Row | null, nextAtMs: number): string {
   return JSON.stringify([last?.createdAtMs ?? null, last?.id ?? null, nextAtMs]);
 }
 
-function readPlace(text: string): Place {
+function readCursor(text: string): ReplayCursor {
   const [createdAtMs, id, nextAtMs] = JSON.parse(text);
   return { last: id === null ? null : { id, createdAtMs }, nextAtMs };
 }
 
-/** Failed deliveries behind the place: oldest first, or newest first where each shipment has only its newest. */
+/** Failed deliveries behind the cursor: oldest first, or newest first where each shipment has only its newest. */
 async function nextCandidates(
   redis: Redis,
   { partition, endpointId, mode, at, fromMs, toMs }: Replay,
   nowMs: number,
 ): Promise<Row[]> {
   const isNewestFirst = mode === "latest_per_shipment";
-  const { last } = readPlace(at);
+  const { last } = readCursor(at);
   const oldestMs = Math.max(fromMs, nowMs - DELIVERY_LIFE_MS + 1);
   const lower = isNewestFirst ? oldestMs : Math.max(oldestMs, last?.createdAtMs ?? oldestMs);
   const upper = isNewestFirst ? Math.min(toMs, last?.createdAtMs ?? toMs) : toMs;

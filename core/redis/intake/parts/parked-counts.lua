@@ -3,7 +3,7 @@
 -- No key is touched after it was emptied: Redis would refuse that while the key's slot migrates.
 local fewer = {}
 
--- A parked event is `[receivedAtMs,place,event]`, with the time when it was sent last at the end where that was later.
+-- A parked event is `[receivedAtMs,messageIndex,event]`, with the time when it was sent last at the end where that was later.
 local function sentAt(value)
   return tonumber(string.match(string.sub(value, -20), ',(%d+)%]$') or string.match(value, '^%[(%d+)'))
 end

@@ -12,13 +12,13 @@ local function open(key)
 end
 
 local function take(parked, field, value)
-  local received, place = string.match(value, '^%[(%d+),(%d+),')
+  local received, messageIndex = string.match(value, '^%[(%d+),(%d+),')
   local sent = string.match(string.sub(value, -20), ',(%d+)%]$') or received
   if now - sent >= lifeMs then
     leaves(sent)
     parked.gone[field], parked.count = true, parked.count - 1
   else
-    parked.events[field] = {received = received, place = place, sent = sent}
+    parked.events[field] = {received = received, messageIndex = messageIndex, sent = sent}
   end
 end
 
@@ -43,7 +43,7 @@ local function displaceOldest(parked)
   local field, first
   for other, one in pairs(parked.events) do
     local isOlder = not first or one.sent + 0 < first.sent + 0
-      or (one.sent == first.sent and one.place + 0 < first.place + 0)
+      or (one.sent == first.sent and one.messageIndex + 0 < first.messageIndex + 0)
     if isOlder then field, first = other, one end
   end
   parked.events[field], parked.gone[field], parked.count = nil, true, parked.count - 1

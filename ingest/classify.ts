@@ -1,5 +1,5 @@
 /**
- * Judges the events of a message in send order: schema (INVALID), known id (DUPLICATE), reference (UNKNOWN_TRACKING),
+ * Classifies the events of a message in send order: schema (INVALID), known id (DUPLICATE), reference (UNKNOWN_TRACKING),
  * else ACCEPTED. Two round trips whatever the number of events: one resolves every reference, one claims the ids and
  * appends to the event log; messages that come together share them. Further ones only where events are set aside, where a
  * number has been used again, and where a number changes.
@@ -39,7 +39,7 @@ import {
 
 export type Outcome = "ACCEPTED" | "DUPLICATE" | "UNKNOWN_TRACKING" | "INVALID";
 
-export interface Judgement {
+export interface Classified {
   readonly eventId: string | null;
   readonly outcome: Outcome;
   /** Of an INVALID event. */
@@ -49,14 +49,14 @@ export interface Judgement {
 /** Why a valid event is UNKNOWN_TRACKING. */
 export type UnmatchedKind = Exclude<Match["kind"], "found">;
 
-export interface JudgeDeps {
+export interface ClassifyDeps {
   readonly redis: Redis;
   readonly intake: Intake;
   readonly configuration: Configuration;
   readonly layout: SeenLayout;
   readonly messageId: string;
-  /** Called with the reason why the event at a place of the message has no shipment. */
-  readonly onUnmatched: (place: number, why: UnmatchedKind) => void;
+  /** Called with the reason why the event at an index of the message has no shipment. */
+  readonly onUnmatched: (messageIndex: number, why: UnmatchedKind) => void;
   /** Counts UNKNOWN_TRACKING that is a mismatch, or an externalId of several shipments. */
   readonly onAmbiguous: (count: number) => void;
   /** Counts UNKNOWN_TRACKING that a limit of the set-aside store kept out, or that displaced an older event. */
@@ -64,64 +64,64 @@ export interface JudgeDeps {
 }
 
 const RETRY_AFTER_SECONDS = "5";
-/** Times that events are judged whose references go on changing while they are being set aside. */
+/** Times that events are classified whose references go on changing while they are being set aside. */
 export const PASSES = 5;
 
 /** An event that matches no shipment. */
 interface Unmatched {
   readonly candidacy: Candidacy;
-  /** What each of its references held when it was judged (`fingerprintOf`). */
+  /** What each of its references held when it was looked up (`fingerprintOf`). */
   readonly fingerprints: readonly string[];
 }
 
 /**
- * @returns one judgement per event, in send order
+ * @returns one result per event, in send order
  * @throws {Problem} 503 when the event log is over its mark, or references change faster than events can be set aside; what
  *   was claimed until then is a DUPLICATE on retry
  */
-export async function judge(
-  deps: JudgeDeps,
+export async function classify(
+  deps: ClassifyDeps,
   courier: Courier,
   { size, parts, candidates }: Prepared,
   receivedAtMs: number,
-): Promise<Judgement[]> {
-  const judgements: Judgement[] = new Array(size);
+): Promise<Classified[]> {
+  const results: Classified[] = new Array(size);
   const known = await candidates;
   const judging: Promise<Unmatched[]>[] = [];
   for (const part of parts) {
     if (judging.length > 0) await nextTurn();
     const { open, invalid } = part();
-    tellInvalid(judgements, invalid);
-    const unmatched = judgeOpen(deps, courier, open, known, receivedAtMs, judgements);
+    reportInvalid(results, invalid);
+    const unmatched = classifyValid(deps, courier, open, known, receivedAtMs, results);
     // Heard below, with those of the other parts.
     unmatched.catch(() => {});
     judging.push(unmatched);
   }
   let unmatched = (await Promise.all(judging))
     .flat()
-    .sort((one, other) => one.candidacy.place - other.candidacy.place);
+    .sort((one, other) => one.candidacy.messageIndex - other.candidacy.messageIndex);
   for (let pass = 1; unmatched.length > 0; pass += 1) {
     const open = await setAside(deps, unmatched, receivedAtMs);
     if (open.length === 0) break;
     if (pass === PASSES) throw referencesBusy();
     const found = await deps.intake.resolve(open.flatMap(listed));
-    unmatched = await judgeOpen(deps, courier, open, found, receivedAtMs, judgements);
+    unmatched = await classifyValid(deps, courier, open, found, receivedAtMs, results);
     await takeBack(deps.redis, open, unmatched);
   }
-  return judgements;
+  return results;
 }
 
 /**
- * Judges valid events.
+ * Classifies valid events.
  * @returns those to be set aside
  */
-async function judgeOpen(
-  deps: JudgeDeps,
+async function classifyValid(
+  deps: ClassifyDeps,
   courier: Courier,
   open: readonly Candidacy[],
   candidates: Candidates,
   receivedAtMs: number,
-  judgements: Judgement[],
+  results: Classified[],
 ): Promise<Unmatched[]> {
   if (open.length === 0) return [];
   const matches = open.some(({ event }) => announces(event))
@@ -133,10 +133,10 @@ async function judgeOpen(
     matches.filter(({ kind }) => kind === "ambiguous" || kind === "mismatch").length,
   );
   return open.flatMap((candidacy, at): Unmatched[] => {
-    judgements[candidacy.place] = judgement(candidacy, outcomes[at]);
+    results[candidacy.messageIndex] = classified(candidacy, outcomes[at]);
     const kind = matches[at]?.kind;
     if (outcomes[at] === "not_known" && kind && kind !== "found") {
-      deps.onUnmatched(candidacy.place, kind);
+      deps.onUnmatched(candidacy.messageIndex, kind);
     }
     if (outcomes[at] !== "not_known" || kind === "found" || kind === "ambiguous") return [];
     const fingerprints = listed(candidacy).map(({ key }) => fingerprintOf(candidates.get(key)));
@@ -145,38 +145,38 @@ async function judgeOpen(
 }
 
 /**
- * The judgement of `POST /v1/events/validate`: stores nothing and needs no known parcels, so the outcomes are ACCEPTED,
+ * The classification of `POST /v1/events/validate`: stores nothing and needs no known parcels, so the outcomes are ACCEPTED,
  * DUPLICATE and INVALID.
  */
 export async function validate(
-  { redis, layout }: Pick<JudgeDeps, "redis" | "layout">,
+  { redis, layout }: Pick<ClassifyDeps, "redis" | "layout">,
   courier: Courier,
   message: Message,
-): Promise<Judgement[]> {
-  const judgements: Judgement[] = new Array(message.events.length);
+): Promise<Classified[]> {
+  const results: Classified[] = new Array(message.events.length);
   const { open, invalid } = checkMessage(courier, message);
-  tellInvalid(judgements, invalid);
-  const places = open.map(({ seen }) => seen);
-  const outcomes = await lookUpEvents(redis, layout, places);
+  reportInvalid(results, invalid);
+  const buckets = open.map(({ seen }) => seen);
+  const outcomes = await lookUpEvents(redis, layout, buckets);
   const taken = new Set<string>();
-  open.forEach(({ place, event: { eventId } }, at) => {
+  open.forEach(({ messageIndex, event: { eventId } }, at) => {
     const isKnown = outcomes[at] === "known" || taken.has(eventId);
     taken.add(eventId);
-    judgements[place] = { eventId, outcome: isKnown ? "DUPLICATE" : "ACCEPTED" };
+    results[messageIndex] = { eventId, outcome: isKnown ? "DUPLICATE" : "ACCEPTED" };
   });
-  return judgements;
+  return results;
 }
 
-function tellInvalid(judgements: Judgement[], invalid: readonly Invalid[]): void {
-  for (const { place, event, errors } of invalid) {
-    judgements[place] = { eventId: eventIdOf(event), outcome: "INVALID", errors };
+function reportInvalid(results: Classified[], invalid: readonly Invalid[]): void {
+  for (const { messageIndex, event, errors } of invalid) {
+    results[messageIndex] = { eventId: eventIdOf(event), outcome: "INVALID", errors };
   }
 }
 
-function judgement(
+function classified(
   { event: { eventId } }: Candidacy,
   outcome: ClaimOutcome | undefined,
-): Judgement {
+): Classified {
   switch (outcome) {
     case "claimed":
       return { eventId, outcome: "ACCEPTED" };
@@ -215,7 +215,7 @@ function eventIdOf(event: unknown): string | null {
  * the message than in the store: 500 numbers that announce each other would be 250,000 facts.
  */
 async function matchAnnounced(
-  deps: JudgeDeps,
+  deps: ClassifyDeps,
   courier: Courier,
   open: readonly Candidacy[],
   resolved: Candidates,
@@ -244,7 +244,7 @@ async function matchAnnounced(
 
 /** Those whose eventId neither the store nor an earlier event of the message has. */
 async function newAnnouncements(
-  { redis, layout }: JudgeDeps,
+  { redis, layout }: ClassifyDeps,
   open: readonly Candidacy[],
 ): Promise<Candidacy[]> {
   const ids = new Set<string>();
@@ -253,8 +253,8 @@ async function newAnnouncements(
     ids.add(event.eventId);
     return isFirst && announces(event);
   });
-  const places = announcing.map(({ seen }) => seen);
-  const outcomes = await lookUpEvents(redis, layout, places);
+  const buckets = announcing.map(({ seen }) => seen);
+  const outcomes = await lookUpEvents(redis, layout, buckets);
   return announcing.filter((_, at) => outcomes[at] === "not_known");
 }
 
@@ -302,13 +302,13 @@ async function registerAnnounced(
 
 /** Claims the ids of matched events and appends them; of the others it only asks whether the id is known. */
 function claim(
-  { intake, layout, messageId }: JudgeDeps,
+  { intake, layout, messageId }: ClassifyDeps,
   courier: Courier,
   open: readonly Candidacy[],
   matches: readonly Match[],
   receivedAtMs: number,
 ): Promise<ClaimOutcome[]> {
-  const claims = open.map(({ event, place, seen }, at) => {
+  const claims = open.map(({ event, messageIndex, seen }, at) => {
     const found = matches[at];
     if (found?.kind !== "found") return { seen, entry: null };
     const { candidates } = found;
@@ -319,7 +319,7 @@ function claim(
       courier: courier.code,
       factKey: seen.factKey,
       receivedAtMs,
-      place,
+      messageIndex,
       event: areOfOneCompany(candidates) ? event : withoutPersonalData(event),
       messageId,
     });
@@ -328,16 +328,16 @@ function claim(
   return intake.claim({ courier: courier.code, layout, nowMs: receivedAtMs, claims });
 }
 
-/** @returns the events one of whose references has changed meanwhile: they are judged again. */
+/** @returns the events one of whose references has changed meanwhile: they are classified again. */
 async function setAside(
-  { redis, onNotSetAside }: JudgeDeps,
+  { redis, onNotSetAside }: ClassifyDeps,
   unmatched: readonly Unmatched[],
   receivedAtMs: number,
 ): Promise<Candidacy[]> {
   const items = unmatched.flatMap(({ candidacy, fingerprints }) =>
     listed(candidacy).map((reference, at) => {
-      const { event, seen, place } = candidacy;
-      const parked = { factKey: seen.factKey, event: minimalEvent(event), place };
+      const { event, seen, messageIndex } = candidacy;
+      const parked = { factKey: seen.factKey, event: minimalEvent(event), messageIndex };
       return { candidacy, reference, fingerprint: fingerprints[at] ?? "", parked };
     }),
   );
@@ -352,11 +352,11 @@ async function setAside(
 /** What was set aside under one reference, while another one had changed, and is not to be set aside any more. */
 async function takeBack(
   redis: Redis,
-  judged: readonly Candidacy[],
+  classified: readonly Candidacy[],
   unmatched: readonly Unmatched[],
 ): Promise<void> {
   const still = new Set(unmatched.map(({ candidacy }) => candidacy));
-  const others = judged.filter((one) => !still.has(one) && listed(one).length > 1);
+  const others = classified.filter((one) => !still.has(one) && listed(one).length > 1);
   await dropParked(
     redis,
     others.map((one) => ({ factKey: one.seen.factKey, references: listed(one) })),
