@@ -6,6 +6,7 @@ import { applySchema } from "./apply-schema.ts";
 import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 import { openProbe } from "./clickhouse-probe.ts";
 import { startDraining } from "./drain-counts.ts";
+import { startExport } from "./export/start.ts";
 import { attemptsHandler } from "./write-attempts.ts";
 import { benchmarkHandler } from "./write-batches.ts";
 
@@ -93,8 +94,9 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
     idleMs: ATTEMPT_LINGER_MS,
   });
   const draining = startDraining({ redis, live, log, clickhouse: store.client });
+  const exporting = startExport(runtime);
   return async () => {
-    await Promise.all([consumer.stop(), attempts.stop(), draining.stop()]);
+    await Promise.all([consumer.stop(), attempts.stop(), draining.stop(), exporting?.stop()]);
   };
 }
 

@@ -72,6 +72,16 @@ export interface Config {
   readonly eventRetentionMonths: number;
   /** How long the analytics keep webhook attempts. */
   readonly attemptRetentionDays: number;
+  /** A folder or `s3://bucket/prefix` for Parquet files; null = no export. */
+  readonly exportTo: string | null;
+  readonly exportEveryMinutes: number;
+  /** Where `s3://` is; a null member has the client's own default. */
+  readonly s3: {
+    readonly endpoint: string | null;
+    readonly region: string | null;
+    readonly accessKeyId: string | null;
+    readonly secretAccessKey: string | null;
+  };
 }
 
 export interface IngestTls {
@@ -132,6 +142,10 @@ function faultsBetween(env: Environment): string[] {
   needs("CLICKHOUSE_READ_URL", "CLICKHOUSE_URL");
   if (given(env, "CLIENT_CERT_HEADERS") !== "none") {
     needs("CLIENT_CERT_HEADERS", "TRUSTED_PROXIES", ", which says who may send them");
+  }
+  if (env["EXPORT_TO"]?.startsWith("s3://")) {
+    needs("EXPORT_TO", "AWS_ACCESS_KEY_ID");
+    needs("EXPORT_TO", "AWS_SECRET_ACCESS_KEY");
   }
   const hasBoth = isGiven("INGEST_TLS_CERT_FILE") && isGiven("INGEST_TLS_KEY_FILE");
   const hasNone = !(
@@ -218,5 +232,13 @@ function configOf(values: Values): Config {
     logHighWater: values.LOG_HIGH_WATER,
     eventRetentionMonths: values.EVENT_RETENTION_MONTHS,
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
+    exportTo: values.EXPORT_TO,
+    exportEveryMinutes: values.EXPORT_EVERY_MINUTES,
+    s3: {
+      endpoint: values.AWS_ENDPOINT_URL,
+      region: values.AWS_REGION,
+      accessKeyId: values.AWS_ACCESS_KEY_ID,
+      secretAccessKey: values.AWS_SECRET_ACCESS_KEY,
+    },
   };
 }

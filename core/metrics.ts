@@ -158,6 +158,19 @@ export const internalErrors = new Counter({
   registers,
 });
 
+export const exportedFiles = new Counter({
+  name: "waybill_exported_files_total",
+  help: "Parquet files written by the scheduled export, by table.",
+  labelNames: ["table"],
+  registers,
+});
+
+export const exportFinished = new Gauge({
+  name: "waybill_export_finished_seconds",
+  help: "When the latest complete export ended, Unix time; 0 = none has, or none is configured.",
+  registers,
+});
+
 export const benchmarkRows = new Counter({
   name: "waybill_benchmark_rows_total",
   help: "Rows written to ClickHouse.",

@@ -117,6 +117,14 @@ export const folder: Kind<string> = (text) => {
   }
 };
 
+/** A folder, or `s3://bucket/prefix`. */
+export const exportTarget: Kind<string> = (value) => {
+  if (!value.includes("://")) return folder(value);
+  return /^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[\w.=/-]*)?$/.test(value)
+    ? { value }
+    : fault(`a folder or s3://bucket/prefix, not "${value}".`);
+};
+
 export const jsonFile = file((content) => {
   try {
     JSON.parse(content);

@@ -5,6 +5,7 @@
 import {
   addresses,
   clusterName,
+  exportTarget,
   folder,
   host,
   jsonFile,
@@ -182,6 +183,22 @@ export const VARIABLES = {
     wholeNumber(1, 36_500),
     "How long the analytics keep webhook attempts.",
   ),
+  EXPORT_TO: optional(
+    exportTarget,
+    "Folder, or s3://bucket/prefix, that the analytics export Parquet files to; without it none are.",
+  ),
+  EXPORT_EVERY_MINUTES: preset(
+    "1440",
+    wholeNumber(1, 44_640),
+    "Minutes from one export to the next.",
+  ),
+  AWS_ENDPOINT_URL: optional(
+    url("http:", "https:"),
+    "Endpoint of an S3-compatible store; without it Amazon's.",
+  ),
+  AWS_REGION: optional(text, "Region of the bucket."),
+  AWS_ACCESS_KEY_ID: optional(text, "Key that may read and write the bucket."),
+  AWS_SECRET_ACCESS_KEY: optional(text, "Secret of that key."),
   TEST_CLOCK: preset(
     "0",
     oneOf(["0", "1"]),
