@@ -15,7 +15,7 @@ const LOOK_EVERY_MS = 30_000;
 const LOCK = { leaseMs: 30_000, waitLimitMs: 0 };
 /** A table is read whole, in the background. */
 const LIMIT_SECONDS = 3_600;
-export const EXPORT_MEMORY_BYTES = 2 * 1024 ** 3;
+export const EXPORT_MEMORY_BYTES = 2 * 1024 * 1024 * 1024;
 /** So much of it may be in use before sorting goes to disk. */
 const SORT_BYTES = 256 * 1024 ** 2;
 const SETTINGS: ClickHouseSettings = {
