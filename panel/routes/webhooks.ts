@@ -1,6 +1,7 @@
 /** Webhook endpoints of the panel's HTTP API (document 3; setup-file.md, "The panel's HTTP API"). */
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
 import {
@@ -60,9 +61,16 @@ const Tested = Type.Object({
 });
 
 export function webhookRoutes(runtime: Runtime) {
-  const { redis, live, config, secrets } = runtime;
   const calls = endpointCalls(runtime);
-  return operatorRoutes(runtime, "webhooks")
+  return new Elysia({ name: "webhooks" })
+    .use(channelWebhookRoutes(runtime, calls))
+    .use(endpointRoutes(runtime, calls))
+    .use(endpointActionRoutes(runtime, calls));
+}
+
+function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
+  const { redis, live, config, secrets } = runtime;
+  return operatorRoutes(runtime, "webhooks-of-channel")
     .get(
       "/panel/api/channels/:channelCode/webhooks",
       async ({ params }) => {
@@ -94,7 +102,12 @@ export function webhookRoutes(runtime: Runtime) {
           requestBody: requestBody(EndpointInput),
         },
       },
-    )
+    );
+}
+
+function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
+  const { redis, live, config } = runtime;
+  return operatorRoutes(runtime, "webhook-endpoint")
     .get(
       "/panel/api/webhooks/:endpointId",
       async ({ params }) => calls.view(await live.refresh(), params.endpointId),
@@ -132,7 +145,12 @@ export function webhookRoutes(runtime: Runtime) {
           responses: { 204: { description: "deleted" } },
         },
       },
-    )
+    );
+}
+
+function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
+  const { redis, live } = runtime;
+  return operatorRoutes(runtime, "webhook-actions")
     .post(
       "/panel/api/webhooks/:endpointId/rotate-secret",
       async ({ params, request }) => {
@@ -172,6 +190,8 @@ export function webhookRoutes(runtime: Runtime) {
       { response: EndpointView, detail: { summary: "Reactivate: clean, without old events" } },
     );
 }
+
+type EndpointCalls = ReturnType<typeof endpointCalls>;
 
 function endpointCalls(runtime: Runtime) {
   const { redis, live, secrets } = runtime;
