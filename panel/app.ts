@@ -19,6 +19,7 @@ import { deadLetterRoutes } from "#panel/routes/dead-letters.ts";
 import { deliveryRoutes } from "#panel/routes/deliveries.ts";
 import { eventsRoute } from "#panel/routes/events.ts";
 import { mappingRoutes } from "#panel/routes/mapping.ts";
+import { meRoute } from "#panel/routes/me.ts";
 import { numberConflictsRoute } from "#panel/routes/number-conflicts.ts";
 import { panelOrdersRoute } from "#panel/routes/orders.ts";
 import { overviewRoute } from "#panel/routes/overview.ts";
@@ -26,6 +27,7 @@ import { remapRoutes } from "#panel/routes/remaps.ts";
 import { slipRoute } from "#panel/routes/slips.ts";
 import { traceRoute } from "#panel/routes/trace.ts";
 import { trackingRoute } from "#panel/routes/tracking.ts";
+import { notFoundPage, webRoutes } from "#panel/routes/web.ts";
 import { webhookPage } from "#panel/routes/webhook-page.ts";
 import { webhookRoutes } from "#panel/routes/webhooks.ts";
 import { webhookKitRoutes } from "#panel/routes/webhooks-kit.ts";
@@ -35,7 +37,9 @@ import { sessionRoutes } from "#panel/session.ts";
 /** @param insights the pages and calls of the analytics are left out without them */
 export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insights?: Insights) {
   const app = new Elysia(ONE_ROUTER)
-    .onError(({ code, error, set }) => {
+    .onError(async ({ code, error, request, set }) => {
+      const page = code === "NOT_FOUND" ? await notFoundPage(runtime, request) : null;
+      if (page) return page;
       const problem = problemOf(code, error, runtime);
       set.status = problem.status;
       return problemResponse(problem);
@@ -62,7 +66,9 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(slipRoute(runtime))
     .use(courierRoutes(runtime))
     .use(trackingRoute(runtime))
-    .use(sessionRoutes(runtime));
+    .use(sessionRoutes(runtime))
+    .use(webRoutes(runtime))
+    .use(meRoute(runtime));
   if (insights) app.use(analyticsRoutes(runtime, insights)).use(explorerRoute(runtime, insights));
   return everyRouteDeclared(app);
 }

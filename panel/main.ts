@@ -4,6 +4,7 @@ import { openInsights } from "#analytics/insights.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { ORDERS_BODY_BYTES } from "#panel/routes/orders.ts";
+import { webBundle } from "#panel/web-bundle.ts";
 
 /** Above our own limits, so that a body that is too large gets our problem document. */
 const SERVER_BODY_LIMIT_BYTES = 2 * ORDERS_BODY_BYTES;
@@ -24,6 +25,10 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
     idleTimeout: IDLE_SECONDS,
   });
+  // The first visitor does not wait for the bundler.
+  void webBundle(config.dataDir).catch((error: Error) =>
+    log.error(error, "the web application could not be bundled"),
+  );
   // Checked in the background: a ClickHouse that does not answer must not delay the panel.
   void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));
   const url = `http://${config.host}:${app.server?.port}`;

@@ -103,7 +103,7 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
         }
         const format = body.format ?? "json";
         const rows = Readable.toWeb(await insights.sql.ask(body.query, format));
-        return new Response(rows as ReadableStream, {
+        return new Response(rows as unknown as ReadableStream, {
           headers: { "content-type": CONTENT_TYPES[format], "cache-control": "no-store" },
         });
       },

@@ -1,0 +1,91 @@
+/**
+ * The control panel's application: one shell for the address of every page, and its files. The shell holds no data and is
+ * for everybody; what the pages show comes from the HTTP API, which asks who is there.
+ */
+import { randomBytes } from "node:crypto";
+import { publicRoutes } from "#core/http/access.ts";
+import { Problem } from "#core/problem.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { html } from "#panel/html.ts";
+import { PAGE_PATHS } from "#panel/web/paths.ts";
+import { type WebBundle, webBundle } from "#panel/web-bundle.ts";
+
+/** A name carries the hash of its content. */
+const FOR_EVER = "public, max-age=31536000, immutable";
+
+export function webRoutes({ config }: Pick<Runtime, "config">) {
+  const shell = async () => shellResponse(await webBundle(config.dataDir));
+  const app = publicRoutes("web").get("/assets/:file", async ({ params, request }) => {
+    const { assets } = await webBundle(config.dataDir);
+    const asset = assets.get(params.file);
+    if (!asset) throw new Problem(404, "NOT_FOUND", "There is no such path.");
+    const zips = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
+    return new Response(zips ? asset.gzip : asset.body, {
+      headers: {
+        "content-type": asset.type,
+        "cache-control": FOR_EVER,
+        "x-content-type-options": "nosniff",
+        vary: "accept-encoding",
+        ...(zips && { "content-encoding": "gzip" }),
+      },
+    });
+  });
+  for (const path of PAGE_PATHS) app.get(path, shell);
+  return app;
+}
+
+/** A person who mistyped an address reads so in the application; programs get the problem document. */
+export async function notFoundPage(
+  { config }: Pick<Runtime, "config">,
+  { method, headers }: Request,
+): Promise<Response | null> {
+  const isPerson = method === "GET" && /\btext\/html\b/.test(headers.get("accept") ?? "");
+  return isPerson ? shellResponse(await webBundle(config.dataDir), 404) : null;
+}
+
+function shellResponse({ script, style }: WebBundle, status = 200): Response {
+  const nonce = randomBytes(16).toString("base64");
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Waybill</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/assets/${style}">
+<script type="module" src="/assets/${script}" nonce="${nonce}"></script>
+</head>
+<body>
+<div id="root"></div>
+<noscript>The control panel needs JavaScript.</noscript>
+</body>
+</html>
+`;
+  return new Response(page.markup, {
+    status,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": policyOf(nonce),
+      // The nonce is of this answer alone.
+      "cache-control": "no-store",
+      "referrer-policy": "same-origin",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+/** Nothing from other hosts, no inline script; the components write their variables into styles that carry the nonce. */
+function policyOf(nonce: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}

@@ -1,0 +1,25 @@
+/** Types of the panel's HTTP API, read off its routes: a shape is written down once, beside its route. */
+import type { createPanelApp } from "#panel/app.ts";
+
+type Routes = ReturnType<typeof createPanelApp>["~Routes"];
+
+type At<Tree, Path> = Path extends `/${infer Head}/${infer Tail}`
+  ? Head extends keyof Tree
+    ? At<Tree[Head], `/${Tail}`>
+    : never
+  : Path extends `/${infer Last}`
+    ? Last extends keyof Tree
+      ? Tree[Last]
+      : never
+    : never;
+
+type Succeeded = 200 | 201 | 202;
+
+/** What a call answers when it succeeds. */
+export type Reply<Method extends string, Path extends string> =
+  At<Routes, Path> extends { readonly [M in Method]: { readonly response: infer Answers } }
+    ? Answers[Extract<keyof Answers, Succeeded>]
+    : never;
+
+export type Overview = Reply<"get", "/panel/api/overview">;
+export type Lag = Overview["lag"][number];

@@ -1,0 +1,44 @@
+/** The control panel's application: providers around the router. */
+import "@mantine/core/styles.css";
+import "@mantine/charts/styles.css";
+import "@mantine/dates/styles.css";
+import "@mantine/notifications/styles.css";
+import "./app.css";
+import { MantineProvider } from "@mantine/core";
+import { Notifications } from "@mantine/notifications";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { createRoot } from "react-dom/client";
+import { TextProvider } from "./i18n/text.tsx";
+import { isLoggedOut, queries } from "./queries.ts";
+import { router } from "./router.tsx";
+import { cssVariables, theme } from "./theme.ts";
+
+/** A session that has ended leads to the login page, and from there back. */
+queries.getQueryCache().subscribe(({ type, query }) => {
+  if (type !== "updated" || !isLoggedOut(query.state.error)) return;
+  const { pathname, href } = router.state.location;
+  if (pathname !== "/login") void router.navigate({ to: "/login", search: { next: href } });
+});
+
+/** The policy of the page lets in only styles that carry the nonce of its own answer. */
+const nonce = document.querySelector<HTMLScriptElement>("script[nonce]")?.nonce ?? "";
+
+const root = document.getElementById("root");
+if (root) {
+  createRoot(root).render(
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={cssVariables}
+      defaultColorScheme="auto"
+      getStyleNonce={() => nonce}
+    >
+      <Notifications position="top-right" />
+      <TextProvider>
+        <QueryClientProvider client={queries}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+      </TextProvider>
+    </MantineProvider>,
+  );
+}

@@ -1,0 +1,118 @@
+/** What comes in, what goes out and what waits, as it happens. */
+import { Badge, Grid, SimpleGrid, Skeleton, Stack } from "@mantine/core";
+import { lazy, Suspense } from "react";
+import type { Overview } from "#panel/web/api/routes.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { PageHead } from "#panel/web/parts/page-head.tsx";
+import { PagePending } from "#panel/web/parts/page-pending.tsx";
+import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { Section } from "#panel/web/parts/section.tsx";
+import { Stat } from "#panel/web/parts/stat.tsx";
+import { ConsumerTable, LedgerTable, StoreList } from "./overview-tables.tsx";
+import { Pipeline } from "./pipeline.tsx";
+import { type Reading, useOverview } from "./use-overview.ts";
+
+const loadCharts = () => import("./overview-charts.tsx");
+const RateChart = lazy(async () => ({ default: (await loadCharts()).RateChart }));
+const OutcomeChart = lazy(async () => ({ default: (await loadCharts()).OutcomeChart }));
+
+export function OverviewPage() {
+  const { t } = useText();
+  const { overview, history, error, refetch } = useOverview();
+  return (
+    <>
+      <PageHead title={t.overview.title} lead={t.overview.lead}>
+        <Badge variant="dot" color={error ? "red" : "teal"}>
+          {error ? t.overview.notLive : t.overview.live}
+        </Badge>
+      </PageHead>
+      {error && <ProblemNote error={error} onRetry={() => void refetch()} />}
+      {overview ? <Board overview={overview} history={history} /> : !error && <PagePending />}
+    </>
+  );
+}
+
+interface BoardProps {
+  readonly overview: Overview;
+  readonly history: readonly Reading[];
+}
+
+function Board({ overview, history }: BoardProps) {
+  const { t } = useText();
+  return (
+    <Stack gap="lg">
+      <Figures overview={overview} />
+      <Section title={t.overview.pipeline} lead={t.overview.pipelineText}>
+        <Pipeline overview={overview} />
+      </Section>
+      <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
+        <Section title={t.overview.rate}>
+          <Suspense fallback={<Skeleton h={220} />}>
+            <RateChart history={history} />
+          </Suspense>
+        </Section>
+        <Section title={t.overview.outcomes}>
+          <Suspense fallback={<Skeleton h={220} />}>
+            <OutcomeChart ledger={overview.ledger} />
+          </Suspense>
+        </Section>
+      </SimpleGrid>
+      <Grid gap="lg">
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <Section title={t.overview.lag}>
+            <ConsumerTable lag={overview.lag} />
+          </Section>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <Stack gap="lg">
+            <LedgerTable ledger={overview.ledger} />
+            <StoreList stores={overview.stores} />
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </Stack>
+  );
+}
+
+function Figures({ overview }: { readonly overview: Overview }) {
+  const { t } = useText();
+  const f = useFormat();
+  const { rates, ledger, lag, queues } = overview;
+  const finished = ledger.delivered + ledger.failed;
+  const success = finished === 0 ? null : ledger.delivered / finished;
+  const oldest = Math.max(0, ...lag.map(({ seconds }) => seconds));
+  const dead = queues.deadLetters;
+  return (
+    <SimpleGrid cols={{ base: 2, md: 3, xl: 6 }} spacing="sm">
+      <Stat
+        label={t.overview.accepted}
+        value={f.decimal(rates.acceptedPerSecond)}
+        note={t.overview.perSecond}
+      />
+      <Stat
+        label={t.overview.applied}
+        value={f.decimal(rates.appliedPerSecond)}
+        note={t.overview.perSecond}
+      />
+      <Stat
+        label={t.overview.webhookSuccess}
+        value={f.percent(success)}
+        note={t.overview.ofFinished}
+        {...(success !== null && success < 0.9 && { color: "red" })}
+      />
+      <Stat
+        label={t.overview.pending}
+        value={f.compact(ledger.pending)}
+        note={t.overview.pendingNote}
+      />
+      <Stat label={t.overview.oldest} value={f.duration(oldest)} note={t.overview.acrossGroups} />
+      <Stat
+        label={t.overview.deadLetters}
+        value={f.whole(dead)}
+        note={dead === 0 ? t.overview.deadLettersNone : t.overview.deadLettersSome}
+        {...(dead > 0 && { color: "red" })}
+      />
+    </SimpleGrid>
+  );
+}

@@ -1,0 +1,36 @@
+import { Card, Group, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+
+interface StatProps {
+  readonly label: string;
+  readonly value: ReactNode;
+  readonly note?: ReactNode;
+  readonly color?: string;
+  readonly children?: ReactNode;
+}
+
+/** One figure that counts, with what it means. */
+export function Stat({ label, value, note, color, children }: StatProps) {
+  return (
+    <Card padding="md">
+      <Text size="sm" c="dimmed" fw={500}>
+        {label}
+      </Text>
+      <Group justify="space-between" align="end" wrap="nowrap" gap="xs">
+        <Text
+          className="figures"
+          fz={28}
+          fw={700}
+          lh={1.3}
+          {...(color && { c: `var(--mantine-color-${color}-light-color)` })}
+        >
+          {value}
+        </Text>
+        {children}
+      </Group>
+      <Text size="xs" c="dimmed">
+        {note}
+      </Text>
+    </Card>
+  );
+}

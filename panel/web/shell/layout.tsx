@@ -1,0 +1,56 @@
+/** The frame of every page: brand and navigation at the left, the visitor's own settings at the top. */
+import { AppShell, Burger, Group, Text, UnstyledButton } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconRoute } from "@tabler/icons-react";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { Navigation } from "./navigation.tsx";
+import { SettingsMenu } from "./settings-menu.tsx";
+
+export function Layout() {
+  const { t } = useText();
+  const [opened, { toggle, close }] = useDisclosure(false);
+  const { pathname } = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the menu of small screens
+  useEffect(close, [pathname]);
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 232, breakpoint: "md", collapsed: { mobile: !opened } }}
+      padding={{ base: "md", md: "xl" }}
+    >
+      <a href="#content" className="skip-link">
+        {t.app.skip}
+      </a>
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger
+              opened={opened}
+              onClick={toggle}
+              hiddenFrom="md"
+              size="sm"
+              aria-label={t.app.menu}
+            />
+            <UnstyledButton component={Link} to="/overview">
+              <Group gap={8} wrap="nowrap">
+                <IconRoute aria-hidden color="var(--mantine-primary-color-filled)" />
+                <Text fw={700} fz="lg">
+                  {t.app.name}
+                </Text>
+              </Group>
+            </UnstyledButton>
+          </Group>
+          <SettingsMenu />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="sm" aria-label={t.app.mainNavigation}>
+        <Navigation />
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1} className="page-body">
+        <Outlet />
+      </AppShell.Main>
+    </AppShell>
+  );
+}

@@ -1,0 +1,133 @@
+/** The frame of the control panel in a real browser: log-in, navigation, language, colours, keyboard. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
+import { openBrowser } from "#test/support/browser.ts";
+import { accessFaults, openVisitor, overflowOf } from "#test/support/panel-visitor.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+let product: TestAnalytics;
+let browser: Browser;
+
+beforeAll(async () => {
+  product = await openTestAnalytics(testSetup());
+  browser = await openBrowser();
+}, 120_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await product?.end();
+});
+
+const visit = (options: Parameters<typeof openVisitor>[2] = {}) =>
+  openVisitor(browser, product.panel, options);
+const token = () => product.runtime.secrets.panelToken;
+
+describe("an operator with a token", () => {
+  test("is led to the login, from there to the page that was asked for, and out again", async () => {
+    const { page, open, problems, requests, end } = await visit();
+    await open("/overview?a=1");
+    expect(new URL(page.url()).pathname).toBe("/login");
+    // The question who is there was answered "nobody".
+    problems.length = 0;
+    await page.getByRole("tab", { name: "Operator's token" }).click();
+    await page.getByRole("textbox", { name: "Token" }).fill("wrong");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("alert").filter({ hasText: "not right" }).waitFor();
+    problems.length = 0;
+    await page.getByRole("textbox", { name: "Token" }).fill(token());
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe("/overview?a=1");
+    expect(await page.title()).toBe("Overview · Waybill");
+    await page.getByRole("button", { name: "Your account" }).click();
+    await page.getByRole("menuitem", { name: "Log out" }).click();
+    await page.waitForURL("**/login");
+    await open("/overview");
+    expect(new URL(page.url()).pathname).toBe("/login");
+    expect(requests.filter((url) => !url.startsWith(product.panel))).toEqual([]);
+    await end();
+  });
+
+  test("is never led to another host by the link of a login", async () => {
+    for (const next of ["https://evil.example/", "//evil.example/", "/\\evil.example"]) {
+      const { page, open, end } = await visit();
+      await open(`/login?next=${encodeURIComponent(next)}`);
+      await page.getByRole("tab", { name: "Operator's token" }).click();
+      await page.getByRole("textbox", { name: "Token" }).fill(token());
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+      expect(new URL(page.url()).origin).toBe(product.panel);
+      await end();
+    }
+  });
+});
+
+describe("every visitor", () => {
+  test("reads the panel in English or Italian, light or dark, and finds the choice again", async () => {
+    const { page, open, problems, end } = await visit({ token: token(), locale: "it-IT" });
+    await open("/overview");
+    expect(await page.locator("h1").textContent()).toBe("Panoramica");
+    expect(await page.locator("html").getAttribute("lang")).toBe("it");
+    await page.getByRole("button", { name: "Lingua" }).click();
+    await page.getByRole("menuitem", { name: "English" }).click();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await page.getByRole("button", { name: "Colour scheme" }).click();
+    await page.getByRole("menuitem", { name: "Dark" }).click();
+    await page.reload();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    const scheme = await page.locator("html").getAttribute("data-mantine-color-scheme");
+    expect(scheme).toBe("dark");
+    expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
+    await end();
+  });
+
+  test("skips to the content and opens the menu by keyboard", async () => {
+    const { page, open, end } = await visit({
+      token: token(),
+      viewport: { width: 360, height: 740 },
+    });
+    await open("/overview");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe("Menu");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "Overview", exact: true }).last().waitFor();
+    await end();
+  });
+
+  test("is told on a page when there is no such address", async () => {
+    const { page, open, end } = await visit({ token: token() });
+    await open("/shipments/none/of/these");
+    expect(await page.locator("h1").textContent()).toBe("There is no such page");
+    await page.getByRole("link", { name: "To the start page" }).click();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await end();
+  });
+});
+
+describe("the frame", () => {
+  test("has no fault of accessibility and is never wider than its window, in both modes", async () => {
+    for (const colorScheme of ["light", "dark"] as const) {
+      for (const width of [360, 1_440]) {
+        const { page, open, end } = await visit({
+          ...{ token: token(), colorScheme },
+          viewport: { width, height: 900 },
+        });
+        for (const path of ["/login", "/overview"]) {
+          await open(path);
+          if (path === "/overview") await page.getByRole("heading", { name: "Pipeline" }).waitFor();
+          expect([path, colorScheme, width, await accessFaults(page)]).toEqual([
+            path,
+            colorScheme,
+            width,
+            [],
+          ]);
+          expect([path, width, await overflowOf(page)]).toEqual([path, width, 0]);
+        }
+        await end();
+      }
+    }
+  }, 60_000);
+});
