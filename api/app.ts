@@ -9,7 +9,7 @@ import { errorResponse } from "#api/error-response.ts";
 import { jobRoute } from "#api/jobs/job.ts";
 import { confirmLabelsRoute } from "#api/labels/confirm.ts";
 import { createLabelRoute } from "#api/labels/create.ts";
-import { openApiRoute } from "#api/openapi/document.ts";
+import { MERCHANT_API } from "#api/openapi.ts";
 import { orderRoute } from "#api/orders/detail.ts";
 import { ordersRoute } from "#api/orders/list.ts";
 import { parcelsRoute } from "#api/parcels/collection.ts";
@@ -25,6 +25,7 @@ import { stockReleaseRoute } from "#api/shipments/stock-release.ts";
 import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { literalPaths, noRoute, type Route } from "#core/http/no-route.ts";
+import { openApiRoute } from "#core/http/openapi/document.ts";
 import { ops } from "#core/http/ops.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
@@ -42,7 +43,7 @@ export function createApiApp(deps: ApiDeps) {
     .use(requestTarget())
     .use(literalPaths((): readonly Route[] => app.routes))
     .use(ops(redis, { config }))
-    .use(openApiRoute())
+    .use(openApiRoute("/v2/openapi.json", (): readonly Route[] => app.routes, MERCHANT_API))
     .use(errorsRoute())
     .use(tokenRoute(deps))
     .use(createRoute(deps))

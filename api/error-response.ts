@@ -1,9 +1,44 @@
 /** The two error shapes of document 1, "Errors". */
+import { Type } from "@sinclair/typebox";
 import { explanationOf } from "#api/reference/errors.ts";
 import { counted } from "#core/domain/schema/counted.ts";
-import { FAULTS_COUNTED, FAULTS_LISTED, type Fault } from "#core/domain/schema/fault.ts";
+import {
+  FAULT_CODES,
+  FAULTS_COUNTED,
+  FAULTS_LISTED,
+  type Fault,
+} from "#core/domain/schema/fault.ts";
 import { rejectedValue } from "#core/domain/schema/rejected-value.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
+
+export const ErrorBody = Type.Object({
+  status: Type.Integer({ description: "HTTP status" }),
+  code: Type.String({ description: "stable, upper snake case" }),
+  message: Type.String(),
+});
+
+export const Violation = Type.Object({
+  path: Type.String({ description: "dotted: `parcels[0].weight`; empty for the whole" }),
+  code: Type.Union(Object.keys(FAULT_CODES).map((code) => Type.Literal(code))),
+  message: Type.String(),
+  value: Type.Optional(
+    Type.Union([Type.String(), Type.Number(), Type.Boolean()], {
+      description:
+        "the rejected value, a text cut after 100 characters; absent for lists, objects and what may be a secret",
+    }),
+  ),
+});
+
+export const ProblemDocument = Type.Object({
+  type: Type.String({ description: "address of the explanation of the code" }),
+  title: Type.String(),
+  status: Type.Integer(),
+  code: Type.String({ description: "stable, upper snake case" }),
+  detail: Type.String({ description: "tells how many violations there are" }),
+  violations: Type.Optional(
+    Type.Array(Violation, { maxItems: FAULTS_LISTED, description: "the first of them" }),
+  ),
+});
 
 /** `{status, code, message}`; validation failures and label errors are RFC 7807 problem documents. */
 export function errorResponse(problem: Problem): Response {

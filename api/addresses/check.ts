@@ -10,11 +10,12 @@ import type { Config } from "#core/config.ts";
 import { isNational } from "#core/domain/labels/label-carrier.ts";
 import {
   AddressCheckRequest,
-  type AddressCheckView,
+  AddressCheckView,
   type CheckedAddress,
   type Match,
 } from "#core/domain/orders/address-check.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { described } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { countAddressCheck } from "#core/redis/merchant/address-checks.ts";
 import { gazetteer, matchOffline } from "./gazetteer.ts";
@@ -22,6 +23,51 @@ import { matchByNominatim } from "./nominatim.ts";
 import { matchByRegistry } from "./registry-provider.ts";
 
 const checker = compileSchema(AddressCheckRequest);
+
+const operation = described({
+  id: "checkAddress",
+  summary: "Check a postal address",
+  description:
+    "Every request answered 200 is billed once, whatever its match. Needs the product checkAddress and the channel's address check.",
+  body: {
+    schema: AddressCheckRequest,
+    example: { street: "Via Roma 1", city: "Milano", state: "MI", postcode: "20121" },
+  },
+  answers: {
+    200: {
+      description: "The match; `match.status` is NONE for an address nobody knows.",
+      content: {
+        schema: AddressCheckView,
+        example: {
+          provider: "geocoder",
+          match: {
+            status: "PARTIAL",
+            level: "MUNICIPALITY",
+            differing: [],
+            unchecked: ["street"],
+          },
+          address: {
+            street: "Via Roma 1",
+            city: "Milano",
+            state: "MI",
+            postcode: "20121",
+            country: "IT",
+          },
+          coordinates: { latitude: 45.46427, longitude: 9.18951 },
+          delivery: null,
+          candidates: [],
+        } satisfies AddressCheckView,
+      },
+    },
+  },
+  errors: [
+    "PRODUCT_NOT_OWNED",
+    "ADDRESS_CHECK_NOT_ENABLED",
+    "PROVIDER_CANNOT_SERVE",
+    "PROVIDER_UNREACHABLE",
+    "PROVIDER_UNREADABLE",
+  ],
+});
 
 type Provider = AddressCheckView["provider"];
 
@@ -46,7 +92,7 @@ export function addressCheckRoute(deps: ApiDeps) {
       await countAddressCheck(redis, { companyId: company.id, channelId: channel.id }, live.now());
       return { provider, ...answer.value };
     },
-    { scope: null, parse: "none" },
+    { scope: null, parse: "none", ...operation },
   );
 }
 

@@ -25,7 +25,7 @@ export function authenticated(deps: ApiDeps) {
   const tokens = createTokens(deps.secrets.jwtSecret);
   return new Elysia({ name: "authenticated" }).macro({
     scope: (scope: Scope | null) => ({
-      detail: declared("merchant"),
+      detail: declared("merchant", scope),
       resolve: async ({ request, set }) => {
         requireJsonAccepted(request);
         const caller = await admit(deps, tokens, request.headers, scope, (headers) => {

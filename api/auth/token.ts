@@ -1,6 +1,6 @@
 /** `POST /v2/auth/token` (document 1, "Authentication"). */
 
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { suspended } from "#api/auth/authenticated.ts";
 import { createTokens, TOKEN_LIFE_SECONDS } from "#api/auth/tokens.ts";
 import { TOKEN_BODY_BYTES } from "#api/body-limits.ts";
@@ -9,6 +9,7 @@ import { readChecked } from "#api/read-json.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { requireJsonAccepted } from "#core/http/accept.ts";
 import { publicRoutes } from "#core/http/access.ts";
+import { described } from "#core/http/openapi/operation.ts";
 import { type Peer, peerOfConnection, subscriberOf } from "#core/http/peer.ts";
 import { Problem } from "#core/problem.ts";
 import type { ApiKey, Channel, Configuration } from "#core/redis/config/configuration.ts";
@@ -17,8 +18,50 @@ import { refuseGuess, WRONG_SECRETS } from "#core/redis/config/wrong-secrets.ts"
 import { suspendedUntilMs } from "#core/redis/merchant/rate-limit.ts";
 import { hashToken } from "#core/secrets.ts";
 
-const TokenRequest = Type.Object({ apiKey: Type.String({ minLength: 1, maxLength: 255 }) });
+export const TokenRequest = Type.Object({ apiKey: Type.String({ minLength: 1, maxLength: 255 }) });
 const checker = compileSchema(TokenRequest);
+
+export const TokenAnswer = Type.Object({
+  token: Type.String(),
+  scopes: Type.Array(Type.String()),
+  token_type: Type.Literal("Bearer"),
+  expires_in: Type.Integer({ description: "seconds" }),
+  rate_limit: Type.Object({
+    refill_rate: Type.Integer({ description: "requests added a minute, all at once" }),
+    bucket_size: Type.Integer(),
+  }),
+  cache: Type.Boolean({ description: "served from the cache" }),
+});
+type TokenAnswer = Static<typeof TokenAnswer>;
+
+const operation = described({
+  id: "createToken",
+  summary: "Exchange an API key for an access token",
+  description: "The token is valid for 24 hours and may be used until then.",
+  body: {
+    schema: TokenRequest,
+    limitBytes: TOKEN_BODY_BYTES,
+    example: { apiKey: "key_acme_main" },
+  },
+  answers: {
+    200: {
+      description: "The token, its scopes and the channel's request budget.",
+      headers: { "X-Auth-Cache": "HIT or MISS" },
+      content: {
+        schema: TokenAnswer,
+        example: {
+          token: "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl",
+          scopes: ["shipments:read", "orders:read"],
+          token_type: "Bearer",
+          expires_in: TOKEN_LIFE_SECONDS,
+          rate_limit: { refill_rate: 150, bucket_size: 300 },
+          cache: false,
+        } satisfies TokenAnswer,
+      },
+    },
+  },
+  errors: ["INVALID_API_KEY", "KEY_SUSPENDED", "RATE_LIMITED"],
+});
 
 interface Verified {
   readonly apiKey: ApiKey;
@@ -33,7 +76,7 @@ export function tokenRoute(deps: ApiDeps) {
 
   return publicRoutes("auth token").post(
     "/v2/auth/token",
-    async ({ request, server, set }) => {
+    async ({ request, server, set }): Promise<TokenAnswer> => {
       requireJsonAccepted(request);
       const { apiKey: text } = await readChecked(request, checker, TOKEN_BODY_BYTES);
       const configuration = await live.refresh();
@@ -60,7 +103,7 @@ export function tokenRoute(deps: ApiDeps) {
         cache: cached,
       };
     },
-    { parse: "none" },
+    { parse: "none", ...operation },
   );
 }
 

@@ -1,5 +1,6 @@
 /** `POST /v2/couriers/delivery-times` (document 1, "Couriers"): anonymous, network-wide delivery times of a lane. */
 
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { CourierTimes } from "#analytics/benchmarks.ts";
 import { authenticated } from "#api/auth/authenticated.ts";
@@ -7,17 +8,92 @@ import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { nullableNumber } from "#core/domain/schema/nullable.ts";
+import { described } from "#core/http/openapi/operation.ts";
 import { freshness } from "./freshness.ts";
-import { LaneRequest, laneQuery, laneView } from "./lane-request.ts";
+import {
+  courierFields,
+  EXAMPLE_LANE,
+  interval,
+  LaneRequest,
+  laneFields,
+  laneOperation,
+  laneQuery,
+  laneView,
+} from "./lane-request.ts";
 
 const checker = compileSchema(LaneRequest);
+
+const days = Type.Union([Type.Integer(), Type.Null()]);
+const { courierCode, sampleSize, level, weightBand, status } = courierFields;
+const maybe = Type.Optional;
+
+export const FastestCourier = Type.Object({
+  courierCode,
+  leadMedian: days,
+  leadMean: nullableNumber,
+  transitMedian: days,
+  transitMean: nullableNumber,
+  sampleSize: Type.Integer(),
+});
+
+export const CourierDeliveryTimes = Type.Object({
+  position: Type.Union([Type.Integer(), Type.Null()], { description: "from 1" }),
+  courierCode,
+  status: maybe(status),
+  level: maybe(level),
+  weightBand: maybe(weightBand),
+  leadMedian: days,
+  leadMean: maybe(nullableNumber),
+  leadP90: maybe(days),
+  transitMedian: days,
+  transitMean: maybe(nullableNumber),
+  transitP90: maybe(days),
+  sampleSize,
+  transitSampleSize: maybe(sampleSize),
+  leadMedianInterval: interval,
+  transitMedianInterval: interval,
+});
+
+export const DeliveryTimes = Type.Object({
+  ...laneFields,
+  best: maybe(
+    Type.Union([FastestCourier, Type.Null()], {
+      description: "null if no courier has enough data; absent with detail=full",
+    }),
+  ),
+  ranking: Type.Array(CourierDeliveryTimes),
+});
+type DeliveryTimes = Static<typeof DeliveryTimes>;
+
+const example = { courierCode: "GLS_ITA", leadMedian: 2, transitMedian: 1, sampleSize: 140 };
+
+const operation = described({
+  ...laneOperation,
+  id: "readDeliveryTimes",
+  summary: "Delivery times of couriers on a lane",
+  description: "Anonymous, over the whole network, calendar days of the last 12 months.",
+  answers: {
+    200: {
+      description: "Couriers with data, fastest first.",
+      content: {
+        schema: DeliveryTimes,
+        example: {
+          ...EXAMPLE_LANE,
+          best: { ...example, leadMean: 2.3, transitMean: 1.2 },
+          ranking: [{ position: 1, ...example }],
+        } satisfies DeliveryTimes,
+      },
+    },
+  },
+});
 
 export function deliveryTimesRoute(deps: ApiDeps) {
   const { benchmarks, live } = deps;
   const asOf = freshness(deps);
   return new Elysia().use(authenticated(deps)).post(
     "/v2/couriers/delivery-times",
-    async ({ request, caller }) => {
+    async ({ request, caller }): Promise<DeliveryTimes> => {
       const body = await readChecked(request, checker, SMALL_BODY_BYTES);
       const query = laneQuery(body, caller, live.now());
       const isFull = body.detail === "full";
@@ -26,25 +102,28 @@ export function deliveryTimesRoute(deps: ApiDeps) {
       const answer = isFull ? fullView(times) : summaryView(times);
       return { ...laneView(query), ...fresh, ...answer };
     },
-    { scope: "delivery-times:read", parse: "none" },
+    { scope: "delivery-times:read", parse: "none", ...operation },
   );
 }
 
+type Ranking = Pick<DeliveryTimes, "best" | "ranking">;
+
 /** Couriers with data only. */
-function summaryView(times: readonly CourierTimes[]) {
+function summaryView(times: readonly CourierTimes[]): Ranking {
   const ranked = times.filter(({ status }) => status === "ok");
   const [first] = ranked;
   return {
-    best: first
-      ? {
-          courierCode: first.courierCode,
-          leadMedian: first.leadMedian,
-          leadMean: first.leadMean,
-          transitMedian: first.transitMedian,
-          transitMean: first.transitMean,
-          sampleSize: first.sampleSize,
-        }
-      : null,
+    best:
+      first && first.sampleSize !== null
+        ? {
+            courierCode: first.courierCode,
+            leadMedian: first.leadMedian,
+            leadMean: first.leadMean,
+            transitMedian: first.transitMedian,
+            transitMean: first.transitMean,
+            sampleSize: first.sampleSize,
+          }
+        : null,
     ranking: ranked.map(({ courierCode, leadMedian, transitMedian, sampleSize }, at) => ({
       position: at + 1,
       courierCode,
@@ -56,7 +135,7 @@ function summaryView(times: readonly CourierTimes[]) {
 }
 
 /** Couriers without enough data stand at the end and have no position. */
-function fullView(times: readonly CourierTimes[]) {
+function fullView(times: readonly CourierTimes[]): Ranking {
   return {
     ranking: times.map((row, at) => ({
       position: row.status === "ok" ? at + 1 : null,

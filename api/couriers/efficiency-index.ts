@@ -1,23 +1,93 @@
 /** `POST /v2/couriers/efficiency-index` (document 1, "Couriers"): couriers of a lane by their index, best first. */
 
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { CourierEfficiency } from "#analytics/benchmarks.ts";
+import type { CourierEfficiency as Row } from "#analytics/benchmarks.ts";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { described } from "#core/http/openapi/operation.ts";
 import { freshness } from "./freshness.ts";
-import { LaneRequest, laneQuery, laneView } from "./lane-request.ts";
+import {
+  courierFields,
+  EXAMPLE_LANE,
+  interval,
+  LaneRequest,
+  laneFields,
+  laneOperation,
+  laneQuery,
+  laneView,
+} from "./lane-request.ts";
 
 const checker = compileSchema(LaneRequest);
+
+const { courierCode, sampleSize, level, weightBand, status } = courierFields;
+const score = Type.Union([Type.Number(), Type.Null()], { description: "0 to 100" });
+
+export const CourierEfficiency = Type.Object({
+  rank: Type.Union([Type.Integer(), Type.Null()]),
+  courierCode,
+  status,
+  index: score,
+  speed: score,
+  consistency: score,
+  reliability: score,
+  basis: Type.Union([Type.Literal("transit"), Type.Literal("lead"), Type.Null()]),
+  level,
+  weightBand,
+  sampleSize,
+  medianInterval: interval,
+});
+type CourierEfficiency = Static<typeof CourierEfficiency>;
+
+export const EfficiencyIndex = Type.Object({
+  ...laneFields,
+  ranking: Type.Array(CourierEfficiency),
+});
+type EfficiencyIndex = Static<typeof EfficiencyIndex>;
+
+const operation = described({
+  ...laneOperation,
+  id: "readEfficiencyIndex",
+  summary: "Couriers of a lane by their efficiency index",
+  description:
+    "The index compares a courier with the whole network on the lane, from 0 to 100; 50 is as good as the network. It is 0.4 speed + 0.2 consistency + 0.4 reliability. Speed is the chance that its delivery takes fewer days than one of the network (transit days if 20 are known, else lead days), consistency the same for the distance from the median, and reliability 100 n / (n + c) with the shares of deliveries with a second attempt or an exception: n of the network, c of the courier and 20 deliveries of the network. Fewer than 20 deliveries are `insufficient_data`.",
+  answers: {
+    200: {
+      description: "Ranked couriers best first, then those without enough data.",
+      content: {
+        schema: EfficiencyIndex,
+        example: {
+          ...EXAMPLE_LANE,
+          ranking: [
+            {
+              rank: 1,
+              courierCode: "GLS_ITA",
+              status: "ok",
+              index: 71.5,
+              speed: 80,
+              consistency: 55,
+              reliability: 71.3,
+              basis: "transit",
+              level: "cap",
+              weightBand: null,
+              sampleSize: 140,
+            },
+          ],
+        } satisfies EfficiencyIndex,
+      },
+    },
+  },
+});
 
 export function efficiencyIndexRoute(deps: ApiDeps) {
   const { benchmarks, live } = deps;
   const asOf = freshness(deps);
   return new Elysia().use(authenticated(deps)).post(
     "/v2/couriers/efficiency-index",
-    async ({ request, caller }) => {
+    async ({ request, caller }): Promise<EfficiencyIndex> => {
       const body = await readChecked(request, checker, SMALL_BODY_BYTES);
       const query = laneQuery(body, caller, live.now());
       const isFull = body.detail === "full";
@@ -25,12 +95,12 @@ export function efficiencyIndexRoute(deps: ApiDeps) {
       const rows = await benchmarks.efficiencyIndex(query);
       return { ...laneView(query), ...fresh, ranking: rows.map(isFull ? fullRowView : rowView) };
     },
-    { scope: "efficiency-index:read", parse: "none" },
+    { scope: "efficiency-index:read", parse: "none", ...operation },
   );
 }
 
 /** The formula is in `core/domain/benchmarks/efficiency-index.ts`. */
-function rowView(row: CourierEfficiency) {
+function rowView(row: Row): CourierEfficiency {
   const { rank, courierCode, status, scores, level, weightBand, sampleSize } = row;
   return {
     rank,
@@ -47,6 +117,6 @@ function rowView(row: CourierEfficiency) {
   };
 }
 
-function fullRowView(row: CourierEfficiency) {
+function fullRowView(row: Row): CourierEfficiency {
   return { ...rowView(row), medianInterval: row.medianInterval };
 }

@@ -2,10 +2,18 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { DeliveryTimesQuery } from "#analytics/benchmarks.ts";
 import type { Caller } from "#api/auth/authenticated.ts";
-import { validationFailed } from "#api/error-response.ts";
-import { areaOfCap, isItalianCap, weightBand } from "#core/domain/benchmarks/lane.ts";
+import { ProblemDocument, validationFailed } from "#api/error-response.ts";
+import {
+  areaOfCap,
+  GRAINS,
+  isItalianCap,
+  WEIGHT_BANDS,
+  weightBand,
+} from "#core/domain/benchmarks/lane.ts";
 import { kilograms } from "#core/domain/orders/measure.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
+import { nullableText } from "#core/domain/schema/nullable.ts";
+import type { Rule } from "#core/http/openapi/operation.ts";
 import type { Channel } from "#core/redis/config/configuration.ts";
 
 /** Document 1, "Limits": couriers per benchmark request. */
@@ -26,6 +34,75 @@ export const LaneRequest = Type.Object({
   detail: Type.Optional(Type.Union([Type.Literal("summary"), Type.Literal("full")])),
 });
 export type LaneRequest = Static<typeof LaneRequest>;
+
+const nullableInteger = Type.Union([Type.Integer(), Type.Null()]);
+export const courierFields = {
+  courierCode: Type.String(),
+  sampleSize: nullableInteger,
+  level: Type.Union([...GRAINS.map((grain) => Type.Literal(grain)), Type.Null()], {
+    description: `grain of the data, finest first: ${GRAINS.join(", ")}`,
+  }),
+  weightBand: nullableText,
+  status: Type.Union([Type.Literal("ok"), Type.Literal("insufficient_data")]),
+};
+
+export const Interval = Type.Object({ low: Type.Integer(), high: Type.Integer() });
+/** Of a full answer. */
+export const interval = Type.Optional(
+  Type.Union([Interval, Type.Null()], { description: "95 % confidence; with detail=full" }),
+);
+
+/** The head of both answers. */
+export const laneFields = {
+  destCap: Type.String(),
+  originArea: Type.Union([
+    Type.Literal("NORD"),
+    Type.Literal("CENTRO"),
+    Type.Literal("SUD"),
+    Type.Null(),
+  ]),
+  originCap: nullableText,
+  requestedWeightBand: Type.Union(
+    [...WEIGHT_BANDS.map((band) => Type.Literal(band)), Type.Null()],
+    {
+      description: "null without weightKg",
+    },
+  ),
+  asOf: Type.Optional(
+    Type.String({
+      description: "ISO 8601; with detail=full: events accepted before it count in the figures",
+    }),
+  ),
+};
+
+export const EXAMPLE_LANE = {
+  destCap: "00184",
+  originArea: "NORD",
+  originCap: "20121",
+  requestedWeightBand: "1-3",
+} as const;
+
+export const BenchmarksUnavailable = Type.Object({
+  ...ProblemDocument.properties,
+  message: Type.String({ description: "the same as `detail`, for readers of the shorter shape" }),
+});
+
+/** What the descriptions of both calls share. */
+export const laneOperation = {
+  rules: ["destCap", "originCap"].map(
+    (path): Rule => ({
+      path,
+      code: "NOT_ALLOWED",
+      rule: "the postal code of an Italian place",
+    }),
+  ),
+  body: {
+    schema: LaneRequest,
+    example: { destCap: "00184", couriers: ["GLS_ITA", "BRT_ITA"], weightKg: 2.5 },
+  },
+  errors: ["BENCHMARKS_UNAVAILABLE"],
+  problems: { statuses: [503], schema: BenchmarksUnavailable },
+};
 
 /**
  * The company's seat is the origin and the channel's shipping-enabled couriers are compared, unless the body says else.

@@ -1,4 +1,5 @@
 /** `GET /v2/jobs/{jobId}` (document 1, "Jobs"): jobs are private to the channel and kept 30 days. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
@@ -6,12 +7,13 @@ import type { ApiDeps } from "#api/deps.ts";
 import { nullableText as text } from "#core/domain/schema/nullable.ts";
 import { ImportCallbackView, PENDING_CALLBACK } from "#core/domain/shipments/import-callback.ts";
 import { ImportResult } from "#core/domain/shipments/import-result.ts";
+import { described, inPath } from "#core/http/openapi/operation.ts";
 import { jsonObject, jsonResponse } from "#core/json-text.ts";
 import { Problem } from "#core/problem.ts";
 import { companyPartition } from "#core/redis/client/keys.ts";
 import { type ImportJob, importResultText, readJob } from "#core/redis/merchant/import-jobs.ts";
 import { readParcelJob } from "#core/redis/merchant/parcel-jobs.ts";
-import { parcelJobView } from "./parcel-job-view.ts";
+import { ParcelJobView, parcelJobView } from "./parcel-job-view.ts";
 
 export const JobView = Type.Object({
   jobId: Type.String(),
@@ -31,6 +33,52 @@ export const JobView = Type.Object({
   }),
 });
 type JobView = Static<typeof JobView>;
+
+const JOB_ID = "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11";
+const operation = described({
+  id: "readJob",
+  summary: "Read a background job",
+  parameters: [inPath("jobId", Type.String(), JOB_ID)],
+  answers: {
+    200: {
+      description: "The job; `result` is null until it has ended.",
+      content: {
+        schema: Type.Union([JobView, ParcelJobView]),
+        example: {
+          jobId: JOB_ID,
+          type: "shipments_import",
+          status: "completed",
+          totalItems: 2,
+          processedItems: 2,
+          failedItems: 1,
+          result: {
+            summary: { totalRequested: 2, totalSuccess: 1, totalFailed: 1 },
+            successes: [{ index: 0, id: 4096, trackingNumber: "AB1", trackingUrl: null }],
+            errors: [
+              {
+                index: 1,
+                trackingNumber: "AB1",
+                errors: [
+                  {
+                    code: "DUPLICATE_SHIPMENT",
+                    message: "The channel has a shipment with this courier and tracking number.",
+                    field: "trackingNumber",
+                    existingId: 4096,
+                  },
+                ],
+              },
+            ],
+          },
+          error: null,
+          createdAt: "2026-11-20T09:00:00.000Z",
+          completedAt: "2026-11-20T09:00:02.000Z",
+          callback: null,
+        } satisfies JobView,
+      },
+    },
+  },
+  errors: ["JOB_NOT_FOUND"],
+});
 
 const ID_FORM = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -53,7 +101,7 @@ export function jobRoute(deps: ApiDeps) {
       const members = Object.entries(view).map(([name, value]) => [name, JSON.stringify(value)]);
       return jsonResponse(jsonObject({ ...Object.fromEntries(members), result }));
     },
-    { scope: "jobs:read" },
+    { scope: "jobs:read", ...operation },
   );
 }
 

@@ -1,5 +1,6 @@
 /** A creation of parcels as a job (document 1, "Job"): it is done as soon as it is stored. */
 import { type Static, Type } from "@sinclair/typebox";
+import { ImportSummary, importSummary } from "#core/domain/shipments/import-result.ts";
 import { romeIso } from "#core/domain/time/rome-time.ts";
 import type { ParcelJob } from "#core/redis/merchant/parcel-jobs.ts";
 
@@ -11,11 +12,7 @@ export const ParcelJobView = Type.Object({
   processedItems: Type.Integer(),
   failedItems: Type.Integer(),
   result: Type.Object({
-    summary: Type.Object({
-      totalRequested: Type.Integer(),
-      totalSuccess: Type.Integer(),
-      totalFailed: Type.Integer(),
-    }),
+    summary: ImportSummary,
     hashes: Type.Array(Type.String(), { description: "of the parcels, in the order given" }),
   }),
   error: Type.Null(),
@@ -35,7 +32,7 @@ export function parcelJobView(job: ParcelJob): Static<typeof ParcelJobView> {
     processedItems: count,
     failedItems: 0,
     result: {
-      summary: { totalRequested: count, totalSuccess: count, totalFailed: 0 },
+      summary: importSummary(count, count),
       hashes: [...hashes],
     },
     error: null,

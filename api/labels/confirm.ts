@@ -11,6 +11,7 @@ import { ConfirmRequest, confirmFaults } from "#core/domain/labels/label.ts";
 import { transmissionNumberOf } from "#core/domain/labels/slip.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { romeIso } from "#core/domain/time/rome-time.ts";
+import { described } from "#core/http/openapi/operation.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import {
   claimTransmission,
@@ -25,7 +26,14 @@ import {
 } from "#core/redis/merchant/labels.ts";
 import { findCarrier } from "./carriers.ts";
 import type { LabelCarrier, Refusal } from "./label-carrier.ts";
-import { asLabelProblem, failed, labelProblem, unknownCarrier } from "./label-problem.ts";
+import {
+  asLabelProblem,
+  failed,
+  LABEL_PROBLEMS,
+  labelProblem,
+  RefusedLabels,
+  unknownCarrier,
+} from "./label-problem.ts";
 
 const checker = compileSchema(ConfirmRequest);
 /** Renewed while a confirmation is in progress; a label is in one transmission only, whoever holds the lock. */
@@ -35,7 +43,7 @@ const BUSY_RETRY_SECONDS = "5";
 const ids = (description: string) => Type.Array(Type.Integer(), { description });
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
-const TransmissionView = Type.Object({
+export const TransmissionView = Type.Object({
   transmissionId: Type.Integer(),
   transmissionNumber: Type.String({ description: "the number printed on the slip" }),
   slipUrl: Type.String({ description: "the address of its slip, as in `Location`" }),
@@ -51,10 +59,7 @@ export const ConfirmView = Type.Object({
   confirmedIds: ids("labels of this transmission"),
   alreadyConfirmedIds: ids("labels that an earlier transmission holds"),
   notFoundIds: ids("no labels of the channel with this carrier"),
-  errors: Type.Array(
-    Type.Object({ labelId: Type.Integer(), code: Type.String(), message: Type.String() }),
-    { description: "labels that the carrier refused" },
-  ),
+  errors: RefusedLabels,
   pickupDate: nullable("as asked for"),
   pickupTime: nullable("as asked for"),
   createdAt: nullable("ISO 8601; of the transmission"),
@@ -63,6 +68,79 @@ export const ConfirmView = Type.Object({
   }),
 });
 type ConfirmView = Static<typeof ConfirmView>;
+
+const example: ConfirmView = {
+  transmissionId: 17,
+  transmissionNumber: "T000000017",
+  courier: "GENERIC",
+  confirmedIds: [81],
+  alreadyConfirmedIds: [65],
+  notFoundIds: [],
+  errors: [],
+  pickupDate: "2026-11-21",
+  pickupTime: null,
+  createdAt: "2026-11-20T18:00:00.000+01:00",
+  transmissions: [
+    {
+      transmissionId: 17,
+      transmissionNumber: "T000000017",
+      slipUrl: "https://track.example/slips/3cZkq0",
+      labelIds: [81],
+    },
+    {
+      transmissionId: 1,
+      transmissionNumber: "T000000001",
+      slipUrl: "https://track.example/slips/3Yw81h",
+      labelIds: [65],
+    },
+  ],
+};
+const nothingNew: ConfirmView = {
+  ...example,
+  transmissionId: null,
+  transmissionNumber: null,
+  confirmedIds: [],
+  alreadyConfirmedIds: [81, 65],
+  createdAt: null,
+};
+
+const operation = described({
+  id: "confirmLabels",
+  summary: "Close the day: confirm labels to the carrier",
+  description:
+    "May be repeated: confirmed labels stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that contains one of the labels, `transmissions` lists them all. After a call with an unknown outcome, the same labels and pickup are sent to the carrier again under the same `Idempotency-Key`.",
+  rules: [
+    { path: "labelCreationDate", code: "NOT_ALLOWED", rule: "not supported" },
+    { path: "pickupDate", code: "REQUIRED", rule: "with a pickupTime" },
+  ],
+  body: {
+    schema: ConfirmRequest,
+    example: { courier: "GENERIC", labelIds: [81, 65], pickupDate: "2026-11-21" },
+  },
+  answers: {
+    200: {
+      description: "No new transmission: all labels were confirmed before or are not found.",
+      headers: {
+        Location:
+          "Address of the slip of the latest transmission that contains one of the labels; absent if none does.",
+      },
+      content: { schema: ConfirmView, example: nothingNew },
+    },
+    201: {
+      description: "A transmission with at least one label.",
+      headers: { Location: "Address of the transmission slip (PDF)." },
+      content: { schema: ConfirmView, example },
+    },
+  },
+  errors: [
+    "UNKNOWN_CARRIER",
+    "CARRIER_REFUSED",
+    "CONFIRMATION_IN_PROGRESS",
+    "CARRIER_UNREACHABLE",
+    "CARRIER_UNREADABLE",
+  ],
+  problems: LABEL_PROBLEMS,
+});
 
 export function confirmLabelsRoute(deps: ApiDeps) {
   const { redis } = deps;
@@ -88,7 +166,7 @@ export function confirmLabelsRoute(deps: ApiDeps) {
         await lock.release();
       }
     },
-    { scope: null, parse: "none" },
+    { scope: null, parse: "none", ...operation },
   );
 }
 

@@ -6,18 +6,80 @@ import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
-import { LabelRequest, type LabelView, labelFaults } from "#core/domain/labels/label.ts";
+import { LabelRequest, LabelView, labelFaults } from "#core/domain/labels/label.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { described } from "#core/http/openapi/operation.ts";
 import type { Problem } from "#core/problem.ts";
 import type { ChannelCourier } from "#core/redis/config/configuration.ts";
 import { findCarrier } from "./carriers.ts";
 import { errorLabel } from "./error-label.ts";
 import type { LabelOrder } from "./label-carrier.ts";
-import { asLabelProblem, labelProblem, unknownCarrier } from "./label-problem.ts";
+import { asLabelProblem, LABEL_PROBLEMS, labelProblem, unknownCarrier } from "./label-problem.ts";
 import { type Obtained, obtainLabel, withBoxes } from "./obtain-label.ts";
 
 const checker = compileSchema(LabelRequest);
 const BUSY_RETRY_SECONDS = "5";
+
+const example = (isExisting: boolean): LabelView => ({
+  id: 81,
+  trackingNumbers: [{ number: "GEN000000000081", description: "parcel 1 of 1" }],
+  courier: "GENERIC",
+  reference: "1001",
+  labels: ["JVBERi0xLjMK"],
+  labelFormat: "PDF",
+  extShipmentId: null,
+  isExisting,
+});
+
+const operation = described({
+  id: "createLabel",
+  summary: "Make the labels of a shipment",
+  description:
+    "Idempotent by (channel, carrier, reference): the carrier is called once. After a call whose outcome nobody knows, the carrier is asked for it before it is called again. Labels are kept for 400 days.",
+  rules: [
+    { path: "source", code: "NOT_ALLOWED", rule: "in the platform registry" },
+    { path: "consignee.state", code: "BAD_FORMAT", rule: "2 letters in Italy" },
+    { path: "monetary.amount", code: "REQUIRED", rule: "with cash on delivery" },
+    { path: "weight", code: "REQUIRED", rule: "without parcels, where the carrier asks for it" },
+    { path: "parcels[].boxCode", code: "NOT_ALLOWED", rule: "in the company's box registry" },
+  ],
+  body: {
+    schema: LabelRequest,
+    limitBytes: LIST_BODY_BYTES,
+    example: {
+      courier: "GENERIC",
+      reference: "1001",
+      source: "shopify",
+      consignee: {
+        name: "Mario Rossi",
+        street: "Via Roma 1",
+        city: "Roma",
+        state: "RM",
+        postcode: "00184",
+        country: "IT",
+      },
+      parcels: [{ weight: 1.2, length: 30, width: 20, height: 10 }],
+    },
+  },
+  answers: {
+    200: {
+      description: "The label exists.",
+      content: { schema: LabelView, example: example(true) },
+    },
+    201: {
+      description: "The label has been made.",
+      content: { schema: LabelView, example: example(false) },
+    },
+  },
+  errors: [
+    "UNKNOWN_CARRIER",
+    "CARRIER_REFUSED",
+    "LABEL_IN_PROGRESS",
+    "CARRIER_UNREACHABLE",
+    "CARRIER_UNREADABLE",
+  ],
+  problems: LABEL_PROBLEMS,
+});
 
 export function createLabelRoute(deps: ApiDeps) {
   const { redis, live } = deps;
@@ -42,7 +104,7 @@ export function createLabelRoute(deps: ApiDeps) {
       set.status = obtained.isExisting ? 200 : 201;
       return labelView(obtained);
     },
-    { scope: null, parse: "none" },
+    { scope: null, parse: "none", ...operation },
   );
 }
 

@@ -1,6 +1,37 @@
 /** Errors of labels: problem documents (document 1, "Errors"). */
+import { Type } from "@sinclair/typebox";
+import { ProblemDocument } from "#api/error-response.ts";
+import { LabelFormat } from "#core/domain/labels/label.ts";
 import { Problem } from "#core/problem.ts";
 import type { CarrierAnswer } from "./label-carrier.ts";
+
+/** What the carrier refused of a confirmation. */
+export const RefusedLabels = Type.Array(
+  Type.Object({ labelId: Type.Integer(), code: Type.String(), message: Type.String() }),
+  { description: "labels that the carrier refused" },
+);
+
+export const LabelProblem = Type.Object({
+  ...ProblemDocument.properties,
+  errorLabel: Type.Optional(
+    Type.Object(
+      {
+        format: LabelFormat,
+        label: Type.String({ description: "PDF as base64 or ZPL as plain text, 10x15 cm" }),
+      },
+      {
+        description:
+          "where the channel has it switched on and the carrier refuses, cannot be reached or answers unreadably",
+      },
+    ),
+  ),
+  errors: Type.Optional(RefusedLabels),
+  alreadyConfirmedIds: Type.Optional(Type.Array(Type.Integer())),
+  notFoundIds: Type.Optional(Type.Array(Type.Integer())),
+});
+
+/** Statuses of problem documents at the calls of labels. */
+export const LABEL_PROBLEMS = { statuses: [400, 422, 423, 502], schema: LabelProblem } as const;
 
 type Failure = Exclude<CarrierAnswer<unknown>, { readonly kind: "ok" }>;
 

@@ -1,10 +1,26 @@
 /** `GET /v2/orders/{id}` (document 1, "Orders"). */
+
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { OrderView } from "#core/domain/orders/order.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
+import { described, idInPath } from "#core/http/openapi/operation.ts";
 import { readOrders } from "#core/redis/merchant/orders.ts";
-import { orderAnswer, orderNotFound } from "./order-answer.ts";
+import { EXAMPLE_ORDER, orderAnswer, orderNotFound } from "./order-answer.ts";
+
+const operation = described({
+  id: "readOrder",
+  summary: "Read an order",
+  parameters: [idInPath(EXAMPLE_ORDER.id)],
+  answers: {
+    200: {
+      description: "The order.",
+      content: { schema: OrderView, example: EXAMPLE_ORDER },
+    },
+  },
+  errors: ["ORDER_NOT_FOUND"],
+});
 
 export function orderRoute(deps: ApiDeps) {
   const { redis } = deps;
@@ -17,6 +33,6 @@ export function orderRoute(deps: ApiDeps) {
       if (!order || !own) throw orderNotFound();
       return orderAnswer(order, caller);
     },
-    { scope: "orders:read" },
+    { scope: "orders:read", ...operation },
   );
 }

@@ -1,20 +1,52 @@
 /** `GET /v2/orders` (document 1, "Orders"): a page of the channel's orders, or the one of a natural key. */
+
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
-import type { OrderView } from "#core/domain/orders/order.ts";
+import { OrderView } from "#core/domain/orders/order.ts";
+import { described, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { jsonList, jsonResponse } from "#core/json-text.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { findOrder, listOrders } from "#core/redis/merchant/orders.ts";
-import { orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
+import { EXAMPLE_ORDER, orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
 
 /** Document 1, "Limits". */
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 100;
 /** Far past any channel's last page; keeps positions exact numbers. */
 const PAGE_MAX = 1_000_000_000;
+
+const text = Type.String();
+/** Never refused. */
+const lenient = Type.Union([Type.Integer(), text, Type.Array(text)]);
+
+const operation = described({
+  id: "listOrders",
+  summary: "List the channel's orders, or look one up by its natural key",
+  description:
+    "Newest order date first, ties by the higher id; deleted orders are left out. `source` and `reference` together look one order up, without pages: an array of one, or 404. Either alone is ignored. `page` and `limit` out of range are clamped; what is no whole number counts as absent.",
+  parameters: [
+    query("source", text, "Origin platform, exact.", "shopify"),
+    query("reference", text, "Order reference, exact.", "1001"),
+    query("page", lenient, "Default 1.", 1),
+    query("limit", lenient, `Default ${LIMIT_DEFAULT}, at most ${LIMIT_MAX}.`, 50),
+  ],
+  answers: {
+    200: {
+      description: "Full orders.",
+      headers: {
+        "X-Page": "Page shown; not sent by the lookup.",
+        "X-Limit": "Orders a page; not sent by the lookup.",
+        "X-Total-Count": "Orders in all; 1 for the lookup.",
+      },
+      content: { schema: Type.Array(OrderView), example: [EXAMPLE_ORDER] },
+    },
+  },
+  errors: ["ORDER_NOT_FOUND", "VALIDATION_FAILED"],
+});
 
 export function ordersRoute(deps: ApiDeps) {
   const { redis } = deps;
@@ -39,7 +71,7 @@ export function ordersRoute(deps: ApiDeps) {
       });
       return jsonResponse(await jsonList(orders, (order) => orderAnswer(order, caller)));
     },
-    { scope: "orders:read" },
+    { scope: "orders:read", ...operation },
   );
 }
 

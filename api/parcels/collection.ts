@@ -1,5 +1,6 @@
 /** `GET`, `POST` and `DELETE /v2/parcels` (document 1, "Order parcels"). */
 
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { LIST_BODY_BYTES } from "#api/body-limits.ts";
@@ -8,6 +9,7 @@ import { validationFailed } from "#api/error-response.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
 import { readChecked } from "#api/read-json.ts";
 import {
+  OrderParcelView,
   orderOfParcels,
   PARCELS_ANSWERED_AT_ONCE,
   ParcelsCreation,
@@ -15,13 +17,110 @@ import {
   withoutParcels,
 } from "#core/domain/orders/order-parcel.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { described, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import { changeOrder, createOrder, findOrder } from "#core/redis/merchant/orders.ts";
 import { saveParcelJob } from "#core/redis/merchant/parcel-jobs.ts";
-import { checkProduct, parcelNotFound, readParcelQuery } from "./parcel-access.ts";
+import {
+  checkProduct,
+  EXAMPLE_CREATION,
+  EXAMPLE_PARCELS,
+  KEY_LENGTH,
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  PAGE_MAX,
+  parcelNotFound,
+  readParcelQuery,
+} from "./parcel-access.ts";
 
 const checker = compileSchema(ParcelsCreation);
+
+export const OrderParcelPage = Type.Object({
+  items: Type.Array(OrderParcelView),
+  total: Type.Integer(),
+  page: Type.Integer(),
+  limit: Type.Integer(),
+  pages: Type.Integer(),
+});
+type OrderParcelPage = Static<typeof OrderParcelPage>;
+
+export const AcceptedParcels = Type.Object({
+  jobId: Type.String(),
+  status: Type.Literal("processing"),
+  statusUrl: Type.String({ description: "relative to /v2" }),
+  totalParcels: Type.Integer(),
+});
+type AcceptedParcels = Static<typeof AcceptedParcels>;
+
+const key = Type.String({ minLength: 1, maxLength: KEY_LENGTH });
+const ofOrder = [
+  query("orderReference", key, "Order reference.", "1002", true),
+  query("orderOrigin", key, "Origin platform.", "shopify", true),
+];
+
+const OPERATIONS = {
+  list: described({
+    id: "listParcels",
+    summary: "List the parcels of an order",
+    parameters: [
+      ...ofOrder,
+      query("page", Type.Integer({ minimum: 1, maximum: PAGE_MAX }), "Default 1.", 1),
+      query(
+        "limit",
+        Type.Integer({ minimum: 1, maximum: LIMIT_MAX }),
+        `Default ${LIMIT_DEFAULT}.`,
+        20,
+      ),
+    ],
+    answers: {
+      200: {
+        description: "A page of parcels; an order without parcels is an empty page.",
+        content: {
+          schema: OrderParcelPage,
+          example: {
+            ...{ items: EXAMPLE_PARCELS, total: 1 },
+            ...{ page: 1, limit: 20, pages: 1 },
+          } satisfies OrderParcelPage,
+        },
+      },
+    },
+    errors: ["PRODUCT_NOT_OWNED", "VALIDATION_FAILED"],
+  }),
+  create: described({
+    id: "createParcels",
+    summary: "Create an order with its parcels",
+    description: `More than ${PARCELS_ANSWERED_AT_ONCE} parcels, at most 1,000, are answered 202 with a job.`,
+    rules: [{ path: "orderOrigin", code: "NOT_ALLOWED", rule: "in the platform registry" }],
+    body: { schema: ParcelsCreation, limitBytes: LIST_BODY_BYTES, example: EXAMPLE_CREATION },
+    answers: {
+      201: {
+        description: "The parcels, in the order given.",
+        content: { schema: Type.Array(OrderParcelView), example: EXAMPLE_PARCELS },
+      },
+      202: {
+        description: "A job; its result tells the hashes.",
+        content: {
+          schema: AcceptedParcels,
+          example: {
+            jobId: "0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
+            status: "processing",
+            statusUrl: "/jobs/0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
+            totalParcels: 101,
+          } satisfies AcceptedParcels,
+        },
+      },
+    },
+    errors: ["PRODUCT_NOT_OWNED", "ORDER_EXISTS"],
+  }),
+  remove: described({
+    id: "deleteParcels",
+    summary: "Delete all parcels of an order",
+    parameters: ofOrder,
+    answers: { 204: { description: "Deleted; the order stays." } },
+    errors: ["PRODUCT_NOT_OWNED", "PARCEL_NOT_FOUND", "VALIDATION_FAILED"],
+  }),
+};
 
 export function parcelsRoute(deps: ApiDeps) {
   const { redis, live } = deps;
@@ -29,7 +128,7 @@ export function parcelsRoute(deps: ApiDeps) {
     .use(authenticated(deps))
     .get(
       "/v2/parcels",
-      async ({ request, caller }) => {
+      async ({ request, caller }): Promise<OrderParcelPage> => {
         checkProduct(caller);
         const query = readParcelQuery(searchParamsOf(request));
         const { orderOrigin, orderReference, page, limit } = query;
@@ -44,11 +143,11 @@ export function parcelsRoute(deps: ApiDeps) {
           pages: Math.ceil(parcels.length / limit),
         };
       },
-      { scope: "parcels:read" },
+      { scope: "parcels:read", ...OPERATIONS.list },
     )
     .post(
       "/v2/parcels",
-      async ({ request, caller, set }) => {
+      async ({ request, caller, set }): Promise<OrderParcelView[] | AcceptedParcels> => {
         checkProduct(caller);
         const body = await readChecked(request, checker, LIST_BODY_BYTES);
         checkOrigin(body.orderOrigin, caller);
@@ -68,7 +167,7 @@ export function parcelsRoute(deps: ApiDeps) {
         const totalParcels = record.parcels.length;
         return { jobId, status: "processing", statusUrl: `/jobs/${jobId}`, totalParcels };
       },
-      { scope: "parcels:create", parse: "none" },
+      { scope: "parcels:create", parse: "none", ...OPERATIONS.create },
     )
     .delete(
       "/v2/parcels",
@@ -85,7 +184,7 @@ export function parcelsRoute(deps: ApiDeps) {
         if (!changed) throw parcelNotFound();
         set.status = 204;
       },
-      { scope: "parcels:delete" },
+      { scope: "parcels:delete", ...OPERATIONS.remove },
     );
 }
 

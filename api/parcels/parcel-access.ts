@@ -1,10 +1,20 @@
 /** What all calls of order parcels ask first: the product, and which order is meant. */
 import type { Caller } from "#api/auth/authenticated.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { orderOfParcels, parcelView } from "#core/domain/orders/order-parcel.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
 import { Problem } from "#core/problem.ts";
 
-const KEY_LENGTH = 50;
+export const KEY_LENGTH = 50;
+
+const EXAMPLE_MS = Date.UTC(2026, 10, 20, 9);
+export const EXAMPLE_CREATION = {
+  orderReference: "1002",
+  orderOrigin: "shopify",
+  parcels: [{ weightKg: 1.2, lengthCm: 30, widthCm: 20, heightCm: 10 }],
+};
+const record = orderOfParcels(1, EXAMPLE_CREATION, EXAMPLE_MS);
+export const EXAMPLE_PARCELS = record.parcels.map((one) => parcelView(record, one));
 
 /** @throws {Problem} 403 */
 export function checkProduct({ company }: Caller): void {
@@ -25,8 +35,8 @@ export interface ParcelQuery {
 }
 
 /** Document 1, "Limits". */
-const LIMIT_DEFAULT = 20;
-const LIMIT_MAX = 100;
+export const LIMIT_DEFAULT = 20;
+export const LIMIT_MAX = 100;
 export const PAGE_MAX = 1_000_000_000;
 
 /** @throws {Problem} 422 */

@@ -1,5 +1,6 @@
 /** `GET`, `PATCH` and `DELETE /v2/parcels/{hash}` (document 1, "Order parcels"). */
 
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
@@ -9,18 +10,49 @@ import { ownerOf } from "#api/orders/order-answer.ts";
 import { readChecked } from "#api/read-json.ts";
 import type { OrderRecord } from "#core/domain/orders/order.ts";
 import {
-  type OrderParcelView,
+  OrderParcelView,
   ParcelUpdate,
   parcelView,
   withoutParcels,
   withParcelChanged,
 } from "#core/domain/orders/order-parcel.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { described, inPath } from "#core/http/openapi/operation.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { changeOrder, orderOfParcel } from "#core/redis/merchant/orders.ts";
-import { checkProduct, parcelNotFound } from "./parcel-access.ts";
+import { checkProduct, EXAMPLE_PARCELS, parcelNotFound } from "./parcel-access.ts";
 
 const checker = compileSchema(ParcelUpdate);
+
+const [example] = EXAMPLE_PARCELS;
+const content = { schema: OrderParcelView, example };
+const common = {
+  parameters: [inPath("hash", Type.String(), example?.hash)],
+  errors: ["PRODUCT_NOT_OWNED", "PARCEL_NOT_FOUND"],
+};
+
+const OPERATIONS = {
+  read: described({
+    ...common,
+    id: "readParcel",
+    summary: "Read a parcel",
+    answers: { 200: { description: "The parcel.", content } },
+  }),
+  change: described({
+    ...common,
+    id: "updateParcel",
+    summary: "Change fields of a parcel",
+    rules: [{ path: "", code: "REQUIRED", rule: "at least one field that is not null" }],
+    body: { schema: ParcelUpdate, example: { weightKg: 1.4 } },
+    answers: { 200: { description: "The parcel as it now is.", content } },
+  }),
+  remove: described({
+    ...common,
+    id: "deleteParcel",
+    summary: "Delete a parcel",
+    answers: { 204: { description: "Deleted; the others keep hash and number." } },
+  }),
+};
 
 export function parcelRoute(deps: ApiDeps) {
   const { redis, live } = deps;
@@ -33,7 +65,7 @@ export function parcelRoute(deps: ApiDeps) {
         const order = await orderOfParcel(redis, ownerOf(caller), params.hash);
         return shown(order?.record, params.hash);
       },
-      { scope: "parcels:read" },
+      { scope: "parcels:read", ...OPERATIONS.read },
     )
     .patch(
       "/v2/parcels/:hash",
@@ -46,7 +78,7 @@ export function parcelRoute(deps: ApiDeps) {
         );
         return shown(changed, params.hash);
       },
-      { scope: "parcels:update", parse: "none" },
+      { scope: "parcels:update", parse: "none", ...OPERATIONS.change },
     )
     .delete(
       "/v2/parcels/:hash",
@@ -57,7 +89,7 @@ export function parcelRoute(deps: ApiDeps) {
         );
         set.status = 204;
       },
-      { scope: "parcels:delete" },
+      { scope: "parcels:delete", ...OPERATIONS.remove },
     );
 }
 

@@ -1,30 +1,12 @@
 /** Every `code` of an error of the merchant API, with what a caller does about it. A test compares it with the source. */
-import type { ItemErrorCode } from "#core/domain/shipments/new-shipment.ts";
 
-export interface ErrorCode {
-  readonly status: ErrorStatus;
-  readonly code: string;
-  readonly meaning: string;
+import type { ItemErrorCode } from "#core/domain/shipments/new-shipment.ts";
+import type { DescribedError } from "#core/http/openapi/document.ts";
+
+export interface ErrorCode extends DescribedError {
   /** What to do. */
   readonly remedy: string;
 }
-
-export type ErrorStatus =
-  | 400
-  | 401
-  | 403
-  | 404
-  | 405
-  | 406
-  | 408
-  | 409
-  | 413
-  | 422
-  | 423
-  | 429
-  | 500
-  | 502
-  | 503;
 
 const CORRECT = "Correct the request; do not repeat it as it is.";
 const LATER = "Repeat the request after the seconds of Retry-After, or with exponential backoff.";
@@ -35,12 +17,14 @@ export const ERROR_CODES: readonly ErrorCode[] = [
     "MALFORMED_BODY",
     "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.",
     CORRECT,
+    "calls with a body",
   ),
   row(
     400,
     "BAD_REQUEST_TARGET",
     "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
     "Correct the address.",
+    "every call",
   ),
   row(
     400,
@@ -53,6 +37,7 @@ export const ERROR_CODES: readonly ErrorCode[] = [
     "INVALID_TOKEN",
     "The access token is missing, not valid or expired, or its key or channel has been switched off.",
     "Get a new token by POST /v2/auth/token.",
+    "calls with credentials",
   ),
   row(401, "INVALID_API_KEY", "The API key is not valid or not active.", "Check the key."),
   row(
@@ -60,18 +45,21 @@ export const ERROR_CODES: readonly ErrorCode[] = [
     "NO_CHANNEL_CONTEXT",
     "The token belongs to no channel.",
     "Use a token of a channel's API key.",
+    "calls with credentials",
   ),
   row(
     403,
     "MISSING_SCOPE",
     "The API key lacks the scope that the call needs; the message names it.",
     "Use a key with that scope.",
+    "calls with credentials",
   ),
   row(
     403,
     "KEY_SUSPENDED",
     "The key is suspended for an hour after 10 answers 429 within 5 minutes.",
     "Wait the seconds of Retry-After, and honour it in future.",
+    "calls with credentials",
   ),
   row(
     403,
@@ -111,8 +99,15 @@ export const ERROR_CODES: readonly ErrorCode[] = [
     "NOT_ACCEPTABLE",
     "The header Accept excludes JSON, the only format of the answers.",
     "Send Accept: application/json, or none.",
+    "every call",
   ),
-  row(408, "BODY_TOO_SLOW", "The body did not arrive within 60 s.", "Repeat the request."),
+  row(
+    408,
+    "BODY_TOO_SLOW",
+    "The body did not arrive within 60 s.",
+    "Repeat the request.",
+    "calls with a body",
+  ),
   row(
     409,
     "ORDER_EXISTS",
@@ -148,12 +143,14 @@ export const ERROR_CODES: readonly ErrorCode[] = [
     "BODY_TOO_LARGE",
     "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
     "Split the request.",
+    "calls with a body",
   ),
   row(
     422,
     "VALIDATION_FAILED",
     "The request violates the documented rules; `violations` lists what and where.",
     CORRECT,
+    "calls with a body",
   ),
   row(
     422,
@@ -179,8 +176,9 @@ export const ERROR_CODES: readonly ErrorCode[] = [
     "RATE_LIMITED",
     "The request budget is used up; at the token call, too many invalid API keys came from this address.",
     "Wait the seconds of Retry-After, then use exponential backoff.",
+    "calls with credentials",
   ),
-  row(500, "INTERNAL_ERROR", "An error on the side of the service.", LATER),
+  row(500, "INTERNAL_ERROR", "An error on the side of the service.", LATER, "every call"),
   row(502, "CARRIER_UNREACHABLE", "The carrier cannot be reached.", LATER),
   row(502, "CARRIER_UNREADABLE", "The carrier's answer cannot be read.", LATER),
   row(502, "PROVIDER_UNREACHABLE", "The address provider cannot be reached.", LATER),
@@ -190,6 +188,7 @@ export const ERROR_CODES: readonly ErrorCode[] = [
     "STORE_UNAVAILABLE",
     "The store of the service is unavailable; nothing was acknowledged.",
     LATER,
+    "every call",
   ),
   row(503, "IMPORT_QUEUE_FULL", "The channel has too many unfinished imports.", LATER),
   row(503, "NOTIFICATION_NOT_QUEUED", "The e-mail was not queued, and none went out.", LATER),
@@ -211,6 +210,12 @@ export const ITEM_CODES: Readonly<Record<ItemErrorCode, string>> = {
   INTERNAL_ERROR: "The item could not be created because of an error on the side of the service.",
 };
 
-function row(status: ErrorStatus, code: string, meaning: string, remedy: string): ErrorCode {
-  return { status, code, meaning, remedy };
+function row(
+  status: number,
+  code: string,
+  meaning: string,
+  remedy: string,
+  of?: DescribedError["of"],
+): ErrorCode {
+  return { status, code, meaning, remedy, ...(of && { of }) };
 }

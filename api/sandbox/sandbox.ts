@@ -9,6 +9,7 @@ import { validationFailed } from "#api/error-response.ts";
 import { readJson } from "#api/read-json.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { FAULTS_COUNTED, listFaults } from "#core/domain/schema/fault.ts";
+import { described, idInPath } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import {
   changeSandbox,
@@ -50,12 +51,56 @@ type SandboxView = Static<typeof SandboxView>;
 const putChecker = compileSchema(SandboxPut);
 const patchChecker = compileSchema(SandboxPatch);
 
+const example: SandboxView = {
+  id: 1,
+  stringValue: "a",
+  intValue: 1,
+  boolValue: true,
+  floatValue: 1.5,
+  dateTimeValue: null,
+  createdAt: "2026-11-20T09:00:00.000Z",
+  updatedAt: null,
+};
+const { id: _id, createdAt: _created, updatedAt: _updated, ...values } = example;
+const content = { schema: SandboxView, example };
+const common = { parameters: [idInPath(1)], errors: ["SANDBOX_NOT_FOUND"] };
+
+const OPERATIONS = {
+  read: described({
+    ...common,
+    id: "readSandboxEntity",
+    summary: "Read the sandbox entity",
+    answers: { 200: { description: "The entity.", content } },
+  }),
+  replace: described({
+    ...common,
+    id: "replaceSandboxEntity",
+    summary: "Replace every field of the sandbox entity",
+    body: { schema: SandboxPut, limitBytes: SANDBOX_BODY_BYTES, example: values },
+    answers: { 200: { description: "The entity as it now is.", content } },
+  }),
+  change: described({
+    ...common,
+    id: "updateSandboxEntity",
+    summary: "Change fields of the sandbox entity",
+    description:
+      "A null leaves a field as it is, except `dateTimeValue`, which may be null itself and becomes it.",
+    body: { schema: SandboxPatch, limitBytes: SANDBOX_BODY_BYTES, example: { intValue: 2 } },
+    answers: { 200: { description: "The entity as it now is.", content } },
+  }),
+  remove: described({
+    ...common,
+    id: "deleteSandboxEntity",
+    summary: "Delete the sandbox entity",
+    answers: { 204: { description: "Deleted." } },
+  }),
+};
+
 const PATH = "/v2/sandbox/:id";
 const ID_FORM = /^[1-9]\d{0,14}$/;
 
 export function sandboxRoute(deps: ApiDeps) {
   const { redis, live } = deps;
-  const readable = { scope: "sandbox:read" } as const;
   const writable = { scope: "sandbox:write", parse: "none" } as const;
   return new Elysia()
     .use(authenticated(deps))
@@ -63,7 +108,7 @@ export function sandboxRoute(deps: ApiDeps) {
       PATH,
       async ({ params, caller }) =>
         viewOf(await readSandbox(redis, caller.channel, idOf(params.id))),
-      readable,
+      { scope: "sandbox:read", ...OPERATIONS.read },
     )
     .put(
       PATH,
@@ -72,7 +117,7 @@ export function sandboxRoute(deps: ApiDeps) {
         const id = idOf(params.id);
         return viewOf(await changeSandbox(redis, caller.channel, id, values, live.now()));
       },
-      writable,
+      { ...writable, ...OPERATIONS.replace },
     )
     .patch(
       PATH,
@@ -81,7 +126,7 @@ export function sandboxRoute(deps: ApiDeps) {
         const id = idOf(params.id);
         return viewOf(await changeSandbox(redis, caller.channel, id, values, live.now()));
       },
-      writable,
+      { ...writable, ...OPERATIONS.change },
     )
     .delete(
       PATH,
@@ -90,7 +135,7 @@ export function sandboxRoute(deps: ApiDeps) {
         viewOf(await changeSandbox(redis, caller.channel, id, null, live.now()));
         return new Response(null, { status: 204 });
       },
-      writable,
+      { ...writable, ...OPERATIONS.remove },
     );
 }
 

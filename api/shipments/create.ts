@@ -1,6 +1,6 @@
 /** `POST /v2/shipments` (document 1, "Shipments"): up to 100 shipments, each created on its own. */
 
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
@@ -10,12 +10,20 @@ import { validationFailed } from "#api/error-response.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { FAULTS_COUNTED, type Fault, listFaults } from "#core/domain/schema/fault.ts";
 import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
+import { nullableText } from "#core/domain/schema/nullable.ts";
 import {
+  ImportSummary,
+  ItemErrorView,
+  importSummary,
+} from "#core/domain/shipments/import-result.ts";
+import {
+  CreateBody,
   faultOfShipDate,
   SHIPMENTS_PER_CREATE,
   ShipmentInput,
 } from "#core/domain/shipments/shipment.ts";
 import { trackingUrl } from "#core/domain/shipments/tracking-link.ts";
+import { described } from "#core/http/openapi/operation.ts";
 import { turns } from "#core/next-turn.ts";
 import { createItems, type ItemOutcome } from "#core/redis/shipments/create-items.ts";
 import { readShipments } from "./read-shipments.ts";
@@ -28,11 +36,70 @@ const outline = compileSchema(
 );
 const checker = compileSchema(ShipmentInput);
 
+export const CreatedShipment = Type.Object({
+  status: Type.Union([Type.Literal("success"), Type.Literal("error")]),
+  trackingNumber: Type.String(),
+  id: Type.Union([Type.Integer(), Type.Null()]),
+  trackingUrl: nullableText,
+  errors: Type.Optional(Type.Array(ItemErrorView)),
+});
+type CreatedShipment = Static<typeof CreatedShipment>;
+
+export const CreatedShipments = Type.Object({
+  summary: ImportSummary,
+  items: Type.Array(CreatedShipment, { description: "in the order of the request" }),
+});
+type CreatedShipments = Static<typeof CreatedShipments>;
+
+/** The item that examples create. */
+export const EXAMPLE_ITEM: ShipmentInput = {
+  trackingNumber: "AB123456789",
+  courier: "GLS_ITA",
+  shipDate: "2026-11-20",
+  orderReference: "1001",
+  consignee: { name: "Mario Rossi", city: "Roma", postcode: "00184", country: "IT" },
+  parcels: [{ weight: 1.2, boxCode: "S" }],
+};
+const success: CreatedShipment = {
+  ...{ status: "success", trackingNumber: EXAMPLE_ITEM.trackingNumber },
+  ...{ id: 4096, trackingUrl: null },
+};
+const rejected: CreatedShipment = {
+  ...{ status: "error", trackingNumber: "AB1", id: null, trackingUrl: null },
+  errors: [{ code: "INVALID_COURIER", message: "The courier is not known.", field: "courier" }],
+};
+const answer = (description: string, items: CreatedShipment[]) => {
+  const summary = importSummary(1, items.length);
+  return { description, content: { schema: CreatedShipments, example: { summary, items } } };
+};
+
+const operation = described({
+  id: "createShipments",
+  summary: "Create up to 100 shipments",
+  description: "Each item is validated and created on its own.",
+  body: {
+    schema: CreateBody,
+    limitBytes: CREATE_BODY_BYTES,
+    example: { shipments: [EXAMPLE_ITEM] },
+  },
+  rules: [
+    {
+      path: "shipments[].shipDate",
+      code: "OUT_OF_RANGE",
+      rule: "from 2000-01-01 to a year from today",
+    },
+  ],
+  answers: {
+    201: answer("Every item was created.", [success]),
+    207: answer("One or more items were rejected.", [success, rejected]),
+  },
+});
+
 export function createRoute(deps: ApiDeps) {
   const { redis, log, live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments",
-    async ({ request, caller: { configuration, channel }, set }) => {
+    async ({ request, caller: { configuration, channel }, set }): Promise<CreatedShipments> => {
       const nowMs = live.now();
       const shipments = await readInputs(request, nowMs);
       const creation = { redis, log, configuration };
@@ -40,15 +107,11 @@ export function createRoute(deps: ApiDeps) {
       const created = outcomes.filter(({ kind }) => kind === "created").length;
       set.status = created === outcomes.length ? 201 : 207;
       return {
-        summary: {
-          totalRequested: outcomes.length,
-          totalSuccess: created,
-          totalFailed: outcomes.length - created,
-        },
+        summary: importSummary(created, outcomes.length),
         items: shipments.map((input, at) => itemView(input, outcomes[at], configuration.publicUrl)),
       };
     },
-    { scope: "shipments:write", parse: "none" },
+    { scope: "shipments:write", parse: "none", ...operation },
   );
 }
 
@@ -101,12 +164,12 @@ function itemView(
   { trackingNumber }: ShipmentInput,
   outcome: ItemOutcome | undefined,
   publicUrl: string,
-) {
+): CreatedShipment {
   if (outcome?.kind === "created") {
     const { id, trackingToken } = outcome;
     const url = trackingUrl(publicUrl, id, trackingToken);
     return { status: "success", trackingNumber, id, trackingUrl: url };
   }
-  const errors = outcome?.errors ?? [];
+  const errors = [...(outcome?.errors ?? [])];
   return { status: "error", trackingNumber, id: null, trackingUrl: null, errors };
 }

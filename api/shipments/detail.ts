@@ -1,17 +1,51 @@
 /** `GET /v2/shipments/{id}` (document 1, "Shipments"): state, history and notifications of a single point in time. */
+
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { ownMoment } from "#api/shipments/own-shipment.ts";
-import { detailPart } from "#api/shipments/shipment-detail.ts";
-import { summaryOf } from "#api/shipments/summary.ts";
+import { detailPart, ShipmentDetail } from "#api/shipments/shipment-detail.ts";
+import { EXAMPLE_SUMMARY, summaryOf } from "#api/shipments/summary.ts";
+import { described, idInPath } from "#core/http/openapi/operation.ts";
 import { readNotifications } from "#core/redis/merchant/notifications.ts";
+
+const operation = described({
+  id: "readShipment",
+  summary: "Read a shipment with its history",
+  parameters: [idInPath(EXAMPLE_SUMMARY.id)],
+  answers: {
+    200: {
+      description: "The shipment.",
+      content: {
+        schema: ShipmentDetail,
+        example: {
+          ...EXAMPLE_SUMMARY,
+          planning: { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null },
+          parcels: [],
+          orderItems: [],
+          history: [
+            {
+              date: "2026-11-22 11:05:00",
+              courierStatus: "Consegnata",
+              place: "Roma",
+              status: "Consegnata",
+              statusCode: "DELIVERED",
+              statusDetail: null,
+            },
+          ],
+          notifications: [],
+        } satisfies ShipmentDetail,
+      },
+    },
+  },
+  errors: ["SHIPMENT_NOT_FOUND"],
+});
 
 export function detailRoute(deps: ApiDeps) {
   const { redis, live } = deps;
   return new Elysia().use(authenticated(deps)).get(
     "/v2/shipments/:id",
-    async ({ params, caller: { channel, configuration } }) => {
+    async ({ params, caller: { channel, configuration } }): Promise<ShipmentDetail> => {
       const moment = await ownMoment(redis, channel, params.id);
       const { shipment, facts } = moment;
       const notifications = await readNotifications(redis, moment, configuration, live.now());
@@ -20,6 +54,6 @@ export function detailRoute(deps: ApiDeps) {
         ...detailPart(shipment, facts(), notifications, configuration.statusDetails),
       };
     },
-    { scope: "shipments:read" },
+    { scope: "shipments:read", ...operation },
   );
 }

@@ -1,6 +1,6 @@
 /** `POST /v2/shipments/import` (document 1, "Shipments"): up to 5,000 shipments, created by a background job. */
 
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { IMPORT_BODY_BYTES } from "#api/body-limits.ts";
@@ -10,16 +10,18 @@ import type { Config } from "#core/config.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
 import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
-import { SHIPMENTS_PER_IMPORT } from "#core/domain/shipments/shipment.ts";
+import { SHIPMENTS_PER_IMPORT, ShipmentInput } from "#core/domain/shipments/shipment.ts";
 import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhooks/webhook-url.ts";
+import { described } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { acceptJob, type ImportChunk, importChunks } from "#core/redis/merchant/import-jobs.ts";
 import { hostOf, vetHosts } from "#core/vetted-address.ts";
+import { EXAMPLE_ITEM } from "./create.ts";
 import { readShipments } from "./read-shipments.ts";
 
 /** Items are judged one by one in the background. */
 export const ImportBody = Type.Object({
-  shipments: Type.Array(Type.Unknown(), {
+  shipments: Type.Array(Type.Unknown({ publishedAs: ShipmentInput }), {
     ...{ minItems: 1, maxItems: SHIPMENTS_PER_IMPORT },
     description: "items as in POST /v2/shipments; an invalid one fails alone",
   }),
@@ -33,13 +35,60 @@ export const ImportBody = Type.Object({
 });
 const checker = compileSchema(ImportBody);
 
+export const AcceptedImport = Type.Object({
+  jobId: Type.String(),
+  status: Type.Literal("processing"),
+  statusUrl: Type.String({ description: "relative to /v2" }),
+  totalShipments: Type.Integer(),
+});
+type AcceptedImport = Static<typeof AcceptedImport>;
+
+const operation = described({
+  id: "importShipments",
+  summary: "Create up to 5,000 shipments by a background job",
+  description:
+    "An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, whose host must be public, `{jobId, status, result}` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's `callback` says what came of it.",
+  body: {
+    schema: ImportBody,
+    limitBytes: IMPORT_BODY_BYTES,
+    example: { shipments: [EXAMPLE_ITEM] },
+  },
+  rules: [
+    {
+      path: "webhookUrl",
+      code: "BAD_FORMAT",
+      rule: "a host must be named, and no user or password",
+    },
+    {
+      path: "webhookUrl",
+      code: "NOT_ALLOWED",
+      rule: "the host must resolve only to public addresses",
+    },
+  ],
+  answers: {
+    202: {
+      description: "The job is queued.",
+      content: {
+        schema: AcceptedImport,
+        example: {
+          jobId: "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+          status: "processing",
+          statusUrl: "/jobs/7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+          totalShipments: 1,
+        } satisfies AcceptedImport,
+      },
+    },
+  },
+  errors: ["IMPORT_QUEUE_FULL"],
+});
+
 const RETRY_AFTER_SECONDS = "10";
 
 export function importRoute(deps: ApiDeps) {
   const { config, redis, live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments/import",
-    async ({ request, caller: { channel }, set }) => {
+    async ({ request, caller: { channel }, set }): Promise<AcceptedImport> => {
       const { chunks, total, webhookUrl } = await readImport(request);
       await checkUrl(config, webhookUrl);
       const { companyId, id: channelId } = channel;
@@ -50,7 +99,7 @@ export function importRoute(deps: ApiDeps) {
       const statusUrl = `/jobs/${jobId}`;
       return { jobId, status: "processing", statusUrl, totalShipments: total };
     },
-    { scope: "shipments:write", parse: "none" },
+    { scope: "shipments:write", parse: "none", ...operation },
   );
 }
 

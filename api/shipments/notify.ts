@@ -1,6 +1,7 @@
 /** `POST /v2/shipments/{id}/notifications` (document 1, "Shipments"): mails the recipient about a merchant's own event. */
 
 import { randomUUID } from "node:crypto";
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
@@ -18,6 +19,7 @@ import {
 } from "#core/domain/messages/notification.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import type { FaultCode } from "#core/domain/schema/fault.ts";
+import { described, idInPath } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { findTemplate } from "#core/redis/config/templates.ts";
 import { acceptMessages, type Message } from "#core/redis/merchant/messages.ts";
@@ -26,11 +28,60 @@ const checker = compileSchema(NotificationBody);
 
 const RETRY_AFTER_SECONDS = "30";
 
+export const AcceptedNotification = Type.Object({
+  notificationId: Type.String(),
+  shipmentId: Type.Integer(),
+  event: Type.String(),
+  status: Type.Literal("accepted"),
+});
+type AcceptedNotification = Static<typeof AcceptedNotification>;
+
+const operation = described({
+  id: "notifyRecipient",
+  summary: "Send the recipient the e-mail of a merchant-defined event",
+  description:
+    "Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are.",
+  parameters: [idInPath(4096)],
+  rules: [
+    { path: "event", code: "NOT_ALLOWED", rule: "not reserved, and with a usable template" },
+    { path: "consignee.email", code: "REQUIRED", rule: "the shipment has a recipient e-mail" },
+  ],
+  body: {
+    schema: NotificationBody,
+    example: { event: "review-request", variables: { custom1: "10%" }, language: "it" },
+  },
+  answers: {
+    202: {
+      description: "Accepted; delivery is asynchronous.",
+      content: {
+        schema: AcceptedNotification,
+        example: {
+          notificationId: "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e",
+          shipmentId: 4096,
+          event: "review-request",
+          status: "accepted",
+        } satisfies AcceptedNotification,
+      },
+    },
+  },
+  errors: [
+    "SHIPMENT_NOT_FOUND",
+    "EMAILS_NOT_MANAGED",
+    "NOTIFICATION_REPEATED",
+    "NOTIFICATION_NOT_QUEUED",
+  ],
+});
+
 export function notifyRoute(deps: ApiDeps) {
   const { redis, live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments/:id/notifications",
-    async ({ params, request, caller: { channel, configuration }, set }) => {
+    async ({
+      params,
+      request,
+      caller: { channel, configuration },
+      set,
+    }): Promise<AcceptedNotification> => {
       const { event, variables, language: wanted } = await readNotification(request);
       const shipment = await ownShipment(redis, channel, params.id);
       if (!channel.emails.managed) {
@@ -62,7 +113,7 @@ export function notifyRoute(deps: ApiDeps) {
       set.status = 202;
       return { notificationId: message.messageId, shipmentId: id, event, status: "accepted" };
     },
-    { scope: "shipments:write", parse: "none" },
+    { scope: "shipments:write", parse: "none", ...operation },
   );
 }
 

@@ -10,6 +10,7 @@ import type { Config } from "#core/config.ts";
 import { isNational } from "#core/domain/labels/label-carrier.ts";
 import type { StockReleaseBody } from "#core/domain/labels/stock-release.ts";
 import type { Courier } from "#core/redis/config/configuration.ts";
+import type { ReleaseOutcome } from "#core/redis/merchant/stock-releases.ts";
 
 export interface ReleaseOrder {
   readonly releaseId: number;
@@ -23,11 +24,9 @@ export interface ReleaseOrder {
 }
 
 export type ReleaseAnswer =
-  | { readonly kind: "accepted"; readonly outcome: Outcome; readonly message: string | null }
+  | { readonly kind: "accepted"; readonly outcome: ReleaseOutcome; readonly message: string | null }
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "unreachable" | "unreadable" };
-
-type Outcome = "ok" | "error" | "pending";
 
 /** Null: the carrier takes no stock releases. */
 export type ReleaseCarrier = ((order: ReleaseOrder) => Promise<ReleaseAnswer>) | null;
@@ -44,7 +43,7 @@ export function releaseCarrier(
   const { mode, url } = stockRelease;
   if (mode === "none") return null;
   const gateway = url ?? (isNational(code, config.nationalCarrier) ? nationalUrl(config) : null);
-  const expected: readonly Outcome[] = mode === "sync" ? ["ok", "error"] : ["pending"];
+  const expected: readonly ReleaseOutcome[] = mode === "sync" ? ["ok", "error"] : ["pending"];
   if (gateway !== null) return (order) => ask(gateway, order, expected);
   const outcome = expected[0] ?? "ok";
   // Under a test clock nothing is real; elsewhere a carrier that cannot be asked is unavailable.
@@ -59,7 +58,7 @@ function nationalUrl({ nationalCarrierUrl }: Pick<Config, "nationalCarrierUrl">)
 async function ask(
   url: string,
   order: ReleaseOrder,
-  expected: readonly Outcome[],
+  expected: readonly ReleaseOutcome[],
 ): Promise<ReleaseAnswer> {
   let status: number;
   let answer: unknown;
@@ -82,7 +81,11 @@ async function ask(
   return answerOf(status, answer, expected);
 }
 
-function answerOf(status: number, value: unknown, expected: readonly Outcome[]): ReleaseAnswer {
+function answerOf(
+  status: number,
+  value: unknown,
+  expected: readonly ReleaseOutcome[],
+): ReleaseAnswer {
   if (status >= 500) return { kind: "unreachable" };
   const answer = typeof value === "object" ? (value as Record<string, unknown> | null) : null;
   const text = typeof answer?.["message"] === "string" ? answer["message"] : null;

@@ -15,8 +15,8 @@ export interface Search {
 }
 
 /** Document 1, "Limits": search page size. */
-const LIMIT_DEFAULT = 20;
-const LIMIT_MAX = 100;
+export const LIMIT_DEFAULT = 20;
+export const LIMIT_MAX = 100;
 /** Far past any company's last page; keeps positions exact numbers. */
 export const PAGE_MAX = 1_000_000_000;
 export const TEXT_MAX = 255;
@@ -25,7 +25,7 @@ const STATUS_NAME = `(${STATUSES.join("|")})`;
 export const STATUS_LIST = new RegExp(`^ *${STATUS_NAME} *(, *${STATUS_NAME} *)*$`);
 const DAY_MS = 86_400_000;
 
-const SORTS: Readonly<Record<string, SortOrder>> = {
+export const SORTS: Readonly<Record<string, SortOrder>> = {
   id_desc: { by: "id", descending: true },
   id_asc: { by: "id", descending: false },
   shipDate_desc: { by: "ship", descending: true },

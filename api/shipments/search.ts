@@ -1,10 +1,25 @@
 /** `GET /v2/shipments` (document 1, "Shipments"): filters combined with AND, six sorts, exact totals. */
+
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { asIndexed, isAsIndexed } from "#api/shipments/as-indexed.ts";
-import { readSearch, type Search } from "#api/shipments/search-query.ts";
-import { summaryOf } from "#api/shipments/summary.ts";
+import {
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  PAGE_MAX,
+  readSearch,
+  type Search,
+  SORTS,
+  STATUS_LIST,
+  TEXT_MAX,
+} from "#api/shipments/search-query.ts";
+import { EXAMPLE_SUMMARY, summaryOf } from "#api/shipments/summary.ts";
+import { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import { LOCAL_DATE_TIME } from "#core/domain/time/rome-time.ts";
+import { described, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
@@ -15,10 +30,89 @@ import { readShipments, type StoredShipment } from "#core/redis/shipments/shipme
 const READINGS = 5;
 const RETRY_AFTER_SECONDS = "1";
 
+export const ShipmentPage = Type.Object({
+  items: Type.Array(ShipmentSummary),
+  total: Type.Integer(),
+  page: Type.Integer(),
+  limit: Type.Integer(),
+  pages: Type.Integer(),
+});
+type ShipmentPage = Static<typeof ShipmentPage>;
+
+const day = Type.String({ format: "calendar-date" });
+const exact = Type.String({ minLength: 1, maxLength: TEXT_MAX });
+const oneOf = (names: readonly string[]) => Type.Union(names.map((name) => Type.Literal(name)));
+
+/** Document 1, "Reconciliation procedure": it ends, since at most 99 shipments of a company share a stamp. */
+const CATCH_UP =
+  "To miss no change, ask with `updatedAfter`, `sortBy=updatedAt_asc` and `limit=100`, and repeat with `updatedAfter` set to the " +
+  "`statusUpdatedAt` of the last item, always on page 1, until fewer than 100 items return. That item comes back: deduplicate by `id`. " +
+  "A smaller `limit` may return the same second for ever.";
+
+const operation = described({
+  id: "searchShipments",
+  summary: "Search shipments",
+  description: `All filters are optional and combined with AND. ${CATCH_UP}`,
+  parameters: [
+    query("trackingNumber", exact, "Exact.", EXAMPLE_SUMMARY.trackingNumber),
+    query("orderReference", exact, "Exact.", "1001"),
+    query("custom1", exact, "Exact.", "a"),
+    query("custom2", exact, "Exact.", "b"),
+    query("custom3", exact, "Exact.", "c"),
+    query("shipDateFrom", day, "Inclusive.", "2026-11-01"),
+    query("shipDateTo", day, "Inclusive.", "2026-11-30"),
+    query(
+      "status",
+      Type.String({ pattern: STATUS_LIST.source }),
+      `Comma-separated: ${STATUSES.join(", ")}.`,
+      "IN_TRANSIT,DELIVERED",
+    ),
+    query(
+      "updatedAfter",
+      Type.String({ pattern: LOCAL_DATE_TIME.source }),
+      "`YYYY-MM-DD HH:MM:SS`, Europe/Rome: shipments whose status changed then or later, none that never changed.",
+      "2026-11-20 09:00:00",
+    ),
+    query(
+      "scope",
+      oneOf(["channel", "company"]),
+      "channel (default), or company for keys enabled for it.",
+      "channel",
+    ),
+    query("page", Type.Integer({ minimum: 1, maximum: PAGE_MAX }), "Default 1.", 1),
+    query(
+      "limit",
+      Type.Integer({ minimum: 1, maximum: LIMIT_MAX }),
+      `Default ${LIMIT_DEFAULT}.`,
+      20,
+    ),
+    query(
+      "sortBy",
+      oneOf(Object.keys(SORTS)),
+      "Default id_desc; updatedAt_* by statusUpdatedAt, ties by id.",
+      "updatedAt_asc",
+    ),
+  ],
+  rules: [{ path: "updatedAfter", code: "BAD_FORMAT", rule: "a date and time that exist" }],
+  answers: {
+    200: {
+      description: "A page of summaries.",
+      content: {
+        schema: ShipmentPage,
+        example: {
+          ...{ items: [EXAMPLE_SUMMARY], total: 1 },
+          ...{ page: 1, limit: 20, pages: 1 },
+        } satisfies ShipmentPage,
+      },
+    },
+  },
+  errors: ["VALIDATION_FAILED", "COMPANY_WIDE_READ_NOT_ENABLED", "SEARCH_UNSTEADY"],
+});
+
 export function searchRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).get(
     "/v2/shipments",
-    async ({ request, caller }) => {
+    async ({ request, caller }): Promise<ShipmentPage> => {
       const search = readSearch(searchParamsOf(request));
       const channelIds = channelsOf(search, caller);
       const { total, shipments } = await readMatching(deps.redis, search, channelIds, caller);
@@ -31,7 +125,7 @@ export function searchRoute(deps: ApiDeps) {
         pages: Math.ceil(total / limit),
       };
     },
-    { scope: "shipments:read" },
+    { scope: "shipments:read", ...operation },
   );
 }
 

@@ -6,6 +6,7 @@ import type { SentNotification } from "#core/domain/messages/notification.ts";
 import { nullableNumber as number, nullableText as text } from "#core/domain/schema/nullable.ts";
 import type { SetupStatusDetail } from "#core/domain/setup/setup.ts";
 import type { Language, OrderItem, Parcel } from "#core/domain/shipments/shipment.ts";
+import { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
 import { StatusSchema } from "#core/domain/statuses/status.ts";
 import { statusDetailText, statusText } from "#core/domain/statuses/status-text.ts";
 import { romeDateTime } from "#core/domain/time/rome-time.ts";
@@ -64,7 +65,7 @@ export const NotificationEntry = Type.Object({
   error: text,
 });
 
-export const DetailPart = Type.Object({
+const DetailPart = Type.Object({
   planning: Type.Object({ deliveryDate: text, latestShipDate: text, latestDeliveryDate: text }),
   parcels: Type.Array(ParcelView),
   orderItems: Type.Array(OrderItemView),
@@ -77,7 +78,13 @@ export const DetailPart = Type.Object({
   ),
   notifications: Type.Array(NotificationEntry),
 });
-export type DetailPart = Static<typeof DetailPart>;
+type DetailPart = Static<typeof DetailPart>;
+
+export const ShipmentDetail = Type.Object({
+  ...ShipmentSummary.properties,
+  ...DetailPart.properties,
+});
+export type ShipmentDetail = Static<typeof ShipmentDetail>;
 
 /** @param facts in any order; the history is shown most recent first */
 export function detailPart(

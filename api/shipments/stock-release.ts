@@ -1,5 +1,6 @@
 /** `POST /v2/shipments/{id}/stock-release` (document 1, "Shipments"): asks the carrier to release a held parcel. */
 
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
@@ -19,9 +20,12 @@ import {
   stockReleaseFaults,
 } from "#core/domain/labels/stock-release.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { nullableText } from "#core/domain/schema/nullable.ts";
 import { romeDate } from "#core/domain/time/rome-time.ts";
+import { described, idInPath } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import {
+  type AcceptedRelease,
   type AnsweredRelease,
   answerRelease,
   claimRelease,
@@ -29,11 +33,59 @@ import {
 
 const checker = compileSchema(StockReleaseBody);
 
+export const StockRelease = Type.Object({
+  status: Type.Literal("sent"),
+  courierOutcome: Type.Union(
+    (["ok", "error", "pending"] as const).map((name) => Type.Literal(name)),
+    { description: "pending: a tracking event reports the outcome later" },
+  ),
+  message: nullableText,
+  releaseId: Type.Integer(),
+});
+type StockRelease = Static<typeof StockRelease>;
+
+const operation = described({
+  id: "releaseStock",
+  summary: "Ask the carrier to release a shipment held in depot",
+  description:
+    "May be repeated after a lost answer: while the same event holds the shipment, the same body is the same release. If the carrier has accepted it, its answer is repeated for an hour without calling the carrier; if its outcome is unknown, it is sent again under the same `Idempotency-Key`.",
+  parameters: [idInPath(4096)],
+  rules: [
+    { path: "address", code: "REQUIRED", rule: "the action redeliver_new_address needs it" },
+    { path: "address", code: "NOT_ALLOWED", rule: "only that action takes it" },
+    { path: "redeliveryDate", code: "NOT_ALLOWED", rule: "not with return_to_sender" },
+    { path: "redeliveryDate", code: "OUT_OF_RANGE", rule: "today or later" },
+  ],
+  body: {
+    schema: StockReleaseBody,
+    example: { action: "redeliver", redeliveryDate: "2026-11-24" },
+  },
+  answers: {
+    200: {
+      description: "Sent to the carrier.",
+      content: {
+        schema: StockRelease,
+        example: {
+          ...{ status: "sent", courierOutcome: "ok", message: null, releaseId: 17 },
+        } satisfies StockRelease,
+      },
+    },
+  },
+  errors: [
+    "SHIPMENT_NOT_FOUND",
+    "NOT_HELD_IN_DEPOT",
+    "STOCK_RELEASE_UNDER_WAY",
+    "CARRIER_REFUSED",
+    "CARRIER_UNREACHABLE",
+    "CARRIER_UNREADABLE",
+  ],
+});
+
 export function stockReleaseRoute(deps: ApiDeps) {
   const { redis, live, config } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments/:id/stock-release",
-    async ({ params, request, caller: { channel, configuration } }) => {
+    async ({ params, request, caller: { channel, configuration } }): Promise<StockRelease> => {
       const body = await readChecked(request, checker, SMALL_BODY_BYTES);
       const askedAtMs = live.now();
       const today = romeDate(askedAtMs);
@@ -59,14 +111,13 @@ export function stockReleaseRoute(deps: ApiDeps) {
       const answer = await carrier({ ...order, redeliveryDate, address });
       const answered = { ...release, ...recordOf(answer) };
       await answerRelease(redis, record.id, releaseId, answered);
-      refuseUnaccepted(answer);
-      return { status: "sent", ...viewOf(answered), releaseId };
+      return { status: "sent", ...viewOf(accepted(answer)), releaseId };
     },
-    { scope: "shipments:write", parse: "none" },
+    { scope: "shipments:write", parse: "none", ...operation },
   );
 }
 
-function viewOf({ outcome, message }: AnsweredRelease) {
+function viewOf({ outcome, message }: AcceptedRelease) {
   return { courierOutcome: outcome, message };
 }
 
@@ -81,10 +132,10 @@ function underWay(): Problem {
 }
 
 /** @throws {Problem} 422 refused, 502 unavailable */
-function refuseUnaccepted(answer: ReleaseAnswer): void {
+function accepted(answer: ReleaseAnswer): AcceptedRelease {
   switch (answer.kind) {
     case "accepted":
-      return;
+      return answer;
     case "refused":
       throw new Problem(422, "CARRIER_REFUSED", answer.message, { members: { violations: [] } });
     case "unreachable":

@@ -7,10 +7,19 @@ import { type AnyElysia, Elysia } from "elysia";
 /** `public`: anybody. The others name the credentials that are required. */
 export type Access = "public" | "operator" | "merchant" | "courier";
 
-const MEMBER = "x-access";
+/** Members of a route's `detail`. */
+export const ROUTE_MEMBERS = {
+  access: "x-access",
+  scope: "x-scope",
+  operation: "x-operation",
+} as const;
 
-/** Declares who may call the routes of a plugin or a macro. */
-export const declared = (access: Access) => ({ [MEMBER]: access }) as object;
+/**
+ * Declares who may call the routes of a plugin or a macro.
+ * @param scope that the caller's token must have; null = none
+ */
+export const declared = (access: Access, scope: string | null = null) =>
+  ({ [ROUTE_MEMBERS.access]: access, [ROUTE_MEMBERS.scope]: scope }) as object;
 
 /** A plugin whose routes anybody may call: their answers are meant for everybody, or they check a secret themselves. */
 export function publicRoutes(name: string) {
@@ -18,9 +27,16 @@ export function publicRoutes(name: string) {
 }
 
 /** Null if a route declares nothing. */
-export function accessOf({ hooks }: { readonly hooks: unknown }): Access | null {
-  const { detail } = hooks as { readonly detail?: Readonly<Record<string, Access>> };
-  return detail?.[MEMBER] ?? null;
+export function accessOf(route: { readonly hooks: unknown }): Access | null {
+  return (detailOf(route)[ROUTE_MEMBERS.access] as Access | undefined) ?? null;
+}
+
+export function detailOf({
+  hooks,
+}: {
+  readonly hooks: unknown;
+}): Readonly<Record<string, unknown>> {
+  return (hooks as { readonly detail?: Readonly<Record<string, unknown>> }).detail ?? {};
 }
 
 /** @throws if a route does not declare who may call it */

@@ -5,6 +5,8 @@ import { Problem } from "#core/problem.ts";
 export interface Route {
   readonly method: string;
   readonly path: string;
+  /** As Elysia keeps them. */
+  readonly hooks: unknown;
 }
 
 /**

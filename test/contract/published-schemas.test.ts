@@ -2,17 +2,16 @@
  * The published schemas are the validators: an independent JSON Schema validator and the running product accept and refuse
  * the same values, drawn around every edge of the schemas (documents 1 to 3).
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { OPERATIONS, openApiDocument } from "#api/openapi/document.ts";
 import { checkEnvelope, checkEvent } from "#core/domain/courier-events/event.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { publishedSchema } from "#core/domain/schema/published-schema.ts";
 import { SetupFile, setupSchema, withoutOrderNulls } from "#core/domain/setup/setup.ts";
 import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
 import { openapi } from "#ingest/reference/openapi.ts";
-import { openTestApi, type TestApi } from "#test/support/api.ts";
+import { openTestApi } from "#test/support/api.ts";
 import { event } from "#test/support/courier.ts";
 import { labelSetup } from "#test/support/label-setup.ts";
 import { dice, type Schema, schemaDraws } from "#test/support/schema-draws.ts";
@@ -63,31 +62,26 @@ async function agree(
   expect(Math.min(seen.valid, seen.invalid)).toBeGreaterThan(runs / 50);
 }
 
+const setup = labelSetup();
+const [acme] = setup.companies ?? [];
+Object.assign(acme ?? {}, { products: ["api-parcels", "checkAddress"] });
+const rateLimit = { bucketSize: 1_000_000, refillRate: 1_000_000 };
+Object.assign(acme?.channels?.[0] ?? {}, { addressCheck: true, rateLimit });
+const api = await openTestApi(setup);
+const token = await api.token("key_acme_main");
+afterAll(() => api.end());
+
 describe("document 1", () => {
-  let api: TestApi;
-  let token: string;
+  const { document } = api;
+  const withBody = api.operations.filter(({ operation }) => operation.body !== undefined);
 
-  beforeAll(async () => {
-    const setup = labelSetup();
-    const [acme] = setup.companies ?? [];
-    Object.assign(acme ?? {}, { products: ["api-parcels", "checkAddress"] });
-    const rateLimit = { bucketSize: 1_000_000, refillRate: 1_000_000 };
-    Object.assign(acme?.channels?.[0] ?? {}, { addressCheck: true, rateLimit });
-    api = await openTestApi(setup);
-    token = await api.token("key_acme_main");
-  });
-  afterAll(() => api.end());
-
-  const document = openApiDocument();
-  const { schemas } = document.components as unknown as { schemas: Record<string, Schema> };
-
-  for (const { id, method, path, body } of OPERATIONS.filter(({ body }) => body !== undefined)) {
+  for (const { method, path, operation } of withBody) {
+    const id = operation.id ?? "";
     test(`${id}: a body is 422 where the schema says so`, async () => {
-      const schema = schemas[body?.name ?? ""] as Schema;
       const target = path.replace("{id}", "16").replace("{hash}", "0".repeat(40));
       await agree(
         document,
-        schema,
+        bodySchema(document, path, method),
         async (value) => {
           const answer = await api.call(method.toUpperCase(), target, { token, body: value });
           expect(answer.status).not.toBe(500);
@@ -102,6 +96,17 @@ describe("document 1", () => {
     }, 60_000);
   }
 });
+
+/** Of an import without its items, which are judged one by one in the background. */
+function bodySchema(document: Schema, path: string, method: string): Schema {
+  const at = (...names: string[]) =>
+    names.reduce<Schema>((schema, name) => schema[name] as Schema, document);
+  const body = at("paths", path, method, "requestBody", "content", "application/json", "schema");
+  if (path !== "/v2/shipments/import") return body;
+  const { properties, ...others } = at("components", "schemas", "ShipmentsImport");
+  const { shipments, ...members } = properties as Record<string, Schema>;
+  return { ...others, properties: { ...members, shipments: { ...shipments, items: {} } } };
+}
 
 interface Violation {
   readonly path: string;

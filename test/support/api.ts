@@ -1,9 +1,17 @@
 /** The merchant API in this process, on a Redis of its own, and a merchant who calls it. */
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
+import { MERCHANT_API } from "#api/openapi.ts";
 import type { SetupFile } from "#core/domain/setup/setup.ts";
+import type { Route } from "#core/http/no-route.ts";
+import {
+  type DescribedRoute,
+  describedRoutes,
+  openApiDocument,
+} from "#core/http/openapi/document.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { openRuntime, type Runtime } from "#core/runtime.ts";
+import { type AnswerChecker, answerChecker } from "./described-answers.ts";
 import { openTestRuntime, type TestRuntime } from "./runtime.ts";
 
 /** Nothing listens there: benchmarks answer 503, as in an installation whose ClickHouse is unavailable. */
@@ -25,8 +33,14 @@ export interface CallOptions {
 
 export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>;
 
+/** Every answer is compared with the OpenAPI document. */
 export interface TestApi {
   readonly runtime: TestRuntime;
+  readonly routes: readonly Route[];
+  readonly operations: readonly DescribedRoute[];
+  readonly document: ReturnType<typeof openApiDocument>;
+  /** `<operationId> <status>` of the answers to `call`. */
+  readonly seen: ReadonlySet<string>;
   readonly call: Call;
   /** The API as another process with its own connection to the same store serves it. */
   readonly another: () => Promise<Call>;
@@ -46,7 +60,9 @@ export async function openTestApi(
   const benchmarked = clickhouse === "away" ? { CLICKHOUSE_URL: NO_CLICKHOUSE } : {};
   const runtime = await openTestRuntime(setup, { ...benchmarked, ...env });
   const benchmarks = await openBenchmarks(runtime.config);
-  const call = callerOf(createApiApp({ ...runtime, benchmarks }));
+  const app = createApiApp({ ...runtime, benchmarks });
+  const checker = answerChecker(app.routes, MERCHANT_API);
+  const call = callerOf(app, checker.check);
   const others: Runtime[] = [];
   const tokens = new Map<string, string>();
 
@@ -60,11 +76,15 @@ export async function openTestApi(
 
   return {
     runtime,
+    routes: app.routes,
+    operations: describedRoutes(app.routes),
+    document: openApiDocument(app.routes, MERCHANT_API),
+    seen: checker.seen,
     call,
     async another() {
       const other = await openRuntime(runtime.config, runtime.log);
       others.push(other);
-      return callerOf(createApiApp({ ...other, benchmarks }));
+      return callerOf(createApiApp({ ...other, benchmarks }), checker.check);
     },
     token,
     async advance(seconds) {
@@ -79,7 +99,7 @@ export async function openTestApi(
   };
 }
 
-function callerOf(app: ReturnType<typeof createApiApp>): Call {
+function callerOf(app: ReturnType<typeof createApiApp>, check: AnswerChecker["check"]): Call {
   return async (method, path, options = {}) => {
     const { token, body, text = body === undefined ? null : JSON.stringify(body) } = options;
     const headers = {
@@ -88,12 +108,11 @@ function callerOf(app: ReturnType<typeof createApiApp>): Call {
     };
     const request = new Request(`http://localhost${path}`, { method, headers, body: text });
     const response = await app.handle(request);
+    const { status, headers: answered } = response;
     const answer = await response.text();
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: answer === "" ? null : JSON.parse(answer),
-    };
+    const parsed = answer === "" ? null : JSON.parse(answer);
+    check({ method, path, status, headers: answered, body: parsed });
+    return { status, headers: answered, body: parsed };
   };
 }
 

@@ -136,6 +136,7 @@ export function schemaDraws(
       return draw(g.pick(anyOf as unknown[]), g);
     }
     if ("const" in schema) return schema["const"];
+    if (Array.isArray(schema["enum"])) return g.pick(schema["enum"]);
     switch (Array.isArray(type) ? g.pick(type) : type) {
       case "object":
         return drawObject(schema, g);

@@ -7,19 +7,67 @@ export type Json = { readonly [name: string]: unknown };
 export interface PublishOptions {
   /** Whether a null member counts as absent: what is optional may then be null. A schema may say so of itself. */
   readonly nullIsAbsent?: boolean;
+  /** Schemas that have a name; the places that use them become references. */
+  readonly components?: Components;
+}
+
+export interface Components {
+  /** By the text of the schema. */
+  readonly names: ReadonlyMap<string, string>;
+  /** Those that were used, by name. */
+  readonly published: Map<string, Json>;
+}
+
+/** @throws if two names have the same schema */
+export function namedComponents(schemas: Readonly<Record<string, TSchema>>): Components {
+  const names = new Map<string, string>();
+  for (const [name, schema] of Object.entries(schemas)) {
+    const text = textOf(jsonOf(schema));
+    const other = names.get(text);
+    if (other !== undefined) throw new Error(`${name} and ${other} are the same schema.`);
+    names.set(text, name);
+  }
+  return { names, published: new Map() };
 }
 
 export function publishedSchema(schema: TSchema, options: PublishOptions = {}): Json {
-  return publish(JSON.parse(JSON.stringify(schema)), options);
+  return publish(jsonOf(schema), options);
 }
 
-function publish(schema: Json, outer: PublishOptions): Json {
+function jsonOf(schema: TSchema): Json {
+  return JSON.parse(JSON.stringify(schema));
+}
+
+/** A place that uses a schema may describe it differently. */
+function textOf({ description: _, ...schema }: Json): string {
+  return JSON.stringify(schema);
+}
+
+/** @throws if a schema is published in two ways: as part of a request, whose members may be null, and of an answer */
+function publish(schema: Json, options: PublishOptions): Json {
+  // Checked one by one by other means, and published as what it must be.
+  const { publishedAs } = schema;
+  if (publishedAs !== undefined) return publish(publishedAs as Json, options);
+  const { components } = options;
+  const name = components?.names.get(textOf(schema));
+  if (!components || name === undefined) return publishPlain(schema, options);
+  const { description, ...published } = publishPlain(schema, options);
+  const known = components.published.get(name);
+  if (known && JSON.stringify(known) !== JSON.stringify(published)) {
+    throw new Error(`${name} is part of a request and of an answer.`);
+  }
+  components.published.set(name, published);
+  const $ref = `#/components/schemas/${name}`;
+  return { $ref, ...(description !== undefined && { description }) };
+}
+
+function publishPlain(schema: Json, outer: PublishOptions): Json {
   const { patternProperties, keyLength, nullIsAbsent, ...plain } = withFormat(schema);
-  const options = nullIsAbsent === true ? { nullIsAbsent } : outer;
+  const options = nullIsAbsent === true ? { ...outer, nullIsAbsent } : outer;
   const maps = Object.entries((patternProperties ?? {}) as Record<string, Json>);
   const inner = (one: unknown) => publish(one as Json, options);
   const lists = ["anyOf", "allOf", "oneOf"].filter((name) => plain[name] !== undefined);
-  return {
+  return shortened({
     ...plain,
     ...Object.fromEntries(lists.map((name) => [name, (plain[name] as unknown[]).map(inner)])),
     ...(plain["items"] !== undefined && { items: inner(plain["items"]) }),
@@ -32,7 +80,34 @@ function publish(schema: Json, outer: PublishOptions): Json {
       maps.length > 0 && {
         patternProperties: Object.fromEntries(maps.map(([keys, value]) => [keys, inner(value)])),
       }),
-  };
+  });
+}
+
+/** Texts to choose from as `enum`, and a type that may be null as two types: the same, in the form that tools read best. */
+function shortened({ anyOf, ...schema }: Json): Json {
+  if (!Array.isArray(anyOf) || schema["properties"] !== undefined) {
+    return { ...schema, ...(anyOf !== undefined && { anyOf }) };
+  }
+  const isNull = ({ type }: Json) => type === "null";
+  const forms: Json[] = anyOf.filter((form) => !isNull(form));
+  const hasNull = forms.length < anyOf.length;
+  const [only, ...others] = forms;
+  if (forms.every(isText)) {
+    const values = forms.map((form) => form["const"]);
+    const type = hasNull ? ["string", "null"] : "string";
+    return { ...schema, type, enum: hasNull ? [...values, null] : values };
+  }
+  if (only && others.length === 0 && hasNull && typeof only["type"] === "string") {
+    return { ...only, ...schema, type: [only["type"], "null"], ...orNullValue(only) };
+  }
+  return { ...schema, anyOf };
+}
+
+const isText = ({ const: value, ...others }: Json) =>
+  typeof value === "string" && Object.keys(others).every((name) => name === "type");
+
+function orNullValue({ enum: values }: Json): Json {
+  return Array.isArray(values) ? { enum: [...values, null] } : {};
 }
 
 /** A format of ours has no name elsewhere: its pattern defines it. */
@@ -58,10 +133,10 @@ function publishMembers({ properties, required = [] }: Json, options: PublishOpt
 }
 
 function orNull(schema: Json): Json {
-  if (Object.keys(schema).length === 0) return schema;
+  const { type, anyOf } = schema;
+  if (Object.keys(schema).length === 0 || [type].flat().includes("null")) return schema;
   const isNull = { type: "null" };
-  const forms = schema["anyOf"] as readonly Json[] | undefined;
-  if (forms === undefined || schema["type"] !== undefined) return { anyOf: [schema, isNull] };
-  const takesNull = forms.some(({ type }) => type === isNull.type);
-  return takesNull ? schema : { ...schema, anyOf: [...forms, isNull] };
+  if (!Array.isArray(anyOf) || type !== undefined) return shortened({ anyOf: [schema, isNull] });
+  const takesNull = anyOf.some((form) => form.type === isNull.type);
+  return takesNull ? schema : { ...schema, anyOf: [...anyOf, isNull] };
 }

@@ -13,12 +13,14 @@ export const ItemErrorView = Type.Object({
   ),
 });
 
+export const ImportSummary = Type.Object({
+  totalRequested: Type.Integer(),
+  totalSuccess: Type.Integer(),
+  totalFailed: Type.Integer(),
+});
+
 export const ImportResult = Type.Object({
-  summary: Type.Object({
-    totalRequested: Type.Integer(),
-    totalSuccess: Type.Integer(),
-    totalFailed: Type.Integer(),
-  }),
+  summary: ImportSummary,
   successes: Type.Array(
     Type.Object({
       index: Type.Integer({ description: "position in the request array" }),

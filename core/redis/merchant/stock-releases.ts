@@ -15,9 +15,15 @@ export interface AskedRelease {
 }
 
 export interface AnsweredRelease {
-  /** The carrier's own status (`ok`, `error`, `pending`), or `refused`, `unreachable`, `unreadable`. */
-  readonly outcome: string;
+  readonly outcome: ReleaseOutcome | "refused" | "unreachable" | "unreadable";
   readonly message: string | null;
+}
+
+/** The status of a carrier that has accepted a release. */
+export type ReleaseOutcome = "ok" | "error" | "pending";
+
+export interface AcceptedRelease extends AnsweredRelease {
+  readonly outcome: ReleaseOutcome;
 }
 
 /** The members of the answer are absent until the carrier has answered. */
@@ -25,7 +31,7 @@ export type StockRelease = { readonly releaseId: number } & AskedRelease & Parti
 
 export type ReleaseClaim =
   | { readonly kind: "send" | "busy"; readonly releaseId: number }
-  | { readonly kind: "answered"; readonly releaseId: number; readonly answer: AnsweredRelease };
+  | { readonly kind: "answered"; readonly releaseId: number; readonly answer: AcceptedRelease };
 
 /** Releases remembered of one shipment; the oldest go. */
 const KEPT = 50;
@@ -50,7 +56,7 @@ export async function claimRelease(
     args,
   );
   if (kind !== "answered") return { kind, releaseId };
-  return { kind, releaseId, answer: JSON.parse(text ?? "") as AnsweredRelease };
+  return { kind, releaseId, answer: JSON.parse(text ?? "") as AcceptedRelease };
 }
 
 export async function answerRelease(

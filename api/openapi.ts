@@ -1,0 +1,161 @@
+/** What the routes do not say in the OpenAPI document of the merchant API. */
+import { TokenAnswer, TokenRequest } from "#api/auth/token.ts";
+import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
+import {
+  CourierDeliveryTimes,
+  DeliveryTimes,
+  FastestCourier,
+} from "#api/couriers/delivery-times.ts";
+import { CourierEfficiency, EfficiencyIndex } from "#api/couriers/efficiency-index.ts";
+import { BenchmarksUnavailable, Interval, LaneRequest } from "#api/couriers/lane-request.ts";
+import { ErrorBody, ProblemDocument, Violation } from "#api/error-response.ts";
+import { JobView } from "#api/jobs/job.ts";
+import { ParcelJobView } from "#api/jobs/parcel-job-view.ts";
+import { ConfirmView, TransmissionView } from "#api/labels/confirm.ts";
+import { LabelProblem } from "#api/labels/label-problem.ts";
+import { AcceptedParcels, OrderParcelPage } from "#api/parcels/collection.ts";
+import { ERROR_CODES } from "#api/reference/error-codes.ts";
+import { explanationOf } from "#api/reference/errors.ts";
+import { SandboxPatch, SandboxPut, SandboxView } from "#api/sandbox/sandbox.ts";
+import { CreatedShipment, CreatedShipments } from "#api/shipments/create.ts";
+import { AcceptedImport, ImportBody } from "#api/shipments/import.ts";
+import { AcceptedNotification } from "#api/shipments/notify.ts";
+import { ShipmentPage } from "#api/shipments/search.ts";
+import {
+  HistoryEntry,
+  NotificationEntry,
+  OrderItemView,
+  ParcelView,
+  ShipmentDetail,
+} from "#api/shipments/shipment-detail.ts";
+import { StockRelease } from "#api/shipments/stock-release.ts";
+import * as label from "#core/domain/labels/label.ts";
+import { StockReleaseBody } from "#core/domain/labels/stock-release.ts";
+import { NotificationBody } from "#core/domain/messages/notification.ts";
+import * as address from "#core/domain/orders/address-check.ts";
+import * as order from "#core/domain/orders/order.ts";
+import * as parcel from "#core/domain/orders/order-parcel.ts";
+import { ImportCallbackView } from "#core/domain/shipments/import-callback.ts";
+import {
+  ImportResult,
+  ImportSummary,
+  ItemErrorView,
+} from "#core/domain/shipments/import-result.ts";
+import * as shipment from "#core/domain/shipments/shipment.ts";
+import { ConsigneeView, ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
+import { StatusSchema } from "#core/domain/statuses/status.ts";
+import {
+  type Api,
+  type DescribedError,
+  header,
+  problemExample,
+} from "#core/http/openapi/document.ts";
+import type { Content, Operation } from "#core/http/openapi/operation.ts";
+
+const whole = { type: "integer" };
+const RATE_HEADERS = {
+  "X-RateLimit-Limit": header("Bucket size.", whole),
+  "X-RateLimit-Remaining": header("Requests left until the next refill.", whole),
+  "X-RateLimit-Reset": header("Unix timestamp of the refill.", whole),
+};
+const ERROR_HEADERS = {
+  "X-Error-Message": header("The message, in ASCII."),
+  Link: header("Leads to the explanation of the code."),
+};
+const RETRY_AFTER = { "Retry-After": header("Seconds.", whole) };
+
+export const MERCHANT_API: Api = {
+  info: {
+    title: "Waybill merchant API",
+    version: "2.0.0",
+    description:
+      "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent, unless the call says otherwise.",
+  },
+  tags: {
+    auth: { name: "Authentication", description: "API keys are exchanged for access tokens." },
+    shipments: {
+      name: "Shipments",
+      description: "Shipments of the channel: create, search, read, release, notify.",
+    },
+    orders: { name: "Orders", description: "Orders of the channel, read only." },
+    parcels: {
+      name: "Order parcels",
+      description: "Parcels of orders, by hash. The company must own the product api-parcels.",
+    },
+    labels: { name: "Labels", description: "Carrier labels and their confirmation." },
+    addresses: {
+      name: "Addresses",
+      description:
+        "Postal addresses, checked against a geocoder or the national carrier's registry.",
+    },
+    couriers: { name: "Couriers", description: "Anonymous benchmarks of couriers on a lane." },
+    jobs: { name: "Jobs", description: "Background jobs." },
+    sandbox: { name: "Sandbox", description: "An entity for integration tests." },
+  },
+  components: {
+    ...{ TokenRequest, Token: TokenAnswer },
+    ...{ ErrorBody, ProblemDocument, Violation, LabelProblem, BenchmarksUnavailable },
+    ...{ ShipmentSummary, ShipmentDetail, ShipmentPage, Status: StatusSchema },
+    ...{ Consignee: ConsigneeView, Parcel: ParcelView, OrderItem: OrderItemView },
+    ...{ HistoryEntry, Notification: NotificationEntry },
+    ShipmentsCreation: shipment.CreateBody,
+    ShipmentsImport: ImportBody,
+    NewShipment: shipment.ShipmentInput,
+    NewConsignee: shipment.Consignee,
+    NewParcel: shipment.Parcel,
+    NewOrderItem: shipment.OrderItem,
+    ...{ CreatedShipments, CreatedShipment, AcceptedImport, ImportSummary, ImportResult },
+    ImportCallback: ImportCallbackView,
+    ItemError: ItemErrorView,
+    ...{ ImportJob: JobView, ParcelsJob: ParcelJobView },
+    ...{ StockReleaseRequest: StockReleaseBody, StockRelease },
+    ...{ NotificationRequest: NotificationBody, AcceptedNotification },
+    ...{ Order: order.OrderView, OrderLine: order.OrderItemView },
+    ...{ OrderParcel: parcel.OrderParcelView, OrderParcelPage, AcceptedParcels },
+    ...{ ParcelsCreation: parcel.ParcelsCreation, ParcelUpdate: parcel.ParcelUpdate },
+    ...{ LabelRequest: label.LabelRequest, LabelConsignee: label.LabelConsignee },
+    ...{ LabelParcel: label.LabelParcel, LabelSender: label.LabelSender, Label: label.LabelView },
+    LabelFormat: label.LabelFormat,
+    ...{ ConfirmRequest: label.ConfirmRequest, Confirmation: ConfirmView },
+    Transmission: TransmissionView,
+    ...{ AddressCheckRequest: address.AddressCheckRequest, AddressCheck: address.AddressCheckView },
+    ...{ LaneRequest, Interval, DeliveryTimes, FastestCourier, CourierDeliveryTimes },
+    ...{ EfficiencyIndex, CourierEfficiency },
+    ...{ SandboxEntity: SandboxView, SandboxPut, SandboxPatch },
+  },
+  securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
+  security: { merchant: [{ accessToken: [] }] },
+  errors: ERROR_CODES,
+  errorShape: (error, operation) => ({
+    content: errorContents(error, operation),
+    headers: {
+      ...ERROR_HEADERS,
+      ...(error.status === 429 && RATE_HEADERS),
+      ...((error.status === 429 || error.status === 503) && RETRY_AFTER),
+    },
+  }),
+  answerHeaders: (access) => (access === "merchant" ? RATE_HEADERS : {}),
+  bodyLimitBytes: SMALL_BODY_BYTES,
+};
+
+/** Calls whose errors are problem documents share some errors with all calls, which come in the shorter error body. */
+function errorContents(error: DescribedError, { problems }: Operation): Content[] {
+  const { status, code, meaning, of } = error;
+  const hasOwn = problems?.statuses.includes(status) === true;
+  const example = problemExample(error, explanationOf(code) ?? "about:blank");
+  if (status === 422) {
+    const violations = code === "VALIDATION_FAILED" && { violations: [VIOLATION] };
+    return [problem(hasOwn ? problems.schema : ProblemDocument, { ...example, ...violations })];
+  }
+  if (hasOwn && of === undefined) {
+    const isShorterToo = "message" in problems.schema["properties"];
+    return [problem(problems.schema, { ...example, ...(isShorterToo && { message: meaning }) })];
+  }
+  return [{ schema: ErrorBody, example: { status, code, message: meaning } }];
+}
+
+const VIOLATION = { path: "limit", code: "OUT_OF_RANGE", message: "At most 100.", value: "101" };
+
+function problem(schema: Content["schema"], example: unknown): Content {
+  return { schema, example, mediaType: "application/problem+json" };
+}

@@ -1,0 +1,248 @@
+/** The OpenAPI 3.1 document of a port, generated from its routes. */
+import type { TSchema } from "@sinclair/typebox";
+import {
+  type Components,
+  type Json,
+  namedComponents,
+  publishedSchema,
+} from "#core/domain/schema/published-schema.ts";
+import { type Access, accessOf, detailOf, publicRoutes, ROUTE_MEMBERS } from "#core/http/access.ts";
+import type { Route } from "#core/http/no-route.ts";
+import { PUBLIC_CACHE } from "#core/http/reference-page.ts";
+import { TITLES } from "#core/problem.ts";
+import type { Answer, Content, Operation, Parameter, Rule } from "./operation.ts";
+
+/** An error that calls can be answered with. */
+export interface DescribedError {
+  readonly status: number;
+  readonly code: string;
+  readonly meaning: string;
+  /** Calls that can all be answered so; absent: only those whose operation names the code. */
+  readonly of?: "every call" | "calls with credentials" | "calls with a body";
+}
+
+export interface ErrorShape {
+  readonly content: readonly Content[];
+  readonly headers?: Readonly<Record<string, Header>>;
+}
+
+export interface Header {
+  readonly description: string;
+  readonly schema: Json;
+}
+
+/** What the routes do not say. */
+export interface Api {
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  /** Of calls whose path has this segment after the version; the first is for all others. */
+  readonly tags: Readonly<Record<string, Tag>>;
+  /** Names of schemas; a schema without one is written out where it is used. */
+  readonly components: Readonly<Record<string, TSchema>>;
+  readonly securitySchemes: Json;
+  readonly security: Readonly<Partial<Record<Access, readonly Json[]>>>;
+  readonly errors: readonly DescribedError[];
+  /** The bodies of an error, and its headers. */
+  readonly errorShape: (error: DescribedError, operation: Operation) => ErrorShape;
+  /** Of every answer that is no error. */
+  readonly answerHeaders: (access: Access) => Readonly<Record<string, Header>>;
+  readonly bodyLimitBytes: number;
+}
+
+export interface Tag {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** A route as the document shows it. */
+export interface DescribedRoute {
+  readonly method: string;
+  /** With `{id}` for what varies. */
+  readonly path: string;
+  readonly access: Access;
+  readonly scope: string | null;
+  readonly operation: Operation;
+}
+
+/** Those that describe themselves. */
+export function describedRoutes(routes: readonly Route[]): DescribedRoute[] {
+  return routes.flatMap((route): DescribedRoute[] => {
+    const detail = detailOf(route);
+    const own = detail[ROUTE_MEMBERS.operation] as (() => Operation) | undefined;
+    const access = accessOf(route);
+    if (!own || access === null) return [];
+    return [
+      {
+        method: route.method.toLowerCase(),
+        path: route.path.replaceAll(/:(\w+)/g, "{$1}"),
+        access,
+        scope: (detail[ROUTE_MEMBERS.scope] as string | null | undefined) ?? null,
+        operation: own(),
+      },
+    ];
+  });
+}
+
+/** @param routes of the app, known once it is complete */
+export function openApiRoute(path: string, routes: () => readonly Route[], api: Api) {
+  let text: string | null = null;
+  return publicRoutes(`openapi ${path}`).get(path, () => {
+    text ??= JSON.stringify(openApiDocument(routes(), api));
+    return new Response(text, { headers: { "content-type": "application/json", ...PUBLIC_CACHE } });
+  });
+}
+
+export function openApiDocument(routes: readonly Route[], api: Api) {
+  const components = namedComponents(api.components);
+  const published = describedRoutes(routes).map(
+    (route) => [route, operationObject(route, api, components)] as const,
+  );
+  const byPath = Map.groupBy(published, ([{ path }]) => path);
+  const tags = new Set(published.map(([{ path }]) => tagOf(path, api)));
+  return {
+    openapi: "3.1.0",
+    info: { ...api.info, license: LICENSE },
+    servers: [{ url: "/", description: "The address that serves this document." }],
+    tags: Object.values(api.tags).filter((tag) => tags.has(tag)),
+    paths: Object.fromEntries(
+      [...byPath].map(([path, own]) => [
+        path,
+        Object.fromEntries(own.map(([{ method }, operation]) => [method, operation])),
+      ]),
+    ),
+    components: {
+      securitySchemes: api.securitySchemes,
+      schemas: Object.fromEntries(
+        [...components.published].toSorted(([one], [other]) => (one < other ? -1 : 1)),
+      ),
+    },
+  };
+}
+
+const LICENSE = { name: "Proprietary", identifier: "LicenseRef-Proprietary" };
+
+function tagOf(path: string, { tags }: Api): Tag | undefined {
+  const segments = path.split("/");
+  const own = Object.entries(tags).find(([segment]) => segments.includes(segment));
+  return own?.[1] ?? Object.values(tags)[0];
+}
+
+function operationObject(route: DescribedRoute, api: Api, components: Components): Json {
+  const { operation, access } = route;
+  const { id, summary, rules = [], parameters, body, answers = {} } = operation;
+  return {
+    operationId: id,
+    tags: [tagOf(route.path, api)?.name],
+    summary,
+    ...descriptionOf(route, rules),
+    ...(rules.length > 0 && { "x-rules": rules }),
+    security: access === "public" ? [] : api.security[access],
+    ...(parameters && { parameters: parameters.map((one) => parameterObject(one, components)) }),
+    ...(body && {
+      requestBody: {
+        required: true,
+        description: `At most ${body.limitBytes ?? api.bodyLimitBytes} bytes.`,
+        content: contentObject([body], components, { nullIsAbsent: true }),
+      },
+    }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [
+          status,
+          answerObject(answer, api.answerHeaders(access), components),
+        ]),
+      ),
+      ...errorObjects(route, api, components),
+    },
+  };
+}
+
+function descriptionOf({ operation, scope }: DescribedRoute, rules: readonly Rule[]) {
+  const needs = scope === null ? [] : [`Needs the scope \`${scope}\`.`];
+  const beyond = rules.map(({ path, code, rule }) => `\`${path || "(body)"}\` ${code}: ${rule}`);
+  const listed = beyond.length === 0 ? [] : [`422 beyond the schema: ${beyond.join("; ")}.`];
+  const { description } = operation;
+  const parts = [...(description === undefined ? [] : [description]), ...needs, ...listed];
+  return parts.length === 0 ? {} : { description: parts.join(" ") };
+}
+
+function parameterObject({ schema, ...parameter }: Parameter, components: Components): Json {
+  return { ...parameter, schema: publishedSchema(schema, { components }) };
+}
+
+function answerObject(
+  { description, content, headers = {} }: Answer,
+  common: Readonly<Record<string, Header>>,
+  components: Components,
+): Json {
+  const own = Object.entries(headers).map(([name, text]) => [name, header(text)]);
+  const all = { ...Object.fromEntries(own), ...common };
+  return {
+    description,
+    ...(Object.keys(all).length > 0 && { headers: all }),
+    ...(content && { content: contentObject([content], components) }),
+  };
+}
+
+export function header(description: string, schema: Json = { type: "string" }): Header {
+  return { description, schema };
+}
+
+function contentObject(
+  contents: readonly Content[],
+  components: Components,
+  options: { readonly nullIsAbsent?: boolean } = {},
+): Json {
+  return Object.fromEntries(
+    contents.map(({ schema, example, mediaType = "application/json" }) => [
+      mediaType,
+      {
+        schema: publishedSchema(schema, { ...options, components }),
+        ...(example !== undefined && { example }),
+      },
+    ]),
+  );
+}
+
+/** One a status, with every code that the call can be answered with. */
+function errorObjects(route: DescribedRoute, api: Api, components: Components): Json {
+  const byStatus = Map.groupBy(errorsOf(route, api), ({ status }) => status);
+  const statuses = [...byStatus].filter(
+    ([status]) => route.operation.answers?.[status] === undefined,
+  );
+  return Object.fromEntries(
+    statuses.map(([status, errors]) => {
+      const shapes = errors.map((error) => api.errorShape(error, route.operation));
+      const headers = Object.assign({}, ...shapes.map((shape) => shape.headers));
+      // The first error of a status is its example.
+      const contents = shapes.flatMap(({ content }) => content).toReversed();
+      return [
+        status,
+        {
+          description: errors.map(({ code, meaning }) => `${code}: ${meaning}`).join("\n\n"),
+          "x-codes": errors.map(({ code }) => code),
+          headers,
+          content: contentObject(contents, components),
+        },
+      ];
+    }),
+  );
+}
+
+/** In the order of the catalogue. @throws if the operation names a code that is not in it */
+export function errorsOf({ access, operation }: DescribedRoute, { errors }: Api): DescribedError[] {
+  const own = new Set(operation.errors);
+  const possible = errors.filter(({ code, of }) => {
+    const isOwn = own.delete(code);
+    if (isOwn || of === "every call") return true;
+    return of === "calls with a body"
+      ? operation.body !== undefined
+      : of !== undefined && access !== "public";
+  });
+  if (own.size === 0) return possible;
+  throw new Error(`${operation.id} names errors that no catalogue has: ${[...own].join(", ")}`);
+}
+
+/** RFC 7807, of an error without violations. */
+export function problemExample({ status, code, meaning }: DescribedError, type: string) {
+  return { type, title: TITLES[status], status, code, detail: meaning };
+}

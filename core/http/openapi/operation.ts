@@ -1,0 +1,77 @@
+/** What a route says of itself: the OpenAPI document of its port is generated from it. */
+import { type TSchema, Type } from "@sinclair/typebox";
+import type { FaultCode } from "#core/domain/schema/fault.ts";
+import { ROUTE_MEMBERS } from "#core/http/access.ts";
+
+export interface Content {
+  readonly schema: TSchema;
+  readonly example?: unknown;
+  /** Default: `application/json`. */
+  readonly mediaType?: string;
+}
+
+export interface Operation {
+  /** `operationId`. Absent: made of method and path. */
+  readonly id?: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly Parameter[];
+  /** Absent: the schema that the route itself validates with, if it has one. */
+  readonly body?: Content & { readonly limitBytes?: number };
+  readonly rules?: readonly Rule[];
+  /** By status. Absent: the schemas of answers that the route itself has. */
+  readonly answers?: Readonly<Record<number, Answer>>;
+  /** Codes of errors beyond those of every call of its kind. */
+  readonly errors?: readonly string[];
+  /** What the error bodies of some statuses are, where it is not the usual shape. */
+  readonly problems?: {
+    readonly statuses: readonly number[];
+    readonly schema: TSchema;
+  };
+}
+
+/** What no schema can say: a request that the schema allows may be refused with this violation. */
+export interface Rule {
+  /** As in a violation, with `[]` for any index. */
+  readonly path: string;
+  readonly code: FaultCode;
+  readonly rule: string;
+}
+
+export interface Answer {
+  readonly description: string;
+  /** Absent: no body. */
+  readonly content?: Content;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: "query" | "path" | "header";
+  readonly description?: string;
+  readonly required: boolean;
+  readonly schema: TSchema;
+  readonly example?: unknown;
+}
+
+/** Options of a route. The operation hides behind a function, since Elysia copies what `detail` holds. */
+export function described(operation: Operation): { readonly detail: object } {
+  return { detail: { [ROUTE_MEMBERS.operation]: () => operation } };
+}
+
+export function query(
+  name: string,
+  schema: TSchema,
+  description: string,
+  example: unknown,
+  required = false,
+): Parameter {
+  return { name, in: "query", description, required, schema, example };
+}
+
+export function inPath(name: string, schema: TSchema, example: unknown): Parameter {
+  const description = name === "id" ? "The resource's id." : `The resource's ${name}.`;
+  return { name, in: "path", description, required: true, schema, example };
+}
+
+export const idInPath = (example: number) => inPath("id", Type.Integer({ minimum: 1 }), example);

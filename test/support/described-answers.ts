@@ -1,0 +1,101 @@
+/** Compares every answer of an app with the OpenAPI document that is generated from its routes. */
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import type { Json } from "#core/domain/schema/published-schema.ts";
+import type { Route } from "#core/http/no-route.ts";
+import { type Api, openApiDocument } from "#core/http/openapi/document.ts";
+
+export interface GivenAnswer {
+  readonly method: string;
+  /** With or without a query. */
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Headers;
+  /** Parsed; null = none. */
+  readonly body: unknown;
+}
+
+export interface AnswerChecker {
+  /** @throws if the document does not describe the answer; answers to calls that it does not describe are not looked at */
+  readonly check: (answer: GivenAnswer) => void;
+  /** `<operationId> <status>` of the answers seen. */
+  readonly seen: ReadonlySet<string>;
+}
+
+export function answerChecker(routes: readonly Route[], api: Api): AnswerChecker {
+  const document = openApiDocument(routes, api);
+  const paths = document.paths as unknown as Record<string, Record<string, DescribedOperation>>;
+  const templates = Object.keys(paths)
+    .toSorted((one, other) => one.split("{").length - other.split("{").length)
+    .map((path) => ({ path, form: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}/?$`) }));
+  const fits = validator(document);
+  const seen = new Set<string>();
+
+  function check({ method, path: target, status, headers, body }: GivenAnswer): void {
+    const [pathname = ""] = target.split("?");
+    const path = templates.find(({ form }) => form.test(pathname))?.path ?? "";
+    const operation = paths[path]?.[method.toLowerCase()];
+    if (!operation) return;
+    const fault = faultOf(operation, status, headers, body);
+    if (fault !== null) throw new Error(`${method} ${target} ${status}: ${fault}`);
+    seen.add(`${operation.operationId} ${status}`);
+  }
+
+  function faultOf(operation: DescribedOperation, status: number, headers: Headers, body: unknown) {
+    const described = operation.responses[status];
+    if (!described) return "the document has no such status";
+    if (body === null) return described.content ? "the document describes a body" : null;
+    const type = headers.get("content-type")?.split(";")[0] ?? "";
+    const content = described.content?.[type];
+    if (!content) return `the document has no ${type}`;
+    const { code } = body as { readonly code?: unknown };
+    if (described["x-codes"]?.includes(String(code)) === false) {
+      return `the document does not list the code ${code}`;
+    }
+    return fits(content.schema, body);
+  }
+
+  return { check, seen };
+}
+
+interface DescribedOperation {
+  readonly operationId: string;
+  readonly responses: Readonly<
+    Record<
+      number,
+      {
+        readonly "x-codes"?: readonly string[];
+        readonly content?: Readonly<Record<string, { readonly schema: Json }>>;
+      }
+    >
+  >;
+}
+
+/** @returns what is wrong; null = nothing. A member that the document does not name is wrong too. */
+function validator(document: object): (schema: Json, value: unknown) => string | null {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats(ajv);
+  ajv.addSchema({ $id: "document", ...closed(document) });
+  const compiled = new Map<string, ReturnType<typeof ajv.compile>>();
+  return (schema, value) => {
+    const text = JSON.stringify(closed(schema)).replaceAll('"#/', '"document#/');
+    const validate = compiled.get(text) ?? ajv.compile(JSON.parse(text));
+    compiled.set(text, validate);
+    return validate(value) ? null : ajv.errorsText(validate.errors);
+  };
+}
+
+/** The objects of a schema take no members but those named. */
+function closed<T>(schema: T): T {
+  if (typeof schema !== "object" || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(closed) as T;
+  const members = Object.entries(schema).map(([name, value]) => [
+    name,
+    name === "example" ? value : closed(value),
+  ]);
+  const isOpen = "properties" in schema && !("additionalProperties" in schema);
+  return {
+    ...Object.fromEntries(members),
+    ...(isOpen && schema["type" as never] === "object" && { additionalProperties: false }),
+  };
+}
