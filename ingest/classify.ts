@@ -31,6 +31,7 @@ import type { Intake } from "#ingest/intake.ts";
 import {
   announces,
   type Candidacy,
+  type Checked,
   checkMessage,
   type Invalid,
   type Message,
@@ -82,22 +83,26 @@ interface Unmatched {
 export async function classify(
   deps: ClassifyDeps,
   courier: Courier,
-  { size, parts, candidates }: Prepared,
+  { size, first, others, candidates }: Prepared,
   receivedAtMs: number,
 ): Promise<Classified[]> {
   const results: Classified[] = new Array(size);
   const known = await candidates;
-  const judging: Promise<Unmatched[]>[] = [];
-  for (const part of parts) {
-    if (judging.length > 0) await nextTurn();
-    const { open, invalid } = part();
+
+  function classifyPart({ open, invalid }: Checked): Promise<Unmatched[]> {
     reportInvalid(results, invalid);
     const unmatched = classifyValid(deps, courier, open, known, receivedAtMs, results);
-    // Heard below, with those of the other parts.
+    // Its error is thrown below, with those of the other parts.
     unmatched.catch(() => {});
-    judging.push(unmatched);
+    return unmatched;
   }
-  let unmatched = (await Promise.all(judging))
+
+  const parts = [classifyPart(first)];
+  for (const check of others) {
+    await nextTurn();
+    parts.push(classifyPart(check()));
+  }
+  let unmatched = (await Promise.all(parts))
     .flat()
     .sort((one, other) => one.candidacy.messageIndex - other.candidacy.messageIndex);
   for (let pass = 1; unmatched.length > 0; pass += 1) {

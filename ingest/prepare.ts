@@ -1,6 +1,6 @@
 /**
- * Prepares a message for its classification and stores nothing: its references are looked up while its events are checked, and
- * a large message goes in parts, so that the store works on one while the next is checked.
+ * Prepares a message for its classification and stores nothing: its references are looked up while its events are checked. A
+ * large message is cut into parts: the first one is checked here, and each other one while the store works on the one before.
  */
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
@@ -41,8 +41,10 @@ export interface Checked {
 
 export interface Prepared {
   readonly size: number;
-  /** Each checks its part when it is asked; events of one id are in one part, in send order. */
-  readonly parts: readonly (() => Checked)[];
+  /** The first part, checked. */
+  readonly first: Checked;
+  /** Each checks one of the other parts. Events of one id are in one part, in send order. */
+  readonly others: readonly (() => Checked)[];
   readonly candidates: Promise<Candidates>;
 }
 
@@ -76,12 +78,11 @@ export async function prepare(
   if (isLarge) await nextTurn();
   const drafts = draftsOf(courier.code, events, references);
   // A number that an event announces counts for all of them: their matches are found together.
-  const parts = isLarge && !events.some(announces) ? partsOf(drafts) : [drafts];
-  const [first, ...others] = parts.map((part) => () => checkDrafts(part, check));
-  const checked = first?.();
+  const [first = [], ...others] = isLarge && !events.some(announces) ? partsOf(drafts) : [drafts];
   return {
     size: events.length,
-    parts: [...(checked ? [() => checked] : []), ...others],
+    first: checkDrafts(first, check),
+    others: others.map((part) => () => checkDrafts(part, check)),
     candidates,
   };
 }

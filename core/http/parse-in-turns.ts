@@ -167,16 +167,9 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
   const opened: Opened[] = [
     { value: whole, isList: true, key: "", add: keepElements(whole), elementEnded: false },
   ];
-  let hasSurrogateEscapes = false;
+  const { parse, hasSurrogateEscapes } = fragmentParser(bytes, pieceBytes);
   /** Where the unparsed elements of the innermost open value begin. */
   let pieceAt = from;
-
-  function parse(begin: number, end: number, before: string, after: string): ParsedJson {
-    if (end - begin > pieceBytes + VALUE_LIMIT_BYTES) throw valueTooLarge();
-    const parsed = parseFragment(bytes.subarray(begin, end), before, after);
-    hasSurrogateEscapes ||= parsed.hasSurrogateEscapes;
-    return parsed;
-  }
 
   function innermost(): Opened {
     const last = opened.at(-1);
@@ -243,9 +236,23 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
     finish(): ParsedJson {
       take(bytes.length);
       if (whole.length !== 1) throw notJson();
-      return { value: whole[0], hasSurrogateEscapes };
+      return { value: whole[0], hasSurrogateEscapes: hasSurrogateEscapes() };
     },
   };
+}
+
+/** Parses fragments of a text, and remembers whether any of them held a surrogate escape. */
+function fragmentParser(bytes: Uint8Array, pieceBytes: number) {
+  let hasSurrogateEscapes = false;
+
+  function parse(begin: number, end: number, before: string, after: string): ParsedJson {
+    if (end - begin > pieceBytes + VALUE_LIMIT_BYTES) throw valueTooLarge();
+    const parsed = parseFragment(bytes.subarray(begin, end), before, after);
+    hasSurrogateEscapes ||= parsed.hasSurrogateEscapes;
+    return parsed;
+  }
+
+  return { parse, hasSurrogateEscapes: () => hasSurrogateEscapes };
 }
 
 /** Where the elements of a list or object opened at a given depth go. */

@@ -358,115 +358,123 @@ function event(): Probe[] {
   return [...group("Event", rows), ...faultyEvents()];
 }
 
-function faultyEvents(): Probe[] {
-  const faulty = (
+/** Faulty events: what is wrong, the members that make it so, the path and code of the fault, what to do about it. */
+const FAULTY_EVENTS: ReadonlyArray<
+  readonly [
     name: string,
     members: Readonly<Record<string, unknown>>,
     path: string,
     code: string,
     remedy: string,
-  ): Row => [name, pushOf(members), invalid(path, code), remedy];
-  const attributes = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`k${at}`, "v"]));
-  return group("Event", [
-    faulty(
-      "no eventId is INVALID",
-      { eventId: undefined },
-      "eventId",
-      "REQUIRED",
-      "One id per fact, for ever.",
-    ),
-    faulty(
-      "an eventId of 129 is INVALID",
-      { eventId: long(129) },
-      "eventId",
-      "TOO_LONG",
-      "At most 128 characters.",
-    ),
-    faulty(
-      "no reference is INVALID",
-      { trackingNumber: undefined },
-      "trackingNumber",
-      "REQUIRED",
-      "Send trackingNumber, or externalId with senderAccount.",
-    ),
-    faulty(
-      "externalId alone is INVALID",
-      { trackingNumber: undefined, externalId: "R" },
-      "senderAccount",
-      "REQUIRED",
-      "Order references are not unique across merchants.",
-    ),
-    faulty(
-      "a time without offset is INVALID",
-      { occurredAt: "2026-03-10T10:00:00" },
-      "occurredAt",
-      "BAD_FORMAT",
-      "Write the offset of the event's place.",
-    ),
-    faulty(
-      "30 February is INVALID",
-      { occurredAt: "2026-02-30T10:00:00Z" },
-      "occurredAt",
-      "BAD_FORMAT",
-      "Send real dates.",
-    ),
-    faulty(
-      "no status description is INVALID",
-      { status: { code: "TRN" } },
-      "status.description",
-      "REQUIRED",
-      "Send your own text.",
-    ),
-    faulty(
-      "an unknown field is INVALID",
-      { weight: 2 },
-      "weight",
-      "UNKNOWN_FIELD",
-      "Carrier-specific fields belong into attributes.",
-    ),
-    faulty(
-      "another deliveredTo is INVALID",
-      { delivery: { deliveredTo: "DOG" } },
-      "delivery.deliveredTo",
-      "NOT_ALLOWED",
-      "See the reference.",
-    ),
-    faulty(
-      "a POD link that is not a URI is INVALID",
-      { delivery: { podUrl: "pod.jpg" } },
-      "delivery.podUrl",
-      "BAD_FORMAT",
-      "An absolute https address.",
-    ),
-    faulty(
-      "attempt 0 is INVALID",
-      { delivery: { attemptNumber: 0 } },
-      "delivery.attemptNumber",
-      "OUT_OF_RANGE",
-      "Attempts count from 1.",
-    ),
-    faulty(
-      "21 attributes are INVALID",
-      { attributes },
-      "attributes",
-      "TOO_MANY",
-      "At most 20 keys.",
-    ),
-    faulty(
-      "a number as attribute is INVALID",
-      { attributes: { van: 17 } },
-      "attributes.van",
-      "WRONG_TYPE",
-      "Values are texts.",
-    ),
-    faulty(
-      "half an emoji is INVALID",
-      { status: { code: "TRN", description: "\ud83d" } },
-      "status.description",
-      "BAD_FORMAT",
-      "Cut texts between characters, not inside one.",
-    ),
-  ]);
+  ]
+> = [
+  [
+    "no eventId is INVALID",
+    { eventId: undefined },
+    "eventId",
+    "REQUIRED",
+    "One id per fact, for ever.",
+  ],
+  [
+    "an eventId of 129 is INVALID",
+    { eventId: long(129) },
+    "eventId",
+    "TOO_LONG",
+    "At most 128 characters.",
+  ],
+  [
+    "no reference is INVALID",
+    { trackingNumber: undefined },
+    "trackingNumber",
+    "REQUIRED",
+    "Send trackingNumber, or externalId with senderAccount.",
+  ],
+  [
+    "externalId alone is INVALID",
+    { trackingNumber: undefined, externalId: "R" },
+    "senderAccount",
+    "REQUIRED",
+    "Order references are not unique across merchants.",
+  ],
+  [
+    "a time without offset is INVALID",
+    { occurredAt: "2026-03-10T10:00:00" },
+    "occurredAt",
+    "BAD_FORMAT",
+    "Write the offset of the event's place.",
+  ],
+  [
+    "30 February is INVALID",
+    { occurredAt: "2026-02-30T10:00:00Z" },
+    "occurredAt",
+    "BAD_FORMAT",
+    "Send real dates.",
+  ],
+  [
+    "no status description is INVALID",
+    { status: { code: "TRN" } },
+    "status.description",
+    "REQUIRED",
+    "Send your own text.",
+  ],
+  [
+    "an unknown field is INVALID",
+    { weight: 2 },
+    "weight",
+    "UNKNOWN_FIELD",
+    "Carrier-specific fields belong into attributes.",
+  ],
+  [
+    "another deliveredTo is INVALID",
+    { delivery: { deliveredTo: "DOG" } },
+    "delivery.deliveredTo",
+    "NOT_ALLOWED",
+    "See the reference.",
+  ],
+  [
+    "a POD link that is not a URI is INVALID",
+    { delivery: { podUrl: "pod.jpg" } },
+    "delivery.podUrl",
+    "BAD_FORMAT",
+    "An absolute https address.",
+  ],
+  [
+    "attempt 0 is INVALID",
+    { delivery: { attemptNumber: 0 } },
+    "delivery.attemptNumber",
+    "OUT_OF_RANGE",
+    "Attempts count from 1.",
+  ],
+  [
+    "21 attributes are INVALID",
+    { attributes: Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`k${at}`, "v"])) },
+    "attributes",
+    "TOO_MANY",
+    "At most 20 keys.",
+  ],
+  [
+    "a number as attribute is INVALID",
+    { attributes: { van: 17 } },
+    "attributes.van",
+    "WRONG_TYPE",
+    "Values are texts.",
+  ],
+  [
+    "half an emoji is INVALID",
+    { status: { code: "TRN", description: "\ud83d" } },
+    "status.description",
+    "BAD_FORMAT",
+    "Cut texts between characters, not inside one.",
+  ],
+];
+
+function faultyEvents(): Probe[] {
+  return group(
+    "Event",
+    FAULTY_EVENTS.map(([name, members, path, code, remedy]): Row => {
+      return [name, pushOf(members), invalid(path, code), remedy];
+    }),
+  );
 }
 
 function batch(): Probe[] {

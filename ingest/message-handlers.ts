@@ -1,0 +1,101 @@
+/** The two endpoints for messages: one stores what it accepts, the other only says what would become of it. */
+import {
+  ambiguousEvents,
+  eventsNotSetAside,
+  eventsReceived,
+  outcomesNotKept,
+} from "#core/metrics.ts";
+import { countRefused } from "#core/redis/intake/courier-counts.ts";
+import { type MessageOutcomes, outcomeKeeper } from "#core/redis/intake/event-outcomes.ts";
+import { watchChangeLog } from "#core/redis/log/change-log-watch.ts";
+import { seenLayout } from "#core/redis/log/seen.ts";
+import type { Runtime } from "#core/runtime.ts";
+import type { AuthenticateDeps } from "#ingest/authenticate.ts";
+import {
+  type Classified,
+  classify,
+  logFull,
+  type Outcome,
+  type UnmatchedKind,
+  validate,
+} from "#ingest/classify.ts";
+import { countOutcomes, outcomesToKeep } from "#ingest/message-report.ts";
+import { type Message, type Prepared, prepare } from "#ingest/prepare.ts";
+import type { MessageHandler } from "#ingest/receive-message.ts";
+
+type Deps = Runtime & AuthenticateDeps;
+
+const OUTCOMES = ["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"] as const;
+const REFUSED: ReadonlySet<Outcome> = new Set(["UNKNOWN_TRACKING", "INVALID"]);
+
+/** `POST /v1/events` */
+export function storingHandler(deps: Deps): MessageHandler<Prepared> {
+  const { redis, live, config, log, intake } = deps;
+  const changeLogIsFull = watchChangeLog(redis, config.logHighWater);
+  const keepOutcomes = outcomesInBackground(deps);
+
+  /** Counts and logs what became of the events; only the counters of the ledger are waited for. */
+  async function account(
+    { courier, messageId, receivedAtMs }: Omit<MessageOutcomes, "outcomes">,
+    results: readonly Classified[],
+  ): Promise<void> {
+    const counts = countOutcomes(results);
+    for (const outcome of OUTCOMES) {
+      if (counts[outcome] > 0) eventsReceived.inc({ courier, outcome }, counts[outcome]);
+    }
+    const refused = results.filter(({ outcome }) => REFUSED.has(outcome));
+    await countRefused(redis, courier, refused, receivedAtMs);
+    log.info({ courier, messageId, ...counts }, "message processed");
+  }
+
+  return {
+    requiresActivation: true,
+    prepare: (courier, message) => prepare({ intake }, courier, message),
+    async classify(courier, prepared, messageId, receivedAtMs) {
+      if (await changeLogIsFull()) throw logFull();
+      const { code } = courier;
+      const unmatched = new Map<number, UnmatchedKind>();
+      const results = await classify(
+        {
+          ...{ redis, intake, configuration: live.configuration(), messageId },
+          onUnmatched: (messageIndex, why) => unmatched.set(messageIndex, why),
+          layout: await seenLayout(redis, receivedAtMs, config.eventsPerDay),
+          onAmbiguous: (count) => ambiguousEvents.inc({ courier: code }, count),
+          onNotSetAside: (count) => eventsNotSetAside.inc({ courier: code }, count),
+        },
+        courier,
+        prepared,
+        receivedAtMs,
+      );
+      const message = { courier: code, messageId, receivedAtMs };
+      await account(message, results);
+      keepOutcomes({ ...message, outcomes: outcomesToKeep(results, unmatched) });
+      return results;
+    },
+  };
+}
+
+/** `POST /v1/events/validate` */
+export function validatingHandler({ redis, config }: Deps): MessageHandler<Message> {
+  return {
+    requiresActivation: false,
+    prepare: (_, message) => message,
+    classify: async (courier, message, _, receivedAtMs) => {
+      const layout = await seenLayout(redis, receivedAtMs, config.eventsPerDay);
+      return validate({ redis, layout }, courier, message);
+    },
+  };
+}
+
+/** The answer does not wait for it: an operator may look it up, nothing depends on it. */
+function outcomesInBackground({ redis }: Deps): (message: MessageOutcomes) => void {
+  const keep = outcomeKeeper(redis);
+  return (message) => {
+    const { courier, outcomes } = message;
+    if (outcomes.length === 0) return;
+    keep(message).then(
+      (lines) => outcomesNotKept.inc({ courier }, lines),
+      () => outcomesNotKept.inc({ courier }, 2 * outcomes.length),
+    );
+  };
+}

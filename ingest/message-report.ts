@@ -1,0 +1,49 @@
+/** What became of a message: the answer to its sender (document 2), and the outcomes that an operator may look up. */
+import { romeIso } from "#core/domain/time/rome-time.ts";
+import { ruleOf } from "#core/redis/intake/courier-counts.ts";
+import type { EventOutcome } from "#core/redis/intake/event-outcomes.ts";
+import type { Classified, Outcome, UnmatchedKind } from "#ingest/classify.ts";
+
+/** Document 2, "Response to a processed message": the four counters always sum to the events sent. */
+export function messageReport(
+  messageId: string,
+  receivedAtMs: number,
+  results: readonly Classified[],
+) {
+  const counts = countOutcomes(results);
+  return {
+    messageId,
+    receivedAt: romeIso(receivedAtMs),
+    accepted: counts.ACCEPTED,
+    duplicate: counts.DUPLICATE,
+    unknownTracking: counts.UNKNOWN_TRACKING,
+    invalid: counts.INVALID,
+    results,
+  };
+}
+
+export function countOutcomes(results: readonly Classified[]): Record<Outcome, number> {
+  const counts = { ACCEPTED: 0, DUPLICATE: 0, UNKNOWN_TRACKING: 0, INVALID: 0 };
+  for (const { outcome } of results) counts[outcome] += 1;
+  return counts;
+}
+
+/** What is kept of those that were not ACCEPTED: identifiers and reasons. */
+export function outcomesToKeep(
+  results: readonly Classified[],
+  unmatched: ReadonlyMap<number, UnmatchedKind>,
+): EventOutcome[] {
+  return results.flatMap(({ eventId, outcome, errors = [] }, messageIndex): EventOutcome[] => {
+    if (outcome === "ACCEPTED") return [];
+    const why =
+      outcome === "UNKNOWN_TRACKING" ? REASONS[unmatched.get(messageIndex) ?? "none"] : [];
+    const reasons = outcome === "INVALID" ? errors.map(ruleOf) : why;
+    return [{ eventId, messageIndex, outcome, reasons }];
+  });
+}
+
+const REASONS: Readonly<Record<UnmatchedKind, readonly string[]>> = {
+  none: ["not_tracked"],
+  mismatch: ["mismatch"],
+  ambiguous: ["ambiguous"],
+};
