@@ -17,6 +17,7 @@ import {
   type SharedSecret,
   sharedSecretOf,
 } from "./redis/config/keyring.ts";
+import { LAYOUT } from "./redis/config/layout.ts";
 import { allSealed } from "./redis/config/sealed-fields.ts";
 import {
   generateSecretFile,
@@ -67,7 +68,11 @@ export async function openSecrets(
   isRotating = false,
 ): Promise<OpenedSecrets> {
   const keys = await chooseKeys(config, redis);
-  const user = { process: `${hostname()}:${process.pid}`, keyId: keyIdOf(keys.key) };
+  const user = {
+    process: `${hostname()}:${process.pid}`,
+    keyId: keyIdOf(keys.key),
+    layout: LAYOUT,
+  };
   // Sent before the ring is read, so that a rotation that begins now either sees this process or is seen by it.
   await keyUsers(redis, "beat", user);
   let isReplaced = false;

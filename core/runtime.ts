@@ -16,6 +16,7 @@ import {
 } from "./redis/client/client.ts";
 import { startEmbeddedRedis } from "./redis/client/embedded.ts";
 import { describeFailure, reasonOf } from "./redis/client/store-unavailable.ts";
+import { checkLayout, LayoutRefused, migrateStore } from "./redis/config/layout.ts";
 import { createLive, type Live } from "./redis/config/live.ts";
 import { ensureGroups } from "./redis/log/streams.ts";
 import { applySetup, SetupFaults } from "./redis/setup/apply-setup.ts";
@@ -53,18 +54,20 @@ const ROLES_STOP_LIMIT_MS = 6_000;
 
 /**
  * Connects, loads secrets, applies the setup file if one is configured.
- * @throws {ConfigFaults} {SetupFaults} {SecretRefused} after closing what it had opened
+ * @throws {ConfigFaults} {SetupFaults} {SecretRefused} {LayoutRefused} after closing what it had opened
  */
 export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
   const { redis, close: closeStore, isEmbedded } = await openStore(config, log);
   let close = closeStore;
   try {
+    await migrateStore(redis, log);
     const opened = await openSecrets(config, redis, log);
     const { secrets } = opened;
     close = async () => {
       await opened.close();
       await closeStore();
     };
+    await checkLayout(redis);
     if (!isEmbedded) await warnAboutDurability(redis, log);
     await ensureGroups(redis);
     if (secrets.newPanelToken !== null) announceSecret("operator", secrets.newPanelToken);
@@ -238,7 +241,14 @@ export class Refused extends Error {}
 
 /** Errors whose message explains them are printed without a stack: faults of configuration and setup, a port in use. */
 function explainsItself(error: unknown): boolean {
-  const kinds = [ConfigFaults, SetupFaults, StoreUnreachable, SecretRefused, Refused];
+  const kinds = [
+    ConfigFaults,
+    SetupFaults,
+    StoreUnreachable,
+    SecretRefused,
+    LayoutRefused,
+    Refused,
+  ];
   if (kinds.some((kind) => error instanceof kind)) return true;
   const code = (error as NodeJS.ErrnoException).code ?? "";
   return ["EADDRINUSE", "EADDRNOTAVAIL", "ENOTFOUND"].includes(code);

@@ -4,6 +4,7 @@ import { readConfig } from "#core/config.ts";
 import { counted } from "#core/domain/schema/counted.ts";
 import { createLog } from "#core/log.ts";
 import { openSecrets } from "#core/open-secrets.ts";
+import { migrateStore } from "#core/redis/config/layout.ts";
 import { reencrypt } from "#core/reencrypt.ts";
 import { guarded, openStore, Refused } from "#core/runtime.ts";
 
@@ -17,6 +18,7 @@ await guarded(async () => {
   const log = createLog("warn");
   const store = await openStore(config, log);
   try {
+    await migrateStore(store.redis, log);
     const opened = await openSecrets(config, store.redis, log, true);
     try {
       const sealed = await reencrypt(store.redis, opened);

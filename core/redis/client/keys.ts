@@ -22,6 +22,9 @@ export const KEYRING_KEY = "waybill:keyring";
 /** Sorted set: live processes, with the key that each seals with. */
 export const KEY_USERS_KEY = "waybill:key-users";
 export const SETUP_LOCK_KEY = "waybill:setup-lock";
+/** Hash: the version of this layout (`layout.ts`). */
+export const LAYOUT_KEY = "waybill:layout";
+export const LAYOUT_LOCK_KEY = "waybill:layout-lock";
 export const EXPORT_LOCK_KEY = "waybill:export-lock";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";

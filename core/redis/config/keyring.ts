@@ -83,6 +83,8 @@ export interface KeyUser {
   /** Host and process id, for operators. */
   readonly process: string;
   readonly keyId: string;
+  /** The layout of the store that it reads and writes; absent = the first one. */
+  readonly layout?: number;
 }
 
 /** @returns the processes that are alive */
