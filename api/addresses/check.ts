@@ -15,7 +15,7 @@ import {
   type Match,
 } from "#core/domain/orders/address-check.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { described } from "#core/http/openapi/operation.ts";
+import { described, json } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { countAddressCheck } from "#core/redis/merchant/address-checks.ts";
 import { gazetteer, matchOffline } from "./gazetteer.ts";
@@ -34,31 +34,25 @@ const operation = described({
     example: { street: "Via Roma 1", city: "Milano", state: "MI", postcode: "20121" },
   },
   answers: {
-    200: {
-      description: "The match; `match.status` is NONE for an address nobody knows.",
-      content: {
-        schema: AddressCheckView,
-        example: {
-          provider: "geocoder",
-          match: {
-            status: "PARTIAL",
-            level: "MUNICIPALITY",
-            differing: [],
-            unchecked: ["street"],
-          },
-          address: {
-            street: "Via Roma 1",
-            city: "Milano",
-            state: "MI",
-            postcode: "20121",
-            country: "IT",
-          },
-          coordinates: { latitude: 45.46427, longitude: 9.18951 },
-          delivery: null,
-          candidates: [],
-        } satisfies AddressCheckView,
+    200: json("The match; `match.status` is NONE for an address nobody knows.", AddressCheckView, {
+      provider: "geocoder",
+      match: {
+        status: "PARTIAL",
+        level: "MUNICIPALITY",
+        differing: [],
+        unchecked: ["street"],
       },
-    },
+      address: {
+        street: "Via Roma 1",
+        city: "Milano",
+        state: "MI",
+        postcode: "20121",
+        country: "IT",
+      },
+      coordinates: { latitude: 45.46427, longitude: 9.18951 },
+      delivery: null,
+      candidates: [],
+    }),
   },
   errors: [
     "PRODUCT_NOT_OWNED",

@@ -9,7 +9,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { nullableNumber } from "#core/domain/schema/nullable.ts";
-import { described } from "#core/http/openapi/operation.ts";
+import { described, json } from "#core/http/openapi/operation.ts";
 import { freshness } from "./freshness.ts";
 import {
   courierFields,
@@ -74,17 +74,11 @@ const operation = described({
   summary: "Delivery times of couriers on a lane",
   description: "Anonymous, over the whole network, calendar days of the last 12 months.",
   answers: {
-    200: {
-      description: "Couriers with data, fastest first.",
-      content: {
-        schema: DeliveryTimes,
-        example: {
-          ...EXAMPLE_LANE,
-          best: { ...example, leadMean: 2.3, transitMean: 1.2 },
-          ranking: [{ position: 1, ...example }],
-        } satisfies DeliveryTimes,
-      },
-    },
+    200: json("Couriers with data, fastest first.", DeliveryTimes, {
+      ...EXAMPLE_LANE,
+      best: { ...example, leadMean: 2.3, transitMean: 1.2 },
+      ranking: [{ position: 1, ...example }],
+    }),
   },
 });
 

@@ -8,7 +8,7 @@ import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { readChecked } from "#api/read-json.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { described } from "#core/http/openapi/operation.ts";
+import { described, json } from "#core/http/openapi/operation.ts";
 import { freshness } from "./freshness.ts";
 import {
   courierFields,
@@ -55,30 +55,24 @@ const operation = described({
   description:
     "The index compares a courier with the whole network on the lane, from 0 to 100; 50 is as good as the network. It is 0.4 speed + 0.2 consistency + 0.4 reliability. Speed is the chance that its delivery takes fewer days than one of the network (transit days if 20 are known, else lead days), consistency the same for the distance from the median, and reliability 100 n / (n + c) with the shares of deliveries with a second attempt or an exception: n of the network, c of the courier and 20 deliveries of the network. Fewer than 20 deliveries are `insufficient_data`.",
   answers: {
-    200: {
-      description: "Ranked couriers best first, then those without enough data.",
-      content: {
-        schema: EfficiencyIndex,
-        example: {
-          ...EXAMPLE_LANE,
-          ranking: [
-            {
-              rank: 1,
-              courierCode: "GLS_ITA",
-              status: "ok",
-              index: 71.5,
-              speed: 80,
-              consistency: 55,
-              reliability: 71.3,
-              basis: "transit",
-              level: "cap",
-              weightBand: null,
-              sampleSize: 140,
-            },
-          ],
-        } satisfies EfficiencyIndex,
-      },
-    },
+    200: json("Ranked couriers best first, then those without enough data.", EfficiencyIndex, {
+      ...EXAMPLE_LANE,
+      ranking: [
+        {
+          rank: 1,
+          courierCode: "GLS_ITA",
+          status: "ok",
+          index: 71.5,
+          speed: 80,
+          consistency: 55,
+          reliability: 71.3,
+          basis: "transit",
+          level: "cap",
+          weightBand: null,
+          sampleSize: 140,
+        },
+      ],
+    }),
   },
 });
 

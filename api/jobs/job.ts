@@ -7,7 +7,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { nullableText as text } from "#core/domain/schema/nullable.ts";
 import { ImportCallbackView, PENDING_CALLBACK } from "#core/domain/shipments/import-callback.ts";
 import { ImportResult } from "#core/domain/shipments/import-result.ts";
-import { described, inPath } from "#core/http/openapi/operation.ts";
+import { described, inPath, json } from "#core/http/openapi/operation.ts";
 import { jsonObject, jsonResponse } from "#core/json-text.ts";
 import { Problem } from "#core/problem.ts";
 import { companyPartition } from "#core/redis/client/keys.ts";
@@ -40,42 +40,40 @@ const operation = described({
   summary: "Read a background job",
   parameters: [inPath("jobId", Type.String(), JOB_ID)],
   answers: {
-    200: {
-      description: "The job; `result` is null until it has ended.",
-      content: {
-        schema: Type.Union([JobView, ParcelJobView]),
-        example: {
-          jobId: JOB_ID,
-          type: "shipments_import",
-          status: "completed",
-          totalItems: 2,
-          processedItems: 2,
-          failedItems: 1,
-          result: {
-            summary: { totalRequested: 2, totalSuccess: 1, totalFailed: 1 },
-            successes: [{ index: 0, id: 4096, trackingNumber: "AB1", trackingUrl: null }],
-            errors: [
-              {
-                index: 1,
-                trackingNumber: "AB1",
-                errors: [
-                  {
-                    code: "DUPLICATE_SHIPMENT",
-                    message: "The channel has a shipment with this courier and tracking number.",
-                    field: "trackingNumber",
-                    existingId: 4096,
-                  },
-                ],
-              },
-            ],
-          },
-          error: null,
-          createdAt: "2026-11-20T09:00:00.000Z",
-          completedAt: "2026-11-20T09:00:02.000Z",
-          callback: null,
-        } satisfies JobView,
+    200: json(
+      "The job; `result` is null until it has ended.",
+      Type.Union([JobView, ParcelJobView]),
+      {
+        jobId: JOB_ID,
+        type: "shipments_import",
+        status: "completed",
+        totalItems: 2,
+        processedItems: 2,
+        failedItems: 1,
+        result: {
+          summary: { totalRequested: 2, totalSuccess: 1, totalFailed: 1 },
+          successes: [{ index: 0, id: 4096, trackingNumber: "AB1", trackingUrl: null }],
+          errors: [
+            {
+              index: 1,
+              trackingNumber: "AB1",
+              errors: [
+                {
+                  code: "DUPLICATE_SHIPMENT",
+                  message: "The channel has a shipment with this courier and tracking number.",
+                  field: "trackingNumber",
+                  existingId: 4096,
+                },
+              ],
+            },
+          ],
+        },
+        error: null,
+        createdAt: "2026-11-20T09:00:00.000Z",
+        completedAt: "2026-11-20T09:00:02.000Z",
+        callback: null,
       },
-    },
+    ),
   },
   errors: ["JOB_NOT_FOUND"],
 });

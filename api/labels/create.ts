@@ -8,7 +8,7 @@ import { validationFailed } from "#api/error-response.ts";
 import { readChecked } from "#api/read-json.ts";
 import { LabelRequest, LabelView, labelFaults } from "#core/domain/labels/label.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { described } from "#core/http/openapi/operation.ts";
+import { described, json } from "#core/http/openapi/operation.ts";
 import type { Problem } from "#core/problem.ts";
 import type { ChannelCourier } from "#core/redis/config/configuration.ts";
 import { findCarrier } from "./carriers.ts";
@@ -62,14 +62,8 @@ const operation = described({
     },
   },
   answers: {
-    200: {
-      description: "The label exists.",
-      content: { schema: LabelView, example: example(true) },
-    },
-    201: {
-      description: "The label has been made.",
-      content: { schema: LabelView, example: example(false) },
-    },
+    200: json("The label exists.", LabelView, example(true)),
+    201: json("The label has been made.", LabelView, example(false)),
   },
   errors: [
     "UNKNOWN_CARRIER",

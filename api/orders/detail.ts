@@ -5,7 +5,7 @@ import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { OrderView } from "#core/domain/orders/order.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
-import { described, idInPath } from "#core/http/openapi/operation.ts";
+import { described, idInPath, json } from "#core/http/openapi/operation.ts";
 import { readOrders } from "#core/redis/merchant/orders.ts";
 import { EXAMPLE_ORDER, orderAnswer, orderNotFound } from "./order-answer.ts";
 
@@ -14,10 +14,7 @@ const operation = described({
   summary: "Read an order",
   parameters: [idInPath(EXAMPLE_ORDER.id)],
   answers: {
-    200: {
-      description: "The order.",
-      content: { schema: OrderView, example: EXAMPLE_ORDER },
-    },
+    200: json("The order.", OrderView, EXAMPLE_ORDER),
   },
   errors: ["ORDER_NOT_FOUND"],
 });

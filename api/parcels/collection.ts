@@ -17,7 +17,7 @@ import {
   withoutParcels,
 } from "#core/domain/orders/order-parcel.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
-import { described, query } from "#core/http/openapi/operation.ts";
+import { described, json, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import { changeOrder, createOrder, findOrder } from "#core/redis/merchant/orders.ts";
@@ -74,16 +74,10 @@ const OPERATIONS = {
       ),
     ],
     answers: {
-      200: {
-        description: "A page of parcels; an order without parcels is an empty page.",
-        content: {
-          schema: OrderParcelPage,
-          example: {
-            ...{ items: EXAMPLE_PARCELS, total: 1 },
-            ...{ page: 1, limit: 20, pages: 1 },
-          } satisfies OrderParcelPage,
-        },
-      },
+      200: json("A page of parcels; an order without parcels is an empty page.", OrderParcelPage, {
+        ...{ items: EXAMPLE_PARCELS, total: 1 },
+        ...{ page: 1, limit: 20, pages: 1 },
+      }),
     },
     errors: ["PRODUCT_NOT_OWNED", "VALIDATION_FAILED"],
   }),
@@ -94,22 +88,13 @@ const OPERATIONS = {
     rules: [{ path: "orderOrigin", code: "NOT_ALLOWED", rule: "in the platform registry" }],
     body: { schema: ParcelsCreation, limitBytes: LIST_BODY_BYTES, example: EXAMPLE_CREATION },
     answers: {
-      201: {
-        description: "The parcels, in the order given.",
-        content: { schema: Type.Array(OrderParcelView), example: EXAMPLE_PARCELS },
-      },
-      202: {
-        description: "A job; its result tells the hashes.",
-        content: {
-          schema: AcceptedParcels,
-          example: {
-            jobId: "0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
-            status: "processing",
-            statusUrl: "/jobs/0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
-            totalParcels: 101,
-          } satisfies AcceptedParcels,
-        },
-      },
+      201: json("The parcels, in the order given.", Type.Array(OrderParcelView), EXAMPLE_PARCELS),
+      202: json("A job; its result tells the hashes.", AcceptedParcels, {
+        jobId: "0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
+        status: "processing",
+        statusUrl: "/jobs/0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
+        totalParcels: 101,
+      }),
     },
     errors: ["PRODUCT_NOT_OWNED", "ORDER_EXISTS"],
   }),

@@ -6,7 +6,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { ownMoment } from "#api/shipments/own-shipment.ts";
 import { detailPart, ShipmentDetail } from "#api/shipments/shipment-detail.ts";
 import { EXAMPLE_SUMMARY, summaryOf } from "#api/shipments/summary.ts";
-import { described, idInPath } from "#core/http/openapi/operation.ts";
+import { described, idInPath, json } from "#core/http/openapi/operation.ts";
 import { readNotifications } from "#core/redis/merchant/notifications.ts";
 
 const operation = described({
@@ -14,29 +14,23 @@ const operation = described({
   summary: "Read a shipment with its history",
   parameters: [idInPath(EXAMPLE_SUMMARY.id)],
   answers: {
-    200: {
-      description: "The shipment.",
-      content: {
-        schema: ShipmentDetail,
-        example: {
-          ...EXAMPLE_SUMMARY,
-          planning: { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null },
-          parcels: [],
-          orderItems: [],
-          history: [
-            {
-              date: "2026-11-22 11:05:00",
-              courierStatus: "Consegnata",
-              place: "Roma",
-              status: "Consegnata",
-              statusCode: "DELIVERED",
-              statusDetail: null,
-            },
-          ],
-          notifications: [],
-        } satisfies ShipmentDetail,
-      },
-    },
+    200: json("The shipment.", ShipmentDetail, {
+      ...EXAMPLE_SUMMARY,
+      planning: { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null },
+      parcels: [],
+      orderItems: [],
+      history: [
+        {
+          date: "2026-11-22 11:05:00",
+          courierStatus: "Consegnata",
+          place: "Roma",
+          status: "Consegnata",
+          statusCode: "DELIVERED",
+          statusDetail: null,
+        },
+      ],
+      notifications: [],
+    }),
   },
   errors: ["SHIPMENT_NOT_FOUND"],
 });

@@ -12,7 +12,7 @@ import { listFaults } from "#core/domain/schema/fault.ts";
 import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
 import { SHIPMENTS_PER_IMPORT, ShipmentInput } from "#core/domain/shipments/shipment.ts";
 import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhooks/webhook-url.ts";
-import { described } from "#core/http/openapi/operation.ts";
+import { described, json } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { acceptJob, type ImportChunk, importChunks } from "#core/redis/merchant/import-jobs.ts";
 import { hostOf, vetHosts } from "#core/vetted-address.ts";
@@ -66,18 +66,12 @@ const operation = described({
     },
   ],
   answers: {
-    202: {
-      description: "The job is queued.",
-      content: {
-        schema: AcceptedImport,
-        example: {
-          jobId: "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
-          status: "processing",
-          statusUrl: "/jobs/7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
-          totalShipments: 1,
-        } satisfies AcceptedImport,
-      },
-    },
+    202: json("The job is queued.", AcceptedImport, {
+      jobId: "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+      status: "processing",
+      statusUrl: "/jobs/7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+      totalShipments: 1,
+    }),
   },
   errors: ["IMPORT_QUEUE_FULL"],
 });

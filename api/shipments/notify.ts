@@ -19,7 +19,7 @@ import {
 } from "#core/domain/messages/notification.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import type { FaultCode } from "#core/domain/schema/fault.ts";
-import { described, idInPath } from "#core/http/openapi/operation.ts";
+import { described, idInPath, json } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { findTemplate } from "#core/redis/config/templates.ts";
 import { acceptMessages, type Message } from "#core/redis/merchant/messages.ts";
@@ -51,18 +51,12 @@ const operation = described({
     example: { event: "review-request", variables: { custom1: "10%" }, language: "it" },
   },
   answers: {
-    202: {
-      description: "Accepted; delivery is asynchronous.",
-      content: {
-        schema: AcceptedNotification,
-        example: {
-          notificationId: "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e",
-          shipmentId: 4096,
-          event: "review-request",
-          status: "accepted",
-        } satisfies AcceptedNotification,
-      },
-    },
+    202: json("Accepted; delivery is asynchronous.", AcceptedNotification, {
+      notificationId: "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e",
+      shipmentId: 4096,
+      event: "review-request",
+      status: "accepted",
+    }),
   },
   errors: [
     "SHIPMENT_NOT_FOUND",

@@ -19,7 +19,7 @@ import { EXAMPLE_SUMMARY, summaryOf } from "#api/shipments/summary.ts";
 import { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import { LOCAL_DATE_TIME } from "#core/domain/time/rome-time.ts";
-import { described, query } from "#core/http/openapi/operation.ts";
+import { described, json, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
@@ -95,16 +95,10 @@ const operation = described({
   ],
   rules: [{ path: "updatedAfter", code: "BAD_FORMAT", rule: "a date and time that exist" }],
   answers: {
-    200: {
-      description: "A page of summaries.",
-      content: {
-        schema: ShipmentPage,
-        example: {
-          ...{ items: [EXAMPLE_SUMMARY], total: 1 },
-          ...{ page: 1, limit: 20, pages: 1 },
-        } satisfies ShipmentPage,
-      },
-    },
+    200: json("A page of summaries.", ShipmentPage, {
+      ...{ items: [EXAMPLE_SUMMARY], total: 1 },
+      ...{ page: 1, limit: 20, pages: 1 },
+    }),
   },
   errors: ["VALIDATION_FAILED", "COMPANY_WIDE_READ_NOT_ENABLED", "SEARCH_UNSTEADY"],
 });

@@ -22,7 +22,7 @@ import {
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { nullableText } from "#core/domain/schema/nullable.ts";
 import { romeDate } from "#core/domain/time/rome-time.ts";
-import { described, idInPath } from "#core/http/openapi/operation.ts";
+import { described, idInPath, json } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import {
   type AcceptedRelease,
@@ -61,15 +61,9 @@ const operation = described({
     example: { action: "redeliver", redeliveryDate: "2026-11-24" },
   },
   answers: {
-    200: {
-      description: "Sent to the carrier.",
-      content: {
-        schema: StockRelease,
-        example: {
-          ...{ status: "sent", courierOutcome: "ok", message: null, releaseId: 17 },
-        } satisfies StockRelease,
-      },
-    },
+    200: json("Sent to the carrier.", StockRelease, {
+      ...{ status: "sent", courierOutcome: "ok", message: null, releaseId: 17 },
+    }),
   },
   errors: [
     "SHIPMENT_NOT_FOUND",

@@ -10,6 +10,7 @@ import { type Access, accessOf, detailOf, publicRoutes, ROUTE_MEMBERS } from "#c
 import type { Route } from "#core/http/no-route.ts";
 import { PUBLIC_CACHE } from "#core/http/reference-page.ts";
 import { TITLES } from "#core/problem.ts";
+import { elysiaOperation } from "./elysia-operation.ts";
 import type { Answer, Content, Operation, Parameter, Rule } from "./operation.ts";
 
 /** An error that calls can be answered with. */
@@ -68,15 +69,16 @@ export function describedRoutes(routes: readonly Route[]): DescribedRoute[] {
   return routes.flatMap((route): DescribedRoute[] => {
     const detail = detailOf(route);
     const own = detail[ROUTE_MEMBERS.operation] as (() => Operation) | undefined;
+    const operation = own ? own() : elysiaOperation(route);
     const access = accessOf(route);
-    if (!own || access === null) return [];
+    if (!operation || access === null) return [];
     return [
       {
         method: route.method.toLowerCase(),
         path: route.path.replaceAll(/:(\w+)/g, "{$1}"),
         access,
         scope: (detail[ROUTE_MEMBERS.scope] as string | null | undefined) ?? null,
-        operation: own(),
+        operation,
       },
     ];
   });
@@ -128,7 +130,7 @@ function tagOf(path: string, { tags }: Api): Tag | undefined {
 
 function operationObject(route: DescribedRoute, api: Api, components: Components): Json {
   const { operation, access } = route;
-  const { id, summary, rules = [], parameters, body, answers = {} } = operation;
+  const { id, summary, rules = [], parameters, body, answers } = operation;
   return {
     operationId: id,
     tags: [tagOf(route.path, api)?.name],
@@ -139,7 +141,7 @@ function operationObject(route: DescribedRoute, api: Api, components: Components
     ...(parameters && { parameters: parameters.map((one) => parameterObject(one, components)) }),
     ...(body && {
       requestBody: {
-        required: true,
+        required: body.optional !== true,
         description: `At most ${body.limitBytes ?? api.bodyLimitBytes} bytes.`,
         content: contentObject([body], components, { nullIsAbsent: true }),
       },
@@ -207,7 +209,7 @@ function contentObject(
 function errorObjects(route: DescribedRoute, api: Api, components: Components): Json {
   const byStatus = Map.groupBy(errorsOf(route, api), ({ status }) => status);
   const statuses = [...byStatus].filter(
-    ([status]) => route.operation.answers?.[status] === undefined,
+    ([status]) => route.operation.answers[status] === undefined,
   );
   return Object.fromEntries(
     statuses.map(([status, errors]) => {

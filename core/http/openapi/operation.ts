@@ -1,5 +1,5 @@
 /** What a route says of itself: the OpenAPI document of its port is generated from it. */
-import { type TSchema, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { FaultCode } from "#core/domain/schema/fault.ts";
 import { ROUTE_MEMBERS } from "#core/http/access.ts";
 
@@ -11,16 +11,15 @@ export interface Content {
 }
 
 export interface Operation {
-  /** `operationId`. Absent: made of method and path. */
-  readonly id?: string;
+  /** `operationId`. */
+  readonly id: string;
   readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
-  /** Absent: the schema that the route itself validates with, if it has one. */
-  readonly body?: Content & { readonly limitBytes?: number };
+  readonly body?: Content & { readonly limitBytes?: number; readonly optional?: boolean };
   readonly rules?: readonly Rule[];
-  /** By status. Absent: the schemas of answers that the route itself has. */
-  readonly answers?: Readonly<Record<number, Answer>>;
+  /** By status. */
+  readonly answers: Readonly<Record<number, Answer>>;
   /** Codes of errors beyond those of every call of its kind. */
   readonly errors?: readonly string[];
   /** What the error bodies of some statuses are, where it is not the usual shape. */
@@ -52,6 +51,16 @@ export interface Parameter {
   readonly required: boolean;
   readonly schema: TSchema;
   readonly example?: unknown;
+}
+
+/** An answer in JSON. */
+export function json<T extends TSchema>(
+  description: string,
+  schema: T,
+  example: Static<T>,
+  headers?: Answer["headers"],
+): Answer {
+  return { description, content: { schema, example }, ...(headers && { headers }) };
 }
 
 /** Options of a route. The operation hides behind a function, since Elysia copies what `detail` holds. */
