@@ -7,19 +7,23 @@ import { toProblem } from "#core/http/errors.ts";
 import { ops } from "#core/http/ops.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
+import { createMailer } from "#core/mail.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { accountRoutes } from "#panel/routes/accounts.ts";
 import { addressChecksRoute } from "#panel/routes/address-checks.ts";
 import { analyticsRoutes } from "#panel/routes/analytics.ts";
 import { explorerRoute } from "#panel/routes/analytics-explorer.ts";
+import { auditRoute } from "#panel/routes/audit.ts";
 import { channelRoutes } from "#panel/routes/channels.ts";
 import { clockRoute } from "#panel/routes/clock.ts";
 import { courierRoutes } from "#panel/routes/couriers.ts";
 import { deadLetterRoutes } from "#panel/routes/dead-letters.ts";
 import { deliveryRoutes } from "#panel/routes/deliveries.ts";
 import { eventsRoute } from "#panel/routes/events.ts";
+import { invitationRoutes } from "#panel/routes/invitations.ts";
 import { mappingRoutes } from "#panel/routes/mapping.ts";
-import { meRoute } from "#panel/routes/me.ts";
+import { meRoutes } from "#panel/routes/me.ts";
 import { numberConflictsRoute } from "#panel/routes/number-conflicts.ts";
 import { panelOrdersRoute } from "#panel/routes/orders.ts";
 import { overviewRoute } from "#panel/routes/overview.ts";
@@ -36,6 +40,7 @@ import { sessionRoutes } from "#panel/session.ts";
 
 /** @param insights the pages and calls of the analytics are left out without them */
 export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insights?: Insights) {
+  const mailer = createMailer(runtime.config);
   const app = new Elysia(ONE_ROUTER)
     .onError(async ({ code, error, request, set }) => {
       const page = code === "NOT_FOUND" ? await notFoundPage(runtime, request) : null;
@@ -68,7 +73,11 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(trackingRoute(runtime))
     .use(sessionRoutes(runtime))
     .use(webRoutes(runtime))
-    .use(meRoute(runtime));
+    .use(invitationRoutes(runtime, mailer))
+    .use(accountRoutes(runtime, mailer))
+    .use(meRoutes(runtime))
+    .use(auditRoute(runtime))
+    .onStop(() => mailer.close());
   if (insights) app.use(analyticsRoutes(runtime, insights)).use(explorerRoute(runtime, insights));
   return everyRouteDeclared(app);
 }

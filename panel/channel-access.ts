@@ -12,6 +12,7 @@ import {
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken, newToken } from "#core/secrets.ts";
+import { notFound } from "#panel/not-found.ts";
 
 type Deps = Pick<Runtime, "redis" | "live">;
 
@@ -62,17 +63,26 @@ export async function issueApiKey(
   return issued;
 }
 
-/** The key stops working at once, on every process. @throws {Problem} 404 */
-export async function revokeApiKey({ redis, live }: Deps, id: string): Promise<void> {
-  await underSetupLock(redis, async () => {
+/**
+ * The key stops working at once, on every process.
+ * @returns what it was
+ * @throws {Problem} 404
+ */
+export async function revokeApiKey(
+  { redis, live }: Deps,
+  id: string,
+): Promise<{ readonly code: string; readonly companyWideRead: boolean }> {
+  const revoked = await underSetupLock(redis, async () => {
     const entity = await readEntity(redis, "apiKey", id);
     if (!entity || entity.revokedHash === entity.hash) {
-      throw new Problem(404, "API_KEY_NOT_FOUND", "There is no such API key.");
+      throw notFound("apiKey");
     }
     await saveEntity(redis, "apiKey", id, { ...entity, revokedHash: entity.hash });
     await bumpVersion(redis);
+    return { code: entity.code, companyWideRead: entity.companyWideRead };
   });
   await live.refresh();
+  return revoked;
 }
 
 /** @throws {Problem} 404 */
@@ -93,9 +103,5 @@ export async function activateChannel(
 async function findChannel({ redis }: Pick<Deps, "redis">, code: string): Promise<ChannelEntity> {
   const channel = (await allEntities(redis, "channel")).find((one) => one.code === code);
   if (channel) return channel;
-  throw channelNotFound();
-}
-
-export function channelNotFound(): Problem {
-  return new Problem(404, "CHANNEL_NOT_FOUND", "There is no such channel.");
+  throw notFound("channel");
 }

@@ -1,8 +1,8 @@
 /** Couriers by the code that a path names: as the configuration in force has them, and as they are stored. */
-import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
 import { type CourierEntity, readEntity } from "#core/redis/config/entities.ts";
+import { notFound } from "#panel/not-found.ts";
 
 /** @throws {Problem} 404 */
 export function courierOf({ couriers }: Configuration, code: string): Courier {
@@ -15,6 +15,6 @@ export async function readCourier(redis: Redis, code: string): Promise<CourierEn
 }
 
 function found<T>(courier: T | null | undefined): T {
-  if (!courier) throw new Problem(404, "COURIER_NOT_FOUND", "There is no such courier.");
+  if (!courier) throw notFound("courier");
   return courier;
 }

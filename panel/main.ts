@@ -3,6 +3,7 @@ import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
+import { inviteFirstAdmin } from "#panel/first-admin.ts";
 import { ORDERS_BODY_BYTES } from "#panel/routes/orders.ts";
 import { webBundle } from "#panel/web-bundle.ts";
 
@@ -33,6 +34,7 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
   void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));
   const url = `http://${config.host}:${app.server?.port}`;
   log.info({ url }, "panel listens");
+  await inviteFirstAdmin(runtime, config.ports.panel === 0 ? url : config.publicUrl);
   return {
     name: "panel",
     url,

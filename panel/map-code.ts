@@ -19,6 +19,7 @@ import {
   saveCatalogue,
 } from "#core/redis/shipments/remaps.ts";
 import { readCourier } from "#panel/courier-of.ts";
+import { notFound } from "#panel/not-found.ts";
 
 /** The wanted mapping of a code; `status: null` takes its own mapping away. */
 export interface WantedMapping {
@@ -110,7 +111,7 @@ export function mapCode(
 export function revertRemap(redis: Redis, id: string, nowMs: number): Promise<Remap> {
   return underSetupLock(redis, async () => {
     const remap = await readRemap(redis, id);
-    if (!remap) throw new Problem(404, "REMAP_NOT_FOUND", "There is no such remap.");
+    if (!remap) throw notFound("remap");
     const known = await listRemaps(redis, remap.courier, 0, LOOKED_BACK);
     const own = known.find(({ reverts }) => reverts === id);
     if (own) return own.state === "announced" ? finished(redis, own) : own;

@@ -14,12 +14,13 @@ import { endpointPartition, failingSince } from "#core/redis/webhooks/endpoints.
 import { readLastFailure } from "#core/redis/webhooks/last-failures.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hostOf, vetHosts } from "#core/vetted-address.ts";
+import { notFound } from "#panel/not-found.ts";
 import type { EndpointHealth } from "#panel/webhook-view.ts";
 
 /** @throws {Problem} 404 */
 export function channelOf({ channelByCode }: Configuration, code: string): Channel {
   const channel = channelByCode.get(code);
-  if (!channel) throw new Problem(404, "CHANNEL_NOT_FOUND", "There is no such channel.");
+  if (!channel) throw notFound("channel");
   return channel;
 }
 
@@ -30,7 +31,7 @@ export function endpointOf(
 ): { endpoint: Endpoint; channel: Channel } {
   const endpoint = endpoints.get(endpointId);
   const channel = endpoint && channels.get(endpoint.channelId);
-  if (!channel) throw new Problem(404, "ENDPOINT_NOT_FOUND", "There is no such endpoint.");
+  if (!channel) throw notFound("endpoint");
   return { endpoint, channel };
 }
 

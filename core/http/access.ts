@@ -3,15 +3,17 @@
  * nobody can forget to. The declaration is part of the route; no path is ever compared.
  */
 import { type AnyElysia, Elysia } from "elysia";
+import type { Capability } from "#core/domain/accounts/roles.ts";
 
 /** `public`: anybody. The others name the credentials that are required. */
-export type Access = "public" | "operator" | "merchant" | "courier";
+export type Access = "public" | "panel" | "merchant" | "courier";
 
 /** Members of a route's `detail`. */
 export const ROUTE_MEMBERS = {
   access: "x-access",
   scope: "x-scope",
   operation: "x-operation",
+  needs: "x-needs",
 } as const;
 
 /**
@@ -21,6 +23,30 @@ export const ROUTE_MEMBERS = {
 export const declared = (access: Access, scope: string | null = null) =>
   ({ [ROUTE_MEMBERS.access]: access, [ROUTE_MEMBERS.scope]: scope }) as object;
 
+/** What each route of the panel declares besides: deny by default. */
+export interface Needs {
+  readonly can: Capability;
+  /**
+   * Whose the thing is that the path names. Members of a company or a courier get 404 for what is not theirs. `caller`: the
+   * handler shows its caller what is theirs. `installation`: operators only.
+   */
+  readonly of: OwnedThing | "caller" | "installation";
+}
+
+export type OwnedThing =
+  | "company"
+  | "channel"
+  | "apiKey"
+  | "endpoint"
+  | "delivery"
+  | "shipment"
+  | "courier"
+  | "remap"
+  | "account";
+
+/** Declares what a route of the panel needs. */
+export const needed = (needs: Needs) => ({ [ROUTE_MEMBERS.needs]: needs }) as object;
+
 /** A plugin whose routes anybody may call: their answers are meant for everybody, or they check a secret themselves. */
 export function publicRoutes(name: string) {
   return new Elysia({ name, detail: declared("public") });
@@ -29,6 +55,11 @@ export function publicRoutes(name: string) {
 /** Null if a route declares nothing. */
 export function accessOf(route: { readonly hooks: unknown }): Access | null {
   return (detailOf(route)[ROUTE_MEMBERS.access] as Access | undefined) ?? null;
+}
+
+/** Null of a route that is none of the panel's, or declares nothing. */
+export function needsOf(route: { readonly hooks: unknown }): Needs | null {
+  return (detailOf(route)[ROUTE_MEMBERS.needs] as Needs | undefined) ?? null;
 }
 
 export function detailOf({
@@ -41,7 +72,10 @@ export function detailOf({
 
 /** @throws if a route does not declare who may call it */
 export function everyRouteDeclared<App extends AnyElysia>(app: App): App {
-  const open = app.routes.filter((route) => accessOf(route) === null);
+  const open = app.routes.filter((route) => {
+    const access = accessOf(route);
+    return access === null || (access === "panel" && needsOf(route) === null);
+  });
   if (open.length === 0) return app;
   const names = open.map(({ method, path }) => `${method} ${path}`).join(", ");
   throw new Error(`Routes that do not say who may call them: ${names}`);

@@ -1,9 +1,9 @@
 /** `GET /panel/api/channels/{code}/address-checks`: what is billed of document 1's address check. */
 import { Type } from "@sinclair/typebox";
-import { Problem } from "#core/problem.ts";
 import { readAddressChecks } from "#core/redis/merchant/address-checks.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
+import { channelOf } from "#panel/webhook-access.ts";
 
 export const AddressChecks = Type.Object({
   channel: Type.String(),
@@ -18,17 +18,19 @@ export const AddressChecks = Type.Object({
 
 export function addressChecksRoute(runtime: Runtime) {
   const { redis, live } = runtime;
-  return operatorRoutes(runtime, "address-checks").get(
+  return panelRoutes(runtime, "address-checks").get(
     "/panel/api/channels/:channelCode/address-checks",
     async ({ params }) => {
-      const { channelByCode } = await live.refresh();
-      const channel = channelByCode.get(params.channelCode);
-      if (!channel) throw new Problem(404, "CHANNEL_NOT_FOUND", "There is no such channel.");
+      const channel = channelOf(await live.refresh(), params.channelCode);
       const owner = { companyId: channel.companyId, channelId: channel.id };
       const months = await readAddressChecks(redis, owner);
       const total = months.reduce((sum, { checks }) => sum + checks, 0);
       return { channel: channel.code, total, months };
     },
-    { response: AddressChecks, detail: { summary: "Accepted address checks, by month" } },
+    {
+      needs: { can: "channels:read", of: "channel" },
+      response: AddressChecks,
+      detail: { summary: "Accepted address checks, by month" },
+    },
   );
 }

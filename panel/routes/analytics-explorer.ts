@@ -10,7 +10,7 @@ import {
   explorerPage,
 } from "#panel/explorer/page.ts";
 import { pageResponse } from "#panel/html.ts";
-import { operatorPages } from "#panel/operators.ts";
+import { panelPages } from "#panel/panel-routes.ts";
 
 const QUALITY_MS = 7 * 86_400_000;
 /** Of what the form's fields take. */
@@ -37,19 +37,23 @@ export function explorerRoute(runtime: Runtime, insights: Insights) {
     return { lane: found, provinces, trend, quality, silence };
   }
 
-  return operatorPages(runtime, "explorer").get("/panel/explorer", async ({ request }) => {
-    const question = questionOf(searchParamsOf(request));
-    const fault = faultOf(question);
-    const page = (status: number, findings: ExplorerFindings | string) =>
-      pageResponse("Benchmark explorer", explorerPage(question, findings), { status });
-    if (fault !== null) return page(422, fault);
-    try {
-      return page(200, await find(question));
-    } catch (error) {
-      if (error instanceof Problem && error.status === 503) return page(503, error.detail);
-      throw error;
-    }
-  });
+  return panelPages(runtime, "explorer").get(
+    "/panel/explorer",
+    async ({ request }) => {
+      const question = questionOf(searchParamsOf(request));
+      const fault = faultOf(question);
+      const page = (status: number, findings: ExplorerFindings | string) =>
+        pageResponse("Benchmark explorer", explorerPage(question, findings), { status });
+      if (fault !== null) return page(422, fault);
+      try {
+        return page(200, await find(question));
+      } catch (error) {
+        if (error instanceof Problem && error.status === 503) return page(503, error.detail);
+        throw error;
+      }
+    },
+    { needs: { can: "benchmarks:read", of: "installation" } },
+  );
 }
 
 function questionOf(params: URLSearchParams): ExplorerQuestion {

@@ -9,7 +9,9 @@ import { listFaults } from "#core/domain/schema/fault.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import type { Caller } from "#panel/caller.ts";
+import { isTheirs } from "#panel/owners.ts";
+import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
 
 const DAY_MS = 86_400_000;
@@ -38,7 +40,7 @@ const CONTENT_TYPES = {
 
 export function analyticsRoutes(runtime: Runtime, insights: Insights) {
   const { live } = runtime;
-  return operatorRoutes(runtime, "analytics")
+  return panelRoutes(runtime, "analytics")
     .get(
       "/panel/api/analytics/lane",
       async ({ request }) => {
@@ -47,6 +49,7 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
         return { items: await insights.lane({ destCap, originCap, weightKg, nowMs }) };
       },
       {
+        needs: { can: "benchmarks:read", of: "caller" },
         detail: {
           summary: "Couriers to a CAP with their distributions: ?destCap=&originCap=&weightKg=",
         },
@@ -58,7 +61,10 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
         const courier = searchParamsOf(request).get("courier") ?? "";
         return { items: await insights.provinces(courier.slice(0, COURIER_LENGTH), live.now()) };
       },
-      { detail: { summary: "Destinations by CAP prefix: ?courier=" } },
+      {
+        needs: { can: "benchmarks:read", of: "caller" },
+        detail: { summary: "Destinations by CAP prefix: ?courier=" },
+      },
     )
     .get(
       "/panel/api/analytics/trend",
@@ -66,26 +72,36 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
         const destCap = searchParamsOf(request).get("destCap") ?? "";
         return { items: await insights.trend(destCap === "" ? "" : capOf(destCap), live.now()) };
       },
-      { detail: { summary: "Couriers by month of delivery: ?destCap=" } },
+      {
+        needs: { can: "benchmarks:read", of: "caller" },
+        detail: { summary: "Couriers by month of delivery: ?destCap=" },
+      },
     )
     .get(
       "/panel/api/analytics/quality",
-      async ({ request }) => {
+      async ({ request, caller }) => {
         const days = daysOf(searchParamsOf(request).get("days") ?? "7");
         const nowMs = live.now();
-        return { days, items: await insights.quality(nowMs - days * DAY_MS, nowMs) };
+        const all = await insights.quality(nowMs - days * DAY_MS, nowMs);
+        return { days, items: all.filter((row) => isOfCaller(caller, row)) };
       },
-      { detail: { summary: "How couriers report: ?days= (7, at most 90)" } },
+      {
+        needs: { can: "quality:read", of: "caller" },
+        detail: { summary: "How couriers report: ?days= (7, at most 90)" },
+      },
     )
     .get(
       "/panel/api/analytics/silence",
-      async () => ({
-        items: (await insights.silence(live.now())).map(({ lastHourMs, ...row }) => ({
-          ...row,
-          lastHour: new Date(lastHourMs).toISOString(),
-        })),
+      async ({ caller }) => ({
+        items: (await insights.silence(live.now()))
+          .filter((row) => isOfCaller(caller, row))
+          .map(({ lastHourMs, ...row }) => ({
+            ...row,
+            lastHour: new Date(lastHourMs).toISOString(),
+          })),
       }),
       {
+        needs: { can: "quality:read", of: "caller" },
         detail: {
           summary: "Events of the last full hours against the same hours of the week before",
         },
@@ -101,6 +117,7 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
             members: { violations },
           });
         }
+        noteChange(request, null, { query: body.query });
         const format = body.format ?? "json";
         const rows = Readable.toWeb(await insights.sql.ask(body.query, format));
         return new Response(rows as unknown as ReadableStream, {
@@ -108,6 +125,7 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
         });
       },
       {
+        needs: { can: "sql:run", of: "installation" },
         parse: "none",
         detail: {
           summary:
@@ -119,6 +137,10 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
         },
       },
     );
+}
+
+function isOfCaller(caller: Caller, { courier }: { readonly courier: string }): boolean {
+  return isTheirs(caller, { companyCode: null, courierCode: courier });
 }
 
 function laneOf(params: URLSearchParams) {

@@ -6,17 +6,15 @@ import { listFaults } from "#core/domain/schema/fault.ts";
 import { entityCode } from "#core/domain/schema/text-forms.ts";
 import { SCOPES } from "#core/domain/setup/setup.ts";
 import { Problem } from "#core/problem.ts";
-import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
 import { resetSandbox } from "#core/redis/merchant/sandbox.ts";
 import type { Runtime } from "#core/runtime.ts";
-import {
-  activateChannel,
-  channelNotFound,
-  issueApiKey,
-  revokeApiKey,
-} from "#panel/channel-access.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import type { Caller } from "#panel/caller.ts";
+import { activateChannel, issueApiKey, revokeApiKey } from "#panel/channel-access.ts";
+import { isTheirs } from "#panel/owners.ts";
+import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
+import { channelOf } from "#panel/webhook-access.ts";
 
 const ScopeSchema = Type.Union(SCOPES.map((name) => Type.Literal(name)));
 
@@ -59,17 +57,24 @@ const Activation = Type.Object({ code: Type.String(), active: Type.Boolean() });
 export function channelRoutes(runtime: Runtime) {
   const { redis, live, log } = runtime;
 
-  async function activate(code: string, active: boolean) {
+  async function activate(request: Request, code: string, active: boolean) {
+    const before = channelOf(await live.refresh(), code).active;
     await activateChannel(runtime, code, active);
+    noteChange(request, { active: before }, { active });
     log.info({ channel: code, active }, "channel activation changed");
     return { code, active };
   }
 
-  return operatorRoutes(runtime, "channels")
-    .get("/panel/api/channels", async () => ({ items: channelsOf(await live.refresh()) }), {
-      response: Type.Object({ items: Type.Array(ChannelView) }),
-      detail: { summary: "Channels and their API keys" },
-    })
+  return panelRoutes(runtime, "channels")
+    .get(
+      "/panel/api/channels",
+      async ({ caller }) => ({ items: channelsOf(await live.refresh(), caller) }),
+      {
+        needs: { can: "channels:read", of: "caller" },
+        response: Type.Object({ items: Type.Array(ChannelView) }),
+        detail: { summary: "Channels and their API keys" },
+      },
+    )
     .post(
       "/panel/api/channels/:channelCode/api-keys",
       async ({ params, request, set }) => {
@@ -82,6 +87,7 @@ export function channelRoutes(runtime: Runtime) {
         return { ...issued, scopes: [...issued.scopes] };
       },
       {
+        needs: { can: "keys:write", of: "channel" },
         parse: "none",
         response: { 201: IssuedApiKeyView },
         detail: { summary: "Issue an API key; the others keep working until they are revoked" },
@@ -89,33 +95,44 @@ export function channelRoutes(runtime: Runtime) {
     )
     .delete(
       "/panel/api/api-keys/:id",
-      async ({ params }) => {
-        await revokeApiKey(runtime, params.id);
+      async ({ params, request }) => {
+        noteChange(request, await revokeApiKey(runtime, params.id), null);
         log.info({ id: params.id }, "API key revoked");
         return new Response(null, { status: 204 });
       },
-      { detail: { summary: "Revoke an API key, at once on every process" } },
+      {
+        needs: { can: "keys:write", of: "apiKey" },
+        detail: { summary: "Revoke an API key, at once on every process" },
+      },
     )
     .post(
       "/panel/api/channels/:channelCode/activate",
-      ({ params }) => activate(params.channelCode, true),
-      { response: Activation, detail: { summary: "Let the channel's keys and tokens work" } },
+      ({ params, request }) => activate(request, params.channelCode, true),
+      {
+        needs: { can: "channels:write", of: "installation" },
+        response: Activation,
+        detail: { summary: "Let the channel's keys and tokens work" },
+      },
     )
     .post(
       "/panel/api/channels/:channelCode/deactivate",
-      ({ params }) => activate(params.channelCode, false),
-      { response: Activation, detail: { summary: "Answer 401 to the channel, at once" } },
+      ({ params, request }) => activate(request, params.channelCode, false),
+      {
+        needs: { can: "channels:write", of: "installation" },
+        response: Activation,
+        detail: { summary: "Answer 401 to the channel, at once" },
+      },
     )
     .post(
       "/panel/api/channels/:channelCode/sandbox/reset",
       async ({ params }) => {
-        const channel = (await live.refresh()).channelByCode.get(params.channelCode);
-        if (!channel) throw channelNotFound();
+        const channel = channelOf(await live.refresh(), params.channelCode);
         const restored = await resetSandbox(redis, channel, live.now());
         log.info({ channel: channel.code, restored }, "sandbox reset");
         return { code: channel.code, restored };
       },
       {
+        needs: { can: "keys:write", of: "channel" },
         response: Type.Object({
           code: Type.String(),
           restored: Type.Integer({ description: "entities that had been changed or deleted" }),
@@ -132,12 +149,16 @@ function checked(body: unknown): Static<typeof NewApiKeyBody> {
   throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
 }
 
-function channelsOf(configuration: Configuration): Static<typeof ChannelView>[] {
+function channelsOf(configuration: Configuration, caller: Caller): Static<typeof ChannelView>[] {
   const keysOf = Map.groupBy(configuration.apiKeyById.values(), ({ channelId }) => channelId);
-  return [...configuration.channels.values()].map(({ id, code, name, active, companyId }) => ({
-    ...{ code, name, active },
-    company: configuration.companies.get(companyId)?.code ?? "",
-    apiKeys: (keysOf.get(id) ?? []).map(({ channelId: _, scopes, ...key }) => ({
+  const companyOf = ({ companyId }: Channel) => configuration.companies.get(companyId)?.code ?? "";
+  const shown = [...configuration.channels.values()].filter((channel) =>
+    isTheirs(caller, { companyCode: companyOf(channel), courierCode: null }),
+  );
+  return shown.map((channel) => ({
+    ...{ code: channel.code, name: channel.name, active: channel.active },
+    company: companyOf(channel),
+    apiKeys: (keysOf.get(channel.id) ?? []).map(({ channelId: _, scopes, ...key }) => ({
       ...key,
       scopes: [...scopes],
     })),

@@ -6,7 +6,7 @@ import { listFaults } from "#core/domain/schema/fault.ts";
 import { Problem } from "#core/problem.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
 
 /** Ten years a call: enough for every expiry, and far from the end of dates. */
@@ -19,7 +19,7 @@ const checker = compileSchema(ClockAdvance);
 
 export function clockRoute(runtime: Runtime) {
   const { redis, live, config } = runtime;
-  return operatorRoutes(runtime, "clock").post(
+  return panelRoutes(runtime, "clock").post(
     "/panel/api/clock",
     async ({ request }) => {
       if (!config.testClock) {
@@ -35,6 +35,7 @@ export function clockRoute(runtime: Runtime) {
       return { now: new Date(live.now()).toISOString() };
     },
     {
+      needs: { can: "clock:write", of: "installation" },
       parse: "none",
       response: Type.Object({ now: Type.String({ description: "service clock, ISO 8601" }) }),
       detail: { summary: "Move the test clock forward", requestBody: requestBody() },

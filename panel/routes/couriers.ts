@@ -2,6 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { allEntities, type CourierEntity } from "#core/redis/config/entities.ts";
 import type { Runtime } from "#core/runtime.ts";
+import type { Caller } from "#panel/caller.ts";
 import {
   type AccessKind,
   issueAccess,
@@ -10,7 +11,8 @@ import {
   viewAccess,
 } from "#panel/courier-access.ts";
 import { readCourier } from "#panel/courier-of.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { isTheirs } from "#panel/owners.ts";
+import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 
 const Access = Type.Object({
   id: Type.String(),
@@ -56,6 +58,11 @@ export function courierRoutes(runtime: Runtime) {
     };
   }
 
+  async function couriersOf(caller: Caller): Promise<CourierEntity[]> {
+    const all = await allEntities(redis, "courier");
+    return all.filter(({ code }) => isTheirs(caller, { companyCode: null, courierCode: code }));
+  }
+
   async function issue(code: string, kind: AccessKind) {
     const { id, text } = await issueAccess(runtime, code, kind);
     log.info({ courier: code, kind, id }, "access issued");
@@ -68,17 +75,20 @@ export function courierRoutes(runtime: Runtime) {
     return new Response(null, { status: 204 });
   }
 
-  async function activate(code: string, acceptingEvents: boolean) {
+  async function activate(request: Request, code: string, acceptingEvents: boolean) {
+    const before = (await readCourier(redis, code)).acceptingEvents;
     await setAccepting(runtime, code, acceptingEvents);
+    noteChange(request, { acceptingEvents: before }, { acceptingEvents });
     log.info({ courier: code, acceptingEvents }, "activation changed");
     return { code, acceptingEvents };
   }
 
-  return operatorRoutes(runtime, "couriers")
+  return panelRoutes(runtime, "couriers")
     .get(
       "/panel/api/couriers",
-      async () => ({ items: (await allEntities(redis, "courier")).map(viewOf) }),
+      async ({ caller }) => ({ items: (await couriersOf(caller)).map(viewOf) }),
       {
+        needs: { can: "couriers:read", of: "caller" },
         response: Type.Object({ items: Type.Array(CourierView) }),
         detail: { summary: "Couriers, and which of their tokens and secrets are in force" },
       },
@@ -86,7 +96,11 @@ export function courierRoutes(runtime: Runtime) {
     .get(
       "/panel/api/couriers/:code",
       async ({ params }) => viewOf(await readCourier(redis, params.code)),
-      { response: CourierView, detail: { summary: "One courier" } },
+      {
+        needs: { can: "couriers:read", of: "courier" },
+        response: CourierView,
+        detail: { summary: "One courier" },
+      },
     )
     .post(
       "/panel/api/couriers/:code/tokens",
@@ -96,6 +110,7 @@ export function courierRoutes(runtime: Runtime) {
         return { id, token: text };
       },
       {
+        needs: { can: "courier-access:write", of: "courier" },
         response: { 201: IssuedToken },
         detail: { summary: "Issue a token; the others keep working until they are revoked" },
       },
@@ -103,7 +118,10 @@ export function courierRoutes(runtime: Runtime) {
     .delete(
       "/panel/api/couriers/:code/tokens/:id",
       ({ params }) => revoke(params.code, "tokens", params.id),
-      { detail: { summary: "Revoke a token, at once on every process" } },
+      {
+        needs: { can: "courier-access:write", of: "courier" },
+        detail: { summary: "Revoke a token, at once on every process" },
+      },
     )
     .post(
       "/panel/api/couriers/:code/signing-secrets",
@@ -113,6 +131,7 @@ export function courierRoutes(runtime: Runtime) {
         return { id, secret: text };
       },
       {
+        needs: { can: "courier-access:write", of: "courier" },
         response: { 201: IssuedSecret },
         detail: { summary: "Issue a signing secret; the others keep verifying" },
       },
@@ -120,14 +139,27 @@ export function courierRoutes(runtime: Runtime) {
     .delete(
       "/panel/api/couriers/:code/signing-secrets/:id",
       ({ params }) => revoke(params.code, "signing-secrets", params.id),
-      { detail: { summary: "Revoke a signing secret" } },
+      {
+        needs: { can: "courier-access:write", of: "courier" },
+        detail: { summary: "Revoke a signing secret" },
+      },
     )
-    .post("/panel/api/couriers/:code/activate", ({ params }) => activate(params.code, true), {
-      response: Activation,
-      detail: { summary: "Accept events of the courier" },
-    })
-    .post("/panel/api/couriers/:code/deactivate", ({ params }) => activate(params.code, false), {
-      response: Activation,
-      detail: { summary: "Answer 404 to events of the courier" },
-    });
+    .post(
+      "/panel/api/couriers/:code/activate",
+      ({ params, request }) => activate(request, params.code, true),
+      {
+        needs: { can: "couriers:write", of: "installation" },
+        response: Activation,
+        detail: { summary: "Accept events of the courier" },
+      },
+    )
+    .post(
+      "/panel/api/couriers/:code/deactivate",
+      ({ params, request }) => activate(request, params.code, false),
+      {
+        needs: { can: "couriers:write", of: "installation" },
+        response: Activation,
+        detail: { summary: "Answer 404 to events of the courier" },
+      },
+    );
 }

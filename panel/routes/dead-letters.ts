@@ -8,8 +8,8 @@ import {
   redriveDeadLetter,
 } from "#core/redis/log/dead-letters.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf } from "#panel/page.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
 
 export const DeadLetters = Type.Object({
   items: Type.Array(
@@ -28,7 +28,7 @@ export const DeadLetters = Type.Object({
 
 export function deadLetterRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
-  return operatorRoutes(runtime, "dead-letters")
+  return panelRoutes(runtime, "dead-letters")
     .get(
       "/panel/api/dead-letters",
       async ({ query }) => {
@@ -42,6 +42,7 @@ export function deadLetterRoutes(runtime: Runtime) {
         return { items, cursor: next };
       },
       {
+        needs: { can: "dead-letters:read", of: "installation" },
         query: Type.Object({
           cursor: Type.Optional(Type.String({ description: "of the page before" })),
           limit: Type.Optional(Type.String({ description: "default 100, at most 1000" })),
@@ -51,6 +52,7 @@ export function deadLetterRoutes(runtime: Runtime) {
       },
     )
     .post("/panel/api/dead-letters/redrive", () => redriveAllDeadLetters(redis, live.now()), {
+      needs: { can: "dead-letters:write", of: "installation" },
       response: Type.Object({
         redriven: Type.Integer({ description: "by this call: 10,000 at most" }),
         remaining: Type.Integer({ description: "dead letters that remain now" }),
@@ -67,6 +69,7 @@ export function deadLetterRoutes(runtime: Runtime) {
         throw new Problem(404, "DEAD_LETTER_NOT_FOUND", "There is no such dead letter.");
       },
       {
+        needs: { can: "dead-letters:write", of: "installation" },
         response: Type.Object({ id: Type.String(), redriven: Type.Boolean() }),
         detail: { summary: "Let the entry's own group process it once more; repeating it is safe" },
       },

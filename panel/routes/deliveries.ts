@@ -22,7 +22,8 @@ import {
 import { readReplay, replayDeliveries, startReplay } from "#core/redis/webhooks/replays.ts";
 import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { notFound } from "#panel/not-found.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
 import {
   channelOf,
@@ -82,14 +83,19 @@ const windowChecker = compileSchema(WindowBody);
 
 export function deliveryRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
-  return operatorRoutes(runtime, "deliveries")
+  return panelRoutes(runtime, "deliveries")
     .get(
       "/panel/api/webhooks/:endpointId/deliveries",
       async ({ params, query }) => {
         const { channel } = endpointOf(await live.refresh(), params.endpointId);
         return readLog(runtime, channel, params.endpointId, query);
       },
-      { query: LogQuery, response: Log, detail: { summary: "Delivery log with its attempts" } },
+      {
+        needs: { can: "webhooks:read", of: "endpoint" },
+        query: LogQuery,
+        response: Log,
+        detail: { summary: "Delivery log with its attempts" },
+      },
     )
     .get(
       "/panel/api/channels/:channelCode/webhook-v1/deliveries",
@@ -98,6 +104,7 @@ export function deliveryRoutes(runtime: Runtime) {
         return readLog(runtime, channel, v1EndpointId(channel.id), query);
       },
       {
+        needs: { can: "webhooks:read", of: "channel" },
         query: LogQuery,
         response: Log,
         detail: { summary: "Delivery log of a channel's webhooks v1, also after the change-over" },
@@ -107,6 +114,7 @@ export function deliveryRoutes(runtime: Runtime) {
       "/panel/api/deliveries/:deliveryId",
       ({ params }) => readDetail(runtime, params.deliveryId),
       {
+        needs: { can: "webhooks:read", of: "delivery" },
         response: DeliveryDetail,
         detail: { summary: "One delivery, with its body as an attempt would send it now" },
       },
@@ -123,6 +131,7 @@ export function deliveryRoutes(runtime: Runtime) {
         return deliveryView(await deliveryOf(runtime, deliveryId), live.configuration());
       },
       {
+        needs: { can: "webhooks:replay", of: "delivery" },
         response: DeliveryView,
         detail: { summary: "Queue one failed or delivered delivery as new" },
       },
@@ -136,6 +145,7 @@ export function deliveryRoutes(runtime: Runtime) {
         return replayOf(runtime, params.endpointId, replayId);
       },
       {
+        needs: { can: "webhooks:replay", of: "endpoint" },
         parse: "none",
         response: { 202: ReplayView },
         detail: {
@@ -150,7 +160,11 @@ export function deliveryRoutes(runtime: Runtime) {
     .get(
       "/panel/api/webhooks/:endpointId/replays/:replayId",
       ({ params }) => replayOf(runtime, params.endpointId, params.replayId),
-      { response: ReplayView, detail: { summary: "How far the replay of a window has come" } },
+      {
+        needs: { can: "webhooks:read", of: "endpoint" },
+        response: ReplayView,
+        detail: { summary: "How far the replay of a window has come" },
+      },
     );
 }
 
@@ -158,8 +172,7 @@ export function deliveryRoutes(runtime: Runtime) {
 async function deliveryOf({ redis, live }: Runtime, deliveryId: string): Promise<Delivery> {
   const [delivery] = await readDeliveries(redis, [deliveryId], live.now());
   if (delivery) return delivery;
-  const detail = "There is no such delivery; they live 30 days.";
-  throw new Problem(404, "DELIVERY_NOT_FOUND", detail);
+  throw notFound("delivery");
 }
 
 /** @throws {Problem} 409 */

@@ -13,7 +13,9 @@ import { factKeyOf, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { readHistories } from "#core/redis/shipments/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { courierOf } from "#panel/courier-of.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { notFound } from "#panel/not-found.ts";
+import { isTheirs } from "#panel/owners.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
 
 /** Events of one answer. */
 export const EVENTS_PER_ANSWER = 100;
@@ -75,9 +77,9 @@ interface After {
 
 /** @param insights absent where the panel has no analytics */
 export function eventsRoute(runtime: Runtime, insights?: Insights) {
-  return operatorRoutes(runtime, "events").get(
+  return panelRoutes(runtime, "events").get(
     "/panel/api/events",
-    async ({ query: { courier = "", eventId = null, messageId = null, cursor } }) => {
+    async ({ query: { courier = "", eventId = null, messageId = null, cursor }, caller }) => {
       const isAsked = (id: string | null) => id === null || (id !== "" && id.length <= ID_LENGTH);
       const isGiven = courier !== "" && (eventId ?? messageId) !== null;
       if (!isGiven || !isAsked(eventId) || !isAsked(messageId)) {
@@ -86,10 +88,13 @@ export function eventsRoute(runtime: Runtime, insights?: Insights) {
       }
       const after = afterOf(cursor);
       // A mistyped code must not read as "never received".
-      courierOf(await runtime.live.refresh(), courier);
+      const configuration = await runtime.live.refresh();
+      const { code } = courierOf(configuration, courier);
+      if (!isTheirs(caller, { companyCode: null, courierCode: code })) throw notFound("courier");
       return find(runtime, insights, { courier, eventId, messageId }, after);
     },
     {
+      needs: { can: "events:read", of: "caller" },
       query: EventsQuery,
       response: Events,
       detail: { summary: "What became of an event or a message of the last 7 days" },

@@ -17,8 +17,9 @@ import { readUnmappedCodes } from "#core/redis/shipments/unmapped.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { courierOf } from "#panel/courier-of.ts";
 import { mapCode, type WantedMapping, wantedEntry } from "#panel/map-code.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { isTheirs } from "#panel/owners.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
+import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 import { previewRemap } from "#panel/preview-remap.ts";
 import { readJson } from "#panel/read-json.ts";
 import { RemapView, viewOf } from "#panel/routes/remaps.ts";
@@ -92,17 +93,20 @@ export function mappingRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
   async function put(
     params: { code: string; statusCode: string },
-    body: unknown,
+    request: Request,
     query: Query,
   ): Promise<Static<typeof MappingAnswer> | Static<typeof PreviewAnswer>> {
+    const body = await readJson(request);
     const configuration = await live.refresh();
     const courier = courierOf(configuration, params.code);
     const code = statusCodeOf(params.statusCode);
     const entry = wantedEntry(configuration, courier, code, checkedBody(body));
     if (query["preview"] === "true") {
+      noteNoChange(request);
       return { entry, preview: await preview(configuration, courier, entry) };
     }
     const remap = await mapCode(redis, courier.code, entry, live.now());
+    noteChange(request, courier.catalogue.get(code) ?? null, entry);
     await live.refresh();
     return { entry, remap: remap && viewOf(remap) };
   }
@@ -115,12 +119,14 @@ export function mappingRoutes(runtime: Runtime) {
     return previewRemap(redis, configuration, scope, [...catalogue.values()]);
   }
 
-  return operatorRoutes(runtime, "mapping")
+  return panelRoutes(runtime, "mapping")
     .get(
       "/panel/api/unmapped-codes",
-      async ({ query }) => {
+      async ({ query, caller }) => {
         const { offset, limit } = pageOf(query);
-        const codes = await readUnmappedCodes(redis);
+        const codes = (await readUnmappedCodes(redis)).filter(({ courier }) =>
+          isTheirs(caller, { companyCode: null, courierCode: courier }),
+        );
         const items = codes
           .slice(offset, offset + limit)
           .map(({ firstSeenMs, lastSeenMs, ...rest }) => ({
@@ -131,6 +137,7 @@ export function mappingRoutes(runtime: Runtime) {
         return { total: codes.length, items };
       },
       {
+        needs: { can: "couriers:read", of: "caller" },
         query: pageQuery,
         response: UnmappedCodes,
         detail: { summary: "Codes that no catalogue maps, the most events first" },
@@ -143,14 +150,16 @@ export function mappingRoutes(runtime: Runtime) {
         return { items: [...courier.catalogue.values()] };
       },
       {
+        needs: { can: "couriers:read", of: "courier" },
         response: Type.Object({ items: Type.Array(entry) }),
         detail: { summary: "The catalogue in force" },
       },
     )
     .put(
       "/panel/api/couriers/:code/catalogue/:statusCode",
-      async ({ params, request, query }) => put(params, await readJson(request), query),
+      ({ params, request, query }) => put(params, request, query),
       {
+        needs: { can: "catalogue:write", of: "installation" },
         parse: "none",
         response: Type.Union([MappingAnswer, PreviewAnswer]),
         detail: {

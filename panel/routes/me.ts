@@ -1,34 +1,202 @@
-/** `GET /panel/api/me`: who is logged in, and what they may do. */
-import { Type } from "@sinclair/typebox";
-import { nullableText as text } from "#core/domain/schema/nullable.ts";
+/** Everybody's own account: who am I, name, password, second factor. */
+import { randomBytes } from "node:crypto";
+import { type Static, Type } from "@sinclair/typebox";
+import type { AccountKind, Role } from "#core/domain/accounts/roles.ts";
+import { base32, otpauthUrl } from "#core/domain/accounts/totp.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { nullableText } from "#core/domain/schema/nullable.ts";
+import { hashPassword, NewPassword, verifyPassword } from "#core/passwords.ts";
+import { Problem } from "#core/problem.ts";
+import { changeAccount } from "#core/redis/config/accounts.ts";
+import type { AccountEntity } from "#core/redis/config/entities.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { accountView, KindSchema, personName, RoleSchema } from "#panel/account-view.ts";
+import { type Caller, networkOf } from "#panel/caller.ts";
+import { jsonBody, readChecked } from "#panel/checked-body.ts";
+import { logInAccount, refuseGuesser, spendCode } from "#panel/log-in.ts";
+import { notFound } from "#panel/not-found.ts";
+import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 
-const Me = Type.Object({
-  kind: Type.String(),
-  role: Type.String(),
+/** Of a second factor: what RFC 4226 recommends. */
+const TOTP_SECRET_BYTES = 20;
+
+export const Me = Type.Object({
+  kind: Type.Unsafe<AccountKind>(KindSchema),
+  role: Type.Unsafe<Role>(RoleSchema),
   name: Type.String(),
-  email: text,
-  companyCode: text,
-  courierCode: text,
-  totp: Type.Boolean(),
+  email: Type.Union([Type.String(), Type.Null()], {
+    description: "null of the operator of PANEL_TOKEN",
+  }),
+  companyCode: nullableText,
+  courierCode: nullableText,
+  totp: Type.Boolean({ description: "whether the account has a second factor" }),
   capabilities: Type.Array(Type.String()),
 });
 
-const CAPABILITIES = [
-  ...["overview:read", "shipments:read", "webhooks:read", "webhooks:write"],
-  ...["carriers:read", "carriers:write", "companies:read", "companies:write"],
-  ...["benchmarks:read", "sql:read", "dead-letters:read", "dead-letters:write"],
-];
+export const MePatch = Type.Object(
+  {
+    name: Type.Optional(personName),
+    password: Type.Optional(Type.Object({ current: Type.String(), next: NewPassword })),
+  },
+  { additionalProperties: false },
+);
+const patchChecker = compileSchema(MePatch);
 
-export function meRoute(runtime: Runtime) {
-  return operatorRoutes(runtime, "me").get(
-    "/panel/api/me",
-    () => ({
-      ...{ kind: "operator", role: "admin", name: "operator", email: null },
-      ...{ companyCode: null, courierCode: null, totp: false },
-      capabilities: [...CAPABILITIES],
-    }),
-    { response: Me, detail: { summary: "Who is logged in, and what they may do" } },
-  );
+export const TotpCode = Type.Object({ code: Type.String() }, { additionalProperties: false });
+const codeChecker = compileSchema(TotpCode);
+
+export const TotpSecret = Type.Object({
+  secret: Type.String({ description: "base32; shown this once" }),
+  otpauthUrl: Type.String({ description: "the same for a QR code" }),
+});
+
+const OWN = { can: "me", of: "caller" } as const;
+
+export function meRoutes(runtime: Runtime) {
+  const { redis, secrets } = runtime;
+  return panelRoutes(runtime, "me")
+    .get("/panel/api/me", ({ caller }) => viewOf(caller), {
+      needs: OWN,
+      response: Me,
+      detail: { summary: "Who calls, and what they may do" },
+    })
+    .patch(
+      "/panel/api/me",
+      async ({ caller, request, server, set }) => {
+        const account = accountOf(caller);
+        const { name = account.name, password } = await readChecked(request, patchChecker);
+        const network = networkOf(runtime, request, server);
+        const passwordHash = password && (await newHash(runtime, network, account, password));
+        const after = await change(request, account, (now) => ({
+          name,
+          ...(passwordHash !== undefined && { passwordHash, epoch: now.epoch + 1, linkHash: "" }),
+        }));
+        // All sessions of the account are over; this one goes on under another id.
+        if (passwordHash) set.headers["set-cookie"] = await logInAccount(runtime, after);
+        return viewOf({ ...caller, account: after });
+      },
+      {
+        needs: OWN,
+        parse: "none",
+        response: Me,
+        detail: {
+          summary: "Change one's name or password; another password ends all other sessions",
+          requestBody: jsonBody(MePatch),
+        },
+      },
+    )
+    .post(
+      "/panel/api/me/totp",
+      async ({ caller, request }) => {
+        const account = accountOf(caller);
+        const secret = randomBytes(TOTP_SECRET_BYTES);
+        const totpSecret = secrets.vault.seal(secret.toString("base64url"));
+        await change(request, account, (now) => {
+          if (!now.totpActive) return { totpSecret };
+          throw new Problem(
+            409,
+            "TOTP_ACTIVE",
+            "The account has a second factor; remove it first.",
+          );
+        });
+        return { secret: base32(secret), otpauthUrl: otpauthUrl(secret, account.email) };
+      },
+      {
+        needs: OWN,
+        response: TotpSecret,
+        detail: { summary: "Make the secret of a second factor, which its first code activates" },
+      },
+    )
+    .put(
+      "/panel/api/me/totp",
+      async ({ caller, request, server }) => {
+        await switchTotp(caller, request, networkOf(runtime, request, server), true);
+        return new Response(null, { status: 204 });
+      },
+      {
+        needs: OWN,
+        parse: "none",
+        detail: {
+          summary: "Activate the second factor by a code of it",
+          requestBody: jsonBody(TotpCode),
+          responses: { 204: { description: "log-ins need a code from now on" } },
+        },
+      },
+    )
+    .delete(
+      "/panel/api/me/totp",
+      async ({ caller, request, server }) => {
+        await switchTotp(caller, request, networkOf(runtime, request, server), false);
+        return new Response(null, { status: 204 });
+      },
+      {
+        needs: OWN,
+        parse: "none",
+        detail: {
+          summary: "Remove the second factor by a code of it",
+          requestBody: jsonBody(TotpCode),
+          responses: { 204: { description: "log-ins need the password alone" } },
+        },
+      },
+    );
+
+  async function switchTotp(caller: Caller, request: Request, network: string, active: boolean) {
+    const account = accountOf(caller);
+    const { code } = await readChecked(request, codeChecker);
+    await spendCode(runtime, network, account, code);
+    await change(request, account, (now) => {
+      if (now.totpSecret !== account.totpSecret) {
+        throw new Problem(409, "TOTP_REPLACED", "The secret has been replaced meanwhile.");
+      }
+      return { totpActive: active, ...(!active && { totpSecret: "" }) };
+    });
+  }
+
+  async function change(
+    request: Request,
+    { id }: AccountEntity,
+    make: (now: AccountEntity) => Partial<AccountEntity>,
+  ): Promise<AccountEntity> {
+    const changed = await changeAccount(redis, id, make);
+    if (!changed) throw notFound("account");
+    const { before, after } = changed;
+    const passwordChanged = before.passwordHash !== after.passwordHash;
+    noteChange(request, accountView(before), { ...accountView(after), passwordChanged });
+    return after;
+  }
+}
+
+function viewOf({
+  account,
+  kind,
+  role,
+  companyCode,
+  courierCode,
+  capabilities,
+}: Caller): Static<typeof Me> {
+  return {
+    ...{ kind, role, companyCode, courierCode, capabilities: [...capabilities] },
+    name: account?.name ?? "PANEL_TOKEN",
+    email: account?.email ?? null,
+    totp: account?.totpActive ?? false,
+  };
+}
+
+/** @throws {Problem} 409: `PANEL_TOKEN` is set where the panel is started */
+function accountOf({ account }: Caller): AccountEntity {
+  if (account) return account;
+  throw new Problem(409, "NO_ACCOUNT", "The operator of PANEL_TOKEN has no account.");
+}
+
+/** @throws {Problem} 401, 429, 503 */
+async function newHash(
+  runtime: Runtime,
+  network: string,
+  account: AccountEntity,
+  { current, next }: { readonly current: string; readonly next: string },
+): Promise<string> {
+  const isRight = await verifyPassword(current, account.passwordHash);
+  await refuseGuesser(runtime, account.id, isRight ? network : null);
+  if (!isRight) throw new Problem(401, "WRONG_PASSWORD", "The current password is wrong.");
+  return hashPassword(next);
 }

@@ -2,8 +2,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { CONFLICTS_LISTED, listConflicts } from "#core/redis/intake/number-conflicts.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
 
 const NumberConflicts = Type.Object({
   total: Type.Integer({ description: `at most ${CONFLICTS_LISTED}: the oldest are removed` }),
@@ -33,13 +33,14 @@ export function numberConflictsRoute(runtime: Runtime) {
     }));
     return { total, items };
   }
-  return operatorRoutes(runtime, "number-conflicts").get(
+  return panelRoutes(runtime, "number-conflicts").get(
     "/panel/api/number-conflicts",
     ({ query }) => {
       const { offset, limit } = pageOf(query);
       return list(offset, limit);
     },
     {
+      needs: { can: "overview:read", of: "installation" },
       query: pageQuery,
       response: NumberConflicts,
       detail: {

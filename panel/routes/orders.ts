@@ -14,7 +14,8 @@ import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { type PutOutcome, putOrders } from "#core/redis/merchant/orders.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
+import { channelOf } from "#panel/webhook-access.ts";
 
 /** 10,000 orders of some 3 KB. */
 export const ORDERS_BODY_BYTES = 32 * 1024 * 1024;
@@ -55,12 +56,11 @@ export const OrdersImport = Type.Object({
 
 export function panelOrdersRoute(runtime: Runtime) {
   const { redis, live } = runtime;
-  return operatorRoutes(runtime, "panel-orders").post(
+  return panelRoutes(runtime, "panel-orders").post(
     "/panel/api/channels/:channelCode/orders",
     async ({ params, request }) => {
       const configuration = await live.refresh();
-      const channel = configuration.channelByCode.get(params.channelCode);
-      if (!channel) throw new Problem(404, "CHANNEL_NOT_FOUND", "There is no such channel.");
+      const channel = channelOf(configuration, params.channelCode);
       const read = await readLines(await readBody(request, ORDERS_BODY_BYTES), configuration);
       const ready = read.flatMap(({ order }) => (order ? [order] : []));
       const owner = { companyId: channel.companyId, channelId: channel.id };
@@ -68,6 +68,7 @@ export function panelOrdersRoute(runtime: Runtime) {
       return answer(read, put);
     },
     {
+      needs: { can: "orders:write", of: "channel" },
       parse: "none",
       detail: {
         summary: "Import orders, idempotent by (source, reference)",

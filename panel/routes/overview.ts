@@ -10,7 +10,7 @@ import {
   readQueueDepths,
 } from "#core/redis/webhooks/ledger.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
 
 const Lag = Type.Object({
   log: Type.String(),
@@ -124,12 +124,13 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
     };
   }
 
-  return operatorRoutes(runtime, "overview")
+  return panelRoutes(runtime, "overview")
     .onStart(() => {
       timer = setInterval(() => void takeSample().catch(() => {}), SAMPLE_EVERY_MS);
     })
     .onStop(() => clearInterval(timer))
     .get("/panel/api/overview", overview, {
+      needs: { can: "overview:read", of: "installation" },
       response: Overview,
       detail: { summary: "Rates, lag, queue depths, error counts, freshness of each store" },
     });

@@ -2,13 +2,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { SetupCatalogueEntry } from "#core/domain/setup/setup.ts";
 import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
-import { Problem } from "#core/problem.ts";
 import { listRemaps, type Remap, readRemap } from "#core/redis/shipments/remaps.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { courierOf } from "#panel/courier-of.ts";
 import { revertRemap } from "#panel/map-code.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { notFound } from "#panel/not-found.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
 
 const instant = Type.String({ description: "ISO 8601" });
 const entryOrNone = Type.Union([Type.Unsafe<CatalogueEntry>(SetupCatalogueEntry), Type.Null()]);
@@ -35,7 +35,7 @@ export type RemapView = Static<typeof RemapView>;
 
 export function remapRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
-  return operatorRoutes(runtime, "remaps")
+  return panelRoutes(runtime, "remaps")
     .get(
       "/panel/api/couriers/:code/remaps",
       async ({ params, query }) => {
@@ -44,6 +44,7 @@ export function remapRoutes(runtime: Runtime) {
         return { items: (await listRemaps(redis, courier.code, offset, limit)).map(viewOf) };
       },
       {
+        needs: { can: "couriers:read", of: "courier" },
         query: pageQuery,
         response: Type.Object({ items: Type.Array(RemapView) }),
         detail: { summary: "Versions of a courier's mapping, the newest first" },
@@ -53,15 +54,23 @@ export function remapRoutes(runtime: Runtime) {
       "/panel/api/remaps/:id",
       async ({ params }) => {
         const remap = await readRemap(redis, params.id);
-        if (!remap) throw new Problem(404, "REMAP_NOT_FOUND", "There is no such remap.");
+        if (!remap) throw notFound("remap");
         return viewOf(remap);
       },
-      { response: RemapView, detail: { summary: "A change of a mapping and how far its work is" } },
+      {
+        needs: { can: "couriers:read", of: "remap" },
+        response: RemapView,
+        detail: { summary: "A change of a mapping and how far its work is" },
+      },
     )
     .post(
       "/panel/api/remaps/:id/revert",
       async ({ params }) => viewOf(await revertRemap(redis, params.id, live.now())),
-      { response: RemapView, detail: { summary: "Map the codes of a remap as before it" } },
+      {
+        needs: { can: "catalogue:write", of: "installation" },
+        response: RemapView,
+        detail: { summary: "Map the codes of a remap as before it" },
+      },
     );
 }
 

@@ -6,7 +6,6 @@ import { nullableNumber as number, nullableText as text } from "#core/domain/sch
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { fold, initialState } from "#core/domain/shipments/fold.ts";
 import type { StatusPair } from "#core/domain/statuses/status.ts";
-import { Problem } from "#core/problem.ts";
 import { shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
@@ -18,8 +17,9 @@ import {
 } from "#core/redis/webhooks/deliveries.ts";
 import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { notFound } from "#panel/not-found.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
 
 const pair = Type.Object({
   status: Type.String(),
@@ -107,7 +107,7 @@ export function traceRoute(runtime: Runtime) {
   async function trace(idText: string, offset: number, limit: number): Promise<Trace> {
     const id = idOf(idText);
     const [moment, configuration] = await Promise.all([readMoment(redis, id), live.refresh()]);
-    if (!moment) throw new Problem(404, "SHIPMENT_NOT_FOUND", "There is no such shipment.");
+    if (!moment) throw notFound("shipment");
     const { shipment } = moment;
     const facts = moment.facts();
     const steps = stepsOf(facts).slice(offset, offset + limit);
@@ -135,13 +135,14 @@ export function traceRoute(runtime: Runtime) {
     };
   }
 
-  return operatorRoutes(runtime, "trace").get(
+  return panelRoutes(runtime, "trace").get(
     "/panel/api/shipments/:id/trace",
     ({ params, query }) => {
       const { offset, limit } = pageOf(query);
       return trace(params.id, offset, limit);
     },
     {
+      needs: { can: "shipments:read", of: "shipment" },
       query: pageQuery,
       response: Trace,
       detail: { summary: "Every event, mapping, change, webhook verdict and attempt" },

@@ -2,7 +2,7 @@
 import { listDeliveries } from "#core/redis/webhooks/delivery-log.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { type Html, html, pageResponse } from "#panel/html.ts";
-import { operatorPages } from "#panel/operators.ts";
+import { panelPages } from "#panel/panel-routes.ts";
 import { readHealth } from "#panel/webhook-access.ts";
 import {
   type DeliveryView,
@@ -17,7 +17,7 @@ const NEWEST = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, cursor: null, limit: 
 
 export function webhookPage(runtime: Runtime) {
   const { redis, live } = runtime;
-  return operatorPages(runtime, "webhook page").get(
+  return panelPages(runtime, "webhook page").get(
     "/panel/webhooks/:endpointId",
     async ({ params }) => {
       const configuration = await live.refresh();
@@ -34,6 +34,7 @@ export function webhookPage(runtime: Runtime) {
       const deliveries = newest.deliveries.map((one) => deliveryView(one, configuration));
       return pageResponse(`Webhook ${view.code}`, pageOf(view, deliveries));
     },
+    { needs: { can: "webhooks:read", of: "endpoint" } },
   );
 }
 

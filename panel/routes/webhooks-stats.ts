@@ -10,7 +10,7 @@ import {
 } from "#core/redis/webhooks/attempt-stats.ts";
 import { DELIVERY_LIFE_MS } from "#core/redis/webhooks/deliveries.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
 import { endpointOf, instantOfQuery } from "#panel/webhook-access.ts";
 import { instant, isoOf } from "#panel/webhook-view.ts";
 
@@ -43,7 +43,7 @@ const Stats = Type.Object({
 
 export function webhookStatsRoute(runtime: Runtime) {
   const { redis, live } = runtime;
-  return operatorRoutes(runtime, "webhook stats").get(
+  return panelRoutes(runtime, "webhook stats").get(
     "/panel/api/webhooks/:endpointId/stats",
     async ({ params, query }) => {
       const { endpoint, channel } = endpointOf(await live.refresh(), params.endpointId);
@@ -73,6 +73,7 @@ export function webhookStatsRoute(runtime: Runtime) {
       };
     },
     {
+      needs: { can: "webhooks:read", of: "endpoint" },
       query: Type.Object({
         from: Type.Optional(Type.String({ description: "default 24 hours before `to`" })),
         to: Type.Optional(Type.String({ description: "default now; at most 30 days back" })),

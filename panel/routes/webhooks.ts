@@ -24,7 +24,8 @@ import {
 } from "#core/redis/webhooks/endpoints.ts";
 import { requestTestEvent } from "#core/redis/webhooks/webhook-tests.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { operatorRoutes } from "#panel/operators.ts";
+import { notFound } from "#panel/not-found.ts";
+import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
 import {
   channelOf,
@@ -70,7 +71,7 @@ export function webhookRoutes(runtime: Runtime) {
 
 function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
   const { redis, live, config, secrets } = runtime;
-  return operatorRoutes(runtime, "webhooks-of-channel")
+  return panelRoutes(runtime, "webhooks-of-channel")
     .get(
       "/panel/api/channels/:channelCode/webhooks",
       async ({ params }) => {
@@ -79,7 +80,11 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
         const items = await Promise.all(endpoints.map(({ id }) => calls.view(configuration, id)));
         return { total: items.length, items };
       },
-      { response: EndpointList, detail: { summary: "Webhook endpoints of a channel" } },
+      {
+        needs: { can: "webhooks:read", of: "channel" },
+        response: EndpointList,
+        detail: { summary: "Webhook endpoints of a channel" },
+      },
     )
     .post(
       "/panel/api/channels/:channelCode/webhooks",
@@ -95,6 +100,7 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
         return { ...(await calls.view(await live.refresh(), endpoint.id)), secret };
       },
       {
+        needs: { can: "webhooks:write", of: "channel" },
         parse: "none",
         response: { 201: NewEndpointView },
         detail: {
@@ -107,24 +113,31 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
 
 function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
   const { redis, live, config } = runtime;
-  return operatorRoutes(runtime, "webhook-endpoint")
+  return panelRoutes(runtime, "webhook-endpoint")
     .get(
       "/panel/api/webhooks/:endpointId",
       async ({ params }) => calls.view(await live.refresh(), params.endpointId),
-      { response: EndpointView, detail: { summary: "One endpoint" } },
+      {
+        needs: { can: "webhooks:read", of: "endpoint" },
+        response: EndpointView,
+        detail: { summary: "One endpoint" },
+      },
     )
     .patch(
       "/panel/api/webhooks/:endpointId",
       async ({ params, request }) => {
         const body = await readJson(request);
-        endpointOf(await live.refresh(), params.endpointId);
+        const before = await calls.view(await live.refresh(), params.endpointId);
         await refuseEndpointFaults(faultsOfPatch(body), urlOf(body), config);
         const patch = body as EndpointPatch;
         const found = await changeEndpoint(redis, params.endpointId, () => changeOf(patch));
-        if (!found) throw gone();
-        return calls.view(await live.refresh(), params.endpointId);
+        if (!found) throw notFound("endpoint");
+        const after = await calls.view(await live.refresh(), params.endpointId);
+        noteChange(request, before, after);
+        return after;
       },
       {
+        needs: { can: "webhooks:write", of: "endpoint" },
         parse: "none",
         response: EndpointView,
         detail: { summary: "Change what is given", requestBody: requestBody(EndpointPatch) },
@@ -132,14 +145,16 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
     )
     .delete(
       "/panel/api/webhooks/:endpointId",
-      async ({ params, set }) => {
+      async ({ params, request, set }) => {
         const configuration = await live.refresh();
-        endpointOf(configuration, params.endpointId);
+        const before = await calls.view(configuration, params.endpointId);
         await deleteEndpoint(redis, configuration, params.endpointId);
+        noteChange(request, before, null);
         await live.refresh();
         set.status = 204;
       },
       {
+        needs: { can: "webhooks:write", of: "endpoint" },
         detail: {
           summary: "Delete an endpoint; the channel's last one brings webhooks v1 back",
           responses: { 204: { description: "deleted" } },
@@ -150,7 +165,7 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
 
 function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
   const { redis, live } = runtime;
-  return operatorRoutes(runtime, "webhook-actions")
+  return panelRoutes(runtime, "webhook-actions")
     .post(
       "/panel/api/webhooks/:endpointId/rotate-secret",
       async ({ params, request }) => {
@@ -158,6 +173,7 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
         return { secret: await calls.rotate(endpoint, await readJson(request)) };
       },
       {
+        needs: { can: "webhooks:write", of: "endpoint" },
         parse: "none",
         response: Rotated,
         detail: {
@@ -175,19 +191,28 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
         throw new Problem(503, "NOBODY_SENDS", "No process sends webhooks at the moment.");
       },
       {
+        needs: { can: "webhooks:write", of: "endpoint" },
         response: Tested,
         detail: { summary: "Send the test event: one attempt, with its result" },
       },
     )
     .post(
       "/panel/api/webhooks/:endpointId/disable",
-      ({ params }) => calls.switchTo(params.endpointId, false),
-      { response: EndpointView, detail: { summary: "Switch off: what waits fails, replayable" } },
+      ({ params, request }) => calls.switchTo(request, params.endpointId, false),
+      {
+        needs: { can: "webhooks:write", of: "endpoint" },
+        response: EndpointView,
+        detail: { summary: "Switch off: what waits fails, replayable" },
+      },
     )
     .post(
       "/panel/api/webhooks/:endpointId/enable",
-      ({ params }) => calls.switchTo(params.endpointId, true),
-      { response: EndpointView, detail: { summary: "Reactivate: clean, without old events" } },
+      ({ params, request }) => calls.switchTo(request, params.endpointId, true),
+      {
+        needs: { can: "webhooks:write", of: "endpoint" },
+        response: EndpointView,
+        detail: { summary: "Reactivate: clean, without old events" },
+      },
     );
 }
 
@@ -206,13 +231,14 @@ function endpointCalls(runtime: Runtime) {
    * What stands already is left alone: enabling an active endpoint would fail what waits for it, and one that failing has
    * disabled keeps its reason.
    */
-  async function switchTo(endpointId: string, active: boolean): Promise<View> {
+  async function switchTo(request: Request, endpointId: string, active: boolean): Promise<View> {
     const configuration = await live.refresh();
     const { endpoint } = endpointOf(configuration, endpointId);
     if (endpoint.active && !active) {
       await disableEndpoint(redis, configuration, endpointId, live.now());
     }
     if (active && !endpoint.active) await enableEndpoint(redis, configuration, endpointId);
+    noteChange(request, { active: endpoint.active }, { active });
     return view(await live.refresh(), endpointId);
   }
 
@@ -234,7 +260,7 @@ function endpointCalls(runtime: Runtime) {
       nowMs: live.now(),
     });
     if (outcome === "rotated") return secret;
-    throw outcome === "gone" ? gone() : notRotated(outcome);
+    throw outcome === "gone" ? notFound("endpoint") : notRotated(outcome);
   }
 
   return { view, switchTo, rotate };
@@ -291,10 +317,6 @@ function notRotated(outcome: "overlapping" | "replaced"): Problem {
         "ROTATION_RUNNING",
         "The secret of an earlier rotation still signs, until previousSecretUntil; revokePrevious ends it.",
       );
-}
-
-function gone(): Problem {
-  return new Problem(404, "ENDPOINT_NOT_FOUND", "There is no such endpoint.");
 }
 
 function requestBody(schema: TSchema) {

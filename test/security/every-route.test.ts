@@ -45,6 +45,10 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "POST /panel/logout",
     "POST /panel/api/session",
     "DELETE /panel/api/session",
+    "POST /panel/api/password-reset",
+    // Behind addresses that cannot be guessed, for those without an account yet.
+    "GET /panel/api/invitations/:token",
+    "POST /panel/api/invitations/:token",
     // Behind addresses that cannot be guessed.
     "GET /slips/:token",
     "GET /t/:token",

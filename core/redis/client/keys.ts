@@ -373,5 +373,11 @@ export const wrongSecretKeys = (door: string, network: string) => {
 
 export const courierRateKey = (subject: string) => `rate:courier:${subject}`;
 
-/** String (JSON): an operator's session, by the hash of its id. */
+/** String (JSON): a session of the control panel, by the hash of its id. */
 export const sessionKey = (idHash: string) => `session:${idHash}`;
+
+/** String: an account has used its one-time code of this time step. */
+export const usedCodeKey = (accountId: string, step: number) => `used-code:${accountId}:${step}`;
+
+/** Stream: changes made in the control panel. */
+export const AUDIT_KEY = "waybill:audit";

@@ -136,6 +136,33 @@ export interface TemplateEntity {
   readonly body: string;
 }
 
+/** Somebody who uses the control panel (`accounts.ts`). */
+export interface AccountEntity {
+  readonly id: string;
+  /** In small letters; empty = the first admin, who has not said it yet. */
+  readonly email: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly role: string;
+  /** Of a company's member; else empty. */
+  readonly companyCode: string;
+  /** Of a courier's member; else empty. */
+  readonly courierCode: string;
+  readonly active: boolean;
+  /** Empty = invited, and not here yet. */
+  readonly passwordHash: string;
+  /** Sealed; empty = none. */
+  readonly totpSecret: string;
+  /** False: a secret was made, and no code of it has been shown yet. */
+  readonly totpActive: boolean;
+  /** Part of every session's credential: a new number ends them. */
+  readonly epoch: number;
+  /** Hash of the one-time link that gives the account a password; empty = none. */
+  readonly linkHash: string;
+  readonly linkUntilMs: number;
+  readonly createdAtMs: number;
+}
+
 /** The registries that are no list of entities: platforms and status details. One record, `all`. */
 export interface RegistryEntity {
   readonly platforms: string;
@@ -151,6 +178,7 @@ interface Entities {
   endpoint: EndpointEntity;
   template: TemplateEntity;
   registry: RegistryEntity;
+  account: AccountEntity;
 }
 export type EntityKind = keyof Entities;
 
@@ -247,6 +275,23 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     language: "string",
     subject: "string",
     body: "string",
+  }),
+  account: kind("account", {
+    id: "string",
+    email: "string",
+    name: "string",
+    kind: "string",
+    role: "string",
+    companyCode: "string",
+    courierCode: "string",
+    active: "boolean",
+    passwordHash: "string",
+    totpSecret: "string",
+    totpActive: "boolean",
+    epoch: "number",
+    linkHash: "string",
+    linkUntilMs: "number",
+    createdAtMs: "number",
   }),
   registry: kind("registry", { platforms: "string", statusDetails: "string" }),
 };

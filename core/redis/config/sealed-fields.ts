@@ -32,6 +32,9 @@ const FIELDS: Readonly<
     secret: (text, change) => change(text),
     previousSecret: (text, change) => change(text),
   },
+  account: {
+    totpSecret: (text, change) => change(text),
+  },
 };
 const KINDS = Object.keys(FIELDS) as EntityKind[];
 

@@ -1,5 +1,5 @@
 /**
- * Operators' browser sessions. Each is a record, so that logging out also ends it for anyone who copied the cookie. Only
+ * Browser sessions of the control panel. Each is a record, so that logging out also ends it for anyone who copied the cookie. Only
  * the cookie contains the id: the key is a hash of it.
  */
 import { randomBytes } from "node:crypto";
@@ -17,33 +17,35 @@ export const SESSION_MS = 12 * 3_600_000;
 const ID_BYTES = 32;
 const ID = /^[\w-]{43}$/;
 
-/** The credential that the session is bound to: if it changes, the session is over. */
-type Credential = string;
+export interface Session {
+  /** What the session is bound to: if it changes, the session is over. */
+  readonly credential: string;
+  /** Null = the operator of `PANEL_TOKEN`. */
+  readonly accountId: string | null;
+}
 
 /** @returns the id */
-export async function openSession(
-  redis: Redis,
-  credential: Credential,
-  nowMs: number,
-): Promise<string> {
+export async function openSession(redis: Redis, session: Session, nowMs: number): Promise<string> {
   const id = randomBytes(ID_BYTES).toString("base64url");
-  const record = JSON.stringify({ credential, untilMs: nowMs + SESSION_MS });
+  const record = JSON.stringify({ ...session, untilMs: nowMs + SESSION_MS });
   await run(redis, openScript, [sessionKey(hashToken(id))], [record, String(SESSION_MS)]);
   return id;
 }
 
-/** @param id the value of the cookie, valid or not */
-export async function isSessionOpen(
+/**
+ * @param id the value of the cookie, valid or not
+ * @returns null if it is over; its credential has yet to be compared
+ */
+export async function readSession(
   redis: Redis,
   id: string,
-  credential: Credential,
   nowMs: number,
-): Promise<boolean> {
-  if (!ID.test(id)) return false;
+): Promise<Session | null> {
+  if (!ID.test(id)) return null;
   const text = await redis.get(sessionKey(hashToken(id)));
-  if (text === null) return false;
-  const record = JSON.parse(text);
-  return record.credential === credential && nowMs < record.untilMs;
+  if (text === null) return null;
+  const { credential, accountId = null, untilMs } = JSON.parse(text);
+  return nowMs < untilMs ? { credential, accountId } : null;
 }
 
 /** Ending an expired or unknown session does nothing. */

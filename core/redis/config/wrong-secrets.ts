@@ -11,18 +11,20 @@ const checkSecretScript = script(source);
 
 /** Wrong secrets from one network: a burst for some retries of a whole office, then one in three seconds. */
 export const WRONG_SECRETS = { perSecond: 1 / 3, burst: 20 } as const;
+/** Wrong passwords and codes of one account, from everywhere: a code of six digits must not be guessed. */
+export const WRONG_PASSWORDS = { perSecond: 1 / 60, burst: 10 } as const;
 /** Clients remembered per network; the oldest are forgotten. */
 const HOLDERS_KEPT = 100;
 const KEPT_MS = 7 * 86_400_000;
 const NOTED_AGAIN_MS = 3_600_000;
 
-export type Door = "api-key" | "oauth-client" | "operator" | "metrics";
+export type Door = "api-key" | "oauth-client" | "operator" | "metrics" | "account";
 
 export interface SecretShown {
   readonly door: Door;
-  /** The caller's network (`subscriberOf`). */
+  /** The caller's network (`subscriberOf`); of the door `account` the account's id. */
   readonly network: string;
-  /** Whose secret it is; null = it is wrong. */
+  /** Whose secret it is, of the door `account` the caller's network; null = it is wrong. */
   readonly holder: string | null;
 }
 
@@ -33,7 +35,7 @@ export async function refuseGuess(
   nowMs: number,
 ): Promise<number> {
   const { bucket, holders } = wrongSecretKeys(door, network);
-  const { perSecond, burst } = WRONG_SECRETS;
+  const { perSecond, burst } = door === "account" ? WRONG_PASSWORDS : WRONG_SECRETS;
   const [isChecked, waitMs = 0] = await run<number[]>(
     redis,
     checkSecretScript,

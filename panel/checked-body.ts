@@ -1,0 +1,23 @@
+/** The body of a panel call, checked against its schema. */
+import type { Static, TSchema } from "@sinclair/typebox";
+import type { CompiledSchema } from "#core/domain/schema/compile-schema.ts";
+import { listFaults } from "#core/domain/schema/fault.ts";
+import { Problem } from "#core/problem.ts";
+import { readJson } from "#panel/read-json.ts";
+
+/** @throws {Problem} 400, 408, 413, 422 */
+export async function readChecked<T extends TSchema>(
+  request: Request,
+  checker: CompiledSchema<T>,
+  limitBytes?: number,
+): Promise<Static<T>> {
+  const body = await readJson(request, limitBytes);
+  if (checker.check(body)) return body;
+  const violations = listFaults(checker.errors(body));
+  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+}
+
+/** For the OpenAPI document: handlers read their bodies themselves, after their caller was admitted. */
+export function jsonBody(schema: TSchema) {
+  return { required: true, content: { "application/json": { schema: schema as object } } };
+}

@@ -1,0 +1,165 @@
+/** Log-in: who shows which credentials, how often from where, and the session that follows. */
+import { totpStepOf } from "#core/domain/accounts/totp.ts";
+import { verifyPassword } from "#core/passwords.ts";
+import { Problem } from "#core/problem.ts";
+import { accountIdOf, isUsable, readAccount, useCode } from "#core/redis/config/accounts.ts";
+import type { AccountEntity } from "#core/redis/config/entities.ts";
+import { openSession, SESSION_MS } from "#core/redis/config/sessions.ts";
+import { refuseGuess } from "#core/redis/config/wrong-secrets.ts";
+import { takeCourierRate } from "#core/redis/intake/courier-rate.ts";
+import {
+  accountCredential,
+  isOperatorToken,
+  networkOf,
+  operatorCredential,
+  type PanelDeps,
+  unknownOperator,
+} from "#panel/caller.ts";
+import { cookieOf, originOf } from "#panel/cookies.ts";
+
+/** Tries to log in from one address. */
+const LOGIN_RATE = { perSecond: 0.2, burst: 10 };
+
+type Server = Bun.Server<unknown> | null;
+
+/**
+ * All visitors behind a proxy would share its address, so a trusted proxy's `X-Forwarded-For` counts.
+ * @returns the network that the request comes from
+ * @throws {Problem} 403 from a page of another site, 429
+ */
+export async function admitLogin(
+  deps: PanelDeps,
+  request: Request,
+  server: Server,
+): Promise<string> {
+  refuseOtherSites(deps, request);
+  const { redis, live } = deps;
+  await live.followTestClock();
+  const network = networkOf(deps, request, server);
+  const verdict = await takeCourierRate(redis, `login ${network}`, LOGIN_RATE, live.now());
+  if (verdict.allowed) return network;
+  throw tooMany(verdict.retryAfterMs);
+}
+
+/** @throws {Problem} 403: another site must neither log our visitors in nor out */
+export function refuseOtherSites(deps: PanelDeps, request: Request): void {
+  if (originOf(deps, request) !== "other") return;
+  throw new Problem(403, "CROSS_SITE", "Log-in and log-out work from the panel's own pages.");
+}
+
+/**
+ * @returns the cookie of the operator of `PANEL_TOKEN`
+ * @throws {Problem} 401
+ */
+export async function logInByToken(deps: PanelDeps, token: string): Promise<string> {
+  if (!isOperatorToken(deps, token)) throw unknownOperator();
+  const session = { credential: operatorCredential(deps), accountId: null };
+  return newCookie(deps, await openSession(deps.redis, session, deps.live.now()));
+}
+
+export interface PasswordLogin {
+  readonly email: string;
+  readonly password: string;
+  readonly code?: string;
+}
+
+/**
+ * An address without an account is answered as a wrong password is, after the same work.
+ * @returns the cookie
+ * @throws {Problem} 401, 429, 503
+ */
+export async function logInByPassword(
+  deps: PanelDeps,
+  network: string,
+  { email, password, code }: PasswordLogin,
+): Promise<string> {
+  const { redis, secrets } = deps;
+  const id = accountIdOf(secrets.vault, email);
+  const account = await readAccount(redis, id);
+  const usable = account && isUsable(account) ? account : null;
+  const isRight = await verifyPassword(password, usable?.passwordHash ?? "");
+  if (!usable || !isRight) {
+    await refuseGuesser(deps, id, null);
+    throw unknownOperator();
+  }
+  const needsCode = usable.totpActive;
+  if (needsCode && code === undefined) {
+    // A network that is known by its password alone has no advantage in guessing codes.
+    await refuseGuesser(deps, id, `password ${network}`);
+    throw new Problem(401, "TOTP_REQUIRED", "The account needs the code of its second factor.");
+  }
+  const step = needsCode ? stepOf(deps, usable, code ?? "") : 0;
+  await refuseGuesser(deps, id, step === null ? null : network);
+  if (step === null || (needsCode && !(await useCode(redis, id, step)))) throw unknownOperator();
+  return logInAccount(deps, usable);
+}
+
+/** The session of an account whose credentials were checked. @returns its cookie */
+export async function logInAccount(deps: PanelDeps, account: AccountEntity): Promise<string> {
+  const session = { credential: accountCredential(deps, account), accountId: account.id };
+  return newCookie(deps, await openSession(deps.redis, session, deps.live.now()));
+}
+
+/**
+ * Of an account with a second factor, also where a link or another password is to be used.
+ * @throws {Problem} 401, 429
+ */
+export async function requireCode(
+  deps: PanelDeps,
+  network: string,
+  account: AccountEntity,
+  code: string | undefined,
+): Promise<void> {
+  if (!account.totpActive) return;
+  if (code === undefined) {
+    throw new Problem(401, "TOTP_REQUIRED", "The account needs the code of its second factor.");
+  }
+  await spendCode(deps, network, account, code);
+}
+
+/** @throws {Problem} 401, 429 */
+export async function spendCode(
+  deps: PanelDeps,
+  network: string,
+  account: AccountEntity,
+  code: string,
+): Promise<void> {
+  const step = stepOf(deps, account, code);
+  await refuseGuesser(deps, account.id, step === null ? null : network);
+  if (step !== null && (await useCode(deps.redis, account.id, step))) return;
+  throw new Problem(401, "WRONG_CODE", "The code is wrong, over, or was used before.");
+}
+
+/** Null = wrong. */
+function stepOf({ secrets, live }: PanelDeps, account: AccountEntity, code: string): number | null {
+  if (account.totpSecret === "") return null;
+  const secret = Buffer.from(secrets.vault.open(account.totpSecret), "base64url");
+  return totpStepOf(secret, code, live.now());
+}
+
+/**
+ * Wrong passwords and codes of an account are counted wherever they come from. While there were too many, only networks that
+ * the account was used from before get in, so that a stranger can neither guess on nor keep its owner out.
+ * @param holder null = wrong
+ * @throws {Problem} 429
+ */
+export async function refuseGuesser(
+  { redis, live }: PanelDeps,
+  accountId: string,
+  holder: string | null,
+): Promise<void> {
+  const shown = { door: "account", network: accountId, holder } as const;
+  const waitMs = await refuseGuess(redis, shown, live.now());
+  if (waitMs > 0) throw tooMany(waitMs);
+}
+
+function tooMany(waitMs: number): Problem {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  return new Problem(429, "RATE_LIMITED", `Too many log-ins; retry after ${seconds} s.`, {
+    headers: { "retry-after": String(seconds) },
+  });
+}
+
+function newCookie(deps: PanelDeps, sessionId: string): string {
+  return cookieOf(deps, sessionId, SESSION_MS / 1000);
+}

@@ -1,0 +1,121 @@
+/**
+ * Routes of the panel. Each says with `needs` which capability it takes and whose the thing is that it names; a route without
+ * is refused at the start. The check comes before anything else of the request is read, and every change is written to the
+ * audit log.
+ */
+import { Elysia } from "elysia";
+import { masked } from "#core/domain/accounts/masked.ts";
+import { declared, type Needs, needed } from "#core/http/access.ts";
+import { Problem } from "#core/problem.ts";
+import { writeAudit } from "#core/redis/config/audit-log.ts";
+import { authenticate, type Caller, type PanelDeps, READING } from "#panel/caller.ts";
+import { loginPathFor } from "#panel/cookies.ts";
+import { refuseOthers } from "#panel/owners.ts";
+
+/** What a handler tells of its change; without it the answer is what there is after, and nothing before. */
+interface Change {
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+const callers = new WeakMap<Request, Caller>();
+const changes = new WeakMap<Request, Change | "none">();
+
+/** For the audit log: what the call has changed. Secrets are masked. */
+export function noteChange(request: Request, before: unknown, after: unknown): void {
+  changes.set(request, { before, after });
+}
+
+/** For the audit log: the call has changed nothing, such as a preview. */
+export function noteNoChange(request: Request): void {
+  changes.set(request, "none");
+}
+
+/** A plugin whose routes answer those who may call them: 401, 403, 404 for what is somebody else's, 429. */
+export function panelRoutes(deps: PanelDeps, name: string) {
+  return new Elysia({ name, detail: declared("panel") }).macro({
+    needs: (needs: Needs) => ({
+      detail: needed(needs),
+      transform: async ({ request, server, path, params, set }) => {
+        // Answers hold secrets that are shown once, and personal data.
+        set.headers["cache-control"] = "no-store";
+        const caller = await admit(deps, needs, { request, server, params });
+        callers.set(request, caller);
+        deps.log.debug({ method: request.method, path }, "panel call");
+      },
+      resolve: ({ request }) => ({ caller: callerOf(request) }),
+      afterHandle: ({ request, route, path, responseValue }) =>
+        audit(deps, request, { route, path, answer: responseValue }),
+    }),
+  });
+}
+
+/** The same for pages: a browser without a session is led to the login page, and after it to the page it asked for. */
+export function panelPages(deps: PanelDeps, name: string) {
+  return new Elysia({ name, detail: declared("panel") }).macro({
+    needs: (needs: Needs) => ({
+      detail: needed(needs),
+      beforeHandle: async ({ request, server, params }) => {
+        try {
+          await admit(deps, needs, { request, server, params });
+        } catch (error) {
+          if (!(error instanceof Problem && error.status === 401)) throw error;
+          const { pathname, search } = new URL(request.url);
+          const location = loginPathFor(pathname + search);
+          return new Response(null, { status: 303, headers: { location } });
+        }
+      },
+    }),
+  });
+}
+
+interface Call {
+  readonly request: Request;
+  readonly server: Bun.Server<unknown> | null;
+  readonly params: unknown;
+}
+
+/** @throws {Problem} 401, 403, 404, 429 */
+async function admit(deps: PanelDeps, needs: Needs, call: Call): Promise<Caller> {
+  const caller = await authenticate(deps, call.request, call.server);
+  if (!caller.capabilities.includes(needs.can)) throw forbidden();
+  if (caller.kind === "operator") return caller;
+  if (needs.of === "installation") throw forbidden();
+  const params = (call.params ?? {}) as Readonly<Record<string, string>>;
+  if (needs.of !== "caller") await refuseOthers(deps, caller, needs.of, params);
+  return caller;
+}
+
+export function forbidden(detail = "Your role does not include this."): Problem {
+  return new Problem(403, "FORBIDDEN", detail);
+}
+
+/** Who has been admitted. */
+function callerOf(request: Request): Caller {
+  const caller = callers.get(request);
+  if (!caller) throw new Error("a route of the panel has not admitted its caller");
+  return caller;
+}
+
+interface Answered {
+  readonly route: string;
+  readonly path: string;
+  readonly answer: unknown;
+}
+
+async function audit(deps: PanelDeps, request: Request, answered: Answered): Promise<void> {
+  const change = changes.get(request);
+  if (READING.has(request.method) || change === "none") return;
+  const { route, path, answer } = answered;
+  const isText = answer === undefined || answer instanceof Response;
+  const { before, after } = change ?? { before: null, after: isText ? null : answer };
+  const { account, actor } = callerOf(request);
+  const short = (text: string) => text.replace(/^\/panel\/api/, "");
+  const action = `${request.method} ${short(route)}`;
+  const target = decodeURI(short(path));
+  deps.log.info({ actor: account?.id ?? actor, action, target }, "changed in the panel");
+  await writeAudit(deps.redis, {
+    ...{ atMs: deps.live.now(), actor, action, target },
+    ...{ before: masked(before), after: masked(after) },
+  });
+}

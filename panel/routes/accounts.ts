@@ -1,0 +1,202 @@
+/** Accounts of the panel: who has one, invitations, roles. Owners manage those of their company or courier. */
+import { type Static, Type } from "@sinclair/typebox";
+import { rolesOf } from "#core/domain/accounts/roles.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { emailAddress, entityCode } from "#core/domain/schema/text-forms.ts";
+import type { Mailer } from "#core/mail.ts";
+import { Problem } from "#core/problem.ts";
+import {
+  allAccounts,
+  changeAccount,
+  deleteAccount,
+  inviteAccount,
+  type NewAccount,
+} from "#core/redis/config/accounts.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import type { AccountEntity } from "#core/redis/config/entities.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { linkOf, mailLink } from "#panel/account-links.ts";
+import {
+  AccountView,
+  accountView,
+  KindSchema,
+  personName,
+  RoleSchema,
+} from "#panel/account-view.ts";
+import type { Caller } from "#panel/caller.ts";
+import { jsonBody, readChecked } from "#panel/checked-body.ts";
+import { listPageOf, listQuery, pageAfter } from "#panel/list-page.ts";
+import { notFound } from "#panel/not-found.ts";
+import { isTheirs } from "#panel/owners.ts";
+import { forbidden, noteChange, panelRoutes } from "#panel/panel-routes.ts";
+import { refuseFaults } from "#panel/webhook-access.ts";
+
+export const InvitationInput = Type.Object(
+  {
+    email: emailAddress,
+    name: personName,
+    kind: KindSchema,
+    role: RoleSchema,
+    companyCode: Type.Optional(entityCode),
+    courierCode: Type.Optional(entityCode),
+  },
+  { additionalProperties: false },
+);
+const invitationChecker = compileSchema(InvitationInput);
+
+export const AccountPatch = Type.Object(
+  {
+    role: Type.Optional(RoleSchema),
+    active: Type.Optional(Type.Boolean({ description: "false ends the account's sessions" })),
+    totp: Type.Optional(Type.Literal(false, { description: "takes a lost second factor away" })),
+  },
+  { additionalProperties: false },
+);
+const patchChecker = compileSchema(AccountPatch);
+
+export const Invited = Type.Object({
+  account: AccountView,
+  link: Type.String({ description: "works once, for 7 days; shown this once" }),
+  mailed: Type.Boolean({ description: "false: the mail could not be sent; hand the link over" }),
+});
+
+export const Accounts = Type.Object({
+  items: Type.Array(AccountView),
+  nextCursor: Type.Union([Type.String(), Type.Null()]),
+});
+
+export function accountRoutes(runtime: Runtime, mailer: Mailer) {
+  const { redis, live, secrets } = runtime;
+  return panelRoutes(runtime, "accounts")
+    .get(
+      "/panel/api/accounts",
+      async ({ caller, query }) => {
+        const { after, limit } = listPageOf(query);
+        const shown = (await allAccounts(redis)).filter((one) => isTheirs(caller, one));
+        const { items, nextCursor } = pageAfter(shown, sortKeyOf, after, limit);
+        return { items: items.map(accountView), nextCursor };
+      },
+      {
+        needs: { can: "accounts:read", of: "caller" },
+        query: listQuery,
+        response: Accounts,
+        detail: { summary: "Accounts by e-mail address, invited ones included" },
+      },
+    )
+    .post(
+      "/panel/api/invitations",
+      async ({ caller, request, set }) => {
+        const input = await readChecked(request, invitationChecker);
+        const wanted = wantedOf(await live.refresh(), caller, input);
+        const { account, token } = await inviteAccount(redis, secrets.vault, wanted, live.now());
+        const mailed = await mailLink(runtime, mailer, "invitation", account, token);
+        set.status = 201;
+        return { account: accountView(account), link: linkOf(runtime, token), mailed };
+      },
+      {
+        needs: { can: "accounts:write", of: "caller" },
+        parse: "none",
+        response: { 201: Invited },
+        detail: {
+          summary: "Invite somebody by mail; again replaces the link of an invitation not yet used",
+          requestBody: jsonBody(InvitationInput),
+        },
+      },
+    )
+    .patch(
+      "/panel/api/accounts/:id",
+      async ({ caller, params, request }) => {
+        const patch = await readChecked(request, patchChecker);
+        refuseOwn(caller, params.id);
+        const changed = await changeAccount(redis, params.id, (account) => patched(account, patch));
+        if (!changed) throw notFound("account");
+        noteChange(request, accountView(changed.before), accountView(changed.after));
+        return accountView(changed.after);
+      },
+      {
+        needs: { can: "accounts:write", of: "account" },
+        parse: "none",
+        response: AccountView,
+        detail: {
+          summary: "Change a role, disable or enable, take a lost second factor away",
+          requestBody: jsonBody(AccountPatch),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/accounts/:id",
+      async ({ caller, params, request }) => {
+        refuseOwn(caller, params.id);
+        const deleted = await deleteAccount(redis, params.id);
+        if (!deleted) throw notFound("account");
+        noteChange(request, accountView(deleted), null);
+        return new Response(null, { status: 204 });
+      },
+      {
+        needs: { can: "accounts:write", of: "account" },
+        detail: {
+          summary: "Delete an account, or take an invitation back",
+          responses: { 204: { description: "deleted" } },
+        },
+      },
+    );
+}
+
+/** By address; the id keeps equal ones apart. */
+function sortKeyOf({ email, id }: AccountEntity): string {
+  return `${email} ${id}`;
+}
+
+/** @throws {Problem} 403, 422 */
+function wantedOf(
+  { companies, couriers }: Configuration,
+  caller: Caller,
+  input: Static<typeof InvitationInput>,
+): NewAccount {
+  const { email, name, kind, role } = input;
+  const { companyCode = "", courierCode = "" } = input;
+  const owner = { companyCode: companyCode || null, courierCode: courierCode || null };
+  if (caller.kind !== "operator" && (caller.kind !== kind || !isTheirs(caller, owner))) {
+    throw forbidden("Owners invite members of what is theirs.");
+  }
+  const isCompany = [...companies.values()].some(({ code }) => code === companyCode);
+  const fits = {
+    companyCode: kind === "company" ? isCompany : companyCode === "",
+    courierCode: kind === "courier" ? couriers.has(courierCode) : courierCode === "",
+    role: rolesOf(kind).includes(role),
+  };
+  const message = `Does not fit an account of kind ${kind}.`;
+  const wrong = Object.entries(fits).filter(([, fitting]) => !fitting);
+  refuseFaults(wrong.map(([path]) => ({ path, code: "NOT_ALLOWED" as const, message })));
+  return { email, name, kind, role, companyCode, courierCode };
+}
+
+/** @throws {Problem} 422 */
+function patched(
+  account: AccountEntity,
+  {
+    role = account.role as Static<typeof RoleSchema>,
+    active = account.active,
+    totp,
+  }: Static<typeof AccountPatch>,
+): Partial<AccountEntity> {
+  if (!rolesOf(accountView(account).kind).includes(role)) {
+    const message = `Does not fit an account of kind ${account.kind}.`;
+    refuseFaults([{ path: "role", code: "NOT_ALLOWED", message }]);
+  }
+  return {
+    ...{ role, active },
+    // A session from before must not come back when the account is enabled.
+    ...(!active && { epoch: account.epoch + 1 }),
+    ...(totp === false && { totpSecret: "", totpActive: false }),
+  };
+}
+
+/**
+ * So there is always somebody left who may do it.
+ * @throws {Problem} 409
+ */
+function refuseOwn({ account }: Caller, id: string): void {
+  if (account?.id !== id) return;
+  throw new Problem(409, "OWN_ACCOUNT", "Nobody changes or deletes their own account here.");
+}

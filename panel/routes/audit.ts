@@ -1,0 +1,55 @@
+/** `GET /panel/api/audit`: who changed what, the newest first. */
+import { Type } from "@sinclair/typebox";
+import { nullableText } from "#core/domain/schema/nullable.ts";
+import { AUDIT_CURSOR, readAudit } from "#core/redis/config/audit-log.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { cursorOf, listPageOf, listQuery, wrongCursor } from "#panel/list-page.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
+import { instantOfQuery } from "#panel/webhook-access.ts";
+
+const AuditEntry = Type.Object({
+  at: Type.String({ description: "ISO 8601" }),
+  actor: Type.String({ description: "e-mail address, or PANEL_TOKEN" }),
+  action: Type.String({ description: "method and path of the call" }),
+  target: Type.String({ description: "the path with its names" }),
+  before: Type.Unknown({ description: "null where there was nothing; secrets are masked" }),
+  after: Type.Unknown({ description: "null where nothing is left" }),
+});
+
+const text = (description: string) => Type.Optional(Type.String({ description }));
+
+export function auditRoute(runtime: Runtime) {
+  return panelRoutes(runtime, "audit").get(
+    "/panel/api/audit",
+    async ({ query }) => {
+      const { after, limit } = listPageOf(query);
+      if (after !== null && !AUDIT_CURSOR.test(after)) throw wrongCursor();
+      const { actor = "", target = "", from = "", to = "" } = query;
+      const { items, nextCursor } = await readAudit(runtime.redis, {
+        ...{ actor: actor || null, target: target || null, cursor: after, limit },
+        fromMs: from === "" ? 0 : instantOfQuery("from", from, false),
+        toMs: to === "" ? Number.MAX_SAFE_INTEGER : instantOfQuery("to", to, true),
+      });
+      return {
+        items: items.map(({ atMs, ...entry }) => ({ at: new Date(atMs).toISOString(), ...entry })),
+        nextCursor: nextCursor === null ? null : cursorOf(nextCursor),
+      };
+    },
+    {
+      needs: { can: "audit:read", of: "installation" },
+      query: Type.Composite([
+        listQuery,
+        Type.Object({
+          actor: text("part of the actor"),
+          target: text("part of the target, such as /channels/acme-it"),
+          from: text("at or after: ISO 8601 with an offset, or a day"),
+          to: text("at or before: ISO 8601 with an offset, or a day"),
+        }),
+      ]),
+      response: Type.Object({ items: Type.Array(AuditEntry), nextCursor: nullableText }),
+      detail: {
+        summary: "Who changed what, the newest first; a page may be empty and have a next one",
+      },
+    },
+  );
+}

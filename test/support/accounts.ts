@@ -1,0 +1,35 @@
+/** Accounts of the control panel, and their sessions, for tests that are not about the way to them. */
+import type { AccountKind, Role } from "#core/domain/accounts/roles.ts";
+import { hashPassword } from "#core/passwords.ts";
+import { acceptLink, inviteAccount } from "#core/redis/config/accounts.ts";
+import type { AccountEntity } from "#core/redis/config/entities.ts";
+import { logInAccount } from "#panel/log-in.ts";
+import type { TestRuntime } from "./runtime.ts";
+
+export interface TestAccount {
+  readonly account: AccountEntity;
+  /** Name and value. */
+  readonly cookie: string;
+  readonly password: string;
+}
+
+let hash: Promise<string> | undefined;
+const PASSWORD = "correct horse battery";
+
+export async function makeAccount(
+  runtime: TestRuntime,
+  kind: AccountKind,
+  role: Role,
+  owner: { readonly companyCode?: string; readonly courierCode?: string } = {},
+): Promise<TestAccount> {
+  const { redis, secrets, live } = runtime;
+  const { companyCode = "", courierCode = "" } = owner;
+  const email = `${role}@${companyCode || courierCode || "operators"}.test`.toLowerCase();
+  const wanted = { email, name: role, kind, role, companyCode, courierCode };
+  const { token } = await inviteAccount(redis, secrets.vault, wanted, live.now());
+  hash ??= hashPassword(PASSWORD);
+  const acceptance = { passwordHash: await hash, name: null, email: null };
+  const account = await acceptLink(redis, secrets.vault, token, acceptance, live.now());
+  const cookie = (await logInAccount(runtime, account)).split(";")[0] ?? "";
+  return { account, cookie, password: PASSWORD };
+}
