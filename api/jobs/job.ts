@@ -17,7 +17,7 @@ import { ParcelJobView, parcelJobView } from "./parcel-job-view.ts";
 
 export const JobView = Type.Object({
   jobId: Type.String(),
-  type: Type.String(),
+  type: Type.Literal("shipments_import"),
   status: Type.Union(
     ["pending", "processing", "completed", "failed"].map((name) => Type.Literal(name)),
   ),

@@ -42,6 +42,8 @@ export interface TestApi {
   /** `<operationId> <status>` of the answers to `call`. */
   readonly seen: ReadonlySet<string>;
   readonly call: Call;
+  /** For clients that bring requests of their own. */
+  readonly fetch: (request: Request) => Promise<Response>;
   /** The API as another process with its own connection to the same store serves it. */
   readonly another: () => Promise<Call>;
   /** Exchanges an API key for a token; each key once. */
@@ -81,6 +83,7 @@ export async function openTestApi(
     document: openApiDocument(app.routes, MERCHANT_API),
     seen: checker.seen,
     call,
+    fetch: async (request) => app.handle(request),
     async another() {
       const other = await openRuntime(runtime.config, runtime.log);
       others.push(other);
