@@ -38,4 +38,13 @@ describe("a packed list", () => {
     const reply = await runtime.redis.eval(EXACT_NUMBERS, { arguments: [packList(items)] });
     expect((reply as string[]).map(Number)).toEqual(items);
   });
+
+  test("gives a script lists in lists, empty ones too", async () => {
+    const items = [["a", 1, []], "b", [["c"], 2]];
+    const reply = await runtime.redis.eval("return cjson.encode(cmsgpack.unpack(ARGV[1]))", {
+      arguments: [packList(items)],
+    });
+    // An empty table of Lua is an object to cjson.
+    expect(reply).toBe('[["a",1,{}],"b",[["c"],2]]');
+  });
 });

@@ -10,6 +10,7 @@ import {
   restore,
   type ScriptCall,
   scriptsByDigest,
+  spoiledLists,
   unpackList,
 } from "#test/support/script-calls.ts";
 import { startTestRedis, type TestServer } from "#test/support/servers.ts";
@@ -98,13 +99,8 @@ function* spoiled({ args }: ScriptCall): Generator<Array<string | Buffer>> {
     if (typeof arg === "string") others.push(arg.slice(0, -1), `${arg}x`);
     else others.push(arg.subarray(0, -1));
     for (const other of others) yield args.with(at, other);
-    const items = unpackList(arg);
-    for (const [index, one] of items?.entries() ?? []) {
-      const list = items ?? [];
-      yield args.with(at, packList(list.with(index, typeof one === "number" ? "x" : 7)));
-      yield args.with(at, packList(list.toSpliced(index, 1)));
-      if (typeof one === "number") yield args.with(at, packList(list.with(index, 1e9)));
-    }
+    const items = unpackList(arg) ?? [];
+    for (const list of spoiledLists(items)) yield args.with(at, packList(list));
   }
 }
 

@@ -44,18 +44,11 @@ async function commit(shipments: number, fields: readonly string[], dropped: rea
     const texts = [String(at), String(at).padStart(12, "0"), "1 0 0 0", "2 0 0 ", "0", "state"];
     const indices = [keys.length, 6, 7, 9];
     const row = [at, String(at * 16 + 4), 739_000, 3, 1, 1];
-    const counts = [0, 0, 0, 0, fields.length, dropped.length, 0];
-    return [
-      ...texts,
-      ...indices,
-      ...row,
-      ...counts,
-      ...fields.flatMap((one) => [one, one]),
-      ...dropped,
-    ];
+    const lists = [fields.flatMap((one) => [one, one]), dropped, []];
+    return [...texts, ...indices, ...row, ...[0, 0, 0, 0], ...lists];
   });
   await Promise.all(items.map((_, at) => redis.hSet(shipmentKey(at), "v", "1 0 0 0")));
-  const args = ["1000", "1000", "1", "10", "0", "0", packList(items.flat()), ""];
+  const args = ["1000", "1000", "1", "10", "0", "0", packList(items), ""];
   return run<number[]>(redis, commitScript, keys, args);
 }
 

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { binary, type Redis } from "#core/redis/client/client.ts";
+import type { ListItem } from "#core/redis/client/packed-list.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
 import { PART_FILES, SCRIPT_FILES, scriptName } from "#test/support/script-files.ts";
 
@@ -118,25 +119,50 @@ export async function restore(redis: Redis, state: Snapshot): Promise<void> {
   );
 }
 
-type Item = string | Buffer | number;
-
 /** The opposite of `packList`; null when the argument is no list. */
-export function unpackList(bytes: string | Buffer): Item[] | null {
-  if (typeof bytes === "string" || bytes[0] !== 0xdd) return null;
-  const items: Item[] = [];
-  let at = 5;
-  while (at < bytes.length) {
-    const kind = bytes[at];
-    const isNumber = kind === 0xce || kind === 0xcb;
-    if (isNumber) {
-      items.push(kind === 0xce ? bytes.readUInt32BE(at + 1) : bytes.readDoubleBE(at + 1));
-      at += kind === 0xce ? 5 : 9;
-      continue;
+export function unpackList(bytes: string | Buffer): readonly ListItem[] | null {
+  if (typeof bytes === "string" || bytes[0] !== LIST_32) return null;
+  return readItem(bytes, 0).item as readonly ListItem[];
+}
+
+const LIST_32 = 0xdd;
+
+function readItem(bytes: Buffer, at: number): { readonly item: ListItem; readonly next: number } {
+  switch (bytes[at]) {
+    case 0xce:
+      return { item: bytes.readUInt32BE(at + 1), next: at + 5 };
+    case 0xcb:
+      return { item: bytes.readDoubleBE(at + 1), next: at + 9 };
+    case LIST_32: {
+      const items: ListItem[] = [];
+      let next = at + 5;
+      for (let left = bytes.readUInt32BE(at + 1); left > 0; left -= 1) {
+        const read = readItem(bytes, next);
+        items.push(read.item);
+        next = read.next;
+      }
+      return { item: items, next };
     }
-    const head = kind === 0xda ? 3 : 5;
-    const length = kind === 0xda ? bytes.readUInt16BE(at + 1) : bytes.readUInt32BE(at + 1);
-    items.push(bytes.subarray(at + head, at + head + length));
-    at += head + length;
+    default: {
+      const isShort = bytes[at] === 0xda;
+      const from = at + (isShort ? 3 : 5);
+      const next = from + (isShort ? bytes.readUInt16BE(at + 1) : bytes.readUInt32BE(at + 1));
+      return { item: bytes.subarray(from, next), next };
+    }
   }
-  return items;
+}
+
+/** A list with one thing wrong in it, on whatever level: an item of another kind, gone, or far too large. */
+export function* spoiledLists(list: readonly ListItem[]): Generator<readonly ListItem[]> {
+  for (const [at, one] of list.entries()) {
+    yield list.with(at, typeof one === "number" ? "x" : 7);
+    yield list.toSpliced(at, 1);
+    if (typeof one === "number") yield list.with(at, 1e9);
+    if (typeof one !== "object" || Buffer.isBuffer(one)) {
+      yield list.with(at, []);
+    } else {
+      yield [...list, "surplus"];
+      for (const spoiled of spoiledLists(one as readonly ListItem[])) yield list.with(at, spoiled);
+    }
+  }
 }

@@ -17,31 +17,35 @@ const NUMBER_BYTES = 8;
 /** A character of UTF-16 takes at most so many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
 
-export type ListItem = string | Buffer | number;
+export type ListItem = string | Buffer | number | readonly ListItem[];
 
 export function packList(items: readonly ListItem[]): Buffer {
-  reserve(items);
-  room[0] = LIST_32;
-  room.writeUInt32BE(items.length, 1);
-  let at = HEAD_BYTES;
-  for (const item of items) at = write(item, at);
-  return Buffer.from(room.subarray(0, at));
-}
-
-function reserve(items: readonly ListItem[]): void {
-  let most = HEAD_BYTES;
-  for (const item of items) most += HEAD_BYTES + mostBytes(item);
+  const most = mostBytes(items);
   if (most > room.length) room = Buffer.allocUnsafeSlow(2 * most);
+  return Buffer.from(room.subarray(0, writeList(items, 0)));
 }
 
 function mostBytes(item: ListItem): number {
-  if (typeof item === "number") return NUMBER_BYTES;
-  return typeof item === "string" ? item.length * CHARACTER_BYTES : item.length;
+  if (typeof item === "number") return HEAD_BYTES + NUMBER_BYTES;
+  if (typeof item === "string") return HEAD_BYTES + item.length * CHARACTER_BYTES;
+  if (Buffer.isBuffer(item)) return HEAD_BYTES + item.length;
+  let most = HEAD_BYTES;
+  for (const one of item) most += mostBytes(one);
+  return most;
+}
+
+/** @returns where the next item stands */
+function writeList(items: readonly ListItem[], at: number): number {
+  room[at] = LIST_32;
+  let next = room.writeUInt32BE(items.length, at + 1);
+  for (const item of items) next = write(item, next);
+  return next;
 }
 
 /** @returns where the next item stands */
 function write(item: ListItem, at: number): number {
   if (typeof item === "number") return writeNumber(item, at);
+  if (typeof item !== "string" && !Buffer.isBuffer(item)) return writeList(item, at);
   const isLong = item.length * CHARACTER_BYTES > 0xffff;
   const from = at + (isLong ? 5 : 3);
   let length = item.length;

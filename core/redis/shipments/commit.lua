@@ -12,17 +12,16 @@
 -- ARGV[3]  version of the configuration that the facts were mapped with
 -- ARGV[4]  unmapped codes a partition keeps; events of further ones are counted in the ledger as `untold`
 -- ARGV[5]  first second of the hour that no stamp may stand in    ARGV[6]  the second it ends with; both 0 = none
--- ARGV[7]  the shipments (MessagePack, one list of texts and numbers #); for each:
+-- ARGV[7]  the shipments (MessagePack, texts and numbers #), each a list of:
 --   id, member of the indices, expected head, new head without its end, statusUpdatedAt so far (the end of the head), new
 --   state (packed), # shipment (hash), # clock of its company (hash), # row log of its channel (string; its index by
 --   statusUpdatedAt, a sorted set, follows), # block of its row (string), # rank, # where in the block the change begins
 --   (statusUpdatedAt when stamped, else the status), # ship date (days since the year 0), # new status (its number), # stamp
 --   (1 when the pair changed), # row (1 when its row changes; 0 needs no block), # changes, # bytes of them, # facts
---   applied, # facts released from the set-aside, # h = fields to be written, # d = fields that go, # u = codes whose
---   unmapped events became more or fewer,
---   h times: field, value, d times: field,
---   u times: `courier:code`, description, first and last time seen (milliseconds), # its counts (hash; its shipments, a
---     sorted set by id, follow), # events more or fewer, # 1 when some are left in the shipment
+--   applied, # facts released from the set-aside, and three lists: of fields and values to be written in turn, of fields
+--   that go, and of codes whose unmapped events became more or fewer, each a list of:
+--     `courier:code`, description, first and last time seen (milliseconds), # its counts (hash; its shipments, a sorted set
+--     by id, follow), # events more or fewer, # 1 when some are left in the shipment
 -- ARGV[8]  the changes of all of them, two lines of JSON each
 --
 -- Texts go on as they came: Redis hashes every byte of a text that a script makes, and writes a number with 17 digits.
@@ -30,34 +29,35 @@
 -- All changes of a call stand in one entry of the log.
 -- Reply: for each shipment its statusUpdatedAt, 0 when it was not stamped, -1 when its version has moved on
 -- (nothing done for it); an empty list, and nothing done, when the facts were mapped with an older configuration.
-local FIXED, PER_CODE, TOGETHER = 23, 7, 1000
+local TEXTS, NUMBERS, ITEM, CODE, TOGETHER = 6, 20, 23, 7, 1000
 local now, share, version, codesLimit = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
-local skipFrom, skipTo, list, texts = ARGV[5] + 0, ARGV[6] + 0, cmsgpack.unpack(ARGV[7]), ARGV[8]
-local call, pack, unpack, count = redis.call, struct.pack, unpack, #list
+local skipFrom, skipTo, shipments, texts = ARGV[5] + 0, ARGV[6] + 0, cmsgpack.unpack(ARGV[7]), ARGV[8]
+local call, pack, unpack = redis.call, struct.pack, unpack
 -- part: row-log
 -- part: company-clock
 -- part: unmapped-codes
 
--- Everything is checked before the first write: missing or wrongly typed values fail here.
-local at, textBytes, size = 1, 0, 0
-while at <= count do
-  for index = at, at + 5 do size = size + #list[index] end
-  for index = at + 6, at + FIXED - 1 do size = size + list[index] end
-  local fields, drops, codes = list[at + 20], list[at + 21], list[at + 22]
-  assert(KEYS[list[at + 6]] and KEYS[list[at + 7]] and KEYS[list[at + 8] + 1], 'keys of a shipment')
-  assert(list[at + 15] == 0 or (KEYS[list[at + 9]] and list[at + 11] + 0 >= 0), 'row of a shipment')
-  assert(math.min(fields, drops, codes, list[at + 16]) >= 0 and 2 * list[at + 16] <= list[at + 17], 'numbers of a shipment')
-  assert(2 * fields <= TOGETHER and drops <= TOGETHER, 'too many fields')
-  local first = at + FIXED
-  textBytes, at = textBytes + list[at + 17], first + 2 * fields + drops
-  for index = first, at - 1 do size = size + #list[index] end
-  for _ = 1, codes do
-    size = size + #list[at] + #list[at + 1] + list[at + 2] + list[at + 3] + list[at + 5] + list[at + 6]
-    assert(KEYS[list[at + 4] + 1], 'keys of a code')
-    at = at + PER_CODE
+-- Everything is checked before the first write: missing or wrongly typed values fail here. A text compares with texts alone.
+local textBytes, sum, areTexts = 0, 0, true
+for _, item in ipairs(shipments) do
+  for index = 1, TEXTS do areTexts = areTexts and item[index] >= '' end
+  for index = TEXTS + 1, NUMBERS do sum = sum + item[index] end
+  local shipment, clock, log, block, _, offset, _, _, _, isRow, changes, bytes, _, _, fields, drops, codes =
+    unpack(item, TEXTS + 1, ITEM)
+  assert(KEYS[shipment] and KEYS[clock] and KEYS[log + 1], 'keys of a shipment')
+  assert(isRow == 0 or (KEYS[block] and offset + 0 >= 0), 'row of a shipment')
+  assert(changes >= 0 and 2 * changes <= bytes and #fields % 2 == 0 and #item == ITEM, 'a shipment')
+  assert(#fields <= TOGETHER and #drops <= TOGETHER, 'too many fields')
+  for index = 1, #fields do areTexts = areTexts and fields[index] >= '' end
+  for index = 1, #drops do areTexts = areTexts and drops[index] >= '' end
+  for _, code in ipairs(codes) do
+    local name, description, first, last, counts, events, isLeft = unpack(code)
+    areTexts, sum = areTexts and name >= '' and description >= '', sum + first + last + events + isLeft
+    assert(KEYS[counts + 1] and #code == CODE, 'a code')
   end
+  textBytes = textBytes + bytes
 end
-assert(at == count + 1 and textBytes == #texts, 'length of the list or of the changes')
+assert(textBytes == #texts, 'length of the changes')
 
 local reply, applied, released = {}, 0, 0
 if (tonumber(call('GET', KEYS[3])) or 0) > version then return reply end
@@ -67,14 +67,11 @@ local changed, stamped = {}, {}
 
 -- Changes are appended in the order given, without those of shipments whose version has moved on.
 local ids, parts, from, seen = {}, {}, 1, 0
-at = 1
-while at <= count do
+for _, item in ipairs(shipments) do
   local id, member, expected, head, updated, state, shipment, clock, log, block, rank, offset, ship, status,
-    isStamped, isRow, changes, bytes, facts, parked, fields, drops, codes = unpack(list, at, at + FIXED - 1)
-  local key, first = KEYS[shipment], at + FIXED
-  local dropped = first + 2 * fields
-  local code = dropped + drops
-  seen, at = seen + bytes, code + PER_CODE * codes
+    isStamped, isRow, changes, bytes, facts, parked, fields, drops, codes = unpack(item)
+  local key = KEYS[shipment]
+  seen = seen + bytes
   if call('HGET', key, 'v') ~= expected then
     reply[#reply + 1] = -1
     parts[#parts + 1] = string.sub(texts, from, seen - bytes)
@@ -86,8 +83,8 @@ while at <= count do
       local scores = stamped[log + 1] or {}
       stamped[log + 1], scores[#scores + 1], scores[#scores + 2] = scores, updated, member
     end
-    call('HSET', key, 'v', head .. updated, 'st', state, unpack(list, first, dropped - 1))
-    if drops > 0 then call('HDEL', key, unpack(list, dropped, code - 1)) end
+    call('HSET', key, 'v', head .. updated, 'st', state, unpack(fields))
+    if #drops > 0 then call('HDEL', key, unpack(drops)) end
     if isRow == 1 then
       local row = second > 0 and pack('<I4I4B', second, ship, status) or string.char(status)
       call('SETRANGE', KEYS[block], offset, row)
@@ -95,7 +92,7 @@ while at <= count do
       changed[log], ranks[#ranks + 1] = ranks, pack('<I4', rank)
     end
     for _ = 1, changes do ids[#ids + 1] = id end
-    for index = code, at - 1, PER_CODE do noteCode(id, unpack(list, index, index + PER_CODE - 1)) end
+    for _, code in ipairs(codes) do noteCode(id, unpack(code)) end
     applied, released = applied + facts, released + parked
     reply[#reply + 1] = second
   end

@@ -44,7 +44,8 @@ for index = 1, channelCount do
 end
 for index = 1, count do
   local channel, number, courier, ship, day, state, record, meta, status, exact = unpack(list, at, at + 9)
-  assert(#courier + #state + #record + #meta > 0 and day + 0 == day, 'a shipment')
+  for _, text in ipairs({courier, state, record, meta}) do assert(type(text) == 'string', 'a text') end
+  assert(day + 0 == day, 'a shipment')
   local sets = {}
   for value = 1, exact do
     local set = list[at + 9 + value]

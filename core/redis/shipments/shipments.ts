@@ -3,7 +3,7 @@ import { chunksBySize } from "#core/chunks.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import type { ShipmentState } from "#core/domain/shipments/fold.ts";
 import type { Base } from "#core/domain/shipments/history-limit.ts";
-import { unmappedDeltas } from "#core/domain/shipments/refold.ts";
+import { type UnmappedDelta, unmappedDeltas } from "#core/domain/shipments/refold.ts";
 import {
   type ShipmentMeta,
   type ShipmentRecord,
@@ -340,7 +340,7 @@ export async function commitShipments(
       for (const write of part) {
         const text = write.commit.changes.map((change) => `${encodeChange(change)}\n`).join("");
         const packed = stored.get(write.commit.from.id) ?? [];
-        addWrite(items, keys, write, packed, Buffer.byteLength(text));
+        items.push(writeItem(keys, write, packed, Buffer.byteLength(text)));
         texts += text;
       }
       const args = [...numbers, ...skipped, packList(items), texts];
@@ -402,66 +402,63 @@ interface CallKeys extends DeclaredKeys {
 }
 
 /** As `commit.lua` takes it. */
-function addWrite(
-  items: ListItem[],
+function writeItem(
   keys: CallKeys,
   { commit, change }: Write,
   stored: FieldRow,
-  toldBytes: number,
-): void {
+  changesBytes: number,
+): ListItem[] {
   const { from, state, facts, replaced, base, changes, stamp } = commit;
-  const { shipDate, courier } = from.meta;
   const added = replaced === undefined ? facts.length : 0;
-  const deltas = unmappedDeltas(replaced ?? [], facts);
   const { fields, dropped, unpacked } = partsOf(change, stored);
   const isRowChanged = stamp || from.state.pair.status !== state.pair.status;
-  items.push(
+  return [
     String(from.id),
     indexMember(from.id),
     `${from.version} ${from.rank} ${from.unpacked} ${from.updated}`,
     `${from.version + 1} ${from.rank} ${unpacked} `,
     String(from.updated),
     encodeHot(from.meta, state),
-  );
-  addKeys(items, keys, from, isRowChanged);
-  items.push(
+    ...keysOf(keys, from, isRowChanged),
     from.rank,
     String((from.rank % ROWS_PER_BLOCK) * BYTES_PER_ROW + (stamp ? 4 : 12)),
-    shipDay(shipDate) + DAY_SHIFT,
+    shipDay(from.meta.shipDate) + DAY_SHIFT,
     STATUSES.indexOf(state.pair.status),
     Number(stamp),
     Number(isRowChanged),
     changes.length,
-    toldBytes,
+    changesBytes,
     commit.counts?.applied ?? added,
     commit.counts?.released ?? 0,
-    fields.length / 2 + (base ? 1 : 0),
-    dropped.length,
-    deltas.length,
-  );
-  if (base) items.push(BASE, encodeHot(from.meta, base));
-  items.push(...fields, ...dropped);
-  const { unmapped, unmappedShipments } = keys.names;
-  for (const { code, description, events, present, firstMs, lastMs } of deltas) {
-    const counts = keys.declareRun(unmapped(courier, code), unmappedShipments(courier, code));
-    const [first, last] = [String(firstMs), String(lastMs)];
-    items.push(unmappedName(courier, code), description, first, last, counts, events);
-    items.push(Number(present));
-  }
+    base ? [BASE, encodeHot(from.meta, base), ...fields] : fields,
+    dropped,
+    unmappedDeltas(replaced ?? [], facts).map((delta) => codeItem(keys, from, delta)),
+  ];
+}
+
+function codeItem(
+  { declareRun, names: { unmapped, unmappedShipments } }: CallKeys,
+  { meta: { courier } }: HotShipment,
+  { code, description, events, present, firstMs, lastMs }: UnmappedDelta,
+): ListItem[] {
+  return [
+    ...[unmappedName(courier, code), description, String(firstMs), String(lastMs)],
+    declareRun(unmapped(courier, code), unmappedShipments(courier, code)),
+    ...[events, Number(present)],
+  ];
 }
 
 /** Of the shipment, its company's clock, its channel's row log and index, and its row's block. */
-function addKeys(
-  items: ListItem[],
+function keysOf(
   { declare, declareRun, names }: CallKeys,
   { id, rank, meta: { companyId, channelId } }: HotShipment,
   isRowChanged: boolean,
-): void {
+): number[] {
   const { shipment, clock, rowLog, index, block } = names;
-  items.push(
+  return [
     declare(shipment(id)),
     declare(clock(companyId)),
     declareRun(rowLog(channelId), index(channelId, "upd")),
     isRowChanged ? declare(block(channelId, Math.floor(rank / ROWS_PER_BLOCK))) : 0,
-  );
+  ];
 }
