@@ -3,6 +3,7 @@ import { openRolePort } from "#core/http/ops-port.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { applySchema } from "./apply-schema.ts";
+import { answerBackups } from "./backup/answer-backups.ts";
 import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 import { openProbe } from "./clickhouse-probe.ts";
 import { startDraining } from "./drain-counts.ts";
@@ -39,7 +40,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
   const stopping = new AbortController();
   await firstOpening(runtime, store);
   const writing = folderIsOurs(runtime, store, stopping.signal).then((isOurs) =>
-    isOurs ? startWriting(runtime, store) : null,
+    isOurs ? keepWriting(runtime, store) : null,
   );
   const probe = await openProbe(runtime.config, store);
   const port = openRolePort(
@@ -58,6 +59,23 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
       await port?.stop();
       await Promise.all([probe.close(), store.close()]);
     },
+  };
+}
+
+/** Writes, except while a backup fixes a moment of both stores. @returns ends it */
+function keepWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<void> {
+  let stopWriting = startWriting(runtime, store);
+  const backups = answerBackups(runtime, store, async (work) => {
+    await stopWriting();
+    try {
+      return await work();
+    } finally {
+      stopWriting = startWriting(runtime, store);
+    }
+  });
+  return async () => {
+    await backups?.stop();
+    await stopWriting();
   };
 }
 

@@ -25,6 +25,10 @@ export const SETUP_LOCK_KEY = "waybill:setup-lock";
 /** Hash: the version of this layout (`layout.ts`). */
 export const LAYOUT_KEY = "waybill:layout";
 export const LAYOUT_LOCK_KEY = "waybill:layout-lock";
+/** List: ids of the backups asked for; string: what came of one (JSON). */
+export const BACKUP_REQUESTS_KEY = "waybill:backup-requests";
+export const backupAnswerKey = (id: string) => `waybill:backup:${id}`;
+export const BACKUP_LOCK_KEY = "waybill:backup-lock";
 export const EXPORT_LOCK_KEY = "waybill:export-lock";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";

@@ -1,0 +1,72 @@
+/** `bun run restore DIR`: puts a backup into an empty `DATA_DIR`. */
+import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { applySchema } from "#analytics/apply-schema.ts";
+import { attachParts } from "#analytics/backup/freeze.ts";
+import { openClickhouse } from "#analytics/clickhouse.ts";
+import { type Config, readConfig } from "#core/config.ts";
+import { SNAPSHOT_NAME } from "#core/redis/client/snapshot.ts";
+import { guarded, Refused } from "#core/runtime.ts";
+import { readManifest } from "#start/backup/backup-folder.ts";
+
+const USAGE = "usage: bun run restore DIR";
+const PARTS = ["redis", "clickhouse", "secrets"];
+/** The append-only file begins with what the snapshot holds; Redis reads the manifest at its start. */
+const BASE_NAME = "appendonly.aof.1.base.rdb";
+const AOF_MANIFEST = `file ${BASE_NAME} seq 1 type b\n`;
+
+async function copyOut(backup: string, path: string, target: string): Promise<void> {
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  await copyFile(join(backup, path), target);
+}
+
+async function restoreClickhouse(config: Config, backup: string, paths: string[]): Promise<void> {
+  const clickhouse = await openClickhouse(config, "write");
+  try {
+    await applySchema(clickhouse, config);
+    await attachParts(clickhouse, join(config.dataDir, "clickhouse"), async (table, into) => {
+      const prefix = `clickhouse/${table}/`;
+      const own = paths.filter((path) => path.startsWith(prefix));
+      for (const path of own) await copyOut(backup, path, join(into, path.slice(prefix.length)));
+      return [...new Set(own.map((path) => path.slice(prefix.length).split("/")[0] ?? ""))];
+    });
+  } finally {
+    await clickhouse.close();
+  }
+}
+
+await guarded(async () => {
+  const [given, ...rest] = process.argv.slice(2);
+  if (given === "--help") return void process.stdout.write(`${USAGE}\n`);
+  if (given === undefined || rest.length > 0) throw new Refused(USAGE);
+  const config = readConfig(process.env);
+  if (config.redisUrl ?? config.redisClusterUrls ?? config.clickhouseUrl) {
+    throw new Refused(
+      "Only the embedded stores are restored by this command; docs/operations.md says how to restore servers.",
+    );
+  }
+  const backup = resolve(given);
+  const { dataDir } = config;
+  const present = (await readdir(dataDir)).filter((name) => PARTS.includes(name));
+  if (present.length > 0) {
+    throw new Refused(
+      `${dataDir} has data already (${present.join(", ")}): restore into an empty DATA_DIR.`,
+    );
+  }
+  const { files, takenAt } = await readManifest(backup);
+  const paths = Object.keys(files);
+  try {
+    await restoreClickhouse(config, backup, paths);
+    for (const path of paths.filter((one) => one.startsWith("secrets/"))) {
+      await copyOut(backup, path, join(dataDir, path));
+    }
+    const folder = join(dataDir, "redis", "appendonlydir");
+    await copyOut(backup, join("redis", SNAPSHOT_NAME), join(folder, BASE_NAME));
+    // Last: a start after a restore that was cut short must not find a store.
+    await writeFile(join(folder, "appendonly.aof.manifest"), AOF_MANIFEST);
+  } catch (error) {
+    for (const part of PARTS) await rm(join(dataDir, part), { recursive: true, force: true });
+    throw error;
+  }
+  process.stdout.write(`${dataDir} is as it was at ${takenAt}; start the product on it\n`);
+});
