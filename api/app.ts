@@ -14,7 +14,7 @@ import { orderRoute } from "#api/orders/detail.ts";
 import { ordersRoute } from "#api/orders/list.ts";
 import { parcelsRoute } from "#api/parcels/collection.ts";
 import { parcelRoute } from "#api/parcels/parcel.ts";
-import { errorsRoute } from "#api/reference/errors.ts";
+import { merchantErrors } from "#api/reference/errors.ts";
 import { sandboxRoute } from "#api/sandbox/sandbox.ts";
 import { createRoute } from "#api/shipments/create.ts";
 import { detailRoute } from "#api/shipments/detail.ts";
@@ -44,7 +44,7 @@ export function createApiApp(deps: ApiDeps) {
     .use(literalPaths((): readonly Route[] => app.routes))
     .use(ops(redis, { config }))
     .use(openApiRoute("/v2/openapi.json", (): readonly Route[] => app.routes, MERCHANT_API))
-    .use(errorsRoute())
+    .use(merchantErrors())
     .use(tokenRoute(deps))
     .use(createRoute(deps))
     .use(searchRoute(deps))

@@ -1,6 +1,5 @@
 /** The two error shapes of document 1, "Errors". */
 import { Type } from "@sinclair/typebox";
-import { explanationOf } from "#api/reference/errors.ts";
 import { counted } from "#core/domain/schema/counted.ts";
 import {
   FAULT_CODES,
@@ -9,6 +8,7 @@ import {
   type Fault,
 } from "#core/domain/schema/fault.ts";
 import { rejectedValue } from "#core/domain/schema/rejected-value.ts";
+import { explanationOf } from "#core/http/errors-page.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 
 export const ErrorBody = Type.Object({
@@ -43,7 +43,7 @@ export const ProblemDocument = Type.Object({
 /** `{status, code, message}`; validation failures and label errors are RFC 7807 problem documents. */
 export function errorResponse(problem: Problem): Response {
   const { status, code, detail, members, headers } = problem;
-  const explanation = explanationOf(code);
+  const explanation = explanationOf("merchant", code);
   const common = {
     // Header values are Latin-1 at the most.
     "x-error-message": detail.replaceAll(/[^\x20-\x7e]/g, "?"),

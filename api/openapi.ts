@@ -14,8 +14,6 @@ import { ParcelJobView } from "#api/jobs/parcel-job-view.ts";
 import { ConfirmView, TransmissionView } from "#api/labels/confirm.ts";
 import { LabelProblem } from "#api/labels/label-problem.ts";
 import { AcceptedParcels, OrderParcelPage } from "#api/parcels/collection.ts";
-import { ERROR_CODES } from "#api/reference/error-codes.ts";
-import { explanationOf } from "#api/reference/errors.ts";
 import { SandboxPatch, SandboxPut, SandboxView } from "#api/sandbox/sandbox.ts";
 import { CreatedShipment, CreatedShipments } from "#api/shipments/create.ts";
 import { AcceptedImport, ImportBody } from "#api/shipments/import.ts";
@@ -44,12 +42,9 @@ import {
 import * as shipment from "#core/domain/shipments/shipment.ts";
 import { ConsigneeView, ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
 import { StatusSchema } from "#core/domain/statuses/status.ts";
-import {
-  type Api,
-  type DescribedError,
-  header,
-  problemExample,
-} from "#core/http/openapi/document.ts";
+import { type ErrorEntry, errorsOf } from "#core/error-catalogue.ts";
+import { explanationOf } from "#core/http/errors-page.ts";
+import { type Api, header, problemExample } from "#core/http/openapi/document.ts";
 import type { Content, Operation } from "#core/http/openapi/operation.ts";
 
 const whole = { type: "integer" };
@@ -125,7 +120,8 @@ export const MERCHANT_API: Api = {
   },
   securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
   security: { merchant: [{ accessToken: [] }] },
-  errors: ERROR_CODES,
+  errors: errorsOf("merchant"),
+  nullIsAbsent: true,
   errorShape: (error, operation) => ({
     content: errorContents(error, operation),
     headers: {
@@ -139,10 +135,10 @@ export const MERCHANT_API: Api = {
 };
 
 /** Calls whose errors are problem documents share some errors with all calls, which come in the shorter error body. */
-function errorContents(error: DescribedError, { problems }: Operation): Content[] {
+function errorContents(error: ErrorEntry, { problems }: Operation): Content[] {
   const { status, code, meaning, of } = error;
   const hasOwn = problems?.statuses.includes(status) === true;
-  const example = problemExample(error, explanationOf(code) ?? "about:blank");
+  const example = problemExample(error, explanationOf("merchant", code) ?? "about:blank");
   if (status === 422) {
     const violations = code === "VALIDATION_FAILED" && { violations: [VIOLATION] };
     return [problem(hasOwn ? problems.schema : ProblemDocument, { ...example, ...violations })];

@@ -1,5 +1,7 @@
 /** An answer that tells the caller what is wrong. Thrown; every room's app turns it into its own error body. */
 
+import type { ErrorCode, StatusOf } from "#core/error-catalogue.ts";
+
 export interface ProblemOptions {
   /** Extra members of the problem document, such as `violations`. */
   readonly members?: Readonly<Record<string, unknown>>;
@@ -8,19 +10,19 @@ export interface ProblemOptions {
   readonly asDocument?: boolean;
 }
 
-export class Problem extends Error {
+export class Problem<Code extends ErrorCode = ErrorCode> extends Error {
   readonly members: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly asDocument: boolean;
 
   /**
    * @param status HTTP status
-   * @param code stable, upper snake case, listed in the reference
+   * @param code listed in the catalogue
    * @param detail one sentence for the caller; never a secret or personal data
    */
   constructor(
-    readonly status: number,
-    readonly code: string,
+    readonly status: StatusOf<Code>,
+    readonly code: Code,
     readonly detail: string,
     options: ProblemOptions = {},
   ) {

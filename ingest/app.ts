@@ -2,7 +2,9 @@
 import { Elysia } from "elysia";
 import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
-import { noRoute } from "#core/http/no-route.ts";
+import { explanationOf } from "#core/http/errors-page.ts";
+import { noRoute, type Route } from "#core/http/no-route.ts";
+import { openApiRoute } from "#core/http/openapi/document.ts";
 import { ops } from "#core/http/ops.ts";
 import { type Peer, peerOf } from "#core/http/peer.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
@@ -19,6 +21,8 @@ import {
 } from "#ingest/authenticate.ts";
 import { openIntake } from "#ingest/intake.ts";
 import { accessTokens } from "#ingest/oauth/access-token.ts";
+import { COURIER_API } from "#ingest/openapi.ts";
+import { courierErrors } from "#ingest/reference/errors.ts";
 import { eventRoutes } from "#ingest/routes/events.ts";
 import { referenceRoutes } from "#ingest/routes/reference.ts";
 import { tokenRoute } from "#ingest/routes/token.ts";
@@ -50,13 +54,23 @@ export function createIngestApp(
             )
           : toProblem(error, redis, log);
       set.status = problem.status;
-      return problemResponse(problem, UNCOUNTED_HEADERS);
+      const type = explanationOf("courier", problem.code) ?? undefined;
+      return problemResponse(problem, UNCOUNTED_HEADERS, type);
     })
     .use(requestMetrics("ingest"))
     .use(requestTarget())
     .use(ops(redis, { config }))
     .use(eventRoutes(deps, findPeer))
     .use(tokenRoute(deps, findPeer))
+    .use(
+      openApiRoute(
+        "/v1/openapi.json",
+        (): readonly Route[] => app.routes,
+        COURIER_API,
+        UNCOUNTED_HEADERS,
+      ),
+    )
+    .use(courierErrors())
     .use(referenceRoutes());
   return everyRouteDeclared(app);
 }

@@ -1,8 +1,32 @@
 /** What became of a message: the answer to its sender (document 2), and the outcomes that an operator may look up. */
+import { Type } from "@sinclair/typebox";
+import { FAULTS_LISTED, FaultItem } from "#core/domain/schema/fault.ts";
 import { romeIso } from "#core/domain/time/rome-time.ts";
 import { ruleOf } from "#core/redis/intake/courier-counts.ts";
 import type { EventOutcome } from "#core/redis/intake/event-outcomes.ts";
 import type { Classified, Outcome, UnmatchedKind } from "#ingest/classify.ts";
+
+const OUTCOMES: readonly Outcome[] = ["ACCEPTED", "DUPLICATE", "UNKNOWN_TRACKING", "INVALID"];
+const count = Type.Integer({ minimum: 0 });
+
+export const EventResult = Type.Object({
+  eventId: Type.Union([Type.String(), Type.Null()], { description: "null when it is no text" }),
+  outcome: Type.Union(
+    OUTCOMES.map((name) => Type.Literal(name)),
+    { description: "a later minor version may add others" },
+  ),
+  errors: Type.Optional(Type.Array(FaultItem, { minItems: 1, maxItems: FAULTS_LISTED })),
+});
+
+export const MessageReport = Type.Object({
+  messageId: Type.String(),
+  receivedAt: Type.String({ description: "date and time with the offset of Europe/Rome" }),
+  accepted: count,
+  duplicate: count,
+  unknownTracking: count,
+  invalid: count,
+  results: Type.Array(EventResult, { description: "one for each event, in send order" }),
+});
 
 /** Document 2, "Response to a processed message": the four counters always sum to the events sent. */
 export function messageReport(

@@ -4,12 +4,14 @@ import type { Benchmarks } from "#analytics/benchmarks.ts";
 import type { Insights } from "#analytics/insights.ts";
 import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
+import { explanationOf } from "#core/http/errors-page.ts";
 import { ops } from "#core/http/ops.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { createMailer } from "#core/mail.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { operatorErrors } from "#panel/errors.ts";
 import { accountRoutes } from "#panel/routes/accounts.ts";
 import { addressChecksRoute } from "#panel/routes/address-checks.ts";
 import { analyticsRoutes } from "#panel/routes/analytics.ts";
@@ -47,7 +49,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
       if (page) return page;
       const problem = problemOf(code, error, runtime);
       set.status = problem.status;
-      return problemResponse(problem);
+      return problemResponse(problem, {}, explanationOf("operator", problem.code) ?? undefined);
     })
     .use(requestMetrics("panel"))
     .use(requestTarget())
@@ -71,6 +73,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(slipRoute(runtime))
     .use(courierRoutes(runtime))
     .use(trackingRoute(runtime))
+    .use(operatorErrors())
     .use(sessionRoutes(runtime))
     .use(webRoutes(runtime))
     .use(invitationRoutes(runtime, mailer))

@@ -1,8 +1,9 @@
 /** What is answered about a thing that does not exist, or that is not the caller's. */
+import type { ErrorCode } from "#core/error-catalogue.ts";
 import type { OwnedThing } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 
-const WORDS: Readonly<Record<OwnedThing, readonly [code: string, detail: string]>> = {
+const WORDS: Readonly<Record<OwnedThing, readonly [code: ErrorCode, detail: string]>> = {
   company: ["COMPANY_NOT_FOUND", "There is no such company."],
   channel: ["CHANNEL_NOT_FOUND", "There is no such channel."],
   apiKey: ["API_KEY_NOT_FOUND", "There is no such API key."],

@@ -13,7 +13,7 @@ export const pageQuery = Type.Object({
   ),
 });
 
-/** @throws {Problem} 400 */
+/** @throws {Problem} 422 */
 export function pageOf(query: { readonly offset?: string; readonly limit?: string }): {
   readonly offset: number;
   readonly limit: number;
@@ -27,5 +27,5 @@ export function pageOf(query: { readonly offset?: string; readonly limit?: strin
 function numberOf(name: string, text: string, least: number, most: number): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
   if (value >= least && value <= most) return value;
-  throw new Problem(400, "INVALID_QUERY", `${name} is a number from ${least} to ${most}.`);
+  throw new Problem(422, "INVALID_QUERY", `${name} is a number from ${least} to ${most}.`);
 }

@@ -2,6 +2,7 @@
 import { Type } from "@sinclair/typebox";
 import { ProblemDocument } from "#api/error-response.ts";
 import { LabelFormat } from "#core/domain/labels/label.ts";
+import type { ErrorCode, StatusOf } from "#core/error-catalogue.ts";
 import { Problem } from "#core/problem.ts";
 import type { CarrierAnswer } from "./label-carrier.ts";
 
@@ -38,7 +39,7 @@ type Failure = Exclude<CarrierAnswer<unknown>, { readonly kind: "ok" }>;
 /** What the merchant is answered, and what the error label says. */
 export interface Failed {
   readonly status: 422 | 502;
-  readonly code: string;
+  readonly code: "CARRIER_REFUSED" | "CARRIER_UNREADABLE" | "CARRIER_UNREACHABLE";
   readonly message: string;
 }
 
@@ -51,13 +52,13 @@ export function failed(failure: Failure): Failed {
     : { status: 502, code: "CARRIER_UNREACHABLE", message: "The carrier cannot be reached." };
 }
 
-export function labelProblem(
-  status: number,
-  code: string,
+export function labelProblem<Code extends ErrorCode>(
+  status: StatusOf<Code>,
+  code: Code,
   detail: string,
   members: Readonly<Record<string, unknown>> = {},
   headers: Readonly<Record<string, string>> = {},
-): Problem {
+): Problem<Code> {
   return new Problem(status, code, detail, { members, headers, asDocument: true });
 }
 

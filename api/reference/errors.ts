@@ -1,71 +1,36 @@
-/** `GET /v2/errors`, for people, and `GET /v2/errors.json`, for programs: what every error code means. */
+/** `GET /v2/errors` and `/v2/errors.json`: what every error code of the merchant API means. */
 import { FAULT_CODES } from "#core/domain/schema/fault.ts";
-import { publicRoutes } from "#core/http/access.ts";
-import {
-  escapeHtml,
-  PUBLIC_CACHE,
-  pageResponse,
-  referencePage,
-  table,
-} from "#core/http/reference-page.ts";
-import { ERROR_CODES, ITEM_CODES } from "./error-codes.ts";
+import type { ItemErrorCode } from "#core/domain/shipments/new-shipment.ts";
+import { errorRoutes } from "#core/http/errors-page.ts";
 
-const PATH = "/v2/errors";
-const LISTED = new Set(ERROR_CODES.map(({ code }) => code));
+/** Codes of one item of a creation or an import; the others of the request are not affected. */
+export const ITEM_CODES: Readonly<Record<ItemErrorCode, string>> = {
+  INVALID_COURIER: "The courier is not known.",
+  COURIER_NOT_CONFIGURED: "The courier is not enabled for the channel.",
+  INVALID_LANGUAGE: "The language is not supported.",
+  INVALID_ORIGIN: "The origin is not in the platform registry.",
+  DUPLICATE_SHIPMENT:
+    "The channel has a shipment with this courier and tracking number; `existingId` is its id.",
+  INVALID_BOX_CODE: "The box code is not in the company's box registry.",
+  MISSING_PARCEL_DIMENSIONS: "A parcel has neither a box code nor all three dimensions.",
+  VALIDATION_ERROR: "The item of an import violates the documented rules.",
+  INTERNAL_ERROR: "The item could not be created because of an error on the side of the service.",
+};
 
-/** Where a code is explained; null for one that is none of the merchant API's. */
-export function explanationOf(code: string): string | null {
-  return LISTED.has(code) ? `${PATH}#${code}` : null;
-}
-
-export function errorsRoute() {
-  const page = errorsPage();
-  const list = JSON.stringify({
-    errors: ERROR_CODES,
-    violations: listOf(FAULT_CODES),
-    items: listOf(ITEM_CODES),
+export const merchantErrors = () =>
+  errorRoutes({
+    api: "merchant",
+    title: "Error codes of the merchant API",
+    shapes:
+      "An error is {status, code, message}. Validation failures (422) and errors of labels are problem documents (RFC 7807): {type, title, status, code, detail}, with violations[] for validation. The header X-Error-Message repeats the text in ASCII, and the header Link leads to this page.",
+    lists: [
+      { title: "Codes of violations[]", name: "violations", codes: FAULT_CODES },
+      {
+        title: "Codes of the items of a creation or an import",
+        name: "items",
+        codes: ITEM_CODES,
+        prefix: "item-",
+      },
+    ],
+    links: { "OpenAPI description": "/v2/openapi.json" },
   });
-  return publicRoutes("errors")
-    .get(PATH, () => pageResponse(page))
-    .get(`${PATH}.json`, () => {
-      const headers = { "content-type": "application/json", ...PUBLIC_CACHE };
-      return new Response(list, { headers });
-    });
-}
-
-function listOf(codes: Readonly<Record<string, string>>) {
-  return Object.entries(codes).map(([code, meaning]) => ({ code, meaning }));
-}
-
-function errorsPage(): string {
-  return referencePage(
-    "Error codes of the merchant API",
-    `<p>Codes are stable; messages may change. <a href="${PATH}.json">The same as JSON</a>,
-<a href="/v2/openapi.json">OpenAPI description</a></p>
-<p>${escapeHtml(SHAPES)}</p>
-<h2 id="errors">Errors</h2>
-${table(
-  ["Code", "Status", "Meaning", "What to do"],
-  ERROR_CODES.map(({ status, code, meaning, remedy }) => ({
-    id: code,
-    cells: [code, String(status), meaning, remedy],
-  })),
-)}
-<h2 id="violations">Codes of violations[]</h2>
-${meanings(FAULT_CODES)}
-<h2 id="items">Codes of the items of a creation or an import</h2>
-${meanings(ITEM_CODES, "item-")}`,
-  );
-}
-
-const SHAPES =
-  "An error is {status, code, message}. Validation failures (422) and errors of labels are problem documents (RFC 7807): {type, title, status, code, detail}, with violations[] for validation. The header X-Error-Message repeats the text in ASCII, and the header Link leads to this page.";
-
-/** @param prefix of the ids of the rows: some codes of items are codes of errors too */
-function meanings(codes: Readonly<Record<string, string>>, prefix = ""): string {
-  const rows = Object.entries(codes).map(([code, meaning]) => ({
-    id: `${prefix}${code}`,
-    cells: [code, meaning],
-  }));
-  return table(["Code", "Meaning"], rows);
-}

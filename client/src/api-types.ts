@@ -1513,9 +1513,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -1525,8 +1525,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2082,9 +2082,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -2094,8 +2094,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2543,9 +2543,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -2555,8 +2555,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2772,9 +2772,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -2784,8 +2784,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3060,9 +3060,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -3072,8 +3072,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3707,9 +3707,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -3719,8 +3719,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4109,9 +4109,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -4121,8 +4121,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5151,9 +5151,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -5163,8 +5163,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5934,9 +5934,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -5946,8 +5946,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6191,9 +6191,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -6203,8 +6203,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6494,9 +6494,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              *
              *     UNKNOWN_CARRIER: The carrier code of a label is not known or not available on this channel.
              */
@@ -6518,8 +6518,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6845,9 +6845,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              *
              *     UNKNOWN_CARRIER: The carrier code of a label is not known or not available on this channel.
              */
@@ -6869,8 +6869,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7141,9 +7141,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -7153,8 +7153,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7394,9 +7394,9 @@ export interface operations {
                 };
             };
             /**
-             * @description MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
+             * @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
              *
-             *     BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.
+             *     MALFORMED_BODY: The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels.
              */
             400: {
                 headers: {
@@ -7406,8 +7406,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 400,
-                     *       "code": "MALFORMED_BODY",
-                     *       "message": "The body is missing or is not JSON in UTF-8, contains a duplicate key or a key `__proto__`, or has more than 32 levels."
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];

@@ -22,8 +22,10 @@ ${body}
 `;
 }
 
-export function pageResponse(page: string): Response {
+/** @param more headers, which every answer of the port has */
+export function pageResponse(page: string, more: Readonly<Record<string, string>> = {}): Response {
   const headers = {
+    ...more,
     "content-type": "text/html; charset=utf-8",
     "content-security-policy":
       "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -2,11 +2,11 @@
 import { CourierEvent, Envelope } from "#core/domain/courier-events/event.ts";
 import { NUMBER_REUSE_MS } from "#core/domain/courier-events/match-reference.ts";
 import { FAULT_CODES } from "#core/domain/schema/fault.ts";
+import { errorsOf } from "#core/error-catalogue.ts";
 import { escapeHtml, type Row, referencePage, table } from "#core/http/reference-page.ts";
 import { EXAMPLE_ANSWER, EXAMPLE_MESSAGE } from "#ingest/reference/example.ts";
 import { fieldRows } from "#ingest/reference/field-rows.ts";
 import { LIMITS } from "#ingest/reference/limits.ts";
-import { PROBLEM_CODES } from "#ingest/reference/problem-codes.ts";
 
 export function docsPage(): string {
   return referencePage(
@@ -136,7 +136,7 @@ signature, stops at the first cause that makes everything else fail, sends some 
 node doctor.mjs courier --url "$URL" --token "$TOKEN" --courier "$COURIER" --secret "$SECRET" --messages message.json</pre>`;
 
 function problemRows(): Row[] {
-  return PROBLEM_CODES.map(({ status, code, meaning, remedy }) => ({
+  return errorsOf("courier").map(({ status, code, meaning, remedy }) => ({
     id: code,
     cells: [String(status), code, meaning, remedy],
   }));

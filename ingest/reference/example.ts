@@ -1,5 +1,8 @@
 /** A message and its answer, as the reference and the OpenAPI description show them; a test sends it. */
 
+import type { Static } from "@sinclair/typebox";
+import type { MessageReport } from "#ingest/message-report.ts";
+
 export const VALID_MESSAGE = {
   schemaVersion: "1.0",
   messageId: "batch-000123",
@@ -55,7 +58,7 @@ export const EXAMPLE_MESSAGE = {
 } as const;
 
 /** To the message with the faulty event. */
-export const EXAMPLE_ANSWER = {
+export const EXAMPLE_ANSWER: Static<typeof MessageReport> = {
   messageId: "batch-000123",
   receivedAt: "2026-11-20T10:00:01.123+01:00",
   accepted: 2,
@@ -78,4 +81,4 @@ export const EXAMPLE_ANSWER = {
       ],
     },
   ],
-} as const;
+};

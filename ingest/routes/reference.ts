@@ -5,10 +5,8 @@ import { UNCOUNTED_HEADERS } from "#ingest/authenticate.ts";
 import { docsPage } from "#ingest/reference/docs-page.ts";
 import { doctorFile } from "#ingest/reference/doctor-file.ts";
 import { guide, signatureVectors } from "#ingest/reference/guide.ts";
-import { openapi } from "#ingest/reference/openapi.ts";
 
 export function referenceRoutes() {
-  const description = JSON.stringify(openapi());
   const page = docsPage();
   const guideText = guide();
   const vectors = signatureVectors();
@@ -20,7 +18,6 @@ export function referenceRoutes() {
         responseValue.headers.set(name, value);
       }
     })
-    .get("/v1/openapi.json", () => fileResponse(description, "application/json"))
     .get("/v1/docs", () => pageResponse(page))
     .get("/v1/guide", () => fileResponse(guideText, "text/plain; charset=utf-8"))
     .get("/v1/vectors.json", () => fileResponse(vectors, "application/json"))

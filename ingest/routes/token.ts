@@ -1,6 +1,8 @@
 /** `POST /v1/oauth/token`: OAuth 2.0 client credentials for couriers that have a client (RFC 6749, 4.4). */
 import { timingSafeEqual } from "node:crypto";
+import { type Static, Type } from "@sinclair/typebox";
 import { publicRoutes } from "#core/http/access.ts";
+import { described, json } from "#core/http/openapi/operation.ts";
 import { type Peer, subscriberOf } from "#core/http/peer.ts";
 import { readBody } from "#core/http/read-body.ts";
 import { Problem } from "#core/problem.ts";
@@ -30,8 +32,54 @@ export const TOKEN_ERRORS = {
   invalid_scope: "The only scope is events.",
 } as const;
 
+export const TokenRequest = Type.Object({
+  grant_type: Type.Literal("client_credentials"),
+  scope: Type.Optional(Type.Literal(SCOPE)),
+  client_id: Type.Optional(Type.String({ description: "unless sent by HTTP Basic" })),
+  client_secret: Type.Optional(Type.String({ description: "unless sent by HTTP Basic" })),
+});
+
+export const TokenAnswer = Type.Object({
+  access_token: Type.String(),
+  token_type: Type.Literal("Bearer"),
+  expires_in: Type.Integer({ description: "seconds" }),
+  scope: Type.Literal(SCOPE),
+});
+
+type TokenErrorName = keyof typeof TOKEN_ERRORS;
+export const TokenError = Type.Object({
+  error: Type.Union(Object.keys(TOKEN_ERRORS).map((name) => Type.Literal(name as TokenErrorName))),
+  error_description: Type.String(),
+});
+
+const failed = (description: string, error: TokenErrorName) =>
+  json(description, TokenError, { error, error_description: TOKEN_ERRORS[error] });
+
+const operation = described({
+  id: "getToken",
+  summary: "Get an access token (RFC 6749, client credentials)",
+  body: {
+    schema: TokenRequest,
+    mediaType: "application/x-www-form-urlencoded",
+    limitBytes: FORM_LIMIT_BYTES,
+    example: {
+      ...{ grant_type: "client_credentials", scope: SCOPE },
+      ...{ client_id: "gls-push", client_secret: "a+b/c" },
+    },
+  },
+  answers: {
+    200: json("A token.", TokenAnswer, {
+      ...{ access_token: "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl", token_type: "Bearer" },
+      ...{ expires_in: TOKEN_LIFE_SECONDS, scope: SCOPE },
+    }),
+    400: failed("invalid_request, unsupported_grant_type, invalid_scope", "invalid_request"),
+    401: failed("invalid_client", "invalid_client"),
+  },
+  errors: ["BODY_TOO_SLOW"],
+});
+
 interface Refusal {
-  readonly error: keyof typeof TOKEN_ERRORS;
+  readonly error: TokenErrorName;
   readonly description: string;
 }
 
@@ -67,7 +115,7 @@ export function tokenRoute(
         const description = TOKEN_ERRORS.invalid_client;
         return refuse({ error: "invalid_client", description }, usesBasic, rateHeaders);
       }
-      const token = {
+      const token: Static<typeof TokenAnswer> = {
         access_token: deps.accessTokens.mint(courier, deps.live.now()),
         token_type: "Bearer",
         expires_in: TOKEN_LIFE_SECONDS,
@@ -75,7 +123,7 @@ export function tokenRoute(
       };
       return Response.json(token, { headers: { ...noStore, ...rateHeaders } });
     },
-    { parse: "none" },
+    { parse: "none", ...operation },
   );
 }
 

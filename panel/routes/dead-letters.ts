@@ -76,8 +76,8 @@ export function deadLetterRoutes(runtime: Runtime) {
     );
 }
 
-/** @throws {Problem} 400 */
+/** @throws {Problem} 422 */
 function cursorOf(text: string | undefined): string | null {
   if (text === undefined || parseLetterId(text)) return text ?? null;
-  throw new Problem(400, "INVALID_QUERY", "cursor is not one of ours.");
+  throw new Problem(422, "INVALID_QUERY", "cursor is not one of ours.");
 }

@@ -84,7 +84,7 @@ export function eventsRoute(runtime: Runtime, insights?: Insights) {
       const isGiven = courier !== "" && (eventId ?? messageId) !== null;
       if (!isGiven || !isAsked(eventId) || !isAsked(messageId)) {
         const detail = `courier and eventId or messageId are needed, ids of at most ${ID_LENGTH} characters.`;
-        throw new Problem(400, "INVALID_QUERY", detail);
+        throw new Problem(422, "INVALID_QUERY", detail);
       }
       const after = afterOf(cursor);
       // A mistyped code must not read as "never received".
@@ -209,7 +209,7 @@ function cursorOf({ ms, messageIndex, message }: After): string {
   return Buffer.from(JSON.stringify([ms, messageIndex, message])).toString("base64url");
 }
 
-/** @throws {Problem} 400 */
+/** @throws {Problem} 422 */
 function afterOf(cursor: string | undefined): After {
   if (cursor === undefined) return START;
   try {
@@ -219,7 +219,7 @@ function afterOf(cursor: string | undefined): After {
   } catch {
     // Answered below.
   }
-  throw new Problem(400, "INVALID_QUERY", "cursor is the nextCursor of an earlier answer.");
+  throw new Problem(422, "INVALID_QUERY", "cursor is the nextCursor of an earlier answer.");
 }
 
 function isoOf(ms: number): string {

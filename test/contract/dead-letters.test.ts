@@ -231,5 +231,5 @@ describe("a log with as many dead letters as it keeps", () => {
 test("404 for a letter that never was, 400 for a foreign cursor", async () => {
   expect((await redrive("k5-1-1")).status).toBe(404);
   expect((await redrive("anything")).status).toBe(404);
-  expect((await panel.call("GET", "/panel/api/dead-letters?cursor=x")).status).toBe(400);
+  expect((await panel.call("GET", "/panel/api/dead-letters?cursor=x")).status).toBe(422);
 });

@@ -224,7 +224,7 @@ test("courier and one of the ids are needed, and a cursor that was given", async
     "courier=GLS_ITA&eventId=x&cursor=nonsense",
   ]) {
     const { status, body } = await product.call("GET", `/panel/api/events?${query}`);
-    expect([query, status, body.code]).toEqual([query, 400, "INVALID_QUERY"]);
+    expect([query, status, body.code]).toEqual([query, 422, "INVALID_QUERY"]);
   }
 });
 

@@ -84,5 +84,5 @@ test("comes in pages, in the order of application", async () => {
 test("404 for a shipment that is not, 400 for a page that is none", async () => {
   expect((await panel.call("GET", "/panel/api/shipments/999999/trace")).status).toBe(404);
   expect((await panel.call("GET", "/panel/api/shipments/abc/trace")).status).toBe(404);
-  expect((await panel.call("GET", "/panel/api/shipments/1/trace?limit=0")).status).toBe(400);
+  expect((await panel.call("GET", "/panel/api/shipments/1/trace?limit=0")).status).toBe(422);
 });

@@ -35,6 +35,8 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /ips.txt",
     "GET /webhooks/payload.schema.json",
     "GET /webhooks/asyncapi.json",
+    "GET /panel/errors",
+    "GET /panel/errors.json",
     "GET /panel/style.css",
     // The application's shell and files hold no data.
     ...PAGE_PATHS.map((path) => `GET ${path}`),
@@ -67,6 +69,8 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /readyz",
     "GET /metrics",
     "GET /v1/openapi.json",
+    "GET /v1/errors",
+    "GET /v1/errors.json",
     "GET /v1/docs",
     "GET /v1/guide",
     "GET /v1/vectors.json",

@@ -119,7 +119,11 @@ export const CourierEvent = Type.Object(
       ),
     ),
   },
-  strict,
+  // Published, and checked by `checkEvent`.
+  {
+    ...strict,
+    anyOf: [{ required: ["trackingNumber"] }, { required: ["externalId", "senderAccount"] }],
+  },
 );
 export type CourierEvent = Static<typeof CourierEvent>;
 
@@ -132,7 +136,9 @@ export const Envelope = Type.Object({
   messageId: text(128),
   sentAt: dateTime,
   courier: text(64),
-  events: Type.Array(Type.Unknown(), { minItems: 1, maxItems: EVENTS_PER_MESSAGE }),
+  events: Type.Array(Type.Unknown({ publishedAs: CourierEvent }), {
+    ...{ minItems: 1, maxItems: EVENTS_PER_MESSAGE },
+  }),
 });
 export type Envelope = Static<typeof Envelope>;
 

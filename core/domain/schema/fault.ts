@@ -1,5 +1,5 @@
 /** What is wrong with a body: each fault has a path and a stable code. */
-import type { TSchema } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { ValueErrorType } from "@sinclair/typebox/compiler";
 import type { SchemaError } from "./compile-schema.ts";
 import { counted } from "./counted.ts";
@@ -25,6 +25,12 @@ export const FAULT_CODES = {
     "The value is not in the documented format, not valid JSON or Unicode, nested too deep, or has a key twice.",
 } as const;
 export type FaultCode = keyof typeof FAULT_CODES;
+
+export const FaultItem = Type.Object({
+  path: Type.String({ description: "dotted path such as delivery.podUrl; empty for the whole" }),
+  code: Type.Union(Object.keys(FAULT_CODES).map((code) => Type.Literal(code as FaultCode))),
+  message: Type.String({ description: "for people; it may change" }),
+});
 
 export interface Fault {
   /** Where, as dotted path: `delivery.podUrl`, `events[3]`; empty for the whole. */

@@ -6,21 +6,13 @@ import {
   namedComponents,
   publishedSchema,
 } from "#core/domain/schema/published-schema.ts";
+import type { ErrorEntry } from "#core/error-catalogue.ts";
 import { type Access, accessOf, detailOf, publicRoutes, ROUTE_MEMBERS } from "#core/http/access.ts";
 import type { Route } from "#core/http/no-route.ts";
 import { PUBLIC_CACHE } from "#core/http/reference-page.ts";
 import { TITLES } from "#core/problem.ts";
 import { elysiaOperation } from "./elysia-operation.ts";
 import type { Answer, Content, Operation, Parameter, Rule } from "./operation.ts";
-
-/** An error that calls can be answered with. */
-export interface DescribedError {
-  readonly status: number;
-  readonly code: string;
-  readonly meaning: string;
-  /** Calls that can all be answered so; absent: only those whose operation names the code. */
-  readonly of?: "every call" | "calls with credentials" | "calls with a body";
-}
 
 export interface ErrorShape {
   readonly content: readonly Content[];
@@ -41,12 +33,14 @@ export interface Api {
   readonly components: Readonly<Record<string, TSchema>>;
   readonly securitySchemes: Json;
   readonly security: Readonly<Partial<Record<Access, readonly Json[]>>>;
-  readonly errors: readonly DescribedError[];
+  readonly errors: readonly ErrorEntry[];
   /** The bodies of an error, and its headers. */
-  readonly errorShape: (error: DescribedError, operation: Operation) => ErrorShape;
+  readonly errorShape: (error: ErrorEntry, operation: Operation) => ErrorShape;
   /** Of every answer that is no error. */
   readonly answerHeaders: (access: Access) => Readonly<Record<string, Header>>;
   readonly bodyLimitBytes: number;
+  /** Whether a null member of a body counts as absent. */
+  readonly nullIsAbsent: boolean;
 }
 
 export interface Tag {
@@ -84,12 +78,22 @@ export function describedRoutes(routes: readonly Route[]): DescribedRoute[] {
   });
 }
 
-/** @param routes of the app, known once it is complete */
-export function openApiRoute(path: string, routes: () => readonly Route[], api: Api) {
+/**
+ * @param routes of the app, known once it is complete
+ * @param headers that every answer of the port has
+ */
+export function openApiRoute(
+  path: string,
+  routes: () => readonly Route[],
+  api: Api,
+  headers: Readonly<Record<string, string>> = {},
+) {
   let text: string | null = null;
   return publicRoutes(`openapi ${path}`).get(path, () => {
     text ??= JSON.stringify(openApiDocument(routes(), api));
-    return new Response(text, { headers: { "content-type": "application/json", ...PUBLIC_CACHE } });
+    return new Response(text, {
+      headers: { "content-type": "application/json", ...PUBLIC_CACHE, ...headers },
+    });
   });
 }
 
@@ -143,7 +147,7 @@ function operationObject(route: DescribedRoute, api: Api, components: Components
       requestBody: {
         required: body.optional !== true,
         description: `At most ${body.limitBytes ?? api.bodyLimitBytes} bytes.`,
-        content: contentObject([body], components, { nullIsAbsent: true }),
+        content: contentObject([body], components, api),
       },
     }),
     responses: {
@@ -192,13 +196,13 @@ export function header(description: string, schema: Json = { type: "string" }): 
 function contentObject(
   contents: readonly Content[],
   components: Components,
-  options: { readonly nullIsAbsent?: boolean } = {},
+  { nullIsAbsent }: { readonly nullIsAbsent: boolean } = { nullIsAbsent: false },
 ): Json {
   return Object.fromEntries(
     contents.map(({ schema, example, mediaType = "application/json" }) => [
       mediaType,
       {
-        schema: publishedSchema(schema, { ...options, components }),
+        schema: publishedSchema(schema, { nullIsAbsent, components }),
         ...(example !== undefined && { example }),
       },
     ]),
@@ -207,7 +211,7 @@ function contentObject(
 
 /** One a status, with every code that the call can be answered with. */
 function errorObjects(route: DescribedRoute, api: Api, components: Components): Json {
-  const byStatus = Map.groupBy(errorsOf(route, api), ({ status }) => status);
+  const byStatus = Map.groupBy(errorsOfCall(route, api), ({ status }) => status);
   const statuses = [...byStatus].filter(
     ([status]) => route.operation.answers[status] === undefined,
   );
@@ -231,7 +235,7 @@ function errorObjects(route: DescribedRoute, api: Api, components: Components): 
 }
 
 /** In the order of the catalogue. @throws if the operation names a code that is not in it */
-export function errorsOf({ access, operation }: DescribedRoute, { errors }: Api): DescribedError[] {
+function errorsOfCall({ access, operation }: DescribedRoute, { errors }: Api): ErrorEntry[] {
   const own = new Set(operation.errors);
   const possible = errors.filter(({ code, of }) => {
     const isOwn = own.delete(code);
@@ -245,6 +249,6 @@ export function errorsOf({ access, operation }: DescribedRoute, { errors }: Api)
 }
 
 /** RFC 7807, of an error without violations. */
-export function problemExample({ status, code, meaning }: DescribedError, type: string) {
+export function problemExample({ status, code, meaning }: ErrorEntry, type: string) {
   return { type, title: TITLES[status], status, code, detail: meaning };
 }

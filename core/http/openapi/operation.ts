@@ -83,4 +83,8 @@ export function inPath(name: string, schema: TSchema, example: unknown): Paramet
   return { name, in: "path", description, required: true, schema, example };
 }
 
+export function inHeader(name: string, schema: TSchema): Parameter {
+  return { name, in: "header", required: false, schema };
+}
+
 export const idInPath = (example: number) => inPath("id", Type.Integer({ minimum: 1 }), example);
