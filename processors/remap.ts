@@ -3,10 +3,9 @@
  * in one version-checked commit. Pages are done again after a crash; what is mapped already changes nothing.
  */
 import type { Log } from "#core/log.ts";
-import { createPause } from "#core/pause.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { type Lock, LockLost } from "#core/redis/client/lock.ts";
-import { followOutage } from "#core/redis/client/outage.ts";
+import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import {
@@ -26,6 +25,7 @@ import {
   takeRemapLease,
 } from "#core/redis/shipments/remaps.ts";
 import { commitShipments } from "#core/redis/shipments/shipments.ts";
+import type { Ticking } from "#core/tick.ts";
 import { replaceHistory } from "#processors/commits.ts";
 
 export interface RemapDeps {
@@ -34,79 +34,55 @@ export interface RemapDeps {
   readonly log: Log;
 }
 
-const IDLE_WAIT_MS = 500;
-const TROUBLE_WAIT_MS = 2_000;
+const LOOK_EVERY_MS = 500;
 /** Rounds of reading and committing again when events got ahead; then the page waits for its next turn. */
 const ROUNDS = 20;
 
 type Done = Pick<RemapProgress, "shipments" | "statesChanged" | "events">;
 
-export function startRemaps(deps: RemapDeps): { readonly stop: () => Promise<void> } {
+export function startRemaps(deps: RemapDeps): Ticking {
+  return startTickingThroughOutages(deps.log, "remaps", LOOK_EVERY_MS, async (isStopping) => {
+    let isDone = false;
+    while (!isDone && !isStopping()) isDone = !(await processNext(deps, isStopping));
+  });
+}
+
+/** @returns whether there was a remap to process */
+async function processNext(deps: RemapDeps, isStopping: () => boolean): Promise<boolean> {
   const { redis, log } = deps;
-  const outage = followOutage(log, "remaps");
-  let stopping = false;
-  const pause = createPause();
-
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      const waitMs = await step();
-      if (waitMs > 0 && !stopping) await pause.wait(waitMs);
-    }
+  const remap = await nextRemap(redis);
+  const lease = remap && (await takeRemapLease(redis));
+  if (!lease) return false;
+  try {
+    await processRemap(deps, remap.id, lease, isStopping);
+    return true;
+  } catch (error) {
+    if (!(error instanceof LockLost)) throw error;
+    log.warn({ reason: error.message }, "remap retrying");
+    return false;
+  } finally {
+    await lease.release();
   }
-
-  /** @returns how long to wait before the next one */
-  async function step(): Promise<number> {
-    try {
-      const waitMs = await work();
-      outage.succeeded();
-      return waitMs;
-    } catch (error) {
-      if (error instanceof LockLost) log.warn({ reason: error.message }, "remap retrying");
-      else outage.failed(error);
-      return TROUBLE_WAIT_MS;
-    }
-  }
-
-  async function work(): Promise<number> {
-    const remap = await nextRemap(redis);
-    if (!remap) return IDLE_WAIT_MS;
-    const lease = await takeRemapLease(redis);
-    if (lease === null) return IDLE_WAIT_MS;
-    try {
-      return await workOff(deps, remap.id, lease, () => stopping);
-    } finally {
-      await lease.release();
-    }
-  }
-
-  const running = loop();
-  return {
-    async stop() {
-      stopping = true;
-      pause.wake();
-      await running;
-    },
-  };
 }
 
 /**
  * @param isStopping checked before every page
  * @throws {LockLost} before the first write after the lease has expired
  */
-async function workOff(
+async function processRemap(
   deps: RemapDeps,
   id: string,
   lease: Lock,
   isStopping: () => boolean,
-): Promise<number> {
+): Promise<void> {
   const { redis, live, log } = deps;
   const remap = await started(redis, id);
-  if (!remap) return 0;
+  if (!remap) return;
   let { progress } = remap;
   const scope = scopeOf(remap.courier, remap.entries, progress.isScan);
   const pages = shipmentsToRemap(redis, await live.refresh(), scope, progress.cursor);
   for await (const { ids, cursor } of pages) {
-    if (isStopping()) return 0;
+    if (isStopping()) return;
     await lease.assertHeld();
     const done = await remapPage(deps, scope, ids);
     progress = {
@@ -122,7 +98,6 @@ async function workOff(
   await finishRemap(redis, lease, id, live.now());
   const { shipments, statesChanged } = progress;
   log.info({ remap: id, courier: remap.courier, shipments, statesChanged }, "remap done");
-  return 0;
 }
 
 /** The remap as it stands now, brought into effect first where whoever announced it has died before. */

@@ -57,7 +57,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => runtime.end());
 
-const nameOf = ({ sha }: { readonly sha: string }) => scripts.get(sha)?.name ?? "several";
+const nameOf = ({ sha }: { readonly sha: string }) => scripts.get(sha)?.name ?? "run-together";
 
 test("a script touches the keys that its call declares, and no other", () => {
   const undeclared = new Set<string>();

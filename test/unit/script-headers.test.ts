@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { SCRIPT_FILES, scriptName } from "#test/support/script-files.ts";
 
-/** Wraps another script and gives it that script's header (`client.ts`). */
-const WRAPPER = "several";
+/** Wraps another script and gives it that script's header (`run-together.ts`). */
+const WRAPPER = "run-together";
 
 test("every script has a header, so that Redis refuses it before its first write where memory is full or a key has moved", async () => {
   const files = SCRIPT_FILES.filter((path) => scriptName(path) !== WRAPPER);

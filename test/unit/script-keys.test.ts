@@ -6,8 +6,10 @@ import { expect, test } from "bun:test";
 import { SCRIPT_FILES, scriptName } from "#test/support/script-files.ts";
 import { CALLED } from "#test/support/script-names.ts";
 
-/** `several.lua` wraps other scripts. */
-const SCRIPTS = SCRIPT_FILES.filter((path) => !["several", ...CALLED].includes(scriptName(path)));
+/** `run-together.lua` wraps other scripts. */
+const SCRIPTS = SCRIPT_FILES.filter(
+  (path) => !["run-together", ...CALLED].includes(scriptName(path)),
+);
 
 const WITHOUT_KEYS = new Set(["TIME"]);
 /** All of their arguments are keys. */

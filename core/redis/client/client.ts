@@ -1,9 +1,7 @@
 /** The Redis client of every room, one server or a cluster, and the way scripts are run through it. */
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
-import { chunksBySize } from "#core/chunks.ts";
 import type { Log } from "#core/log.ts";
-import batchSource from "./several.lua" with { type: "text" };
 import { watchCluster, watchServer } from "./silence.ts";
 import { NotReplicated } from "./store-unavailable.ts";
 import { answerTracing } from "./tracing.ts";
@@ -66,6 +64,10 @@ export async function connectCluster(
 }
 
 const clusters = new WeakSet<Redis>();
+
+export function isCluster(redis: Redis): boolean {
+  return clusters.has(redis);
+}
 
 /**
  * Keys by what one reading command may ask for: on a cluster those of one partition, on one server all of them, since a
@@ -166,94 +168,6 @@ export async function run<Reply>(
     if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
     return durable(client.eval(source, options));
   }
-}
-
-/** What a command of several calls may take of Redis, microseconds: others wait for so long. */
-const COMMAND_US = 2_000;
-
-interface GatheredCall {
-  readonly keys: string[];
-  readonly args: Array<string | Buffer>;
-  readonly costUs: number;
-  readonly resolve: (reply: unknown) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** Calls of this turn, by client and digest. */
-const gathered = new WeakMap<Redis, Map<string, GatheredCall[]>>();
-
-/**
- * Like `run`, for calls that come by partition: on one server those of one turn go as one command, each step as atomic as
- * before. A command costs more than a small step, and its writes an fsync of their own. On a cluster each goes alone. When a
- * step fails, those after it in its command are not done and fail with it: callers bear repetition.
- * @param script always replies something
- * @param costUs what the call takes of Redis, microseconds, about
- */
-export function runTogether<Reply>(
-  redis: Redis,
-  step: Script,
-  keys: string[],
-  args: Array<string | Buffer>,
-  costUs: number,
-  client = redis,
-): Promise<Reply> {
-  if (clusters.has(redis)) return run(redis, step, keys, args, client);
-  const bySha = gathered.get(client) ?? new Map<string, GatheredCall[]>();
-  gathered.set(client, bySha);
-  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  const call = { keys, args, costUs, resolve, reject };
-  const waiting = bySha.get(step.sha);
-  if (waiting) waiting.push(call);
-  else {
-    bySha.set(step.sha, [call]);
-    queueMicrotask(() => {
-      const calls = bySha.get(step.sha) ?? [];
-      bySha.delete(step.sha);
-      const commands = chunksBySize(calls, COMMAND_US, (one) => one.costUs);
-      for (const command of commands) void runCommand(redis, step, command, client);
-    });
-  }
-  return promise as Promise<Reply>;
-}
-
-async function runCommand(
-  redis: Redis,
-  step: Script,
-  calls: readonly GatheredCall[],
-  client: Redis,
-): Promise<void> {
-  const [only] = calls;
-  try {
-    if (calls.length === 1 && only) {
-      only.resolve(await run(redis, step, only.keys, only.args, client));
-      return;
-    }
-    const keys = calls.flatMap((one) => one.keys);
-    const args = calls.flatMap((one) => [
-      String(one.keys.length),
-      String(one.args.length),
-      ...one.args,
-    ]);
-    const replies = await run<unknown[]>(redis, severalOf(step), keys, args, client);
-    calls.forEach(({ resolve }, at) => {
-      resolve(replies[at]);
-    });
-  } catch (error) {
-    for (const { reject } of calls) reject(error);
-  }
-}
-
-const batchScripts = new Map<string, Script>();
-
-/** A script that runs several calls of another one, under the same flags. */
-function severalOf({ source, sha }: Script): Script {
-  const known = batchScripts.get(sha);
-  if (known) return known;
-  const [header = ""] = source.split("\n", 1);
-  const step = source.slice(header.length);
-  const batch = script(`${header}\n${batchSource.replace("-- the step", () => step)}`);
-  batchScripts.set(sha, batch);
-  return batch;
 }
 
 const binaries = new WeakMap<Redis, Redis>();

@@ -1,6 +1,7 @@
 /** Checks whether Redis accepts writes, without writing. */
-import { type Redis, runTogether, script } from "./client.ts";
+import { type Redis, script } from "./client.ts";
 import probeSource from "./probe.lua" with { type: "text" };
+import { runTogether } from "./run-together.ts";
 
 const probeScript = script(probeSource);
 

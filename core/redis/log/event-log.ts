@@ -5,8 +5,9 @@
 import { chunks, chunksBySize } from "#core/chunks.ts";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { hourOf } from "#core/domain/time/hour-of.ts";
-import { perPartition, type Redis, run, runTogether, script } from "#core/redis/client/client.ts";
+import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
 import { eventKeys, logCountsKey, PARTITIONS, retriesKey } from "#core/redis/client/keys.ts";
+import { runTogether } from "#core/redis/client/run-together.ts";
 import claimSource from "./claim.lua" with { type: "text" };
 import type { Fields } from "./log-entry.ts";
 import rememberSource from "./remember.lua" with { type: "text" };

@@ -4,8 +4,9 @@
  * try.
  */
 import { chunks } from "#core/chunks.ts";
-import { type Redis, run, runTogether, script } from "#core/redis/client/client.ts";
+import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { deadLetterKey, logCountsKey, retriesKey, retryAgesKey } from "#core/redis/client/keys.ts";
+import { runTogether } from "#core/redis/client/run-together.ts";
 import acknowledgeSource from "./acknowledge.lua" with { type: "text" };
 import dueSource from "./due-retries.lua" with { type: "text" };
 import type { LogEntry, LogItem } from "./log-entry.ts";

@@ -1,6 +1,6 @@
 /** Logs and their consumer groups: all groups are known here, so that no log is trimmed before one of them has begun. */
 
-import { type Redis, runTogether, script } from "#core/redis/client/client.ts";
+import { type Redis, script } from "#core/redis/client/client.ts";
 import {
   ATTEMPT_LOGS,
   CHANGE_LOGS,
@@ -8,6 +8,7 @@ import {
   logCountsKey,
   retryAgesKey,
 } from "#core/redis/client/keys.ts";
+import { runTogether } from "#core/redis/client/run-together.ts";
 import { splitChanges } from "./change-log.ts";
 import { splitEvents } from "./event-log.ts";
 import type { Fields } from "./log-entry.ts";

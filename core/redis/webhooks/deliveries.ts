@@ -7,7 +7,7 @@
  */
 import { chunks } from "#core/chunks.ts";
 import type { Trigger, Verdict } from "#core/domain/webhooks/trigger.ts";
-import { perPartition, type Redis, run, runTogether, script } from "#core/redis/client/client.ts";
+import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
 import { digestOf } from "#core/redis/client/digest.ts";
 import {
   FAILING_FROM,
@@ -17,6 +17,7 @@ import {
   webhookKeys,
 } from "#core/redis/client/keys.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
+import { runTogether } from "#core/redis/client/run-together.ts";
 import type { ChangeFact } from "#core/redis/log/change-log.ts";
 import { compareIds } from "#core/redis/log/log-entry.ts";
 import { type Attempt, readAttempts } from "./attempts.ts";

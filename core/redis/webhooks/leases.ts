@@ -14,7 +14,6 @@ import {
   type Redis,
   readTogether,
   run,
-  runTogether,
   script,
 } from "#core/redis/client/client.ts";
 import {
@@ -24,6 +23,7 @@ import {
   webhookKeys,
 } from "#core/redis/client/keys.ts";
 import { readFields } from "#core/redis/client/read-fields.ts";
+import { runTogether } from "#core/redis/client/run-together.ts";
 import type { ChangeFact } from "#core/redis/log/change-log.ts";
 import { type StoredShipment, storedShipment } from "#core/redis/shipments/shipments.ts";
 import { type FrozenDelivery, ITEMS_PER_CALL, readWords } from "./deliveries.ts";

@@ -1,4 +1,4 @@
--- Several calls of one script as one command (client.ts). The script stands instead of the line below, and its keys and
+-- Several calls of one script as one command (run-together.ts). The script stands instead of the line below, and its keys and
 -- arguments are its own.
 --
 -- KEYS  those of all calls, one call after the other
