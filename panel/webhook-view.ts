@@ -29,6 +29,10 @@ const endpointMembers = {
   include: Type.Array(Type.Literal("consignee")),
   alertEmail: Type.String(),
   standardWebhooks: Type.Boolean(),
+  maxConcurrency: Type.Integer({ description: "requests under way at once, at most" }),
+  maxPerSecond: Type.Union([Type.Number(), Type.Null()], {
+    description: "requests begun in any second, at most; null = no such limit",
+  }),
   status: oneOf(["active", "disabled"]),
   disabledSince: nullable(instant),
   disabledReason: Type.Union([oneOf(["manual", "failing"]), Type.Null()], {
@@ -85,6 +89,8 @@ export function endpointView(
     include: [...endpoint.include],
     alertEmail: endpoint.alertEmail,
     standardWebhooks: endpoint.standardWebhooks,
+    maxConcurrency: endpoint.maxConcurrency,
+    maxPerSecond: endpoint.maxPerSecond,
     status: active ? "active" : "disabled",
     disabledSince: disabled && isoOf(disabled.sinceMs),
     disabledReason: disabled?.reason ?? null,

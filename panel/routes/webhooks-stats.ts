@@ -9,6 +9,7 @@ import {
   readLaneDepths,
 } from "#core/redis/webhooks/attempt-stats.ts";
 import { DELIVERY_LIFE_MS } from "#core/redis/webhooks/deliveries.ts";
+import { readEndpointLoad } from "#core/redis/webhooks/endpoint-load.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
 import { endpointOf, instantOfQuery } from "#panel/webhook-access.ts";
@@ -34,6 +35,12 @@ const Stats = Type.Object({
     queued: Type.Integer({ description: "first attempts that wait" }),
     waiting: Type.Integer({ description: "retries that wait" }),
     inFlight: Type.Integer(),
+    concurrency: Type.Integer({
+      description: "how many may be in flight now: it finds its level, up to maxConcurrency",
+    }),
+    pausedUntil: Type.Union([instant, Type.Null()], {
+      description: "nothing is sent until then: the rate limit, or the Retry-After of a 429",
+    }),
   }),
   total: Type.Object(figures),
   hours: Type.Array(Type.Object({ hour: instant, ...figures }), {
@@ -59,15 +66,18 @@ export function webhookStatsRoute(runtime: Runtime) {
       const hours = [Math.max(fromMs, nowMs - DELIVERY_LIFE_MS), Math.min(toMs, nowMs)].map(hourOf);
       const [fromHour = 0, toHour = 0] = hours;
       const partition = companyPartition(channel.companyId);
-      const [stats, now] = await Promise.all([
+      const [stats, depths, load] = await Promise.all([
         readAttemptStats(redis, partition, endpoint.id, fromHour, Math.max(fromHour, toHour)),
         readLaneDepths(redis, partition, endpoint.id),
+        readEndpointLoad(redis, partition, endpoint.id, endpoint.maxConcurrency, nowMs),
       ]);
+      const { concurrency, pausedUntilMs } = load;
+      const pausedUntil = pausedUntilMs === null ? null : isoOf(pausedUntilMs);
       return {
         endpointId: endpoint.id,
         from: isoOf(fromHour * HOUR_MS),
         to: isoOf(toMs),
-        now: { ...now },
+        now: { ...depths, concurrency, pausedUntil },
         total: figuresOf(stats.total),
         hours: stats.hours.map((one) => ({ hour: isoOf(one.hour * HOUR_MS), ...figuresOf(one) })),
       };

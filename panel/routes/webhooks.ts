@@ -4,6 +4,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
+import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import {
   EndpointInput,
   EndpointPatch,
@@ -284,6 +285,8 @@ function newEntity(
     include: JSON.stringify(input.include ?? []),
     alertEmail: input.alertEmail,
     standardWebhooks: input.standardWebhooks ?? false,
+    maxConcurrency: input.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
+    maxPerSecond: input.maxPerSecond ?? 0,
     active: true,
     secret: sealed,
     previousSecret: "",
@@ -296,11 +299,12 @@ function urlOf(body: unknown): unknown {
   return (body as { url?: unknown } | null | undefined)?.url;
 }
 
-function changeOf({ events: _, statuses, include, ...others }: EndpointPatch) {
+function changeOf({ events: _, statuses, include, maxPerSecond, ...others }: EndpointPatch) {
   return {
     ...others,
     ...(statuses !== undefined && { statuses: JSON.stringify(statuses) }),
     ...(include !== undefined && { include: JSON.stringify(include) }),
+    ...(maxPerSecond !== undefined && { maxPerSecond: maxPerSecond ?? 0 }),
   };
 }
 

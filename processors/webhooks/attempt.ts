@@ -1,4 +1,5 @@
 /** One attempt of a leased delivery: what is to be sent to whom, if anything, and what came of it. */
+import { loadSignOf } from "#core/domain/webhooks/concurrency.ts";
 import { V2_TOOK_OVER, v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
@@ -6,6 +7,7 @@ import type { Configuration } from "#core/redis/config/configuration.ts";
 import { DELETED_REASON, DISABLED_REASON } from "#core/redis/webhooks/endpoints.ts";
 import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
 import type { Leased } from "#core/redis/webhooks/leases.ts";
+import type { LatencyWatch } from "./latency-watch.ts";
 import { postponed, type SendDeps, sendDelivery, sendV1Delivery, unsent } from "./send.ts";
 import type { SilentEndpoints } from "./silent-endpoints.ts";
 
@@ -13,21 +15,29 @@ export interface AttemptDeps extends SendDeps {
   readonly log: Log;
 }
 
+/** What is learned about endpoints from how their attempts end. */
+export interface Watches {
+  readonly silent: Pick<SilentEndpoints, "ended">;
+  readonly latency: LatencyWatch;
+}
+
 /** An internal error postpones the delivery; it never throws. */
 export async function attempt(
   deps: AttemptDeps,
-  silent: Pick<SilentEndpoints, "ended">,
+  { silent, latency }: Watches,
   leased: Leased,
   configuration: Configuration,
 ): Promise<Finished> {
   const beganAtMs = performance.now();
   try {
     const result = await handle(deps, leased, configuration);
-    if (result.attempt) {
-      const isAnswered = result.attempt.httpStatus !== null;
-      silent.ended(leased, { beganAtMs, endedAtMs: performance.now(), isAnswered });
-    }
-    return result;
+    if (result.attempt === null) return result;
+    const endedAtMs = performance.now();
+    const { httpStatus, durationMs } = result.attempt;
+    silent.ended(leased, { beganAtMs, endedAtMs, isAnswered: httpStatus !== null });
+    if (httpStatus === null) return result;
+    const isSlower = latency.answered(leased.endpointId, durationMs, endedAtMs);
+    return isSlower ? { ...result, sign: loadSignOf(result.attempt, true) } : result;
   } catch (error) {
     internalErrors.inc({ part: "webhooks" });
     const about = { err: error, delivery: leased.deliveryId };

@@ -1,11 +1,13 @@
 /** What a deliverer may have under way (the table in `deliver.ts`). */
+import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import { mostSilent } from "./silent-endpoints.ts";
 
 export interface DeliverLimits {
-  /** Slots; as many again are under way without one, and half as many leased ahead of one. */
+  /** Slots; three times as many are under way without one, and half as many leased ahead of one. */
   readonly inFlight: number;
   readonly slowMs: number;
-  readonly inFlightPerEndpoint: number;
+  /** Concurrency that an endpoint begins with. */
+  readonly startConcurrency: number;
   readonly inFlightPerFailingEndpoint: number;
   /** Under way to silent endpoints: each is a socket and some 50 KB. */
   readonly silentInFlight: number;
@@ -18,7 +20,7 @@ export interface DeliverLimits {
 export const LIMITS: DeliverLimits = {
   inFlight: 400,
   slowMs: 1_000,
-  inFlightPerEndpoint: 10,
+  startConcurrency: START_CONCURRENCY,
   inFlightPerFailingEndpoint: 2,
   silentInFlight: mostSilent(openFilesLimit()),
   silentInFlightPerEndpoint: 1_000,

@@ -8,8 +8,10 @@
  * | of them for failing endpoints          | half  | the others go first: hanging receivers cannot take every slot  |
  * | leased ahead of a slot                 | 200   | no lease until one of them has found its slot                  |
  * | a delivery keeps its slot              | 1 s   | then it gives it back, as it does once it is answered          |
- * | under way in this process without one  | 400   | slow ones keep their slots, answered ones wait to be recorded  |
- * | under way per endpoint, all processes  | 10    | the rest waits in the endpoint's own lanes                     |
+ * | under way in this process without one  | 1,200 | slow ones keep their slots, answered ones wait to be recorded  |
+ * | slots beyond them, for newcomers       | 200   | they wait like the others (`send-slots.ts`)                    |
+ * | under way of a company in this process | half  | the rest is there for others                                   |
+ * | under way per endpoint, all processes  | 4-256 | the level finds itself (`concurrency.ts`); the rest waits      |
  * | the same for a failing endpoint        | 2     | until its next success                                         |
  * | under way to silent endpoints          | 2,000 | the rest waits in their lanes, and they are served in turn;    |
  * |                                        |       | fewer where the process may open fewer than 8,000 files        |
@@ -32,6 +34,7 @@ import { PARTITIONS } from "#core/redis/client/keys.ts";
 import { readWakeCounter } from "#core/redis/webhooks/deliveries.ts";
 import { readLeased, takeLeases } from "#core/redis/webhooks/leases.ts";
 import { type DeliverLimits, LIMITS } from "./deliver-limits.ts";
+import { endpointTerms } from "./endpoint-terms.ts";
 import { createLeaseRounds, type LeaseRounds } from "./lease-rounds.ts";
 import { followPartitions, type PartitionOutages } from "./partition-outages.ts";
 import type { SendDeps } from "./send.ts";
@@ -149,15 +152,18 @@ async function round({
   if (shares.length === 0) return 0;
   const terms = {
     leaseMs: limits.leaseMs,
-    perEndpoint: limits.inFlightPerEndpoint,
+    startConcurrency: limits.startConcurrency,
     perFailingEndpoint: limits.inFlightPerFailingEndpoint,
     perSilentEndpoint: limits.silentInFlightPerEndpoint,
     silent: sending.silent,
+    endpoint: (endpointId: string) => endpointTerms(live.configuration(), endpointId),
+    roomOfCompany: sending.roomOfCompany,
     retries,
   };
-  const handout = await takeLeases(redis, shares, terms, live.now());
+  const serviceNowMs = live.now();
+  const handout = await takeLeases(redis, shares, terms, serviceNowMs);
   const { slots, failures } = handout;
-  const silentGiven = rounds.learn(next, handout);
+  const silentGiven = rounds.learn(next, handout, serviceNowMs);
   sending.learnSilent(
     shares.reduce((sum, share) => sum + share.wantedSilent, 0),
     silentGiven,

@@ -16,6 +16,8 @@ const LOOK_ROUND_MS = 200;
 /** What may be leased. */
 export interface Room {
   readonly free: number;
+  /** The same for companies that have little under way: they need not wait for the others. */
+  readonly freeForOthers: number;
   readonly freeFailing: number;
   readonly freeSilent: number;
   readonly silentPartitions: ReadonlySet<number>;
@@ -42,7 +44,7 @@ export interface LeaseRounds {
   ) => Promise<boolean>;
   readonly next: (room: Room, nowMs: number, mayLease: (partition: number) => boolean) => Round;
   /** @returns how many deliveries were given to silent endpoints */
-  readonly learn: (round: Round, handout: Handout) => number;
+  readonly learn: (round: Round, handout: Handout, serviceNowMs: number) => number;
 }
 
 /** @param slots of this process, for endpoints that are not silent */
@@ -61,8 +63,8 @@ export function createLeaseRounds(slots: number): LeaseRounds {
       eager = true;
     },
     isEager: () => eager,
-    async isWorth({ free, freeSilent }, nowMs, isWoken) {
-      if (free <= 0 && freeSilent === 0) {
+    async isWorth({ free, freeForOthers, freeSilent }, nowMs, isWoken) {
+      if (freeForOthers <= 0 && freeSilent === 0) {
         eager = false;
         return false;
       }
@@ -70,7 +72,7 @@ export function createLeaseRounds(slots: number): LeaseRounds {
       if (isLoaded && nowMs < lastRoundAtMs + FULL_ROUND_WAIT_MS) return false;
       return eager || nowMs >= lookRoundAtMs || isWoken();
     },
-    next({ free, freeFailing, freeSilent, silentPartitions }, nowMs, mayLease) {
+    next({ freeForOthers, freeFailing, freeSilent, silentPartitions }, nowMs, mayLease) {
       turn += 1;
       eager = false;
       lastRoundAtMs = nowMs;
@@ -78,7 +80,7 @@ export function createLeaseRounds(slots: number): LeaseRounds {
       const looksAtAll = busy.size <= BUSY_PER_ROUND || nowMs >= lookAtAllAtMs;
       if (looksAtAll) lookAtAllAtMs = nowMs + LOOK_AT_ALL_MS;
       const most = looksAtAll ? PARTITIONS : BUSY_PER_ROUND;
-      const dealt = shareOut(free, freeFailing, busy, turn, most);
+      const dealt = shareOut(freeForOthers, freeFailing, busy, turn, most);
       const shares = addSilent(dealt, freeSilent, silentPartitions, turn);
       return {
         beganAtMs: nowMs,
@@ -86,7 +88,7 @@ export function createLeaseRounds(slots: number): LeaseRounds {
         retries: retriesOf(turn, withFirsts.size > 0),
       };
     },
-    learn({ shares, retries }, { slots: given, more, cut }) {
+    learn({ beganAtMs, shares, retries }, { slots: given, more, cut, nextPauseEndMs }, nowMs) {
       const placed = given.filter((slot) => !slot.silent);
       const asking = shares.filter(({ wanted }) => wanted > 0);
       const asked = new Set(asking.map(({ partition }) => partition));
@@ -94,6 +96,9 @@ export function createLeaseRounds(slots: number): LeaseRounds {
       busy = busy.difference(asked).union(more).union(fullOf(asking, placed));
       // Endpoints behind those that were named, and retries held back in favour of first attempts, are leased immediately.
       if (placed.length + more.size + cut.size > 0 || retries === "none") eager = true;
+      if (nextPauseEndMs !== null) {
+        lookRoundAtMs = Math.min(lookRoundAtMs, beganAtMs + Math.max(0, nextPauseEndMs - nowMs));
+      }
       return given.length - placed.length;
     },
   };

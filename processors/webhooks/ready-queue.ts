@@ -13,10 +13,9 @@ export interface ReadyQueue {
 }
 
 export interface ReadyQueueOptions {
-  readonly free: () => number;
+  /** Whether any may begin. */
+  readonly hasRoom: () => boolean;
   readonly mayBegin: (leased: Leased) => boolean;
-  /** Whether `mayBegin` is true of all, so that none has to be asked. */
-  readonly mayAllBegin: () => boolean;
 }
 
 interface Ready {
@@ -25,7 +24,7 @@ interface Ready {
 }
 
 export function createReadyQueue(options: ReadyQueueOptions): ReadyQueue {
-  const { free, mayBegin, mayAllBegin } = options;
+  const { hasRoom, mayBegin } = options;
   let ready: Ready[] = [];
   let beginning = false;
 
@@ -38,16 +37,19 @@ export function createReadyQueue(options: ReadyQueueOptions): ReadyQueue {
   /** Those that find no slot free wait for the next answer, or for a slow one to give its slot back. */
   function beginSome(): void {
     beginning = false;
-    const next = takeReady(Math.max(0, Math.min(free(), BEGUN_PER_TURN)));
-    for (const { begin } of next) begin();
-    if (next.length > 0) beginSoon();
-  }
-
-  function takeReady(most: number): Ready[] {
-    if (mayAllBegin()) return ready.splice(0, most);
-    const taken = new Set(ready.filter(({ leased }) => mayBegin(leased)).slice(0, most));
-    ready = ready.filter((one) => !taken.has(one));
-    return [...taken];
+    let begun = 0;
+    const left: Ready[] = [];
+    for (const one of hasRoom() ? ready : []) {
+      if (begun === BEGUN_PER_TURN || !mayBegin(one.leased)) {
+        left.push(one);
+        continue;
+      }
+      begun += 1;
+      one.begin();
+    }
+    if (begun === 0) return;
+    ready = left;
+    beginSoon();
   }
 
   return {

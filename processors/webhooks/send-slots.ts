@@ -1,6 +1,15 @@
-/** How much this process may lease and begin: accounts for every delivery from its lease until its result is recorded. */
+/**
+ * How much this process may lease and begin: accounts for every delivery from its lease until its result is recorded.
+ *
+ * A company may use all slots while it is alone. Beyond them there are half as many for those who have less than is still free
+ * there: whoever comes while one company holds every slot begins immediately. Of all that may be under way, most of it slow, no
+ * company may have more than is still free: half of it if it is alone, a third if there are two.
+ */
 import type { Leased, Slot } from "#core/redis/webhooks/leases.ts";
 import type { DeliverLimits } from "./deliver-limits.ts";
+
+/** How many times the slots are under way without one: slow requests, and answers that are being recorded. */
+const BESIDES = 3;
 
 export interface SendSlots {
   /** Every delivery whose lease is to be renewed. */
@@ -15,70 +24,135 @@ export interface SendSlots {
   /** It waited for a slot and has one now. */
   readonly begun: (leased: Leased) => void;
   readonly answered: (leased: Leased) => void;
-  readonly freeToBegin: (nowMs: number) => number;
+  readonly mayBegin: (leased: Leased, nowMs: number) => boolean;
+  /** Whether any may begin. */
+  readonly hasRoom: (nowMs: number) => boolean;
   readonly freeToLease: (nowMs: number) => number;
+  /** The same for companies that have little under way. */
+  readonly freeForOthers: (nowMs: number) => number;
   readonly freeToLeaseFailing: () => number;
+  /** How many of the free ones a company may have. */
+  readonly roomOfCompany: (companyId: number, nowMs: number) => number;
   /** Resolves once nothing is under way. */
   readonly whenEmpty: () => Promise<void>;
 }
 
-/** @param silentUnderWay how many of those under way belong to silent endpoints, which occupy no slots */
-export function createSendSlots(limits: DeliverLimits, silentUnderWay: () => number): SendSlots {
-  const { inFlight, slowMs } = limits;
-  const ahead = Math.floor(inFlight / 2);
+/** Occurrences by name. */
+function createTally(): { add: (name: number, n: 1 | -1) => void; of: (name: number) => number } {
+  const counts = new Map<number, number>();
+  return {
+    add(name, n) {
+      const count = (counts.get(name) ?? 0) + n;
+      if (count === 0) counts.delete(name);
+      else counts.set(name, count);
+    },
+    of: (name) => counts.get(name) ?? 0,
+  };
+}
+
+/**
+ * Begun and without an answer: those in a slot, and those that have given it back.
+ * @param onLeft one of the company has left its slot
+ */
+function createBegun(slowMs: number, onLeft: (companyId: number) => void) {
+  /** By when they began: the oldest come first. */
+  const inSlots = new Map<Leased, number>();
+  const tally = createTally();
+
+  function leave(leased: Leased): void {
+    inSlots.delete(leased);
+    tally.add(leased.companyId, -1);
+    onLeft(leased.companyId);
+  }
+
+  return {
+    add(leased: Leased) {
+      inSlots.set(leased, performance.now());
+      tally.add(leased.companyId, 1);
+    },
+    answered(leased: Leased) {
+      if (inSlots.has(leased)) leave(leased);
+    },
+    ofCompany: tally.of,
+    occupied(nowMs: number): number {
+      for (const [leased, startMs] of inSlots) {
+        if (startMs > nowMs - slowMs) break;
+        leave(leased);
+      }
+      return inSlots.size;
+    },
+  };
+}
+
+/** With so many more a company has as many as are left free. */
+const halfOf = (n: number) => Math.ceil(n / 2);
+
+export function createSendSlots({ inFlight, slowMs }: DeliverLimits): SendSlots {
+  const extra = Math.floor(inFlight / 2);
+  const [leasable, inAll] = [inFlight + extra, inFlight + extra + BESIDES * inFlight];
   const underWay = new Set<Slot>();
-  /** Begun and without an answer, by when they began: the oldest come first. */
-  const unanswered = new Map<Leased, number>();
+  const ofCompany = createTally();
+  const slotsOfCompany = createTally();
+  const begun = createBegun(slowMs, (companyId) => slotsOfCompany.add(companyId, -1));
   let waiting = 0;
+  let silent = 0;
   /** Of failing endpoints and without an answer, begun or not. */
   let failing = 0;
   let onEmpty = () => {};
 
-  /** Begun, without an answer and still in their slots. */
-  function occupied(nowMs: number): number {
-    let slow = 0;
-    for (const startMs of unanswered.values()) {
-      if (startMs > nowMs - slowMs) break;
-      slow += 1;
-    }
-    return unanswered.size - slow;
+  const freeSlots = (nowMs: number) => leasable - begun.occupied(nowMs) - waiting;
+  const freeInAll = () => inAll - (underWay.size - silent);
+  function move(slot: Slot, n: 1 | -1): void {
+    if (slot.silent) silent += n;
+    else ofCompany.add(slot.companyId, n);
+  }
+
+  function queue(leased: Leased, n: 1 | -1): void {
+    waiting += n;
+    slotsOfCompany.add(leased.companyId, n);
+    if (leased.failing) failing += n;
   }
 
   return {
     underWay,
-    hold: (slot) => void underWay.add(slot),
+    hold(slot) {
+      underWay.add(slot);
+      move(slot, 1);
+    },
     drop(slot) {
-      underWay.delete(slot);
+      if (underWay.delete(slot)) move(slot, -1);
       if (underWay.size === 0) onEmpty();
     },
-    queued(leased) {
-      waiting += 1;
-      if (leased.failing) failing += 1;
-    },
-    unqueued(leased) {
-      waiting -= 1;
-      if (leased.failing) failing -= 1;
-    },
+    queued: (leased) => queue(leased, 1),
+    unqueued: (leased) => queue(leased, -1),
     begun(leased) {
       waiting -= 1;
-      unanswered.set(leased, performance.now());
+      begun.add(leased);
     },
     answered(leased) {
-      unanswered.delete(leased);
+      begun.answered(leased);
       if (leased.failing) failing -= 1;
     },
-    freeToBegin: (nowMs) => inFlight - occupied(nowMs),
-    freeToLease(nowMs) {
-      const all = inFlight + ahead;
-      const withoutSlot = all + inFlight - (underWay.size - silentUnderWay());
-      return Math.min(all - occupied(nowMs) - waiting, withoutSlot);
+    mayBegin({ companyId }, nowMs) {
+      const occupied = begun.occupied(nowMs);
+      return occupied < inFlight || begun.ofCompany(companyId) < inFlight + extra - occupied;
     },
+    hasRoom: (nowMs) => begun.occupied(nowMs) < inFlight + extra,
+    freeToLease: (nowMs) => Math.min(freeSlots(nowMs), freeInAll()),
+    freeForOthers: (nowMs) => Math.min(freeSlots(nowMs) + extra, freeInAll()),
     freeToLeaseFailing: () => Math.floor(inFlight / 2) - failing,
-    whenEmpty() {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      onEmpty = resolve;
-      if (underWay.size === 0) resolve();
-      return promise;
+    roomOfCompany(companyId, nowMs) {
+      const free = freeSlots(nowMs);
+      const beyond = halfOf(free + extra - slotsOfCompany.of(companyId));
+      return Math.max(
+        0,
+        Math.min(Math.max(free, beyond), halfOf(freeInAll() - ofCompany.of(companyId))),
+      );
     },
+    whenEmpty: () =>
+      new Promise((resolve) => {
+        onEmpty = resolve;
+        if (underWay.size === 0) resolve();
+      }),
   };
 }

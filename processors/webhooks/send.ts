@@ -1,4 +1,5 @@
 /** One attempt of one delivery: render, sign, post, judge (document 3, "Receiver request sent by the service"). */
+import { loadSignOf, pauseMs } from "#core/domain/webhooks/concurrency.ts";
 import {
   type DeliveryOutcome,
   errorOf,
@@ -6,7 +7,7 @@ import {
   meaningOf,
   outcomeOf,
 } from "#core/domain/webhooks/delivery-outcome.ts";
-import { faultWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
+import { faultWaitMs, parseRetryAfter } from "#core/domain/webhooks/retry-schedule.ts";
 import { sign } from "#core/domain/webhooks/signature.ts";
 import { standardSignature } from "#core/domain/webhooks/standard-webhooks.ts";
 import {
@@ -53,12 +54,8 @@ export async function sendDelivery(
   const sent = await postEvent(deps, endpoint, event, body);
   const meaning = meaningOf(sent);
   const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
-  return finishedBy(
-    leased,
-    attemptOf(leased, attempt, atMs, sent, errorOf(sent), sentRequest(endpoint, body)),
-    meaning,
-    outcome,
-  );
+  const made = attemptOf(leased, attempt, atMs, sent, errorOf(sent), sentRequest(endpoint, body));
+  return finishedBy(leased, made, meaning, outcome, pausedUntil(sent, live.now()));
 }
 
 /** Sends a delivery of webhooks v1. */
@@ -78,7 +75,14 @@ export async function sendV1Delivery(
   const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
   const request = sentRequest({ url, standardWebhooks: false }, body);
   const made = attemptOf(leased, attempt, atMs, sent, error, request);
-  return finishedBy(leased, made, meaning, outcome);
+  return finishedBy(leased, made, meaning, outcome, pausedUntil(sent, live.now()));
+}
+
+/** Until when a 429 asks that nothing more is sent to its endpoint, UTC milliseconds; null = it does not. */
+function pausedUntil(sent: Sent, nowMs: number): number | null {
+  if (sent.kind !== "answered") return null;
+  const waitMs = pauseMs(sent.httpStatus, parseRetryAfter(sent.retryAfter, nowMs));
+  return waitMs > 0 ? nowMs + waitMs : null;
 }
 
 const attemptsBy = {
@@ -92,12 +96,15 @@ function finishedBy(
   attempt: Attempt,
   meaning: Meaning,
   outcome: DeliveryOutcome,
+  pausedUntilMs: number | null,
 ): Finished {
   attemptsBy[meaning].inc();
   attemptSeconds.observe(attempt.durationMs / 1000);
   return {
     of: leased,
     attempt,
+    sign: loadSignOf(attempt, false),
+    pausedUntilMs,
     state: outcome.state,
     nextAttemptAtMs: outcome.state === "waiting" ? outcome.dueMs : null,
     reason: outcome.state === "failed" ? outcome.reason : null,

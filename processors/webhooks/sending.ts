@@ -3,9 +3,10 @@ import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { type Leased, renewLeases, type Slot } from "#core/redis/webhooks/leases.ts";
-import { attempt } from "./attempt.ts";
+import { attempt, type Watches } from "./attempt.ts";
 import type { DeliverLimits } from "./deliver-limits.ts";
 import { createFinishQueue, type FinishQueue } from "./finish-queue.ts";
+import { watchLatency } from "./latency-watch.ts";
 import type { Room } from "./lease-rounds.ts";
 import type { PartitionOutages } from "./partition-outages.ts";
 import { createReadyQueue, type ReadyQueue } from "./ready-queue.ts";
@@ -27,6 +28,8 @@ export interface SendingDeps extends SendDeps {
 export interface Sending {
   readonly silent: SilentEndpoints;
   readonly room: (nowMs: number) => Room;
+  /** How many slots a company may have besides those that it has. */
+  readonly roomOfCompany: (companyId: number) => number;
   /** What a round has asked for and given to silent endpoints. */
   readonly learnSilent: (wanted: number, given: number) => void;
   /** Renews the leases while their content is read, which may take as long as a lease. */
@@ -46,6 +49,7 @@ export interface Sending {
 interface Parts extends SendingDeps {
   readonly results: FinishQueue;
   readonly silent: SilentEndpoints;
+  readonly watches: Watches;
   readonly silentQueue: SilentQueue;
   readonly slots: SendSlots;
   readonly queue: ReadyQueue;
@@ -57,6 +61,7 @@ export function startSending(deps: SendingDeps): Sending {
   return {
     silent,
     room: (nowMs) => roomOf(parts, nowMs),
+    roomOfCompany: (companyId) => slots.roomOfCompany(companyId, performance.now()),
     learnSilent: silentQueue.learn,
     async whileHeld(leases, read) {
       for (const lease of leases) slots.hold(lease);
@@ -89,15 +94,14 @@ function openParts(deps: SendingDeps): Parts {
     isStopping,
     onRoom,
   });
-  const slots = createSendSlots(limits, silentQueue.size);
+  const slots = createSendSlots(limits);
   const parts: Parts = {
     ...deps,
     results: createFinishQueue(redis, live, log),
-    ...{ silent, silentQueue, slots },
+    ...{ silent, silentQueue, slots, watches: { silent, latency: watchLatency() } },
     queue: createReadyQueue({
-      mayBegin: (leased) => mayBegin(own, leased),
-      mayAllBegin: () => redis.isReady && !outages.isAnyOut(),
-      free: () => slots.freeToBegin(performance.now()),
+      mayBegin: (leased) => mayBegin(own, leased) && slots.mayBegin(leased, performance.now()),
+      hasRoom: () => slots.hasRoom(performance.now()),
     }),
   };
   return parts;
@@ -107,6 +111,7 @@ function roomOf({ silent, silentQueue, slots }: Parts, nowMs: number): Room {
   const silentPartitions = silent.partitions(nowMs);
   return {
     free: slots.freeToLease(nowMs),
+    freeForOthers: slots.freeForOthers(nowMs),
     freeFailing: slots.freeToLeaseFailing(),
     freeSilent: silentPartitions.size === 0 ? 0 : silentQueue.free(),
     silentPartitions,
@@ -133,9 +138,9 @@ function add(parts: Parts, leased: Leased, configuration: Configuration): void {
 }
 
 async function send(parts: Parts, leased: Leased, configuration: Configuration): Promise<void> {
-  const { silent, slots, results, onRoom } = parts;
+  const { slots, results, watches, onRoom } = parts;
   slots.begun(leased);
-  const result = await attempt(parts, silent, leased, configuration);
+  const result = await attempt(parts, watches, leased, configuration);
   slots.answered(leased);
   beginSoon(parts);
   results.record(result, () => {
@@ -152,7 +157,7 @@ async function sendSilent(
   leased: Leased,
   configuration: Configuration,
 ): Promise<void> {
-  const result = await attempt(parts, parts.silent, leased, configuration);
+  const result = await attempt(parts, parts.watches, leased, configuration);
   parts.results.recordUnhurried(result, () => forgetSilent(parts, leased));
 }
 

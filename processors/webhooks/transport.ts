@@ -17,6 +17,7 @@ import { Agent, request } from "node:https";
 import { isIP } from "node:net";
 import { createSecureContext, rootCertificates } from "node:tls";
 import type { Cidr } from "#core/cidr.ts";
+import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import type { Answer } from "#core/domain/webhooks/delivery-outcome.ts";
 import type { Resolve } from "#core/resolve-name.ts";
 import { hostOf, vetHost } from "#core/vetted-address.ts";
@@ -27,8 +28,8 @@ const REQUEST_LIMIT_MS = 10_000;
 const RESPONSE_LIMIT_BYTES = 16 * 1024;
 /** What is kept of it. */
 const SNIPPET_BYTES = 1024;
-/** Idle connections kept per receiver and address. */
-const IDLE_CONNECTIONS = 10;
+/** Idle connections kept per receiver and address: as many as may be in use at once. */
+const IDLE_CONNECTIONS = DEFAULT_MAX_CONCURRENCY;
 /**
  * How long they are kept. Common receivers close idle connections after 5 s (Node.js, Apache, uvicorn): a request that hits
  * such a close is a failed attempt, since nobody knows whether it arrived.

@@ -42,6 +42,10 @@ function decide(changes: number, sends: number): ScriptCall {
 
 const result = (n: number) => [`d${n}`, "1", "failed", "1", "[]", "", "", "", ""];
 
+/** Failing, silent, start, life, where failing endpoints begin, no retries first. */
+const LEASE_LIMITS = ["2", "5", "4", "1", "1e15", "0"];
+const TERMS = "0 10 0 0 0 1000";
+
 type Limit = [script: ScriptName, what: string, most: number, call: (count: number) => ScriptCall];
 
 const LIMITS: Limit[] = [
@@ -70,8 +74,11 @@ const LIMITS: Limit[] = [
     "results",
     1_000,
     (count) => ({
-      keys: names(13 + 5 + count, "key"),
-      arguments: ["1", "1", "1", "1e15", packList(["ep", String(count), ...times(count, result)])],
+      keys: names(15 + 5 + count, "key"),
+      arguments: [
+        ...["1", "1", "1", "1e15", "4", "1"],
+        packList(["ep", String(count), "10", "0", "", "", "", ...times(count, result)]),
+      ],
     }),
   ],
   [
@@ -79,8 +86,8 @@ const LIMITS: Limit[] = [
     "deliveries",
     1_000,
     (count) => ({
-      keys: names(6 + 1, "key"),
-      arguments: ["1", "1", String(count), "0", "0", "10", "2", "5", "1e15", "0", "1", "0", "ep"],
+      keys: names(9 + 1, "key"),
+      arguments: ["1", "1", String(count), "0", "0", ...LEASE_LIMITS, "1", "ep", TERMS],
     }),
   ],
   [
@@ -88,10 +95,10 @@ const LIMITS: Limit[] = [
     "endpoints",
     400,
     (count) => ({
-      keys: names(6 + count, "key"),
+      keys: names(9 + count, "key"),
       arguments: [
-        ...["1", "1", "1", "0", "0", "10", "2", "5", "1e15", "0", String(count), "0".repeat(count)],
-        ...names(count, "ep"),
+        ...["1", "1", "1", "0", "0", ...LEASE_LIMITS, String(count), ...names(count, "ep")],
+        ...times(count, () => [TERMS]),
       ],
     }),
   ],
@@ -100,8 +107,8 @@ const LIMITS: Limit[] = [
     "deliveries for silent endpoints",
     1_000,
     (count) => ({
-      keys: names(6 + 1, "key"),
-      arguments: ["1", "1", "0", "0", String(count), "10", "2", "5", "1e15", "0", "1", "1", "ep"],
+      keys: names(9 + 1, "key"),
+      arguments: ["1", "1", "0", "0", String(count), ...LEASE_LIMITS, "1", "ep", TERMS],
     }),
   ],
   [
@@ -111,6 +118,15 @@ const LIMITS: Limit[] = [
     (count) => ({
       keys: names(7 + 3 * count, "key"),
       arguments: ["1", "1e15", ...names(count, "ep d ")],
+    }),
+  ],
+  [
+    "resume",
+    "endpoints",
+    100,
+    (count) => ({
+      keys: names(5 + 2 * count, "key"),
+      arguments: ["1", "1e15", ...names(count, "ep")],
     }),
   ],
   [

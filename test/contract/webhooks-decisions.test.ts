@@ -250,7 +250,7 @@ test("the configuration of a new endpoint counts from the next change on", async
     statuses: "[]",
     include: "[]",
     previousSecret: "",
-    ...{ earlierTargets: "", disabled: "" },
+    ...{ earlierTargets: "", disabled: "", maxPerSecond: 0 },
   });
   await bumpVersion(redis);
   await applyEvents(runtime, id, [{ status: STATUS.delivered, occurredAt: at(5) }]);

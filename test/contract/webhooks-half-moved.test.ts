@@ -21,6 +21,7 @@ import {
   scriptNamed,
   useAllScripts,
 } from "#test/support/webhook-scripts.ts";
+import { leaseTerms } from "#test/support/webhooks.ts";
 
 /** What a slot that is being moved answers; it is tried again. */
 const REFUSAL = /^TRYAGAIN/;
@@ -67,11 +68,13 @@ async function addBystanders(): Promise<void> {
   await redis.zAdd(own.retryRing, far);
   await redis.zAdd(own.leases, { ...far, value: "nobody nothing 1" });
   await redis.zAdd(own.failing, far);
+  await redis.zAdd(own.pauses, far);
   await redis.hSet(own.inFlight, "nobody", 1);
   await redis.sAdd(own.warned, "nobody");
   await redis.sAdd(own.replays, "nobody");
   await redis.hSet(own.attemptCounts, "logged", 0);
-  for (const hash of [own.alerted, own.lastFailures]) await redis.hSet(hash, "nobody", 0);
+  const hashes = [own.alerted, own.lastFailures, own.levels, own.rates];
+  for (const hash of hashes) await redis.hSet(hash, "nobody", 0);
   for (const log of [own.attemptLog, own.alerts]) await redis.xAdd(log, "*", { nobody: "1" });
   for (const id of endpointIds()) {
     await redis.zAdd(own.retries(id), far);
@@ -166,9 +169,8 @@ test("a partition whose slot is being moved holds up no other", async () => {
     wantedFailing: 10,
     wantedSilent: 0,
   }));
-  const silence = { perSilentEndpoint: 0, silent: new Set<string>() };
-  const limits = { leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 10, ...silence };
-  const terms = { ...limits, retries: "none" } as const;
+  const limits = { leaseMs: 60_000, perEndpoint: 10, perFailingEndpoint: 10 };
+  const terms = leaseTerms({ ...limits, retries: "none" });
   await cluster.whileMoving(tag, [keys().turns, keys().firstRing], async () => {
     const { slots, failures } = await takeLeases(redis, shares, terms, live.now());
     expect(slots.map(({ partition }) => partition)).toEqual([other]);

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
 import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
 import { drainLanes, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
-import { disableEndpoint, enableEndpoint } from "#core/redis/webhooks/endpoints.ts";
-import type { Leased, LeaseTerms } from "#core/redis/webhooks/leases.ts";
+import { changeEndpoint, disableEndpoint, enableEndpoint } from "#core/redis/webhooks/endpoints.ts";
+import type { Leased } from "#core/redis/webhooks/leases.ts";
 import { readBalance } from "#core/redis/webhooks/ledger.ts";
 import { startDeliverer } from "#processors/webhooks/deliver.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -23,6 +23,7 @@ import {
   openWebhookRuntime,
   type Pipeline,
   passTime,
+  type RoundTerms,
   recordResults,
   STATUS,
   sendDeps,
@@ -84,7 +85,7 @@ function acme(): number {
   return companyPartition(channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0);
 }
 
-function lease(wanted: number, terms: Partial<LeaseTerms> = {}) {
+function lease(wanted: number, terms: Partial<RoundTerms> = {}) {
   const share = { partition: acme(), wanted, wantedFailing: wanted };
   const limits = { leaseMs: 30_000, perEndpoint: 10, perFailingEndpoint: 10 };
   return leaseRound(runtime, [share], { ...limits, retries: "last", ...terms });
@@ -178,7 +179,12 @@ describe("limits and fairness", () => {
     const [slow, quick] = receivers;
     if (!slow || !quick) throw new Error("no receivers");
     const { held, release } = hold(slow);
-    start({ inFlightPerEndpoint: 4, inFlight: 10 });
+    const limit = () => ({ maxConcurrency: 4 });
+    for (const code of ["main", "second"]) {
+      await changeEndpoint(runtime.redis, endpointOf(runtime, code).id, limit);
+    }
+    await runtime.live.refresh();
+    start({ startConcurrency: 10, inFlight: 10 });
     await eventually(() => quick.requests.length === 30, "the quick endpoint has all its own");
     await eventually(() => held.length === 4, "the slow one has as many as it may");
     expect(slow.mostOpen()).toBe(4);
@@ -206,7 +212,7 @@ describe("limits and fairness", () => {
     const [hanging, quick] = receivers;
     if (!hanging || !quick) throw new Error("no receivers");
     const { held, release } = hold(hanging);
-    start({ inFlight: 10, inFlightPerEndpoint: 10, slowMs: 300 });
+    start({ inFlight: 10, startConcurrency: 10, slowMs: 300 });
     await eventually(() => held.length === 10, "every slot is taken by what hangs", 5_000);
     await eventually(() => quick.requests.length === 30, "the others are served", 5_000);
     expect(hanging.mostOpen()).toBe(10);

@@ -2,7 +2,9 @@
  * Deliverers through an outage of the store that is longer than a lease: what receivers have taken is not sent again, by
  * whichever process leases first when the store is back.
  */
+
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { webhookKeys } from "#core/redis/client/keys.ts";
 import { claimAlert, readAlerts, removeAlert } from "#core/redis/webhooks/alerts.ts";
@@ -112,7 +114,10 @@ test.each(OUTAGES)(
     for (let n = 0; n < DELIVERIES; n += 1) {
       await applyEvents(runtime, await newShipment(runtime), [{ status: STATUS.inTransit }]);
     }
-    await eventually(() => receiver.open() >= 10, "the endpoint has all it may have under way");
+    await eventually(
+      () => receiver.open() >= START_CONCURRENCY,
+      "the endpoint has all it may have under way",
+    );
     const underWay = receiver.open();
     await server.send(...begin);
     gate.resolve();

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { ServerResponse } from "node:http";
 import { chunks } from "#core/chunks.ts";
+import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import { retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
 import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
 import {
@@ -11,6 +12,7 @@ import {
   readDeliveries,
   recordDecisions,
 } from "#core/redis/webhooks/deliveries.ts";
+import { readEndpointLoad } from "#core/redis/webhooks/endpoint-load.ts";
 import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
 import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -32,7 +34,6 @@ import {
 /** A tenth of everything: of the timeout, of the deliveries, of what may be under way, of the ten minutes. */
 const TENTH = { limitMs: 1_000, deliveries: 2_000, underWay: 100, lateMs: 60_000 };
 const SLOW_MS = 300;
-const LIMIT_PER_ENDPOINT = 10;
 
 let authority: TestAuthority;
 let hanging: Receiver;
@@ -91,10 +92,14 @@ async function queue(code: string, count: number): Promise<void> {
   await recordDecisions(runtime.redis, decisions, runtime.live.now());
 }
 
-function keysOf(code: string) {
-  const { id, channelId } = endpointOf(runtime, code);
+function partitionOf(code: string): number {
   const { channels } = runtime.live.configuration();
-  const keys = webhookKeys(companyPartition(channels.get(channelId)?.companyId ?? 0));
+  return companyPartition(channels.get(endpointOf(runtime, code).channelId)?.companyId ?? 0);
+}
+
+function keysOf(code: string) {
+  const { id } = endpointOf(runtime, code);
+  const keys = webhookKeys(partitionOf(code));
   return { ...keys, id, own: { log: keys.log(id), retries: keys.retries(id) } };
 }
 
@@ -112,6 +117,13 @@ async function waiting(code: string, attempts: number): Promise<number> {
   const all = await allOf(code);
   return all.filter(({ state, attemptsMade }) => state === "waiting" && attemptsMade === attempts)
     .length;
+}
+
+async function concurrencyOf(code: string): Promise<number> {
+  const { maxConcurrency } = endpointOf(runtime, code);
+  const nowMs = runtime.live.now();
+  const { id, partition } = { ...keysOf(code), partition: partitionOf(code) };
+  return (await readEndpointLoad(runtime.redis, partition, id, maxConcurrency, nowMs)).concurrency;
 }
 
 /** Makes requests to an endpoint wait in vain, so that it counts as silent. */
@@ -154,7 +166,7 @@ test("2,000 deliveries to a receiver that never answers stay on schedule, and ot
   const p95 = waitedMs.sort((one, other) => one - other)[Math.floor(0.95 * waitedMs.length)];
   expect(p95).toBeLessThan(1_000);
   expect(hanging.requests).toHaveLength(2 * deliveries);
-  expect(hanging.mostOpen()).toBeLessThanOrEqual(underWay + LIMIT_PER_ENDPOINT);
+  expect(hanging.mostOpen()).toBeLessThanOrEqual(underWay + START_CONCURRENCY);
   expect(await runtime.redis.exists([keysOf("silent").leases, keysOf("silent").inFlight])).toBe(0);
 }, 180_000);
 
@@ -178,7 +190,7 @@ test("a silent endpoint that answers again has its slots again", async () => {
   start({ silentInFlightPerEndpoint: 50 });
   await silence("silent");
   await queue("silent", 200);
-  await eventually(() => hanging.open() > LIMIT_PER_ENDPOINT, "many wait for an answer");
+  await eventually(() => hanging.open() > START_CONCURRENCY, "many wait for an answer");
   hanging.behave(200);
   for (const response of held.splice(0)) response.end();
   // What is leased as silent goes out as such: the limit holds again once all of it has been attempted.
@@ -190,20 +202,26 @@ test("a silent endpoint that answers again has its slots again", async () => {
   expect(all.filter(({ state }) => state === "delivered").length).toBeGreaterThanOrEqual(150);
   await eventually(() => hanging.open() === 0, "nothing is under way");
   const before = hanging.requests.length;
+  const most = await concurrencyOf("silent");
   hanging.behave((_, response) => void held.push(response));
-  await queue("silent", 100);
-  await eventually(() => hanging.open() === LIMIT_PER_ENDPOINT, "requests wait again");
+  await queue("silent", 2 * most);
+  await eventually(() => hanging.open() === most, "requests wait again");
   const fromMs = performance.now();
   await eventually(() => performance.now() > fromMs + SLOW_MS, "they have waited for a while");
-  expect(hanging.requests).toHaveLength(before + LIMIT_PER_ENDPOINT);
+  expect(hanging.requests).toHaveLength(before + most);
 }, 60_000);
 
 test("a receiver that answers late keeps its slots", async () => {
   hanging.behave((_, response) => void setTimeout(() => response.end(), 2 * SLOW_MS));
   start();
   await queue("silent", 40);
-  await eventually(() => hanging.requests.length === 40, "all arrive");
-  expect(hanging.mostOpen()).toBeLessThanOrEqual(LIMIT_PER_ENDPOINT);
+  const { inFlight, id } = keysOf("silent");
+  let outside = 0;
+  await eventually(async () => {
+    outside += Number(await runtime.redis.hExists(inFlight, `w ${id}`));
+    return hanging.requests.length === 40;
+  }, "all arrive");
+  expect(outside).toBe(0);
 }, 60_000);
 
 test("what a killed process had waiting at a silent endpoint is sent again", async () => {

@@ -17,6 +17,9 @@ import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
 import leaseSource from "#core/redis/webhooks/lease.lua" with { type: "text" };
 import { renewLeases } from "#core/redis/webhooks/leases.ts";
 import endpointHealth from "#core/redis/webhooks/parts/endpoint-health.lua" with { type: "text" };
+import endpointLevel from "#core/redis/webhooks/parts/endpoint-level.lua" with { type: "text" };
+import endpointRoom from "#core/redis/webhooks/parts/endpoint-room.lua" with { type: "text" };
+import settleDelivery from "#core/redis/webhooks/parts/settle-delivery.lua" with { type: "text" };
 import reclaimSource from "#core/redis/webhooks/reclaim.lua" with { type: "text" };
 import renewSource from "#core/redis/webhooks/renew.lua" with { type: "text" };
 import replaySource from "#core/redis/webhooks/replay.lua" with { type: "text" };
@@ -26,6 +29,7 @@ import {
   startReplay,
   stepReplay,
 } from "#core/redis/webhooks/replays.ts";
+import resumeSource from "#core/redis/webhooks/resume.lua" with { type: "text" };
 import { eventually } from "./eventually.ts";
 import type { openTestRuntime, TestRuntime } from "./runtime.ts";
 import {
@@ -48,11 +52,17 @@ export const SOURCES = {
   remember: rememberSource,
   renew: renewSource,
   replay: replaySource,
+  resume: resumeSource,
 };
 export type ScriptName = keyof typeof SOURCES;
 
 export function scriptNamed(name: ScriptName): Script {
-  return scriptOfParts(SOURCES[name], { "endpoint-health": endpointHealth });
+  return scriptOfParts(SOURCES[name], {
+    "endpoint-health": endpointHealth,
+    "endpoint-level": endpointLevel,
+    "endpoint-room": endpointRoom,
+    "settle-delivery": settleDelivery,
+  });
 }
 
 export interface ScriptCall {
@@ -165,6 +175,9 @@ export async function useAllScripts(
   // What is under way when its lease ends is put back.
   await lease(runtime, 1);
   await eventually(async () => (await lease(runtime)).length === 4, "the leases have ended");
+
+  await redis.zAdd(webhookKeys(partitionOf(given)).pauses, { value: first.id, score: 1 });
+  await lease(runtime);
 
   await queue(runtime, await newShipment(given));
   await drainLanes(redis, partitionOf(given), [first.id], "switched off");

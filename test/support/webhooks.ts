@@ -147,16 +147,34 @@ export async function deliveriesOf(
 
 type Without<T, K extends keyof T> = Omit<T, K> & Partial<Pick<T, K>>;
 
-/** One round of leases, read; without silent endpoints unless wanted. @throws where a step fails */
+export type RoundTerms = Without<
+  LeaseTerms,
+  "perSilentEndpoint" | "silent" | "endpoint" | "roomOfCompany"
+> & {
+  /** Concurrency that every endpoint has, unless `endpoint` tells. */
+  readonly perEndpoint: number;
+};
+
+/** Terms of a round of leases; without silent endpoints, rates and tenants' shares unless told. */
+export function leaseTerms({ perEndpoint, ...terms }: RoundTerms): LeaseTerms {
+  const own = { companyId: 1, most: perEndpoint, mostInAll: null, maxPerSecond: null };
+  return {
+    ...{ perSilentEndpoint: 0, silent: new Set(), startConcurrency: perEndpoint },
+    ...{ endpoint: () => own, roomOfCompany: () => Number.MAX_SAFE_INTEGER },
+    ...terms,
+  };
+}
+
+/** One round of leases, read. @throws where a step fails */
 export async function leaseRound(
   { redis, live }: TestRuntime,
   shares: readonly Without<Share, "wantedSilent">[],
-  terms: Without<LeaseTerms, "perSilentEndpoint" | "silent">,
+  terms: RoundTerms,
 ): Promise<readonly Leased[]> {
   const { slots, failures } = await takeLeases(
     redis,
     shares.map((share) => ({ wantedSilent: 0, ...share })),
-    { perSilentEndpoint: 0, silent: new Set(), ...terms },
+    leaseTerms(terms),
     live.now(),
   );
   for (const failure of failures.values()) throw failure;

@@ -14,6 +14,11 @@ import {
 } from "#core/domain/schema/text-forms.ts";
 import { LANGUAGES } from "#core/domain/shipments/shipment.ts";
 import { StatusSchema } from "#core/domain/statuses/status.ts";
+import {
+  DEFAULT_MAX_CONCURRENCY,
+  MAX_CONCURRENCY_LIMIT,
+  MAX_PER_SECOND_LIMIT,
+} from "#core/domain/webhooks/concurrency.ts";
 import { TriggerSchema } from "#core/domain/webhooks/trigger.ts";
 import { faultOfWebhookUrl } from "#core/domain/webhooks/webhook-url.ts";
 
@@ -166,6 +171,17 @@ export const SetupStatusDetail = Type.Object(
 
 export const AlertEmail = emailAddress;
 
+export const MaxConcurrency = Type.Integer({
+  minimum: 1,
+  maximum: MAX_CONCURRENCY_LIMIT,
+  description: `requests under way at once, at most; default ${DEFAULT_MAX_CONCURRENCY}. The level finds itself below that: it grows while answers are good and quick, and falls on 429, 503, timeouts and answers that take longer`,
+});
+
+export const MaxPerSecond = Type.Union(
+  [Type.Number({ exclusiveMinimum: 0, maximum: MAX_PER_SECOND_LIMIT }), Type.Null()],
+  { description: "requests begun in any second, at most; null, the default, for no such limit" },
+);
+
 export const SetupWebhook = Type.Object(
   {
     code,
@@ -189,14 +205,8 @@ export const SetupWebhook = Type.Object(
           "a new secret takes effect even while one of an earlier rotation still signs, and ends that one",
       }),
     ),
-    maxConcurrency: optional(
-      Type.Integer({ minimum: 1, maximum: 1_024, description: "not in effect yet" }),
-    ),
-    maxPerSecond: optional(
-      Type.Union([Type.Number({ exclusiveMinimum: 0 }), Type.Null()], {
-        description: "not in effect yet",
-      }),
-    ),
+    maxConcurrency: optional(MaxConcurrency),
+    maxPerSecond: optional(MaxPerSecond),
   },
   strict,
 );

@@ -3,7 +3,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { type CompiledSchema, compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/domain/schema/fault.ts";
-import { AlertEmail } from "#core/domain/setup/setup.ts";
+import { AlertEmail, MaxConcurrency, MaxPerSecond } from "#core/domain/setup/setup.ts";
 import { StatusSchema } from "#core/domain/statuses/status.ts";
 import { TriggerSchema } from "./trigger.ts";
 import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "./webhook-url.ts";
@@ -27,6 +27,8 @@ const members = {
   standardWebhooks: Type.Boolean({
     description: "send the headers of the Standard Webhooks specification too; default false",
   }),
+  maxConcurrency: MaxConcurrency,
+  maxPerSecond: MaxPerSecond,
 };
 
 const { url, alertEmail, ...others } = members;

@@ -319,6 +319,12 @@ const webhookKeysOf = (n: number) => {
     leases: `${tag}:dleases`,
     /** Hash: endpoint -> deliveries in its slots, `w <endpoint>` -> those under way outside of them. */
     inFlight: `${tag}:dflight`,
+    /** Hash: endpoint -> its concurrency (`concurrency.ts`). */
+    levels: `${tag}:dlevels`,
+    /** Hash: endpoint with `maxPerSecond` -> what it may begin, and when that was counted (service clock, milliseconds). */
+    rates: `${tag}:drates`,
+    /** Sorted set: endpoints that nothing is leased of, by when their pause ends (service clock, milliseconds). */
+    pauses: `${tag}:dpauses`,
     /** Counter of turns and leases. */
     turns: `${tag}:dturns`,
     /** Sorted set: endpoints without success since their first failure (service clock, milliseconds). */

@@ -5,6 +5,7 @@ import type { Scope, SetupChannel, SetupStatusDetail } from "#core/domain/setup/
 import type { Language } from "#core/domain/shipments/shipment.ts";
 import type { Catalogue, CatalogueEntry } from "#core/domain/statuses/map-status.ts";
 import type { Status } from "#core/domain/statuses/status.ts";
+import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import type { Trigger } from "#core/domain/webhooks/trigger.ts";
 import type { WebhookTarget } from "#core/domain/webhooks/webhook-request.ts";
 import type { Redis } from "#core/redis/client/client.ts";
@@ -142,6 +143,10 @@ export interface Endpoint {
   readonly previousSecret: string | null;
   readonly previousUntilMs: number;
   readonly standardWebhooks: boolean;
+  /** Requests under way at once, at most. */
+  readonly maxConcurrency: number;
+  /** Requests begun in any second, at most; null = no limit. */
+  readonly maxPerSecond: number | null;
   /** Where its requests went before, oldest first. */
   readonly earlierTargets: readonly WebhookTarget[];
   readonly createdAtMs: number;
@@ -296,6 +301,8 @@ function readEndpoint(entity: EndpointEntity): Endpoint {
     previousSecret: entity.previousSecret || null,
     previousUntilMs: entity.previousUntilMs,
     standardWebhooks: entity.standardWebhooks ?? false,
+    maxConcurrency: entity.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
+    maxPerSecond: entity.maxPerSecond || null,
     earlierTargets: earlierTargetsOf(entity),
     createdAtMs: entity.createdAtMs,
   };

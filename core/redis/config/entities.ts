@@ -119,6 +119,10 @@ export interface EndpointEntity {
   readonly previousUntilMs: number;
   /** Sends the headers of the Standard Webhooks specification too. */
   readonly standardWebhooks: boolean;
+  /** Absent = the default. */
+  readonly maxConcurrency?: number;
+  /** Absent or 0 = no limit. */
+  readonly maxPerSecond?: number;
   readonly createdAtMs: number;
   /** Fingerprint of the setup file's entry as last applied; absent when the panel made the endpoint. */
   readonly fileEntry?: string;
@@ -264,6 +268,8 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     previousSecret: "string",
     previousUntilMs: "number",
     standardWebhooks: "boolean",
+    maxConcurrency: "number",
+    maxPerSecond: "number",
     createdAtMs: "number",
     fileEntry: "string",
     fileSecretHash: "string",

@@ -1,5 +1,6 @@
 /** The webhooks of a setup file (document 3, "Endpoint configuration"). */
 import type { SetupWebhook } from "#core/domain/setup/setup.ts";
+import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import { DELETED_WEBHOOKS_KEY } from "#core/redis/client/keys.ts";
 import {
   earlierTargetsAfter,
@@ -38,6 +39,11 @@ export async function writeWebhook(
     statuses: listOf(webhook.statuses, before?.statuses),
     include: listOf(webhook.include, before?.include),
     alertEmail: webhook.alertEmail,
+    maxConcurrency: webhook.maxConcurrency ?? before?.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
+    maxPerSecond:
+      webhook.maxPerSecond === undefined
+        ? (before?.maxPerSecond ?? 0)
+        : (webhook.maxPerSecond ?? 0),
     active: before?.active ?? true,
     disabled: before?.disabled ?? "",
     createdAtMs: before?.createdAtMs ?? nowMs,

@@ -197,12 +197,15 @@ export async function clearFailing(
 ): Promise<void> {
   const partition = endpointPartition(configuration, endpointId);
   if (partition === null) return;
-  const { failing, warned, firstRing, retryRing, lastFailures, alerted, alerts } =
-    webhookKeys(partition);
+  const keys = webhookKeys(partition);
+  const { failing, warned, firstRing, retryRing, lastFailures, alerted, alerts } = keys;
   await run(
     redis,
     clearFailingScript,
-    [failing, warned, firstRing, retryRing, lastFailures, alerted, alerts],
+    [
+      ...[failing, warned, firstRing, retryRing, lastFailures, alerted, alerts],
+      ...[keys.pauses, keys.levels, keys.rates],
+    ],
     [endpointId, String(FAILING_FROM), succeededAtMs === null ? "" : String(succeededAtMs)],
   );
 }

@@ -3,6 +3,12 @@ import { chunks } from "#core/chunks.ts";
 import { attemptErrorOf } from "#core/domain/benchmarks/attempt-row.ts";
 import { bucketOf } from "#core/domain/benchmarks/latency-buckets.ts";
 import { hourOf } from "#core/domain/time/hour-of.ts";
+import {
+  LEVEL_LIFE_MS,
+  type LoadSign,
+  levelChange,
+  START_CONCURRENCY,
+} from "#core/domain/webhooks/concurrency.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { FAILING_FROM, webhookKeys } from "#core/redis/client/keys.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
@@ -14,8 +20,14 @@ import { DELIVERY_LIFE_MS, type DeliveryState, ITEMS_PER_CALL } from "./deliveri
 import finishSource from "./finish.lua" with { type: "text" };
 import type { Leased, Slot } from "./leases.ts";
 import endpointHealth from "./parts/endpoint-health.lua" with { type: "text" };
+import endpointLevel from "./parts/endpoint-level.lua" with { type: "text" };
+import settleDelivery from "./parts/settle-delivery.lua" with { type: "text" };
 
-const finishScript = scriptOfParts(finishSource, { "endpoint-health": endpointHealth });
+const finishScript = scriptOfParts(finishSource, {
+  "endpoint-health": endpointHealth,
+  "endpoint-level": endpointLevel,
+  "settle-delivery": settleDelivery,
+});
 
 /** Attempts kept per delivery, newest last: eight of each generation. */
 const GENERATIONS_KEPT = 5;
@@ -35,6 +47,10 @@ export type Finished = Outcome &
     | {
         readonly of: Leased;
         readonly attempt: Attempt;
+        /** What it tells about the load of the receiver. */
+        readonly sign?: LoadSign;
+        /** The receiver asks for a pause of the whole endpoint until then, UTC milliseconds. */
+        readonly pausedUntilMs?: number | null;
         /** An internal error prevented the attempt: it is in the delivery's log and counts nowhere. */
         readonly isOwnFault?: true;
       }
@@ -61,7 +77,8 @@ export async function finishDeliveries(
       try {
         const { keys, list } = finishArguments(partition, part, hourOf(nowMs));
         const numbers = [nowMs, DELIVERY_LIFE_MS / 1000, attemptsWaiting, FAILING_FROM];
-        const args = [...numbers.map(String), packList(list)];
+        const levels = [START_CONCURRENCY, LEVEL_LIFE_MS];
+        const args = [...[...numbers, ...levels].map(String), packList(list)];
         await runTogether(redis, finishScript, keys, args, part.length * FINISH_US);
       } catch (error) {
         for (const result of part) left.set(result, error as Error);
@@ -77,16 +94,28 @@ function finishArguments(partition: number, results: readonly Finished[], hour: 
   const { firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger } = own;
   const keys = [firstRing, retryRing, leases, inFlight, turns, failing, warned, ledger];
   keys.push(own.attemptLog, own.attemptCounts, own.lastFailures, own.alerts, own.alerted);
+  keys.push(own.levels, own.pauses);
   const list: string[] = [];
   for (const [id, group] of Map.groupBy(results, ({ of }) => of.endpointId)) {
     keys.push(own.queue(id), own.retries(id), own.log(id), own.failed(id), own.attempts(id, hour));
-    list.push(id, String(group.length));
+    list.push(id, String(group.length), ...signTexts(group));
     for (const result of group) {
       keys.push(own.delivery(result.of.deliveryId));
       list.push(...resultTexts(result));
     }
   }
   return { keys, list };
+}
+
+/** What the part `endpoint-level` is told about the results of an endpoint. */
+function signTexts(group: readonly Finished[]): string[] {
+  const made = group.flatMap((one) => (one.attempt === null ? [] : [one]));
+  const signs = made.map(({ sign = null, attempt: { atMs } }) => ({ sign, atMs }));
+  const { good, factor, fallAtMs } = levelChange(signs);
+  const pausedUntilMs = Math.max(0, ...made.map((one) => one.pausedUntilMs ?? 0));
+  const most = group[0]?.of.most ?? 0;
+  const fall = factor === null ? ["", ""] : [String(factor), String(fallAtMs)];
+  return [String(most), String(good), ...fall, pausedUntilMs === 0 ? "" : String(pausedUntilMs)];
 }
 
 function resultTexts(result: Finished): string[] {

@@ -8,14 +8,15 @@
 -- KEYS[6]  failing endpoints (sorted set)                        KEYS[7]  endpoints warned (set)
 -- KEYS[8]  ledger (hash): `webhook:delivered`, `webhook:failed`
 -- KEYS[9]  log of attempts (stream)                              KEYS[10] its counts (hash): `logged`, `taken`, `dropped`
--- KEYS[11], KEYS[12], KEYS[13]  those of the part `endpoint-health`
+-- KEYS[11], KEYS[12], KEYS[13]  those of the part `endpoint-health`    KEYS[14], KEYS[15]  of the part `endpoint-level`
 -- then, for each endpoint, five: first attempts (list), retries (sorted set), log, failed deliveries (sorted sets by creation),
 --   attempts of the hour (hash); and behind them one for each of its results: the delivery (hash)
 -- ARGV[1]  the service clock, milliseconds                       ARGV[2]  seconds the attempts of an hour live
 -- ARGV[3]  attempts that may wait in their log; past it they are dropped and counted
 -- ARGV[4]  where the scores of failing endpoints begin in the rings
--- ARGV[5]  the results, 1,000 at most (MessagePack, one list of texts); for each endpoint, which stands there once: its id, how
---   many results, and for each of them nine: delivery id, lease, new state (delivered, waiting, failed), attempts made in this
+-- ARGV[5]  concurrency that an endpoint begins with    ARGV[6]  milliseconds an unused concurrency is kept
+-- ARGV[7]  the results, 1,000 at most (MessagePack, one list of texts); for each endpoint, which stands there once: its id, how
+--   many results, five of the part `endpoint-level`, and for each result nine: delivery id, lease, new state (delivered, waiting, failed), attempts made in this
 --   generation, attempts (JSON), due time (milliseconds, '' when none), reason ('' when none), latency bucket ('' when nothing
 --   was sent), the attempt as a line of the log ('' when nothing was sent)
 --
@@ -25,17 +26,21 @@
 --
 -- Reply: how many were recorded.
 local firstRing, retryRing, leases, flight, turns, failing, warned, ledger, attemptLog, attemptCounts = unpack(KEYS, 1, 10)
-local FIXED_KEYS, MOST, STATES = 13, 1000, { delivered = true, waiting = true, failed = true }
+local FIXED_KEYS, MOST, STATES = 15, 1000, { delivered = true, waiting = true, failed = true }
 local now, lives, mayWait, failingFrom = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local list, call, at, keyIndex = cmsgpack.unpack(ARGV[5]), redis.call, 1, FIXED_KEYS
-assert(now and lives and mayWait and failingFrom and type(list) == 'table', 'malformed arguments')
+local startLevel, levelLife = tonumber(ARGV[5]), tonumber(ARGV[6])
+local list, call, at, keyIndex = cmsgpack.unpack(ARGV[7]), redis.call, 1, FIXED_KEYS
+assert(now and lives and mayWait and failingFrom and startLevel and levelLife and type(list) == 'table', 'malformed arguments')
 for item = 1, #list do assert(type(list[item]) == 'string', 'results are no texts') end
+-- part: endpoint-level
+
 local lanes, ids, members = {}, {}, {}
 while at <= #list do
   local lane, results = { id = list[at], first = keyIndex + 1 }, tonumber(list[at + 1])
-  assert(results and results >= 1 and at + 1 + 9 * results <= #list, 'results are cut off')
+  assert(results and results >= 1 and at + 6 + 9 * results <= #list, 'results are cut off')
+  readSigns(lane, at + 2)
   lane.queue, lane.retries, lane.log = KEYS[keyIndex + 1], KEYS[keyIndex + 2], KEYS[keyIndex + 3]
-  lane.failures, lane.hour, keyIndex, at = KEYS[keyIndex + 4], KEYS[keyIndex + 5], keyIndex + 5, at + 2
+  lane.failures, lane.hour, keyIndex, at = KEYS[keyIndex + 4], KEYS[keyIndex + 5], keyIndex + 5, at + 7
   for result = 1, results do
     local one = { delivery = KEYS[keyIndex + result] }
     one.id, one.lease, one.state, one.made, one.attempts, one.due, one.reason, one.bucket, one.line = unpack(list, at, at + 8)
@@ -50,30 +55,11 @@ if #members == 0 then return 0 end
 local counts, lines, ended, flights, none = {}, {}, {}, {}, {}
 local function count(counters, name) counters[name] = (counters[name] or 0) + 1 end
 -- part: endpoint-health
-
--- Due time and reason are empty before a first attempt: nothing to write where they stay so. The state of a delivery that is
--- there is known, so not every field is a new one. What has failed stands in a set of its endpoint, by creation as in the log.
-local function settle(lane, one)
-  local state, fields = one.state, { 's', one.state, 'n', one.made, 'a', one.attempts }
-  if one.due ~= '' or one.reason ~= '' or one.made ~= '1' then
-    fields[7], fields[8], fields[9], fields[10] = 'd', one.due, 'r', one.reason
-  end
-  if call('HSET', one.delivery, unpack(fields)) < #fields / 2 then
-    local created = state == 'failed' and call('ZSCORE', lane.log, one.id)
-    if state == 'waiting' then call('ZADD', lane.retries, one.due, one.id) end
-    if created then
-      call('ZADD', lane.failures, created, one.id)
-      call('PEXPIRE', lane.failures, call('PTTL', lane.log))
-    end
-  else
-    call('DEL', one.delivery)
-    if state == 'waiting' then state = 'failed' end
-  end
-  if state ~= 'waiting' then count(counts, state) end
-end
+-- part: settle-delivery
 
 local held = call('ZMSCORE', leases, unpack(members))
 local since, stands, result = call('ZMSCORE', failing, unpack(ids)), call('ZMSCORE', firstRing, unpack(ids)), 0
+local paused = call('ZMSCORE', pauses, unpack(ids))
 for at, lane in ipairs(lanes) do
   local attempts, fails, isCured, failed = {}, since[at] ~= false, false, false
   for _, one in ipairs(lane) do
@@ -97,15 +83,14 @@ for at, lane in ipairs(lanes) do
   for field, n in pairs(attempts) do
     if call('HINCRBY', lane.hour, field, n) == n then call('EXPIRE', lane.hour, lives) end
   end
-  -- An endpoint with deliveries left returns to the rings, a failing one behind the healthy ones.
-  local from, turn = fails and failingFrom or 0, tonumber(stands[at])
-  if call('EXISTS', lane.queue) == 1 and not (turn and (turn >= failingFrom) == fails) then
-    call('ZADD', firstRing, from + (turn and turn % failingFrom or call('INCR', turns)), lane.id)
-  end
-  local first = call('ZRANGE', lane.retries, 0, 0, 'WITHSCORES')
-  if first[2] then call('ZADD', retryRing, from + first[2], lane.id) end
+  if not paused[at] and not lane.pausedUntil then returnToRings(lane, tonumber(stands[at])) end
 end
-for field, n in pairs(flights) do if call('HINCRBY', flight, field, -n) <= 0 then none[#none + 1] = field end end
+local before = {}
+for field, n in pairs(flights) do
+  local left = call('HINCRBY', flight, field, -n)
+  before[field] = left + n
+  if left <= 0 then none[#none + 1] = field end
+end
 local counted = call('HMGET', attemptCounts, 'logged', 'taken')
 if (counted[1] or 0) - (counted[2] or 0) + #lines > mayWait then
   if #lines > 0 then call('HINCRBY', attemptCounts, 'dropped', #lines) end
@@ -114,6 +99,7 @@ elseif #lines > 0 then
 end
 for state, n in pairs(counts) do call('HINCRBY', ledger, 'webhook:' .. state, n) end
 recordHealth(lanes)
+recordLevels(lanes, before)
 if #none > 0 then call('HDEL', flight, unpack(none)) end
 if #ended > 0 then call('ZREM', leases, unpack(ended)) end
 return #ended

@@ -3,45 +3,45 @@
 --
 -- KEYS[1]  endpoints with first attempts (sorted set by turn)    KEYS[2]  endpoints with retries (sorted set by due time)
 -- KEYS[3]  leases: `endpoint delivery lease` (sorted set by their end)
--- KEYS[4]  under way per endpoint (hash): in its slots under its id, outside of them under `w <id>`
+-- KEYS[4]  under way per endpoint (hash): in slots under its id, outside of them under `w <id>`
 -- KEYS[5]  counter of turns and leases    KEYS[6]  failing endpoints (sorted set)
+-- KEYS[7], KEYS[8], KEYS[9]  those of the part `endpoint-room`
 -- then, for each endpoint of ARGV: its first attempts (list) or its retries (sorted set by due time)
 -- ARGV[1]  the service clock, milliseconds: what retries are due by
 -- ARGV[2]  milliseconds a lease lasts, by the clock of Redis: a moved test clock ends no lease
--- ARGV[3]  deliveries wanted, 1,000 at most    ARGV[4]  of them for failing endpoints
--- ARGV[5]  deliveries wanted for silent endpoints, 1,000 at most: they take no slots, and their leases begin with 'w'
--- ARGV[6]  slots of an endpoint    ARGV[7]  of a failing one    ARGV[8]  what a silent one may have under way
--- ARGV[9]  where the scores of failing endpoints begin in the rings    ARGV[10] 1 when retries come first, else 0
--- ARGV[11] how many of the endpoints that follow, 400 at most, are named for their first attempts; the others for their retries
--- ARGV[12] for each endpoint '1' when it is silent, else '0', as one text; then the endpoints
+-- ARGV[3]  deliveries wanted, 1,000 at most    ARGV[4]  of them for failing endpoints    ARGV[5]  for silent endpoints besides,
+--   1,000 at most: they take no slots, and their leases begin with 'w'
+-- ARGV[6]  what a failing endpoint may have under way    ARGV[7]  a silent one
+-- ARGV[8]  concurrency that an endpoint begins with      ARGV[9]  milliseconds an unused concurrency is kept
+-- ARGV[10] where the scores of failing endpoints begin in the rings    ARGV[11] 1 when retries come first, else 0
+-- ARGV[12] how many of the endpoints that follow, 400 at most, are named for their first attempts; the others for their retries
+-- then the endpoints, then for each of them six numbers as one text: 1 when it is silent, else 0; its highest concurrency; the same
+--   for its requests in and outside of slots together, 0 when there is no limit; burst and rate per second, 0 when there is none;
+--   what this call may lease of it
 --
 -- The endpoints come from `look.lua`, and anything that has changed since is checked again here. One at its limit leaves the rings;
--- finishing one of its deliveries brings it back. One held back only by a budget comes after the healthy ones. Retries that do
--- not come first are leased only when no healthy endpoint has first attempts left.
+-- finishing one of its deliveries brings it back, or the end of its pause. One held back only by a budget comes after the healthy
+-- ones. Retries that do not come first are leased only when no healthy endpoint has first attempts left.
 -- No key is touched again once it may be empty: while its slot is being migrated, a missing key counts as moved.
 --
 -- Reply: '1' when healthy endpoints still have first attempts, else '0';
---   the deliveries as one text, for each four lines: endpoint, delivery, lease, '1' when the endpoint is failing, else '0'.
+--   the deliveries as one text, for each four lines: endpoint, delivery, lease, '1' when the endpoint is failing, else '0';
+--   when the first of the pauses that this call has made ends, '' when it made none.
 local firstRing, retryRing, leases, flight, turns, failing = unpack(KEYS, 1, 6)
-local FIXED_KEYS, NUMBERS, FIXED_ARGUMENTS, MOST, MOST_ENDPOINTS = 6, 11, 12, 1000, 400
-local call, numbers, silent = redis.call, {}, ARGV[12]
-for at = 1, NUMBERS do numbers[at] = assert(tonumber(ARGV[at]), 'malformed arguments') end
-local now, lasts, left, leftFailing, leftSilent, limit, failingLimit, silentLimit, failingFrom, retriesFirst, firsts = unpack(numbers)
-local names = #ARGV - FIXED_ARGUMENTS
+local FIXED_KEYS, FIXED_ARGUMENTS, MOST, MOST_ENDPOINTS = 9, 12, 1000, 400
+-- How long an endpoint waits whose tenant has its share of this process: others may lease of it after that.
+local SHARE_PAUSE_MS, call, numbers = 5, redis.call, {}
+for at = 1, FIXED_ARGUMENTS do numbers[at] = assert(tonumber(ARGV[at]), 'malformed arguments') end
+local now, lasts, left, leftFailing, leftSilent, failingLimit, silentLimit, startLevel, levelLife = unpack(numbers)
+local failingFrom, retriesFirst, firsts = unpack(numbers, 10)
+local names = (#ARGV - FIXED_ARGUMENTS) / 2
 assert(math.max(left, leftSilent) <= MOST and names <= MOST_ENDPOINTS, 'malformed arguments')
-assert(firsts <= names and #silent == names and #KEYS == FIXED_KEYS + names, 'malformed arguments')
-if names == 0 then return { '0', '' } end
+assert(firsts <= names and #KEYS == FIXED_KEYS + names, 'malformed arguments')
+if names == 0 then return { '0', '', '' } end
+local ids, terms = { unpack(ARGV, FIXED_ARGUMENTS + 1, FIXED_ARGUMENTS + names) }, { unpack(ARGV, FIXED_ARGUMENTS + names + 1) }
+-- part: endpoint-room
 
-local ids, fields, known = { unpack(ARGV, FIXED_ARGUMENTS + 1) }, {}, {}
-for at, id in ipairs(ids) do fields[at] = string.sub(silent, at, at) == '1' and 'w ' .. id or id end
-local underWay, since = call('HMGET', flight, unpack(fields)), call('ZMSCORE', failing, unpack(ids))
-local stands = call('ZMSCORE', firstRing, unpack(ids))
-for at, id in ipairs(ids) do
-  local one = { fails = since[at] ~= false, isSilent = fields[at] ~= id, field = fields[at], before = tonumber(underWay[at]) or 0 }
-  one.taken, one.room = 0, (one.isSilent and silentLimit or one.fails and failingLimit or limit) - one.before
-  known[id] = one
-end
-
+local known, stands = readRooms(), call('ZMSCORE', firstRing, unpack(ids))
 -- One for each lane in turn, repeated as needed; `order` records whose turn it was.
 local order, firstLanes, retryLanes = {}, {}, {}
 local function budgetOf(one) return one.isSilent and leftSilent or one.fails and math.min(left, leftFailing) or left end
@@ -73,7 +73,7 @@ end
 
 if retriesFirst == 1 then dealRetries() end
 -- Healthy endpoints that are in the ring after this call: those that are not named, and those that have something left.
-local healthy = call('ZCOUNT', firstRing, '-inf', '(' .. ARGV[9])
+local healthy = call('ZCOUNT', firstRing, '-inf', '(' .. ARGV[10])
 for at = 1, firsts do
   local lane = { id = ids[at], of = known[ids[at]], queue = KEYS[FIXED_KEYS + at], stands = tonumber(stands[at]), share = 0 }
   lane.has = lane.of.room > 0 and call('LLEN', lane.queue) or 0
@@ -117,4 +117,4 @@ stand(firstRing, firstLanes, function(lane)
   return keeps(lane) and ((lane.share > 0 or not lane.stands) and nextTurn() or lane.stands % failingFrom)
 end)
 stand(retryRing, retryLanes, function(lane) return lane.of.taken < lane.of.room and lane.rows[2 * lane.share + 2] end)
-return { healthy > 0 and '1' or '0', table.concat(rows, '\n') }
+return { healthy > 0 and '1' or '0', table.concat(rows, '\n'), pauseHeldBack(known) }

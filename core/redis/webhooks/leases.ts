@@ -8,6 +8,7 @@
  * what the previous one has left.
  */
 import { chunks } from "#core/chunks.ts";
+import { LEVEL_LIFE_MS, rateBucket, START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import {
   binary,
   perPartition,
@@ -24,20 +25,24 @@ import {
 } from "#core/redis/client/keys.ts";
 import { readFields } from "#core/redis/client/read-fields.ts";
 import { runTogether } from "#core/redis/client/run-together.ts";
+import { scriptOfParts } from "#core/redis/client/script-parts.ts";
 import type { ChangeFact } from "#core/redis/log/change-log.ts";
 import { type StoredShipment, storedShipment } from "#core/redis/shipments/shipments.ts";
 import { type FrozenDelivery, ITEMS_PER_CALL, readWords } from "./deliveries.ts";
 import leaseSource from "./lease.lua" with { type: "text" };
 import lookSource from "./look.lua" with { type: "text" };
+import endpointRoom from "./parts/endpoint-room.lua" with { type: "text" };
 import readDeliveriesSource from "./read-deliveries.lua" with { type: "text" };
 import reclaimSource from "./reclaim.lua" with { type: "text" };
 import renewSource from "./renew.lua" with { type: "text" };
+import resumeSource from "./resume.lua" with { type: "text" };
 
-const leaseScript = script(leaseSource);
+const leaseScript = scriptOfParts(leaseSource, { "endpoint-room": endpointRoom });
 const lookScript = script(lookSource);
 const readDeliveriesScript = script(readDeliveriesSource);
 const reclaimScript = script(reclaimSource);
 const renewScript = script(renewSource);
+const resumeScript = script(resumeSource);
 
 /** Redis time: for a look, and for one delivery. */
 const LOOK_US = 15;
@@ -53,6 +58,10 @@ export interface Slot {
   readonly failing: boolean;
   /** The request takes no slot: the endpoint was known to be silent. */
   readonly silent: boolean;
+  /** The endpoint's company. */
+  readonly companyId: number;
+  /** The endpoint's highest concurrency. */
+  readonly most: number;
 }
 
 /** A leased delivery with the data for its next attempt. */
@@ -70,14 +79,28 @@ export interface Leased extends Slot, Omit<FrozenDelivery, "fact"> {
   readonly shipment: () => StoredShipment | null;
 }
 
+/** What the configuration says of an endpoint. */
+export interface EndpointTerms {
+  readonly companyId: number;
+  /** Its highest concurrency. */
+  readonly most: number;
+  /** The same for its requests in and outside of slots together; null = there is no such limit. */
+  readonly mostInAll: number | null;
+  readonly maxPerSecond: number | null;
+}
+
 export interface LeaseTerms {
   readonly leaseMs: number;
-  readonly perEndpoint: number;
+  /** Concurrency that an endpoint begins with; default 4. */
+  readonly startConcurrency?: number;
   readonly perFailingEndpoint: number;
   /** Under way at an endpoint that is silent. */
   readonly perSilentEndpoint: number;
   /** Endpoints that keep requests waiting and answer none. */
   readonly silent: Pick<ReadonlySet<string>, "has">;
+  readonly endpoint: (endpointId: string) => EndpointTerms;
+  /** How many more slots this process has for a company. */
+  readonly roomOfCompany: (companyId: number) => number;
   /** Before first attempts, after those of healthy endpoints, or not at all. */
   readonly retries: "first" | "last" | "none";
 }
@@ -95,8 +118,10 @@ export interface Handout {
   readonly slots: readonly Slot[];
   /** Partitions whose healthy endpoints have more first attempts waiting. */
   readonly more: ReadonlySet<number>;
-  /** Partitions with more endpoints than one call may name. */
+  /** Partitions with more endpoints than one call may name, or with some whose pause has just ended. */
   readonly cut: ReadonlySet<number>;
+  /** When the next pause of an endpoint ends, service clock, milliseconds; null = none is paused. */
+  readonly nextPauseEndMs: number | null;
   /** Partitions that could not be reached, and why; they do not delay the others. */
   readonly failures: ReadonlyMap<number, Error>;
 }
@@ -113,23 +138,29 @@ export async function takeLeases(
 ): Promise<Handout> {
   const [more, cut] = [new Set<number>(), new Set<number>()];
   const failures = new Map<number, Error>();
+  const pauseEnds: number[] = [];
   const perShare = await Promise.all(
     shares.map(async (share) => {
       const { partition } = share;
       try {
         const seen = await look(redis, share, terms, nowMs);
         if (seen.ended.length > 0) await reclaim(redis, partition, seen.ended, nowMs);
-        if (seen.isCut) cut.add(partition);
-        const { slots, hasMore } = await takeShare(redis, share, seen, terms, nowMs);
-        if (hasMore) more.add(partition);
-        return slots;
+        if (seen.pausedUntilNow.length > 0) {
+          await resume(redis, partition, seen.pausedUntilNow, nowMs);
+        }
+        if (seen.isCut || seen.pausedUntilNow.length > 0) cut.add(partition);
+        const taken = await takeShare(redis, share, seen, terms, nowMs);
+        if (taken.hasMore) more.add(partition);
+        pauseEnds.push(...[seen.pauseEnd, taken.pauseEnd].filter((end) => end !== "").map(Number));
+        return taken.slots;
       } catch (error) {
         failures.set(partition, error as Error);
         return [];
       }
     }),
   );
-  return { slots: perShare.flat(), more, cut, failures };
+  const nextPauseEndMs = pauseEnds.length === 0 ? null : Math.min(...pauseEnds);
+  return { slots: perShare.flat(), more, cut, nextPauseEndMs, failures };
 }
 
 interface Seen {
@@ -139,6 +170,10 @@ interface Seen {
   readonly ended: readonly string[];
   /** Whether there may be more endpoints. */
   readonly isCut: boolean;
+  /** Endpoints whose pause is over. */
+  readonly pausedUntilNow: readonly string[];
+  /** When the first pause ends, service clock, milliseconds; '' = none is paused. */
+  readonly pauseEnd: string;
 }
 
 async function look(
@@ -147,20 +182,48 @@ async function look(
   { retries }: LeaseTerms,
   nowMs: number,
 ): Promise<Seen> {
-  const { firstRing, retryRing, leases } = webhookKeys(partition);
+  const { firstRing, retryRing, leases, pauses } = webhookKeys(partition);
   const most = Math.min(wanted, ITEMS_PER_CALL);
   // Silent endpoints are failing ones.
   const mostFailing = Math.min(Math.max(wantedFailing, wantedSilent), ITEMS_PER_CALL);
   const limits = [most, mostFailing, FAILING_FROM];
-  const [firsts, due, ended] = await runTogether<[string[], string[], string[]]>(
+  const [firsts, retriesDue, ended, pausedUntilNow, pauseEnd] = await runTogether<LookReply>(
     redis,
     lookScript,
-    [firstRing, retryRing, leases],
+    [firstRing, retryRing, leases, pauses],
     [...[nowMs, ...limits].map(String), retries === "none" ? "0" : "1", String(ITEMS_PER_CALL)],
     LOOK_US,
   );
-  const isCut = most > 0 && Math.max(firsts.length, due.length, ended.length) >= most;
-  return { firsts, retries: due, ended, isCut };
+  const isCut = most > 0 && Math.max(firsts.length, retriesDue.length, ended.length) >= most;
+  return { firsts, retries: retriesDue, ended, isCut, pausedUntilNow, pauseEnd };
+}
+
+type LookReply = [
+  firsts: string[],
+  retries: string[],
+  ended: string[],
+  pausedUntilNow: string[],
+  pauseEnd: string,
+];
+
+/** Endpoints return to the rings: the next round leases of them. */
+async function resume(
+  redis: Redis,
+  partition: number,
+  endpointIds: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  const keys = webhookKeys(partition);
+  const { firstRing, retryRing, pauses, failing, turns } = keys;
+  await run(
+    redis,
+    resumeScript,
+    [
+      ...[firstRing, retryRing, pauses, failing, turns],
+      ...endpointIds.flatMap((id) => [keys.queue(id), keys.retries(id)]),
+    ],
+    [String(nowMs), String(FAILING_FROM), ...endpointIds],
+  );
 }
 
 /** Puts back deliveries whose lease expired. */
@@ -188,49 +251,80 @@ const SLOT_LINES = 4;
 /** What the lease of a request without a slot begins with. */
 const SILENT_LEASE = "w";
 
+interface Taken {
+  readonly slots: readonly Slot[];
+  readonly hasMore: boolean;
+  readonly pauseEnd: string;
+}
+
 async function takeShare(
   redis: Redis,
   { partition, wanted, wantedFailing, wantedSilent }: Share,
   { firsts, retries }: Seen,
   terms: LeaseTerms,
   nowMs: number,
-): Promise<{ slots: readonly Slot[]; hasMore: boolean }> {
-  if (firsts.length + retries.length === 0) return { slots: [], hasMore: false };
+): Promise<Taken> {
+  if (firsts.length + retries.length === 0) return { slots: [], hasMore: false, pauseEnd: "" };
   const keys = webhookKeys(partition);
-  const { firstRing, retryRing, leases, inFlight, turns, failing } = keys;
-  const { leaseMs, perEndpoint, perFailingEndpoint, perSilentEndpoint } = terms;
-  const limits = [perEndpoint, perFailingEndpoint, perSilentEndpoint, FAILING_FROM];
-  const order = [terms.retries === "first" ? 1 : 0, firsts.length];
+  const { firstRing, retryRing, leases, inFlight, turns, failing, levels, rates, pauses } = keys;
+  const { leaseMs, perFailingEndpoint, perSilentEndpoint } = terms;
+  const { startConcurrency = START_CONCURRENCY } = terms;
+  const limits = [perFailingEndpoint, perSilentEndpoint, startConcurrency, LEVEL_LIFE_MS];
+  const order = [FAILING_FROM, terms.retries === "first" ? 1 : 0, firsts.length];
   const numbers = [nowMs, leaseMs, wanted, wantedFailing, wantedSilent, ...limits, ...order];
   const endpointIds = [...firsts, ...retries];
-  const silent = endpointIds.map((id) => (terms.silent.has(id) ? "1" : "0")).join("");
-  const [hasMore, text] = await runTogether<[string, string]>(
+  const known = new Map(endpointIds.map((id) => [id, terms.endpoint(id)]));
+  const [hasMore, text, pauseEnd] = await runTogether<[string, string, string]>(
     redis,
     leaseScript,
     [
-      ...[firstRing, retryRing, leases, inFlight, turns, failing],
+      ...[firstRing, retryRing, leases, inFlight, turns, failing, levels, rates, pauses],
       ...firsts.map(keys.queue),
       ...retries.map(keys.retries),
     ],
-    [...numbers.map(String), silent, ...endpointIds],
+    [...numbers.map(String), ...endpointIds, ...termTexts(endpointIds, known, terms, wanted)],
     (wanted + wantedSilent) * LEASE_US,
   );
   const lines = text === "" ? [] : text.split("\n");
   const slots = chunks(lines, SLOT_LINES).map(
     ([endpointId = "", deliveryId = "", lease = "", failing]) => {
-      const isSilent = lease.startsWith(SILENT_LEASE);
-      return {
-        partition,
-        endpointId,
-        deliveryId,
-        lease,
-        failing: failing === "1",
-        silent: isSilent,
-      };
+      const { companyId = 0, most = 1 } = known.get(endpointId) ?? {};
+      const [isFailing, isSilent] = [failing === "1", lease.startsWith(SILENT_LEASE)];
+      const slot = { partition, endpointId, deliveryId, lease, companyId, most };
+      return { ...slot, failing: isFailing, silent: isSilent };
     },
   );
-  return { slots, hasMore: hasMore === "1" };
+  return { slots, hasMore: hasMore === "1", pauseEnd };
 }
+
+/** For each endpoint the six numbers that `lease.lua` asks for. What a company may lease is dealt out to its endpoints. */
+function termTexts(
+  endpointIds: readonly string[],
+  known: ReadonlyMap<string, EndpointTerms>,
+  { silent, roomOfCompany }: LeaseTerms,
+  wanted: number,
+): string[] {
+  const byCompany = Map.groupBy(known, ([, { companyId }]) => companyId);
+  const shares = new Map<string, number>();
+  for (const [companyId, endpoints] of byCompany) {
+    const room = roomOfCompany(companyId);
+    const each = Math.floor(room / endpoints.length);
+    const odd = room - each * endpoints.length;
+    endpoints.forEach(([id], at) => {
+      shares.set(id, room >= wanted || silent.has(id) ? MOST_LEASED : each + (at < odd ? 1 : 0));
+    });
+  }
+  return endpointIds.map((id) => {
+    const { most = 0, mostInAll = null, maxPerSecond = null } = known.get(id) ?? {};
+    const { burst, perSecond } =
+      maxPerSecond === null ? { burst: 0, perSecond: 0 } : rateBucket(maxPerSecond);
+    const isSilent = silent.has(id) ? 1 : 0;
+    return [isSilent, most, mostInAll ?? 0, burst, perSecond, shares.get(id) ?? 0].join(" ");
+  });
+}
+
+/** Of one call: as many as `lease.lua` hands out. */
+const MOST_LEASED = 1_000;
 
 export interface Read {
   readonly leased: readonly Leased[];

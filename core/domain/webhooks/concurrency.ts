@@ -1,0 +1,89 @@
+/**
+ * How many requests an endpoint has under way at once: a level that finds itself, shared by all processes (`finish.lua` keeps
+ * it, `lease.lua` obeys it). Additive increase, multiplicative decrease, as TCP does it.
+ *
+ * | what happens                                        | the level                                                      |
+ * |-----------------------------------------------------|----------------------------------------------------------------|
+ * | first delivery, or none at this level for 10 minutes | begins at 4                                                    |
+ * | a success while at least half of it is in use       | grows by 1 up to where it last fell, by 1 / level beyond that  |
+ * | 429, 503, a timeout                                 | halves                                                         |
+ * | answers take more than twice as long as they did    | falls by a fifth                                               |
+ * | answers to requests that were sent before it fell   | stays: they tell of the level before                           |
+ * | any other failure                                   | stays: it says nothing about the load                          |
+ *
+ * It never falls below 4, or below the endpoint's own limit where that is less. A failing endpoint, which has not succeeded since
+ * its first failure, is bounded more tightly still (`deliver-limits.ts`).
+ */
+export const START_CONCURRENCY = 4;
+export const DEFAULT_MAX_CONCURRENCY = 256;
+/** What `maxConcurrency` and `maxPerSecond` of an endpoint may be. */
+export const MAX_CONCURRENCY_LIMIT = 1_024;
+export const MAX_PER_SECOND_LIMIT = 10_000;
+/** After so long without use at this level the receiver may be another one: the level begins again. */
+export const LEVEL_LIFE_MS = 600_000;
+const OVERLOAD_FACTOR = 0.5;
+const SLOWER_FACTOR = 0.8;
+/** A wrong header must not silence an endpoint for half a day: it is asked again after an hour. */
+export const PAUSE_LIMIT_MS = 3_600_000;
+
+/** What an attempt tells about the load of its receiver; null = nothing. */
+export type LoadSign = "good" | "slower" | "overloaded" | null;
+
+/**
+ * @param isSlower whether answers have begun to take longer
+ * @param error the phrase of `errorOf`
+ */
+export function loadSignOf(
+  { httpStatus, error }: { readonly httpStatus: number | null; readonly error: string | null },
+  isSlower: boolean,
+): LoadSign {
+  if (httpStatus === 429 || httpStatus === 503 || error === "timeout") return "overloaded";
+  if (isSlower) return "slower";
+  return error === null ? "good" : null;
+}
+
+export interface LevelChange {
+  /** Successes. */
+  readonly good: number;
+  /** What the level is multiplied by; null = it does not fall. */
+  readonly factor: number | null;
+  /** When the latest request that makes it fall was sent, UTC milliseconds. */
+  readonly fallAtMs: number | null;
+}
+
+/** What the attempts recorded together do to the level of their endpoint. */
+export function levelChange(
+  attempts: ReadonlyArray<{ readonly sign: LoadSign; readonly atMs: number }>,
+): LevelChange {
+  const overloaded = attempts.filter(({ sign }) => sign === "overloaded");
+  const slower = attempts.filter(({ sign }) => sign === "slower");
+  const good = attempts.filter(({ sign }) => sign === "good").length;
+  const signs = overloaded.length > 0 ? overloaded : slower;
+  if (signs.length === 0) return { good, factor: null, fallAtMs: null };
+  return {
+    good: 0,
+    factor: overloaded.length > 0 ? OVERLOAD_FACTOR : SLOWER_FACTOR,
+    fallAtMs: Math.max(...signs.map(({ atMs }) => atMs)),
+  };
+}
+
+/**
+ * The largest number of requests that may begin together, and how many more may begin in each second: no second sees more
+ * than `maxPerSecond`, wherever it begins.
+ */
+export function rateBucket(maxPerSecond: number): { burst: number; perSecond: number } {
+  const burst = Math.max(1, Math.floor(maxPerSecond / 20));
+  return { burst, perSecond: maxPerSecond - burst + 1 };
+}
+
+/** How long a 429 with this `Retry-After` pauses its endpoint, milliseconds; 0 = not at all. */
+export function pauseMs(httpStatus: number, retryAfterMs: number | null): number {
+  return httpStatus === 429 ? Math.min(retryAfterMs ?? 0, PAUSE_LIMIT_MS) : 0;
+}
+
+/** A level as `finish.lua` stores it: level, where it last fell, when it fell, when it was last in use. */
+export function readLevel(stored: string | null, most: number, nowMs: number): number {
+  const [level = 0, , , atMs = 0] = (stored ?? "").split(" ").map(Number);
+  const isForgotten = stored === null || nowMs > atMs + LEVEL_LIFE_MS;
+  return Math.floor(Math.min(most, isForgotten ? START_CONCURRENCY : level));
+}

@@ -1,0 +1,30 @@
+/** How many requests an endpoint may have under way now, and until when it is paused. */
+import { readLevel } from "#core/domain/webhooks/concurrency.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { webhookKeys } from "#core/redis/client/keys.ts";
+
+export interface EndpointLoad {
+  readonly concurrency: number;
+  /** UTC milliseconds; null = it is not paused. */
+  readonly pausedUntilMs: number | null;
+}
+
+/** @param most its highest concurrency */
+export async function readEndpointLoad(
+  redis: Redis,
+  partition: number,
+  endpointId: string,
+  most: number,
+  nowMs: number,
+): Promise<EndpointLoad> {
+  const { levels, pauses } = webhookKeys(partition);
+  const [level, pausedUntilMs] = await Promise.all([
+    redis.hGet(levels, endpointId),
+    redis.zScore(pauses, endpointId),
+  ]);
+  const isPaused = pausedUntilMs !== null && pausedUntilMs > nowMs;
+  return {
+    concurrency: readLevel(level, most, nowMs),
+    pausedUntilMs: isPaused ? pausedUntilMs : null,
+  };
+}

@@ -1,0 +1,65 @@
+-- Part of finish.lua: the concurrency of endpoints, which finds its level (concurrency.ts), their pauses, and their way back into
+-- the rings.
+--
+-- KEYS[14] concurrency of endpoints (hash): level, where it last fell, when it fell, when it was last in use, as one text
+-- KEYS[15] paused endpoints (sorted set by the end of their pause)
+-- Five texts of ARGV[7] for each endpoint: its highest concurrency; successes; what its level is multiplied by, '' when it does
+-- not fall; when the latest request that makes it fall was sent (milliseconds, '' when it does not fall); until when the endpoint
+-- is paused (milliseconds, '' when it is not)
+local levels, pauses = KEYS[14], KEYS[15]
+
+local function readSigns(lane, at)
+  lane.most, lane.good, lane.factor = tonumber(list[at]), tonumber(list[at + 1]), tonumber(list[at + 2])
+  lane.fallAt, lane.pausedUntil = tonumber(list[at + 3]), tonumber(list[at + 4])
+  assert(lane.most and lane.good and not lane.factor == not lane.fallAt, 'malformed level')
+end
+
+-- An endpoint with deliveries left returns to the rings, a failing one behind the healthy ones.
+local function returnToRings(lane, turn)
+  local from = lane.fails and failingFrom or 0
+  if call('EXISTS', lane.queue) == 1 and not (turn and (turn >= failingFrom) == lane.fails) then
+    call('ZADD', firstRing, from + (turn and turn % failingFrom or call('INCR', turns)), lane.id)
+  end
+  local first = call('ZRANGE', lane.retries, 0, 0, 'WITHSCORES')
+  if first[2] then call('ZADD', retryRing, from + first[2], lane.id) end
+end
+
+local function readLevel(text, most)
+  local level, fell, fellAt, usedAt = string.match(text or '', '^(%S+) (%S+) (%S+) (%S+)$')
+  if not level or now > usedAt + levelLife then return { level = math.min(startLevel, most), fell = most, fellAt = 0 } end
+  return { level = math.min(tonumber(level), most), fell = tonumber(fell), fellAt = tonumber(fellAt) }
+end
+
+-- Whether the level has changed, or is in use.
+local function adjust(one, lane, inUse)
+  if lane.fallAt then
+    -- What was sent before it fell tells of the level before.
+    if lane.fallAt <= one.fellAt then return false end
+    one.level = math.max(math.min(startLevel, lane.most), one.level * lane.factor)
+    one.fell, one.fellAt = one.level, now
+    return true
+  end
+  if 2 * inUse < one.level then return false end
+  local grown = one.level < one.fell and math.min(one.fell, one.level + lane.good) or one.level + lane.good / one.level
+  one.level = math.min(grown, lane.most)
+  return true
+end
+
+-- before: what was under way, by field of the hash. Where little was, there is nothing to learn from a success.
+local function recordLevels(lanes, before)
+  local asked, ids, kept, ends = {}, {}, {}, {}
+  for _, lane in ipairs(lanes) do
+    if lane.fallAt or (lane.good > 0 and 2 * (before[lane.id] or 0) >= math.min(startLevel, lane.most)) then
+      asked[#asked + 1], ids[#ids + 1] = lane, lane.id
+    end
+    if lane.pausedUntil then ends[#ends + 1], ends[#ends + 2] = lane.pausedUntil, lane.id end
+  end
+  for at, text in ipairs(#ids > 0 and call('HMGET', levels, unpack(ids)) or {}) do
+    local lane, one = asked[at], readLevel(text, asked[at].most)
+    if adjust(one, lane, before[lane.id] or 0) then
+      kept[#kept + 1], kept[#kept + 2] = lane.id, string.format('%.3f %.3f %.0f %.0f', one.level, one.fell, one.fellAt, now)
+    end
+  end
+  if #kept > 0 then call('HSET', levels, unpack(kept)) end
+  if #ends > 0 then call('ZADD', pauses, 'GT', unpack(ends)) end
+end

@@ -1,0 +1,251 @@
+/** How many requests an endpoint has under way, how many begin in a second, and that no company takes every slot. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { ServerResponse } from "node:http";
+import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
+import { companyPartition } from "#core/redis/client/keys.ts";
+import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { type EndpointLoad, readEndpointLoad } from "#core/redis/webhooks/endpoint-load.ts";
+import {
+  changeEndpoint,
+  disableEndpoint,
+  type EndpointChange,
+  enableEndpoint,
+} from "#core/redis/webhooks/endpoints.ts";
+import { type Deliverer, startDeliverer } from "#processors/webhooks/deliver.ts";
+import type { DeliverLimits } from "#processors/webhooks/deliver-limits.ts";
+import { eventually } from "#test/support/eventually.ts";
+import {
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+import type { TestRuntime } from "#test/support/runtime.ts";
+import {
+  deliveriesOf,
+  endpointOf,
+  newShipment,
+  openWebhookRuntime,
+  passTime,
+  sendDeps,
+} from "#test/support/webhooks.ts";
+
+let authority: TestAuthority;
+let receiver: Receiver;
+let runtime: TestRuntime;
+let shipmentId: number;
+let deliverers: Deliverer[];
+let held: ServerResponse[];
+
+beforeEach(async () => {
+  authority = await createAuthority();
+  receiver = await startReceiver(await authority.issue(["localhost"]));
+  runtime = await openWebhookRuntime([{ url: receiver.url }]);
+  shipmentId = await newShipment(runtime);
+  deliverers = [];
+  held = [];
+});
+
+afterEach(async () => {
+  receiver.behave(200);
+  release();
+  for (const deliverer of deliverers) await deliverer.stop();
+  await runtime.end();
+  await receiver.stop();
+  await authority.end();
+});
+
+const main = () => endpointOf(runtime, "main");
+
+function start(limits: Partial<DeliverLimits> = {}): void {
+  const { redis, log } = runtime;
+  deliverers.push(startDeliverer({ redis, log, ...sendDeps(runtime, authority.pem), limits }));
+}
+
+async function change(given: EndpointChange): Promise<void> {
+  await changeEndpoint(runtime.redis, main().id, () => given);
+  await runtime.live.refresh();
+}
+
+function hold(): void {
+  receiver.behave((_, response) => void held.push(response));
+}
+
+function release(count = held.length): void {
+  for (const response of held.splice(0, count)) response.end();
+}
+
+let changes = 0;
+
+async function queue(count: number): Promise<void> {
+  const { id, channelId } = main();
+  const decisions = Array.from({ length: count }, (): Decision => {
+    changes += 1;
+    const ids = { eventId: eventIdOf("load", `${changes}-0`), entryId: `${changes}-0` };
+    const text = { key: `fact-${changes}`, courierStatus: "In transito", place: null, detail: 0 };
+    return {
+      ...{ shipmentId, channelId, ...ids },
+      fact: { ...text, occurredAtMs: 0, receivedAtMs: 0, status: "IN_TRANSIT" },
+      verdicts: [{ endpointId: id, trigger: "every_event", verdict: "send" }],
+    };
+  });
+  await recordDecisions(runtime.redis, decisions, runtime.live.now());
+}
+
+function load(): Promise<EndpointLoad> {
+  const { redis, live } = runtime;
+  const { id, channelId, maxConcurrency } = main();
+  const companyId = live.configuration().channels.get(channelId)?.companyId ?? 0;
+  return readEndpointLoad(redis, companyPartition(companyId), id, maxConcurrency, live.now());
+}
+
+const level = async () => (await load()).concurrency;
+
+/** Lets answers go in rounds until the level is as wanted. @returns it, once as many requests wait */
+async function grow(wanted: number): Promise<number> {
+  await eventually(async () => {
+    release();
+    return (await level()) >= wanted;
+  }, `the level is ${wanted}`);
+  await eventually(async () => held.length === (await level()), "as many are under way");
+  return level();
+}
+
+describe("the level", () => {
+  test("an endpoint begins with four requests and not one more", async () => {
+    hold();
+    await queue(20);
+    start();
+    await eventually(() => held.length === START_CONCURRENCY, "four are under way");
+    const fromMs = performance.now();
+    await eventually(() => performance.now() > fromMs + 300, "more rounds have passed");
+    expect(receiver.requests).toHaveLength(START_CONCURRENCY);
+    expect(await level()).toBe(START_CONCURRENCY);
+  });
+
+  test("it grows with successes up to maxConcurrency, which all processes have together, and no further", async () => {
+    await change({ maxConcurrency: 12 });
+    hold();
+    await queue(300);
+    start();
+    start();
+    await grow(12);
+    await eventually(() => held.length === 12, "twelve are under way");
+    release();
+    await eventually(() => held.length === 12, "and twelve again");
+    receiver.behave(200);
+    release();
+    await eventually(() => receiver.requests.length === 300, "all arrive");
+    expect(receiver.mostOpen()).toBe(12);
+  });
+
+  test("maxConcurrency below the start holds as well", async () => {
+    await change({ maxConcurrency: 1 });
+    receiver.behave((_, response) => void setTimeout(() => response.end(), 5));
+    await queue(20);
+    start();
+    await eventually(() => receiver.requests.length === 20, "all arrive");
+    expect(receiver.mostOpen()).toBe(1);
+  });
+
+  test.each([429, 503])(
+    "%i halves it, once for all that was sent before it fell",
+    async (status) => {
+      hold();
+      await queue(300);
+      start();
+      await grow(16);
+      await eventually(() => held.length >= 16, "sixteen are under way");
+      const before = await level();
+      for (const response of held.splice(0, 8)) response.writeHead(status).end();
+      await eventually(async () => (await level()) < before, "it has fallen");
+      expect(await level()).toBe(Math.floor(before / 2));
+    },
+  );
+
+  test("other failures leave it alone", async () => {
+    hold();
+    await queue(300);
+    start();
+    const before = await grow(8);
+    const [refused] = held.splice(0, 1);
+    refused?.writeHead(404).end();
+    await eventually(
+      async () => (await deliveriesOf(runtime, main())).some(({ state }) => state === "failed"),
+      "one has failed",
+    );
+    expect(await level()).toBe(before);
+  });
+
+  test("ten minutes without use begin it again", async () => {
+    hold();
+    await queue(100);
+    start();
+    await grow(10);
+    receiver.behave(200);
+    release();
+    await eventually(() => receiver.requests.length === 100, "all arrive");
+    await eventually(() => receiver.open() === 0, "nothing is under way");
+    await passTime(runtime, 601);
+    expect(await level()).toBe(START_CONCURRENCY);
+  });
+});
+
+describe("pauses", () => {
+  test("Retry-After of a 429 pauses the endpoint and not only the delivery", async () => {
+    hold();
+    await queue(5);
+    start();
+    await eventually(() => held.length === START_CONCURRENCY, "four are under way");
+    held.shift()?.writeHead(429, { "retry-after": "300" }).end();
+    await eventually(async () => (await load()).pausedUntilMs !== null, "it is paused");
+    receiver.behave(200);
+    release();
+    await queue(5);
+    const fromMs = performance.now();
+    await eventually(() => performance.now() > fromMs + 500, "more rounds have passed");
+    expect(receiver.requests).toHaveLength(START_CONCURRENCY);
+    await passTime(runtime, 301);
+    await eventually(
+      async () => (await deliveriesOf(runtime, main())).every(({ state }) => state === "delivered"),
+      "all arrive after it",
+    );
+  });
+
+  test("an endpoint that an operator switches off and on again is not paused any more", async () => {
+    hold();
+    await queue(1);
+    start();
+    await eventually(() => held.length === 1, "one is under way");
+    held.shift()?.writeHead(429, { "retry-after": "3600" }).end();
+    await eventually(async () => (await load()).pausedUntilMs !== null, "it is paused");
+    receiver.behave(200);
+    const { redis, live } = runtime;
+    await disableEndpoint(redis, live.configuration(), main().id, live.now());
+    await enableEndpoint(redis, await live.refresh(), main().id);
+    await live.refresh();
+    await queue(3);
+    await eventually(() => receiver.requests.length === 4, "what comes after it is sent");
+  });
+
+  test.each([5, 40])(
+    "no second sees more than maxPerSecond = %i, and nothing is left behind",
+    async (most) => {
+      await change({ maxPerSecond: most });
+      const atMs: number[] = [];
+      receiver.behave((_, response) => {
+        atMs.push(performance.now());
+        response.end();
+      });
+      await queue(3 * most);
+      start();
+      await eventually(() => atMs.length === 3 * most, "all arrive");
+      // Leases keep the rate; how long a request then takes to arrive differs by some milliseconds.
+      const LATE_MS = 100;
+      for (const [at, firstMs] of atMs.entries()) {
+        const within = atMs.slice(at).filter((ms) => ms < firstMs + 1_000 - LATE_MS).length;
+        expect(within).toBeLessThanOrEqual(most);
+      }
+    },
+  );
+});
