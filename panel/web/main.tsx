@@ -8,6 +8,7 @@ import { MantineProvider } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
+import { setNonce } from "get-nonce";
 import { createRoot } from "react-dom/client";
 import { TextProvider } from "./i18n/text.tsx";
 import { isLoggedOut, queries } from "./queries.ts";
@@ -23,6 +24,8 @@ queries.getQueryCache().subscribe(({ type, query }) => {
 
 /** The policy of the page lets in only styles that carry the nonce of its own answer. */
 const nonce = document.querySelector<HTMLScriptElement>("script[nonce]")?.nonce ?? "";
+// Of the style by which an open dialogue keeps the page behind it from scrolling.
+setNonce(nonce);
 
 const root = document.getElementById("root");
 if (root) {

@@ -13,6 +13,7 @@ import { PagePending } from "./parts/page-pending.tsx";
 import { PageProblem } from "./parts/page-problem.tsx";
 import { isLoggedOut, meQuery, queries } from "./queries.ts";
 import { Layout } from "./shell/layout.tsx";
+import { firstPage } from "./shell/pages.ts";
 
 const rootRoute = createRootRouteWithContext()({
   component: Outlet,
@@ -45,8 +46,9 @@ const insideRoute = createRoute({
 const startRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/",
-  beforeLoad: () => {
-    throw redirect({ to: "/overview" });
+  beforeLoad: async () => {
+    const { capabilities } = await queries.ensureQueryData(meQuery);
+    throw redirect({ to: firstPage(capabilities) });
   },
 });
 
@@ -56,9 +58,71 @@ const overviewRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/overview/overview-page.tsx"), "OverviewPage"),
 });
 
+const webhooksRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/webhooks",
+  component: lazyRouteComponent(() => import("./pages/webhooks/webhooks-page.tsx"), "WebhooksPage"),
+});
+
+const webhookRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/webhooks/$id",
+  component: lazyRouteComponent(() => import("./pages/webhooks/webhook-page.tsx"), "WebhookPage"),
+});
+
+const shipmentRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/shipments/$id",
+  component: lazyRouteComponent(
+    () => import("./pages/shipments/shipment-page.tsx"),
+    "ShipmentPage",
+  ),
+});
+
+const benchmarksRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/benchmarks",
+  validateSearch: (search) =>
+    Object.fromEntries(
+      (["destCap", "originCap", "weightKg", "courier"] as const).flatMap((name) => {
+        // The router reads numbers out of the address.
+        const text = String(search[name] ?? "");
+        return text === "" ? [] : [[name, text]];
+      }),
+    ),
+  component: lazyRouteComponent(
+    () => import("./pages/benchmarks/benchmarks-page.tsx"),
+    "BenchmarksPage",
+  ),
+});
+
+const sqlRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/sql",
+  component: lazyRouteComponent(() => import("./pages/sql/sql-page.tsx"), "SqlPage"),
+});
+
+const deadLettersRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/dead-letters",
+  component: lazyRouteComponent(
+    () => import("./pages/dead-letters/dead-letters-page.tsx"),
+    "DeadLettersPage",
+  ),
+});
+
 const routeTree = rootRoute.addChildren([
   loginRoute,
-  insideRoute.addChildren([startRoute, overviewRoute]),
+  insideRoute.addChildren([
+    startRoute,
+    overviewRoute,
+    webhooksRoute,
+    webhookRoute,
+    shipmentRoute,
+    benchmarksRoute,
+    sqlRoute,
+    deadLettersRoute,
+  ]),
 ]);
 
 export const router = createRouter({

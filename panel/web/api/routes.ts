@@ -23,3 +23,11 @@ export type Reply<Method extends string, Path extends string> =
 
 export type Overview = Reply<"get", "/panel/api/overview">;
 export type Lag = Overview["lag"][number];
+
+export type Trace = Reply<"get", "/panel/api/shipments/:id/trace">;
+export type Endpoint = Reply<"get", "/panel/api/webhooks/:endpointId">;
+export type EndpointStats = Reply<"get", "/panel/api/webhooks/:endpointId/stats">;
+export type Delivery = Reply<"get", "/panel/api/webhooks/:endpointId/deliveries">["items"][number];
+export type DeliveryDetail = Reply<"get", "/panel/api/deliveries/:deliveryId">;
+export type ReplayState = Reply<"get", "/panel/api/webhooks/:endpointId/replays/:replayId">;
+export type DeadLetter = Reply<"get", "/panel/api/dead-letters">["items"][number];

@@ -33,6 +33,11 @@ function formatsOf(locale: string) {
     ...{ month: "short", year: "2-digit" },
     timeZone: ZONE,
   });
+  /** As document 1 writes local times: Sweden's form is the same. */
+  const rome = new Intl.DateTimeFormat("sv-SE", {
+    ...{ dateStyle: "short", timeStyle: "medium" },
+    timeZone: ZONE,
+  });
   const or = <T>(value: T | null | undefined, write: (value: T) => string) =>
     value === null || value === undefined ? NOTHING : write(value);
   const at = (form: Intl.DateTimeFormat) => (iso: string | null | undefined) =>
@@ -47,6 +52,7 @@ function formatsOf(locale: string) {
     second: at(second),
     hour: at(hour),
     month: at(month),
+    romeText: (iso: string) => rome.format(new Date(iso)),
     duration: (seconds: number | null | undefined) =>
       or(seconds, (one) => durationOf(one, (value) => decimal.format(value))),
   };

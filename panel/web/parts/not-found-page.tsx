@@ -13,7 +13,7 @@ export function NotFoundPage() {
         <Text c="dimmed" ta="center">
           {t.app.notFoundText}
         </Text>
-        <Button component={Link} to="/overview" mt="sm">
+        <Button component={Link} to="/" mt="sm">
           {t.app.toOverview}
         </Button>
       </Stack>

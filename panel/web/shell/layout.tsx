@@ -33,7 +33,7 @@ export function Layout() {
               size="sm"
               aria-label={t.app.menu}
             />
-            <UnstyledButton component={Link} to="/overview">
+            <UnstyledButton component={Link} to="/">
               <Group gap={8} wrap="nowrap">
                 <IconRoute aria-hidden color="var(--mantine-primary-color-filled)" />
                 <Text fw={700} fz="lg">

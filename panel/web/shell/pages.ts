@@ -1,5 +1,12 @@
 /** The navigation: which pages there are, and what a visitor needs for them. */
-import { IconGauge } from "@tabler/icons-react";
+import {
+  IconChartHistogram,
+  IconDatabaseSearch,
+  IconGauge,
+  IconMailOff,
+  IconWebhook,
+} from "@tabler/icons-react";
+import type { Capability } from "#core/domain/accounts/roles.ts";
 import type { Messages } from "#panel/web/i18n/en.ts";
 
 export interface NavPage {
@@ -7,7 +14,7 @@ export interface NavPage {
   readonly label: keyof Messages["nav"];
   readonly icon: typeof IconGauge;
   /** What the visitor must be allowed to do. */
-  readonly needs: string;
+  readonly needs: Capability;
 }
 
 export interface NavGroup {
@@ -18,6 +25,33 @@ export interface NavGroup {
 export const NAV_GROUPS: readonly NavGroup[] = [
   {
     label: "run",
-    pages: [{ to: "/overview", label: "overview", icon: IconGauge, needs: "overview:read" }],
+    pages: [
+      { to: "/overview", label: "overview", icon: IconGauge, needs: "overview:read" },
+      { to: "/webhooks", label: "webhooks", icon: IconWebhook, needs: "webhooks:read" },
+    ],
+  },
+  {
+    label: "data",
+    pages: [
+      {
+        to: "/benchmarks",
+        label: "benchmarks",
+        icon: IconChartHistogram,
+        needs: "benchmarks:read",
+      },
+      { to: "/sql", label: "sql", icon: IconDatabaseSearch, needs: "sql:run" },
+    ],
+  },
+  {
+    label: "system",
+    pages: [
+      { to: "/dead-letters", label: "deadLetters", icon: IconMailOff, needs: "dead-letters:read" },
+    ],
   },
 ];
+
+/** Where a visitor begins: the first page that they may open. */
+export function firstPage(capabilities: readonly string[]): string {
+  const pages = NAV_GROUPS.flatMap(({ pages: all }) => all);
+  return pages.find(({ needs }) => capabilities.includes(needs))?.to ?? "/me";
+}

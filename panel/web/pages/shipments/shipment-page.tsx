@@ -1,0 +1,104 @@
+/** One shipment: its state, everything that couriers told of it, and what was told to the merchant or not, and why. */
+import { Anchor, Breadcrumbs, Card, Grid, Group, Stack, Text, Title } from "@mantine/core";
+import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { call } from "#panel/web/api/call.ts";
+import type { Trace } from "#panel/web/api/routes.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { Facts } from "#panel/web/parts/facts.tsx";
+import { Instant } from "#panel/web/parts/instant.tsx";
+import { PageHead } from "#panel/web/parts/page-head.tsx";
+import { Section } from "#panel/web/parts/section.tsx";
+import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
+import { ShipmentTimeline } from "./shipment-timeline.tsx";
+
+/** More than a history keeps. */
+const EVENTS_SHOWN = 1_000;
+const ASK_EVERY_MS = 5_000;
+
+const traceQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["shipments", id, "trace"],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/shipments/:id/trace", {
+        params: { id },
+        query: { limit: EVENTS_SHOWN },
+        signal,
+      }),
+    refetchInterval: ASK_EVERY_MS,
+  });
+
+export function ShipmentPage() {
+  const { t } = useText();
+  const { id } = useParams({ strict: false });
+  const trace = useSuspenseQuery(traceQuery(id ?? "")).data;
+  return (
+    <>
+      <Breadcrumbs mb="xs">
+        <Anchor component={Link} to="/shipments" size="sm">
+          {t.shipments.title}
+        </Anchor>
+      </Breadcrumbs>
+      <PageHead
+        title={trace.trackingNumber}
+        lead={
+          <Group gap="xs">
+            <StatusBadge status={trace.current.status} detail={trace.current.detail} />
+            <span>{trace.courier}</span>
+          </Group>
+        }
+      />
+      <Grid gap="lg">
+        <Grid.Col span={{ base: 12, lg: 8 }}>
+          <Section title={t.shipments.timeline} lead={t.shipments.timelineLead}>
+            <ShipmentTimeline trace={trace} />
+          </Section>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 4 }}>
+          <Stack gap="lg">
+            <ShipmentFacts trace={trace} />
+            <NumbersCard trace={trace} />
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </>
+  );
+}
+
+function ShipmentFacts({ trace }: { readonly trace: Trace }) {
+  const { t } = useText();
+  return (
+    <Section title={t.shipments.facts}>
+      <Facts
+        rows={[
+          [t.shipments.id, String(trace.shipmentId)],
+          [t.shipments.channel, trace.channel],
+          [t.shipments.courier, trace.courier],
+          [t.shipments.createdAt, <Instant key="created" at={trace.createdAt} precise />],
+          [t.shipments.updatedAt, <Instant key="updated" at={trace.statusUpdatedAt} precise />],
+          [t.shipments.events, String(trace.total)],
+          [t.shipments.unmapped, String(trace.unmappedEvents)],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function NumbersCard({ trace }: { readonly trace: Trace }) {
+  const { t } = useText();
+  const numbers = [...new Set([trace.trackingNumber, ...trace.aliases])];
+  return (
+    <Card component="section" aria-label={t.shipments.numbers} padding="md">
+      <Title order={2} size="h4" mb="xs">
+        {t.shipments.numbers}
+      </Title>
+      <Stack gap={4}>
+        {numbers.map((number) => (
+          <Text key={number} className="mono break">
+            {number}
+          </Text>
+        ))}
+      </Stack>
+    </Card>
+  );
+}

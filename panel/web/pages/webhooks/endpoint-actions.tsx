@@ -1,0 +1,170 @@
+/** What can be done with an endpoint. */
+import { Button, Group, Menu } from "@mantine/core";
+import {
+  IconChevronDown,
+  IconKey,
+  IconPencil,
+  IconPlayerPause,
+  IconPlayerPlay,
+  IconSend,
+  IconTrash,
+} from "@tabler/icons-react";
+import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { call } from "#panel/web/api/call.ts";
+import type { Endpoint } from "#panel/web/api/routes.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { Confirm } from "#panel/web/parts/confirm.tsx";
+import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
+import { tellProblem } from "#panel/web/parts/tell.ts";
+import { meQuery, queries } from "#panel/web/queries.ts";
+import { EditEndpoint } from "./endpoint-form.tsx";
+import { TestEndpoint } from "./test-endpoint.tsx";
+
+type Asked = "test" | "change" | "rotate" | "disable" | "delete" | null;
+
+export function EndpointActions({ endpoint }: { readonly endpoint: Endpoint }) {
+  const { t } = useText();
+  const { capabilities } = useSuspenseQuery(meQuery).data;
+  const [asked, setAsked] = useState<Asked>(null);
+  const { endpointId, status } = endpoint;
+  const close = () => setAsked(null);
+  const switching = useSwitch(endpointId);
+  const isActive = status === "active";
+  if (!capabilities.includes("webhooks:write")) return null;
+  return (
+    <Group gap="xs">
+      <Button leftSection={<IconSend size={16} aria-hidden />} onClick={() => setAsked("test")}>
+        {t.webhooks.test}
+      </Button>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" rightSection={<IconChevronDown size={16} aria-hidden />}>
+            {t.webhooks.more}
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item
+            leftSection={<IconPencil size={16} aria-hidden />}
+            onClick={() => setAsked("change")}
+          >
+            {t.webhooks.change}
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconKey size={16} aria-hidden />}
+            onClick={() => setAsked("rotate")}
+          >
+            {t.webhooks.rotate}
+          </Menu.Item>
+          <Menu.Item
+            leftSection={
+              isActive ? (
+                <IconPlayerPause size={16} aria-hidden />
+              ) : (
+                <IconPlayerPlay size={16} aria-hidden />
+              )
+            }
+            onClick={() => (isActive ? setAsked("disable") : switching.mutate("enable"))}
+          >
+            {isActive ? t.webhooks.disable : t.webhooks.enable}
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconTrash size={16} aria-hidden />}
+            onClick={() => setAsked("delete")}
+          >
+            {t.common.remove}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <TestEndpoint endpointId={endpointId} opened={asked === "test"} onClose={close} />
+      {asked === "change" && <EditEndpoint endpoint={endpoint} opened onClose={close} />}
+      <RotateSecret endpointId={endpointId} opened={asked === "rotate"} onClose={close} />
+      <DeleteEndpoint endpoint={endpoint} opened={asked === "delete"} onClose={close} />
+      <Confirm
+        opened={asked === "disable"}
+        onClose={close}
+        title={t.webhooks.disable}
+        text={t.webhooks.disableText}
+        action={t.webhooks.disable}
+        isPending={switching.isPending}
+        onConfirm={() => switching.mutate("disable", { onSuccess: close })}
+      />
+    </Group>
+  );
+}
+
+function useSwitch(endpointId: string) {
+  return useMutation({
+    mutationFn: (to: "enable" | "disable") =>
+      call("post", `/panel/api/webhooks/:endpointId/${to}`, { params: { endpointId } }),
+    onError: tellProblem,
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["webhooks", endpointId] }),
+  });
+}
+
+interface AskedProps {
+  readonly endpointId: string;
+  readonly opened: boolean;
+  readonly onClose: () => void;
+}
+
+function RotateSecret({ endpointId, opened, onClose }: AskedProps) {
+  const { t } = useText();
+  const [secret, setSecret] = useState<string | null>(null);
+  const rotating = useMutation({
+    mutationFn: () =>
+      call("post", "/panel/api/webhooks/:endpointId/rotate-secret", { params: { endpointId } }),
+    onError: tellProblem,
+    async onSuccess(answer) {
+      setSecret(answer.secret);
+      onClose();
+      await queries.invalidateQueries({ queryKey: ["webhooks", endpointId] });
+    },
+  });
+  return (
+    <>
+      <Confirm
+        opened={opened}
+        onClose={onClose}
+        title={t.webhooks.rotate}
+        text={t.webhooks.rotateText}
+        action={t.webhooks.rotate}
+        color="indigo"
+        isPending={rotating.isPending}
+        onConfirm={() => rotating.mutate()}
+      />
+      <SecretOnce title={t.webhooks.secret} secret={secret} onClose={() => setSecret(null)} />
+    </>
+  );
+}
+
+interface DeleteEndpointProps {
+  readonly endpoint: Endpoint;
+  readonly opened: boolean;
+  readonly onClose: () => void;
+}
+
+function DeleteEndpoint({ endpoint: { endpointId, code }, opened, onClose }: DeleteEndpointProps) {
+  const { t } = useText();
+  const navigate = useNavigate();
+  const deleting = useMutation({
+    mutationFn: () => call("delete", "/panel/api/webhooks/:endpointId", { params: { endpointId } }),
+    onError: tellProblem,
+    async onSuccess() {
+      await navigate({ to: "/webhooks" });
+      await queries.invalidateQueries({ queryKey: ["channels"] });
+    },
+  });
+  return (
+    <Confirm
+      opened={opened}
+      onClose={onClose}
+      title={`${t.common.remove} ${code}`}
+      text={t.webhooks.deleteText}
+      action={t.common.remove}
+      isPending={deleting.isPending}
+      onConfirm={() => deleting.mutate()}
+    />
+  );
+}

@@ -1,0 +1,34 @@
+import type { Endpoint } from "#panel/web/api/routes.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { Facts } from "#panel/web/parts/facts.tsx";
+import { Instant } from "#panel/web/parts/instant.tsx";
+import { Section } from "#panel/web/parts/section.tsx";
+
+export function EndpointSettings({ endpoint }: { readonly endpoint: Endpoint }) {
+  const { t } = useText();
+  const { statuses, include } = endpoint;
+  return (
+    <Section title={t.webhooks.settings}>
+      <Facts
+        rows={[
+          [t.webhooks.channel, endpoint.channel],
+          [t.webhooks.trigger, t.webhooks.triggers[endpoint.trigger]],
+          [
+            t.webhooks.statuses,
+            statuses.length === 0
+              ? t.common.all
+              : statuses.map((one) => t.statuses[one]).join(", "),
+          ],
+          [t.webhooks.withConsignee, include.includes("consignee") ? t.common.yes : t.common.no],
+          [t.webhooks.standardWebhooks, endpoint.standardWebhooks ? t.common.yes : t.common.no],
+          [t.webhooks.alertEmail, endpoint.alertEmail],
+          [t.webhooks.createdAt, <Instant key="at" at={endpoint.createdAt} precise />],
+          [
+            t.webhooks.previousSecret,
+            <Instant key="until" at={endpoint.previousSecretUntil} precise />,
+          ],
+        ]}
+      />
+    </Section>
+  );
+}

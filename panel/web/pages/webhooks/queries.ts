@@ -1,0 +1,61 @@
+/** Questions about webhook endpoints. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { call } from "#panel/web/api/call.ts";
+
+const HEALTH_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 5_000;
+
+export const channelsQuery = queryOptions({
+  queryKey: ["channels"],
+  queryFn: ({ signal }) => call("get", "/panel/api/channels", { signal }),
+});
+
+export const endpointsQuery = (channelCode: string) =>
+  queryOptions({
+    queryKey: ["channels", channelCode, "webhooks"],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/channels/:channelCode/webhooks", { params: { channelCode }, signal }),
+  });
+
+export const endpointQuery = (endpointId: string) =>
+  queryOptions({
+    queryKey: ["webhooks", endpointId],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/webhooks/:endpointId", { params: { endpointId }, signal }),
+    refetchInterval: HEALTH_EVERY_MS,
+  });
+
+export const statsQuery = (endpointId: string) =>
+  queryOptions({
+    queryKey: ["webhooks", endpointId, "stats"],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/webhooks/:endpointId/stats", { params: { endpointId }, signal }),
+    refetchInterval: HEALTH_EVERY_MS,
+  });
+
+export interface LogFilter {
+  readonly state: string;
+  readonly eventId: string;
+  readonly trackingNumber: string;
+}
+
+export const deliveriesQuery = (endpointId: string, filter: LogFilter) =>
+  infiniteQueryOptions({
+    queryKey: ["webhooks", endpointId, "deliveries", filter],
+    queryFn: ({ signal, pageParam }) =>
+      call("get", "/panel/api/webhooks/:endpointId/deliveries", {
+        params: { endpointId },
+        query: { ...filter, cursor: pageParam },
+        signal,
+      }),
+    initialPageParam: "",
+    getNextPageParam: ({ cursor }) => cursor ?? undefined,
+    refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? LOG_EVERY_MS : false),
+  });
+
+export const deliveryQuery = (deliveryId: string) =>
+  queryOptions({
+    queryKey: ["deliveries", deliveryId],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/deliveries/:deliveryId", { params: { deliveryId }, signal }),
+  });

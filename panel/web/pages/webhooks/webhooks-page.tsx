@@ -1,0 +1,91 @@
+/** All webhook endpoints of the channels that the visitor sees. */
+import { Anchor, Button, Card, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconPlus } from "@tabler/icons-react";
+import { useQueries, useSuspenseQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { createColumnHelper } from "@tanstack/react-table";
+import { useMemo } from "react";
+import type { Endpoint } from "#panel/web/api/routes.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { DataTable } from "#panel/web/parts/data-table.tsx";
+import { Instant } from "#panel/web/parts/instant.tsx";
+import { PageHead } from "#panel/web/parts/page-head.tsx";
+import { meQuery } from "#panel/web/queries.ts";
+import { EndpointBadge } from "./endpoint-badge.tsx";
+import { NewEndpoint } from "./endpoint-form.tsx";
+import { channelsQuery, endpointsQuery } from "./queries.ts";
+
+export function WebhooksPage() {
+  const { t } = useText();
+  const { capabilities } = useSuspenseQuery(meQuery).data;
+  const channels = useSuspenseQuery(channelsQuery).data.items;
+  const lists = useQueries({ queries: channels.map(({ code }) => endpointsQuery(code)) });
+  const rows = lists.flatMap(({ data }) => data?.items ?? []);
+  const [isMaking, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <PageHead title={t.webhooks.title} lead={t.webhooks.lead}>
+        {capabilities.includes("webhooks:write") && (
+          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={open}>
+            {t.webhooks.create}
+          </Button>
+        )}
+      </PageHead>
+      <Card padding={0}>
+        <EndpointTable rows={rows} isLoading={lists.some(({ isPending }) => isPending)} />
+      </Card>
+      <NewEndpoint opened={isMaking} onClose={close} channels={channels.map(({ code }) => code)} />
+    </>
+  );
+}
+
+interface EndpointTableProps {
+  readonly rows: readonly Endpoint[];
+  readonly isLoading: boolean;
+}
+
+function EndpointTable({ rows, isLoading }: EndpointTableProps) {
+  const { t } = useText();
+  const columns = useMemo(() => {
+    const column = createColumnHelper<Endpoint>();
+    return [
+      column.accessor("code", {
+        header: t.webhooks.endpoint,
+        cell: ({ row: { original } }) => (
+          <Stack gap={0}>
+            <Anchor component={Link} to={`/webhooks/${original.endpointId}`} fw={600} size="sm">
+              {original.code}
+            </Anchor>
+            <Text size="xs" c="dimmed" className="break">
+              {original.url}
+            </Text>
+          </Stack>
+        ),
+      }),
+      column.accessor("channel", { header: t.webhooks.channel }),
+      column.accessor("trigger", {
+        header: t.webhooks.trigger,
+        cell: ({ getValue }) => t.webhooks.triggers[getValue()],
+      }),
+      column.accessor("status", {
+        header: t.webhooks.state,
+        cell: ({ row: { original } }) => <EndpointBadge endpoint={original} />,
+      }),
+      column.accessor("failingSince", {
+        header: t.webhooks.failingSince,
+        cell: ({ getValue }) => <Instant at={getValue()} />,
+      }),
+    ];
+  }, [t]);
+  return (
+    <DataTable
+      label={t.webhooks.title}
+      rows={rows}
+      columns={columns}
+      idOf={({ endpointId }) => endpointId}
+      isLoading={isLoading}
+      minWidth={760}
+    />
+  );
+}
