@@ -3,7 +3,7 @@ import { type CourierEvent, EVENTS_PER_MESSAGE } from "#core/domain/courier-even
 import { romeIso } from "#core/domain/time/rome-time.ts";
 import { sign } from "#core/domain/webhooks/signature.ts";
 import type { DemoCourier } from "./couriers.ts";
-import { createPersistentFetch } from "./persistent-fetch.ts";
+import { createPersistentFetch, type PersistentFetch } from "./persistent-fetch.ts";
 
 /** Outcomes of the events sent so far. */
 export interface Outcomes {
@@ -23,8 +23,8 @@ export function createCourierClient(
   ingestUrl: string,
   signal: AbortSignal,
   now: () => number,
+  send: PersistentFetch = createPersistentFetch(signal),
 ): CourierClient {
-  const send = createPersistentFetch(signal);
   const outcomes: Outcomes = { accepted: 0, duplicate: 0, unknownTracking: 0, invalid: 0 };
 
   async function pushMessage(courier: DemoCourier, events: readonly CourierEvent[]): Promise<void> {

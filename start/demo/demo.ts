@@ -18,6 +18,7 @@ import { demoSetup } from "./demo-setup.ts";
 import { startFleet } from "./fleet.ts";
 import { type SimulatedCarrier, startNationalCarrier } from "./national-carrier.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
+import { seedYear } from "./seed-year.ts";
 import { showSummaryLine } from "./summary-line.ts";
 import { welcome } from "./welcome.ts";
 
@@ -64,11 +65,15 @@ function withCarrier(config: Config, { url }: SimulatedCarrier): Config {
 }
 
 function startDemo(receiver: Receiver, depot: DemoDepot, carrier: SimulatedCarrier): StartRole {
-  return async ({ redis, live, log }: Runtime, started: readonly Running[]) => {
+  return async (runtime: Runtime, started: readonly Running[]) => {
+    const { redis, log } = runtime;
     const urlOf = (role: string) => started.find(({ name }) => name === role)?.url ?? "";
     const urls = { api: urlOf("api"), ingest: urlOf("ingest"), panel: urlOf("panel") };
     depot.tellBy(urls.ingest);
-    const fleet = startFleet({ apiUrl: urls.api, ingestUrl: urls.ingest, now: live.now, log });
+    await seedYear(runtime).catch((error: Error) =>
+      log.warn({ reason: error.message }, "the demo's past year could not be written"),
+    );
+    const fleet = startFleet({ apiUrl: urls.api, ingestUrl: urls.ingest, runtime });
     process.stdout.write(welcome(urls));
     const line = showSummaryLine(async () => ({
       outcomes: fleet.outcomes,

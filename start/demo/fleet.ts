@@ -1,17 +1,21 @@
 /**
  * The simulated courier fleet: registers shipments through the merchants' API and pushes their events through
- * `POST /v1/events`, over HTTP as everybody else. First enough delivered parcels for benchmarks, then a gentle stream.
+ * `POST /v1/events`, over HTTP as everybody else. First the parcels of the last weeks, received when they were sent, then a
+ * gentle stream of parcels that arrive today.
  */
-import type { Log } from "#core/log.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { romeDate, romeIso } from "#core/domain/time/rome-time.ts";
+import type { Runtime } from "#core/runtime.ts";
 import type { Consignment } from "./consignment.ts";
 import { type CourierClient, createCourierClient, type Outcomes } from "./courier-client.ts";
 import { DEMO_COURIERS } from "./couriers.ts";
 import { DEMO_CHANNELS } from "./demo-setup.ts";
 import { createMerchantClient, type MerchantClient } from "./merchant-client.ts";
+import { createPastCourier, type PastCourier } from "./past-courier.ts";
 import { pause } from "./persistent-fetch.ts";
 import { BENCHMARK_PLACES } from "./places.ts";
 import { createPlanner, type Planner } from "./planner.ts";
-import { createRoad } from "./road.ts";
+import { createRoad, type SentEvent } from "./road.ts";
 
 /** Delivered parcels of each courier to each benchmark place at the beginning; a lane needs 20 of them. */
 const LANE_PARCELS = 24;
@@ -20,12 +24,17 @@ const ARCHIVE_PARCELS = LANE_PARCELS * BENCHMARK_PLACES.length * DEMO_COURIERS.l
 const ARCHIVE_DAYS = 15;
 
 const TICK_MS = 250;
-const EVENTS_PER_SECOND = 70;
+const EVENTS_PER_SECOND = 20;
 const EVENTS_PER_TICK = Math.round((EVENTS_PER_SECOND * TICK_MS) / 1_000);
 const ROAD_PARCELS = 150;
 const BATCH_PARCELS = 50;
 /** Parcels whose first event comes before the merchant has registered them. */
 const EARLY_SHARE = 0.02;
+/** From what happens today until a courier tells it: most within two minutes, some within six. */
+const LONGEST_DELAY_MS = 360_000;
+const SHORTEST_DELAY_MS = 15_000;
+/** Between two steps of a parcel that arrives today. */
+const STEP_MS = 2_000;
 
 /** Shipments of all runs together; past it a trickle, so that a night leaves room on the disk. */
 const SHIPMENTS_LIMIT = 20_000;
@@ -36,8 +45,7 @@ const FAILURE_WAIT_MS = 5_000;
 export interface FleetInput {
   readonly apiUrl: string;
   readonly ingestUrl: string;
-  readonly now: () => number;
-  readonly log: Log;
+  readonly runtime: Runtime;
 }
 
 export interface Fleet {
@@ -46,16 +54,20 @@ export interface Fleet {
   readonly stop: () => Promise<void>;
 }
 
-export function startFleet({ apiUrl, ingestUrl, now, log }: FleetInput): Fleet {
+export function startFleet({ apiUrl, ingestUrl, runtime }: FleetInput): Fleet {
+  const { log } = runtime;
+  const { now } = runtime.live;
   const abort = new AbortController();
   const registry = createRegistry(createMerchantClient(apiUrl, abort.signal));
   const couriers = createCourierClient(ingestUrl, abort.signal, now);
   const planner = createPlanner(Math.random, now);
-  const stream = createStream({ registry, couriers, planner });
+  const past = createPastCourier(runtime, abort.signal);
+  const parties = { registry, couriers, past, planner, now };
+  const stream = createStream(parties);
 
   async function drive(): Promise<void> {
     if ((await registry.count()) < ARCHIVE_PARCELS) {
-      await pushArchive({ registry, couriers, planner });
+      await pushArchive(parties);
     }
     while (!abort.signal.aborted) {
       const startedMs = performance.now();
@@ -88,7 +100,9 @@ export function startFleet({ apiUrl, ingestUrl, now, log }: FleetInput): Fleet {
 interface Parties {
   readonly registry: ShipmentRegistry;
   readonly couriers: CourierClient;
+  readonly past: PastCourier;
   readonly planner: Planner;
+  readonly now: () => number;
 }
 
 interface ShipmentRegistry {
@@ -118,25 +132,48 @@ function createRegistry(merchants: MerchantClient): ShipmentRegistry {
   };
 }
 
-/** Whole histories at once and in no order, as a courier sends them that joins with its archive. */
-async function pushArchive({ registry, couriers, planner }: Parties): Promise<void> {
-  for (const courier of DEMO_COURIERS) {
-    const consignments = BENCHMARK_PLACES.flatMap((destination) =>
+/** Parcels that arrived in the last weeks, of all couriers in the order of their days. */
+async function pushArchive({ registry, past, planner }: Parties): Promise<void> {
+  const consignments = DEMO_COURIERS.flatMap((courier) =>
+    BENCHMARK_PLACES.flatMap((destination) =>
       Array.from({ length: LANE_PARCELS }, () => {
         const daysAgo = 1 + Math.floor(Math.random() * ARCHIVE_DAYS);
         return planner.plan({ courier, destination, daysAgo, mustArrive: true });
       }),
-    );
-    await registry.register(consignments);
-    const events = consignments.flatMap((one) => one.events);
-    await couriers.push(
-      courier,
-      events.sort(() => Math.random() - 0.5),
-    );
-  }
+    ),
+  );
+  await registry.register(consignments);
+  await past.push(consignments.flatMap(sentEvents));
 }
 
-function createStream({ registry, couriers, planner }: Parties) {
+function sentEvents({ courier, events }: Consignment): SentEvent[] {
+  return events.map((event) => ({ courier, event }));
+}
+
+interface Split {
+  /** What happened before today. */
+  readonly past: Consignment;
+  /** Today's steps, happening now. */
+  readonly today: Consignment;
+}
+
+function splitToday(consignment: Consignment, nowMs: number): Split {
+  const day = romeDate(nowMs);
+  const isToday = ({ occurredAt }: CourierEvent) => occurredAt.startsWith(day);
+  const steps = consignment.events.filter(isToday);
+  const delayMs = SHORTEST_DELAY_MS + Math.random() ** 3 * LONGEST_DELAY_MS;
+  const beganMs = nowMs - delayMs - steps.length * STEP_MS;
+  const events = steps.map((event, at) => ({
+    ...event,
+    occurredAt: romeIso(beganMs + at * STEP_MS),
+  }));
+  return {
+    past: { ...consignment, events: consignment.events.filter((event) => !isToday(event)) },
+    today: { ...consignment, events },
+  };
+}
+
+function createStream({ registry, couriers, past, planner, now }: Parties) {
   const road = createRoad(planner, Math.random);
   let early: readonly Consignment[] = [];
   let trickleDueMs = 0;
@@ -147,12 +184,14 @@ function createStream({ registry, couriers, planner }: Parties) {
     if (isFull && performance.now() < trickleDueMs) return;
     trickleDueMs = performance.now() + TRICKLE_EVERY_MS;
     const length = isFull ? TRICKLE_PARCELS : BATCH_PARCELS;
-    const fresh = Array.from({ length }, () => planner.plan({}));
+    const fresh = Array.from({ length }, () => planner.plan({ daysAgo: 0 }));
     const due = [...early, ...fresh.filter(() => Math.random() >= EARLY_SHARE)];
     early = fresh.filter((one) => !due.includes(one));
-    for (const { courier, events } of early) await couriers.push(courier, events.slice(0, 1));
+    await past.push(early.flatMap((one) => sentEvents(one).slice(0, 1)));
     await registry.register(due);
-    road.add(due);
+    const split = due.map((one) => splitToday(one, now()));
+    await past.push(split.flatMap((one) => sentEvents(one.past)));
+    road.add(split.map((one) => one.today).filter(({ events }) => events.length > 0));
   }
 
   return {

@@ -123,7 +123,7 @@ const DAY_MS = 86_400_000;
 export interface JourneyInput {
   /** Working days on the road. */
   readonly daysUnderway: number;
-  /** Working days since the last step, 1 or more: every step lies in the past. */
+  /** Working days since the last step: 1 or more and every step lies in the past; 0 and it ends today, at any hour. */
   readonly daysAgo: number;
   readonly mustArrive: boolean;
 }
@@ -132,7 +132,9 @@ export interface JourneyInput {
 export function planJourney(input: JourneyInput, random: Random, nowMs: number): Journey {
   const plot = drawPlot(input.mustArrive ? DELIVERED_PLOTS : PLOTS, random);
   const length = input.daysUnderway + plot.extraDays;
-  const days = workingDaysBack(nowMs, input.daysAgo + length).slice(input.daysAgo - 1);
+  const days = [romeDate(nowMs), ...workingDaysBack(nowMs, input.daysAgo + length)].slice(
+    input.daysAgo,
+  );
   const dayOf = (day: Line[2]) => {
     if (day === "first") return days[length];
     return days[day === "second" ? length - 1 : day];

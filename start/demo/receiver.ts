@@ -3,6 +3,11 @@ import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import { issueDemoCertificate } from "./certificate.ts";
 import { DEMO_CHANNELS } from "./demo-setup.ts";
 
+/** This merchant's receiver is down for one minute in nine: its endpoint shows failures, retries and alerts. */
+const UNSTEADY_PATH = "/hooks/aurora-market";
+const MINUTE_MS = 60_000;
+const DOWN_EVERY_MINUTES = 9;
+
 /** A delivery is a shipment summary; what is larger is not ours. */
 const BODY_LIMIT_BYTES = 1024 * 1024;
 
@@ -34,9 +39,13 @@ export async function startReceiver(now: () => number): Promise<Receiver> {
     tls: { key, cert },
     maxRequestBodySize: BODY_LIMIT_BYTES,
     async fetch(request) {
-      const secret = secrets.get(new URL(request.url).pathname);
+      const { pathname } = new URL(request.url);
+      const secret = secrets.get(pathname);
       if (request.method !== "POST" || secret === undefined) {
         return new Response(null, { status: 404 });
+      }
+      if (pathname === UNSTEADY_PATH && isDown(now())) {
+        return new Response("Maintenance, back in a minute.", { status: 503 });
       }
       const body = new Uint8Array(await request.arrayBuffer());
       const header = request.headers.get("x-service-signature") ?? "";
@@ -51,4 +60,8 @@ export async function startReceiver(now: () => number): Promise<Receiver> {
     received,
     stop: () => server.stop(true),
   };
+}
+
+function isDown(nowMs: number): boolean {
+  return Math.floor(nowMs / MINUTE_MS) % DOWN_EVERY_MINUTES === 0;
 }

@@ -1,5 +1,6 @@
 /** The demo's data: what a newcomer sees first must be plausible and valid. */
 import { describe, expect, test } from "bun:test";
+import type { Row } from "#analytics/rows.ts";
 import { checkEvent } from "#core/domain/courier-events/event.ts";
 import { checkSetup } from "#core/domain/setup/setup.ts";
 import { instantOf } from "#core/domain/time/rome-time.ts";
@@ -10,6 +11,7 @@ import { createPlanner } from "#start/demo/planner.ts";
 import { createRoad } from "#start/demo/road.ts";
 import { summaryText } from "#start/demo/summary-line.ts";
 import { linesToTry } from "#start/demo/welcome.ts";
+import { planYear, YEAR_TABLE } from "#start/demo/year.ts";
 
 const setup = demoSetup("https://localhost:9443", (mode) => `http://localhost:9444/${mode}`);
 /** A Monday morning after the end of summer time. */
@@ -102,6 +104,46 @@ describe("the simulated couriers", () => {
     });
     expect(early.length).toBeGreaterThan(0);
   });
+});
+
+describe("the past year", () => {
+  const owners = [0, 1, 2].map((at) => ({ company: `company-${at}`, channel: `channel-${at}` }));
+  const rows = planYear(owners, seeded(3), NOW_MS);
+  const at = (name: string) => YEAR_TABLE.columns.indexOf(name);
+  const leadOf = (own: readonly Row[]) =>
+    own.reduce((sum, row) => sum + Number(row[at("lead_days")]), 0) / own.length;
+
+  test("has months of deliveries, more before Christmas and few in August, and all lie in the past", () => {
+    const byMonth = Map.groupBy(rows, (row) => String(row[at("ship_date")]).slice(0, 7));
+    expect(byMonth.size).toBeGreaterThanOrEqual(12);
+    const inMonth = (month: string) => byMonth.get(month)?.length ?? 0;
+    expect(inMonth("2025-12")).toBeGreaterThan(1.5 * inMonth("2026-05"));
+    expect(inMonth("2026-08")).toBeLessThan(0.6 * inMonth("2026-05"));
+    expect(leadOf(byMonth.get("2025-12") ?? [])).toBeGreaterThan(
+      leadOf(byMonth.get("2026-05") ?? []),
+    );
+    for (const row of rows) {
+      expect(Date.parse(String(row[at("delivered_on")]))).toBeLessThan(NOW_MS);
+    }
+  });
+
+  test("has a slow lane: one courier to the islands", () => {
+    const lane = (courier: string, cap: string) =>
+      rows.filter((row) => row[at("courier")] === courier && row[at("dest_cap")] === cap);
+    expect(lane("POSTE_ITA", "90133").length).toBeGreaterThan(20);
+    const slower = leadOf(lane("POSTE_ITA", "90133")) - leadOf(lane("POSTE_ITA", "20121"));
+    expect(slower).toBeGreaterThan(3);
+  });
+});
+
+test("a parcel that arrives today has its earlier steps on earlier days", () => {
+  const planner = createPlanner(seeded(5), now);
+  const day = "2026-11-02";
+  const parcels = Array.from({ length: 100 }, () => planner.plan({ daysAgo: 0 }));
+  for (const { events } of parcels) {
+    expect(events[0]?.occurredAt.startsWith(day)).toBe(false);
+    expect(events.at(-1)?.occurredAt.startsWith(day)).toBe(true);
+  }
 });
 
 test("the live line tells rate, outcomes, webhooks and lag in one row", () => {
