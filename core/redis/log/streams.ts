@@ -83,6 +83,23 @@ export async function readLags(redis: Redis): Promise<Lag[]> {
   return lags;
 }
 
+/** Entries that each group has done since the installation began, over all partitions: `log group` -> how many. */
+export async function readDone(redis: Redis): Promise<Map<string, number>> {
+  const done = new Map<string, number>();
+  for (const [log, { keys, groups }] of Object.entries(LOGS)) {
+    const counts = await Promise.all(
+      keys.map((key) => redis.hmGet(logCountsKey(key), [...groups])),
+    );
+    groups.forEach((group, at) => {
+      done.set(
+        `${log} ${group}`,
+        counts.reduce((sum, one) => sum + Number(one[at] ?? 0), 0),
+      );
+    });
+  }
+  return done;
+}
+
 /** What waits in a log for the group that is furthest behind, over all partitions. */
 export async function readWaiting(redis: Redis, log: LogName): Promise<number> {
   const { keys, groups } = LOGS[log];

@@ -1,0 +1,90 @@
+/** The overview: rates, lag, queue depths, error counts, freshness of each store, alarms. */
+import { type Static, Type } from "@sinclair/typebox";
+
+const Lag = Type.Object({
+  log: Type.String(),
+  group: Type.String(),
+  entries: Type.Integer({ description: "entries not yet acknowledged" }),
+  seconds: Type.Number({ description: "age of the oldest of them" }),
+  perSecond: Type.Number({ description: "entries done, mean over the last minute" }),
+});
+
+const Alarm = Type.Object({
+  code: Type.String(),
+  severity: Type.Union([Type.Literal("warning"), Type.Literal("critical")]),
+  text: Type.String(),
+  since: Type.String({ description: "when this panel noticed it, ISO 8601" }),
+  docs: Type.String({ description: "page and section of the documents" }),
+});
+
+const outcomes = {
+  received: Type.Integer(),
+  accepted: Type.Integer(),
+  duplicate: Type.Integer(),
+  unknown: Type.Integer({ description: "answered UNKNOWN_TRACKING" }),
+  invalid: Type.Integer(),
+};
+
+export const Overview = Type.Object({
+  at: Type.String({ description: "service clock, ISO 8601" }),
+  rates: Type.Object(
+    {
+      acceptedPerSecond: Type.Number(),
+      appliedPerSecond: Type.Number(),
+      overSeconds: Type.Number(),
+    },
+    { description: "means over the last minute" },
+  ),
+  ledger: Type.Object(
+    {
+      ...outcomes,
+      routed: Type.Integer({
+        description: "accepted events, once for each shipment that they go to",
+      }),
+      applied: Type.Integer({ description: "routed events that are part of their shipment" }),
+      waiting: Type.Integer({ description: "routed events on their way, dead letters included" }),
+      released: Type.Integer({
+        description: "set-aside events that are part of their shipment, once for each shipment",
+      }),
+      sent: Type.Integer({ description: "webhook decisions to send" }),
+      notSent: Type.Record(Type.String(), Type.Integer(), { description: "by reason" }),
+      delivered: Type.Integer(),
+      failed: Type.Integer(),
+      pending: Type.Integer({ description: "deliveries on their way" }),
+      difference: Type.Object(
+        { received: Type.Integer(), applied: Type.Integer(), webhooks: Type.Integer() },
+        { description: "what does not add up: 0 at rest" },
+      ),
+      couriers: Type.Array(Type.Object({ courier: Type.String(), ...outcomes })),
+    },
+    {
+      description:
+        "received = accepted + duplicate + unknown + invalid; routed = applied + waiting; " +
+        "sent = delivered + failed + pending",
+    },
+  ),
+  lag: Type.Array(Lag),
+  queues: Type.Object({
+    eventLog: Type.Integer(),
+    changeLog: Type.Integer(),
+    deadLetters: Type.Integer(),
+  }),
+  webhooks: Type.Object({
+    succeededPerMinute: Type.Number({ description: "deliveries, mean over the last minute" }),
+    failedPerMinute: Type.Number({ description: "deliveries that were given up, likewise" }),
+    oldestWaitingSeconds: Type.Number({
+      description: "age of the oldest first attempt that waits, or lateness of a retry",
+    }),
+    failingEndpoints: Type.Integer({ description: "endpoints without success since a failure" }),
+  }),
+  alarms: Type.Array(Alarm, { description: "what somebody should look at, the gravest first" }),
+  numberConflicts: Type.Integer({ description: "listed by GET /panel/api/number-conflicts" }),
+  stores: Type.Object({
+    redis: Type.Object({ ready: Type.Boolean() }),
+    clickhouse: Type.Object({
+      ready: Type.Boolean(),
+      behindSeconds: Type.Number({ description: "age of the oldest change not yet written" }),
+    }),
+  }),
+});
+export type Overview = Static<typeof Overview>;
