@@ -30,6 +30,7 @@ import { numberConflictsRoute } from "#panel/routes/number-conflicts.ts";
 import { panelOrdersRoute } from "#panel/routes/orders.ts";
 import { overviewRoute } from "#panel/routes/overview.ts";
 import { remapRoutes } from "#panel/routes/remaps.ts";
+import { shipmentRoutes } from "#panel/routes/shipments.ts";
 import { slipRoute } from "#panel/routes/slips.ts";
 import { traceRoute } from "#panel/routes/trace.ts";
 import { trackingRoute } from "#panel/routes/tracking.ts";
@@ -80,6 +81,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(accountRoutes(runtime, mailer))
     .use(meRoutes(runtime))
     .use(auditRoute(runtime))
+    .use(shipmentRoutes(runtime, insights))
     .onStop(() => mailer.close());
   if (insights) app.use(analyticsRoutes(runtime, insights)).use(explorerRoute(runtime, insights));
   return everyRouteDeclared(app);

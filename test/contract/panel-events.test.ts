@@ -104,6 +104,21 @@ describe("a message", () => {
     expect(JSON.stringify(items)).not.toContain("Mario");
   });
 
+  test("an accepted event and its message lead to the shipment in the panel's search box", async () => {
+    const id = await addShipment(product.runtime, "FIND-BOX");
+    const accepted = event({ trackingNumber: "FIND-BOX" });
+    const { messageId } = await send([accepted]);
+    await found({ messageId }, 1);
+    for (const [q, matched] of [
+      [accepted.eventId, "eventId"],
+      [messageId, "messageId"],
+    ] as const) {
+      const path = `/panel/api/shipments?q=${encodeURIComponent(q)}`;
+      const { body } = await product.call("GET", path);
+      expect(body).toMatchObject({ matched, items: [{ id, trackingNumber: "FIND-BOX" }] });
+    }
+  });
+
   test("an ambiguous event tells so", async () => {
     for (const number of ["FIND-A", "FIND-B"]) {
       await addShipment(product.runtime, number, { orderReference: "O-TWO" });

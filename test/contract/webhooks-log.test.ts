@@ -160,6 +160,10 @@ describe("the delivery log", () => {
     const [one] = await items(`?trackingNumber=${first}`);
     expect(await items("?orderReference=ORDER-1")).toHaveLength(3);
     expect(await items(`?eventId=${one?.eventId}`)).toEqual(one ? [one] : []);
+    for (const q of [one?.eventId, one?.deliveryId]) {
+      const { body } = await panel.call("GET", `/panel/api/shipments?q=${q}`);
+      expect(body.items).toHaveLength(1);
+    }
     expect(await items(`?orderReference=ORDER-2&eventId=${one?.eventId}`)).toEqual([]);
     expect(await items(`?orderReference=ORDER-1&trackingNumber=${second}`)).toEqual([]);
     expect(await items(`?trackingNumber=${second}&state=delivered`)).toEqual([]);

@@ -114,7 +114,10 @@ async function ask(member: Member, route: Route, names: Readonly<Record<string, 
     }),
   );
   const { method, path } = route;
-  const text = await answer.text();
+  // What never ends by itself is let in, and left.
+  const isStream = answer.headers.get("content-type") === "text/event-stream";
+  if (isStream) await answer.body?.cancel();
+  const text = isStream ? "" : await answer.text();
   return { status: answer.status, text, told: `${member.kind} ${member.role}: ${method} ${path}` };
 }
 
