@@ -498,6 +498,7 @@ const OPERATOR = {
   BENCHMARKS_UNAVAILABLE: row(503, "Benchmarks cannot be computed just now.", LATER),
   CONFIGURATION_BUSY: row(503, "Another change of the configuration is in progress.", LATER),
   LOGINS_BUSY: row(503, "Too many people log in at the same time.", LATER),
+  TOO_MANY_VIEWERS: row(503, "As many watch the live overview as may.", LATER),
   NOBODY_SENDS: row(
     503,
     "No process sends webhooks at the moment.",
