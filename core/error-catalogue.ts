@@ -137,6 +137,16 @@ const MERCHANT = {
     "The channel has an order with this origin and reference.",
     "Change the parcels of that order.",
   ),
+  IDEMPOTENCY_KEY_REUSED: row(
+    409,
+    "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
+    "Use a new key for a new request.",
+  ),
+  IDEMPOTENCY_KEY_IN_USE: row(
+    409,
+    "The same request is being carried out under this Idempotency-Key.",
+    "Repeat the request after the seconds of Retry-After.",
+  ),
   NOT_HELD_IN_DEPOT: row(
     409,
     "The shipment is not held in depot.",

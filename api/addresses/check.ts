@@ -4,6 +4,7 @@ import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { onceByKey, repeatable } from "#api/idempotency.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
 import { readChecked } from "#api/read-json.ts";
 import type { Config } from "#core/config.ts";
@@ -24,44 +25,50 @@ import { matchByRegistry } from "./registry-provider.ts";
 
 const checker = compileSchema(AddressCheckRequest);
 
-const operation = described({
-  id: "checkAddress",
-  summary: "Check a postal address",
-  description:
-    "Every request answered 200 is billed once, whatever its match. Needs the product checkAddress and the channel's address check.",
-  body: {
-    schema: AddressCheckRequest,
-    example: { street: "Via Roma 1", city: "Milano", state: "MI", postcode: "20121" },
-  },
-  answers: {
-    200: json("The match; `match.status` is NONE for an address nobody knows.", AddressCheckView, {
-      provider: "geocoder",
-      match: {
-        status: "PARTIAL",
-        level: "MUNICIPALITY",
-        differing: [],
-        unchecked: ["street"],
-      },
-      address: {
-        street: "Via Roma 1",
-        city: "Milano",
-        state: "MI",
-        postcode: "20121",
-        country: "IT",
-      },
-      coordinates: { latitude: 45.46427, longitude: 9.18951 },
-      delivery: null,
-      candidates: [],
-    }),
-  },
-  errors: [
-    "PRODUCT_NOT_OWNED",
-    "ADDRESS_CHECK_NOT_ENABLED",
-    "PROVIDER_CANNOT_SERVE",
-    "PROVIDER_UNREACHABLE",
-    "PROVIDER_UNREADABLE",
-  ],
-});
+const operation = described(
+  repeatable({
+    id: "checkAddress",
+    summary: "Check a postal address",
+    description:
+      "Every request answered 200 is billed once, whatever its match. Needs the product checkAddress and the channel's address check.",
+    body: {
+      schema: AddressCheckRequest,
+      example: { street: "Via Roma 1", city: "Milano", state: "MI", postcode: "20121" },
+    },
+    answers: {
+      200: json(
+        "The match; `match.status` is NONE for an address nobody knows.",
+        AddressCheckView,
+        {
+          provider: "geocoder",
+          match: {
+            status: "PARTIAL",
+            level: "MUNICIPALITY",
+            differing: [],
+            unchecked: ["street"],
+          },
+          address: {
+            street: "Via Roma 1",
+            city: "Milano",
+            state: "MI",
+            postcode: "20121",
+            country: "IT",
+          },
+          coordinates: { latitude: 45.46427, longitude: 9.18951 },
+          delivery: null,
+          candidates: [],
+        },
+      ),
+    },
+    errors: [
+      "PRODUCT_NOT_OWNED",
+      "ADDRESS_CHECK_NOT_ENABLED",
+      "PROVIDER_CANNOT_SERVE",
+      "PROVIDER_UNREACHABLE",
+      "PROVIDER_UNREADABLE",
+    ],
+  }),
+);
 
 type Provider = AddressCheckView["provider"];
 
@@ -69,7 +76,7 @@ export function addressCheckRoute(deps: ApiDeps) {
   const { config, redis, live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/addresses/check",
-    async ({ request, caller }): Promise<AddressCheckView> => {
+    async ({ request, caller, set }): Promise<AddressCheckView> => {
       checkEnabled(caller);
       const { provider = "geocoder", ...body } = await readChecked(
         request,
@@ -79,12 +86,14 @@ export function addressCheckRoute(deps: ApiDeps) {
       const { state = null, postcode = null, country = "IT" } = body;
       const address = { ...body, state, postcode, country };
       if (provider === "national-carrier") checkServed(config, caller, address);
-      const answer = await match(config, provider, address);
-      if (answer.kind !== "ok") throw away(answer);
-      // An answer that cannot be counted is not given: accepted and billed are the same requests.
-      const { company, channel } = caller;
-      await countAddressCheck(redis, { companyId: company.id, channelId: channel.id }, live.now());
-      return { provider, ...answer.value };
+      return onceByKey(deps, { request, caller, set }, [provider, address], async () => {
+        const answer = await match(config, provider, address);
+        if (answer.kind !== "ok") throw away(answer);
+        // An answer that cannot be counted is not given: accepted and billed are the same requests.
+        const owner = { companyId: caller.company.id, channelId: caller.channel.id };
+        await countAddressCheck(redis, owner, live.now());
+        return { provider, ...answer.value };
+      });
     },
     { scope: null, parse: "none", ...operation },
   );

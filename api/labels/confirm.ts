@@ -6,6 +6,7 @@ import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { onceByKey, repeatable } from "#api/idempotency.ts";
 import { readChecked } from "#api/read-json.ts";
 import { ConfirmRequest, confirmFaults } from "#core/domain/labels/label.ts";
 import { transmissionNumberOf } from "#core/domain/labels/slip.ts";
@@ -104,43 +105,45 @@ const nothingNew: ConfirmView = {
   createdAt: null,
 };
 
-const operation = described({
-  id: "confirmLabels",
-  summary: "Close the day: confirm labels to the carrier",
-  description:
-    "May be repeated: confirmed labels stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that contains one of the labels, `transmissions` lists them all. After a call with an unknown outcome, the same labels and pickup are sent to the carrier again under the same `Idempotency-Key`.",
-  rules: [
-    { path: "labelCreationDate", code: "NOT_ALLOWED", rule: "not supported" },
-    { path: "pickupDate", code: "REQUIRED", rule: "with a pickupTime" },
-  ],
-  body: {
-    schema: ConfirmRequest,
-    example: { courier: "GENERIC", labelIds: [81, 65], pickupDate: "2026-11-21" },
-  },
-  answers: {
-    200: {
-      description: "No new transmission: all labels were confirmed before or are not found.",
-      headers: {
-        Location:
-          "Address of the slip of the latest transmission that contains one of the labels; absent if none does.",
+const operation = described(
+  repeatable({
+    id: "confirmLabels",
+    summary: "Close the day: confirm labels to the carrier",
+    description:
+      "May be repeated: confirmed labels stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that contains one of the labels, `transmissions` lists them all. After a call with an unknown outcome, the same labels and pickup are sent to the carrier again under the same `Idempotency-Key`.",
+    rules: [
+      { path: "labelCreationDate", code: "NOT_ALLOWED", rule: "not supported" },
+      { path: "pickupDate", code: "REQUIRED", rule: "with a pickupTime" },
+    ],
+    body: {
+      schema: ConfirmRequest,
+      example: { courier: "GENERIC", labelIds: [81, 65], pickupDate: "2026-11-21" },
+    },
+    answers: {
+      200: {
+        description: "No new transmission: all labels were confirmed before or are not found.",
+        headers: {
+          Location:
+            "Address of the slip of the latest transmission that contains one of the labels; absent if none does.",
+        },
+        content: { schema: ConfirmView, example: nothingNew },
       },
-      content: { schema: ConfirmView, example: nothingNew },
+      201: {
+        description: "A transmission with at least one label.",
+        headers: { Location: "Address of the transmission slip (PDF)." },
+        content: { schema: ConfirmView, example },
+      },
     },
-    201: {
-      description: "A transmission with at least one label.",
-      headers: { Location: "Address of the transmission slip (PDF)." },
-      content: { schema: ConfirmView, example },
-    },
-  },
-  errors: [
-    "UNKNOWN_CARRIER",
-    "CARRIER_REFUSED",
-    "CONFIRMATION_IN_PROGRESS",
-    "CARRIER_UNREACHABLE",
-    "CARRIER_UNREADABLE",
-  ],
-  problems: LABEL_PROBLEMS,
-});
+    errors: [
+      "UNKNOWN_CARRIER",
+      "CARRIER_REFUSED",
+      "CONFIRMATION_IN_PROGRESS",
+      "CARRIER_UNREACHABLE",
+      "CARRIER_UNREADABLE",
+    ],
+    problems: LABEL_PROBLEMS,
+  }),
+);
 
 export function confirmLabelsRoute(deps: ApiDeps) {
   const { redis } = deps;
@@ -155,16 +158,18 @@ export function confirmLabelsRoute(deps: ApiDeps) {
       const found = findCarrier(deps.config, caller, body.courier);
       if (!found) throw unknownCarrier();
       const owner = { companyId: caller.company.id, channelId: caller.channel.id };
-      const lock = await waitForLock(redis, owner, body.courier);
-      try {
-        const view = await confirm(deps, caller, owner, found.carrier, body);
-        set.status = view.transmissionId === null ? 200 : 201;
-        const [latest] = view.transmissions;
-        if (latest) set.headers["location"] = latest.slipUrl;
-        return view;
-      } finally {
-        await lock.release();
-      }
+      return onceByKey(deps, { request, caller, set }, [body], async () => {
+        const lock = await waitForLock(redis, owner, body.courier);
+        try {
+          const view = await confirm(deps, caller, owner, found.carrier, body);
+          set.status = view.transmissionId === null ? 200 : 201;
+          const [latest] = view.transmissions;
+          if (latest) set.headers["location"] = latest.slipUrl;
+          return view;
+        } finally {
+          await lock.release();
+        }
+      });
     },
     { scope: null, parse: "none", ...operation },
   );

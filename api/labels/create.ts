@@ -5,6 +5,7 @@ import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { onceByKey, repeatable } from "#api/idempotency.ts";
 import { readChecked } from "#api/read-json.ts";
 import { LabelRequest, LabelView, labelFaults } from "#core/domain/labels/label.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
@@ -31,49 +32,51 @@ const example = (isExisting: boolean): LabelView => ({
   isExisting,
 });
 
-const operation = described({
-  id: "createLabel",
-  summary: "Make the labels of a shipment",
-  description:
-    "Idempotent by (channel, carrier, reference): the carrier is called once. After a call whose outcome nobody knows, the carrier is asked for it before it is called again. Labels are kept for 400 days.",
-  rules: [
-    { path: "source", code: "NOT_ALLOWED", rule: "in the platform registry" },
-    { path: "consignee.state", code: "BAD_FORMAT", rule: "2 letters in Italy" },
-    { path: "monetary.amount", code: "REQUIRED", rule: "with cash on delivery" },
-    { path: "weight", code: "REQUIRED", rule: "without parcels, where the carrier asks for it" },
-    { path: "parcels[].boxCode", code: "NOT_ALLOWED", rule: "in the company's box registry" },
-  ],
-  body: {
-    schema: LabelRequest,
-    limitBytes: LIST_BODY_BYTES,
-    example: {
-      courier: "GENERIC",
-      reference: "1001",
-      source: "shopify",
-      consignee: {
-        name: "Mario Rossi",
-        street: "Via Roma 1",
-        city: "Roma",
-        state: "RM",
-        postcode: "00184",
-        country: "IT",
+const operation = described(
+  repeatable({
+    id: "createLabel",
+    summary: "Make the labels of a shipment",
+    description:
+      "Idempotent by (channel, carrier, reference): the carrier is called once. After a call whose outcome nobody knows, the carrier is asked for it before it is called again. Labels are kept for 400 days.",
+    rules: [
+      { path: "source", code: "NOT_ALLOWED", rule: "in the platform registry" },
+      { path: "consignee.state", code: "BAD_FORMAT", rule: "2 letters in Italy" },
+      { path: "monetary.amount", code: "REQUIRED", rule: "with cash on delivery" },
+      { path: "weight", code: "REQUIRED", rule: "without parcels, where the carrier asks for it" },
+      { path: "parcels[].boxCode", code: "NOT_ALLOWED", rule: "in the company's box registry" },
+    ],
+    body: {
+      schema: LabelRequest,
+      limitBytes: LIST_BODY_BYTES,
+      example: {
+        courier: "GENERIC",
+        reference: "1001",
+        source: "shopify",
+        consignee: {
+          name: "Mario Rossi",
+          street: "Via Roma 1",
+          city: "Roma",
+          state: "RM",
+          postcode: "00184",
+          country: "IT",
+        },
+        parcels: [{ weight: 1.2, length: 30, width: 20, height: 10 }],
       },
-      parcels: [{ weight: 1.2, length: 30, width: 20, height: 10 }],
     },
-  },
-  answers: {
-    200: json("The label exists.", LabelView, example(true)),
-    201: json("The label has been made.", LabelView, example(false)),
-  },
-  errors: [
-    "UNKNOWN_CARRIER",
-    "CARRIER_REFUSED",
-    "LABEL_IN_PROGRESS",
-    "CARRIER_UNREACHABLE",
-    "CARRIER_UNREADABLE",
-  ],
-  problems: LABEL_PROBLEMS,
-});
+    answers: {
+      200: json("The label exists.", LabelView, example(true)),
+      201: json("The label has been made.", LabelView, example(false)),
+    },
+    errors: [
+      "UNKNOWN_CARRIER",
+      "CARRIER_REFUSED",
+      "LABEL_IN_PROGRESS",
+      "CARRIER_UNREACHABLE",
+      "CARRIER_UNREADABLE",
+    ],
+    problems: LABEL_PROBLEMS,
+  }),
+);
 
 export function createLabelRoute(deps: ApiDeps) {
   const { redis, live } = deps;
@@ -93,10 +96,12 @@ export function createLabelRoute(deps: ApiDeps) {
       const order = orderOf(withBoxes(body, boxes), caller, courier);
       const owner = { companyId: caller.company.id, channelId: caller.channel.id };
       const nowMs = live.now();
-      const obtained = await obtainLabel(redis, { owner, carrier, order, nowMs });
-      if (obtained.kind !== "label") throw await problemOf(obtained, order, courier, nowMs);
-      set.status = obtained.isExisting ? 200 : 201;
-      return labelView(obtained);
+      return onceByKey(deps, { request, caller, set }, [body], async () => {
+        const obtained = await obtainLabel(redis, { owner, carrier, order, nowMs });
+        if (obtained.kind !== "label") throw await problemOf(obtained, order, courier, nowMs);
+        set.status = obtained.isExisting ? 200 : 201;
+        return labelView(obtained);
+      });
     },
     { scope: null, parse: "none", ...operation },
   );

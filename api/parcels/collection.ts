@@ -6,6 +6,7 @@ import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { LIST_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { onceByKey, repeatable } from "#api/idempotency.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
 import { readChecked } from "#api/read-json.ts";
 import {
@@ -81,23 +82,25 @@ const OPERATIONS = {
     },
     errors: ["PRODUCT_NOT_OWNED", "VALIDATION_FAILED"],
   }),
-  create: described({
-    id: "createParcels",
-    summary: "Create an order with its parcels",
-    description: `More than ${PARCELS_ANSWERED_AT_ONCE} parcels, at most 1,000, are answered 202 with a job.`,
-    rules: [{ path: "orderOrigin", code: "NOT_ALLOWED", rule: "in the platform registry" }],
-    body: { schema: ParcelsCreation, limitBytes: LIST_BODY_BYTES, example: EXAMPLE_CREATION },
-    answers: {
-      201: json("The parcels, in the order given.", Type.Array(OrderParcelView), EXAMPLE_PARCELS),
-      202: json("A job; its result tells the hashes.", AcceptedParcels, {
-        jobId: "0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
-        status: "processing",
-        statusUrl: "/jobs/0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
-        totalParcels: 101,
-      }),
-    },
-    errors: ["PRODUCT_NOT_OWNED", "ORDER_EXISTS"],
-  }),
+  create: described(
+    repeatable({
+      id: "createParcels",
+      summary: "Create an order with its parcels",
+      description: `More than ${PARCELS_ANSWERED_AT_ONCE} parcels, at most 1,000, are answered 202 with a job.`,
+      rules: [{ path: "orderOrigin", code: "NOT_ALLOWED", rule: "in the platform registry" }],
+      body: { schema: ParcelsCreation, limitBytes: LIST_BODY_BYTES, example: EXAMPLE_CREATION },
+      answers: {
+        201: json("The parcels, in the order given.", Type.Array(OrderParcelView), EXAMPLE_PARCELS),
+        202: json("A job; its result tells the hashes.", AcceptedParcels, {
+          jobId: "0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
+          status: "processing",
+          statusUrl: "/jobs/0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
+          totalParcels: 101,
+        }),
+      },
+      errors: ["PRODUCT_NOT_OWNED", "ORDER_EXISTS"],
+    }),
+  ),
   remove: described({
     id: "deleteParcels",
     summary: "Delete all parcels of an order",
@@ -136,21 +139,23 @@ export function parcelsRoute(deps: ApiDeps) {
         checkProduct(caller);
         const body = await readChecked(request, checker, LIST_BODY_BYTES);
         checkOrigin(body.orderOrigin, caller);
-        const owner = ownerOf(caller);
-        const record = orderOfParcels(owner.channelId, body, live.now());
-        if ((await createOrder(redis, owner, record)) === null) throw orderExists();
-        if (record.parcels.length <= PARCELS_ANSWERED_AT_ONCE) {
-          set.status = 201;
-          return record.parcels.map((parcel) => parcelView(record, parcel));
-        }
-        set.status = 202;
-        const jobId = await saveParcelJob(redis, owner.companyId, {
-          channelId: owner.channelId,
-          hashes: record.parcels.map(({ hash }) => hash),
-          createdAtMs: live.now(),
+        return onceByKey(deps, { request, caller, set }, [body], async () => {
+          const owner = ownerOf(caller);
+          const record = orderOfParcels(owner.channelId, body, live.now());
+          if ((await createOrder(redis, owner, record)) === null) throw orderExists();
+          if (record.parcels.length <= PARCELS_ANSWERED_AT_ONCE) {
+            set.status = 201;
+            return record.parcels.map((parcel) => parcelView(record, parcel));
+          }
+          set.status = 202;
+          const jobId = await saveParcelJob(redis, owner.companyId, {
+            channelId: owner.channelId,
+            hashes: record.parcels.map(({ hash }) => hash),
+            createdAtMs: live.now(),
+          });
+          const totalParcels = record.parcels.length;
+          return { jobId, status: "processing", statusUrl: `/jobs/${jobId}`, totalParcels };
         });
-        const totalParcels = record.parcels.length;
-        return { jobId, status: "processing", statusUrl: `/jobs/${jobId}`, totalParcels };
       },
       { scope: "parcels:create", parse: "none", ...OPERATIONS.create },
     )

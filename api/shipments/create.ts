@@ -7,6 +7,7 @@ import { authenticated } from "#api/auth/authenticated.ts";
 import { CREATE_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { onceByKey, repeatable } from "#api/idempotency.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { FAULTS_COUNTED, type Fault, listFaults } from "#core/domain/schema/fault.ts";
 import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
@@ -73,43 +74,49 @@ const answer = (description: string, items: CreatedShipment[]) => {
   return { description, content: { schema: CreatedShipments, example: { summary, items } } };
 };
 
-const operation = described({
-  id: "createShipments",
-  summary: "Create up to 100 shipments",
-  description: "Each item is validated and created on its own.",
-  body: {
-    schema: CreateBody,
-    limitBytes: CREATE_BODY_BYTES,
-    example: { shipments: [EXAMPLE_ITEM] },
-  },
-  rules: [
-    {
-      path: "shipments[].shipDate",
-      code: "OUT_OF_RANGE",
-      rule: "from 2000-01-01 to a year from today",
+const operation = described(
+  repeatable({
+    id: "createShipments",
+    summary: "Create up to 100 shipments",
+    description: "Each item is validated and created on its own.",
+    body: {
+      schema: CreateBody,
+      limitBytes: CREATE_BODY_BYTES,
+      example: { shipments: [EXAMPLE_ITEM] },
     },
-  ],
-  answers: {
-    201: answer("Every item was created.", [success]),
-    207: answer("One or more items were rejected.", [success, rejected]),
-  },
-});
+    rules: [
+      {
+        path: "shipments[].shipDate",
+        code: "OUT_OF_RANGE",
+        rule: "from 2000-01-01 to a year from today",
+      },
+    ],
+    answers: {
+      201: answer("Every item was created.", [success]),
+      207: answer("One or more items were rejected.", [success, rejected]),
+    },
+  }),
+);
 
 export function createRoute(deps: ApiDeps) {
   const { redis, log, live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments",
-    async ({ request, caller: { configuration, channel }, set }): Promise<CreatedShipments> => {
+    async ({ request, caller, set }): Promise<CreatedShipments> => {
+      const { configuration, channel } = caller;
       const nowMs = live.now();
       const shipments = await readInputs(request, nowMs);
-      const creation = { redis, log, configuration };
-      const outcomes = await createItems(creation, channel, shipments, nowMs);
-      const created = outcomes.filter(({ kind }) => kind === "created").length;
-      set.status = created === outcomes.length ? 201 : 207;
-      return {
-        summary: importSummary(created, outcomes.length),
-        items: shipments.map((input, at) => itemView(input, outcomes[at], configuration.publicUrl)),
-      };
+      return onceByKey(deps, { request, caller, set }, shipments, async () => {
+        const creation = { redis, log, configuration };
+        const outcomes = await createItems(creation, channel, shipments, nowMs);
+        const created = outcomes.filter(({ kind }) => kind === "created").length;
+        set.status = created === outcomes.length ? 201 : 207;
+        const { publicUrl } = configuration;
+        return {
+          summary: importSummary(created, outcomes.length),
+          items: shipments.map((input, at) => itemView(input, outcomes[at], publicUrl)),
+        };
+      });
     },
     { scope: "shipments:write", parse: "none", ...operation },
   );

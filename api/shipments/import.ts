@@ -6,6 +6,7 @@ import { authenticated } from "#api/auth/authenticated.ts";
 import { IMPORT_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { onceByKey, repeatable } from "#api/idempotency.ts";
 import type { Config } from "#core/config.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
@@ -43,38 +44,40 @@ export const AcceptedImport = Type.Object({
 });
 type AcceptedImport = Static<typeof AcceptedImport>;
 
-const operation = described({
-  id: "importShipments",
-  summary: "Create up to 5,000 shipments by a background job",
-  description:
-    "An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, whose host must be public, `{jobId, status, result}` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's `callback` says what came of it.",
-  body: {
-    schema: ImportBody,
-    limitBytes: IMPORT_BODY_BYTES,
-    example: { shipments: [EXAMPLE_ITEM] },
-  },
-  rules: [
-    {
-      path: "webhookUrl",
-      code: "BAD_FORMAT",
-      rule: "a host must be named, and no user or password",
+const operation = described(
+  repeatable({
+    id: "importShipments",
+    summary: "Create up to 5,000 shipments by a background job",
+    description:
+      "An invalid item fails alone, with VALIDATION_ERROR. The job reports the outcome. To `webhookUrl`, whose host must be public, `{jobId, status, result}` is sent once at the end, signed like a webhook with the secrets of the channel's webhook endpoints. A request that fails is not repeated; the job's `callback` says what came of it.",
+    body: {
+      schema: ImportBody,
+      limitBytes: IMPORT_BODY_BYTES,
+      example: { shipments: [EXAMPLE_ITEM] },
     },
-    {
-      path: "webhookUrl",
-      code: "NOT_ALLOWED",
-      rule: "the host must resolve only to public addresses",
+    rules: [
+      {
+        path: "webhookUrl",
+        code: "BAD_FORMAT",
+        rule: "a host must be named, and no user or password",
+      },
+      {
+        path: "webhookUrl",
+        code: "NOT_ALLOWED",
+        rule: "the host must resolve only to public addresses",
+      },
+    ],
+    answers: {
+      202: json("The job is queued.", AcceptedImport, {
+        jobId: "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+        status: "processing",
+        statusUrl: "/jobs/7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+        totalShipments: 1,
+      }),
     },
-  ],
-  answers: {
-    202: json("The job is queued.", AcceptedImport, {
-      jobId: "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
-      status: "processing",
-      statusUrl: "/jobs/7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
-      totalShipments: 1,
-    }),
-  },
-  errors: ["IMPORT_QUEUE_FULL"],
-});
+    errors: ["IMPORT_QUEUE_FULL"],
+  }),
+);
 
 const RETRY_AFTER_SECONDS = "10";
 
@@ -82,16 +85,19 @@ export function importRoute(deps: ApiDeps) {
   const { config, redis, live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments/import",
-    async ({ request, caller: { channel }, set }): Promise<AcceptedImport> => {
+    async ({ request, caller, set }): Promise<AcceptedImport> => {
       const { chunks, total, webhookUrl } = await readImport(request);
       await checkUrl(config, webhookUrl);
-      const { companyId, id: channelId } = channel;
-      const job = { companyId, channelId, chunks, total, webhookUrl };
-      const jobId = await acceptJob(redis, job, live.now());
-      if (jobId === null) throw tooManyJobs();
-      set.status = 202;
-      const statusUrl = `/jobs/${jobId}`;
-      return { jobId, status: "processing", statusUrl, totalShipments: total };
+      const parts = [webhookUrl, ...chunks];
+      return onceByKey(deps, { request, caller, set }, parts, async () => {
+        const { companyId, id: channelId } = caller.channel;
+        const job = { companyId, channelId, chunks, total, webhookUrl };
+        const jobId = await acceptJob(redis, job, live.now());
+        if (jobId === null) throw tooManyJobs();
+        set.status = 202;
+        const statusUrl = `/jobs/${jobId}`;
+        return { jobId, status: "processing" as const, statusUrl, totalShipments: total };
+      });
     },
     { scope: "shipments:write", parse: "none", ...operation },
   );

@@ -3,10 +3,11 @@
 import { randomUUID } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { onceByKey, repeatable } from "#api/idempotency.ts";
 import { readChecked } from "#api/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
 import { summaryOf } from "#api/shipments/summary.ts";
@@ -23,6 +24,7 @@ import { described, idInPath, json } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { findTemplate } from "#core/redis/config/templates.ts";
 import { acceptMessages, type Message } from "#core/redis/merchant/messages.ts";
+import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 
 const checker = compileSchema(NotificationBody);
 
@@ -36,79 +38,87 @@ export const AcceptedNotification = Type.Object({
 });
 type AcceptedNotification = Static<typeof AcceptedNotification>;
 
-const operation = described({
-  id: "notifyRecipient",
-  summary: "Send the recipient the e-mail of a merchant-defined event",
-  description:
-    "Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are.",
-  parameters: [idInPath(4096)],
-  rules: [
-    { path: "event", code: "NOT_ALLOWED", rule: "not reserved, and with a usable template" },
-    { path: "consignee.email", code: "REQUIRED", rule: "the shipment has a recipient e-mail" },
-  ],
-  body: {
-    schema: NotificationBody,
-    example: { event: "review-request", variables: { custom1: "10%" }, language: "it" },
-  },
-  answers: {
-    202: json("Accepted; delivery is asynchronous.", AcceptedNotification, {
-      notificationId: "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e",
-      shipmentId: 4096,
-      event: "review-request",
-      status: "accepted",
-    }),
-  },
-  errors: [
-    "SHIPMENT_NOT_FOUND",
-    "EMAILS_NOT_MANAGED",
-    "NOTIFICATION_REPEATED",
-    "NOTIFICATION_NOT_QUEUED",
-  ],
-});
+const operation = described(
+  repeatable({
+    id: "notifyRecipient",
+    summary: "Send the recipient the e-mail of a merchant-defined event",
+    description:
+      "Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are.",
+    parameters: [idInPath(4096)],
+    rules: [
+      { path: "event", code: "NOT_ALLOWED", rule: "not reserved, and with a usable template" },
+      { path: "consignee.email", code: "REQUIRED", rule: "the shipment has a recipient e-mail" },
+    ],
+    body: {
+      schema: NotificationBody,
+      example: { event: "review-request", variables: { custom1: "10%" }, language: "it" },
+    },
+    answers: {
+      202: json("Accepted; delivery is asynchronous.", AcceptedNotification, {
+        notificationId: "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e",
+        shipmentId: 4096,
+        event: "review-request",
+        status: "accepted",
+      }),
+    },
+    errors: [
+      "SHIPMENT_NOT_FOUND",
+      "EMAILS_NOT_MANAGED",
+      "NOTIFICATION_REPEATED",
+      "NOTIFICATION_NOT_QUEUED",
+    ],
+  }),
+);
 
 export function notifyRoute(deps: ApiDeps) {
   const { redis, live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments/:id/notifications",
-    async ({
-      params,
-      request,
-      caller: { channel, configuration },
-      set,
-    }): Promise<AcceptedNotification> => {
-      const { event, variables, language: wanted } = await readNotification(request);
-      const shipment = await ownShipment(redis, channel, params.id);
-      if (!channel.emails.managed) {
-        const detail = "The channel's transactional e-mails are not managed by the service.";
-        throw new Problem(409, "EMAILS_NOT_MANAGED", detail);
-      }
-      const { id, consignee, language } = shipment.record;
-      const to = consignee?.email;
-      if (!to)
-        throw refused("consignee.email", "REQUIRED", "The shipment has no recipient e-mail.");
-      const template = await findTemplate(redis, channel.id, event, wanted ?? language);
-      if (!template) {
-        throw refused("event", "NOT_ALLOWED", "There is no usable template.", { event });
-      }
-      const summary = summaryOf(shipment, configuration);
-      const values = messageValues(summary, channel.name, variables ?? null);
-      const message: Message = {
-        ...{ messageId: randomUUID(), type: "email", shipmentId: id, to },
-        from: channel.emails.from,
-        ...composeTemplate(template, values),
-      };
-      const once = { message, topic: `event:${event}`, oncePerMs: EVENT_ONCE_PER_MS };
-      const [acceptance] = await acceptMessages(redis, [once], live.now());
-      if (acceptance === "repeated") {
-        const detail = "The event was accepted for this shipment within the last 24 hours.";
-        throw new Problem(409, "NOTIFICATION_REPEATED", detail);
-      }
-      if (acceptance !== "accepted") throw notQueued();
-      set.status = 202;
-      return { notificationId: message.messageId, shipmentId: id, event, status: "accepted" };
+    async ({ params, request, caller, set }): Promise<AcceptedNotification> => {
+      const body = await readNotification(request);
+      return onceByKey(deps, { request, caller, set }, [body], async () => {
+        const shipment = await ownShipment(redis, caller.channel, params.id);
+        const message = await composeMessage(deps, caller, shipment, body);
+        const { event } = body;
+        const once = { message, topic: `event:${event}`, oncePerMs: EVENT_ONCE_PER_MS };
+        const [acceptance] = await acceptMessages(redis, [once], live.now());
+        if (acceptance === "repeated") {
+          const detail = "The event was accepted for this shipment within the last 24 hours.";
+          throw new Problem(409, "NOTIFICATION_REPEATED", detail);
+        }
+        if (acceptance !== "accepted") throw notQueued();
+        set.status = 202;
+        const { messageId: notificationId, shipmentId } = message;
+        return { notificationId, shipmentId, event, status: "accepted" as const };
+      });
     },
     { scope: "shipments:write", parse: "none", ...operation },
   );
+}
+
+/** @throws {Problem} 409, 422 */
+async function composeMessage(
+  { redis }: ApiDeps,
+  { channel, configuration }: Caller,
+  shipment: StoredShipment,
+  { event, variables, language: wanted }: NotificationBody,
+): Promise<Message> {
+  if (!channel.emails.managed) {
+    const detail = "The channel's transactional e-mails are not managed by the service.";
+    throw new Problem(409, "EMAILS_NOT_MANAGED", detail);
+  }
+  const { id, consignee, language } = shipment.record;
+  const to = consignee?.email;
+  if (!to) throw refused("consignee.email", "REQUIRED", "The shipment has no recipient e-mail.");
+  const template = await findTemplate(redis, channel.id, event, wanted ?? language);
+  if (!template) throw refused("event", "NOT_ALLOWED", "There is no usable template.", { event });
+  const summary = summaryOf(shipment, configuration);
+  const values = messageValues(summary, channel.name, variables ?? null);
+  return {
+    ...{ messageId: randomUUID(), type: "email", shipmentId: id, to },
+    from: channel.emails.from,
+    ...composeTemplate(template, values),
+  };
 }
 
 /** @throws {Problem} 422 */

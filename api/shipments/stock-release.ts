@@ -2,10 +2,11 @@
 
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { authenticated } from "#api/auth/authenticated.ts";
+import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { onceByKey, repeatable } from "#api/idempotency.ts";
 import { readChecked } from "#api/read-json.ts";
 import { ownShipment } from "#api/shipments/own-shipment.ts";
 import {
@@ -44,71 +45,86 @@ export const StockRelease = Type.Object({
 });
 type StockRelease = Static<typeof StockRelease>;
 
-const operation = described({
-  id: "releaseStock",
-  summary: "Ask the carrier to release a shipment held in depot",
-  description:
-    "May be repeated after a lost answer: while the same event holds the shipment, the same body is the same release. If the carrier has accepted it, its answer is repeated for an hour without calling the carrier; if its outcome is unknown, it is sent again under the same `Idempotency-Key`.",
-  parameters: [idInPath(4096)],
-  rules: [
-    { path: "address", code: "REQUIRED", rule: "the action redeliver_new_address needs it" },
-    { path: "address", code: "NOT_ALLOWED", rule: "only that action takes it" },
-    { path: "redeliveryDate", code: "NOT_ALLOWED", rule: "not with return_to_sender" },
-    { path: "redeliveryDate", code: "OUT_OF_RANGE", rule: "today or later" },
-  ],
-  body: {
-    schema: StockReleaseBody,
-    example: { action: "redeliver", redeliveryDate: "2026-11-24" },
-  },
-  answers: {
-    200: json("Sent to the carrier.", StockRelease, {
-      ...{ status: "sent", courierOutcome: "ok", message: null, releaseId: 17 },
-    }),
-  },
-  errors: [
-    "SHIPMENT_NOT_FOUND",
-    "NOT_HELD_IN_DEPOT",
-    "STOCK_RELEASE_UNDER_WAY",
-    "CARRIER_REFUSED",
-    "CARRIER_UNREACHABLE",
-    "CARRIER_UNREADABLE",
-  ],
-});
+const operation = described(
+  repeatable({
+    id: "releaseStock",
+    summary: "Ask the carrier to release a shipment held in depot",
+    description:
+      "May be repeated after a lost answer: while the same event holds the shipment, the same body is the same release. If the carrier has accepted it, its answer is repeated for an hour without calling the carrier; if its outcome is unknown, it is sent again under the same `Idempotency-Key`.",
+    parameters: [idInPath(4096)],
+    rules: [
+      { path: "address", code: "REQUIRED", rule: "the action redeliver_new_address needs it" },
+      { path: "address", code: "NOT_ALLOWED", rule: "only that action takes it" },
+      { path: "redeliveryDate", code: "NOT_ALLOWED", rule: "not with return_to_sender" },
+      { path: "redeliveryDate", code: "OUT_OF_RANGE", rule: "today or later" },
+    ],
+    body: {
+      schema: StockReleaseBody,
+      example: { action: "redeliver", redeliveryDate: "2026-11-24" },
+    },
+    answers: {
+      200: json("Sent to the carrier.", StockRelease, {
+        ...{ status: "sent", courierOutcome: "ok", message: null, releaseId: 17 },
+      }),
+    },
+    errors: [
+      "SHIPMENT_NOT_FOUND",
+      "NOT_HELD_IN_DEPOT",
+      "STOCK_RELEASE_UNDER_WAY",
+      "CARRIER_REFUSED",
+      "CARRIER_UNREACHABLE",
+      "CARRIER_UNREADABLE",
+    ],
+  }),
+);
 
 export function stockReleaseRoute(deps: ApiDeps) {
-  const { redis, live, config } = deps;
+  const { live } = deps;
   return new Elysia().use(authenticated(deps)).post(
     "/v2/shipments/:id/stock-release",
-    async ({ params, request, caller: { channel, configuration } }): Promise<StockRelease> => {
+    async ({ params, request, caller, set }): Promise<StockRelease> => {
       const body = await readChecked(request, checker, SMALL_BODY_BYTES);
       const askedAtMs = live.now();
-      const today = romeDate(askedAtMs);
-      const faults = stockReleaseFaults(body, today);
+      const faults = stockReleaseFaults(body, romeDate(askedAtMs));
       if (faults.length > 0) throw validationFailed(faults, body);
-      const { record, state } = await ownShipment(redis, channel, params.id);
-      if (!configuration.statusDetails.get(state.pair.detail)?.heldInDepot) {
-        throw new Problem(409, "NOT_HELD_IN_DEPOT", "The shipment is not held in depot.");
-      }
-      const courier = configuration.couriers.get(record.courier);
-      const carrier = courier ? releaseCarrier(courier, config) : null;
-      if (!courier || !carrier) throw notSupported();
-      const { action, notes = null, address = null } = body;
-      const redeliveryDate = redeliveryDateOf(body, courier.stockRelease.date, today);
-      const digest = releaseDigest(body, state.mapped?.by.key ?? "");
-      const release = { action, redeliveryDate, digest, askedAtMs };
-      const claim = await claimRelease(redis, record.id, release, RELEASE_LIMIT_MS);
-      const { releaseId } = claim;
-      if (claim.kind === "busy") throw underWay();
-      if (claim.kind === "answered") return { status: "sent", ...viewOf(claim.answer), releaseId };
-      const { trackingNumber } = record;
-      const order = { releaseId, courier: courier.code, trackingNumber, action, notes };
-      const answer = await carrier({ ...order, redeliveryDate, address });
-      const answered = { ...release, ...recordOf(answer) };
-      await answerRelease(redis, record.id, releaseId, answered);
-      return { status: "sent", ...viewOf(accepted(answer)), releaseId };
+      return onceByKey(deps, { request, caller, set }, [body], () =>
+        releaseStock(deps, caller, params.id, body, askedAtMs),
+      );
     },
     { scope: "shipments:write", parse: "none", ...operation },
   );
+}
+
+/** @throws {Problem} 404, 409, 422, 502 */
+async function releaseStock(
+  { redis, config }: ApiDeps,
+  { channel, configuration }: Caller,
+  id: string,
+  body: StockReleaseBody,
+  askedAtMs: number,
+): Promise<StockRelease> {
+  const { record, state } = await ownShipment(redis, channel, id);
+  if (!configuration.statusDetails.get(state.pair.detail)?.heldInDepot) {
+    throw new Problem(409, "NOT_HELD_IN_DEPOT", "The shipment is not held in depot.");
+  }
+  const courier = configuration.couriers.get(record.courier);
+  const carrier = courier ? releaseCarrier(courier, config) : null;
+  if (!courier || !carrier) throw notSupported();
+  const { action, notes = null, address = null } = body;
+  const today = romeDate(askedAtMs);
+  const redeliveryDate = redeliveryDateOf(body, courier.stockRelease.date, today);
+  const digest = releaseDigest(body, state.mapped?.by.key ?? "");
+  const release = { action, redeliveryDate, digest, askedAtMs };
+  const claim = await claimRelease(redis, record.id, release, RELEASE_LIMIT_MS);
+  const { releaseId } = claim;
+  if (claim.kind === "busy") throw underWay();
+  if (claim.kind === "answered") return { status: "sent", ...viewOf(claim.answer), releaseId };
+  const { trackingNumber } = record;
+  const order = { releaseId, courier: courier.code, trackingNumber, action, notes };
+  const answer = await carrier({ ...order, redeliveryDate, address });
+  const answered = { ...release, ...recordOf(answer) };
+  await answerRelease(redis, record.id, releaseId, answered);
+  return { status: "sent", ...viewOf(accepted(answer)), releaseId };
 }
 
 function viewOf({ outcome, message }: AcceptedRelease) {

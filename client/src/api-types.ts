@@ -1981,7 +1981,13 @@ export interface operations {
     createShipments: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Up to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under the same key is carried out once and answered the same, with `Idempotency-Replayed: true`; another request under it is 409.
+                 * @example 1f0c7c8e-2f0a-4c0e-9a52-6a2f1c0b7d11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2166,6 +2172,26 @@ export interface operations {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
                      *       "message": "The body did not arrive within 60 s."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /**
+             * @description IDEMPOTENCY_KEY_REUSED: The Idempotency-Key was used for another request within the last 24 hours: another path or another body.
+             *
+             *     IDEMPOTENCY_KEY_IN_USE: The same request is being carried out under this Idempotency-Key.
+             */
+            409: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 409,
+                     *       "code": "IDEMPOTENCY_KEY_REUSED",
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2490,7 +2516,13 @@ export interface operations {
     importShipments: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Up to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under the same key is carried out once and answered the same, with `Idempotency-Replayed: true`; another request under it is 409.
+                 * @example 1f0c7c8e-2f0a-4c0e-9a52-6a2f1c0b7d11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2632,6 +2664,26 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /**
+             * @description IDEMPOTENCY_KEY_REUSED: The Idempotency-Key was used for another request within the last 24 hours: another path or another body.
+             *
+             *     IDEMPOTENCY_KEY_IN_USE: The same request is being carried out under this Idempotency-Key.
+             */
+            409: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 409,
+                     *       "code": "IDEMPOTENCY_KEY_REUSED",
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description BODY_TOO_LARGE: The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes. */
             413: {
                 headers: {
@@ -2731,7 +2783,13 @@ export interface operations {
     releaseStock: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Up to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under the same key is carried out once and answered the same, with `Idempotency-Replayed: true`; another request under it is 409.
+                 * @example 1f0c7c8e-2f0a-4c0e-9a52-6a2f1c0b7d11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /**
                  * @description The resource's id.
@@ -2878,7 +2936,11 @@ export interface operations {
                 };
             };
             /**
-             * @description NOT_HELD_IN_DEPOT: The shipment is not held in depot.
+             * @description IDEMPOTENCY_KEY_REUSED: The Idempotency-Key was used for another request within the last 24 hours: another path or another body.
+             *
+             *     IDEMPOTENCY_KEY_IN_USE: The same request is being carried out under this Idempotency-Key.
+             *
+             *     NOT_HELD_IN_DEPOT: The shipment is not held in depot.
              *
              *     STOCK_RELEASE_UNDER_WAY: The carrier is being asked for the same release.
              */
@@ -2890,8 +2952,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 409,
-                     *       "code": "NOT_HELD_IN_DEPOT",
-                     *       "message": "The shipment is not held in depot."
+                     *       "code": "IDEMPOTENCY_KEY_REUSED",
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3016,7 +3078,13 @@ export interface operations {
     notifyRecipient: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Up to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under the same key is carried out once and answered the same, with `Idempotency-Replayed: true`; another request under it is 409.
+                 * @example 1f0c7c8e-2f0a-4c0e-9a52-6a2f1c0b7d11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /**
                  * @description The resource's id.
@@ -3166,7 +3234,11 @@ export interface operations {
                 };
             };
             /**
-             * @description EMAILS_NOT_MANAGED: The channel's transactional e-mails are not managed by the service.
+             * @description IDEMPOTENCY_KEY_REUSED: The Idempotency-Key was used for another request within the last 24 hours: another path or another body.
+             *
+             *     IDEMPOTENCY_KEY_IN_USE: The same request is being carried out under this Idempotency-Key.
+             *
+             *     EMAILS_NOT_MANAGED: The channel's transactional e-mails are not managed by the service.
              *
              *     NOTIFICATION_REPEATED: The event was accepted for this shipment within the last 24 hours.
              */
@@ -3178,8 +3250,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "status": 409,
-                     *       "code": "EMAILS_NOT_MANAGED",
-                     *       "message": "The channel's transactional e-mails are not managed by the service."
+                     *       "code": "IDEMPOTENCY_KEY_REUSED",
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5079,7 +5151,13 @@ export interface operations {
     createParcels: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Up to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under the same key is carried out once and answered the same, with `Idempotency-Replayed: true`; another request under it is 409.
+                 * @example 1f0c7c8e-2f0a-4c0e-9a52-6a2f1c0b7d11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5242,7 +5320,13 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description ORDER_EXISTS: The channel has an order with this origin and reference. */
+            /**
+             * @description ORDER_EXISTS: The channel has an order with this origin and reference.
+             *
+             *     IDEMPOTENCY_KEY_REUSED: The Idempotency-Key was used for another request within the last 24 hours: another path or another body.
+             *
+             *     IDEMPOTENCY_KEY_IN_USE: The same request is being carried out under this Idempotency-Key.
+             */
             409: {
                 headers: {
                     [name: string]: string;
@@ -6136,7 +6220,13 @@ export interface operations {
     checkAddress: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Up to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under the same key is carried out once and answered the same, with `Idempotency-Replayed: true`; another request under it is 409.
+                 * @example 1f0c7c8e-2f0a-4c0e-9a52-6a2f1c0b7d11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6284,6 +6374,26 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /**
+             * @description IDEMPOTENCY_KEY_REUSED: The Idempotency-Key was used for another request within the last 24 hours: another path or another body.
+             *
+             *     IDEMPOTENCY_KEY_IN_USE: The same request is being carried out under this Idempotency-Key.
+             */
+            409: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 409,
+                     *       "code": "IDEMPOTENCY_KEY_REUSED",
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description BODY_TOO_LARGE: The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes. */
             413: {
                 headers: {
@@ -6403,7 +6513,13 @@ export interface operations {
     createLabel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Up to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under the same key is carried out once and answered the same, with `Idempotency-Replayed: true`; another request under it is 409.
+                 * @example 1f0c7c8e-2f0a-4c0e-9a52-6a2f1c0b7d11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6595,6 +6711,26 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /**
+             * @description IDEMPOTENCY_KEY_REUSED: The Idempotency-Key was used for another request within the last 24 hours: another path or another body.
+             *
+             *     IDEMPOTENCY_KEY_IN_USE: The same request is being carried out under this Idempotency-Key.
+             */
+            409: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 409,
+                     *       "code": "IDEMPOTENCY_KEY_REUSED",
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description BODY_TOO_LARGE: The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes. */
             413: {
                 headers: {
@@ -6734,7 +6870,13 @@ export interface operations {
     confirmLabels: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Up to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under the same key is carried out once and answered the same, with `Idempotency-Replayed: true`; another request under it is 409.
+                 * @example 1f0c7c8e-2f0a-4c0e-9a52-6a2f1c0b7d11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6941,6 +7083,26 @@ export interface operations {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
                      *       "message": "The body did not arrive within 60 s."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /**
+             * @description IDEMPOTENCY_KEY_REUSED: The Idempotency-Key was used for another request within the last 24 hours: another path or another body.
+             *
+             *     IDEMPOTENCY_KEY_IN_USE: The same request is being carried out under this Idempotency-Key.
+             */
+            409: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 409,
+                     *       "code": "IDEMPOTENCY_KEY_REUSED",
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];

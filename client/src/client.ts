@@ -21,7 +21,7 @@ export function createClient({ apiKey, fetch = globalThis.fetch, ...options }: C
   const baseUrl = options.baseUrl.replace(/\/+$/, "");
   const send = (request: Request) => fetch(request);
   const sendAgain = (request: Request) =>
-    persistently(request, true, (again) => send(again.clone() as Request));
+    persistently(request, (again) => send(again.clone() as Request));
   const token = createAccessToken(sendAgain, baseUrl, apiKey);
   const persistent = persistentFetch({ fetch: send, token, budget: createBudget() });
   const api = openApi(baseUrl, persistent);

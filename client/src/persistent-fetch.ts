@@ -41,20 +41,21 @@ export function persistentFetch({ fetch, token, budget }: SendDeps): Send {
     return sendAs(await token.get(), request);
   }
 
-  return (request) => persistently(request, request.method !== "POST", send);
+  return (request) => {
+    if (request.method === "POST" && !request.headers.has("idempotency-key")) {
+      request.headers.set("idempotency-key", crypto.randomUUID());
+    }
+    return persistently(request, send);
+  };
 }
 
-/** @param mayRepeat whether a request whose answer was lost may be sent again; 429 and 503 have done nothing */
-export async function persistently(
-  request: Request,
-  mayRepeat: boolean,
-  send: Send,
-): Promise<Response> {
+/** A request that creates or sends has an idempotency key, so that it may be repeated after its answer was lost. */
+export async function persistently(request: Request, send: Send): Promise<Response> {
   for (let tries = 1; ; tries += 1) {
     const isLast = tries >= TRIES;
     const response = await send(request).catch((error: unknown) => {
       const isAnswer = error instanceof WaybillError;
-      if (!mayRepeat || isAnswer || isLast || request.signal.aborted) throw error;
+      if (isAnswer || isLast || request.signal.aborted) throw error;
       return null;
     });
     const waitMs = response === null ? backoffMs(tries) : retryWaitMs(response, tries);
@@ -66,7 +67,9 @@ export async function persistently(
 
 /** Null = the answer stands. */
 function retryWaitMs({ status, headers }: Response, tries: number): number | null {
-  if (status !== 429 && status !== 503) return null;
+  // 409 with Retry-After: the same request is being carried out, or the carrier is being asked.
+  const isBusy = status === 409 && headers.has("retry-after");
+  if (status !== 429 && status !== 503 && !isBusy) return null;
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   if (Number.isNaN(seconds)) return backoffMs(tries);
   const askedMs = seconds * 1000;

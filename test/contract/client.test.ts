@@ -108,7 +108,7 @@ describe("access tokens", () => {
 });
 
 describe("requests", () => {
-  test("that are answered 503 are sent again after Retry-After", async () => {
+  test("that are answered 503 are sent again after Retry-After, a POST under the same key", async () => {
     let refusals = 1;
     const { api: on, seen } = clientOf("key_acme_main", async (request, pass) => {
       if (request.url.endsWith("/token") || refusals === 0) return pass();
@@ -122,6 +122,9 @@ describe("requests", () => {
     expect(performance.now() - from).toBeGreaterThan(1_000);
     const posts = seen.filter(({ path }) => path === "/v2/shipments");
     expect(posts.map(({ status }) => status)).toEqual([503, 201]);
+    const [first, second] = posts.map(({ headers }) => headers.get("idempotency-key"));
+    expect(first).toMatch(/^[0-9a-f-]{36}$/);
+    expect(second).toBe(first ?? "");
   });
 
   test("whose Retry-After is longer than anybody waits are not repeated", async () => {
@@ -143,6 +146,21 @@ describe("requests", () => {
     });
     expect((await anyShipment(on)).response.status).toBe(200);
     expect(seen.filter(({ path }) => path === "/v2/shipments")).toHaveLength(1);
+  });
+
+  test("that create, whose answer is lost, are sent again and create once", async () => {
+    let losses = 1;
+    const { api: on } = clientOf("key_acme_main", async (request, pass) => {
+      const answer = await pass();
+      if (request.url.endsWith("/token") || losses === 0) return answer;
+      losses -= 1;
+      throw new TypeError("the connection was lost");
+    });
+    const body = { shipments: [item("CLIENT-LOST")] };
+    const { data, response } = await on.POST("/v2/shipments", { body });
+    expect(response.status).toBe(201);
+    expect(response.headers.get("idempotency-replayed")).toBe("true");
+    expect(data?.items[0]?.status).toBe("success");
   });
 
   test("never exceed the budget, however many begin together", async () => {

@@ -19,9 +19,19 @@ import { tourOfTheStore } from "#test/support/store-tour.ts";
 
 /** Scripts that write, whose calls the tour makes. */
 const WRITING = [
-  ...["accept-job", "accept-messages", "acknowledge", "admit", "claim", "commit", "courier-rate"],
+  ...[
+    "accept-job",
+    "accept-messages",
+    "acknowledge",
+    "admit",
+    "begin-request",
+    "claim",
+    "commit",
+    "courier-rate",
+  ],
   ...[
     "create",
+    "end-request",
     "expire-parked",
     "finish-chunk",
     "finish-job",

@@ -27,6 +27,7 @@ import { logEntry } from "#core/redis/log/log-entry.ts";
 import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
 import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { LOGS, readLags, trimLog } from "#core/redis/log/streams.ts";
+import { beginRequest, endRequest } from "#core/redis/merchant/idempotency.ts";
 import {
   acceptJob,
   finishChunk,
@@ -213,6 +214,9 @@ async function queueTour(runtime: TestRuntime, shipmentId: number): Promise<void
   for (const one of await takeWork(redis, "imports", 1, 60_000, nowMs)) {
     await settleWork(redis, "imports", one, null);
   }
+  const begun = await beginRequest(redis, { companyId, channelId }, "key", "print", nowMs);
+  if (begun.kind !== "begun") throw new Error("not begun");
+  await endRequest(redis, { companyId, channelId }, "key", begun.owner, "answer");
   const message = (messageId: string): Message => ({
     ...{ messageId, type: "email", shipmentId, to: "a@b.it", from: null },
     ...{ subject: "", text: "", html: null },

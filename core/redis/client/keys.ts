@@ -198,6 +198,8 @@ const orderAndLabelKeys = (tag: string) => ({
 const jobAndMessageKeys = (tag: string) => ({
   /** Hash: `channel:month` -> address checks to be billed. */
   addressChecks: `${tag}:billing:address-checks`,
+  /** Hash: a request under an idempotency key, by the digest of the key, and its answer. */
+  idempotent: (channelId: number, digest: string) => `${tag}:idem:${channelId}:${digest}`,
   sandbox: (channelId: number) => `${tag}:sandbox:${channelId}`,
   /** Hash: an import job. */
   job: (jobId: string) => `${tag}:job:${jobId}`,
