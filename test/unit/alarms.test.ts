@@ -1,0 +1,270 @@
+/** Alarms and dashboards name metrics that exist, each alarm fires and clears, and the operations guide has all of them. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parser } from "@prometheus-io/lezer-promql";
+import { registry } from "#core/metrics.ts";
+import operations from "#deploy/grafana/operations.json" with { type: "json" };
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+const RULES_FILE = "deploy/prometheus/rules.yaml";
+const { groups } = Bun.YAML.parse(await Bun.file(RULES_FILE).text()) as {
+  groups: { rules: Rule[] }[];
+};
+const rules = groups.flatMap((group) => group.rules);
+const guide = await Bun.file("docs/operations.md").text();
+
+/** Those of Prometheus itself. */
+const FOREIGN = new Set(["up"]);
+
+async function metricNames(): Promise<Set<string>> {
+  const metrics = await registry.getMetricsAsJSON();
+  return new Set(
+    metrics.flatMap(({ name, type }) =>
+      String(type) === "histogram"
+        ? ["bucket", "sum", "count"].map((end) => `${name}_${end}`)
+        : [name],
+    ),
+  );
+}
+
+/** @returns the names of metrics in an expression of PromQL @throws for a faulty one */
+function metricsIn(expression: string): string[] {
+  const found: string[] = [];
+  parser.parse(expression).iterate({
+    enter({ name, from, to, type }) {
+      if (type.isError) throw new Error(`not PromQL at ${from}: ${expression}`);
+      if (name === "VectorSelector") {
+        found.push(/^[\w:]+/.exec(expression.slice(from, to))?.[0] ?? "");
+      }
+    },
+  });
+  return found;
+}
+
+const expressions: readonly (readonly [string, string])[] = [
+  ...rules.map(({ alert, expr }) => [`the alarm ${alert}`, expr] as const),
+  ...operations.panels.flatMap(({ title, targets }) =>
+    targets.map(({ expr }) => [`the panel ${title}`, expr] as const),
+  ),
+];
+
+test.each(expressions)("%s asks for metrics that exist, in PromQL", async (_, expr) => {
+  const names = metricsIn(expr);
+  expect(names.length).toBeGreaterThan(0);
+  const known = await metricNames();
+  expect(names.filter((name) => !known.has(name) && !FOREIGN.has(name))).toEqual([]);
+});
+
+test("a metric that does not exist, or an expression that is none, would be noticed", async () => {
+  expect(metricsIn("rate(waybill_no_such_total[5m])")).toEqual(["waybill_no_such_total"]);
+  expect((await metricNames()).has("waybill_no_such_total")).toBe(false);
+  expect(() => metricsIn("rate(waybill_events_total[5m]")).toThrow("not PromQL");
+});
+
+test("every metric of ours is described, and named after its unit", async () => {
+  for (const { name, help, type } of await registry.getMetricsAsJSON()) {
+    expect(name).toMatch(/^waybill_[a-z0-9_]+$/);
+    expect(help.length).toBeGreaterThan(10);
+    if (String(type) === "counter") expect(name).toEndWith("_total");
+  }
+});
+
+test("the guide lists every alarm with its severity, and each alarm points to a section of the guide", () => {
+  const [, table = ""] = guide.split("## Alarms");
+  const listed = [...table.matchAll(/^\| `(Waybill\w+)` \| (\w+) \|/gm)].map(([, ...row]) => row);
+  expect(listed).toEqual(rules.map(({ alert, labels }) => [alert, labels.severity]));
+  const headings = [...guide.matchAll(/^## (.+)$/gm)].map(([, text = ""]) =>
+    text
+      .toLowerCase()
+      .replaceAll(" ", "-")
+      .replace(/[^\w-]/g, ""),
+  );
+  for (const { annotations } of rules) {
+    const [page, anchor = ""] = annotations["runbook_url"]?.split("#") ?? [];
+    expect([page, headings.includes(anchor)]).toEqual(["docs/operations.md", true]);
+    expect(annotations["description"]).toMatch(/\.$/);
+  }
+});
+
+/**
+ * What makes each alarm fire, and what follows, a sample a step (`a+bxn`: n further ones, each b more). A step is a minute.
+ */
+interface Provocation {
+  readonly series: Readonly<Record<string, string>>;
+  /** The step at which it fires; 55 later it does not. */
+  readonly at: number;
+  readonly step?: "1h";
+}
+
+const PROVOKED: Readonly<Record<string, Provocation>> = {
+  WaybillDown: { series: { 'up{job="waybill",role="api"}': "1x4 0x10 1x60" }, at: 10 },
+  WaybillStoreUnavailable: {
+    series: { 'waybill_store_failures_total{part="webhooks"}': "0x4 1+5x10 51x60" },
+    at: 12,
+  },
+  WaybillInternalErrors: {
+    series: { 'waybill_internal_errors_total{part="imports"}': "_x5 1x60" },
+    at: 8,
+  },
+  WaybillDeadLetters: {
+    series: { 'waybill_dead_letters_total{group="track"}': "0x5 1x60" },
+    at: 8,
+  },
+  WaybillDeadLettersAtLimit: {
+    series: { 'waybill_dead_letters_at_limit_total{group="track"}': "_x5 1x60" },
+    at: 8,
+  },
+  WaybillLag: {
+    series: { 'waybill_group_lag_seconds{log="change",group="analytics"}': "0x3 0+60x15 0x60" },
+    at: 15,
+  },
+  WaybillLogFilling: {
+    series: { 'waybill_group_lag_entries{log="event",group="track"}': "0x3 500001x10 500000x60" },
+    at: 10,
+  },
+  WaybillLedgerDifference: {
+    series: {
+      'waybill_ledger{entry="received"}': "100x70",
+      'waybill_ledger{entry="accepted"}': "89x40 90x40",
+      'waybill_ledger{entry="duplicate"}': "5x70",
+      'waybill_ledger{entry="unknown"}': "3x70",
+      'waybill_ledger{entry="invalid"}': "2x70",
+    },
+    at: 35,
+  },
+  WaybillServerErrors: {
+    series: {
+      'waybill_http_request_seconds_count{role="api",status="2xx"}': "0+100x80",
+      'waybill_http_request_seconds_count{role="api",status="5xx"}': "0+10x20 200x60",
+    },
+    at: 18,
+  },
+  WaybillSlow: {
+    series: {
+      'waybill_http_request_seconds_bucket{role="api",le="1"}': "0+90x30 2700+100x60",
+      'waybill_http_request_seconds_bucket{role="api",le="5"}': "0+100x30 3000+100x60",
+      'waybill_http_request_seconds_bucket{role="api",le="+Inf"}': "0+100x30 3000+100x60",
+    },
+    at: 25,
+  },
+  WaybillInvalidEvents: {
+    series: {
+      'waybill_events_total{courier="GLS_ITA",outcome="ACCEPTED"}': "0+80x90",
+      'waybill_events_total{courier="GLS_ITA",outcome="INVALID"}': "0+20x35 700x60",
+    },
+    at: 33,
+  },
+  WaybillWebhooksFailing: {
+    series: {
+      'waybill_webhook_attempts_total{outcome="delivered"}': "0+10x90",
+      'waybill_webhook_attempts_total{outcome="retry"}': "0+20x35 700x60",
+    },
+    at: 33,
+  },
+  WaybillAlertMailsFailing: {
+    series: { 'waybill_webhook_alert_mails_total{outcome="failed"}': "_x5 1x60" },
+    at: 8,
+  },
+  WaybillAttemptsDropped: {
+    series: { 'waybill_attempt_log{entry="dropped"}': "0x15 7x60" },
+    at: 20,
+  },
+  WaybillEventsNotSetAside: {
+    series: { 'waybill_events_not_set_aside_total{courier="BRT_ITA"}': "_x5 3x60" },
+    at: 8,
+  },
+  WaybillBenchmarksFailing: {
+    series: { 'waybill_benchmark_failures_total{reason="TIMEOUT"}': "0x5 0+1x10 10x60" },
+    at: 14,
+  },
+  // The clock of these tests begins at 0.
+  WaybillExportOverdue: {
+    series: { waybill_export_finished_seconds: "3600x55 378000x60" },
+    at: 50,
+    step: "1h",
+  },
+  WaybillOpenFiles: {
+    series: {
+      'waybill_process_open_fds{role="ingest"}': "81x10 10x60",
+      'waybill_process_max_fds{role="ingest"}': "100x70",
+    },
+    at: 9,
+  },
+};
+
+/** Its rules are checked by Prometheus' own tool where it is installed. */
+const promtool = Bun.which("promtool");
+
+describe.if(promtool !== null)("by Prometheus itself", () => {
+  const made: string[] = [];
+
+  afterAll(async () => {
+    for (const folder of made) await rm(folder, { recursive: true, force: true });
+  });
+
+  async function run(...args: string[]) {
+    const child = Bun.spawn([promtool ?? "", ...args], { stdout: "pipe", stderr: "pipe" });
+    const [output, errors] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    return { status: await child.exited, text: output + errors };
+  }
+
+  /** It must be off, on when it is provoked, and off later. */
+  async function runTests(alert: string) {
+    const folder = await mkdtemp(join(tmpdir(), "waybill-alarms-"));
+    made.push(folder);
+    const { series = {}, at = 0, step = "1m" } = PROVOKED[alert] ?? {};
+    const instants = [
+      [1, 0],
+      [at, 1],
+      [at + 55, 0],
+    ] as const;
+    const provoked = {
+      interval: step,
+      input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+      // How many are firing, whatever their labels.
+      promql_expr_test: instants.map(([steps, count]) => ({
+        expr: `count(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0)`,
+        eval_time: `${steps}${step.slice(1)}`,
+        exp_samples: [{ labels: "{}", value: count }],
+      })),
+    };
+    const path = join(folder, "test.yaml");
+    const file = {
+      rule_files: [resolve(RULES_FILE)],
+      evaluation_interval: step,
+      tests: [provoked],
+    };
+    await Bun.write(path, JSON.stringify(file));
+    return run("test", "rules", path);
+  }
+
+  test("rules and scrape configuration are valid", async () => {
+    for (const args of [
+      ["check", "rules", RULES_FILE],
+      ["check", "config", "deploy/prometheus/prometheus.yaml"],
+    ]) {
+      expect(await run(...args)).toMatchObject({ status: 0 });
+    }
+  });
+
+  test.each(rules.map(({ alert }) => alert))(
+    "%s fires when it is provoked, and clears",
+    async (alert) => {
+      expect(PROVOKED[alert]).toBeDefined();
+      const { status, text } = await runTests(alert);
+      expect([status, status === 0 ? "" : text]).toEqual([0, ""]);
+    },
+  );
+});
