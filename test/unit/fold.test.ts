@@ -2,7 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
-import { attemptsOf, fold, initialState, type ShipmentState } from "#core/domain/shipments/fold.ts";
+import {
+  attemptsOf,
+  fold,
+  foldAll as foldAllAtOnce,
+  initialState,
+  type ShipmentState,
+} from "#core/domain/shipments/fold.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
 
 const CASES = 3_000;
@@ -96,6 +102,25 @@ describe("fold (invariant 3)", () => {
     ...members,
   });
   const delivered = { status: "DELIVERED", detail: 0, terminal: true } as const;
+  const failed = { status: "FAILED_ATTEMPT", detail: 0, terminal: false } as const;
+
+  test.each([1, 4, 5, 6, 50])(
+    "%d facts folded at once count once each, also those that the shipment knows and those given twice",
+    (count) => {
+      const facts = Array.from({ length: count }, (_, n) =>
+        at(n + 1, { key: `k${n}`, mapping: failed }),
+      );
+      const known = facts.slice(0, Math.ceil(count / 2));
+      const before = foldAllAtOnce(initialState("PENDING"), known);
+      expect(before.folded).toHaveLength(known.length);
+      const after = foldAllAtOnce(before.state, [...facts, ...facts]);
+      expect(after.folded).toHaveLength(count - known.length);
+      expect(after.state).toEqual(foldAll(facts));
+      expect(after.state.failedAttempts).toBe(count);
+      expect(after.state.keys).toEqual(facts.map(({ key }) => key).sort());
+      expect(foldAllAtOnce(after.state, facts)).toEqual({ state: after.state, folded: [] });
+    },
+  );
 
   test("a terminal status beats a non-terminal one at the same occurredAt, whenever received", () => {
     const terminal = at(1, { mapping: delivered, receivedAtMs: 1 });
