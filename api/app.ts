@@ -27,6 +27,7 @@ import { toProblem } from "#core/http/errors.ts";
 import { literalPaths, noRoute, type Route } from "#core/http/no-route.ts";
 import { openApiRoute } from "#core/http/openapi/document.ts";
 import { ops } from "#core/http/ops.ts";
+import { requestIds } from "#core/http/request-ids.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 
@@ -39,6 +40,7 @@ export function createApiApp(deps: ApiDeps) {
       set.status = problem.status;
       return errorResponse(problem);
     })
+    .use(requestIds())
     .use(requestMetrics("api"))
     .use(requestTarget())
     .use(literalPaths((): readonly Route[] => app.routes))

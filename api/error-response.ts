@@ -10,11 +10,15 @@ import {
 import { rejectedValue } from "#core/domain/schema/rejected-value.ts";
 import { explanationOf } from "#core/http/errors-page.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
+import { currentRequestId } from "#core/request-id.ts";
+
+const requestId = Type.String({ description: "as in the header X-Request-Id" });
 
 export const ErrorBody = Type.Object({
   status: Type.Integer({ description: "HTTP status" }),
   code: Type.String({ description: "stable, upper snake case" }),
   message: Type.String(),
+  requestId,
 });
 
 export const Violation = Type.Object({
@@ -38,6 +42,7 @@ export const ProblemDocument = Type.Object({
   violations: Type.Optional(
     Type.Array(Violation, { maxItems: FAULTS_LISTED, description: "the first of them" }),
   ),
+  requestId,
 });
 
 /** `{status, code, message}`; validation failures and label errors are RFC 7807 problem documents. */
@@ -53,7 +58,7 @@ export function errorResponse(problem: Problem): Response {
     return problemResponse(problem, common, explanation ?? undefined);
   }
   return Response.json(
-    { status, code, message: detail, ...members },
+    { status, code, message: detail, ...members, requestId: currentRequestId() },
     { status, headers: { ...common, ...headers } },
   );
 }

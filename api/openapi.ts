@@ -44,7 +44,12 @@ import { ConsigneeView, ShipmentSummary } from "#core/domain/shipments/shipment-
 import { StatusSchema } from "#core/domain/statuses/status.ts";
 import { type ErrorEntry, errorsOf } from "#core/error-catalogue.ts";
 import { explanationOf } from "#core/http/errors-page.ts";
-import { type Api, header, problemExample } from "#core/http/openapi/document.ts";
+import {
+  type Api,
+  EXAMPLE_REQUEST_ID,
+  header,
+  problemExample,
+} from "#core/http/openapi/document.ts";
 import type { Content, Operation } from "#core/http/openapi/operation.ts";
 
 const whole = { type: "integer" };
@@ -147,7 +152,12 @@ function errorContents(error: ErrorEntry, { problems }: Operation): Content[] {
     const isShorterToo = "message" in problems.schema["properties"];
     return [problem(problems.schema, { ...example, ...(isShorterToo && { message: meaning }) })];
   }
-  return [{ schema: ErrorBody, example: { status, code, message: meaning } }];
+  return [
+    {
+      schema: ErrorBody,
+      example: { status, code, message: meaning, requestId: EXAMPLE_REQUEST_ID },
+    },
+  ];
 }
 
 const VIOLATION = { path: "limit", code: "OUT_OF_RANGE", message: "At most 100.", value: "101" };

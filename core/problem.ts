@@ -1,6 +1,7 @@
 /** An answer that tells the caller what is wrong. Thrown; every room's app turns it into its own error body. */
 
 import type { ErrorCode, StatusOf } from "#core/error-catalogue.ts";
+import { currentRequestId } from "#core/request-id.ts";
 
 export interface ProblemOptions {
   /** Extra members of the problem document, such as `violations`. */
@@ -43,7 +44,8 @@ export function problemResponse(
   type = "about:blank",
 ): Response {
   const body = { type, title: TITLES[status] ?? "Error", status, code, detail };
-  return new Response(JSON.stringify({ ...body, ...members }), {
+  const requestId = currentRequestId();
+  return new Response(JSON.stringify({ ...body, ...members, requestId }), {
     status,
     headers: { "content-type": "application/problem+json", ...extraHeaders, ...headers },
   });

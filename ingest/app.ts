@@ -7,6 +7,7 @@ import { noRoute, type Route } from "#core/http/no-route.ts";
 import { openApiRoute } from "#core/http/openapi/document.ts";
 import { ops } from "#core/http/ops.ts";
 import { type Peer, peerOf } from "#core/http/peer.ts";
+import { requestIds } from "#core/http/request-ids.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
@@ -57,6 +58,7 @@ export function createIngestApp(
       const type = explanationOf("courier", problem.code) ?? undefined;
       return problemResponse(problem, UNCOUNTED_HEADERS, type);
     })
+    .use(requestIds())
     .use(requestMetrics("ingest"))
     .use(requestTarget())
     .use(ops(redis, { config }))

@@ -6,6 +6,7 @@ import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { explanationOf } from "#core/http/errors-page.ts";
 import { ops } from "#core/http/ops.ts";
+import { requestIds } from "#core/http/request-ids.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { createMailer } from "#core/mail.ts";
@@ -52,6 +53,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
       set.status = problem.status;
       return problemResponse(problem, {}, explanationOf("operator", problem.code) ?? undefined);
     })
+    .use(requestIds())
     .use(requestMetrics("panel"))
     .use(requestTarget())
     .use(ops(runtime.redis, { config: runtime.config }))

@@ -7,7 +7,7 @@ export const operatorErrors = () =>
     api: "operator",
     title: "Error codes of the control panel's API",
     shapes:
-      "An error is a problem document (RFC 7807): {type, title, status, code, detail}, with violations[] where a body or a query is invalid.",
+      "An error is a problem document (RFC 7807): {type, title, status, code, detail, requestId}, with violations[] where a body or a query is invalid.",
     lists: [{ title: "Codes of violations[]", name: "violations", codes: FAULT_CODES }],
     links: {},
   });

@@ -22,7 +22,7 @@ export const merchantErrors = () =>
     api: "merchant",
     title: "Error codes of the merchant API",
     shapes:
-      "An error is {status, code, message}. Validation failures (422) and errors of labels are problem documents (RFC 7807): {type, title, status, code, detail}, with violations[] for validation. The header X-Error-Message repeats the text in ASCII, and the header Link leads to this page.",
+      "An error is {status, code, message, requestId}. Validation failures (422) and errors of labels are problem documents (RFC 7807): {type, title, status, code, detail, requestId}, with violations[] for validation. The header X-Error-Message repeats the text in ASCII, and the header Link leads to this page.",
     lists: [
       { title: "Codes of violations[]", name: "violations", codes: FAULT_CODES },
       {

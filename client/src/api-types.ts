@@ -474,6 +474,8 @@ export interface components {
             detail: string;
             /** @description the first of them */
             violations?: components["schemas"]["Violation"][];
+            /** @description as in the header X-Request-Id */
+            requestId: string;
             /** @description the same as `detail`, for readers of the shorter shape */
             message: string;
         };
@@ -625,6 +627,8 @@ export interface components {
             /** @description stable, upper snake case */
             code: string;
             message: string;
+            /** @description as in the header X-Request-Id */
+            requestId: string;
         };
         FastestCourier: {
             courierCode: string;
@@ -752,6 +756,8 @@ export interface components {
             detail: string;
             /** @description the first of them */
             violations?: components["schemas"]["Violation"][];
+            /** @description as in the header X-Request-Id */
+            requestId: string;
             /** @description where the channel has it switched on and the carrier refuses, cannot be reached or answers unreadably */
             errorLabel?: {
                 format: components["schemas"]["LabelFormat"];
@@ -1179,6 +1185,8 @@ export interface components {
             detail: string;
             /** @description the first of them */
             violations?: components["schemas"]["Violation"][];
+            /** @description as in the header X-Request-Id */
+            requestId: string;
         };
         SandboxEntity: {
             id: number;
@@ -1526,7 +1534,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1542,7 +1551,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_API_KEY",
-                     *       "message": "The API key is not valid or not active."
+                     *       "message": "The API key is not valid or not active.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1558,7 +1568,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "KEY_SUSPENDED",
-                     *       "message": "The key is suspended for an hour after 10 answers 429 within 5 minutes."
+                     *       "message": "The key is suspended for an hour after 10 answers 429 within 5 minutes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1574,7 +1585,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1590,7 +1602,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1606,7 +1619,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1625,6 +1639,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -1648,7 +1663,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1664,7 +1680,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1680,7 +1697,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1836,7 +1854,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1852,7 +1871,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1876,7 +1896,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1892,7 +1913,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1911,6 +1933,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -1934,7 +1957,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1950,7 +1974,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -1970,7 +1995,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2101,7 +2127,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2117,7 +2144,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2139,7 +2167,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2155,7 +2184,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2171,7 +2201,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2191,7 +2222,8 @@ export interface operations {
                      * @example {
                      *       "status": 409,
                      *       "code": "IDEMPOTENCY_KEY_REUSED",
-                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2207,7 +2239,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2226,6 +2259,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -2249,7 +2283,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2265,7 +2300,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2281,7 +2317,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2387,7 +2424,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2403,7 +2441,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2425,7 +2464,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2441,7 +2481,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "SHIPMENT_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2457,7 +2498,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2473,7 +2515,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2489,7 +2532,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2505,7 +2549,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2588,7 +2633,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2604,7 +2650,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2626,7 +2673,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2642,7 +2690,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2658,7 +2707,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2678,7 +2728,8 @@ export interface operations {
                      * @example {
                      *       "status": 409,
                      *       "code": "IDEMPOTENCY_KEY_REUSED",
-                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2694,7 +2745,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2713,6 +2765,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -2736,7 +2789,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2752,7 +2806,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2772,7 +2827,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2843,7 +2899,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2859,7 +2916,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2881,7 +2939,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2897,7 +2956,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "SHIPMENT_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2913,7 +2973,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2929,7 +2990,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2953,7 +3015,8 @@ export interface operations {
                      * @example {
                      *       "status": 409,
                      *       "code": "IDEMPOTENCY_KEY_REUSED",
-                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2969,7 +3032,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -2992,6 +3056,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -3015,7 +3080,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3031,7 +3097,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3051,7 +3118,8 @@ export interface operations {
                      * @example {
                      *       "status": 502,
                      *       "code": "CARRIER_UNREACHABLE",
-                     *       "message": "The carrier cannot be reached."
+                     *       "message": "The carrier cannot be reached.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3067,7 +3135,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3141,7 +3210,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3157,7 +3227,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3179,7 +3250,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3195,7 +3267,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "SHIPMENT_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3211,7 +3284,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3227,7 +3301,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3251,7 +3326,8 @@ export interface operations {
                      * @example {
                      *       "status": 409,
                      *       "code": "IDEMPOTENCY_KEY_REUSED",
-                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3267,7 +3343,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3286,6 +3363,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -3309,7 +3387,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3325,7 +3404,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3345,7 +3425,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3430,7 +3511,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3446,7 +3528,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3468,7 +3551,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3484,7 +3568,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "JOB_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3500,7 +3585,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3516,7 +3602,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3532,7 +3619,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3548,7 +3636,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3602,7 +3691,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3618,7 +3708,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3640,7 +3731,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3656,7 +3748,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "SANDBOX_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3672,7 +3765,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3688,7 +3782,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3704,7 +3799,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3720,7 +3816,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3792,7 +3889,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3808,7 +3906,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3830,7 +3929,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3846,7 +3946,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "SANDBOX_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3862,7 +3963,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3878,7 +3980,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3894,7 +3997,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3913,6 +4017,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -3936,7 +4041,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3952,7 +4058,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -3968,7 +4075,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4008,7 +4116,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4024,7 +4133,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4046,7 +4156,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4062,7 +4173,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "SANDBOX_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4078,7 +4190,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4094,7 +4207,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4110,7 +4224,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4126,7 +4241,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4194,7 +4310,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4210,7 +4327,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4232,7 +4350,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4248,7 +4367,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "SANDBOX_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4264,7 +4384,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4280,7 +4401,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4296,7 +4418,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4315,6 +4438,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -4338,7 +4462,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4354,7 +4479,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4370,7 +4496,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4526,7 +4653,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4542,7 +4670,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4564,7 +4693,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4580,7 +4710,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "ORDER_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4596,7 +4727,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4615,6 +4747,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -4638,7 +4771,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4654,7 +4788,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4670,7 +4805,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4809,7 +4945,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4825,7 +4962,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4847,7 +4985,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4863,7 +5002,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "ORDER_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4879,7 +5019,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4895,7 +5036,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4911,7 +5053,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -4927,7 +5070,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5010,7 +5154,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5026,7 +5171,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5050,7 +5196,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5066,7 +5213,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5085,6 +5233,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -5108,7 +5257,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5124,7 +5274,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5140,7 +5291,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5242,7 +5394,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5258,7 +5411,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5282,7 +5436,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5298,7 +5453,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5314,7 +5470,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5336,7 +5493,8 @@ export interface operations {
                      * @example {
                      *       "status": 409,
                      *       "code": "ORDER_EXISTS",
-                     *       "message": "The channel has an order with this origin and reference."
+                     *       "message": "The channel has an order with this origin and reference.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5352,7 +5510,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5371,6 +5530,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -5394,7 +5554,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5410,7 +5571,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5426,7 +5588,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5471,7 +5634,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5487,7 +5651,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5511,7 +5676,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5527,7 +5693,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "PARCEL_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5543,7 +5710,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5562,6 +5730,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -5585,7 +5754,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5601,7 +5771,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5617,7 +5788,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5677,7 +5849,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5693,7 +5866,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5717,7 +5891,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5733,7 +5908,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "PARCEL_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5749,7 +5925,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5765,7 +5942,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5781,7 +5959,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5797,7 +5976,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5837,7 +6017,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5853,7 +6034,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5877,7 +6059,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5893,7 +6076,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "PARCEL_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5909,7 +6093,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5925,7 +6110,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5941,7 +6127,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -5957,7 +6144,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6031,7 +6219,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6047,7 +6236,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6071,7 +6261,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6087,7 +6278,8 @@ export interface operations {
                      * @example {
                      *       "status": 404,
                      *       "code": "PARCEL_NOT_FOUND",
-                     *       "message": "There is no such resource, or it belongs to another channel."
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6103,7 +6295,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6119,7 +6312,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6135,7 +6329,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6154,6 +6349,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -6177,7 +6373,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6193,7 +6390,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6209,7 +6407,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6294,7 +6493,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6310,7 +6510,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6336,7 +6537,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6352,7 +6554,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6368,7 +6571,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6388,7 +6592,8 @@ export interface operations {
                      * @example {
                      *       "status": 409,
                      *       "code": "IDEMPOTENCY_KEY_REUSED",
-                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6404,7 +6609,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6427,6 +6633,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -6450,7 +6657,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6466,7 +6674,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6486,7 +6695,8 @@ export interface operations {
                      * @example {
                      *       "status": 502,
                      *       "code": "PROVIDER_UNREACHABLE",
-                     *       "message": "The address provider cannot be reached."
+                     *       "message": "The address provider cannot be reached.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6502,7 +6712,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6627,7 +6838,8 @@ export interface operations {
                      *       "title": "Bad Request",
                      *       "status": 400,
                      *       "code": "UNKNOWN_CARRIER",
-                     *       "detail": "The carrier code of a label is not known or not available on this channel."
+                     *       "detail": "The carrier code of a label is not known or not available on this channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/problem+json": components["schemas"]["LabelProblem"];
@@ -6635,7 +6847,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6651,7 +6864,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6673,7 +6887,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6689,7 +6904,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6705,7 +6921,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6725,7 +6942,8 @@ export interface operations {
                      * @example {
                      *       "status": 409,
                      *       "code": "IDEMPOTENCY_KEY_REUSED",
-                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6741,7 +6959,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6764,6 +6983,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -6789,7 +7009,8 @@ export interface operations {
                      *       "title": "Locked",
                      *       "status": 423,
                      *       "code": "LABEL_IN_PROGRESS",
-                     *       "detail": "Another request has been making this label for more than 15 s."
+                     *       "detail": "Another request has been making this label for more than 15 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/problem+json": components["schemas"]["LabelProblem"];
@@ -6805,7 +7026,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6821,7 +7043,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -6843,7 +7066,8 @@ export interface operations {
                      *       "title": "Bad Gateway",
                      *       "status": 502,
                      *       "code": "CARRIER_UNREACHABLE",
-                     *       "detail": "The carrier cannot be reached."
+                     *       "detail": "The carrier cannot be reached.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/problem+json": components["schemas"]["LabelProblem"];
@@ -6859,7 +7083,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7004,7 +7229,8 @@ export interface operations {
                      *       "title": "Bad Request",
                      *       "status": 400,
                      *       "code": "UNKNOWN_CARRIER",
-                     *       "detail": "The carrier code of a label is not known or not available on this channel."
+                     *       "detail": "The carrier code of a label is not known or not available on this channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/problem+json": components["schemas"]["LabelProblem"];
@@ -7012,7 +7238,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7028,7 +7255,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7050,7 +7278,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7066,7 +7295,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7082,7 +7312,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7102,7 +7333,8 @@ export interface operations {
                      * @example {
                      *       "status": 409,
                      *       "code": "IDEMPOTENCY_KEY_REUSED",
-                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body."
+                     *       "message": "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7118,7 +7350,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7141,6 +7374,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -7166,7 +7400,8 @@ export interface operations {
                      *       "title": "Locked",
                      *       "status": 423,
                      *       "code": "CONFIRMATION_IN_PROGRESS",
-                     *       "detail": "Another request has been confirming labels of this carrier for more than 15 s."
+                     *       "detail": "Another request has been confirming labels of this carrier for more than 15 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/problem+json": components["schemas"]["LabelProblem"];
@@ -7182,7 +7417,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7198,7 +7434,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7220,7 +7457,8 @@ export interface operations {
                      *       "title": "Bad Gateway",
                      *       "status": 502,
                      *       "code": "CARRIER_UNREACHABLE",
-                     *       "detail": "The carrier cannot be reached."
+                     *       "detail": "The carrier cannot be reached.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/problem+json": components["schemas"]["LabelProblem"];
@@ -7236,7 +7474,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7316,7 +7555,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7332,7 +7572,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7354,7 +7595,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7370,7 +7612,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7386,7 +7629,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7402,7 +7646,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7421,6 +7666,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -7444,7 +7690,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7460,7 +7707,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7483,6 +7731,7 @@ export interface operations {
                      *       "status": 503,
                      *       "code": "BENCHMARKS_UNAVAILABLE",
                      *       "detail": "Benchmarks cannot be computed just now.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "message": "Benchmarks cannot be computed just now."
                      *     }
                      */
@@ -7491,7 +7740,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7569,7 +7819,8 @@ export interface operations {
                      * @example {
                      *       "status": 400,
                      *       "code": "BAD_REQUEST_TARGET",
-                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8."
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7585,7 +7836,8 @@ export interface operations {
                      * @example {
                      *       "status": 401,
                      *       "code": "INVALID_TOKEN",
-                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off."
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7607,7 +7859,8 @@ export interface operations {
                      * @example {
                      *       "status": 403,
                      *       "code": "NO_CHANNEL_CONTEXT",
-                     *       "message": "The token belongs to no channel."
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7623,7 +7876,8 @@ export interface operations {
                      * @example {
                      *       "status": 406,
                      *       "code": "NOT_ACCEPTABLE",
-                     *       "message": "The header Accept excludes JSON, the only format of the answers."
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7639,7 +7893,8 @@ export interface operations {
                      * @example {
                      *       "status": 408,
                      *       "code": "BODY_TOO_SLOW",
-                     *       "message": "The body did not arrive within 60 s."
+                     *       "message": "The body did not arrive within 60 s.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7655,7 +7910,8 @@ export interface operations {
                      * @example {
                      *       "status": 413,
                      *       "code": "BODY_TOO_LARGE",
-                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes."
+                     *       "message": "The body is larger than the call takes, or a shipment in a list is larger than 524,288 bytes.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7674,6 +7930,7 @@ export interface operations {
                      *       "status": 422,
                      *       "code": "VALIDATION_FAILED",
                      *       "detail": "The request violates the documented rules; `violations` lists what and where.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "violations": [
                      *         {
                      *           "path": "limit",
@@ -7697,7 +7954,8 @@ export interface operations {
                      * @example {
                      *       "status": 429,
                      *       "code": "RATE_LIMITED",
-                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address."
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7713,7 +7971,8 @@ export interface operations {
                      * @example {
                      *       "status": 500,
                      *       "code": "INTERNAL_ERROR",
-                     *       "message": "An error on the side of the service."
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];
@@ -7736,6 +7995,7 @@ export interface operations {
                      *       "status": 503,
                      *       "code": "BENCHMARKS_UNAVAILABLE",
                      *       "detail": "Benchmarks cannot be computed just now.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
                      *       "message": "Benchmarks cannot be computed just now."
                      *     }
                      */
@@ -7744,7 +8004,8 @@ export interface operations {
                      * @example {
                      *       "status": 503,
                      *       "code": "STORE_UNAVAILABLE",
-                     *       "message": "The store of the service is unavailable; nothing was acknowledged."
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];

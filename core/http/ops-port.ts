@@ -9,6 +9,7 @@ import type { Redis } from "#core/redis/client/client.ts";
 import { everyRouteDeclared } from "./access.ts";
 import { toProblem } from "./errors.ts";
 import { type OpsOptions, ops } from "./ops.ts";
+import { requestIds } from "./request-ids.ts";
 import { ONE_ROUTER, requestTarget } from "./request-target.ts";
 
 /** Requests to this port have no body. */
@@ -41,6 +42,7 @@ export function openOpsPort(
           : toProblem(error, redis, log),
       ),
     )
+    .use(requestIds())
     .use(requestTarget())
     .use(ops(redis, { config, ...options }));
   everyRouteDeclared(app).listen({

@@ -13,6 +13,7 @@ export const CourierProblem = Type.Object({
   code: Type.Union(errorsOf("courier").map(({ code }) => Type.Literal(code))),
   detail: Type.String({ description: "for people; it may change" }),
   errors: Type.Optional(Type.Array(FaultItem, { description: "of INVALID_ENVELOPE" })),
+  requestId: Type.String({ description: "as in the header X-Request-Id" }),
 });
 
 export const courierErrors = () =>
@@ -20,7 +21,7 @@ export const courierErrors = () =>
     api: "courier",
     title: "Error codes of the courier event ingestion API",
     shapes:
-      "An error is a problem document (RFC 7807): {type, title, status, code, detail}, with errors[] for an envelope that is invalid. An INVALID event has errors[] of its own in the results.",
+      "An error is a problem document (RFC 7807): {type, title, status, code, detail, requestId}, with errors[] for an envelope that is invalid. An INVALID event has errors[] of its own in the results.",
     lists: [{ title: "Codes of errors[]", name: "faults", codes: FAULT_CODES }],
     headers: UNCOUNTED_HEADERS,
     links: { Reference: "/v1/docs", "OpenAPI description": "/v1/openapi.json" },

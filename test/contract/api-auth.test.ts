@@ -71,6 +71,7 @@ describe("POST /v2/auth/token", () => {
         status: 400,
         code: "MALFORMED_BODY",
         message: expect.any(String),
+        requestId: expect.any(String),
       });
       expect(answer.headers.get("x-error-message")).toBe(answer.body.message);
     }

@@ -238,7 +238,10 @@ describe("404", () => {
     const missing = await answer("999999");
     expect(missing).toEqual({
       status: 404,
-      body: { status: 404, code: "SHIPMENT_NOT_FOUND", message: "There is no such shipment." },
+      body: {
+        ...{ status: 404, code: "SHIPMENT_NOT_FOUND", message: "There is no such shipment." },
+        requestId: expect.any(String),
+      },
       headers: expect.any(Array),
     });
     const others = [sibling, foreign, "abc", "1.5", "-1", "0", "1e3", "017", "9".repeat(40), "%20"];

@@ -38,7 +38,8 @@ function send(
 async function expectError(answer: Response, status: number, code: string): Promise<void> {
   const body = (await answer.json()) as { message: string };
   expect(answer.status).toBe(status);
-  expect(body).toEqual({ status, code, message: expect.any(String) } as never);
+  const text = expect.any(String);
+  expect(body).toEqual({ status, code, message: text, requestId: text } as never);
   expect(answer.headers.get("x-error-message")).toBe(body.message);
   expect(answer.headers.get("content-type")).toStartWith("application/json");
 }
@@ -118,6 +119,7 @@ describe("errors", () => {
         code: "BENCHMARKS_UNAVAILABLE",
         detail: reported.message,
         message: expect.stringMatching(/./),
+        requestId: answer.headers.get("x-request-id"),
       } as never);
       expect(Value.Check(BenchmarksUnavailable, reported)).toBe(true);
     }

@@ -233,9 +233,9 @@ describe("what the API answers is what its schemas say", () => {
 
   test("an answer that the document does not describe fails the test that asked for it", () => {
     const { check } = answerChecker(api.routes, MERCHANT_API);
-    const headers = new Headers({ "content-type": "application/json" });
+    const headers = new Headers({ "content-type": "application/json", "x-request-id": "1" });
     const answer = { method: "GET", path: "/v2/jobs/1", status: 404, headers };
-    const body = { status: 404, code: "JOB_NOT_FOUND", message: "m" };
+    const body = { status: 404, code: "JOB_NOT_FOUND", message: "m", requestId: "1" };
     expect(() => check({ ...answer, body })).not.toThrow();
     expect(() => check({ ...answer, body: { ...body, more: 1 } })).toThrow("additional");
     expect(() => check({ ...answer, body: { ...body, code: "ORDER_NOT_FOUND" } })).toThrow("code");

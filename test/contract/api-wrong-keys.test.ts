@@ -42,7 +42,7 @@ async function advance(seconds: number): Promise<void> {
 function exchange(apiKey: string, from: string): Promise<Response> {
   return fetch(`${api.url}/v2/auth/token`, {
     method: "POST",
-    headers: { "x-forwarded-for": from },
+    headers: { "x-forwarded-for": from, "x-request-id": "test-request" },
     body: JSON.stringify({ apiKey }),
   });
 }

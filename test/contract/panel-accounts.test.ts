@@ -74,6 +74,8 @@ async function call(method: string, path: string, body?: unknown, ask: Ask = {})
   const answer = await fetch(`${panel.url}/panel/api${path}`, {
     method,
     headers: {
+      // The same for all, so that answers that must not differ are equal.
+      "x-request-id": "test-request",
       "sec-fetch-site": "same-origin",
       "x-forwarded-for": ask.address ?? newAddress(),
       ...(ask.cookie !== undefined && { cookie: ask.cookie }),

@@ -40,6 +40,9 @@ afterAll(async () => {
   await runtime.end();
 });
 
+/** The same for all, so that answers that must not differ are equal. */
+const TEST_REQUEST_ID = "test-request";
+
 let addresses = 0;
 const newAddress = () => {
   addresses += 1;
@@ -58,7 +61,7 @@ function logIn(credentials: unknown, { panel = proxied, address, headers }: Ask 
     method: "POST",
     body: text,
     headers: {
-      "content-type": "application/json",
+      ...{ "content-type": "application/json", "x-request-id": TEST_REQUEST_ID },
       "x-forwarded-for": address ?? newAddress(),
       ...headers,
     },
@@ -337,7 +340,10 @@ describe("log-ins from one address", () => {
 
 describe("bearer tokens from one address", () => {
   function ask(token: string, from: string, panel = proxied): Promise<Response> {
-    const headers = { authorization: `Bearer ${token}`, "x-forwarded-for": from };
+    const headers = {
+      ...{ authorization: `Bearer ${token}`, "x-forwarded-for": from },
+      "x-request-id": TEST_REQUEST_ID,
+    };
     return fetch(`${panel.url}/panel/api/channels`, { headers });
   }
 

@@ -14,6 +14,9 @@ import { openRuntime, type Runtime } from "#core/runtime.ts";
 import { type AnswerChecker, answerChecker } from "./described-answers.ts";
 import { openTestRuntime, type TestRuntime } from "./runtime.ts";
 
+/** Of every request that `call` sends. */
+const TEST_REQUEST_ID = "test-request";
+
 /** Nothing listens there: benchmarks answer 503, as in an installation whose ClickHouse is unavailable. */
 const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
 
@@ -106,6 +109,8 @@ function callerOf(app: ReturnType<typeof createApiApp>, check: AnswerChecker["ch
   return async (method, path, options = {}) => {
     const { token, body, text = body === undefined ? null : JSON.stringify(body) } = options;
     const headers = {
+      // The same for all, so that answers that must not differ are equal.
+      "x-request-id": TEST_REQUEST_ID,
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(text !== null && { "content-type": "application/json" }),
     };

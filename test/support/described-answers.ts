@@ -32,6 +32,7 @@ export function answerChecker(routes: readonly Route[], api: Api): AnswerChecker
   const seen = new Set<string>();
 
   function check({ method, path: target, status, headers, body }: GivenAnswer): void {
+    if (!headers.has("x-request-id")) throw new Error(`${method} ${target}: no request id`);
     const [pathname = ""] = target.split("?");
     const path = templates.find(({ form }) => form.test(pathname))?.path ?? "";
     const operation = paths[path]?.[method.toLowerCase()];

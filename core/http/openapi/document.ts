@@ -10,6 +10,7 @@ import type { ErrorEntry } from "#core/error-catalogue.ts";
 import { type Access, accessOf, detailOf, publicRoutes, ROUTE_MEMBERS } from "#core/http/access.ts";
 import type { Route } from "#core/http/no-route.ts";
 import { PUBLIC_CACHE } from "#core/http/reference-page.ts";
+import { REQUEST_ID_LENGTH } from "#core/http/request-ids.ts";
 import { TITLES } from "#core/problem.ts";
 import { elysiaOperation } from "./elysia-operation.ts";
 import type { Answer, Content, Operation, Parameter, Rule } from "./operation.ts";
@@ -117,12 +118,20 @@ export function openApiDocument(routes: readonly Route[], api: Api) {
     ),
     components: {
       securitySchemes: api.securitySchemes,
+      headers: { [REQUEST_ID_HEADER]: header(REQUEST_ID_WORDS) },
       schemas: Object.fromEntries(
         [...components.published].toSorted(([one], [other]) => (one < other ? -1 : 1)),
       ),
     },
   };
 }
+
+const REQUEST_ID_HEADER = "X-Request-Id";
+const REQUEST_ID_WORDS = `The request's own X-Request-Id if it has 1 to ${REQUEST_ID_LENGTH} letters, digits, dots, hyphens and underscores, else one that was made. Log lines of the service have it.`;
+/** Of every answer. */
+const REQUEST_ID = {
+  [REQUEST_ID_HEADER]: { $ref: `#/components/headers/${REQUEST_ID_HEADER}` },
+};
 
 const LICENSE = { name: "Proprietary", identifier: "LicenseRef-Proprietary" };
 
@@ -181,13 +190,15 @@ function answerObject(
   components: Components,
 ): Json {
   const own = Object.entries(headers).map(([name, text]) => [name, header(text)]);
-  const all = { ...Object.fromEntries(own), ...common };
+  const all = { ...Object.fromEntries(own), ...common, ...REQUEST_ID };
   return {
     description,
-    ...(Object.keys(all).length > 0 && { headers: all }),
+    headers: all,
     ...(content && { content: contentObject([content], components) }),
   };
 }
+
+export const EXAMPLE_REQUEST_ID = "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11";
 
 export function header(description: string, schema: Json = { type: "string" }): Header {
   return { description, schema };
@@ -218,7 +229,7 @@ function errorObjects(route: DescribedRoute, api: Api, components: Components): 
   return Object.fromEntries(
     statuses.map(([status, errors]) => {
       const shapes = errors.map((error) => api.errorShape(error, route.operation));
-      const headers = Object.assign({}, ...shapes.map((shape) => shape.headers));
+      const headers = Object.assign({}, ...shapes.map((shape) => shape.headers), REQUEST_ID);
       // The first error of a status is its example.
       const contents = shapes.flatMap(({ content }) => content).toReversed();
       return [
@@ -250,5 +261,6 @@ function errorsOfCall({ access, operation }: DescribedRoute, { errors }: Api): E
 
 /** RFC 7807, of an error without violations. */
 export function problemExample({ status, code, meaning }: ErrorEntry, type: string) {
-  return { type, title: TITLES[status], status, code, detail: meaning };
+  const requestId = EXAMPLE_REQUEST_ID;
+  return { type, title: TITLES[status], status, code, detail: meaning, requestId };
 }
