@@ -18,8 +18,8 @@ const BATCH = 2_000;
  * brings one row or thousands. How stale a benchmark may be.
  */
 const LINGER_MS = 750;
-/** An empty log is looked at so often. */
-const IDLE_MS = 200;
+/** How long the first changes after a rest wait for others. */
+const GATHER_MS = 200;
 /** Entries of attempts read per partition at once: at most 80,000 rows of some 150 bytes in one batch. */
 const ATTEMPT_BATCH = 50;
 /** Attempts are looked at for health by the hour: they may gather. */
@@ -94,7 +94,7 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
     }),
     batch: BATCH,
     lingerMs: LINGER_MS,
-    idleMs: IDLE_MS,
+    gatherMs: GATHER_MS,
   });
   const attempts = startConsumer({
     redis,
@@ -109,7 +109,7 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
     }),
     batch: ATTEMPT_BATCH,
     lingerMs: ATTEMPT_LINGER_MS,
-    idleMs: ATTEMPT_LINGER_MS,
+    gatherMs: ATTEMPT_LINGER_MS,
   });
   const draining = startDraining({ redis, live, log, clickhouse: store.client });
   const exporting = startExport(runtime);

@@ -6,6 +6,11 @@ export interface Ticking {
   readonly stop: () => Promise<void>;
 }
 
+export interface WakeableTicking extends Ticking {
+  /** There is work: the next run comes at once. */
+  readonly wake: () => void;
+}
+
 /**
  * @param work is given whether it should end early; what it throws goes to `onError` and the next run comes all the same
  * @param tickMs from the end of a run to the next one
@@ -14,19 +19,25 @@ export function startTicking(
   tickMs: number,
   work: (isStopping: () => boolean) => Promise<void>,
   onError: (error: Error) => void,
-): Ticking {
+): WakeableTicking {
   let stopping = false;
+  let isDue = false;
   const pause = createPause();
 
   async function loop(): Promise<void> {
     while (!stopping) {
+      isDue = false;
       await work(() => stopping).catch(onError);
-      if (!stopping) await pause.wait(tickMs);
+      if (!stopping && !isDue) await pause.wait(tickMs);
     }
   }
 
   const running = loop();
   return {
+    wake() {
+      isDue = true;
+      pause.wake();
+    },
     async stop() {
       stopping = true;
       pause.wake();

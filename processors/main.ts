@@ -46,7 +46,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
     group: "references",
     handler: referencesHandler(tracking),
     lingerMs: REFERENCES_LINGER_MS,
-    idleMs: REFERENCES_LINGER_MS,
+    gatherMs: REFERENCES_LINGER_MS,
   });
   const webhooks = await startWebhooks(runtime);
   const alerts = await startAlertMails(runtime);

@@ -15,6 +15,7 @@ import { companyTag, PARTITIONS, type WorkName, workKeys } from "#core/redis/cli
 import { followOutage } from "#core/redis/client/outage.ts";
 import { probeWrites } from "#core/redis/client/probe.ts";
 import { describeFailure, isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+import { openWaker } from "#core/redis/client/wake.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import { renewWork, settleWork, type Taken, takeWork } from "#core/redis/merchant/work-queue.ts";
 
@@ -39,7 +40,8 @@ export interface Worker {
 
 const LEASE_MS = 6_000;
 const RENEW_EVERY_MS = 2_000;
-const IDLE_WAIT_MS = 50;
+/** New work is announced; work that becomes due again is found within this time. */
+const IDLE_WAIT_MS = 1_000;
 /** During an outage, interval between checks whether the store accepts writes again. */
 const PROBE_EVERY_MS = 250;
 /**
@@ -67,6 +69,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const { redis, log, live, queue, atOnce, work } = options;
   const inHand = new Set<Promise<void>>();
   let stopping = false;
+  const waker = openWaker(redis, queue);
   const outage = followOutage(log, queue);
   /** Failures so far by internal errors, by piece of work. */
   const faults = new Map<string, number>();
@@ -77,10 +80,11 @@ export function startWorker(options: WorkerOptions): Worker {
       try {
         if (outage.isOn()) await recover();
         await live.refresh();
+        waker.reset();
         const taken = await takeWork(redis, queue, atOnce - inHand.size, LEASE_MS, live.now());
         for (const one of taken) begin(one);
         if (inHand.size >= atOnce) await Promise.race(inHand);
-        else if (taken.length === 0) await Promise.race([Bun.sleep(IDLE_WAIT_MS), ...inHand]);
+        else if (taken.length === 0) await Promise.race([waker.wait(IDLE_WAIT_MS), ...inHand]);
       } catch (error) {
         outage.failed(error, begunAtMs);
       }
@@ -149,7 +153,9 @@ export function startWorker(options: WorkerOptions): Worker {
   return {
     async stop() {
       stopping = true;
+      waker.wake();
       await running;
+      waker.close();
     },
   };
 }

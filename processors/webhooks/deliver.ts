@@ -29,9 +29,8 @@
  * not begun waits. What receivers have answered meanwhile is kept and recorded when the store is back. Leases may have ended by
  * then, so all processes pause: each records its results, and renews what is still under way, before anybody hands out leases.
  */
-import { createPause } from "#core/pause.ts";
 import { PARTITIONS } from "#core/redis/client/keys.ts";
-import { readWakeCounter } from "#core/redis/webhooks/deliveries.ts";
+import { openWaker } from "#core/redis/client/wake.ts";
 import { readLeased, takeLeases } from "#core/redis/webhooks/leases.ts";
 import { type DeliverLimits, LIMITS } from "./deliver-limits.ts";
 import { endpointTerms } from "./endpoint-terms.ts";
@@ -51,8 +50,8 @@ export interface Deliverer {
 
 /** Rounds are no closer than this: what ends in between shares the next one. */
 const ROUND_GAP_MS = 2;
-/** An idle deliverer reads the wake counter this often. */
-const IDLE_WAIT_MS = 25;
+/** While something is under way, slots become free by time alone. */
+const BUSY_WAIT_MS = 25;
 const TROUBLE_WAIT_MS = 250;
 /** Leases are renewed three times before they would end. */
 const RENEWALS_PER_LEASE = 3;
@@ -61,7 +60,6 @@ const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, n) => n);
 
 export function startDeliverer(deps: DeliverDeps): Deliverer {
   const limits = { ...LIMITS, ...deps.limits };
-  const pause = createPause();
   const rounds = createLeaseRounds(limits.inFlight);
   const outages = followPartitions(deps.redis, deps.log, {
     // The rest of a lease when its renewal is due, less the time in which all processes reconnect.
@@ -73,25 +71,23 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
     ...{ ...deps, limits, outages, isStopping: () => stopping },
     onRoom() {
       rounds.hurry();
-      pause.wake();
+      waker.wake();
     },
   });
-  const isWoken = followWakeCounter(deps);
+  const waker = openWaker(deps.redis, "webhooks", rounds.hurry);
   const parts: Parts = { ...deps, limits, outages, rounds, sending };
 
   async function loop(): Promise<void> {
-    let waitMs = ROUND_GAP_MS;
     while (!stopping) {
+      waker.reset();
       sending.beginSoon();
       const begunAtMs = performance.now();
       try {
         await comeBack(parts);
         const nowMs = performance.now();
-        const isWorth = await rounds.isWorth(sending.room(nowMs), nowMs, isWoken);
-        const leased = isWorth ? await round(parts) : 0;
-        waitMs = leased > 0 ? ROUND_GAP_MS : Math.min(waitMs * 2, IDLE_WAIT_MS);
+        if (rounds.isWorth(sending.room(nowMs), nowMs)) await round(parts);
         await Bun.sleep(ROUND_GAP_MS);
-        if (!rounds.isEager()) await pause.wait(waitMs - ROUND_GAP_MS);
+        if (!rounds.isEager()) await waker.wait(waitMs(parts));
       } catch (error) {
         outages.failed(ALL_PARTITIONS, error, begunAtMs);
         await Bun.sleep(TROUBLE_WAIT_MS);
@@ -104,8 +100,9 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
   return {
     async stop() {
       stopping = true;
-      pause.wake();
+      waker.wake();
       await running;
+      waker.close();
       await sending.finish();
       clearInterval(renewal);
     },
@@ -119,15 +116,6 @@ interface Parts extends Omit<DeliverDeps, "limits"> {
   readonly sending: Sending;
 }
 
-function followWakeCounter({ redis }: DeliverDeps): () => Promise<boolean> {
-  let last: string | null = null;
-  return async () => {
-    const before = last;
-    last = await readWakeCounter(redis);
-    return last !== before;
-  };
-}
-
 /** Leases may have expired: those in progress are renewed, and deliveries not yet begun go back to their lanes. */
 async function comeBack({ outages, sending }: Parts): Promise<void> {
   const back = new Set(await outages.probe());
@@ -136,20 +124,18 @@ async function comeBack({ outages, sending }: Parts): Promise<void> {
   sending.renew();
 }
 
-/** @returns how many deliveries were leased */
-async function round({
-  redis,
-  live,
-  log,
-  limits,
-  outages,
-  rounds,
-  sending,
-}: Parts): Promise<number> {
+/** Until the next round, unless somebody queues a delivery before. */
+function waitMs({ rounds, sending, outages }: Parts): number {
+  const untilLookMs = rounds.nextLookMs() - performance.now();
+  const isBusy = sending.isBusy() || outages.isAnyOut();
+  return Math.max(0, Math.min(untilLookMs, isBusy ? BUSY_WAIT_MS : untilLookMs));
+}
+
+async function round({ redis, live, log, limits, outages, rounds, sending }: Parts): Promise<void> {
   const nowMs = performance.now();
   const next = rounds.next(sending.room(nowMs), nowMs, outages.mayLease);
   const { shares, retries } = next;
-  if (shares.length === 0) return 0;
+  if (shares.length === 0) return;
   const terms = {
     leaseMs: limits.leaseMs,
     startConcurrency: limits.startConcurrency,
@@ -176,5 +162,4 @@ async function round({
   if (failure) log.warn({ reason: failure.message }, "deliveries wait until their leases expire");
   for (const slot of gone) sending.addGone(slot);
   for (const one of leased) sending.add(one, configuration);
-  return slots.length;
 }

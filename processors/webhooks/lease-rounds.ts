@@ -10,8 +10,8 @@ const RETRIES_FIRST_EVERY = 5;
 /** Busy partitions asked in one round under load; all others are looked at this often even then. */
 const BUSY_PER_ROUND = 8;
 const LOOK_AT_ALL_MS = 20;
-/** An idle deliverer looks at every partition this often. */
-const LOOK_ROUND_MS = 200;
+/** Deliveries that are queued are announced; retries and leases that have ended are found within this time. */
+const LOOK_ROUND_MS = 1_000;
 
 /** What may be leased. */
 export interface Room {
@@ -33,15 +33,10 @@ export interface LeaseRounds {
   /** There is work, or room for it: the next round comes without a wait. */
   readonly hurry: () => void;
   readonly isEager: () => boolean;
-  /**
-   * Whether a round is worth its cost now.
-   * @param isWoken asks whether deliveries have been queued since the last time
-   */
-  readonly isWorth: (
-    room: Room,
-    nowMs: number,
-    isWoken: () => Promise<boolean>,
-  ) => Promise<boolean>;
+  /** Whether a round is worth its cost now. */
+  readonly isWorth: (room: Room, nowMs: number) => boolean;
+  /** When the next round comes in any case. */
+  readonly nextLookMs: () => number;
   readonly next: (room: Room, nowMs: number, mayLease: (partition: number) => boolean) => Round;
   /** @returns how many deliveries were given to silent endpoints */
   readonly learn: (round: Round, handout: Handout, serviceNowMs: number) => number;
@@ -63,14 +58,15 @@ export function createLeaseRounds(slots: number): LeaseRounds {
       eager = true;
     },
     isEager: () => eager,
-    async isWorth({ free, freeForOthers, freeSilent }, nowMs, isWoken) {
+    nextLookMs: () => lookRoundAtMs,
+    isWorth({ free, freeForOthers, freeSilent }, nowMs) {
       if (freeForOthers <= 0 && freeSilent === 0) {
         eager = false;
         return false;
       }
       const isLoaded = busy.size > 0 && free < slots / 2;
       if (isLoaded && nowMs < lastRoundAtMs + FULL_ROUND_WAIT_MS) return false;
-      return eager || nowMs >= lookRoundAtMs || isWoken();
+      return eager || nowMs >= lookRoundAtMs;
     },
     next({ freeForOthers, freeFailing, freeSilent, silentPartitions }, nowMs, mayLease) {
       turn += 1;

@@ -26,7 +26,7 @@ import type { Ticking } from "#core/tick.ts";
 const PER_STEP = 50;
 const STEP_MS = 1_000;
 const LANE_LIMIT = 100;
-const TICK_MS = 250;
+const TICK_MS = 1_000;
 
 export interface ReplayDeps {
   readonly redis: Redis;

@@ -27,6 +27,7 @@ export interface SendingDeps extends SendDeps {
 
 export interface Sending {
   readonly silent: SilentEndpoints;
+  readonly isBusy: () => boolean;
   readonly room: (nowMs: number) => Room;
   /** How many slots a company may have besides those that it has. */
   readonly roomOfCompany: (companyId: number) => number;
@@ -60,6 +61,7 @@ export function startSending(deps: SendingDeps): Sending {
   const { limits, results, silent, silentQueue, slots } = parts;
   return {
     silent,
+    isBusy: () => slots.underWay.size > 0,
     room: (nowMs) => roomOf(parts, nowMs),
     roomOfCompany: (companyId) => slots.roomOfCompany(companyId, performance.now()),
     learnSilent: silentQueue.learn,

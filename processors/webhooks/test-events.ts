@@ -10,6 +10,7 @@ import {
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client/client.ts";
+import { openWaker } from "#core/redis/client/wake.ts";
 import type { Endpoint } from "#core/redis/config/configuration.ts";
 import { clearFailing, DELETED_REASON } from "#core/redis/webhooks/endpoints.ts";
 import {
@@ -18,9 +19,11 @@ import {
   type TestResult,
   takeTestRequests,
 } from "#core/redis/webhooks/webhook-tests.ts";
+import { startTicking } from "#core/tick.ts";
 import { postEvent, type SendDeps } from "./send.ts";
 
-const POLL_MS = 100;
+/** Requests are announced; one whose announcement was lost is found within this time. */
+const LOOK_EVERY_MS = 1_000;
 /** Test events sent at once. */
 const AT_ONCE = 10;
 
@@ -35,31 +38,38 @@ export interface TestSender {
 
 export function startTestSender(deps: TestEventDeps): TestSender {
   const underWay = new Set<Promise<void>>();
-  let stopping = false;
-
-  async function loop(): Promise<void> {
-    while (!stopping) {
-      const free = AT_ONCE - underWay.size;
-      const requests =
-        free > 0 ? await takeTestRequests(deps.redis, free).catch((): TestRequest[] => []) : [];
-      for (const request of requests) {
-        const work = answer(deps, request)
-          .catch((error: Error) => deps.log.warn({ reason: error.message }, "test event dropped"))
-          .finally(() => underWay.delete(work));
-        underWay.add(work);
-      }
-      await Bun.sleep(POLL_MS);
-    }
-    await Promise.all(underWay);
-  }
-
-  const running = loop();
+  // What cannot be taken now is taken with the next run: the panel's request waits for 30 seconds.
+  const ticking = startTicking(
+    LOOK_EVERY_MS,
+    () => takeAll(deps, underWay, () => ticking.wake()),
+    () => {},
+  );
+  const waker = openWaker(deps.redis, "webhook-tests", ticking.wake);
   return {
     async stop() {
-      stopping = true;
-      await running;
+      waker.close();
+      await ticking.stop();
+      await Promise.all(underWay);
     },
   };
+}
+
+async function takeAll(
+  deps: TestEventDeps,
+  underWay: Set<Promise<void>>,
+  wake: () => void,
+): Promise<void> {
+  const free = AT_ONCE - underWay.size;
+  const requests = free > 0 ? await takeTestRequests(deps.redis, free) : [];
+  for (const request of requests) {
+    const work = answer(deps, request)
+      .catch((error: Error) => deps.log.warn({ reason: error.message }, "test event dropped"))
+      .finally(() => {
+        underWay.delete(work);
+        wake();
+      });
+    underWay.add(work);
+  }
 }
 
 async function answer(deps: TestEventDeps, request: TestRequest): Promise<void> {

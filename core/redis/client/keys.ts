@@ -273,8 +273,20 @@ export function unmappedName(courier: string, code: string): string {
   return `${courier}:${code}`;
 }
 
-/** Counter that moves when deliveries have been queued: what idle senders look at instead of every partition. */
-export const WEBHOOK_WAKE_KEY = "waybill:webhook-wake";
+/** What idle loops wait for: entries of the logs, deliveries, test events, work of the queues. */
+export const WAKE_TOPICS = [
+  "event",
+  "change",
+  "attempt",
+  "webhooks",
+  "webhook-tests",
+  "imports",
+  "messages",
+] as const;
+export type WakeTopic = (typeof WAKE_TOPICS)[number];
+/** Channel of messages that say nothing but that there is work. */
+export const wakeChannel = (topic: WakeTopic) => `waybill:wake:${topic}`;
+
 /** List: test events asked for by the panel, on their way to whoever sends. */
 export const WEBHOOK_TESTS_KEY = "waybill:webhook-tests";
 /** List of one element: what came of a test event. */

@@ -18,6 +18,7 @@ import { randomUUID } from "node:crypto";
 import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { followOutage } from "#core/redis/client/outage.ts";
+import { openWaker } from "#core/redis/client/wake.ts";
 import { startTicking, type Ticking } from "#core/tick.ts";
 import { type Handler, openEntryWorker } from "./entry-worker.ts";
 import { startHeartbeat, takeOver } from "./heartbeat.ts";
@@ -46,8 +47,8 @@ export interface ConsumerOptions {
   readonly batch: number;
   /** Waits this long after a read that left nothing behind, so that the next batch is larger; default 0. */
   readonly lingerMs?: number;
-  /** Waits this long after a read that brought nothing; default 15. */
-  readonly idleMs?: number;
+  /** Waits this long after new entries were announced, so that the first batch is larger; default 0. */
+  readonly gatherMs?: number;
 }
 
 export interface Consumer {
@@ -57,23 +58,15 @@ export interface Consumer {
   readonly stop: () => Promise<void>;
 }
 
-const IDLE_WAIT_MS = 15;
+/** New entries are announced; this long after nothing came it looks by itself. */
+const IDLE_WAIT_MS = 1_000;
 const GONE_WAIT_MS = 500;
 const HOUSEKEEPING_MS = 1_000;
 /** A process whose step takes longer than this stops its heartbeat: others may do better. */
 const STUCK_MS = 60_000;
 
 export function startConsumer(options: ConsumerOptions): Consumer {
-  const {
-    redis,
-    log,
-    source,
-    group,
-    handler,
-    batch,
-    lingerMs = 0,
-    idleMs = IDLE_WAIT_MS,
-  } = options;
+  const { redis, log, source, group, handler, batch, lingerMs = 0, gatherMs = 0 } = options;
   const consumer = randomUUID();
   const outage = followOutage(log, group);
   let stopping = false;
@@ -82,6 +75,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   /** After trouble: entries may have been delivered to us without reaching us, or reached us and not been done. */
   let hasPending = false;
 
+  const waker = openWaker(redis, source);
   const isStopping = () => stopping;
   const isStuck = () => performance.now() >= stepBegunAtMs + STUCK_MS;
   const onStep = () => {
@@ -98,11 +92,14 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     }
     await keepHouse();
     onStep();
+    waker.reset();
     const entries = await reader.next();
     if (entries.length > 0) await worker.process(entries);
     outage.succeeded();
-    if (entries.length === 0) await Bun.sleep(idleMs);
-    else if (lingerMs > 0 && reader.isQuiet() && !stopping) await Bun.sleep(lingerMs);
+    if (entries.length === 0) await waker.wait(IDLE_WAIT_MS);
+    const lingersMs = reader.isQuiet() ? lingerMs : 0;
+    const moreMs = entries.length === 0 ? gatherMs : lingersMs;
+    if (moreMs > 0 && !stopping) await Bun.sleep(moreMs);
   }
 
   async function keepHouse(): Promise<void> {
@@ -123,14 +120,13 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   async function loop(): Promise<void> {
     await heartbeat.started;
     while (!stopping) await turn().catch(recover);
-    await finish().catch((error: Error) => {
-      log.warn({ group, reason: error.message }, "batch left to other consumers");
-    });
+    await reader
+      .rest()
+      .then(worker.process)
+      .catch((error: Error) => {
+        log.warn({ group, reason: error.message }, "batch left to other consumers");
+      });
     await heartbeat.stop();
-  }
-
-  async function finish(): Promise<void> {
-    await worker.process(await reader.rest());
   }
 
   const heartbeat = startHeartbeat(redis, group, consumer, isStuck);
@@ -140,7 +136,9 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     isRunning: () => !stopping && !isStuck(),
     async stop() {
       stopping = true;
+      waker.wake();
       await Promise.all([running, trimming?.stop()]);
+      waker.close();
     },
   };
 }

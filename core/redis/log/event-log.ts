@@ -2,12 +2,14 @@
  * The event log: courier events that were answered ACCEPTED, until track has applied them. An entry holds what one call of
  * `claim.lua` accepted, a line for each event (`e`).
  */
+
 import { chunks, chunksBySize } from "#core/chunks.ts";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { hourOf } from "#core/domain/time/hour-of.ts";
 import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
 import { eventKeys, logCountsKey, PARTITIONS, retriesKey } from "#core/redis/client/keys.ts";
 import { runTogether } from "#core/redis/client/run-together.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import claimSource from "./claim.lua" with { type: "text" };
 import type { Fields } from "./log-entry.ts";
 import rememberSource from "./remember.lua" with { type: "text" };
@@ -160,6 +162,7 @@ async function callClaim(
       });
     }
   });
+  if (outcomes.includes("claimed")) announce(redis, "event");
   return outcomes;
 }
 

@@ -1,4 +1,5 @@
 /** Import jobs in the company's partition (document 1, `POST /v2/shipments/import`): items in chunks, results by chunk. */
+
 import { randomUUID } from "node:crypto";
 import type { ImportCallbackView } from "#core/domain/shipments/import-callback.ts";
 import { importSummary, successView } from "#core/domain/shipments/import-result.ts";
@@ -7,6 +8,7 @@ import { type JsonPieces, jsonList, jsonObject } from "#core/json-text.ts";
 import { nextTurn } from "#core/next-turn.ts";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition, companyTag, workKeys } from "#core/redis/client/keys.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import acceptSource from "./accept-job.lua" with { type: "text" };
 import finishChunkSource from "./finish-chunk.lua" with { type: "text" };
 import finishJobSource from "./finish-job.lua" with { type: "text" };
@@ -143,7 +145,9 @@ export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promi
       Object.entries(fields).flatMap(([field, value]) => [field, String(value)]),
     ),
   );
-  return reply === 1 ? jobId : null;
+  if (reply !== 1) return null;
+  announce(redis, "imports");
+  return jobId;
 }
 
 /** Null when there is none or it is older than 30 days. */

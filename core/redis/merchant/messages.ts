@@ -2,9 +2,11 @@
  * Messages to recipients (e-mail, SMS) on their way, in the company's partition. A message is accepted together with the
  * mark that its topic has been sent, handed out under leases (`work-queue.ts`), and leaves with its outcome.
  */
+
 import type { SentNotification } from "#core/domain/messages/notification.ts";
 import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, companyTag, shipmentPartition, workKeys } from "#core/redis/client/keys.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import acceptSource from "./accept-messages.lua" with { type: "text" };
 import recordSource from "./record-message.lua" with { type: "text" };
 
@@ -69,6 +71,7 @@ export async function acceptMessages(
       });
     }
   });
+  if (outcomes.includes("accepted")) announce(redis, "messages");
   return outcomes;
 }
 

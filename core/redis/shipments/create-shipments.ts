@@ -3,6 +3,7 @@
  * process passes the numbers they will get and the blocks of their rows, as it last saw them. If other processes were
  * faster, the script changes nothing and returns the current values, and the call is repeated.
  */
+
 import { chunks } from "#core/chunks.ts";
 import { initialState } from "#core/domain/shipments/fold.ts";
 import {
@@ -24,6 +25,7 @@ import {
 import { type ListItem, packList } from "#core/redis/client/packed-list.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
 import { Unavailable } from "#core/redis/client/store-unavailable.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import { DAY_SHIFT, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "./columns.ts";
 import createSource from "./create.lua" with { type: "text" };
 import rowLog from "./parts/row-log.lua" with { type: "text" };
@@ -117,7 +119,10 @@ async function createPart(
     const { keys, list } = callOf(partition, shipments, before, channelIds, seen.blocks);
     const args = [...limits, String(before), list];
     const reply = await run<number[]>(redis, createScript, keys, args);
-    if (reply[0] !== -1) return reply;
+    if (reply[0] !== -1) {
+      announce(redis, "change");
+      return reply;
+    }
     const [, dealt = 0, ...ranks] = reply;
     const next = dealt + Math.max(0, round - 1) * LEAP;
     seen.numbers.set(partition, Math.max(seen.numbers.get(partition) ?? 0, next));

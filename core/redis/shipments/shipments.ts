@@ -1,4 +1,5 @@
 /** Shipments in the company's partition: create, read, commit. The state's rules are in `core/domain/shipments/fold.ts`. */
+
 import { chunksBySize } from "#core/chunks.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import type { ShipmentState } from "#core/domain/shipments/fold.ts";
@@ -23,6 +24,7 @@ import {
 import { type ListItem, packList } from "#core/redis/client/packed-list.ts";
 import { readFields } from "#core/redis/client/read-fields.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import { type Change, encodeChange } from "#core/redis/log/change-log.ts";
 import { BYTES_PER_ROW, DAY_SHIFT, ROWS_PER_BLOCK } from "./columns.ts";
 import commitSource from "./commit.lua" with { type: "text" };
@@ -348,6 +350,7 @@ export async function commitShipments(
       part.forEach(({ at }, position) => {
         outcomes[at] = outcomeOf(reply[position]);
       });
+      announce(redis, "change");
     }
   });
   return outcomes;

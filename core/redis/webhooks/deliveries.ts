@@ -13,11 +13,11 @@ import {
   FAILING_FROM,
   PARTITIONS,
   shipmentPartition,
-  WEBHOOK_WAKE_KEY,
   webhookKeys,
 } from "#core/redis/client/keys.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
 import { runTogether } from "#core/redis/client/run-together.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import type { ChangeFact } from "#core/redis/log/change-log.ts";
 import { compareIds } from "#core/redis/log/log-entry.ts";
 import { type Attempt, readAttempts } from "./attempts.ts";
@@ -131,7 +131,7 @@ export async function recordDecisions(
       queued += reply.filter((deliveries) => deliveries > 0).length;
     }
   });
-  if (queued > 0) await wakeDeliverers(redis);
+  if (queued > 0) announce(redis, "webhooks");
   return made;
 }
 
@@ -275,15 +275,6 @@ function drainHeads(
     [keys.firstRing, keys.retryRing, keys.ledger, ...own, ...ids.map(keys.delivery)],
     [endpointId, reason, String(firsts.length), ...ids],
   );
-}
-
-/** Only wakes idle senders early: they poll every partition anyway, so this may fail. */
-export async function wakeDeliverers(redis: Redis): Promise<void> {
-  await redis.incr(WEBHOOK_WAKE_KEY).catch(() => {});
-}
-
-export function readWakeCounter(redis: Redis): Promise<string | null> {
-  return redis.get(WEBHOOK_WAKE_KEY);
 }
 
 /** Every delivery among the ids that is not older than 30 days, or was replayed at their end, in their order. */

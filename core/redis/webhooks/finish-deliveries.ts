@@ -14,6 +14,7 @@ import { FAILING_FROM, webhookKeys } from "#core/redis/client/keys.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
 import { runTogether } from "#core/redis/client/run-together.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import { ATTEMPTS_WAITING, encodeAttempt } from "#core/redis/log/attempt-log.ts";
 import { type Attempt, attemptText, readAttempts } from "./attempts.ts";
 import { DELIVERY_LIFE_MS, type DeliveryState, ITEMS_PER_CALL } from "./deliveries.ts";
@@ -85,6 +86,7 @@ export async function finishDeliveries(
       }
     }),
   );
+  announce(redis, "attempt");
   return left;
 }
 

@@ -8,13 +8,13 @@ import { randomBytes } from "node:crypto";
 import { chunks } from "#core/chunks.ts";
 import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
 import { FAILING_FROM, webhookKeys } from "#core/redis/client/keys.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import {
   DELIVERY_LIFE_MS,
   type Delivery,
   deliveryPartition,
   ITEMS_PER_CALL,
   readDeliveries,
-  wakeDeliverers,
 } from "./deliveries.ts";
 import replaySource from "./replay.lua" with { type: "text" };
 
@@ -52,7 +52,7 @@ export async function replayDeliveries(
       queued.push(...part.flatMap(({ deliveryId }, at) => (reply[at] === 1 ? deliveryId : [])));
     }
   });
-  if (queued.length > 0) await wakeDeliverers(redis);
+  if (queued.length > 0) announce(redis, "webhooks");
   return queued;
 }
 
@@ -217,7 +217,7 @@ export async function stepReplay(
     nowMs,
   );
   const queued = reply.filter((one) => one === 1).length;
-  if (queued > 0) await wakeDeliverers(redis);
+  if (queued > 0) announce(redis, "webhooks");
   return queued;
 }
 

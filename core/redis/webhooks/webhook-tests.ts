@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "#core/redis/client/client.ts";
 import { WEBHOOK_TESTS_KEY, webhookTestKey } from "#core/redis/client/keys.ts";
+import { announce } from "#core/redis/client/wake.ts";
 
 const REQUEST_LIFE_SECONDS = 30;
 /** Longer than a test's own 10 seconds and the time to be taken. */
@@ -38,6 +39,7 @@ export async function requestTestEvent(
     .rPush(WEBHOOK_TESTS_KEY, JSON.stringify(request))
     .expire(WEBHOOK_TESTS_KEY, REQUEST_LIFE_SECONDS)
     .exec();
+  announce(redis, "webhook-tests");
   const deadline = performance.now() + ANSWER_LIMIT_MS;
   while (performance.now() < deadline) {
     const text = await redis.getDel(webhookTestKey(request.testId));
