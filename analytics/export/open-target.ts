@@ -12,11 +12,13 @@ export interface ExportTarget {
   readonly workFolder: string;
 }
 
+const S3 = "s3://";
+
 type TargetConfig = Pick<Config, "dataDir" | "s3"> & { readonly exportTo: string };
 
 export function openTarget({ exportTo, dataDir, s3 }: TargetConfig): ExportTarget {
-  const [, bucket, prefix = ""] = /^s3:\/\/([^/]+)\/?(.*?)\/*$/.exec(exportTo) ?? [];
-  if (bucket === undefined) return folderTarget(exportTo);
+  if (!exportTo.startsWith(S3)) return folderTarget(exportTo);
+  const [bucket = "", ...folders] = exportTo.slice(S3.length).split("/").filter(Boolean);
   const client = new Bun.S3Client({
     bucket,
     ...(s3.endpoint !== null && { endpoint: s3.endpoint }),
@@ -24,7 +26,7 @@ export function openTarget({ exportTo, dataDir, s3 }: TargetConfig): ExportTarge
     accessKeyId: s3.accessKeyId ?? "",
     secretAccessKey: s3.secretAccessKey ?? "",
   });
-  const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
+  const keyOf = (name: string) => [...folders, name].join("/");
   return {
     workFolder: join(dataDir, "export"),
     async readText(name) {

@@ -123,7 +123,7 @@ async function answer(
 }
 
 function completionsOf(line: string, words: ReadonlySet<string>): [string[], string] {
-  const begun = /\w*$/.exec(line)?.[0] ?? "";
+  const begun = line.split(/\W/).at(-1) ?? "";
   if (begun === "") return [[], begun];
   const found = [...words].filter((word) => word.toLowerCase().startsWith(begun.toLowerCase()));
   return [found.sort(), begun];

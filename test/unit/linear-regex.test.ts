@@ -1,0 +1,64 @@
+/** Every regular expression of the product takes time in proportion to its text, whoever wrote that text. */
+import { expect, test } from "bun:test";
+import { parseSync } from "oxc-parser";
+import { checkSync } from "recheck";
+
+const FILES = ["core", "ingest", "processors", "api", "panel", "analytics", "start"].flatMap(
+  (room) => [...new Bun.Glob(`${room}/**/*.{ts,tsx,mjs}`).scanSync(".")],
+);
+/** One expression is examined in milliseconds; a busy machine is many times slower. */
+const LIMIT_MS = 60_000;
+
+/** What the checker cannot prove, and why it does no harm. */
+const NO_OUTSIDER: Readonly<Record<string, string>> = {
+  "^(CREATE TABLE IF NOT EXISTS \\w+|CREATE OR REPLACE VIEW \\w+|ALTER TABLE \\w+)": "our own SQL",
+  "-----BEGIN CERTIFICATE-----[\\s\\S]*?-----END CERTIFICATE-----": "the operator's own file",
+  "<testsuites [^>]*>": "the report of our own tests",
+  "\\/+$": "the operator's own address",
+  "(?: \\(alias .*\\))?(?: \\(children \\d+\\))?$":
+    "a line of the engine's tree: one statement of an operator, of 20,000 characters",
+  "^ *([A-Z][A-Z_ ]*?) id: \\d+(.*)$":
+    "a line of the engine's tree, which begins with its own words",
+};
+
+function expressionsIn(path: string, text: string): { pattern: string; flags: string }[] {
+  const found: { pattern: string; flags: string }[] = [];
+  JSON.stringify(parseSync(path, text).program, (_, node) => {
+    if (node?.type === "Literal" && node.regex) found.push(node.regex);
+    return typeof node === "bigint" ? `${node}` : node;
+  });
+  return found;
+}
+
+const expressions = new Map<string, { pattern: string; flags: string; path: string }>();
+for (const path of FILES) {
+  for (const one of expressionsIn(path, await Bun.file(path).text())) {
+    expressions.set(`/${one.pattern}/${one.flags}`, { ...one, path });
+  }
+}
+
+const verdictOf = (pattern: string, flags: string) =>
+  checkSync(pattern, flags, { timeout: LIMIT_MS }).status;
+
+test("every regular expression is linear", () => {
+  expect(expressions.size).toBeGreaterThan(100);
+  const faulty: string[] = [];
+  for (const [text, { pattern, flags, path }] of expressions) {
+    if (Object.hasOwn(NO_OUTSIDER, pattern)) continue;
+    const verdict = verdictOf(pattern, flags);
+    if (verdict !== "safe") faulty.push(`${path}: ${text} is ${verdict}`);
+  }
+  expect(faulty).toEqual([]);
+}, 120_000);
+
+test("one that is not would be found, wherever it stands", () => {
+  const [found] = expressionsIn("a.tsx", "export const A = () => <p>{/(a+)+$/u.test('a')}</p>;");
+  expect(found).toEqual({ pattern: "(a+)+$", flags: "u" });
+  expect(verdictOf("(a+)+$", "")).toBe("vulnerable");
+  expect(verdictOf("\\s+$", "")).toBe("vulnerable");
+});
+
+test("no exception outlives its expression", () => {
+  const known = new Set([...expressions.values()].map(({ pattern }) => pattern));
+  expect(Object.keys(NO_OUTSIDER).filter((pattern) => !known.has(pattern))).toEqual([]);
+});
