@@ -28,6 +28,15 @@ const loginRoute = createRoute({
   component: LoginPage,
 });
 
+const invitationRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/invitation/$token",
+  component: lazyRouteComponent(
+    () => import("./pages/invitation/invitation-page.tsx"),
+    "InvitationPage",
+  ),
+});
+
 /** Pages of people who are logged in. */
 const insideRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -111,8 +120,30 @@ const deadLettersRoute = createRoute({
   ),
 });
 
+const carriersRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/carriers",
+  component: lazyRouteComponent(() => import("./pages/carriers/carriers-page.tsx"), "CarriersPage"),
+});
+
+const carrierRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/carriers/$code",
+  component: lazyRouteComponent(() => import("./pages/carriers/carrier-page.tsx"), "CarrierPage"),
+});
+
+const shipmentsRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/shipments",
+  component: lazyRouteComponent(
+    () => import("./pages/shipments/shipments-page.tsx"),
+    "ShipmentsPage",
+  ),
+});
+
 const routeTree = rootRoute.addChildren([
   loginRoute,
+  invitationRoute,
   insideRoute.addChildren([
     startRoute,
     overviewRoute,
@@ -122,6 +153,9 @@ const routeTree = rootRoute.addChildren([
     benchmarksRoute,
     sqlRoute,
     deadLettersRoute,
+    carriersRoute,
+    carrierRoute,
+    shipmentsRoute,
   ]),
 ]);
 

@@ -57,5 +57,5 @@ export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
 });
 
 function darkest(colour = "black"): string {
-  return `color-mix(in srgb, ${colour} 75%, black)`;
+  return `color-mix(in srgb, ${colour} 60%, black)`;
 }

@@ -52,7 +52,10 @@ const visit = (options: Parameters<typeof openVisitor>[2] = {}) =>
 
 const PAGES = [
   ["/overview", "Pipeline"],
+  ["/shipments", "Shipments"],
   ["/webhooks", "Webhooks"],
+  ["/carriers", "Unmapped codes"],
+  ["/carriers/GLS_ITA", "Onboarding"],
   [`/benchmarks?destCap=${CAP}`, "How carriers report"],
   ["/sql", "SQL"],
   ["/dead-letters", "Dead letters"],

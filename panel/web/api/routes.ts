@@ -31,3 +31,14 @@ export type Delivery = Reply<"get", "/panel/api/webhooks/:endpointId/deliveries"
 export type DeliveryDetail = Reply<"get", "/panel/api/deliveries/:deliveryId">;
 export type ReplayState = Reply<"get", "/panel/api/webhooks/:endpointId/replays/:replayId">;
 export type DeadLetter = Reply<"get", "/panel/api/dead-letters">["items"][number];
+export type Courier = Reply<"get", "/panel/api/couriers/:code">;
+export type CatalogueEntry = Reply<"get", "/panel/api/couriers/:code/catalogue">["items"][number];
+export type UnmappedCode = Reply<"get", "/panel/api/unmapped-codes">["items"][number];
+export type Remap = Reply<"get", "/panel/api/remaps/:id">;
+export type MappingPreview = Extract<
+  Reply<"put", "/panel/api/couriers/:code/catalogue/:statusCode">,
+  { readonly preview: unknown }
+>["preview"];
+export type FoundEvents = Reply<"get", "/panel/api/events">;
+export type ShipmentItem = Reply<"get", "/panel/api/shipments">["items"][number];
+export type ShipmentDetail = Reply<"get", "/panel/api/shipments/:id">;

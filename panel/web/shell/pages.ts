@@ -4,6 +4,8 @@ import {
   IconDatabaseSearch,
   IconGauge,
   IconMailOff,
+  IconPackage,
+  IconTruck,
   IconWebhook,
 } from "@tabler/icons-react";
 import type { Capability } from "#core/domain/accounts/roles.ts";
@@ -27,8 +29,13 @@ export const NAV_GROUPS: readonly NavGroup[] = [
     label: "run",
     pages: [
       { to: "/overview", label: "overview", icon: IconGauge, needs: "overview:read" },
+      { to: "/shipments", label: "shipments", icon: IconPackage, needs: "shipments:read" },
       { to: "/webhooks", label: "webhooks", icon: IconWebhook, needs: "webhooks:read" },
     ],
+  },
+  {
+    label: "setup",
+    pages: [{ to: "/carriers", label: "carriers", icon: IconTruck, needs: "couriers:read" }],
   },
   {
     label: "data",

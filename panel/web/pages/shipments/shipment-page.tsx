@@ -10,6 +10,7 @@ import { Instant } from "#panel/web/parts/instant.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
+import { ShipmentDetails } from "./shipment-detail.tsx";
 import { ShipmentTimeline } from "./shipment-timeline.tsx";
 
 /** More than a history keeps. */
@@ -58,6 +59,7 @@ export function ShipmentPage() {
           <Stack gap="lg">
             <ShipmentFacts trace={trace} />
             <NumbersCard trace={trace} />
+            <ShipmentDetails id={String(trace.shipmentId)} />
           </Stack>
         </Grid.Col>
       </Grid>

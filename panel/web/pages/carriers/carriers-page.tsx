@@ -1,0 +1,76 @@
+/** The carriers, and the codes of theirs that nobody has mapped yet. */
+import { Anchor, Card, Stack } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { createColumnHelper } from "@tanstack/react-table";
+import { useMemo } from "react";
+import type { Courier } from "#panel/web/api/routes.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { DataTable } from "#panel/web/parts/data-table.tsx";
+import { PageHead } from "#panel/web/parts/page-head.tsx";
+import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { AcceptingBadge } from "./accepting-badge.tsx";
+import { couriersQuery } from "./queries.ts";
+import { UnmappedCodes } from "./unmapped-codes.tsx";
+
+export function CarriersPage() {
+  const { t } = useText();
+  const { data, error, isPending } = useQuery(couriersQuery);
+  return (
+    <>
+      <PageHead title={t.carriers.title} lead={t.carriers.lead} />
+      <Stack gap="lg">
+        <ProblemNote error={error} />
+        <Card padding={0}>
+          <CourierTable rows={data?.items ?? []} isLoading={isPending} />
+        </Card>
+        <UnmappedCodes />
+      </Stack>
+    </>
+  );
+}
+
+interface CourierTableProps {
+  readonly rows: readonly Courier[];
+  readonly isLoading: boolean;
+}
+
+function CourierTable({ rows, isLoading }: CourierTableProps) {
+  const { t } = useText();
+  const columns = useMemo(() => {
+    const column = createColumnHelper<Courier>();
+    return [
+      column.accessor("name", {
+        header: t.carriers.carrier,
+        cell: ({ row: { original } }) => (
+          <Anchor component={Link} to={`/carriers/${original.code}`} fw={600} size="sm">
+            {original.name}
+          </Anchor>
+        ),
+      }),
+      column.accessor("code", { header: t.carriers.code }),
+      column.accessor("acceptingEvents", {
+        header: t.carriers.state,
+        cell: ({ getValue }) => <AcceptingBadge isAccepting={getValue()} />,
+      }),
+      column.accessor("signatureRequired", {
+        header: t.carriers.signature,
+        cell: ({ getValue }) => (getValue() ? t.carriers.required : t.carriers.optional),
+      }),
+      column.accessor(({ tokens }) => tokens.length, {
+        id: "tokens",
+        header: t.carriers.tokens,
+        meta: { align: "right" },
+      }),
+    ];
+  }, [t]);
+  return (
+    <DataTable
+      label={t.carriers.title}
+      rows={rows}
+      columns={columns}
+      idOf={({ code }) => code}
+      isLoading={isLoading}
+    />
+  );
+}

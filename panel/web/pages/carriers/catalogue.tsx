@@ -1,0 +1,159 @@
+/** A carrier's codes with what they mean, and the latest changes, each of which can be taken back. */
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { createColumnHelper } from "@tanstack/react-table";
+import { useMemo, useState } from "react";
+import { call } from "#panel/web/api/call.ts";
+import type { CatalogueEntry, Remap } from "#panel/web/api/routes.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { DataTable } from "#panel/web/parts/data-table.tsx";
+import { Instant } from "#panel/web/parts/instant.tsx";
+import { Section } from "#panel/web/parts/section.tsx";
+import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
+import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { meQuery, queries } from "#panel/web/queries.ts";
+import { catalogueQuery, remapsQuery } from "./queries.ts";
+
+export function Catalogue({ code }: { readonly code: string }) {
+  const { t } = useText();
+  const { data, isPending } = useQuery(catalogueQuery(code));
+  const [search, setSearch] = useState("");
+  const wanted = search.trim().toLowerCase();
+  const rows = (data?.items ?? []).filter((one) =>
+    `${one.code} ${one.description}`.toLowerCase().includes(wanted),
+  );
+  return (
+    <>
+      <Remaps code={code} />
+      <Section
+        title={t.carriers.catalogue}
+        aside={
+          <TextInput
+            aria-label={t.common.search}
+            placeholder={t.common.search}
+            size="xs"
+            value={search}
+            onChange={(event) => setSearch(event.currentTarget.value)}
+          />
+        }
+      >
+        <EntryTable rows={rows} isLoading={isPending} />
+      </Section>
+    </>
+  );
+}
+
+interface EntryTableProps {
+  readonly rows: readonly CatalogueEntry[];
+  readonly isLoading: boolean;
+}
+
+function EntryTable({ rows, isLoading }: EntryTableProps) {
+  const { t } = useText();
+  const columns = useMemo(() => {
+    const column = createColumnHelper<CatalogueEntry>();
+    return [
+      column.accessor("code", { header: t.carriers.code }),
+      column.accessor("description", { header: t.carriers.description }),
+      column.accessor("status", {
+        header: t.carriers.status,
+        cell: ({ row: { original } }) =>
+          original.status ? (
+            <StatusBadge status={original.status} detail={original.statusDetail ?? 0} />
+          ) : (
+            t.carriers.notMapped
+          ),
+      }),
+      column.accessor("terminal", {
+        header: t.carriers.terminalShort,
+        cell: ({ getValue }) => (getValue() ? t.common.yes : t.common.no),
+      }),
+    ];
+  }, [t]);
+  return (
+    <DataTable
+      label={t.carriers.catalogue}
+      rows={rows}
+      columns={columns}
+      idOf={({ code }) => code}
+      isLoading={isLoading}
+    />
+  );
+}
+
+function Remaps({ code }: { readonly code: string }) {
+  const { t } = useText();
+  const { data } = useQuery(remapsQuery(code));
+  const remaps = data?.items ?? [];
+  if (remaps.length === 0) return null;
+  return (
+    <Section title={t.carriers.changes} lead={t.carriers.changesLead}>
+      <Stack gap="xs">
+        {remaps.map((remap) => (
+          <RemapLine
+            key={remap.id}
+            remap={remap}
+            isReverted={remaps.some(({ reverts }) => reverts === remap.id)}
+          />
+        ))}
+      </Stack>
+    </Section>
+  );
+}
+
+interface RemapLineProps {
+  readonly remap: Remap;
+  readonly isReverted: boolean;
+}
+
+function RemapLine({ remap, isReverted }: RemapLineProps) {
+  const { t } = useText();
+  const f = useFormat();
+  const { capabilities } = useSuspenseQuery(meQuery).data;
+  const { id, courier, entries, progress, state, reverts } = remap;
+  const reverting = useMutation({
+    mutationFn: () => call("post", "/panel/api/remaps/:id/revert", { params: { id } }),
+    onError: tellProblem,
+    async onSuccess() {
+      tell(t.carriers.takenBack);
+      await queries.invalidateQueries({ queryKey: ["couriers", courier] });
+      await queries.invalidateQueries({ queryKey: ["unmapped-codes"] });
+    },
+  });
+  const mayRevert = capabilities.includes("catalogue:write") && !isReverted && reverts === null;
+  return (
+    <Group justify="space-between" gap="xs">
+      <Group gap="xs">
+        <Instant at={remap.createdAt} />
+        <Text size="sm" fw={600}>
+          {entries.map((entry) => entry.code).join(", ")}
+        </Text>
+        {entries.slice(0, 1).map(({ code, after }) =>
+          after?.status ? (
+            <StatusBadge key={code} status={after.status} />
+          ) : (
+            <Text key={code} size="sm">
+              {t.carriers.notMapped}
+            </Text>
+          ),
+        )}
+        <Text size="sm" c="dimmed">
+          {state === "done"
+            ? t.carriers.remapped(f.whole(progress.shipments), f.whole(progress.statesChanged))
+            : t.carriers.remapping}
+        </Text>
+      </Group>
+      {mayRevert && (
+        <Button
+          size="compact-xs"
+          variant="default"
+          loading={reverting.isPending}
+          onClick={() => reverting.mutate()}
+        >
+          {t.carriers.takeBack}
+        </Button>
+      )}
+    </Group>
+  );
+}

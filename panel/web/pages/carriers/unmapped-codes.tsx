@@ -1,0 +1,98 @@
+/** Codes that no catalogue maps, the most parcels first. */
+import { Button } from "@mantine/core";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { createColumnHelper } from "@tanstack/react-table";
+import { useMemo, useState } from "react";
+import type { UnmappedCode } from "#panel/web/api/routes.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { DataTable } from "#panel/web/parts/data-table.tsx";
+import { Instant } from "#panel/web/parts/instant.tsx";
+import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { Section } from "#panel/web/parts/section.tsx";
+import { meQuery } from "#panel/web/queries.ts";
+import { MapCode } from "./map-code.tsx";
+import { unmappedQuery } from "./queries.ts";
+
+/** @param courier of one alone; absent = all */
+export function UnmappedCodes({ courier }: { readonly courier?: string }) {
+  const { t } = useText();
+  const { data, error, isPending } = useQuery(unmappedQuery);
+  const [mapped, setMapped] = useState<UnmappedCode | null>(null);
+  const rows = useMemo(
+    () =>
+      (data?.items ?? [])
+        .filter((one) => courier === undefined || one.courier === courier)
+        .toSorted((one, other) => other.shipments - one.shipments),
+    [data, courier],
+  );
+  return (
+    <Section title={t.carriers.unmapped} lead={t.carriers.unmappedLead}>
+      <ProblemNote error={error} />
+      <CodeTable rows={rows} isLoading={isPending} onMap={setMapped} />
+      {mapped && (
+        <MapCode
+          courier={mapped.courier}
+          code={mapped.code}
+          description={mapped.description}
+          onClose={() => setMapped(null)}
+        />
+      )}
+    </Section>
+  );
+}
+
+interface CodeTableProps {
+  readonly rows: readonly UnmappedCode[];
+  readonly isLoading: boolean;
+  readonly onMap: (code: UnmappedCode) => void;
+}
+
+function CodeTable({ rows, isLoading, onMap }: CodeTableProps) {
+  const { t } = useText();
+  const f = useFormat();
+  const { capabilities } = useSuspenseQuery(meQuery).data;
+  const mayMap = capabilities.includes("catalogue:write");
+  const columns = useMemo(() => {
+    const column = createColumnHelper<UnmappedCode>();
+    return [
+      column.accessor("courier", { header: t.carriers.carrier }),
+      column.accessor("code", { header: t.carriers.code }),
+      column.accessor("description", { header: t.carriers.description }),
+      column.accessor("shipments", {
+        header: t.carriers.parcels,
+        meta: { align: "right" },
+        cell: ({ getValue }) => f.whole(getValue()),
+      }),
+      column.accessor("lastSeen", {
+        header: t.carriers.lastSeen,
+        cell: ({ getValue }) => <Instant at={getValue()} />,
+      }),
+      column.display({
+        id: "map",
+        header: "",
+        cell: ({ row: { original } }) =>
+          mayMap && (
+            <Button
+              size="compact-xs"
+              aria-label={`${t.carriers.map} ${original.code}`}
+              onClick={() => onMap(original)}
+            >
+              {t.carriers.map}
+            </Button>
+          ),
+      }),
+    ];
+  }, [t, f, mayMap, onMap]);
+  return (
+    <DataTable
+      label={t.carriers.unmapped}
+      rows={rows}
+      columns={columns}
+      idOf={({ courier, code }) => `${courier} ${code}`}
+      isLoading={isLoading}
+      emptyText={t.carriers.noUnmapped}
+      minWidth={760}
+    />
+  );
+}
