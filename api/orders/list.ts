@@ -5,6 +5,7 @@ import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
+import { linkPages, PAGE_HEADERS } from "#api/paging.ts";
 import { OrderView } from "#core/domain/orders/order.ts";
 import { described, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
@@ -38,6 +39,7 @@ const operation = described({
     200: {
       description: "Full orders.",
       headers: {
+        ...PAGE_HEADERS,
         "X-Page": "Page shown; not sent by the lookup.",
         "X-Limit": "Orders a page; not sent by the lookup.",
         "X-Total-Count": "Orders in all; 1 for the lookup.",
@@ -64,6 +66,7 @@ export function ordersRoute(deps: ApiDeps) {
       const page = clamped(params.get("page"), 1, PAGE_MAX);
       const limit = clamped(params.get("limit"), LIMIT_DEFAULT, LIMIT_MAX);
       const { total, orders } = await listOrders(redis, ownerOf(caller), (page - 1) * limit, limit);
+      linkPages(request, set, page, Math.ceil(total / limit));
       Object.assign(set.headers, {
         "x-page": String(page),
         "x-limit": String(limit),

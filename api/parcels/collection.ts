@@ -8,6 +8,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { onceByKey, repeatable } from "#api/idempotency.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
+import { linkPages, PAGE_HEADERS } from "#api/paging.ts";
 import { readChecked } from "#api/read-json.ts";
 import {
   OrderParcelView,
@@ -75,10 +76,13 @@ const OPERATIONS = {
       ),
     ],
     answers: {
-      200: json("A page of parcels; an order without parcels is an empty page.", OrderParcelPage, {
-        ...{ items: EXAMPLE_PARCELS, total: 1 },
-        ...{ page: 1, limit: 20, pages: 1 },
-      }),
+      200: {
+        ...json("A page of parcels; an order without parcels is an empty page.", OrderParcelPage, {
+          ...{ items: EXAMPLE_PARCELS, total: 1 },
+          ...{ page: 1, limit: 20, pages: 1 },
+        }),
+        headers: PAGE_HEADERS,
+      },
     },
     errors: ["PRODUCT_NOT_OWNED", "VALIDATION_FAILED"],
   }),
@@ -116,19 +120,21 @@ export function parcelsRoute(deps: ApiDeps) {
     .use(authenticated(deps))
     .get(
       "/v2/parcels",
-      async ({ request, caller }): Promise<OrderParcelPage> => {
+      async ({ request, caller, set }): Promise<OrderParcelPage> => {
         checkProduct(caller);
         const query = readParcelQuery(searchParamsOf(request));
         const { orderOrigin, orderReference, page, limit } = query;
         const order = await findOrder(redis, ownerOf(caller), orderOrigin, orderReference);
         const parcels = order?.record.parcels ?? [];
         const shown = parcels.slice((page - 1) * limit, page * limit);
+        const pages = Math.ceil(parcels.length / limit);
+        linkPages(request, set, page, pages);
         return {
           items: order ? shown.map((parcel) => parcelView(order.record, parcel)) : [],
           total: parcels.length,
           page,
           limit,
-          pages: Math.ceil(parcels.length / limit),
+          pages,
         };
       },
       { scope: "parcels:read", ...OPERATIONS.list },

@@ -3,6 +3,7 @@
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
 import { ownMoment } from "#api/shipments/own-shipment.ts";
 import { detailPart, ShipmentDetail } from "#api/shipments/shipment-detail.ts";
 import { EXAMPLE_SUMMARY, summaryOf } from "#api/shipments/summary.ts";
@@ -14,23 +15,27 @@ const operation = described({
   summary: "Read a shipment with its history",
   parameters: [idInPath(EXAMPLE_SUMMARY.id)],
   answers: {
-    200: json("The shipment.", ShipmentDetail, {
-      ...EXAMPLE_SUMMARY,
-      planning: { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null },
-      parcels: [],
-      orderItems: [],
-      history: [
-        {
-          date: "2026-11-22 11:05:00",
-          courierStatus: "Consegnata",
-          place: "Roma",
-          status: "Consegnata",
-          statusCode: "DELIVERED",
-          statusDetail: null,
-        },
-      ],
-      notifications: [],
-    }),
+    200: {
+      ...json("The shipment.", ShipmentDetail, {
+        ...EXAMPLE_SUMMARY,
+        planning: { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null },
+        parcels: [],
+        orderItems: [],
+        history: [
+          {
+            date: "2026-11-22 11:05:00",
+            courierStatus: "Consegnata",
+            place: "Roma",
+            status: "Consegnata",
+            statusCode: "DELIVERED",
+            statusDetail: null,
+          },
+        ],
+        notifications: [],
+      }),
+      headers: TAG_HEADERS,
+    },
+    ...NOT_MODIFIED,
   },
   errors: ["SHIPMENT_NOT_FOUND"],
 });
@@ -39,14 +44,15 @@ export function detailRoute(deps: ApiDeps) {
   const { redis, live } = deps;
   return new Elysia().use(authenticated(deps)).get(
     "/v2/shipments/:id",
-    async ({ params, caller: { channel, configuration } }): Promise<ShipmentDetail> => {
+    async ({ params, request, caller: { channel, configuration } }): Promise<Response> => {
       const moment = await ownMoment(redis, channel, params.id);
       const { shipment, facts } = moment;
       const notifications = await readNotifications(redis, moment, configuration, live.now());
-      return {
+      const detail: ShipmentDetail = {
         ...summaryOf(shipment, configuration),
         ...detailPart(shipment, facts(), notifications, configuration.statusDetails),
       };
+      return tagged(request, detail);
     },
     { scope: "shipments:read", ...operation },
   );

@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/paging.ts";
 import { asIndexed, isAsIndexed } from "#api/shipments/as-indexed.ts";
 import {
   LIMIT_DEFAULT,
@@ -95,10 +96,14 @@ const operation = described({
   ],
   rules: [{ path: "updatedAfter", code: "BAD_FORMAT", rule: "a date and time that exist" }],
   answers: {
-    200: json("A page of summaries.", ShipmentPage, {
-      ...{ items: [EXAMPLE_SUMMARY], total: 1 },
-      ...{ page: 1, limit: 20, pages: 1 },
-    }),
+    200: {
+      ...json("A page of summaries.", ShipmentPage, {
+        ...{ items: [EXAMPLE_SUMMARY], total: 1 },
+        ...{ page: 1, limit: 20, pages: 1 },
+      }),
+      headers: { ...PAGE_HEADERS, ...TAG_HEADERS },
+    },
+    ...NOT_MODIFIED,
   },
   errors: ["VALIDATION_FAILED", "COMPANY_WIDE_READ_NOT_ENABLED", "SEARCH_UNSTEADY"],
 });
@@ -106,18 +111,15 @@ const operation = described({
 export function searchRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).get(
     "/v2/shipments",
-    async ({ request, caller }): Promise<ShipmentPage> => {
+    async ({ request, caller, set }): Promise<Response> => {
       const search = readSearch(searchParamsOf(request));
       const channelIds = channelsOf(search, caller);
       const { total, shipments } = await readMatching(deps.redis, search, channelIds, caller);
       const { page, limit } = search;
-      return {
-        items: shipments.map((shipment) => summaryOf(shipment, caller.configuration)),
-        total,
-        page,
-        limit,
-        pages: Math.ceil(total / limit),
-      };
+      const pages = Math.ceil(total / limit);
+      linkPages(request, set, page, pages);
+      const items = shipments.map((shipment) => summaryOf(shipment, caller.configuration));
+      return tagged(request, { items, total, page, limit, pages } satisfies ShipmentPage);
     },
     { scope: "shipments:read", ...operation },
   );

@@ -1844,6 +1844,13 @@ export interface operations {
                     "application/json": components["schemas"]["ShipmentPage"];
                 };
             };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
+            };
             /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
             400: {
                 headers: {
@@ -2413,6 +2420,13 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ShipmentDetail"];
                 };
+            };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
             };
             /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
             400: {

@@ -179,6 +179,9 @@ describe("what the API answers is what its schemas say", () => {
     await answers("searchShipments", "/v2/shipments");
     const [{ id }] = created.items;
     await answers("readShipment", `/v2/shipments/${id}`);
+    for (const path of ["/v2/shipments", `/v2/shipments/${id}`]) {
+      await own.call("GET", path, { token, headers: { "if-none-match": "*" } });
+    }
     await answers("releaseStock", `/v2/shipments/${id}/stock-release`, { action: "redeliver" });
     await answers("notifyRecipient", `/v2/shipments/${id}/notifications`, {
       event: "review-request",

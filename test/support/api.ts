@@ -32,6 +32,7 @@ export interface CallOptions {
   readonly body?: unknown;
   /** Sent as it is. */
   readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>;
@@ -113,6 +114,7 @@ function callerOf(app: ReturnType<typeof createApiApp>, check: AnswerChecker["ch
       "x-request-id": TEST_REQUEST_ID,
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(text !== null && { "content-type": "application/json" }),
+      ...options.headers,
     };
     const request = new Request(`http://localhost${path}`, { method, headers, body: text });
     const response = await app.handle(request);
