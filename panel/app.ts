@@ -9,7 +9,7 @@ import { ops } from "#core/http/ops.ts";
 import { requestIds } from "#core/http/request-ids.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
-import { createMailer } from "#core/mail.ts";
+import { createMailer, type Mailer } from "#core/mail.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorErrors } from "#panel/errors.ts";
@@ -20,11 +20,14 @@ import { explorerRoute } from "#panel/routes/analytics-explorer.ts";
 import { auditRoute } from "#panel/routes/audit.ts";
 import { channelRoutes } from "#panel/routes/channels.ts";
 import { clockRoute } from "#panel/routes/clock.ts";
+import { companyRoutes } from "#panel/routes/companies.ts";
 import { courierRoutes } from "#panel/routes/couriers.ts";
 import { deadLetterRoutes } from "#panel/routes/dead-letters.ts";
 import { deliveryRoutes } from "#panel/routes/deliveries.ts";
+import { doctorRoute } from "#panel/routes/doctor.ts";
 import { eventsRoute } from "#panel/routes/events.ts";
 import { invitationRoutes } from "#panel/routes/invitations.ts";
+import { jobsRoute } from "#panel/routes/jobs.ts";
 import { mappingRoutes } from "#panel/routes/mapping.ts";
 import { meRoutes } from "#panel/routes/me.ts";
 import { numberConflictsRoute } from "#panel/routes/number-conflicts.ts";
@@ -39,6 +42,7 @@ import { notFoundPage, webRoutes } from "#panel/routes/web.ts";
 import { webhookPage } from "#panel/routes/webhook-page.ts";
 import { webhookRoutes } from "#panel/routes/webhooks.ts";
 import { webhookKitRoutes } from "#panel/routes/webhooks-kit.ts";
+import { missedRoute } from "#panel/routes/webhooks-missed.ts";
 import { webhookStatsRoute } from "#panel/routes/webhooks-stats.ts";
 import { sessionRoutes } from "#panel/session.ts";
 
@@ -57,36 +61,72 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(requestMetrics("panel"))
     .use(requestTarget())
     .use(ops(runtime.redis, { config: runtime.config }))
-    .use(overviewRoute(runtime, benchmarks))
-    .use(mappingRoutes(runtime))
-    .use(remapRoutes(runtime))
-    .use(deadLetterRoutes(runtime))
-    .use(numberConflictsRoute(runtime))
-    .use(traceRoute(runtime))
-    .use(eventsRoute(runtime, insights))
-    .use(webhookRoutes(runtime))
-    .use(webhookPage(runtime))
-    .use(webhookStatsRoute(runtime))
-    .use(deliveryRoutes(runtime))
-    .use(webhookKitRoutes(runtime))
-    .use(clockRoute(runtime))
-    .use(channelRoutes(runtime))
-    .use(panelOrdersRoute(runtime))
-    .use(addressChecksRoute(runtime))
+    .use(operation(runtime, benchmarks))
+    .use(couriers(runtime))
+    .use(shipments(runtime, insights))
+    .use(webhooks(runtime))
+    .use(merchants(runtime))
     .use(slipRoute(runtime))
-    .use(courierRoutes(runtime))
     .use(trackingRoute(runtime))
     .use(operatorErrors())
-    .use(sessionRoutes(runtime))
     .use(webRoutes(runtime))
-    .use(invitationRoutes(runtime, mailer))
-    .use(accountRoutes(runtime, mailer))
-    .use(meRoutes(runtime))
-    .use(auditRoute(runtime))
-    .use(shipmentRoutes(runtime, insights))
+    .use(people(runtime, mailer))
     .onStop(() => mailer.close());
   if (insights) app.use(analyticsRoutes(runtime, insights)).use(explorerRoute(runtime, insights));
   return everyRouteDeclared(app);
+}
+
+// In groups: TypeScript infers the types of a single chain of all of them no longer.
+
+function operation(runtime: Runtime, benchmarks: Benchmarks) {
+  return new Elysia({ name: "operation" })
+    .use(overviewRoute(runtime, benchmarks))
+    .use(deadLetterRoutes(runtime))
+    .use(jobsRoute(runtime))
+    .use(doctorRoute(runtime, benchmarks))
+    .use(clockRoute(runtime));
+}
+
+function couriers(runtime: Runtime) {
+  return new Elysia({ name: "courier pages" })
+    .use(mappingRoutes(runtime))
+    .use(remapRoutes(runtime))
+    .use(courierRoutes(runtime));
+}
+
+function shipments(runtime: Runtime, insights?: Insights) {
+  return new Elysia({ name: "shipment pages" })
+    .use(numberConflictsRoute(runtime))
+    .use(traceRoute(runtime))
+    .use(eventsRoute(runtime, insights))
+    .use(shipmentRoutes(runtime, insights));
+}
+
+function webhooks(runtime: Runtime) {
+  return new Elysia({ name: "webhook pages" })
+    .use(webhookRoutes(runtime))
+    .use(webhookPage(runtime))
+    .use(webhookStatsRoute(runtime))
+    .use(missedRoute(runtime))
+    .use(deliveryRoutes(runtime))
+    .use(webhookKitRoutes(runtime));
+}
+
+function merchants(runtime: Runtime) {
+  return new Elysia({ name: "merchant pages" })
+    .use(channelRoutes(runtime))
+    .use(companyRoutes(runtime))
+    .use(panelOrdersRoute(runtime))
+    .use(addressChecksRoute(runtime));
+}
+
+function people(runtime: Runtime, mailer: Mailer) {
+  return new Elysia({ name: "people" })
+    .use(sessionRoutes(runtime))
+    .use(invitationRoutes(runtime, mailer))
+    .use(accountRoutes(runtime, mailer))
+    .use(meRoutes(runtime))
+    .use(auditRoute(runtime));
 }
 
 function problemOf(code: string | number, error: unknown, { redis, log }: Runtime): Problem {

@@ -43,6 +43,7 @@ export const Overview = Type.Object({
       }),
       applied: Type.Integer({ description: "routed events that are part of their shipment" }),
       waiting: Type.Integer({ description: "routed events on their way, dead letters included" }),
+      discarded: Type.Integer({ description: "dead letters among them that were discarded" }),
       released: Type.Integer({
         description: "set-aside events that are part of their shipment, once for each shipment",
       }),
@@ -59,7 +60,7 @@ export const Overview = Type.Object({
     },
     {
       description:
-        "received = accepted + duplicate + unknown + invalid; routed = applied + waiting; " +
+        "received = accepted + duplicate + unknown + invalid; routed = applied + waiting + discarded; " +
         "sent = delivered + failed + pending",
     },
   ),

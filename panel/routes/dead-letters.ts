@@ -1,15 +1,19 @@
 /** Dead letters: log entries that our own code could not process, and driving them again. */
 import { Type } from "@sinclair/typebox";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { Problem } from "#core/problem.ts";
 import {
+  type DeadLetter,
+  discardDeadLetter,
   listDeadLetters,
   parseLetterId,
   redriveAllDeadLetters,
   redriveDeadLetter,
 } from "#core/redis/log/dead-letters.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { jsonBody, readChecked } from "#panel/checked-body.ts";
 import { pageOf } from "#panel/page.ts";
-import { panelRoutes } from "#panel/panel-routes.ts";
+import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 
 export const DeadLetters = Type.Object({
   items: Type.Array(
@@ -25,6 +29,16 @@ export const DeadLetters = Type.Object({
   ),
   cursor: Type.Union([Type.String(), Type.Null()], { description: "null on the last page" }),
 });
+
+const Discard = Type.Object(
+  { reason: Type.String({ minLength: 1, maxLength: 500, description: "why nobody needs it" }) },
+  { additionalProperties: false },
+);
+const discardChecker = compileSchema(Discard);
+
+function notFound(): Problem {
+  return new Problem(404, "DEAD_LETTER_NOT_FOUND", "There is no such dead letter.");
+}
 
 export function deadLetterRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
@@ -66,12 +80,31 @@ export function deadLetterRoutes(runtime: Runtime) {
       async ({ params }) => {
         const outcome = await redriveDeadLetter(redis, params.id, live.now());
         if (outcome === "redriven") return { id: params.id, redriven: true };
-        throw new Problem(404, "DEAD_LETTER_NOT_FOUND", "There is no such dead letter.");
+        throw notFound();
       },
       {
         needs: { can: "dead-letters:write", of: "installation" },
         response: Type.Object({ id: Type.String(), redriven: Type.Boolean() }),
         detail: { summary: "Let the entry's own group process it once more; repeating it is safe" },
+      },
+    )
+    .delete(
+      "/panel/api/dead-letters/:id",
+      async ({ params, request }) => {
+        const { reason } = await readChecked(request, discardChecker);
+        const letter = await discardDeadLetter(redis, params.id);
+        if (!letter) throw notFound();
+        noteChange(request, told(letter), { discarded: reason });
+        return new Response(null, { status: 204 });
+      },
+      {
+        needs: { can: "dead-letters:write", of: "installation" },
+        parse: "none",
+        detail: {
+          summary: "Discard an entry for good, with a reason for the audit log",
+          requestBody: jsonBody(Discard),
+          responses: { 204: { description: "discarded" } },
+        },
       },
     );
 }
@@ -80,4 +113,9 @@ export function deadLetterRoutes(runtime: Runtime) {
 function cursorOf(text: string | undefined): string | null {
   if (text === undefined || parseLetterId(text)) return text ?? null;
   throw new Problem(422, "INVALID_QUERY", "cursor is not one of ours.");
+}
+
+/** Nothing of the entry: it may hold personal data. */
+function told({ id, log, entryId, group, reason }: DeadLetter) {
+  return { id, log, entryId, group, reason };
 }

@@ -1,7 +1,13 @@
 /** Dead letters: listed in pages, driven again for their own group alone (setup-file.md, "The panel's HTTP API"). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { registry } from "#core/metrics.ts";
-import { CHANGE_LOGS, deadLetterKey, retriesKey, retryAgesKey } from "#core/redis/client/keys.ts";
+import {
+  CHANGE_LOGS,
+  deadLetterKey,
+  EVENT_LOGS,
+  retriesKey,
+  retryAgesKey,
+} from "#core/redis/client/keys.ts";
 import {
   type Consumer,
   type Handler,
@@ -226,6 +232,29 @@ describe("a log with as many dead letters as it keeps", () => {
     expect(seen.webhooks.filter((id) => id === "14-0").length).toBe(tries + 1);
     await redis.del(deadLetterKey(stuck));
   });
+});
+
+test("one is discarded with a reason, which the audit log keeps, and the books still balance", async () => {
+  const key = deadLetterKey(EVENT_LOGS[3] ?? "");
+  const before = (await panel.call("GET", "/panel/api/overview")).body.ledger;
+  await runtime.redis.xAdd(key, "*", {
+    ...{ log: EVENT_LOGS[3] ?? "", group: "track", id: "7-1", reason: "no", entry: '{"a":"Ann"}' },
+  });
+  const [letter] = (await panel.call("GET", "/panel/api/dead-letters")).body.items;
+  const path = `/panel/api/dead-letters/${letter.id}`;
+  expect((await panel.call("DELETE", path, {})).status).toBe(422);
+  expect((await panel.call("DELETE", path, { reason: "x".repeat(501) })).status).toBe(422);
+  expect((await panel.call("DELETE", path, { reason: "a test of ours" })).status).toBe(204);
+  expect((await panel.call("DELETE", path, { reason: "again" })).status).toBe(404);
+  const [entry] = (await panel.call("GET", "/panel/api/audit")).body.items;
+  expect(entry).toMatchObject({
+    ...{ before: { entryId: "7-1", group: "track" }, after: { discarded: "a test of ours" } },
+  });
+  expect(JSON.stringify(entry)).not.toContain("Ann");
+  const after = (await panel.call("GET", "/panel/api/overview")).body.ledger;
+  // The letter was put there by hand: the event was never routed.
+  expect(after.discarded).toBe(before.discarded + 1);
+  expect(after.difference.applied).toBe(before.difference.applied - 1);
 });
 
 test("404 for a letter that never was, 400 for a foreign cursor", async () => {

@@ -31,6 +31,7 @@ const WRITING = [
   ],
   ...[
     "create",
+    "discard",
     "end-request",
     "expire-parked",
     "finish-chunk",

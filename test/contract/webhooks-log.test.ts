@@ -1,6 +1,7 @@
 /** setup-file.md, The panel's HTTP API: delivery log, replays, statistics. Document 3, Delivery, Limits. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { quantileOf } from "#core/domain/benchmarks/latency-buckets.ts";
+import { romeDateTime } from "#core/domain/time/rome-time.ts";
 import { webhookKeys } from "#core/redis/client/keys.ts";
 import { readNotifications } from "#core/redis/merchant/notifications.ts";
 import { readReplay, startReplay, stepReplay } from "#core/redis/webhooks/replays.ts";
@@ -136,6 +137,25 @@ describe("the delivery log", () => {
         },
       ],
     });
+  });
+
+  test("says what was missed, and the merchants' call that tells the same", async () => {
+    const missed = async (query = "") =>
+      (await panel.call("GET", `/panel/api/webhooks/${id()}/missed${query}`)).body;
+    const failed = await items("?state=failed");
+    const found = await missed();
+    expect(found).toMatchObject({ deliveries: failed.length, shipments: 1, isComplete: true });
+    expect(found.from).toBe(failed.at(-1)?.createdAt);
+    expect(found.to).toBe(failed[0]?.createdAt);
+    const asked = new URLSearchParams(found.pullCall.split("?")[1]);
+    expect(found.pullCall).toStartWith("GET /v2/shipments?");
+    const changedMs = Date.parse(found.from) - 60_000;
+    expect(asked.get("updatedAfter")).toBe(romeDateTime(changedMs));
+    const later = new Date(Date.parse(found.to) + 1).toISOString();
+    expect(await missed(`?since=${later}`)).toMatchObject({ deliveries: 0, pullCall: null });
+    expect((await panel.call("GET", `/panel/api/webhooks/${id()}/missed?since=x`)).status).toBe(
+      422,
+    );
   });
 
   test("by state", async () => {

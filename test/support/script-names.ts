@@ -3,7 +3,15 @@
 /** Scripts whose calls `script-calls.test.ts` watches, key by key; the sources of all others are read. */
 export const CALLED = [
   ...["accept-job", "accept-messages", "acknowledge", "admit", "claim", "commit", "courier-rate"],
-  ...["create", "drop-consumer", "due-retries", "expire-parked", "finish-chunk", "finish-job"],
+  ...[
+    "create",
+    "discard",
+    "drop-consumer",
+    "due-retries",
+    "expire-parked",
+    "finish-chunk",
+    "finish-job",
+  ],
   ...[
     "forget-counts",
     "park",

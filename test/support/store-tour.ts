@@ -7,6 +7,7 @@ import {
   CHANGE_LOGS,
   companyKeys,
   companyPartition,
+  deadLetterKey,
   EVENT_LOGS,
   shipmentPartition,
   trackingReference,
@@ -21,7 +22,11 @@ import {
   parkEvents,
 } from "#core/redis/intake/parked.ts";
 import { markTaken } from "#core/redis/log/attempt-log.ts";
-import { listDeadLetters, redriveDeadLetter } from "#core/redis/log/dead-letters.ts";
+import {
+  discardDeadLetter,
+  listDeadLetters,
+  redriveDeadLetter,
+} from "#core/redis/log/dead-letters.ts";
 import { claimEvents, lookUpEvents } from "#core/redis/log/event-log.ts";
 import { logEntry } from "#core/redis/log/log-entry.ts";
 import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
@@ -175,6 +180,10 @@ async function retryTour({ redis, live }: TestRuntime): Promise<void> {
   }
   const { letters } = await listDeadLetters(redis, null, 10);
   for (const { id } of letters) await redriveDeadLetter(redis, id, live.now());
+  const fields = { log: LOG, group: "track", id: "1-1", reason: "no", entry: "{}" };
+  await redis.xAdd(deadLetterKey(LOG), "*", fields);
+  const [unwanted] = (await listDeadLetters(redis, null, 1)).letters;
+  await discardDeadLetter(redis, unwanted?.id ?? "");
   for (const retry of await retriesOf(redis)) {
     await settleRetries(redis, "track", [{ retry, reason: null }]);
   }

@@ -6,16 +6,23 @@ import { type Redis, run, script } from "#core/redis/client/client.ts";
 import {
   ATTEMPT_LOGS,
   CHANGE_LOGS,
+  companyKeys,
   deadLetterKey,
   EVENT_LOGS,
+  eventKeys,
   redrivenKey,
   retriesKey,
   retryAgesKey,
 } from "#core/redis/client/keys.ts";
+import discardSource from "./discard.lua" with { type: "text" };
 import { compareIds } from "./log-entry.ts";
 import redriveSource from "./redrive.lua" with { type: "text" };
 
 const redriveScript = script(redriveSource);
+const discardScript = script(discardSource);
+
+/** Of the ledger of event partitions. */
+export const DISCARDED_FIELD = "discarded";
 
 /** Limit of one call: some seconds of work. */
 const REDRIVEN_AT_ONCE = 10_000;
@@ -110,6 +117,27 @@ export async function redriveDeadLetter(
   keys.push(retriesKey(key, group), retryAgesKey(key, group));
   const args = [streamId, group, ...[nowMs, nowMs - REMEMBERED_MS].map(String)];
   return (await run<number>(redis, redriveScript, keys, args)) === 0 ? "not_found" : "redriven";
+}
+
+/**
+ * Deletes a letter for good. An event among them never becomes part of its shipment, so the ledger counts it.
+ * @returns what it was; null if there is none
+ */
+export async function discardDeadLetter(
+  redis: Redis,
+  letterId: string,
+): Promise<DeadLetter | null> {
+  const parsed = parseLetterId(letterId);
+  if (!parsed) return null;
+  const { name, key, streamId } = parsed;
+  const [letter] = (await redis.xRange(deadLetterKey(key), streamId, streamId)) ?? [];
+  if (!letter) return null;
+  const isEvent = name.startsWith("e");
+  const partition = Number(name.slice(1));
+  const ledger = isEvent ? eventKeys(partition).ledger : companyKeys(partition).ledger;
+  const args = [streamId, isEvent ? DISCARDED_FIELD : ""];
+  const discarded = await run<number>(redis, discardScript, [deadLetterKey(key), ledger], args);
+  return discarded === 1 ? letterOf(name, streamId, letter.message) : null;
 }
 
 export interface RedrivenAll {

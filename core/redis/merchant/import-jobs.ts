@@ -176,6 +176,22 @@ export async function readJob(
   };
 }
 
+/** Jobs of these channels that are not finished, in no particular order. */
+export async function readOpenJobs(
+  redis: Redis,
+  channels: readonly { readonly id: number; readonly companyId: number }[],
+  nowMs: number,
+): Promise<ImportJob[]> {
+  const jobs = await Promise.all(
+    channels.map(async ({ id, companyId }) => {
+      const partition = companyPartition(companyId);
+      const ids = await redis.sMembers(companyKeys(partition).openJobs(id));
+      return Promise.all(ids.map((jobId) => readJob(redis, partition, jobId, nowMs)));
+    }),
+  );
+  return jobs.flat().filter((job) => job !== null);
+}
+
 /** Chunks without a result, by the position of their first item, in order. */
 export async function openChunks(
   redis: Redis,

@@ -4,7 +4,7 @@
  * | line                                                  | moved by                                      |
  * |-------------------------------------------------------|-----------------------------------------------|
  * | received = accepted + duplicate + unknown + invalid   | `claim.lua`; `countRefused`                   |
- * | routed = applied + waiting                            | `commit.lua`; the event log, its dead letters |
+ * | routed = applied + waiting + discarded                | `commit.lua`; the event log, its dead letters |
  * | decided = sent + not sent, by reason                  | `decide.lua`                                  |
  * | sent = delivered + failed + pending                   | `finish.lua`, `drain.lua`, `replay.lua`; lanes |
  *
@@ -25,6 +25,7 @@ import {
   webhookKeys,
 } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
+import { DISCARDED_FIELD } from "#core/redis/log/dead-letters.ts";
 import { readWaiting } from "#core/redis/log/streams.ts";
 import { endpointPartition } from "./endpoints.ts";
 
@@ -41,6 +42,8 @@ export interface Ledger extends Outcomes {
   readonly routed: number;
   /** Those that are part of their shipment. */
   readonly applied: number;
+  /** Dead letters among routed events that an operator has discarded. */
+  readonly discarded: number;
   /** Set-aside events that are part of their shipment. */
   readonly released: number;
   /** Webhook decisions to send, and others by reason. */
@@ -86,6 +89,7 @@ export async function readLedger(redis: Redis): Promise<Ledger> {
     invalid: outcome("invalid"),
     routed: outcome("accepted") + sumOfFurther(events),
     applied: sum("applied"),
+    discarded: events.reduce((total, hash) => total + Number(hash[DISCARDED_FIELD] ?? 0), 0),
     released: sum("released"),
     sent: sum("webhook:send"),
     notSent: Object.fromEntries(REASONS.map((reason) => [reason, sum(`webhook:${reason}`)])),
@@ -134,7 +138,7 @@ export async function readBalance(redis: Redis, configuration: Configuration): P
     pending,
     difference: {
       received: received - accepted - duplicate - unknown - invalid,
-      applied: ledger.routed - ledger.applied - waiting,
+      applied: ledger.routed - ledger.applied - ledger.discarded - waiting,
       webhooks: ledger.sent - ledger.delivered - ledger.failed - pending,
     },
   };

@@ -1,0 +1,47 @@
+/** What an endpoint has missed: deliveries that were given up and that can still be sent again. */
+import { chunks } from "#core/chunks.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import { DELIVERY_LIFE_MS, ITEMS_PER_CALL, readDeliveries } from "./deliveries.ts";
+
+/** Deliveries that are read to count their shipments. */
+const MISSED_READ = 5_000;
+
+export interface Missed {
+  readonly deliveries: number;
+  /** Of the newest `MISSED_READ` deliveries. */
+  readonly shipments: number;
+  /** False when there are more deliveries than are read. */
+  readonly isComplete: boolean;
+  /** Creation of the oldest and of the newest; null when nothing was missed. */
+  readonly window: { readonly fromMs: number; readonly toMs: number } | null;
+}
+
+/** @param sinceMs deliveries created at or after; those of more than 30 days ago are gone */
+export async function readMissed(
+  redis: Redis,
+  companyId: number,
+  endpointId: string,
+  sinceMs: number,
+  nowMs: number,
+): Promise<Missed> {
+  const key = webhookKeys(companyPartition(companyId)).failed(endpointId);
+  const fromMs = Math.max(sinceMs, nowMs - DELIVERY_LIFE_MS + 1);
+  const [deliveries, oldest, newest] = await Promise.all([
+    redis.zCount(key, fromMs, "+inf"),
+    redis.zRangeWithScores(key, fromMs, "+inf", { BY: "SCORE", LIMIT: { offset: 0, count: 1 } }),
+    redis.zRangeWithScores(key, "+inf", fromMs, {
+      ...{ BY: "SCORE", REV: true, LIMIT: { offset: 0, count: MISSED_READ } },
+    }),
+  ]);
+  const shipments = new Set<number>();
+  for (const part of chunks(newest, ITEMS_PER_CALL)) {
+    const ids = part.map(({ value }) => String(value));
+    for (const one of await readDeliveries(redis, ids, nowMs)) shipments.add(one.shipmentId);
+  }
+  const [first, last] = [oldest[0], newest[0]];
+  return {
+    ...{ deliveries, shipments: shipments.size, isComplete: deliveries <= MISSED_READ },
+    window: first && last ? { fromMs: first.score, toMs: last.score } : null,
+  };
+}

@@ -1,0 +1,190 @@
+/** Companies and channels as they are configured: what their pages show, without a secret. */
+import { type Static, Type } from "@sinclair/typebox";
+import { nullableText as text } from "#core/domain/schema/nullable.ts";
+import type { Channel, Company, Configuration } from "#core/redis/config/configuration.ts";
+import { allEntities } from "#core/redis/config/entities.ts";
+import { readAddressChecks } from "#core/redis/merchant/address-checks.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { listPageOf, listQuery, pageAfter } from "#panel/list-page.ts";
+import { notFound } from "#panel/not-found.ts";
+import { isTheirs } from "#panel/owners.ts";
+import { panelRoutes } from "#panel/panel-routes.ts";
+import { channelOf } from "#panel/webhook-access.ts";
+
+const Box = Type.Object({
+  code: Type.String(),
+  length: Type.Number({ description: "cm" }),
+  width: Type.Number({ description: "cm" }),
+  height: Type.Number({ description: "cm" }),
+});
+
+const CompanyView = Type.Object({
+  code: Type.String(),
+  name: Type.String(),
+  language: Type.String(),
+  seatPostcode: text,
+  products: Type.Array(Type.String()),
+  boxes: Type.Array(Box),
+  channels: Type.Array(
+    Type.Object({ code: Type.String(), name: Type.String(), active: Type.Boolean() }),
+  ),
+});
+
+const ChannelDetail = Type.Object({
+  code: Type.String(),
+  name: Type.String(),
+  companyCode: Type.String(),
+  active: Type.Boolean(),
+  language: Type.String(),
+  rateLimit: Type.Object({
+    bucketSize: Type.Number({ description: "requests at once" }),
+    refillRate: Type.Number({ description: "requests a minute" }),
+  }),
+  trackingPage: Type.Boolean(),
+  addressCheck: Type.Boolean(),
+  addressChecks: Type.Integer({ description: "so far; by month: …/address-checks" }),
+  couriers: Type.Array(
+    Type.Object({
+      code: Type.String(),
+      transcodings: Type.Array(Type.String(), { description: "the merchant's names for it" }),
+      senderAccounts: Type.Array(Type.String()),
+      shippingEnabled: Type.Boolean(),
+      labelFormat: Type.String(),
+      errorLabel: Type.Boolean(),
+    }),
+  ),
+  boxes: Type.Array(Box, { description: "of the company" }),
+  sender: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+  emails: Type.Object({
+    managed: Type.Boolean(),
+    from: text,
+    statusNotifications: Type.Array(Type.String()),
+    templates: Type.Array(
+      Type.Object({
+        event: Type.String(),
+        language: Type.String(),
+        subject: Type.String(),
+        body: Type.String(),
+      }),
+    ),
+  }),
+  webhookV1: Type.Union([Type.Object({ url: Type.String() }), Type.Null()]),
+  apiKeys: Type.Array(
+    Type.Object({
+      id: Type.Integer(),
+      code: Type.String(),
+      active: Type.Boolean(),
+      companyWideRead: Type.Boolean(),
+      scopes: Type.Array(Type.String()),
+    }),
+  ),
+});
+
+export function companyRoutes(runtime: Runtime) {
+  const { live } = runtime;
+  return panelRoutes(runtime, "companies")
+    .get(
+      "/panel/api/companies",
+      async ({ caller, query }) => {
+        const { after, limit } = listPageOf(query);
+        const configuration = await live.refresh();
+        const theirs = [...configuration.companies.values()].filter(({ code }) =>
+          isTheirs(caller, { companyCode: code, courierCode: null }),
+        );
+        const page = pageAfter(theirs, ({ code }) => code, after, limit);
+        return { ...page, items: page.items.map((one) => companyView(one, configuration)) };
+      },
+      {
+        needs: { can: "channels:read", of: "caller" },
+        query: listQuery,
+        response: Type.Object({ items: Type.Array(CompanyView), nextCursor: text }),
+        detail: { summary: "Companies by code, with their channels" },
+      },
+    )
+    .get(
+      "/panel/api/companies/:code",
+      async ({ params }) => {
+        const configuration = await live.refresh();
+        const company = [...configuration.companies.values()].find(
+          ({ code }) => code === params.code,
+        );
+        if (!company) throw notFound("company");
+        return companyView(company, configuration);
+      },
+      {
+        needs: { can: "channels:read", of: "company" },
+        response: CompanyView,
+        detail: { summary: "One company" },
+      },
+    )
+    .get(
+      "/panel/api/channels/:channelCode",
+      async ({ params }) => {
+        const configuration = await live.refresh();
+        return channelDetail(runtime, configuration, channelOf(configuration, params.channelCode));
+      },
+      {
+        needs: { can: "channels:read", of: "channel" },
+        response: ChannelDetail,
+        detail: { summary: "One channel with everything that is configured for it" },
+      },
+    );
+}
+
+function companyView(
+  { code, name, language, seatPostcode, products, boxes, channelIds }: Company,
+  { channels }: Configuration,
+): Static<typeof CompanyView> {
+  return {
+    ...{ code, name, language, seatPostcode, products: [...products] },
+    boxes: [...boxes.values()].map(boxView),
+    channels: channelIds.flatMap((id) => {
+      const channel = channels.get(id);
+      return channel ? [{ code: channel.code, name: channel.name, active: channel.active }] : [];
+    }),
+  };
+}
+
+function boxView({ code, length, width, height }: Static<typeof Box>) {
+  return { code, length, width, height };
+}
+
+async function channelDetail(
+  { redis }: Runtime,
+  { companies, apiKeyById }: Configuration,
+  channel: Channel,
+): Promise<Static<typeof ChannelDetail>> {
+  const { id, companyId, code, name, active, language, trackingPage, addressCheck } = channel;
+  const company = companies.get(companyId);
+  const [templates, checks] = await Promise.all([
+    allEntities(redis, "template"),
+    readAddressChecks(redis, { companyId, channelId: id }),
+  ]);
+  const { managed, from, statusNotifications } = channel.emails;
+  return {
+    ...{ code, name, active, language, trackingPage, addressCheck },
+    companyCode: company?.code ?? "",
+    rateLimit: { bucketSize: channel.bucketSize, refillRate: channel.refillRate },
+    addressChecks: checks.reduce((sum, one) => sum + one.checks, 0),
+    couriers: [...channel.couriers.values()].map(({ transcodings, senderAccounts, ...one }) => ({
+      ...{ ...one, transcodings: [...transcodings], senderAccounts: [...senderAccounts] },
+    })),
+    boxes: [...(company?.boxes.values() ?? [])].map(boxView),
+    sender: channel.sender && { ...channel.sender },
+    emails: {
+      ...{ managed, from, statusNotifications: [...statusNotifications] },
+      templates: templates
+        .filter(({ channelId }) => channelId === id)
+        .map(({ event, language: own, subject, body }) => ({
+          event,
+          language: own,
+          subject,
+          body,
+        })),
+    },
+    webhookV1: channel.webhookV1 && { url: channel.webhookV1.url },
+    apiKeys: [...apiKeyById.values()]
+      .filter(({ channelId }) => channelId === id)
+      .map(({ channelId: _, scopes, ...key }) => ({ ...key, scopes: [...scopes] })),
+  };
+}
