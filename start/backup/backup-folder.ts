@@ -16,13 +16,17 @@ import { Refused } from "#core/runtime.ts";
 
 const MANIFEST = "waybill-backup.json";
 const FORMAT = 1;
+/** No name begins with a dot. */
+const PATH = "^(redis|clickhouse|secrets)(/[\\w%-][\\w.%-]*){1,4}$";
 
 const Manifest = Type.Object({
   format: Type.Literal(FORMAT),
   takenAt: Type.String(),
   layout: Type.Number(),
-  /** SHA-256 by path. */
-  files: Type.Record(Type.String(), Type.String()),
+  /** SHA-256 by path: names become folders and parts of statements, so no others are taken. */
+  files: Type.Record(Type.String({ pattern: PATH }), Type.String(), {
+    additionalProperties: false,
+  }),
 });
 export type Manifest = Static<typeof Manifest>;
 const manifestChecker = TypeCompiler.Compile(Manifest);

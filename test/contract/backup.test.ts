@@ -1,6 +1,6 @@
 /** `bun run backup` and `bun run restore`: both embedded stores of one moment, taken under load, and the same again elsewhere. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { appendFile, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
@@ -113,6 +113,14 @@ describe("a backup of the embedded stores", () => {
       "The backup is damaged: redis/dump.rdb is not what was written.\n",
       1,
     ]);
+    const manifest = join(backup, "waybill-backup.json");
+    const text = await readFile(manifest, "utf8");
+    for (const path of ["secrets/../../out", "/etc/x", "clickhouse/events/a' b/data.bin"]) {
+      await writeFile(manifest, text.replace('"redis/dump.rdb"', `"${path}"`));
+      expect((await run("restore", backup, "third")).errors).toContain(
+        "another version of Waybill",
+      );
+    }
     const left = await readdir(join(folder, "third")).catch(() => []);
     expect(left).toEqual([]);
   });
