@@ -30,7 +30,7 @@ Waybill is ready: simulated couriers are sending, a demo merchant is receiving. 
 
   merchant API    ${urls.api}   API key ${DEMO_CHANNELS[0].apiKey}
   courier events  ${urls.ingest}
-  panel           ${urls.panel}
+  control panel   ${urls.panel}   with the operator's token, or the link above
 
 Paste these into another terminal for a token, the newest delivered shipment, and the fastest couriers to Rome:
 
