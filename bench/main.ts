@@ -21,7 +21,7 @@ const PARTS: readonly Part[] = [
   { file: "ingest", rows: [1, 2, 5], everysec: [1] },
   { file: "track", rows: [3], everysec: [3] },
   { file: "end-to-end", rows: [4], everysec: [4] },
-  { file: "first-attempt", rows: [6], everysec: [] },
+  { file: "first-attempt", rows: [6, 19], everysec: [] },
   { file: "webhooks", rows: [7, 8], everysec: [8] },
   { file: "seen", rows: [9], everysec: [] },
   { file: "shipment-memory", rows: [10], everysec: [] },
@@ -30,6 +30,8 @@ const PARTS: readonly Part[] = [
   { file: "import", rows: [13], everysec: [] },
   { file: "growth", rows: [14], everysec: [], isLong: true },
   { file: "processes", rows: [15], everysec: [], isLong: true },
+  { file: "one-endpoint", rows: [16, 17], everysec: [] },
+  { file: "idle", rows: [18], everysec: [] },
 ];
 
 const { values } = parseArgs({

@@ -5,10 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createAuthority, type TestAuthority } from "#test/support/receiver.ts";
-import type { Arrivals, Counts } from "./webhook-receivers.ts";
+import { type Arrivals, type Counts, SLOW_PATH } from "./webhook-receivers.ts";
 
 export interface Receivers {
   readonly urlOf: (n: number) => string;
+  /** The same, whose answer takes so long. */
+  readonly slowUrlOf: (n: number, tookMs: number) => string;
   /** The authority, as PEM and as WEBHOOK_CA_FILE takes it. */
   readonly ca: string;
   readonly caFile: string;
@@ -44,6 +46,7 @@ export async function startReceivers(count: number, shared?: TestAuthority): Pro
   const { port }: { port: number } = await read();
   return {
     urlOf: (n) => `https://${nameOf(n)}:${port}/hook`,
+    slowUrlOf: (n, tookMs) => `https://${nameOf(n)}:${port}${SLOW_PATH}${tookMs}`,
     ca: authority.pem,
     caFile: authority.file,
     counts: () => ask("counts"),

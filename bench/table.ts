@@ -7,6 +7,7 @@ export interface Bound {
   readonly least?: number;
   readonly most?: number;
   readonly oursMost?: number;
+  readonly oursLeast?: number;
 }
 
 export interface Figure {
@@ -50,7 +51,8 @@ export function isWithin(figure: Figure, bound: Bound | null | undefined): boole
   const { least = 0, most = Number.POSITIVE_INFINITY } = bound ?? {};
   const ratio = ratioOf(figure);
   const isRatioKept = ratio === null || (ratio >= least && ratio <= most);
-  return isRatioKept && figure.ours <= (bound?.oursMost ?? Number.POSITIVE_INFINITY);
+  const { oursLeast = 0, oursMost = Number.POSITIVE_INFINITY } = bound ?? {};
+  return isRatioKept && figure.ours >= oursLeast && figure.ours <= oursMost;
 }
 
 export function machine(redisVersion: string): string {
@@ -86,10 +88,11 @@ export function rowText(figure: Figure): string {
   return `| ${row} | ${work} | ${shown(ours)} | ${other} | ${unit} | ${ratio} | ${verdict} |`;
 }
 
-export function boundText({ least, most, oursMost }: Bound, unit: string): string {
+export function boundText({ least, most, oursMost, oursLeast }: Bound, unit: string): string {
   const parts = [
     ...(least === undefined ? [] : [`>= ${least.toFixed(2)}`]),
     ...(most === undefined ? [] : [`<= ${most.toFixed(2)}`]),
+    ...(oursLeast === undefined ? [] : [`>= ${shown(oursLeast)} ${unit}`]),
     ...(oursMost === undefined ? [] : [`< ${shown(oursMost)} ${unit}`]),
   ];
   return parts.join(", ");

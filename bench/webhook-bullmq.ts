@@ -41,8 +41,15 @@ export function requestHeaders(id: string, body: string, attempt: number): Recor
   };
 }
 
-/** @param socket path of Redis' Unix socket, or its URL */
-export function createBullmqPeer(socket: string, ca: string): BullmqPeer {
+/**
+ * @param socket path of Redis' Unix socket, or its URL
+ * @param concurrency jobs at once
+ */
+export function createBullmqPeer(
+  socket: string,
+  ca: string,
+  concurrency = CONCURRENCY,
+): BullmqPeer {
   // The fastest of the clients that BullMQ takes.
   const address = socket.startsWith("/") ? `redis+unix://${socket}` : socket;
   const connect = () => createBunRedisClient(new RedisClient(address));
@@ -80,7 +87,7 @@ export function createBullmqPeer(socket: string, ca: string): BullmqPeer {
       const worker = new Worker<BullmqJob, number>(
         NAME,
         ({ data, attemptsMade }) => send(data, attemptsMade + 1),
-        { connection: connections[1], concurrency: CONCURRENCY },
+        { connection: connections[1], concurrency },
       );
       worker.on("completed", () => {
         done += 1;

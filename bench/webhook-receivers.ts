@@ -1,6 +1,6 @@
 /**
  * Receivers for the measurements of webhooks, a process of their own: one HTTPS server under many names. Its first line of
- * output tells its port; requests to `/silent` are never answered; "counts" on standard input is answered with the counts so far, "arrivals" with what has arrived
+ * output tells its port; requests to `/silent` are never answered, those to `/slow/<ms>` after that time; "counts" on standard input is answered with the counts so far, "arrivals" with what has arrived
  * since: deliveries whose fact's text is a number, and when.
  */
 import { readFile } from "node:fs/promises";
@@ -19,6 +19,7 @@ export interface Counts {
 export type Arrivals = readonly number[];
 
 export const SILENT_PATH = "/silent";
+export const SLOW_PATH = "/slow/";
 const NUMBERED = /"courierStatus":"(\d+)"/;
 const say = (value: object) => process.stdout.write(`${JSON.stringify(value)}\n`);
 
@@ -37,7 +38,9 @@ async function serve(keyFile: string, certFile: string): Promise<void> {
       });
       message.on("end", () => {
         if (message.url === SILENT_PATH) return;
-        response.end();
+        const tookMs = message.url?.startsWith(SLOW_PATH) ? message.url.slice(SLOW_PATH.length) : 0;
+        if (tookMs === 0) response.end();
+        else setTimeout(() => response.end(), Number(tookMs));
         const number = NUMBERED.exec(text)?.[1];
         if (number !== undefined) arrivals.push(Number(number), atMs);
       });
