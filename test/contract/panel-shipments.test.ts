@@ -114,7 +114,8 @@ describe("a company's list", () => {
       expect((await ask(beta, `?${name}=${own}`)).status).toBe(200);
       const answer = await ask(beta, `?${name}=${other}`);
       expect(answer.status).toBe(404);
-      expect(answer).toEqual(await ask(beta, `?${name}=nothing`));
+      const none = await ask(beta, `?${name}=nothing`);
+      expect({ ...none.body, requestId: "" }).toEqual({ ...answer.body, requestId: "" });
     }
   });
 
