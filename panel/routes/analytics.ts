@@ -1,7 +1,7 @@
 /** `/panel/api/analytics/*`: what the explorer shows, as JSON. `POST /panel/api/sql`: the data team's door. */
 
 import { Readable } from "node:stream";
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import type { Insights } from "#analytics/insights.ts";
 import { isItalianCap } from "#core/domain/benchmarks/lane.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
@@ -37,6 +37,13 @@ const CONTENT_TYPES = {
   parquet: "application/vnd.apache.parquet",
   table: "text/plain; charset=utf-8",
 } as const;
+
+/** @throws {Problem} 422 */
+function checkedQuestion(body: unknown): Static<typeof SqlQuestion> {
+  if (sqlChecker.check(body)) return body;
+  const violations = listFaults(sqlChecker.errors(body));
+  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+}
 
 export function analyticsRoutes(runtime: Runtime, insights: Insights) {
   const { live } = runtime;
@@ -110,16 +117,9 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
     .post(
       "/panel/api/sql",
       async ({ request }) => {
-        const body = await readJson(request);
-        if (!sqlChecker.check(body)) {
-          const violations = listFaults(sqlChecker.errors(body));
-          throw new Problem(422, "INVALID_BODY", "The body is invalid.", {
-            members: { violations },
-          });
-        }
-        noteChange(request, null, { query: body.query });
-        const format = body.format ?? "json";
-        const rows = Readable.toWeb(await insights.sql.ask(body.query, format));
+        const { query, format = "json" } = checkedQuestion(await readJson(request));
+        noteChange(request, null, { query });
+        const rows = Readable.toWeb(await insights.sql.ask(query, format));
         return new Response(rows as unknown as ReadableStream, {
           headers: { "content-type": CONTENT_TYPES[format], "cache-control": "no-store" },
         });

@@ -1,5 +1,6 @@
 /** Onboarding of couriers: tokens, signing secrets, activation. */
 import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { allEntities, type CourierEntity } from "#core/redis/config/entities.ts";
 import type { Runtime } from "#core/runtime.ts";
 import type { Caller } from "#panel/caller.ts";
@@ -45,6 +46,13 @@ export const IssuedSecret = Type.Object({
 export const Activation = Type.Object({ code: Type.String(), acceptingEvents: Type.Boolean() });
 
 export function courierRoutes(runtime: Runtime) {
+  return new Elysia({ name: "courier-routes" })
+    .use(ownCourierRoutes(runtime))
+    .use(courierAccessRoutes(runtime));
+}
+
+/** Couriers, and whether their events are accepted. */
+function ownCourierRoutes(runtime: Runtime) {
   const { redis, log, secrets } = runtime;
 
   function viewOf(courier: CourierEntity) {
@@ -61,18 +69,6 @@ export function courierRoutes(runtime: Runtime) {
   async function couriersOf(caller: Caller): Promise<CourierEntity[]> {
     const all = await allEntities(redis, "courier");
     return all.filter(({ code }) => isTheirs(caller, { companyCode: null, courierCode: code }));
-  }
-
-  async function issue(code: string, kind: AccessKind) {
-    const { id, text } = await issueAccess(runtime, code, kind);
-    log.info({ courier: code, kind, id }, "access issued");
-    return { id, text };
-  }
-
-  async function revoke(code: string, kind: AccessKind, id: string): Promise<Response> {
-    await revokeAccess(runtime, code, kind, id);
-    log.info({ courier: code, kind, id }, "access revoked");
-    return new Response(null, { status: 204 });
   }
 
   async function activate(request: Request, code: string, acceptingEvents: boolean) {
@@ -102,6 +98,43 @@ export function courierRoutes(runtime: Runtime) {
         detail: { summary: "One courier" },
       },
     )
+    .post(
+      "/panel/api/couriers/:code/activate",
+      ({ params, request }) => activate(request, params.code, true),
+      {
+        needs: { can: "couriers:write", of: "installation" },
+        response: Activation,
+        detail: { summary: "Accept events of the courier" },
+      },
+    )
+    .post(
+      "/panel/api/couriers/:code/deactivate",
+      ({ params, request }) => activate(request, params.code, false),
+      {
+        needs: { can: "couriers:write", of: "installation" },
+        response: Activation,
+        detail: { summary: "Answer 404 to events of the courier" },
+      },
+    );
+}
+
+/** Tokens and signing secrets. */
+function courierAccessRoutes(runtime: Runtime) {
+  const { log } = runtime;
+
+  async function issue(code: string, kind: AccessKind) {
+    const { id, text } = await issueAccess(runtime, code, kind);
+    log.info({ courier: code, kind, id }, "access issued");
+    return { id, text };
+  }
+
+  async function revoke(code: string, kind: AccessKind, id: string): Promise<Response> {
+    await revokeAccess(runtime, code, kind, id);
+    log.info({ courier: code, kind, id }, "access revoked");
+    return new Response(null, { status: 204 });
+  }
+
+  return panelRoutes(runtime, "courier-access")
     .post(
       "/panel/api/couriers/:code/tokens",
       async ({ params, set }) => {
@@ -142,24 +175,6 @@ export function courierRoutes(runtime: Runtime) {
       {
         needs: { can: "courier-access:write", of: "courier" },
         detail: { summary: "Revoke a signing secret" },
-      },
-    )
-    .post(
-      "/panel/api/couriers/:code/activate",
-      ({ params, request }) => activate(request, params.code, true),
-      {
-        needs: { can: "couriers:write", of: "installation" },
-        response: Activation,
-        detail: { summary: "Accept events of the courier" },
-      },
-    )
-    .post(
-      "/panel/api/couriers/:code/deactivate",
-      ({ params, request }) => activate(request, params.code, false),
-      {
-        needs: { can: "couriers:write", of: "installation" },
-        response: Activation,
-        detail: { summary: "Answer 404 to events of the courier" },
       },
     );
 }

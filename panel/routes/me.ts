@@ -1,6 +1,7 @@
 /** Everybody's own account: who am I, name, password, second factor. */
 import { randomBytes } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import type { AccountKind, Role } from "#core/domain/accounts/roles.ts";
 import { base32, otpauthUrl } from "#core/domain/accounts/totp.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
@@ -53,7 +54,12 @@ export const TotpSecret = Type.Object({
 const OWN = { can: "me", of: "caller" } as const;
 
 export function meRoutes(runtime: Runtime) {
-  const { redis, secrets } = runtime;
+  return new Elysia({ name: "me-routes" })
+    .use(ownAccountRoutes(runtime))
+    .use(secondFactorRoutes(runtime));
+}
+
+function ownAccountRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "me")
     .get("/panel/api/me", ({ caller }) => viewOf(caller), {
       needs: OWN,
@@ -67,7 +73,7 @@ export function meRoutes(runtime: Runtime) {
         const { name = account.name, password } = await readChecked(request, patchChecker);
         const network = networkOf(runtime, request, server);
         const passwordHash = password && (await newHash(runtime, network, account, password));
-        const after = await change(request, account, (now) => ({
+        const after = await change(runtime, request, account, (now) => ({
           name,
           ...(passwordHash !== undefined && { passwordHash, epoch: now.epoch + 1, linkHash: "" }),
         }));
@@ -84,14 +90,19 @@ export function meRoutes(runtime: Runtime) {
           requestBody: jsonBody(MePatch),
         },
       },
-    )
+    );
+}
+
+function secondFactorRoutes(runtime: Runtime) {
+  const { secrets } = runtime;
+  return panelRoutes(runtime, "second-factor")
     .post(
       "/panel/api/me/totp",
       async ({ caller, request }) => {
         const account = accountOf(caller);
         const secret = randomBytes(TOTP_SECRET_BYTES);
         const totpSecret = secrets.vault.seal(secret.toString("base64url"));
-        await change(request, account, (now) => {
+        await change(runtime, request, account, (now) => {
           if (!now.totpActive) return { totpSecret };
           throw new Problem(
             409,
@@ -144,26 +155,27 @@ export function meRoutes(runtime: Runtime) {
     const account = accountOf(caller);
     const { code } = await readChecked(request, codeChecker);
     await spendCode(runtime, network, account, code);
-    await change(request, account, (now) => {
+    await change(runtime, request, account, (now) => {
       if (now.totpSecret !== account.totpSecret) {
         throw new Problem(409, "TOTP_REPLACED", "The secret has been replaced meanwhile.");
       }
       return { totpActive: active, ...(!active && { totpSecret: "" }) };
     });
   }
+}
 
-  async function change(
-    request: Request,
-    { id }: AccountEntity,
-    make: (now: AccountEntity) => Partial<AccountEntity>,
-  ): Promise<AccountEntity> {
-    const changed = await changeAccount(redis, id, make);
-    if (!changed) throw notFound("account");
-    const { before, after } = changed;
-    const passwordChanged = before.passwordHash !== after.passwordHash;
-    noteChange(request, accountView(before), { ...accountView(after), passwordChanged });
-    return after;
-  }
+async function change(
+  { redis }: Runtime,
+  request: Request,
+  { id }: AccountEntity,
+  make: (now: AccountEntity) => Partial<AccountEntity>,
+): Promise<AccountEntity> {
+  const changed = await changeAccount(redis, id, make);
+  if (!changed) throw notFound("account");
+  const { before, after } = changed;
+  const passwordChanged = before.passwordHash !== after.passwordHash;
+  noteChange(request, accountView(before), { ...accountView(after), passwordChanged });
+  return after;
 }
 
 function viewOf({
