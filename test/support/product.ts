@@ -69,16 +69,6 @@ export async function newProduct(
     return answers.every((answer) => answer?.status === 200);
   }
 
-  async function ended(process: ChildProcess): Promise<number | null> {
-    if (process.exitCode !== null || process.signalCode !== null) return process.exitCode;
-    return new Promise((resolve) => process.once("exit", resolve));
-  }
-
-  async function redisPid(): Promise<number | null> {
-    const text = await readFile(join(dataDir, "redis", "redis.pid"), "utf8").catch(() => "");
-    return Number(text) || null;
-  }
-
   async function kill(withRedis: boolean): Promise<void> {
     child?.kill("SIGKILL");
     await Promise.all([child && ended(child), withRedis && killRedis()]);
@@ -86,10 +76,7 @@ export async function newProduct(
 
   async function killRedis(): Promise<void> {
     if (store) return store.killMaster();
-    const pid = await redisPid();
-    if (pid !== null && signal(pid, "SIGKILL")) {
-      await eventually(() => !signal(pid, 0), "the embedded Redis is gone");
-    }
+    await killEmbeddedRedis(dataDir);
   }
 
   async function terminate() {
@@ -145,6 +132,19 @@ export async function newProduct(
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function ended(process: ChildProcess): Promise<number | null> {
+  if (process.exitCode !== null || process.signalCode !== null) return process.exitCode;
+  return new Promise((resolve) => process.once("exit", resolve));
+}
+
+async function killEmbeddedRedis(dataDir: string): Promise<void> {
+  const text = await readFile(join(dataDir, "redis", "redis.pid"), "utf8").catch(() => "");
+  const pid = Number(text) || null;
+  if (pid !== null && signal(pid, "SIGKILL")) {
+    await eventually(() => !signal(pid, 0), "the embedded Redis is gone");
+  }
 }
 
 function signal(pid: number, name: NodeJS.Signals | 0): boolean {

@@ -173,27 +173,11 @@ export function schemaDraws(
     return Object.fromEntries([...members, ...maps, ...more]);
   }
 
-  const known = new Map<Schema, readonly string[]>();
-
-  function drawText(schema: Schema, g: Dice): string {
-    const isValid = (text: string) => judge({ ...schema, type: "string" }, text);
-    const texts = known.get(schema) ?? TEXTS.filter(isValid);
-    known.set(schema, texts);
-    const edges = schema["pattern"] === undefined ? edgesOfText(schema, g).filter(isValid) : [];
-    if (texts.length + edges.length === 0) {
-      throw new Error(`no text is known for ${JSON.stringify(schema)}`);
-    }
-    return g.pick([...texts, ...edges]);
-  }
+  const drawText = textDraws(judge);
 
   /** What lies on a bound, one past it, or is of another kind. */
   function edge(schema: Schema, g: Dice): unknown {
-    const {
-      type,
-      items,
-      minItems = 0,
-      maxItems = 3,
-    } = schema as { type?: unknown; items?: unknown; minItems?: number; maxItems?: number };
+    const { type, items, minItems = 0, maxItems = 3 } = schema as Bounded;
     const kinds: unknown[] = [type].flat();
     const edges: unknown[] = [...WRONG_KINDS];
     if (kinds.includes("string"))
@@ -201,29 +185,14 @@ export function schemaDraws(
     if (kinds.includes("integer") || kinds.includes("number")) edges.push(...edgesOfNumber(schema));
     if (kinds.includes("array")) {
       const item = draw(items ?? {}, g);
-      const lengths = [minItems - 1, minItems, maxItems, maxItems + 1];
-      const possible = lengths.filter((length) => length >= 0 && length <= SIZE_LIMIT);
-      edges.push(...possible.map((length) => listOf(length, () => item)));
+      edges.push(...lengthsAround(minItems, maxItems).map((length) => listOf(length, () => item)));
     }
-    if (kinds.includes("object")) edges.push(...edgesOfObject(schema, g));
+    if (kinds.includes("object")) {
+      const keyLength = (plain(schema["propertyNames"] ?? {})["maxLength"] as number) ?? 1;
+      const member = () => draw(schema["additionalProperties"], g);
+      edges.push(...edgesOfObject(schema, drawObject(schema, g), member, keyLength, g));
+    }
     return g.pick(edges);
-  }
-
-  function edgesOfObject(schema: Schema, g: Dice): unknown[] {
-    const whole = drawObject(schema, g);
-    const without = Object.keys(whole).map((name) => {
-      const { [name]: _, ...rest } = whole;
-      return rest;
-    });
-    const most = schema["maxProperties"] as number | undefined;
-    if (most === undefined) return [...without, { ...whole, surprise: 1 }];
-    const filled = (count: number) =>
-      Object.fromEntries(
-        listOf(count, (at) => [`k${at}`, draw(schema["additionalProperties"], g)]),
-      );
-    const longest = (plain(schema["propertyNames"])["maxLength"] as number) ?? 1;
-    const keyed = [0, longest, longest + 1].map((length) => ({ [textOf(length, g)]: "x" }));
-    return [...without, filled(most), filled(most + 1), ...keyed];
   }
 
   return {
@@ -232,6 +201,58 @@ export function schemaDraws(
       return draw(schema, g);
     },
   };
+}
+
+interface Bounded {
+  readonly type?: unknown;
+  readonly items?: unknown;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+}
+
+function lengthsAround(least: number, most: number): number[] {
+  const lengths = [least - 1, least, most, most + 1];
+  return lengths.filter((length) => length >= 0 && length <= SIZE_LIMIT);
+}
+
+/** Texts that a schema allows, among those that are known and those on its bounds. */
+function textDraws(judge: (schema: Schema, value: unknown) => boolean) {
+  const known = new Map<Schema, readonly string[]>();
+  return (schema: Schema, g: Dice): string => {
+    const isValid = (text: string) => judge({ ...schema, type: "string" }, text);
+    const texts = known.get(schema) ?? TEXTS.filter(isValid);
+    known.set(schema, texts);
+    const edges = schema["pattern"] === undefined ? edgesOfText(schema, g).filter(isValid) : [];
+    if (texts.length + edges.length === 0) {
+      throw new Error(`no text is known for ${JSON.stringify(schema)}`);
+    }
+    return g.pick([...texts, ...edges]);
+  };
+}
+
+/**
+ * @param whole a valid one
+ * @param drawMember a value of a further member
+ * @param keyLength characters of its longest key
+ */
+function edgesOfObject(
+  schema: Schema,
+  whole: Record<string, unknown>,
+  drawMember: () => unknown,
+  keyLength: number,
+  g: Dice,
+): unknown[] {
+  const without = Object.keys(whole).map((name) => {
+    const { [name]: _, ...rest } = whole;
+    return rest;
+  });
+  const most = schema["maxProperties"] as number | undefined;
+  if (most === undefined) return [...without, { ...whole, surprise: 1 }];
+  const filled = (count: number) =>
+    Object.fromEntries(listOf(count, (at) => [`k${at}`, drawMember()]));
+  const lengths = [0, keyLength, keyLength + 1];
+  const keyed = lengths.map((length) => ({ [textOf(length, g)]: "x" }));
+  return [...without, filled(most), filled(most + 1), ...keyed];
 }
 
 function edgesOfText(schema: Schema, g: Dice): string[] {
