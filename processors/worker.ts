@@ -71,8 +71,7 @@ export function startWorker(options: WorkerOptions): Worker {
   let stopping = false;
   const waker = openWaker(redis, queue);
   const outage = followOutage(log, queue);
-  /** Failures so far by internal errors, by piece of work. */
-  const faults = new Map<string, number>();
+  const faults = faultWaits();
 
   async function loop(): Promise<void> {
     while (!stopping) {
@@ -133,20 +132,14 @@ export function startWorker(options: WorkerOptions): Worker {
     const name = `${taken.partition} ${taken.id}`;
     try {
       const verdict = await work(taken, () => stopping);
-      faults.delete(name);
+      faults.forget(name);
       return verdict;
     } catch (error) {
       if (isStoreUnavailable(error, redis)) return live.now() + FAULT_RETRY_MS;
       internalErrors.inc({ part: queue });
       log.error({ queue, work: taken.id, err: error }, "work failed; retrying");
-      return live.now() + faultWaitMs(name);
+      return live.now() + faults.nextMs(name);
     }
-  }
-
-  function faultWaitMs(name: string): number {
-    const before = faults.get(name) ?? 0;
-    if (faults.size < FAULTY_KNOWN || before > 0) faults.set(name, before + 1);
-    return Math.min(LONGEST_FAULT_RETRY_MS, FAULT_RETRY_MS * 2 ** before);
   }
 
   const running = loop();
@@ -157,5 +150,18 @@ export function startWorker(options: WorkerOptions): Worker {
       await running;
       waker.close();
     },
+  };
+}
+
+/** How long a piece of work waits after internal errors, by how often it has failed so far. */
+function faultWaits() {
+  const faults = new Map<string, number>();
+  return {
+    nextMs(name: string): number {
+      const before = faults.get(name) ?? 0;
+      if (faults.size < FAULTY_KNOWN || before > 0) faults.set(name, before + 1);
+      return Math.min(LONGEST_FAULT_RETRY_MS, FAULT_RETRY_MS * 2 ** before);
+    },
+    forget: (name: string) => void faults.delete(name),
   };
 }
