@@ -489,7 +489,8 @@ export interface components {
             pickupDate?: string | null;
             /** @description a time of day as HH:MM, from 00:00 to 23:59 */
             pickupTime?: string | null;
-            labelCreationDate?: unknown;
+            /** @description not supported: always 422 */
+            labelCreationDate?: string | null;
         };
         Confirmation: {
             /** @description null when this call has opened no transmission */

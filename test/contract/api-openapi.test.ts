@@ -7,6 +7,7 @@ import { MERCHANT_API } from "#api/openapi.ts";
 import { namedComponents, publishedSchema } from "#core/domain/schema/published-schema.ts";
 import { OFFSET_DATE_TIME } from "#core/domain/time/rome-time.ts";
 import { errorsOf } from "#core/error-catalogue.ts";
+import { clientTypes } from "#test/client-types/generate.ts";
 import { openTestApi } from "#test/support/api.ts";
 import { answerChecker } from "#test/support/described-answers.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
@@ -83,6 +84,10 @@ describe("the document", () => {
     );
     const written = contents.filter((text) => text.includes('"properties"'));
     expect(written).toEqual([]);
+  });
+
+  test("types that are generated from it know every member", async () => {
+    expect(await clientTypes(api)).not.toMatch(/: unknown/);
   });
 
   test("one name stands for one schema", () => {

@@ -109,7 +109,9 @@ export const ConfirmRequest = Type.Object({
   }),
   pickupDate: optional(day),
   pickupTime: optional(clockTime),
-  labelCreationDate: optional(Type.Unknown()),
+  labelCreationDate: optional(
+    Type.Unknown({ publishedAs: Type.String({ description: "not supported: always 422" }) }),
+  ),
 });
 export type ConfirmRequest = Static<typeof ConfirmRequest>;
 
