@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { quantileOf } from "#core/domain/benchmarks/latency-buckets.ts";
 import { romeDateTime } from "#core/domain/time/rome-time.ts";
+import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import { webhookKeys } from "#core/redis/client/keys.ts";
 import { readNotifications } from "#core/redis/merchant/notifications.ts";
 import { readReplay, startReplay, stepReplay } from "#core/redis/webhooks/replays.ts";
@@ -238,7 +239,10 @@ describe("the delivery log", () => {
     expect(body.hours.map((one: Record<string, unknown>) => one["succeeded"])).toEqual([3, 0]);
     expect(body.hours.map((one: Record<string, unknown>) => one["failed"])).toEqual([0, 3]);
     expect(body.total.p50Ms).toBeLessThanOrEqual(body.total.p95Ms);
-    expect(body.now).toEqual({ queued: 0, waiting: 1, inFlight: 0 });
+    expect(body.now).toEqual({
+      ...{ queued: 0, waiting: 1, inFlight: 0 },
+      ...{ concurrency: START_CONCURRENCY, pausedUntil: null },
+    });
     const day = "from=2026-11-01&to=2026-11-02";
     const past = await panel.call("GET", `/panel/api/webhooks/${id()}/stats?${day}`);
     expect(past.body.total).toMatchObject({ attempts: 0, successRate: null, p50Ms: null });
