@@ -14,13 +14,14 @@ interface LockedPackage {
   readonly dev?: boolean;
 }
 
-/** Ask for no more than that their text is passed on. */
+/** Ask for no more than that their text is passed on, and CC-BY-4.0 that the author is named: the map's page does. */
 const PERMISSIVE: ReadonlySet<string> = new Set([
   "0BSD",
   "Apache-2.0",
   "BSD-2-Clause",
   "BSD-3-Clause",
   "BlueOak-1.0.0",
+  "CC-BY-4.0",
   "CC0-1.0",
   "ISC",
   "MIT",

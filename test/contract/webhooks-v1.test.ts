@@ -185,6 +185,11 @@ describe("webhooks v1", () => {
     expect(await readAlerts(runtime.redis, 10)).toEqual([]);
     answer = { status: 200, body: ACKNOWLEDGEMENT };
     await newest("delivered", await change());
+    // Four days have made every retry due.
+    await eventually(
+      async () => (await log()).every(({ state }) => state === "delivered"),
+      "what was waiting is delivered",
+    );
   });
 });
 

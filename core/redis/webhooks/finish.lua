@@ -59,7 +59,7 @@ local function count(counters, name) counters[name] = (counters[name] or 0) + 1 
 
 local held = call('ZMSCORE', leases, unpack(members))
 local since, stands, result = call('ZMSCORE', failing, unpack(ids)), call('ZMSCORE', firstRing, unpack(ids)), 0
-local paused = call('ZMSCORE', pauses, unpack(ids))
+local paused = call('ZMSCORE', KEYS[15], unpack(ids))
 for at, lane in ipairs(lanes) do
   local attempts, fails, isCured, failed = {}, since[at] ~= false, false, false
   for _, one in ipairs(lane) do
