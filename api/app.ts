@@ -26,6 +26,7 @@ import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { literalPaths, noRoute, type Route } from "#core/http/no-route.ts";
 import { openApiRoute } from "#core/http/openapi/document.ts";
+import { leadTo, viewerRoutes } from "#core/http/openapi/viewer.ts";
 import { ops } from "#core/http/ops.ts";
 import { requestIds } from "#core/http/request-ids.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
@@ -46,6 +47,16 @@ export function createApiApp(deps: ApiDeps) {
     .use(literalPaths((): readonly Route[] => app.routes))
     .use(ops(redis, { config }))
     .use(openApiRoute("/v2/openapi.json", (): readonly Route[] => app.routes, MERCHANT_API))
+    .use(
+      viewerRoutes({
+        path: "/v2/docs",
+        title: "Waybill merchant API",
+        document: "/v2/openapi.json",
+        links: { "Error codes": "/v2/errors" },
+        keys: { tokenPath: "/v2/auth/token", scheme: "accessToken" },
+      }),
+    )
+    .use(leadTo("/v2/docs"))
     .use(merchantErrors())
     .use(tokenRoute(deps))
     .use(createRoute(deps))

@@ -5,6 +5,7 @@ import { toProblem } from "#core/http/errors.ts";
 import { explanationOf } from "#core/http/errors-page.ts";
 import { noRoute, type Route } from "#core/http/no-route.ts";
 import { openApiRoute } from "#core/http/openapi/document.ts";
+import { leadTo, viewerRoutes } from "#core/http/openapi/viewer.ts";
 import { ops } from "#core/http/ops.ts";
 import { type Peer, peerOf } from "#core/http/peer.ts";
 import { requestIds } from "#core/http/request-ids.ts";
@@ -72,6 +73,16 @@ export function createIngestApp(
         UNCOUNTED_HEADERS,
       ),
     )
+    .use(
+      viewerRoutes({
+        path: "/v1/calls",
+        title: "Courier Event Ingestion API: calls",
+        document: "/v1/openapi.json",
+        links: { Reference: "/v1/docs", "Error codes": "/v1/errors" },
+        headers: UNCOUNTED_HEADERS,
+      }),
+    )
+    .use(leadTo("/v1/docs", UNCOUNTED_HEADERS))
     .use(courierErrors())
     .use(referenceRoutes());
   return everyRouteDeclared(app);

@@ -224,7 +224,7 @@ describe("reference page", () => {
     expect(answer).toEqual(EXAMPLE_ANSWER);
     const links = [...page.matchAll(/href="(\/[^"]+)"/g)].map(([, path]) => path);
     expect(new Set(links)).toEqual(
-      new Set(["/v1/guide", "/v1/openapi.json", "/v1/vectors.json", "/v1/doctor.mjs"]),
+      new Set(["/v1/guide", "/v1/calls", "/v1/openapi.json", "/v1/vectors.json", "/v1/doctor.mjs"]),
     );
     for (const path of links) expect((await fetch(`${url}${path}`)).status).toBe(200);
   });

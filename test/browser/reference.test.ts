@@ -1,0 +1,98 @@
+/** `/v2/docs` and `/v1/calls` in Chromium: to read, to search, and to try calls with an API key, without asking anybody else for anything. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Browser, Page } from "playwright-core";
+import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { createApiApp } from "#api/app.ts";
+import { createIngestApp } from "#ingest/app.ts";
+import { openBrowser } from "#test/support/browser.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+let runtime: TestRuntime;
+let browser: Browser;
+let page: Page;
+let url: string;
+let courierUrl: string;
+let stop: () => Promise<unknown>;
+const asked: string[] = [];
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup(), {
+    CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
+  });
+  const benchmarks = await openBenchmarks(runtime.config);
+  const app = createApiApp({ ...runtime, benchmarks }).listen({ port: 0, hostname: "127.0.0.1" });
+  url = `http://127.0.0.1:${app.server?.port}`;
+  const ingest = createIngestApp(runtime).listen({ port: 0, hostname: "127.0.0.1" });
+  courierUrl = `http://127.0.0.1:${ingest.server?.port}`;
+  stop = async () => {
+    await app.stop(true);
+    await ingest.stop(true);
+    await benchmarks.close();
+  };
+  browser = await openBrowser();
+  page = await browser.newPage();
+  page.on("request", (request) => void asked.push(request.url()));
+  page.on("console", (message) => {
+    if (message.type() === "error") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => void complaints.push(error.message));
+  await page.goto(`${url}/`);
+  await page.getByText("Search shipments").first().waitFor();
+});
+afterAll(async () => {
+  await browser.close();
+  await stop();
+  await runtime.end();
+});
+
+test("the port's first page leads there, and it shows every tag and call", async () => {
+  expect(page.url().split("#")[0]).toBe(`${url}/v2/docs`);
+  for (const text of ["Order parcels", "Create up to 100 shipments", "Close the day"]) {
+    expect(await page.getByText(text).first().isVisible()).toBe(true);
+  }
+});
+
+test("it can be searched", async () => {
+  const search = page.getByPlaceholder("Search calls");
+  await search.fill("Release HELD");
+  await page
+    .locator('.opblock-summary-path[data-path="/v2/shipments/{id}/stock-release"]')
+    .waitFor();
+  await page.getByText("Read an order").waitFor({ state: "hidden" });
+  await search.fill("");
+  await page.getByText("Read an order").first().waitFor();
+});
+
+test("with an API key its calls can be tried", async () => {
+  await page.getByLabel("API key").fill("key_acme_main");
+  await page.getByRole("button", { name: "Use it to try calls" }).click();
+  await page.getByText("Calls are sent with this key.").waitFor();
+  const call = page.locator("#operations-Shipments-searchShipments");
+  await call.locator(".opblock-summary-control").click();
+  await call.getByRole("button", { name: "Try it out" }).click();
+  const answer = page.waitForResponse((response) => response.url().includes("/v2/shipments?"));
+  await call.getByRole("button", { name: "Execute" }).click();
+  const { status, headers } = await answer.then(async (response) => ({
+    status: response.status(),
+    headers: await response.request().allHeaders(),
+  }));
+  expect(headers["authorization"]).toStartWith("Bearer ey");
+  expect(status).toBe(200);
+});
+
+test("the couriers' first page is their reference, which links to the calls", async () => {
+  await page.goto(`${courierUrl}/`);
+  expect(page.url()).toBe(`${courierUrl}/v1/docs`);
+  await page.getByRole("link", { name: "calls to search and to try" }).click();
+  await page.locator('.opblock-summary-path[data-path="/v1/events"]').waitFor();
+});
+
+test("the pages ask nobody but their port, and break no rule of their content security policy", () => {
+  const others = asked.filter(
+    (address) => ![url, courierUrl, "data:"].some((own) => address.startsWith(own)),
+  );
+  expect(others).toEqual([]);
+  expect(complaints).toEqual([]);
+});
