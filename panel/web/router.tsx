@@ -141,6 +141,24 @@ const shipmentsRoute = createRoute({
   ),
 });
 
+const accountsRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/accounts",
+  component: lazyRouteComponent(() => import("./pages/accounts/accounts-page.tsx"), "AccountsPage"),
+});
+
+const auditRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/audit",
+  component: lazyRouteComponent(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
+});
+
+const meRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/me",
+  component: lazyRouteComponent(() => import("./pages/me/me-page.tsx"), "MePage"),
+});
+
 const routeTree = rootRoute.addChildren([
   loginRoute,
   invitationRoute,
@@ -156,6 +174,9 @@ const routeTree = rootRoute.addChildren([
     carriersRoute,
     carrierRoute,
     shipmentsRoute,
+    accountsRoute,
+    auditRoute,
+    meRoute,
   ]),
 ]);
 

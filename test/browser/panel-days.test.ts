@@ -142,3 +142,45 @@ describe("an invited colleague", () => {
     await end();
   });
 });
+
+describe("an admin", () => {
+  test("invites somebody by a link shown once, changes their role, and finds it in the audit log", async () => {
+    const { page, open, problems, end } = await visit();
+    await open("/accounts");
+    await page.getByRole("button", { name: "Invite somebody" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("textbox", { name: "E-mail address" }).fill("grace@waybill.test");
+    await dialog.getByRole("textbox", { name: "Name" }).fill("Grace");
+    await dialog.getByRole("button", { name: "Invite", exact: true }).click();
+    const shown = page.getByRole("textbox", { name: "Link of the invitation" });
+    const link = new URL(await shown.inputValue());
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("row", { name: /grace@waybill\.test.*Read-only.*Invited/ }).waitFor();
+
+    const invited = await visit(null);
+    await invited.page.goto(`${product.panel}${link.pathname}`);
+    await headingOf(invited.page, "Welcome to Waybill");
+    for (const name of ["Password", "Password again"]) {
+      const field = invited.page.getByRole("textbox", { name, exact: true });
+      await field.fill("another long pass phrase");
+    }
+    await invited.page.getByRole("button", { name: "Start" }).click();
+    await headingOf(invited.page, "Overview");
+    await invited.end();
+
+    await open("/accounts");
+    await page.getByRole("button", { name: "Change grace@waybill.test" }).click();
+    await page.getByRole("dialog").getByRole("combobox", { name: "Role" }).click();
+    await page.getByRole("option", { name: "Operator" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await page.getByRole("row", { name: /grace@waybill\.test.*Operator.*Active/ }).waitFor();
+    await page.getByRole("link", { name: "Audit log" }).click();
+    await headingOf(page, "Audit log");
+    await page.getByText('role: "read-only" → "operator"').waitFor();
+    expect(await page.getByRole("region", { name: "Audit log" }).textContent()).not.toContain(
+      link.pathname,
+    );
+    expect(problems).toEqual([]);
+    await end();
+  });
+});

@@ -59,6 +59,9 @@ const PAGES = [
   [`/benchmarks?destCap=${CAP}`, "How carriers report"],
   ["/sql", "SQL"],
   ["/dead-letters", "Dead letters"],
+  ["/accounts", "Accounts"],
+  ["/audit", "Audit log"],
+  ["/me", "Your account"],
 ] as const;
 
 describe("every page", () => {

@@ -44,6 +44,14 @@ describe("the shell", () => {
     }
   });
 
+  test("stands at no address that the application has no page for, and at each that it has one", async () => {
+    const router = await Bun.file(new URL("../../panel/web/router.tsx", import.meta.url)).text();
+    const routed = [...router.matchAll(/^ {2}path: "([^"]+)",$/gm)].map(([, path = ""]) =>
+      path.replaceAll("$", ":"),
+    );
+    expect(routed.toSorted()).toEqual(PAGE_PATHS.toSorted());
+  });
+
   test("allows nothing of other hosts and no inline script, and its nonce is never given twice", async () => {
     const policies = new Set<string>();
     for (let at = 0; at < 2; at += 1) {

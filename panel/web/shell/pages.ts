@@ -3,9 +3,11 @@ import {
   IconChartHistogram,
   IconDatabaseSearch,
   IconGauge,
+  IconHistory,
   IconMailOff,
   IconPackage,
   IconTruck,
+  IconUsers,
   IconWebhook,
 } from "@tabler/icons-react";
 import type { Capability } from "#core/domain/accounts/roles.ts";
@@ -53,6 +55,8 @@ export const NAV_GROUPS: readonly NavGroup[] = [
     label: "system",
     pages: [
       { to: "/dead-letters", label: "deadLetters", icon: IconMailOff, needs: "dead-letters:read" },
+      { to: "/accounts", label: "accounts", icon: IconUsers, needs: "accounts:read" },
+      { to: "/audit", label: "audit", icon: IconHistory, needs: "audit:read" },
     ],
   },
 ];

@@ -9,7 +9,7 @@ import {
   IconUserCircle,
 } from "@tabler/icons-react";
 import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { call } from "#panel/web/api/call.ts";
 import { type Language, useText } from "#panel/web/i18n/text.tsx";
 import { meQuery, queries } from "#panel/web/queries.ts";
@@ -107,6 +107,9 @@ function AccountMenu() {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>{email ?? name}</Menu.Label>
+        <Menu.Item component={Link} to="/me" leftSection={<IconUserCircle size={16} aria-hidden />}>
+          {t.me.title}
+        </Menu.Item>
         <Menu.Item
           leftSection={<IconLogout size={16} aria-hidden />}
           onClick={() => leaving.mutate()}

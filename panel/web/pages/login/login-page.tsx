@@ -22,6 +22,7 @@ import type { Messages } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { queries } from "#panel/web/queries.ts";
 import { ColourMenu, LanguageMenu } from "#panel/web/shell/settings-menu.tsx";
+import { ForgottenPassword } from "./forgotten-password.tsx";
 
 export function LoginPage() {
   const { t } = useText();
@@ -107,6 +108,7 @@ function AccountForm() {
         <Button type="submit" fullWidth loading={entering.isPending}>
           {t.login.submit}
         </Button>
+        <ForgottenPassword />
       </Stack>
     </form>
   );

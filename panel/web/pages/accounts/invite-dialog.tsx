@@ -1,0 +1,143 @@
+/** An invitation: for whom, and what they may do. Owners invite members of what is theirs. */
+import { Alert, Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useMutation, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import {
+  ACCOUNT_KINDS,
+  type AccountKind,
+  type Role,
+  rolesOf,
+} from "#core/domain/accounts/roles.ts";
+import { call } from "#panel/web/api/call.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { couriersQuery } from "#panel/web/pages/carriers/queries.ts";
+import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { tell } from "#panel/web/parts/tell.ts";
+import { meQuery, queries } from "#panel/web/queries.ts";
+
+/** As many as a page of the list may have. */
+const COMPANIES_SHOWN = 200;
+
+interface InviteDialogProps {
+  readonly onClose: () => void;
+  readonly onInvited: (link: string) => void;
+}
+
+interface Wanted {
+  readonly email: string;
+  readonly name: string;
+  readonly kind: AccountKind;
+  readonly role: Role;
+  readonly owner: string;
+}
+
+export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
+  const { t } = useText();
+  const me = useSuspenseQuery(meQuery).data;
+  const form = useForm<Wanted>({
+    initialValues: {
+      ...{ email: "", name: "", kind: me.kind, role: leastOf(me.kind) },
+      owner: me.companyCode ?? me.courierCode ?? "",
+    },
+  });
+  const { kind } = form.values;
+  const inviting = useMutation({
+    mutationFn: ({ owner, ...wanted }: Wanted) => {
+      const companyCode = wanted.kind === "company" ? { companyCode: owner } : {};
+      const courierCode = wanted.kind === "courier" ? { courierCode: owner } : {};
+      const body = { ...wanted, ...companyCode, ...courierCode };
+      return call("post", "/panel/api/invitations", { body });
+    },
+    async onSuccess({ link, mailed, account }) {
+      if (mailed) tell(t.accounts.mailed(account.email ?? account.name));
+      onInvited(link);
+      await queries.invalidateQueries({ queryKey: ["accounts"] });
+    },
+  });
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={t.accounts.invite}
+      closeButtonProps={{ "aria-label": t.common.close }}
+    >
+      <form onSubmit={form.onSubmit((wanted) => inviting.mutate(wanted))}>
+        <Stack>
+          <ProblemNote error={inviting.error} />
+          <TextInput
+            label={t.login.email}
+            type="email"
+            required
+            data-autofocus
+            {...form.getInputProps("email")}
+          />
+          <TextInput label={t.invitation.name} required {...form.getInputProps("name")} />
+          {me.kind === "operator" && (
+            <Select
+              label={t.accounts.worksFor}
+              data={ACCOUNT_KINDS.map((value) => ({ value, label: t.accounts.kinds[value] }))}
+              allowDeselect={false}
+              value={kind}
+              onChange={(value) => {
+                const chosen = value as AccountKind;
+                form.setValues({ kind: chosen, role: leastOf(chosen), owner: "" });
+              }}
+            />
+          )}
+          {me.kind === "operator" && kind !== "operator" && (
+            <OwnerSelect kind={kind} {...form.getInputProps("owner")} />
+          )}
+          <Select
+            label={t.accounts.role}
+            data={rolesOf(kind).map((value) => ({ value, label: t.accounts.roles[value] }))}
+            allowDeselect={false}
+            {...form.getInputProps("role")}
+          />
+          <Alert color="blue">{t.accounts.inviteText}</Alert>
+          <Group justify="end">
+            <Button variant="default" onClick={onClose}>
+              {t.common.cancel}
+            </Button>
+            <Button type="submit" loading={inviting.isPending}>
+              {t.accounts.sendInvitation}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+interface OwnerSelectProps {
+  readonly kind: "company" | "courier";
+  readonly value?: string;
+  readonly onChange: (value: string | null) => void;
+}
+
+function OwnerSelect({ kind, ...input }: OwnerSelectProps) {
+  const { t } = useText();
+  const isCompany = kind === "company";
+  const companies = useQuery({
+    queryKey: ["companies", "names"],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/companies", { query: { limit: COMPANIES_SHOWN }, signal }),
+    enabled: isCompany,
+  });
+  const couriers = useQuery({ ...couriersQuery, enabled: !isCompany });
+  const shown = (isCompany ? companies.data : couriers.data)?.items ?? [];
+  return (
+    <Select
+      key={kind}
+      label={t.accounts.kinds[kind]}
+      data={shown.map(({ code, name }) => ({ value: code, label: name }))}
+      searchable
+      required
+      {...input}
+    />
+  );
+}
+
+/** The least powerful role is the one offered first. */
+function leastOf(kind: AccountKind): Role {
+  return rolesOf(kind).at(-1) ?? "read-only";
+}

@@ -1,0 +1,121 @@
+/** Who changed what, the newest first. */
+import { Card, Code, Group, Text, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { createColumnHelper } from "@tanstack/react-table";
+import { useMemo, useState } from "react";
+import { call } from "#panel/web/api/call.ts";
+import type { AuditEntry } from "#panel/web/api/routes.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { DataTable } from "#panel/web/parts/data-table.tsx";
+import { Instant } from "#panel/web/parts/instant.tsx";
+import { PageHead } from "#panel/web/parts/page-head.tsx";
+import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { usePaged } from "#panel/web/parts/use-paged.ts";
+
+const TYPING_MS = 300;
+
+export function AuditPage() {
+  const { t } = useText();
+  const [filter, setFilter] = useState({ actor: "", target: "" });
+  const [asked] = useDebouncedValue(filter, TYPING_MS);
+  const { rows, error, isLoading, onEnd } = usePaged(["audit", asked], (cursor, signal) =>
+    call("get", "/panel/api/audit", { query: { ...asked, cursor }, signal }),
+  );
+  return (
+    <>
+      <PageHead title={t.audit.title} lead={t.audit.lead} />
+      <ProblemNote error={error} />
+      <Card padding={0}>
+        <Group p="sm" gap="sm">
+          {(["actor", "target"] as const).map((name) => (
+            <TextInput
+              key={name}
+              label={t.audit[name]}
+              value={filter[name]}
+              onChange={({ currentTarget }) => {
+                const { value } = currentTarget;
+                setFilter((now) => ({ ...now, [name]: value }));
+              }}
+              flex="1 1 200px"
+            />
+          ))}
+        </Group>
+        <AuditTable rows={rows} isLoading={isLoading} onEnd={onEnd} />
+      </Card>
+    </>
+  );
+}
+
+interface AuditTableProps {
+  readonly rows: readonly AuditEntry[];
+  readonly isLoading: boolean;
+  readonly onEnd: () => void;
+}
+
+function AuditTable({ rows, isLoading, onEnd }: AuditTableProps) {
+  const { t } = useText();
+  const columns = useMemo(() => {
+    const column = createColumnHelper<AuditEntry>();
+    return [
+      column.accessor("at", {
+        header: t.audit.at,
+        cell: ({ getValue }) => <Instant at={getValue()} precise />,
+      }),
+      column.accessor("actor", { header: t.audit.actor }),
+      column.accessor("target", {
+        header: t.audit.target,
+        cell: ({ row: { original } }) => (
+          <>
+            <Text size="sm" className="break">
+              {original.target}
+            </Text>
+            <Text size="xs" c="dimmed" className="break">
+              {original.action}
+            </Text>
+          </>
+        ),
+      }),
+      column.display({
+        id: "change",
+        header: t.audit.change,
+        cell: ({ row: { original } }) => <Change {...original} />,
+      }),
+    ];
+  }, [t]);
+  return (
+    <DataTable
+      label={t.audit.title}
+      rows={rows}
+      columns={columns}
+      idOf={({ at, actor, action, target }) => `${at} ${actor} ${action} ${target}`}
+      isLoading={isLoading}
+      onEnd={onEnd}
+      minWidth={860}
+    />
+  );
+}
+
+/** Only the members that differ, where both sides have members. */
+function Change({ before, after }: Pick<AuditEntry, "before" | "after">) {
+  const { t } = useText();
+  const names = new Set([...Object.keys(membersOf(before)), ...Object.keys(membersOf(after))]);
+  const differing = [...names].flatMap((name) => {
+    const [old, now] = [membersOf(before)[name], membersOf(after)[name]].map(written);
+    return old === now ? [] : [`${name}: ${old} → ${now}`];
+  });
+  if (differing.length === 0) return <>{t.audit.noChange}</>;
+  return differing.map((line) => (
+    <Code key={line} block className="break" mb={2}>
+      {line}
+    </Code>
+  ));
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  if (value === null || value === undefined) return {};
+  return typeof value === "object" ? { ...value } : { value };
+}
+
+function written(value: unknown): string {
+  return value === undefined ? "–" : JSON.stringify(value);
+}
