@@ -159,6 +159,18 @@ const meRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/me/me-page.tsx"), "MePage"),
 });
 
+const jobsRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/jobs",
+  component: lazyRouteComponent(() => import("./pages/jobs/jobs-page.tsx"), "JobsPage"),
+});
+
+const doctorRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/doctor",
+  component: lazyRouteComponent(() => import("./pages/doctor/doctor-page.tsx"), "DoctorPage"),
+});
+
 const routeTree = rootRoute.addChildren([
   loginRoute,
   invitationRoute,
@@ -177,6 +189,8 @@ const routeTree = rootRoute.addChildren([
     accountsRoute,
     auditRoute,
     meRoute,
+    jobsRoute,
+    doctorRoute,
   ]),
 ]);
 

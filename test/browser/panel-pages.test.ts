@@ -60,6 +60,8 @@ const PAGES = [
   ["/sql", "SQL"],
   ["/dead-letters", "Dead letters"],
   ["/accounts", "Accounts"],
+  ["/jobs", "Jobs"],
+  ["/doctor", "Settings doctor"],
   ["/audit", "Audit log"],
   ["/me", "Your account"],
 ] as const;

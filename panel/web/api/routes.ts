@@ -42,5 +42,6 @@ export type MappingPreview = Extract<
 export type FoundEvents = Reply<"get", "/panel/api/events">;
 export type Account = Reply<"get", "/panel/api/accounts">["items"][number];
 export type AuditEntry = Reply<"get", "/panel/api/audit">["items"][number];
+export type Job = Reply<"get", "/panel/api/jobs">["items"][number];
 export type ShipmentItem = Reply<"get", "/panel/api/shipments">["items"][number];
 export type ShipmentDetail = Reply<"get", "/panel/api/shipments/:id">;

@@ -6,6 +6,8 @@ import {
   IconHistory,
   IconMailOff,
   IconPackage,
+  IconProgress,
+  IconStethoscope,
   IconTruck,
   IconUsers,
   IconWebhook,
@@ -54,7 +56,9 @@ export const NAV_GROUPS: readonly NavGroup[] = [
   {
     label: "system",
     pages: [
+      { to: "/jobs", label: "jobs", icon: IconProgress, needs: "jobs:read" },
       { to: "/dead-letters", label: "deadLetters", icon: IconMailOff, needs: "dead-letters:read" },
+      { to: "/doctor", label: "doctor", icon: IconStethoscope, needs: "doctor:read" },
       { to: "/accounts", label: "accounts", icon: IconUsers, needs: "accounts:read" },
       { to: "/audit", label: "audit", icon: IconHistory, needs: "audit:read" },
     ],

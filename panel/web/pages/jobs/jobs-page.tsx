@@ -1,0 +1,78 @@
+/** Imports that are under way, the oldest first. */
+import { Card, Progress } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { createColumnHelper } from "@tanstack/react-table";
+import { useMemo } from "react";
+import { call } from "#panel/web/api/call.ts";
+import type { Job } from "#panel/web/api/routes.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { DataTable } from "#panel/web/parts/data-table.tsx";
+import { Instant } from "#panel/web/parts/instant.tsx";
+import { PageHead } from "#panel/web/parts/page-head.tsx";
+import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+
+const ASK_EVERY_MS = 3_000;
+/** As many as a page of the list may have. */
+const JOBS_SHOWN = 200;
+
+export function JobsPage() {
+  const { t } = useText();
+  const f = useFormat();
+  const { data, error, isPending } = useQuery({
+    queryKey: ["jobs"],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/jobs", { query: { limit: JOBS_SHOWN }, signal }),
+    refetchInterval: ASK_EVERY_MS,
+  });
+  const columns = useMemo(() => {
+    const column = createColumnHelper<Job>();
+    const right = { align: "right" } as const;
+    return [
+      column.accessor("createdAt", {
+        header: t.jobs.createdAt,
+        cell: ({ getValue }) => <Instant at={getValue()} precise />,
+      }),
+      column.accessor("channelCode", { header: t.jobs.channel }),
+      column.accessor("jobId", { header: t.jobs.job }),
+      column.display({
+        id: "progress",
+        header: t.jobs.progress,
+        cell: ({ row: { original } }) => (
+          <Progress
+            aria-label={`${t.jobs.progress} ${original.jobId}`}
+            value={(100 * original.processedItems) / Math.max(1, original.totalItems)}
+          />
+        ),
+      }),
+      column.accessor("processedItems", {
+        header: t.jobs.processed,
+        meta: right,
+        cell: ({ row: { original } }) =>
+          `${f.whole(original.processedItems)} / ${f.whole(original.totalItems)}`,
+      }),
+      column.accessor("failedItems", {
+        header: t.jobs.failed,
+        meta: right,
+        cell: ({ getValue }) => f.whole(getValue()),
+      }),
+    ];
+  }, [t, f]);
+  return (
+    <>
+      <PageHead title={t.jobs.title} lead={t.jobs.lead} />
+      <ProblemNote error={error} />
+      <Card padding={0}>
+        <DataTable
+          label={t.jobs.title}
+          rows={data?.items ?? []}
+          columns={columns}
+          idOf={({ jobId }) => jobId}
+          isLoading={isPending}
+          emptyText={t.jobs.empty}
+          minWidth={860}
+        />
+      </Card>
+    </>
+  );
+}
