@@ -57,15 +57,19 @@ export interface Keys {
 const CANARY = "waybill canary";
 const BEAT_EVERY_MS = 5_000;
 
-/**
- * @param isRotating for the re-encryption command, which may seal with a key that the store does not expect yet
- * @throws {SecretRefused} whose message says what to do
- */
+export interface SecretUse {
+  /** The re-encryption command may seal with a key that the store does not expect yet. */
+  readonly isRotating?: boolean;
+  /** False for a command beside the product: it must not replace a secret that running processes use. */
+  readonly isServing?: boolean;
+}
+
+/** @throws {SecretRefused} whose message says what to do */
 export async function openSecrets(
   config: Config,
   redis: Redis,
   log: Log,
-  isRotating = false,
+  { isRotating = false, isServing = true }: SecretUse = {},
 ): Promise<OpenedSecrets> {
   const keys = await chooseKeys(config, redis);
   const user = {
@@ -98,7 +102,8 @@ export async function openSecrets(
       clearInterval(beating);
       await keyUsers(redis, "leave", user).catch(() => {});
     };
-    return { secrets: await shareSecrets(config, redis, vault, log), user, keys, close };
+    const secrets = await shareSecrets({ config, redis, vault, log, isServing });
+    return { secrets, user, keys, close };
   } catch (error) {
     await keyUsers(redis, "leave", user).catch(() => {});
     throw error;
@@ -227,14 +232,18 @@ interface Shared {
   readonly isNew: boolean;
 }
 
-async function shareSecrets(
-  config: Config,
-  redis: Redis,
-  vault: Vault,
-  log: Log,
-): Promise<Secrets> {
-  const jwt = await shareSecret(config, redis, vault, log, "jwt");
-  const panel = await shareSecret(config, redis, vault, log, "panel");
+interface Sharing {
+  readonly config: Config;
+  readonly redis: Redis;
+  readonly vault: Vault;
+  readonly log: Log;
+  readonly isServing: boolean;
+}
+
+async function shareSecrets(sharing: Sharing): Promise<Secrets> {
+  const { config, vault } = sharing;
+  const jwt = await shareSecret(sharing, "jwt");
+  const panel = await shareSecret(sharing, "panel");
   const required = (name: SharedSecret, { value }: Shared) => {
     if (value !== null) return value;
     throw missing(SHARED[name].variable, SHARED[name].file, config);
@@ -256,10 +265,7 @@ async function shareSecrets(
  * One secret for all processes of the store. If it is generated, the first machine generates it, and no other machine does.
  */
 async function shareSecret(
-  config: Config,
-  redis: Redis,
-  vault: Vault,
-  log: Log,
+  { config, redis, vault, log, isServing }: Sharing,
   name: SharedSecret,
 ): Promise<Shared> {
   const { variable, file, configured } = SHARED[name];
@@ -275,7 +281,8 @@ async function shareSecret(
   }
   const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
   const kept = await readSecretFile(config.dataDir, file);
-  if (kept === null && known !== null && !isEmbedded) return { value: null, isNew: false };
+  const mayReplace = isEmbedded && isServing;
+  if (kept === null && known !== null && !mayReplace) return { value: null, isNew: false };
   const { value, isNew } =
     kept === null ? await generateSecretFile(config.dataDir, file) : { value: kept, isNew: false };
   // The embedded store is next to the file: whoever deletes the file wants a new secret.

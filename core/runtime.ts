@@ -7,7 +7,7 @@ import { type SetupFile, settingsWithoutEffect } from "./domain/setup/setup.ts";
 import { openOpsPort } from "./http/ops-port.ts";
 import { parseStrictJson } from "./http/strict-json.ts";
 import { createLog, type Log } from "./log.ts";
-import { openSecrets, type Secrets } from "./open-secrets.ts";
+import { openSecrets, type Secrets, type SecretUse } from "./open-secrets.ts";
 import {
   connectCluster,
   connectRedis,
@@ -56,12 +56,16 @@ const ROLES_STOP_LIMIT_MS = 6_000;
  * Connects, loads secrets, applies the setup file if one is configured.
  * @throws {ConfigFaults} {SetupFaults} {SecretRefused} {LayoutRefused} after closing what it had opened
  */
-export async function openRuntime(config: Config, log: Log): Promise<Runtime> {
+export async function openRuntime(
+  config: Config,
+  log: Log,
+  use: Pick<SecretUse, "isServing"> = {},
+): Promise<Runtime> {
   const { redis, close: closeStore, isEmbedded } = await openStore(config, log);
   let close = closeStore;
   try {
     await migrateStore(redis, log);
-    const opened = await openSecrets(config, redis, log);
+    const opened = await openSecrets(config, redis, log, use);
     const { secrets } = opened;
     close = async () => {
       await opened.close();

@@ -45,7 +45,7 @@ export function keyIdOf(key: string): string {
   return createHash("sha256").update(`waybill key id ${key}`).digest("hex").slice(0, 16);
 }
 
-/** The key of `mac`, derived from the first key of an installation; after that it is stored sealed (`redis/keyring.ts`). */
+/** The key of `mac`, derived from the first key of an installation; after that it is stored sealed (`core/redis/config/keyring.ts`). */
 export function firstMacKey(key: string): string {
   return createHash("sha256").update(`waybill mac ${key}`).digest("base64url");
 }

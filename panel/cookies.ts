@@ -6,10 +6,13 @@ interface CookieDeps {
 }
 
 /** Pages that a log-in may lead to: paths of ours only, since anybody can write the link. */
-const OWN_PAGE = /^\/panel\/[\w./~?=&%:+,-]{1,500}$/;
+const OWN_PAGE = /^\/panel\/([\w./~?=&%:+,-]+)$/;
+/** Characters of such a path after `/panel/`. */
+export const NEXT_LENGTH = 500;
 
 export function isOwnPage(path: string): boolean {
-  return OWN_PAGE.test(path);
+  const [, rest = ""] = OWN_PAGE.exec(path) ?? [];
+  return rest !== "" && rest.length <= NEXT_LENGTH;
 }
 
 /** The login page that leads to this page. */

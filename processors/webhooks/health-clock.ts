@@ -24,7 +24,7 @@ import {
   type FailingVerdict,
   raiseAlerts,
   readFailing,
-  switchOff,
+  switchOffFailing,
 } from "#core/redis/webhooks/endpoints.ts";
 import type { Ticking } from "#core/tick.ts";
 
@@ -50,11 +50,9 @@ export async function checkHealth({ redis, live, log }: HealthDeps): Promise<voi
   const nowMs = live.now();
   const failing = await readFailing(redis, nowMs - WARN_AFTER_MS);
   const verdicts = failing.flatMap((one) => verdictsOf(one, configuration, nowMs));
-  for (const { endpointId, kind, sinceMs } of verdicts) {
-    if (kind !== "disabled") continue;
+  for (const verdict of verdicts) {
     // Before its alert: if this process dies in between, the next tick finds the clock still running and goes on.
-    const disabled = { reason: "failing", sinceMs: nowMs, failingSinceMs: sinceMs } as const;
-    await switchOff(redis, endpointId, disabled);
+    if (verdict.kind === "disabled") await switchOffFailing(redis, verdict, nowMs);
   }
   const alerts = verdicts.length > 0 ? await raiseAlerts(redis, verdicts, nowMs) : 0;
   webhookAlerts.inc(alerts);

@@ -10,6 +10,7 @@ import {
 import type { Log } from "#core/log.ts";
 import { internalErrors } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client/client.ts";
+import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
 import { openWaker } from "#core/redis/client/wake.ts";
 import type { Endpoint } from "#core/redis/config/configuration.ts";
 import { clearFailing, DELETED_REASON } from "#core/redis/webhooks/endpoints.ts";
@@ -19,7 +20,6 @@ import {
   type TestResult,
   takeTestRequests,
 } from "#core/redis/webhooks/webhook-tests.ts";
-import { startTicking } from "#core/tick.ts";
 import { postEvent, type SendDeps } from "./send.ts";
 
 /** Requests are announced; one whose announcement was lost is found within this time. */
@@ -38,11 +38,8 @@ export interface TestSender {
 
 export function startTestSender(deps: TestEventDeps): TestSender {
   const underWay = new Set<Promise<void>>();
-  // What cannot be taken now is taken with the next run: the panel's request waits for 30 seconds.
-  const ticking = startTicking(
-    LOOK_EVERY_MS,
-    () => takeAll(deps, underWay, () => ticking.wake()),
-    () => {},
+  const ticking = startTickingThroughOutages(deps.log, "webhook tests", LOOK_EVERY_MS, () =>
+    takeAll(deps, underWay, () => ticking.wake()),
   );
   const waker = openWaker(deps.redis, "webhook-tests", ticking.wake);
   return {

@@ -19,7 +19,7 @@ await guarded(async () => {
   const store = await openStore(config, log);
   try {
     await migrateStore(store.redis, log);
-    const opened = await openSecrets(config, store.redis, log, true);
+    const opened = await openSecrets(config, store.redis, log, { isRotating: true });
     try {
       const sealed = await reencrypt(store.redis, opened);
       process.stdout.write(

@@ -10,7 +10,7 @@ const USAGE = "usage: bun run setup FILE, or bun run setup --schema";
 async function apply(path: string): Promise<void> {
   const file = await readSetup(path);
   const config = readConfig({ ...process.env, SETUP_FILE: undefined });
-  const runtime = await openRuntime(config, createLog("warn"));
+  const runtime = await openRuntime(config, createLog("warn"), { isServing: false });
   try {
     const written = await applySetupFile(runtime, file);
     process.stdout.write(`${path}: ${written} written\n`);

@@ -143,7 +143,7 @@ describe.each(STORES)("secrets on %s", (kind) => {
     const config = configOf(env);
     const { redis, close: closeStore } = await openStore(config, log);
     try {
-      const own = await openSecrets(config, redis, log, true);
+      const own = await openSecrets(config, redis, log, { isRotating: true });
       return await reencrypt(redis, own, waitLimitMs).finally(own.close);
     } finally {
       await closeStore();

@@ -8,6 +8,7 @@ import { WRONG_SECRETS } from "#core/redis/config/wrong-secrets.ts";
 import type { Running } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
 import { createPanelApp } from "#panel/app.ts";
+import { NEXT_LENGTH } from "#panel/cookies.ts";
 import { startPanel } from "#panel/main.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -15,7 +16,6 @@ import { testSetup } from "#test/support/setup.ts";
 /** Tries of one address at once. */
 const TRIES = 10;
 const LOGIN_LIMIT_BYTES = 4_096;
-const PAGE_LENGTH = 500;
 
 let runtime: TestRuntime;
 /** Behind a proxy on this machine. */
@@ -156,7 +156,7 @@ describe("the page that was asked for", () => {
     "/\\evil.example/",
     "/t/nothing",
     "/panel/x\r\nset-cookie: a=b",
-    `/panel/${"x".repeat(PAGE_LENGTH + 1)}`,
+    `/panel/${"x".repeat(NEXT_LENGTH + 1)}`,
   ])("is a page of ours: %j is not followed", async (next) => {
     const answer = await post(
       `/panel/login?next=${encodeURIComponent(next)}`,
@@ -165,8 +165,8 @@ describe("the page that was asked for", () => {
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/panel/explorer"]);
   });
 
-  test(`has at most ${PAGE_LENGTH} characters after its first folder`, async () => {
-    const asked = `/panel/${"x".repeat(PAGE_LENGTH)}`;
+  test(`has at most ${NEXT_LENGTH} characters after its first folder`, async () => {
+    const asked = `/panel/${"x".repeat(NEXT_LENGTH)}`;
     const answer = await post(`/panel/login?next=${asked}`, runtime.secrets.panelToken);
     expect(answer.headers.get("location")).toBe(asked);
   });

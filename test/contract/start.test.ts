@@ -1,6 +1,15 @@
 /** Starting by hand: arguments, the launcher's refusal, the setup command, and a log that nobody reads any more. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
@@ -84,6 +93,21 @@ describe("bun run setup", () => {
     expect(second.output).toEndWith(": 0 written\n");
     expect(second.errors).toBe("");
   });
+
+  test("beside a product that has its secrets in its environment, it neither replaces nor prints any", async () => {
+    const own = join(folder, "beside");
+    const product = await newProduct(BARE, testSetup(), { DATA_DIR: own });
+    await product.start();
+    const path = await fileOf("beside.json", { companies: [company] });
+    const env = { DATA_DIR: own };
+    const beside = await outcomeOf(startCommand(["bun", "start/setup/main.ts", path], env));
+    expect(beside.status).toBe(0);
+    expect(beside.output).toEndWith(" written\n");
+    expect(beside.errors).toBe("");
+    const secrets = await readdir(join(own, "secrets")).catch(() => []);
+    expect(secrets).not.toContain("panel-token");
+    await product.end();
+  }, 120_000);
 
   test("lists every fault with its path and ends with status 1", async () => {
     const path = await fileOf("bad.json", {

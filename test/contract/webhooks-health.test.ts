@@ -2,7 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
 import { readAlerts, removeAlert } from "#core/redis/webhooks/alerts.ts";
 import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
-import { disableEndpoint, enableEndpoint, readFailing } from "#core/redis/webhooks/endpoints.ts";
+import {
+  disableEndpoint,
+  enableEndpoint,
+  readFailing,
+  switchOffFailing,
+} from "#core/redis/webhooks/endpoints.ts";
 import { requestTestEvent } from "#core/redis/webhooks/webhook-tests.ts";
 import type { Running } from "#core/runtime.ts";
 import { checkHealth } from "#processors/webhooks/health-clock.ts";
@@ -120,6 +125,22 @@ describe("document 3, Endpoint", () => {
     receiver.behave(200);
     await attemptOnce();
     expect(receiver.requests).toHaveLength(1);
+  });
+
+  test("an endpoint that succeeds after its clock was read is not disabled", async () => {
+    await attemptOnce();
+    const [read] = await readFailing(runtime.redis, Number.MAX_SAFE_INTEGER);
+    if (!read) throw new Error("the endpoint does not fail");
+    receiver.behave(200);
+    await attemptOnce();
+    await switchOffFailing(runtime.redis, read, runtime.live.now());
+    expect((await runtime.live.refresh()).endpoints.get(read.endpointId)?.active).toBe(true);
+    receiver.behave(503);
+    await attemptOnce();
+    const [again] = await readFailing(runtime.redis, Number.MAX_SAFE_INTEGER);
+    if (!again) throw new Error("the endpoint does not fail again");
+    await switchOffFailing(runtime.redis, again, runtime.live.now());
+    expect((await runtime.live.refresh()).endpoints.get(read.endpointId)?.active).toBe(false);
   });
 
   test("a success in between restarts the clock", async () => {

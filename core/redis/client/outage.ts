@@ -4,7 +4,7 @@
  */
 import type { Log } from "#core/log.ts";
 import { internalErrors, storeFailures } from "#core/metrics.ts";
-import { startTicking, type Ticking } from "#core/tick.ts";
+import { startTicking, type WakeableTicking } from "#core/tick.ts";
 import type { Redis } from "./client.ts";
 import { describeFailure, isStoreUnavailable, reasonOf } from "./store-unavailable.ts";
 
@@ -53,7 +53,7 @@ export function startTickingThroughOutages(
   part: string,
   tickMs: number,
   work: (isStopping: () => boolean) => Promise<void>,
-): Ticking {
+): WakeableTicking {
   const outage = followOutage(log, part);
   return startTicking(
     tickMs,

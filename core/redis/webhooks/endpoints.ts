@@ -164,6 +164,18 @@ export async function switchOn(redis: Redis, endpointId: string): Promise<void> 
   await changeEndpoint(redis, endpointId, () => ({ active: true, disabled: "" }));
 }
 
+/** Disables an endpoint, unless it has succeeded, or begun to fail again, since its clock was read. */
+export async function switchOffFailing(
+  redis: Redis,
+  { partition, endpointId, sinceMs }: FailingEndpoint,
+  nowMs: number,
+): Promise<void> {
+  const stillSinceMs = await redis.zScore(webhookKeys(partition).failing, endpointId);
+  if (stillSinceMs !== sinceMs) return;
+  const disabled = { reason: "failing", sinceMs: nowMs, failingSinceMs: sinceMs } as const;
+  await switchOff(redis, endpointId, disabled);
+}
+
 /** An endpoint that is off already stays off for its first reason. */
 export async function switchOff(
   redis: Redis,
