@@ -121,7 +121,7 @@ function AccountTable({ rows, isLoading, onEnd, onChange }: AccountTableProps) {
         meta: { align: "right" },
         cell: ({ row: { original } }) =>
           onChange &&
-          original.email !== own && (
+          (own === null || original.email !== own) && (
             <Button
               size="compact-xs"
               variant="default"

@@ -90,7 +90,7 @@ function AuditTable({ rows, isLoading, onEnd }: AuditTableProps) {
       idOf={({ at, actor, action, target }) => `${at} ${actor} ${action} ${target}`}
       isLoading={isLoading}
       onEnd={onEnd}
-      minWidth={860}
+      minWidth={1_100}
     />
   );
 }

@@ -28,7 +28,13 @@ export function MePage() {
               [t.accounts.role, t.accounts.roles[role]],
             ]}
           />
-          {email === null ? <Alert color="blue">{t.me.tokenOnly}</Alert> : <NameForm name={name} />}
+          {email === null ? (
+            <Alert color="blue" mt="md">
+              {t.me.tokenOnly}
+            </Alert>
+          ) : (
+            <NameForm name={name} />
+          )}
         </Section>
         {email !== null && <PasswordSection email={email} />}
         {email !== null && <SecondFactor />}
