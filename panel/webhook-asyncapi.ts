@@ -1,4 +1,11 @@
 /** The AsyncAPI 3 description of the webhooks that receivers get (document 3, "Receiver request"). */
+import { sign } from "#core/domain/webhooks/signature.ts";
+import {
+  SAMPLE_FACT,
+  SAMPLE_SHIPMENT,
+  type WebhookEvent,
+  webhookPayload,
+} from "#core/domain/webhooks/webhook-payload.ts";
 import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
 
 const text = (description: string, example: string) => ({
@@ -7,7 +14,12 @@ const text = (description: string, example: string) => ({
   examples: [example],
 });
 
-const SIGNATURE = `t=1795161600,v1=${"0123456789abcdef".repeat(4)}`;
+const EXAMPLE_SECRET = `whsec_${"0123456789abcdef".repeat(4)}`;
+const EXAMPLE_AT_MS = 1_795_161_600_000;
+const SIGNATURE = sign([EXAMPLE_SECRET], "{}", EXAMPLE_AT_MS);
+
+const SIGNATURE_SCHEME =
+  "`X-Service-Signature` is `t=<unix seconds>,v1=<hex>`. `v1` is the HMAC-SHA256, in lowercase hex, of the text `<t>.<raw body>`, keyed with the endpoint's secret exactly as it was shown, `whsec_` included. For 24 hours after a rotation there are two `v1` values, one per secret: it is enough if one matches. Reject a `t` that differs from your clock by more than 5 minutes, and compare in constant time.";
 
 const HEADERS = {
   "Content-Type": text("UTF-8", "application/json"),
@@ -27,7 +39,28 @@ const STANDARD_HEADERS = {
   ),
 };
 
-function message(name: string, summary: string) {
+/** The signature is that of the payload as compact JSON. */
+function example(type: WebhookEvent["type"], id: string) {
+  const event: WebhookEvent = {
+    ...{ id, type, createdAtMs: EXAMPLE_AT_MS, trigger: "every_event", fact: SAMPLE_FACT },
+  };
+  const payload = webhookPayload(event, SAMPLE_SHIPMENT, true);
+  return {
+    name: type,
+    summary: `Signed with the secret ${EXAMPLE_SECRET} over the payload as compact JSON`,
+    headers: {
+      "Content-Type": "application/json",
+      "User-Agent": "Service-Webhooks/2",
+      "X-Service-Event-Id": id,
+      "X-Service-Event-Type": type,
+      "X-Service-Delivery-Attempt": "1",
+      "X-Service-Signature": sign([EXAMPLE_SECRET], JSON.stringify(payload), EXAMPLE_AT_MS),
+    },
+    payload,
+  };
+}
+
+function message(name: WebhookEvent["type"], summary: string, exampleId: string) {
   return {
     name,
     title: name,
@@ -45,6 +78,7 @@ function message(name: string, summary: string) {
       ],
     },
     correlationId: { location: "$message.payload#/id" },
+    examples: [example(name, exampleId)],
   };
 }
 
@@ -54,8 +88,7 @@ export function webhookAsyncapi() {
     info: {
       title: "Waybill webhooks",
       version: "2",
-      description:
-        "One signed HTTPS POST per event to a receiver of the merchant. Any 2xx within 10 seconds is success; 408, 429, 5xx, timeouts and connection errors are tried again up to 8 times over about 22 hours; any other answer is final.",
+      description: `One signed HTTPS POST per event to a receiver of the merchant. Any 2xx within 10 seconds is success; 408, 429, 5xx, timeouts and connection errors are tried again up to 8 times over about 22 hours; any other answer is final. ${SIGNATURE_SCHEME}`,
     },
     defaultContentType: "application/json",
     channels: {
@@ -84,8 +117,16 @@ export function webhookAsyncapi() {
     },
     components: {
       messages: {
-        shipmentUpdated: message("shipment.updated", "A shipment of the channel has changed"),
-        webhookTest: message("webhook.test", "Sent on demand; no real update"),
+        shipmentUpdated: message(
+          "shipment.updated",
+          "A shipment of the channel has changed",
+          "evt_0123456789abcdef0123456789abcdef",
+        ),
+        webhookTest: message(
+          "webhook.test",
+          "Sent on demand; no real update",
+          "evt_test_0123456789abcdef0123456789abcdef",
+        ),
       },
       schemas: { payload: WebhookPayload },
     },

@@ -53,7 +53,7 @@ const operation = described({
   id: "readEfficiencyIndex",
   summary: "Couriers of a lane by their efficiency index",
   description:
-    "The index compares a courier with the whole network on the lane, from 0 to 100; 50 is as good as the network. It is 0.4 speed + 0.2 consistency + 0.4 reliability. Speed is the chance that its delivery takes fewer days than one of the network (transit days if 20 are known, else lead days), consistency the same for the distance from the median, and reliability 100 n / (n + c) with the shares of deliveries with a second attempt or an exception: n of the network, c of the courier and 20 deliveries of the network. Fewer than 20 deliveries are `insufficient_data`.",
+    "The index compares a courier with the whole network on the lane, from 0 to 100; 50 is as good as the network. It is 0.4 speed + 0.2 consistency + 0.4 reliability. Speed is the chance that its delivery takes fewer days than one of the network (transit days if 20 are known, else lead days), consistency the same for the distance from the median, and reliability 100 n / (n + c) with the shares of deliveries with a second attempt or an exception: n of the network, c of the courier and 20 deliveries of the network. For example, speed 80, consistency 55 and reliability 71.3 make 0.4 × 80 + 0.2 × 55 + 0.4 × 71.3 = 71.5. Fewer than 20 deliveries are `insufficient_data`.",
   answers: {
     200: json("Ranked couriers best first, then those without enough data.", EfficiencyIndex, {
       ...EXAMPLE_LANE,

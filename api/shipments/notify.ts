@@ -43,7 +43,7 @@ const operation = described(
     id: "notifyRecipient",
     summary: "Send the recipient the e-mail of a merchant-defined event",
     description:
-      "Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are.",
+      "Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are. A template names values as `{{name}}`: members of the shipment's summary (`{{trackingNumber}}`), of its consignee and monetary with a dot (`{{consignee.name}}`, `{{monetary.codAmount}}`), `{{merchant}}`, and the variables; an unknown name is empty.",
     parameters: [idInPath(4096)],
     rules: [
       { path: "event", code: "NOT_ALLOWED", rule: "not reserved, and with a usable template" },

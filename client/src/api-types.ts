@@ -115,7 +115,7 @@ export interface paths {
         put?: never;
         /**
          * Send the recipient the e-mail of a merchant-defined event
-         * @description Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are. Needs the scope `shipments:write`. 422 beyond the schema: `event` NOT_ALLOWED: not reserved, and with a usable template; `consignee.email` REQUIRED: the shipment has a recipient e-mail.
+         * @description Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are. A template names values as `{{name}}`: members of the shipment's summary (`{{trackingNumber}}`), of its consignee and monetary with a dot (`{{consignee.name}}`, `{{monetary.codAmount}}`), `{{merchant}}`, and the variables; an unknown name is empty. Needs the scope `shipments:write`. 422 beyond the schema: `event` NOT_ALLOWED: not reserved, and with a usable template; `consignee.email` REQUIRED: the shipment has a recipient e-mail.
          */
         post: operations["notifyRecipient"];
         delete?: never;
@@ -363,7 +363,7 @@ export interface paths {
         put?: never;
         /**
          * Couriers of a lane by their efficiency index
-         * @description The index compares a courier with the whole network on the lane, from 0 to 100; 50 is as good as the network. It is 0.4 speed + 0.2 consistency + 0.4 reliability. Speed is the chance that its delivery takes fewer days than one of the network (transit days if 20 are known, else lead days), consistency the same for the distance from the median, and reliability 100 n / (n + c) with the shares of deliveries with a second attempt or an exception: n of the network, c of the courier and 20 deliveries of the network. Fewer than 20 deliveries are `insufficient_data`. Needs the scope `efficiency-index:read`. 422 beyond the schema: `destCap` NOT_ALLOWED: the postal code of an Italian place; `originCap` NOT_ALLOWED: the postal code of an Italian place.
+         * @description The index compares a courier with the whole network on the lane, from 0 to 100; 50 is as good as the network. It is 0.4 speed + 0.2 consistency + 0.4 reliability. Speed is the chance that its delivery takes fewer days than one of the network (transit days if 20 are known, else lead days), consistency the same for the distance from the median, and reliability 100 n / (n + c) with the shares of deliveries with a second attempt or an exception: n of the network, c of the courier and 20 deliveries of the network. For example, speed 80, consistency 55 and reliability 71.3 make 0.4 × 80 + 0.2 × 55 + 0.4 × 71.3 = 71.5. Fewer than 20 deliveries are `insufficient_data`. Needs the scope `efficiency-index:read`. 422 beyond the schema: `destCap` NOT_ALLOWED: the postal code of an Italian place; `originCap` NOT_ALLOWED: the postal code of an Italian place.
          */
         post: operations["readEfficiencyIndex"];
         delete?: never;

@@ -335,4 +335,23 @@ describe("what receivers may read without a token", () => {
     const { headers } = document.components.messages.shipmentUpdated;
     expect(headers.required).toContain("X-Service-Signature");
   });
+
+  test("its examples are payloads of the schema, with signatures that verify with the secret they name", async () => {
+    const document = JSON.parse(await (await open("/webhooks/asyncapi.json")).text());
+    expect(document.info.description).toContain("`<t>.<raw body>`");
+    const checker = TypeCompiler.Compile(WebhookPayload);
+    for (const type of ["shipmentUpdated", "webhookTest"]) {
+      const { name, examples } = document.components.messages[type];
+      expect(examples).toHaveLength(1);
+      const [{ headers, payload, summary }] = examples;
+      expect([...checker.Errors(payload)]).toEqual([]);
+      expect([payload.type, headers["X-Service-Event-Id"]]).toEqual([name, payload.id]);
+      const secret = /whsec_[0-9a-f]{64}/.exec(summary)?.[0] ?? "";
+      const signature = headers["X-Service-Signature"];
+      const atMs = Number(/t=(\d+)/.exec(signature)?.[1]) * 1000;
+      const body = new TextEncoder().encode(JSON.stringify(payload));
+      expect(verifySignature(signature, [secret], body, atMs)).toBe("valid");
+      expect(verifySignature(signature, [OTHER], body, atMs)).toBe("mismatch");
+    }
+  });
 });
