@@ -91,7 +91,7 @@ describe("every page", () => {
       ).toEqual([]);
       await end();
     },
-    60_000,
+    180_000,
   );
 });
 
