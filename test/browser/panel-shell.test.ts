@@ -33,7 +33,7 @@ describe("an operator with a token", () => {
     await page.getByRole("tab", { name: "Operator's token" }).click();
     await page.getByRole("textbox", { name: "Token" }).fill("wrong");
     await page.getByRole("button", { name: "Log in" }).click();
-    await page.getByRole("alert").filter({ hasText: "not right" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "incorrect" }).waitFor();
     problems.length = 0;
     await page.getByRole("textbox", { name: "Token" }).fill(token());
     await page.keyboard.press("Enter");
