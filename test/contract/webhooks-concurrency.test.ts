@@ -184,8 +184,10 @@ describe("the level", () => {
     await grow(10);
     receiver.behave(200);
     release();
-    await eventually(() => receiver.requests.length === 100, "all arrive");
-    await eventually(() => receiver.open() === 0, "nothing is under way");
+    await eventually(
+      async () => (await deliveriesOf(runtime, main())).every(({ state }) => state === "delivered"),
+      "all have been recorded",
+    );
     await passTime(runtime, 601);
     expect(await level()).toBe(START_CONCURRENCY);
   });

@@ -103,6 +103,7 @@ export async function startTestCluster(): Promise<TestCluster> {
       await work();
       await move.migrate(await keysIn(owner, slot, ALL_KEYS));
       await move.end();
+      await agreeOnSlots(nodes);
     },
     async stop() {
       for (const node of nodes) {
@@ -180,7 +181,7 @@ async function moveSlots(nodes: readonly Node[], way: "away" | "back"): Promise<
   return slots.flat().length;
 }
 
-/** Until then a node may redirect a call to one that redirects it back. */
+/** Until then a client may learn the slots from a node that does not know, and be redirected again and again. */
 async function agreeOnSlots(nodes: readonly Node[]): Promise<void> {
   await eventually(async () => {
     const views = await Promise.all(nodes.map(slotRanges));
