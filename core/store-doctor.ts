@@ -77,22 +77,28 @@ async function examineSetting(
     () => UNKNOWN,
   );
   const hidden = `The server does not show ${setting}: check it where the server is configured.`;
-  const told = found === UNKNOWN ? hidden : advice;
-  return finding(check, isOk(found), `${setting} ${found}`, wanted, { advice: told });
+  const shown = found === UNKNOWN ? hidden : advice;
+  return finding(check, isOk(found), `${setting} ${found}`, wanted, { advice: shown });
 }
 
 async function examineVersion(redis: Redis): Promise<Finding> {
   const info = await redis.info("server").catch(() => "");
-  // Valkey tells the version of Redis that it is compatible with, too.
+  // Valkey also reports the version of Redis that it is compatible with.
   const versionOf = (server: string) =>
     new RegExp(`^${server}_version:(\\S+)`, "m").exec(info)?.[1];
   const valkey = versionOf("valkey");
   const redisVersion = versionOf("redis") ?? UNKNOWN;
   const isOk = valkey !== undefined || Number.parseInt(redisVersion, 10) >= LEAST_VERSION;
-  const told = valkey === undefined ? redisVersion : `Valkey ${valkey}`;
-  return finding("Redis is recent enough", isOk, told, `${LEAST_VERSION}.0 or later, or Valkey`, {
-    advice: "Upgrade Redis: scripts use what 7.0 has brought.",
-  });
+  const version = valkey === undefined ? redisVersion : `Valkey ${valkey}`;
+  return finding(
+    "Redis is recent enough",
+    isOk,
+    version,
+    `${LEAST_VERSION}.0 or later, or Valkey`,
+    {
+      advice: "Upgrade Redis: scripts use what 7.0 has brought.",
+    },
+  );
 }
 
 async function examineClock(redis: Redis): Promise<Finding> {

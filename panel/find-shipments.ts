@@ -1,4 +1,4 @@
-/** One search box for shipments: what its text is, told by what it finds, within the channels that its caller sees. */
+/** One search box for shipments: the kind of its text is known by what it finds, within the channels that its caller sees. */
 import type { Insights } from "#analytics/insights.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import type { Status } from "#core/domain/statuses/status.ts";

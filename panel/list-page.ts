@@ -34,7 +34,7 @@ export function listPageOf(query: {
 }
 
 export function wrongCursor(): Problem {
-  return new Problem(422, "INVALID_QUERY", "cursor is not one of ours.");
+  return new Problem(422, "INVALID_QUERY", "cursor must be the nextCursor of an earlier page.");
 }
 
 export function cursorOf(key: string): string {

@@ -61,8 +61,8 @@ export function createBudget(): Budget {
   };
 }
 
-/** The server's clock, where it tells: ours may be wrong. */
+/** The time of the server where the answer states it, since the local clock may be wrong. */
 function timeOf(headers: Headers): number {
-  const told = Date.parse(headers.get("date") ?? "");
-  return Number.isNaN(told) ? Date.now() : told;
+  const serverMs = Date.parse(headers.get("date") ?? "");
+  return Number.isNaN(serverMs) ? Date.now() : serverMs;
 }

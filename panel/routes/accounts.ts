@@ -198,5 +198,5 @@ function patched(
  */
 function refuseOwn({ account }: Caller, id: string): void {
   if (account?.id !== id) return;
-  throw new Problem(409, "OWN_ACCOUNT", "Nobody changes or deletes their own account here.");
+  throw new Problem(409, "OWN_ACCOUNT", "You cannot change or delete your own account here.");
 }

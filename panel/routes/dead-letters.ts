@@ -12,6 +12,7 @@ import {
 } from "#core/redis/log/dead-letters.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { jsonBody, readChecked } from "#panel/checked-body.ts";
+import { wrongCursor } from "#panel/list-page.ts";
 import { pageOf } from "#panel/page.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 
@@ -94,7 +95,7 @@ export function deadLetterRoutes(runtime: Runtime) {
         const { reason } = await readChecked(request, discardChecker);
         const letter = await discardDeadLetter(redis, params.id);
         if (!letter) throw notFound();
-        noteChange(request, told(letter), { discarded: reason });
+        noteChange(request, withoutEntry(letter), { discarded: reason });
         return new Response(null, { status: 204 });
       },
       {
@@ -112,10 +113,10 @@ export function deadLetterRoutes(runtime: Runtime) {
 /** @throws {Problem} 422 */
 function cursorOf(text: string | undefined): string | null {
   if (text === undefined || parseLetterId(text)) return text ?? null;
-  throw new Problem(422, "INVALID_QUERY", "cursor is not one of ours.");
+  throw wrongCursor();
 }
 
-/** Nothing of the entry: it may hold personal data. */
-function told({ id, log, entryId, group, reason }: DeadLetter) {
+/** The entry itself may hold personal data. */
+function withoutEntry({ id, log, entryId, group, reason }: DeadLetter) {
   return { id, log, entryId, group, reason };
 }

@@ -22,6 +22,7 @@ import {
 import { readReplay, replayDeliveries, startReplay } from "#core/redis/webhooks/replays.ts";
 import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { wrongCursor } from "#panel/list-page.ts";
 import { notFound } from "#panel/not-found.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
@@ -275,7 +276,7 @@ function cursorText({ beforeMs, skip }: LogCursor): string {
 /** @throws {Problem} 422 */
 function readCursor(cursor: string): LogCursor {
   const match = /^(\d{1,16})\.(\d{1,7})$/.exec(Buffer.from(cursor, "base64url").toString());
-  if (!match) throw invalidQuery("cursor is not one of ours.");
+  if (!match) throw wrongCursor();
   return { beforeMs: Number(match[1]), skip: Number(match[2]) };
 }
 

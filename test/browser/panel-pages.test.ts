@@ -1,14 +1,12 @@
 /** Every page of the control panel in a real browser: what it shows, that it is accessible, and that it fits. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { companyKeys } from "#core/redis/client/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { openBrowser } from "#test/support/browser.ts";
-import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
+import { addLaneHistory } from "#test/support/lanes.ts";
 import { accessFaults, openVisitor, overflowOf } from "#test/support/panel-visitor.ts";
 import { testSetup } from "#test/support/setup.ts";
 
-const DAY_MS = 86_400_000;
 const CAP = "00184";
 
 let product: TestAnalytics;
@@ -16,25 +14,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   product = await openTestAnalytics(testSetup());
-  const day = (ago: number) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10);
-  const rows = [
-    // 20 of 30 after one day, 10 after three, over four months.
-    ...deliveredShipments(30, (at) => ({
-      ...{ shipmentId: 1 + at, destCap: CAP, originCap: "20121" },
-      ...{ shipDate: day(100), deliveredOn: day(5 + 30 * (at % 4)), leadDays: at < 20 ? 1 : 3 },
-    })),
-    ...deliveredShipments(25, (at) => ({
-      ...{ shipmentId: 100 + at, destCap: CAP, originCap: "20121", courier: "BRT_ITA" },
-      ...{ shipDate: day(100), deliveredOn: day(5 + 30 * (at % 3)), leadDays: 2 + (at % 5) },
-    })),
-    ...deliveredShipments(9, (at) => ({
-      ...{ shipmentId: 200 + at, destCap: "09124", courier: "SDA_ITA" },
-      ...{ shipDate: day(9), deliveredOn: day(4), leadDays: 5 },
-    })),
-  ];
-  for (const row of rows) {
-    await product.runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
-  }
+  await addLaneHistory(product.runtime.redis, CAP);
   await product.settled();
   browser = await openBrowser();
 }, 120_000);

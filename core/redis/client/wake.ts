@@ -50,7 +50,7 @@ export interface Waker {
   readonly close: () => void;
 }
 
-/** @param onWake told of every announcement */
+/** @param onWake called at every announcement */
 export function openWaker(redis: Redis, topic: WakeTopic, onWake = () => {}): Waker {
   let isWoken = false;
   let endWait = () => {};

@@ -39,7 +39,7 @@ export interface NewAccount {
   readonly courierCode: string;
 }
 
-/** Addresses are told apart without regard to capitals, as practically every mail server does. */
+/** Addresses are compared without regard to case, as practically every mail server does. */
 export function normalEmail(text: string): string {
   return text.trim().toLowerCase();
 }
@@ -164,7 +164,7 @@ export function acceptLink(
 }
 
 /**
- * @param change throws what must be told
+ * @param change throws what the caller must be told
  * @returns null if there is no such account
  */
 export function changeAccount(

@@ -109,7 +109,7 @@ function finishArguments(partition: number, results: readonly Finished[], hour: 
   return { keys, list };
 }
 
-/** What the part `endpoint-level` is told about the results of an endpoint. */
+/** What the part `endpoint-level` receives about the results of an endpoint. */
 function signTexts(group: readonly Finished[]): string[] {
   const made = group.flatMap((one) => (one.attempt === null ? [] : [one]));
   const signs = made.map(({ sign = null, attempt: { atMs } }) => ({ sign, atMs }));

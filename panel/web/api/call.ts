@@ -75,9 +75,9 @@ function addressOf(path: string, { params = {}, query = {} }: CallOptions): stri
 }
 
 async function problemOf(response: Response): Promise<ApiProblem> {
-  const told = (await response.json().catch(() => null)) as Partial<Record<string, unknown>> | null;
-  const code = typeof told?.["code"] === "string" ? told["code"] : "UNKNOWN";
-  const detail = typeof told?.["detail"] === "string" ? told["detail"] : response.statusText;
-  const violations = Array.isArray(told?.["violations"]) ? (told["violations"] as Violation[]) : [];
+  const body = (await response.json().catch(() => null)) as Partial<Record<string, unknown>> | null;
+  const code = typeof body?.["code"] === "string" ? body["code"] : "UNKNOWN";
+  const detail = typeof body?.["detail"] === "string" ? body["detail"] : response.statusText;
+  const violations = Array.isArray(body?.["violations"]) ? (body["violations"] as Violation[]) : [];
   return new ApiProblem(response.status, code, detail, violations);
 }

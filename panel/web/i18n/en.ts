@@ -23,7 +23,6 @@ export const en = {
     shipments: "Shipments",
     webhooks: "Webhooks",
     carriers: "Carriers",
-    companies: "Companies",
     benchmarks: "Benchmarks",
     sql: "SQL",
     jobs: "Jobs",
@@ -52,7 +51,6 @@ export const en = {
     resetSent: "If there is an account with this address, the link is on its way.",
   },
   common: {
-    none: "None",
     yes: "Yes",
     no: "No",
     all: "All",
@@ -71,7 +69,6 @@ export const en = {
     empty: "Nothing here yet.",
     emptySearch: "No results.",
     details: "Details",
-    romeTime: "Times are in Europe/Rome.",
     onceTitle: "Shown only once",
     onceText: "Copy it now. It cannot be shown again.",
     done: "Done",
@@ -126,7 +123,6 @@ export const en = {
     behind: (duration: string) => `${duration} behind`,
     upToDate: "up to date",
     rate: "Events per second",
-    rateEmpty: "The chart fills while this page is open.",
     outcomes: "Outcomes by carrier",
     outcome: {
       accepted: "Accepted",
@@ -151,10 +147,8 @@ export const en = {
     stores: "Stores",
     ready: "Ready",
     notReady: "Not ready",
-    numberConflicts: "Number conflicts",
     live: "Live",
     notLive: "Reconnecting",
-    alarms: "Alarms",
   },
   webhooks: {
     title: "Webhooks",

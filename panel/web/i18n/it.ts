@@ -25,7 +25,6 @@ export const it: Messages = {
     shipments: "Spedizioni",
     webhooks: "Webhook",
     carriers: "Corrieri",
-    companies: "Aziende",
     benchmarks: "Benchmark",
     sql: "SQL",
     jobs: "Lavori",
@@ -54,7 +53,6 @@ export const it: Messages = {
     resetSent: "Se esiste un account con questo indirizzo, il link è in arrivo.",
   },
   common: {
-    none: "Nessuno",
     yes: "Sì",
     no: "No",
     all: "Tutti",
@@ -73,7 +71,6 @@ export const it: Messages = {
     empty: "Ancora nessun dato.",
     emptySearch: "Nessun risultato.",
     details: "Dettagli",
-    romeTime: "Gli orari sono nel fuso Europe/Rome.",
     onceTitle: "Mostrato una sola volta",
     onceText: "Copialo adesso. Non potrà essere mostrato di nuovo.",
     done: "Fatto",
@@ -128,7 +125,6 @@ export const it: Messages = {
     behind: (duration) => `indietro di ${duration}`,
     upToDate: "aggiornato",
     rate: "Eventi al secondo",
-    rateEmpty: "Il grafico si riempie mentre la pagina è aperta.",
     outcomes: "Esiti per corriere",
     outcome: {
       accepted: "Accettati",
@@ -153,10 +149,8 @@ export const it: Messages = {
     stores: "Archivi",
     ready: "Pronto",
     notReady: "Non pronto",
-    numberConflicts: "Conflitti di numero",
     live: "In diretta",
     notLive: "Riconnessione",
-    alarms: "Allarmi",
   },
   webhooks: {
     title: "Webhook",

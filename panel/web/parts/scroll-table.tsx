@@ -2,7 +2,7 @@ import { Table } from "@mantine/core";
 import type { ReactNode } from "react";
 
 interface ScrollTableProps {
-  /** What the table tells, for those who cannot see it. */
+  /** What the table shows, for screen readers. */
   readonly label: string;
   readonly minWidth?: number;
   readonly children: ReactNode;

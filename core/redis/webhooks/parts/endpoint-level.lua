@@ -33,7 +33,7 @@ end
 -- Whether the level has changed, or is in use.
 local function adjust(one, lane, inUse)
   if lane.fallAt then
-    -- What was sent before it fell tells of the level before.
+    -- The result of a request that was sent before the last fall belongs to the level before it.
     if lane.fallAt <= one.fellAt then return false end
     one.level = math.max(math.min(startLevel, lane.most), one.level * lane.factor)
     one.fell, one.fellAt = one.level, now

@@ -8,6 +8,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+import { CourierFiguresHead } from "./courier-figures-head.tsx";
 import { type LaneQuestion, laneQuery } from "./queries.ts";
 
 const LaneChart = lazy(async () => ({
@@ -44,16 +45,7 @@ function LaneTable({ rows }: { readonly rows: readonly LaneInsight[] }) {
   return (
     <ScrollTable label={t.benchmarks.comparison} minWidth={760}>
       <Table.Caption>{t.benchmarks.comparison}</Table.Caption>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th>{t.benchmarks.courier}</Table.Th>
-          {head.map((name) => (
-            <Table.Th key={name} ta="right">
-              {name}
-            </Table.Th>
-          ))}
-        </Table.Tr>
-      </Table.Thead>
+      <CourierFiguresHead names={head} />
       <Table.Tbody className="figures">
         {rows.map((row) => (
           <Table.Tr key={row.courier}>

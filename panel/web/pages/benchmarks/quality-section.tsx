@@ -8,6 +8,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+import { CourierFiguresHead } from "./courier-figures-head.tsx";
 import { qualityQuery, silenceQuery } from "./queries.ts";
 
 const PERIODS = [1, 7, 30, 90] as const;
@@ -64,16 +65,7 @@ function QualityTable({ rows, silence }: QualityTableProps) {
   ];
   return (
     <ScrollTable label={t.benchmarks.quality} minWidth={860}>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th>{t.benchmarks.courier}</Table.Th>
-          {head.map((name) => (
-            <Table.Th key={name} ta="right">
-              {name}
-            </Table.Th>
-          ))}
-        </Table.Tr>
-      </Table.Thead>
+      <CourierFiguresHead names={head} />
       <Table.Tbody className="figures">
         {rows.map((row) => (
           <Table.Tr key={row.courier}>
