@@ -259,31 +259,33 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     return { ...fields, change: encodeChange(change) };
   }
 
+  function randomFact(at: number, random: () => number): EventRow {
+    const receivedAtMs = NOW_MS - Math.floor(random() * 12) * DAY_MS - HOUR_MS;
+    return {
+      key: `fact-${at}`,
+      courier: COURIERS[at % 3] ?? "GLS_ITA",
+      code: "TRN",
+      reasonCode: null,
+      occurredAtMs: receivedAtMs - Math.floor(random() * 90_000 - 5_000) * 1000,
+      receivedAtMs,
+      messageIndex: 0,
+      status: random() < 0.1 ? null : "IN_TRANSIT",
+      detail: 0,
+      terminal: false,
+      outOfOrder: random() < 0.2,
+      isReturn: false,
+      destCap: null,
+      originCap: null,
+      weightKg: null,
+      shipDate: "2026-11-01",
+      version: 1,
+    };
+  }
+
   describe("carrier quality", () => {
     test("delays, order, mapping and outcomes agree with the raw rows", async () => {
       const random = seededRandom(8);
-      const facts = Array.from({ length: 400 }, (_, at): EventRow => {
-        const receivedAtMs = NOW_MS - Math.floor(random() * 12) * DAY_MS - HOUR_MS;
-        return {
-          key: `fact-${at}`,
-          courier: COURIERS[at % 3] ?? "GLS_ITA",
-          code: "TRN",
-          reasonCode: null,
-          occurredAtMs: receivedAtMs - Math.floor(random() * 90_000 - 5_000) * 1000,
-          receivedAtMs,
-          messageIndex: 0,
-          status: random() < 0.1 ? null : "IN_TRANSIT",
-          detail: 0,
-          terminal: false,
-          outOfOrder: random() < 0.2,
-          isReturn: false,
-          destCap: null,
-          originCap: null,
-          weightKg: null,
-          shipDate: "2026-11-01",
-          version: 1,
-        };
-      });
+      const facts = Array.from({ length: 400 }, (_, at) => randomFact(at, random));
       await handle(facts.map((fact) => factEntry([fact])));
       await handle([factEntry([])]);
       const hour = Math.floor(NOW_MS / HOUR_MS) - 2;

@@ -8,7 +8,7 @@ import { namedComponents, publishedSchema } from "#core/domain/schema/published-
 import { OFFSET_DATE_TIME } from "#core/domain/time/rome-time.ts";
 import { errorsOf } from "#core/error-catalogue.ts";
 import { clientTypes } from "#test/client-types/generate.ts";
-import { openTestApi } from "#test/support/api.ts";
+import { type Answer, openTestApi } from "#test/support/api.ts";
 import { answerChecker } from "#test/support/described-answers.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -153,76 +153,24 @@ describe("schemas of bodies", () => {
 describe("what the API answers is what its schemas say", () => {
   // `call` compares every answer with the document, here and in all other tests of the merchant API.
   test("every operation, with the answer it is called for", async () => {
-    const setup = labelSetup();
-    const [acme] = setup.companies ?? [];
-    Object.assign(acme ?? {}, { products: ["api-parcels", "checkAddress"] });
-    const [channel] = acme?.channels ?? [];
-    const sandbox = [{ id: 1, stringValue: "a" }];
-    const template = { event: "review-request", language: "it", subject: "S", body: "B" };
-    const emails = { managed: true, from: "shop@example.test", templates: [template] };
-    Object.assign(channel ?? {}, { addressCheck: true, sandbox, emails });
-    const own = await openTestApi(setup);
+    const own = await openTestApi(everythingSetup());
     const token = await own.token("key_acme_main");
-
-    async function answers(id: string, path: string, body?: unknown) {
+    const example = (id: string) =>
+      own.operations.find(({ operation }) => operation.id === id)?.operation.body?.example;
+    const answers: Ask = async (id, path, body = undefined) => {
       const method = own.operations.find(({ operation }) => operation.id === id)?.method ?? "";
       const options = { token, ...(body !== undefined && { body }) };
       return (await own.call(method.toUpperCase(), path, options)).body;
-    }
+    };
 
-    const example = (id: string) =>
-      own.operations.find(({ operation }) => operation.id === id)?.operation.body?.example;
-    const shipment = (trackingNumber: string, courier = "GLS_ITA") => ({
-      ...{ trackingNumber, courier, shipDate: "2026-11-20" },
-      consignee: { email: "rossi@example.test" },
-    });
-    const created = await answers("createShipments", "/v2/shipments", {
-      shipments: [shipment("A1")],
-    });
-    await answers("createShipments", "/v2/shipments", {
-      shipments: [shipment("A2"), shipment("A3", "NOBODY")],
-    });
-    await answers("searchShipments", "/v2/shipments");
-    const [{ id }] = created.items;
-    await answers("readShipment", `/v2/shipments/${id}`);
+    const id = await askForShipments(answers);
     for (const path of ["/v2/shipments", `/v2/shipments/${id}`]) {
       await own.call("GET", path, { token, headers: { "if-none-match": "*" } });
     }
-    await answers("releaseStock", `/v2/shipments/${id}/stock-release`, { action: "redeliver" });
-    await answers("notifyRecipient", `/v2/shipments/${id}/notifications`, {
-      event: "review-request",
-    });
-    const imported = await answers("importShipments", "/v2/shipments/import", {
-      shipments: [shipment("A4")],
-    });
-    await answers("readJob", `/v2/jobs/${imported.jobId}`);
-    const [parcel] = await answers("createParcels", "/v2/parcels", example("createParcels"));
-    const many = Array.from({ length: 101 }, () => ({ weightKg: 1 }));
-    const job = await answers("createParcels", "/v2/parcels", {
-      ...{ orderReference: "many", orderOrigin: "shopify", parcels: many },
-    });
-    await answers("readJob", `/v2/jobs/${job.jobId}`);
-    const ofOrder = "?orderReference=1002&orderOrigin=shopify";
-    await answers("listParcels", `/v2/parcels${ofOrder}`);
-    await answers("readParcel", `/v2/parcels/${parcel.hash}`);
-    await answers("updateParcel", `/v2/parcels/${parcel.hash}`, { weightKg: 2 });
-    const [order] = await answers("listOrders", "/v2/orders");
-    await answers("readOrder", `/v2/orders/${order.id}`);
-    await answers("deleteParcel", `/v2/parcels/${parcel.hash}`);
-    await answers("deleteParcels", "/v2/parcels?orderReference=many&orderOrigin=shopify");
-    const request = labelBody();
-    const label = await answers("createLabel", "/v2/labels", request);
-    await answers("createLabel", "/v2/labels", request);
-    await answers("createLabel", "/v2/labels", { ...labelBody(), courier: "NOBODY" });
-    const confirmation = { courier: "GENERIC", labelIds: [label.id] };
-    await answers("confirmLabels", "/v2/labels/confirm", confirmation);
-    await answers("confirmLabels", "/v2/labels/confirm", confirmation);
+    await askForParcels(answers, example("createParcels"));
+    await askForLabels(answers);
     await answers("checkAddress", "/v2/addresses/check", example("checkAddress"));
-    for (const name of ["delivery-times", "efficiency-index"]) {
-      const operation = name === "delivery-times" ? "readDeliveryTimes" : "readEfficiencyIndex";
-      await answers(operation, `/v2/couriers/${name}`, example(operation));
-      await answers(operation, `/v2/couriers/${name}`, { destCap: "00184", detail: "full" });
-    }
+    await askForBenchmarks(answers, example);
     await answers("readSandboxEntity", "/v2/sandbox/1");
     await answers("replaceSandboxEntity", "/v2/sandbox/1", example("replaceSandboxEntity"));
     await answers("updateSandboxEntity", "/v2/sandbox/1", example("updateSandboxEntity"));
@@ -269,3 +217,81 @@ describe("every example is what its schema says", () => {
     });
   }
 });
+
+/** Calls an operation and returns the body of its answer. */
+type Ask = (operationId: string, path: string, body?: unknown) => Promise<Json>;
+type Json = Answer["body"];
+
+/** A company that may use every operation. */
+function everythingSetup() {
+  const setup = labelSetup();
+  const [acme] = setup.companies ?? [];
+  Object.assign(acme ?? {}, { products: ["api-parcels", "checkAddress"] });
+  const [channel] = acme?.channels ?? [];
+  const sandbox = [{ id: 1, stringValue: "a" }];
+  const template = { event: "review-request", language: "it", subject: "S", body: "B" };
+  const emails = { managed: true, from: "shop@example.test", templates: [template] };
+  Object.assign(channel ?? {}, { addressCheck: true, sandbox, emails });
+  return setup;
+}
+
+/** @returns the id of a shipment */
+async function askForShipments(answers: Ask): Promise<number> {
+  const shipment = (trackingNumber: string, courier = "GLS_ITA") => ({
+    ...{ trackingNumber, courier, shipDate: "2026-11-20" },
+    consignee: { email: "rossi@example.test" },
+  });
+  const created = await answers("createShipments", "/v2/shipments", {
+    shipments: [shipment("A1")],
+  });
+  await answers("createShipments", "/v2/shipments", {
+    shipments: [shipment("A2"), shipment("A3", "NOBODY")],
+  });
+  await answers("searchShipments", "/v2/shipments");
+  const [{ id }] = created.items;
+  await answers("readShipment", `/v2/shipments/${id}`);
+  await answers("releaseStock", `/v2/shipments/${id}/stock-release`, { action: "redeliver" });
+  await answers("notifyRecipient", `/v2/shipments/${id}/notifications`, {
+    event: "review-request",
+  });
+  const imported = await answers("importShipments", "/v2/shipments/import", {
+    shipments: [shipment("A4")],
+  });
+  await answers("readJob", `/v2/jobs/${imported.jobId}`);
+  return id;
+}
+
+async function askForParcels(answers: Ask, example: unknown): Promise<void> {
+  const [parcel] = await answers("createParcels", "/v2/parcels", example);
+  const many = Array.from({ length: 101 }, () => ({ weightKg: 1 }));
+  const job = await answers("createParcels", "/v2/parcels", {
+    ...{ orderReference: "many", orderOrigin: "shopify", parcels: many },
+  });
+  await answers("readJob", `/v2/jobs/${job.jobId}`);
+  const ofOrder = "?orderReference=1002&orderOrigin=shopify";
+  await answers("listParcels", `/v2/parcels${ofOrder}`);
+  await answers("readParcel", `/v2/parcels/${parcel.hash}`);
+  await answers("updateParcel", `/v2/parcels/${parcel.hash}`, { weightKg: 2 });
+  const [order] = await answers("listOrders", "/v2/orders");
+  await answers("readOrder", `/v2/orders/${order.id}`);
+  await answers("deleteParcel", `/v2/parcels/${parcel.hash}`);
+  await answers("deleteParcels", "/v2/parcels?orderReference=many&orderOrigin=shopify");
+}
+
+async function askForLabels(answers: Ask): Promise<void> {
+  const request = labelBody();
+  const label = await answers("createLabel", "/v2/labels", request);
+  await answers("createLabel", "/v2/labels", request);
+  await answers("createLabel", "/v2/labels", { ...labelBody(), courier: "NOBODY" });
+  const confirmation = { courier: "GENERIC", labelIds: [label.id] };
+  await answers("confirmLabels", "/v2/labels/confirm", confirmation);
+  await answers("confirmLabels", "/v2/labels/confirm", confirmation);
+}
+
+async function askForBenchmarks(answers: Ask, example: (id: string) => unknown): Promise<void> {
+  for (const name of ["delivery-times", "efficiency-index"]) {
+    const operation = name === "delivery-times" ? "readDeliveryTimes" : "readEfficiencyIndex";
+    await answers(operation, `/v2/couriers/${name}`, example(operation));
+    await answers(operation, `/v2/couriers/${name}`, { destCap: "00184", detail: "full" });
+  }
+}
