@@ -39,11 +39,11 @@ import { slipRoute } from "#panel/routes/slips.ts";
 import { traceRoute } from "#panel/routes/trace.ts";
 import { trackingRoute } from "#panel/routes/tracking.ts";
 import { notFoundPage, webRoutes } from "#panel/routes/web.ts";
-import { webhookPage } from "#panel/routes/webhook-page.ts";
 import { webhookRoutes } from "#panel/routes/webhooks.ts";
 import { webhookKitRoutes } from "#panel/routes/webhooks-kit.ts";
 import { missedRoute } from "#panel/routes/webhooks-missed.ts";
 import { webhookStatsRoute } from "#panel/routes/webhooks-stats.ts";
+import { webhookTestRoutes } from "#panel/routes/webhooks-test.ts";
 import { sessionRoutes } from "#panel/session.ts";
 
 /** @param insights the pages and calls of the analytics are left out without them */
@@ -105,7 +105,7 @@ function shipments(runtime: Runtime, insights?: Insights) {
 function webhooks(runtime: Runtime) {
   return new Elysia({ name: "webhook pages" })
     .use(webhookRoutes(runtime))
-    .use(webhookPage(runtime))
+    .use(webhookTestRoutes(runtime))
     .use(webhookStatsRoute(runtime))
     .use(missedRoute(runtime))
     .use(deliveryRoutes(runtime))

@@ -11,7 +11,14 @@ export async function readChecked<T extends TSchema>(
   checker: CompiledSchema<T>,
   limitBytes?: number,
 ): Promise<Static<T>> {
-  const body = await readJson(request, limitBytes);
+  return checkedBody(await readJson(request, limitBytes), checker);
+}
+
+/** @throws {Problem} 422 */
+export function checkedBody<T extends TSchema>(
+  body: unknown,
+  checker: CompiledSchema<T>,
+): Static<T> {
   if (checker.check(body)) return body;
   const violations = listFaults(checker.errors(body));
   throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });

@@ -23,7 +23,6 @@ import {
   enableEndpoint,
   rotateEndpointSecret,
 } from "#core/redis/webhooks/endpoints.ts";
-import { requestTestEvent } from "#core/redis/webhooks/webhook-tests.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { notFound } from "#panel/not-found.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
@@ -55,13 +54,6 @@ const RotationInput = Type.Object(
   { additionalProperties: false },
 );
 const rotationChecker = compileSchema(RotationInput);
-const Tested = Type.Object({
-  delivered: Type.Boolean(),
-  httpStatus: Type.Union([Type.Integer(), Type.Null()]),
-  durationMs: Type.Number(),
-  error: Type.Union([Type.String(), Type.Null()]),
-});
-
 export function webhookRoutes(runtime: Runtime) {
   const calls = endpointCalls(runtime);
   return new Elysia({ name: "webhooks" })
@@ -165,7 +157,7 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
 }
 
 function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
-  const { redis, live } = runtime;
+  const { live } = runtime;
   return panelRoutes(runtime, "webhook-actions")
     .post(
       "/panel/api/webhooks/:endpointId/rotate-secret",
@@ -181,20 +173,6 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
           summary: "A new secret, shown this once; 409 while an earlier rotation's 24 hours run",
           requestBody: { ...requestBody(RotationInput), required: false },
         },
-      },
-    )
-    .post(
-      "/panel/api/webhooks/:endpointId/test",
-      async ({ params }) => {
-        endpointOf(await live.refresh(), params.endpointId);
-        const result = await requestTestEvent(redis, params.endpointId);
-        if (result) return { ...result };
-        throw new Problem(503, "NOBODY_SENDS", "No process sends webhooks at the moment.");
-      },
-      {
-        needs: { can: "webhooks:write", of: "endpoint" },
-        response: Tested,
-        detail: { summary: "Send the test event: one attempt, with its result" },
       },
     )
     .post(

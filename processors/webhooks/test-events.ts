@@ -1,9 +1,9 @@
 /** Sends the test events that the panel asks for: one attempt, the real secret, a fixed sample (document 3, "Test event"). */
 import { randomBytes } from "node:crypto";
+import type { StatusPair } from "#core/domain/statuses/status.ts";
 import { errorOf, meaningOf } from "#core/domain/webhooks/delivery-outcome.ts";
 import {
-  SAMPLE_FACT,
-  SAMPLE_SHIPMENT,
+  sampleIn,
   type WebhookEvent,
   webhookPayload,
 } from "#core/domain/webhooks/webhook-payload.ts";
@@ -72,7 +72,7 @@ async function takeAll(
 async function answer(deps: TestEventDeps, request: TestRequest): Promise<void> {
   const configuration = await deps.live.refresh();
   const endpoint = configuration.endpoints.get(request.endpointId);
-  const result = endpoint ? await sendTestSafely(deps, endpoint) : GONE;
+  const result = endpoint ? await sendTestSafely(deps, endpoint, request.pair) : GONE;
   if (result.delivered) await recordSuccess(deps, request.endpointId);
   await answerTestRequest(deps.redis, request, result);
 }
@@ -89,12 +89,17 @@ const GONE: TestResult = {
   httpStatus: null,
   durationMs: 0,
   error: DELETED_REASON,
+  payload: null,
 };
 
 /** Internal errors are reported to the panel too, so that it does not wait for nothing. */
-async function sendTestSafely(deps: TestEventDeps, endpoint: Endpoint): Promise<TestResult> {
+async function sendTestSafely(
+  deps: TestEventDeps,
+  endpoint: Endpoint,
+  pair: StatusPair,
+): Promise<TestResult> {
   try {
-    return await sendTest(deps, endpoint);
+    return await sendTest(deps, endpoint, pair);
   } catch (error) {
     internalErrors.inc({ part: "webhook tests" });
     deps.log.error({ err: error, endpoint: endpoint.id }, "a test event could not be sent");
@@ -102,16 +107,22 @@ async function sendTestSafely(deps: TestEventDeps, endpoint: Endpoint): Promise<
   }
 }
 
-async function sendTest(deps: TestEventDeps, endpoint: Endpoint): Promise<TestResult> {
+async function sendTest(
+  deps: TestEventDeps,
+  endpoint: Endpoint,
+  pair: StatusPair,
+): Promise<TestResult> {
+  const { statusDetails } = deps.live.configuration();
+  const { fact, shipment } = sampleIn(pair, statusDetails.get(pair.detail));
   const event: WebhookEvent = {
     id: `evt_test_${randomBytes(16).toString("hex")}`,
     type: "webhook.test",
     createdAtMs: deps.live.now(),
     trigger: endpoint.trigger,
-    fact: SAMPLE_FACT,
+    fact,
   };
   const withConsignee = endpoint.include.includes("consignee");
-  const payload = webhookPayload(event, SAMPLE_SHIPMENT, withConsignee);
+  const payload = webhookPayload(event, shipment, withConsignee);
   const facts = { eventId: event.id, type: event.type, attempt: 1, sentAtMs: event.createdAtMs };
   const sent = await postEvent(deps, endpoint, facts, JSON.stringify(payload));
   return {
@@ -119,5 +130,6 @@ async function sendTest(deps: TestEventDeps, endpoint: Endpoint): Promise<TestRe
     httpStatus: sent.kind === "answered" ? sent.httpStatus : null,
     durationMs: sent.durationMs,
     error: errorOf(sent),
+    payload,
   };
 }

@@ -139,7 +139,7 @@ describe("the page that was asked for", () => {
     });
 
   test("is where a log-in leads, with its query, also after a wrong token", async () => {
-    const asked = "/panel/webhooks/ep_0123456789abcdef?a=1&b=2%203";
+    const asked = "/panel/explorer?destCap=1&b=2%203";
     const led = await fetch(`${proxied.url}${asked}`, { redirect: "manual" });
     const login = led.headers.get("location") ?? "";
     const page = await (await fetch(`${proxied.url}${login}`)).text();

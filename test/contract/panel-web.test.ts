@@ -68,6 +68,11 @@ describe("the shell", () => {
     expect(policies.size).toBe(2);
   });
 
+  test("is where the links of older alert mails lead", async () => {
+    const answer = await get("/panel/webhooks/ep_1%2F..");
+    expect([answer.status, answer.headers.get("location")]).toEqual([308, "/webhooks/ep_1%2F.."]);
+  });
+
   test("leaves the paths that stood there before alone", async () => {
     for (const path of ["/ips.txt", "/healthz", "/webhooks/asyncapi.json"]) {
       const answer = await get(path);

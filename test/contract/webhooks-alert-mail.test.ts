@@ -302,7 +302,7 @@ describe("the text", () => {
   const facts = {
     ...{ channelName: "Acme", code: "main", url: "https://u:pw@m.example/hook?key=1" },
     ...{ sinceMs: 0, atMs: 3_600_000, lastError: "status 503" },
-    link: "https://panel.example/panel/webhooks/ep_1",
+    link: "https://panel.example/webhooks/ep_1",
   };
 
   test.each(["warning", "disabled", "recovered"] as const)(
@@ -318,7 +318,7 @@ describe("the text", () => {
         expect(text).toContain("1970-01-01 01:00:00");
         expect(text).toContain("https://m.example/hook");
         expect(text).toMatch(/: status 503\.\n/);
-        expect(text).toEndWith(": https://panel.example/panel/webhooks/ep_1\n");
+        expect(text).toEndWith(": https://panel.example/webhooks/ep_1\n");
       }
       const { text } = alertMail({ ...facts, kind, lastError: null }, "en");
       expect(text).not.toMatch(/error|null/i);

@@ -7,7 +7,6 @@ import { allEntities } from "#core/redis/config/entities.ts";
 import { applySetup } from "#core/redis/setup/apply-setup.ts";
 import { disableEndpoint } from "#core/redis/webhooks/endpoints.ts";
 import type { Running } from "#core/runtime.ts";
-import { DELIVERIES_SHOWN } from "#panel/routes/webhook-page.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
 import type { Answer } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -350,6 +349,61 @@ describe("test event, disable, enable", () => {
     expect(log).toEqual({ items: [], cursor: null });
   });
 
+  test("the test event is the sample in a chosen status and detail, and the answer has what was sent", async () => {
+    const { body } = await make({ include: ["consignee"] });
+    const test = (chosen?: object) => panel.call("POST", path(body.id, "/test"), chosen);
+    const held = await test({ status: "EXCEPTION", statusDetail: 4 });
+    expect(held).toMatchObject({ status: 200, body: { delivered: true } });
+    expect(held.body.payload.data).toMatchObject({
+      shipment: {
+        ...{
+          trackingNumber: "TEST0000000001",
+          status: "EXCEPTION",
+          statusDescription: "Exception",
+        },
+        ...{ statusDetail: 4, statusDetailDescription: "Held in depot" },
+        consignee: { name: "Maria Bianchi" },
+      },
+      event: { courierStatus: "Anomalia", statusCode: "EXCEPTION", statusDetailId: 4 },
+    });
+    const plain = await test();
+    expect(plain.body.payload.data.shipment).toMatchObject({
+      status: "IN_TRANSIT",
+      statusDetail: 0,
+    });
+    const sent = receiver.requests.map((one) => one.body);
+    expect(sent).toEqual([held.body.payload, plain.body.payload]);
+  });
+
+  test("422 to a test in a status or a detail that there is not, and nothing is sent", async () => {
+    const { body } = await make();
+    for (const [chosen, fault] of [
+      [{ status: "LOST" }, { path: "status" }],
+      [
+        { status: "EXCEPTION", statusDetail: 4_711 },
+        { path: "statusDetail", code: "NOT_ALLOWED" },
+      ],
+      [
+        { status: "DELIVERED", statusDetail: 4 },
+        { path: "statusDetail", code: "NOT_ALLOWED" },
+      ],
+      [{ statusDetail: -1 }, { path: "statusDetail" }],
+      [{ state: "DELIVERED" }, { path: "state" }],
+    ] as const) {
+      const answer = await panel.call("POST", path(body.id, "/test"), chosen);
+      expect(answer).toMatchObject({ status: 422, body: { violations: [fault] } });
+    }
+    expect(receiver.requests).toEqual([]);
+  });
+
+  test("the status details are listed with the status that each belongs to", async () => {
+    const { body } = await panel.call("GET", "/panel/api/status-details");
+    const held = body.items.find(({ id }: { id: number }) => id === 4);
+    expect(held).toMatchObject({
+      ...{ status: "EXCEPTION", description: { en: "Held in depot", it: "In giacenza" } },
+    });
+  });
+
   test("disabling fails what waits, enabling restarts clean, enabling again changes nothing", async () => {
     const { body } = await make();
     receiver.behave(503);
@@ -402,12 +456,6 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
     const { body: list } = await panel.call("GET", OUTLET);
     expect(list.items.find(({ id }: { id: string }) => id === one.id)).toEqual(one);
   };
-  const page = async (id: string) => {
-    const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
-    const request = new Request(`http://localhost/panel/webhooks/${id}`, { headers });
-    const response = await panel.handle(request);
-    return { status: response.status, text: await response.text() };
-  };
 
   test("active and healthy: nothing to tell", async () => {
     const { body } = await make();
@@ -458,10 +506,6 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
     });
     const waitedMs = Date.parse(off.disabledSince) - Date.parse(off.failingSince);
     expect(waitedMs).toBeGreaterThanOrEqual(3 * 86_400_000);
-    const shown = await page(body.id);
-    expect(shown.status).toBe(200);
-    expect(shown.text).toContain(`disabled since ${off.disabledSince}: 3 days without success`);
-    expect(shown.text).toContain("status 503");
     await panel.call("POST", path(body.id, "/disable"));
     expect(await view(body.id)).toEqual(off);
     // The delivery is gone by then.
@@ -471,33 +515,6 @@ describe("document 3, Endpoint: why an endpoint is disabled, and how it does", (
     expect(on.body).toMatchObject({
       ...{ disabledReason: null, failingSince: null, lastError: null },
     });
-  });
-
-  test(`the page shows the newest ${DELIVERIES_SHOWN} deliveries`, async () => {
-    const { body } = await make({ trigger: "every_event" });
-    const rows = async () => (await page(body.id)).text.split("/panel/api/deliveries/").length - 1;
-    const id = await addShipment(runtime, "PANEL-PAGE", { channel: "acme-outlet" });
-    const events = Array.from({ length: DELIVERIES_SHOWN + 1 }, (_, n) => ({
-      status: STATUS.inTransit,
-      occurredAt: new Date(Date.UTC(2026, 10, 10, 8, n)).toISOString(),
-    }));
-    await applyEvents(runtime, id, events.slice(1));
-    await eventually(async () => (await rows()) === DELIVERIES_SHOWN, "all of them are shown");
-    await applyEvents(runtime, id, events.slice(0, 1));
-    await eventually(
-      () => receiver.requests.length === DELIVERIES_SHOWN + 1,
-      "one more is delivered",
-    );
-    expect(await rows()).toBe(DELIVERIES_SHOWN);
-  });
-
-  test("the page shows its deliveries, escapes what it shows, and is 404 for an unknown endpoint", async () => {
-    const { body } = await make({ url: `${receiver.url}?a=1&copy=2` });
-    const { body: sent } = await nextRequest();
-    const { status, text } = await page(body.id);
-    expect([status, text]).toEqual([200, expect.stringContaining(sent.id)]);
-    expect(text).toContain("?a=1&amp;copy=2");
-    expect((await page("ep_none")).status).toBe(404);
   });
 });
 

@@ -41,6 +41,7 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     // The application's shell and files hold no data.
     ...PAGE_PATHS.map((path) => `GET ${path}`),
     "GET /assets/:file",
+    "GET /panel/webhooks/:id",
     // Where callers show who they are.
     "GET /panel/login",
     "POST /panel/login",

@@ -2,5 +2,5 @@
 
 /** @param publicUrl without a slash at the end */
 export function endpointPage(publicUrl: string, endpointId: string): string {
-  return `${publicUrl}/panel/webhooks/${endpointId}`;
+  return `${publicUrl}/webhooks/${endpointId}`;
 }

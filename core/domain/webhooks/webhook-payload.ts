@@ -1,9 +1,12 @@
 /** What a webhook carries (document 3, "Delivery payload"). Built at send time: the frozen fact, the shipment as it is now. */
 
+import type { SetupStatusDetail } from "#core/domain/setup/setup.ts";
 import type { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
-import type { Status } from "#core/domain/statuses/status.ts";
+import type { Status, StatusPair } from "#core/domain/statuses/status.ts";
+import { statusDetailText, statusText } from "#core/domain/statuses/status-text.ts";
 import { romeDateTime, romeIso } from "#core/domain/time/rome-time.ts";
 import type { Trigger } from "./trigger.ts";
+import type { WebhookPayload } from "./webhook-schema.ts";
 
 export const WEBHOOK_API_VERSION = "2";
 
@@ -32,7 +35,7 @@ export function webhookPayload(
   { id, type, createdAtMs, trigger, fact }: WebhookEvent,
   shipment: ShipmentSummary,
   includeConsignee: boolean,
-) {
+): WebhookPayload {
   return {
     id,
     type,
@@ -120,3 +123,23 @@ export const SAMPLE_FACT: FrozenFact = {
   status: "IN_TRANSIT",
   detail: 0,
 };
+
+/** What the sample is in, unless somebody chooses. */
+export const SAMPLE_PAIR: StatusPair = { status: "IN_TRANSIT", detail: 0 };
+
+/** The sample in a chosen status. @param registered the detail's entry in the registry; absent for 0 = none */
+export function sampleIn(
+  { status, detail }: StatusPair,
+  registered: SetupStatusDetail | undefined,
+): { readonly fact: FrozenFact; readonly shipment: ShipmentSummary } {
+  return {
+    fact: { ...SAMPLE_FACT, status, detail, courierStatus: statusText(status, "it") },
+    shipment: {
+      ...SAMPLE_SHIPMENT,
+      status,
+      statusDescription: statusText(status, "en"),
+      statusDetail: detail,
+      statusDetailDescription: statusDetailText(registered, "en"),
+    },
+  };
+}

@@ -3,6 +3,9 @@
  * A request nobody takes within 30 s is dropped.
  */
 import { randomUUID } from "node:crypto";
+import type { StatusPair } from "#core/domain/statuses/status.ts";
+import { SAMPLE_PAIR } from "#core/domain/webhooks/webhook-payload.ts";
+import type { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { WEBHOOK_TESTS_KEY, webhookTestKey } from "#core/redis/client/keys.ts";
 import { announce } from "#core/redis/client/wake.ts";
@@ -17,6 +20,8 @@ const WAITING_LIMIT = 100;
 export interface TestRequest {
   readonly testId: string;
   readonly endpointId: string;
+  /** What the sample shipment is in. */
+  readonly pair: StatusPair;
 }
 
 /** What the panel answers. */
@@ -25,15 +30,18 @@ export interface TestResult {
   readonly httpStatus: number | null;
   readonly durationMs: number;
   readonly error: string | null;
+  /** What was sent; null if the endpoint is gone. */
+  readonly payload: WebhookPayload | null;
 }
 
 /** Asks for a test event and waits for its result; null when nobody sends webhooks at the moment. */
 export async function requestTestEvent(
   redis: Redis,
   endpointId: string,
+  pair: StatusPair = SAMPLE_PAIR,
 ): Promise<TestResult | null> {
   if ((await redis.lLen(WEBHOOK_TESTS_KEY)) >= WAITING_LIMIT) return null;
-  const request: TestRequest = { testId: randomUUID(), endpointId };
+  const request: TestRequest = { testId: randomUUID(), endpointId, pair };
   await redis
     .multi()
     .rPush(WEBHOOK_TESTS_KEY, JSON.stringify(request))
