@@ -9,6 +9,8 @@ import { errorResponse } from "#api/error-response.ts";
 import { jobRoute } from "#api/jobs/job.ts";
 import { confirmLabelsRoute } from "#api/labels/confirm.ts";
 import { createLabelRoute } from "#api/labels/create.ts";
+import { readLabelRoute } from "#api/labels/read.ts";
+import { transmissionRoute } from "#api/labels/transmission.ts";
 import { MERCHANT_API } from "#api/openapi.ts";
 import { orderRoute } from "#api/orders/detail.ts";
 import { ordersRoute } from "#api/orders/list.ts";
@@ -19,7 +21,9 @@ import { sandboxRoute } from "#api/sandbox/sandbox.ts";
 import { createRoute } from "#api/shipments/create.ts";
 import { detailRoute } from "#api/shipments/detail.ts";
 import { importRoute } from "#api/shipments/import.ts";
+import { notificationRoute } from "#api/shipments/notification.ts";
 import { notifyRoute } from "#api/shipments/notify.ts";
+import { releaseRoute } from "#api/shipments/release.ts";
 import { searchRoute } from "#api/shipments/search.ts";
 import { stockReleaseRoute } from "#api/shipments/stock-release.ts";
 import { everyRouteDeclared } from "#core/http/access.ts";
@@ -64,7 +68,9 @@ export function createApiApp(deps: ApiDeps) {
     .use(detailRoute(deps))
     .use(importRoute(deps))
     .use(stockReleaseRoute(deps))
+    .use(releaseRoute(deps))
     .use(notifyRoute(deps))
+    .use(notificationRoute(deps))
     .use(jobRoute(deps))
     .use(sandboxRoute(deps))
     .use(ordersRoute(deps))
@@ -73,7 +79,9 @@ export function createApiApp(deps: ApiDeps) {
     .use(parcelRoute(deps))
     .use(addressCheckRoute(deps))
     .use(createLabelRoute(deps))
+    .use(readLabelRoute(deps))
     .use(confirmLabelsRoute(deps))
+    .use(transmissionRoute(deps))
     .use(deliveryTimesRoute(deps))
     .use(efficiencyIndexRoute(deps));
   return everyRouteDeclared(app);

@@ -13,11 +13,15 @@ import { JobView } from "#api/jobs/job.ts";
 import { ParcelJobView } from "#api/jobs/parcel-job-view.ts";
 import { ConfirmView, TransmissionView } from "#api/labels/confirm.ts";
 import { LabelProblem } from "#api/labels/label-problem.ts";
+import { LabelAgain } from "#api/labels/read.ts";
+import { TransmissionAgain } from "#api/labels/transmission.ts";
 import { AcceptedParcels, OrderParcelPage } from "#api/parcels/collection.ts";
 import { SandboxPatch, SandboxPut, SandboxView } from "#api/sandbox/sandbox.ts";
 import { CreatedShipment, CreatedShipments } from "#api/shipments/create.ts";
 import { AcceptedImport, ImportBody } from "#api/shipments/import.ts";
+import { NotificationAgain } from "#api/shipments/notification.ts";
 import { AcceptedNotification } from "#api/shipments/notify.ts";
+import { StockReleaseAgain } from "#api/shipments/release.ts";
 import { ShipmentPage } from "#api/shipments/search.ts";
 import {
   HistoryEntry,
@@ -117,7 +121,8 @@ export const MERCHANT_API: Api = {
     ...{ LabelParcel: label.LabelParcel, LabelSender: label.LabelSender, Label: label.LabelView },
     LabelFormat: label.LabelFormat,
     ...{ ConfirmRequest: label.ConfirmRequest, Confirmation: ConfirmView },
-    Transmission: TransmissionView,
+    ...{ Transmission: TransmissionView, LabelAgain, TransmissionAgain },
+    ...{ StockReleaseAgain, NotificationAgain },
     ...{ AddressCheckRequest: address.AddressCheckRequest, AddressCheck: address.AddressCheckView },
     ...{ LaneRequest, Interval, DeliveryTimes, FastestCourier, CourierDeliveryTimes },
     ...{ EfficiencyIndex, CourierEfficiency },

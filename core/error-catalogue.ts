@@ -110,6 +110,26 @@ const MERCHANT = {
     "There is no such resource, or it belongs to another channel.",
     "Check the id.",
   ),
+  LABEL_NOT_FOUND: row(
+    404,
+    "There is no such resource, or it belongs to another channel.",
+    "Check the id. Labels are kept for 400 days.",
+  ),
+  TRANSMISSION_NOT_FOUND: row(
+    404,
+    "There is no such resource, or it belongs to another channel.",
+    "Check the id. Transmissions are kept for 400 days.",
+  ),
+  STOCK_RELEASE_NOT_FOUND: row(
+    404,
+    "There is no such resource, or it belongs to another channel.",
+    "Check the id. A shipment keeps its latest 50 releases.",
+  ),
+  NOTIFICATION_NOT_FOUND: row(
+    404,
+    "There is no such resource, or it belongs to another channel.",
+    "Check the id. A shipment keeps its latest 200 notifications.",
+  ),
   SANDBOX_NOT_FOUND: row(
     404,
     "There is no such resource, or it belongs to another channel.",

@@ -145,7 +145,7 @@ async function problemOf(
   return labelProblem(status, code, message, { errorLabel: sheet });
 }
 
-function labelView(obtained: Extract<Obtained, { readonly kind: "label" }>): LabelView {
+export function labelView(obtained: Omit<Extract<Obtained, { kind: "label" }>, "kind">): LabelView {
   const { id, record, labels, isExisting } = obtained;
   return {
     id,

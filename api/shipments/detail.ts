@@ -32,6 +32,7 @@ const operation = described({
           },
         ],
         notifications: [],
+        newTrackingNumbers: ["GLS000000002"],
       }),
       headers: TAG_HEADERS,
     },

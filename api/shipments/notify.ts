@@ -117,6 +117,7 @@ async function composeMessage(
   return {
     ...{ messageId: randomUUID(), type: "email", shipmentId: id, to },
     from: channel.emails.from,
+    event,
     ...composeTemplate(template, values),
   };
 }

@@ -10,7 +10,11 @@ import { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
 import { StatusSchema } from "#core/domain/statuses/status.ts";
 import { statusDetailText, statusText } from "#core/domain/statuses/status-text.ts";
 import { romeDateTime } from "#core/domain/time/rome-time.ts";
+import { EXTENSION } from "#core/http/openapi/document.ts";
 import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
+
+/** Of members that document 1 does not have. */
+const extension = { [EXTENSION]: true };
 
 export const ParcelView = Type.Object({
   id: text,
@@ -72,11 +76,17 @@ const DetailPart = Type.Object({
   history: Type.Array(HistoryEntry),
   historyOmitted: Type.Optional(
     Type.Integer({
+      ...extension,
       description:
         "only where a history is over its limit of 1,000: events between the first 100 and the latest that it does not list",
     }),
   ),
   notifications: Type.Array(NotificationEntry),
+  newTrackingNumbers: Type.Array(Type.String(), {
+    ...extension,
+    description:
+      "numbers that the courier announced for the shipment after trackingNumber, at most 100; it is found by each of them",
+  }),
 });
 type DetailPart = Static<typeof DetailPart>;
 
@@ -88,7 +98,7 @@ export type ShipmentDetail = Static<typeof ShipmentDetail>;
 
 /** @param facts in any order; the history is shown most recent first */
 export function detailPart(
-  { record, state: { dropped: omitted } }: Pick<StoredShipment, "record" | "state">,
+  { record, state: { dropped: omitted, aliases } }: Pick<StoredShipment, "record" | "state">,
   facts: readonly Fact[],
   notifications: readonly SentNotification[],
   statusDetails: ReadonlyMap<number, SetupStatusDetail>,
@@ -104,6 +114,7 @@ export function detailPart(
       ...rest,
       date: romeDateTime(sentAtMs),
     })),
+    newTrackingNumbers: [...aliases],
   };
 }
 

@@ -104,6 +104,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/shipments/{id}/stock-releases/{releaseId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a stock release again
+         * @description A shipment keeps its latest 50 releases. Needs the scope `shipments:read`.
+         */
+        get: operations["readStockRelease"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/shipments/{id}/notifications": {
         parameters: {
             query?: never;
@@ -118,6 +138,26 @@ export interface paths {
          * @description Uses the first template there is of (event, language), (event, English), (fallback, language) and (fallback, English). An event is accepted once per shipment in 24 hours. `variables` are used for this e-mail only; without them the shipment's custom fields are. A template names values as `{{name}}`: members of the shipment's summary (`{{trackingNumber}}`), of its consignee and monetary with a dot (`{{consignee.name}}`, `{{monetary.codAmount}}`), `{{merchant}}`, and the variables; an unknown name is empty. Needs the scope `shipments:write`. 422 beyond the schema: `event` NOT_ALLOWED: not reserved, and with a usable template; `consignee.email` REQUIRED: the shipment has a recipient e-mail.
          */
         post: operations["notifyRecipient"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/shipments/{id}/notifications/{notificationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what became of a notification
+         * @description A shipment keeps its latest 200 notifications. Needs the scope `shipments:read`.
+         */
+        get: operations["readNotification"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -312,6 +352,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/labels/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a label again
+         * @description Labels are kept for 400 days. A label that is still being made is not found.
+         */
+        get: operations["readLabel"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/labels/confirm": {
         parameters: {
             query?: never;
@@ -326,6 +386,26 @@ export interface paths {
          * @description May be repeated: confirmed labels stay in their transmission, and the answer names it and its slip. `Location` is the slip of the latest transmission that contains one of the labels, `transmissions` lists them all. After a call with an unknown outcome, the same labels and pickup are sent to the carrier again under the same `Idempotency-Key`. 422 beyond the schema: `labelCreationDate` NOT_ALLOWED: not supported; `pickupDate` REQUIRED: with a pickupTime.
          */
         post: operations["confirmLabels"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/labels/transmissions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a transmission again
+         * @description Transmissions are kept for 400 days.
+         */
+        get: operations["readTransmission"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -721,6 +801,28 @@ export interface components {
             extShipmentId: string | null;
             isExisting: boolean;
         };
+        LabelAgain: {
+            id: number;
+            trackingNumbers: {
+                number: string;
+                description: string;
+            }[];
+            courier: string;
+            reference: string;
+            /** @description one per parcel: PDF as base64 or ZPL as plain text */
+            labels: string[];
+            labelFormat: components["schemas"]["LabelFormat"];
+            extShipmentId: string | null;
+            isExisting: boolean;
+            /** @description ISO 8601 */
+            createdAt: string;
+            /** @description the transmission that holds it; null while it is not confirmed */
+            transmission: {
+                transmissionId: number;
+                transmissionNumber: string;
+                slipUrl: string;
+            } | null;
+        };
         LabelConsignee: {
             name: string;
             street: string;
@@ -956,6 +1058,21 @@ export interface components {
             date: string;
             recipient: string;
             shipmentStatus: string;
+            error: string | null;
+        };
+        NotificationAgain: {
+            notificationId: string;
+            shipmentId: number;
+            event: string | null;
+            /**
+             * @description accepted: on its way
+             * @enum {string}
+             */
+            status: "accepted" | "sent" | "failed";
+            type: string;
+            recipient: string;
+            /** @description ISO 8601; when it was sent or failed, null while it is on its way */
+            endedAt: string | null;
             error: string | null;
         };
         NotificationRequest: {
@@ -1263,6 +1380,8 @@ export interface components {
             /** @description only where a history is over its limit of 1,000: events between the first 100 and the latest that it does not list */
             historyOmitted?: number;
             notifications: components["schemas"]["Notification"][];
+            /** @description numbers that the courier announced for the shipment after trackingNumber, at most 100; it is found by each of them */
+            newTrackingNumbers: string[];
         };
         ShipmentPage: {
             items: components["schemas"]["ShipmentSummary"][];
@@ -1329,6 +1448,25 @@ export interface components {
             message: string | null;
             releaseId: number;
         };
+        StockReleaseAgain: {
+            releaseId: number;
+            shipmentId: number;
+            /**
+             * @description sending: the carrier is being asked; sent: it has accepted; refused: it has not; unknown: it could not be reached or understood, and the same request sends the release again under this id
+             * @enum {string}
+             */
+            status: "sending" | "sent" | "refused" | "unknown";
+            /**
+             * @description null unless sent; pending: a tracking event reports the outcome later
+             * @enum {string|null}
+             */
+            courierOutcome: "ok" | "error" | "pending" | null;
+            message: string | null;
+            action: string;
+            redeliveryDate: string | null;
+            /** @description ISO 8601 */
+            requestedAt: string;
+        };
         StockReleaseRequest: {
             /** @enum {string} */
             action: "redeliver" | "redeliver_new_address" | "return_to_sender";
@@ -1374,6 +1512,19 @@ export interface components {
             slipUrl: string;
             /** @description labels of this request that it holds */
             labelIds: number[];
+        };
+        TransmissionAgain: {
+            transmissionId: number;
+            /** @description the number printed on the slip */
+            transmissionNumber: string;
+            /** @description the address of its slip (PDF) */
+            slipUrl: string;
+            courier: string;
+            labelIds: number[];
+            pickupDate: string | null;
+            pickupTime: string | null;
+            /** @description ISO 8601 */
+            createdAt: string;
         };
         Violation: {
             /** @description dotted: `parcels[0].weight`; empty for the whole */
@@ -2416,7 +2567,10 @@ export interface operations {
                      *           "statusDetail": null
                      *         }
                      *       ],
-                     *       "notifications": []
+                     *       "notifications": [],
+                     *       "newTrackingNumbers": [
+                     *         "GLS000000002"
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["ShipmentDetail"];
@@ -3159,6 +3313,202 @@ export interface operations {
             };
         };
     };
+    readStockRelease: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The resource's id.
+                 * @example 4096
+                 */
+                id: number;
+                /**
+                 * @description The resource's releaseId.
+                 * @example 17
+                 */
+                releaseId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The release. */
+            200: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "releaseId": 17,
+                     *       "shipmentId": 4096,
+                     *       "status": "sent",
+                     *       "courierOutcome": "ok",
+                     *       "message": null,
+                     *       "action": "redeliver",
+                     *       "redeliveryDate": "2026-11-24",
+                     *       "requestedAt": "2026-11-20T18:00:00.000+01:00"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StockReleaseAgain"];
+                };
+            };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
+            };
+            /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
+            400: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 400,
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off. */
+            401: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 401,
+                     *       "code": "INVALID_TOKEN",
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /**
+             * @description NO_CHANNEL_CONTEXT: The token belongs to no channel.
+             *
+             *     MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+             *
+             *     KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+             */
+            403: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 403,
+                     *       "code": "NO_CHANNEL_CONTEXT",
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /**
+             * @description SHIPMENT_NOT_FOUND: There is no such resource, or it belongs to another channel.
+             *
+             *     STOCK_RELEASE_NOT_FOUND: There is no such resource, or it belongs to another channel.
+             */
+            404: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 404,
+                     *       "code": "SHIPMENT_NOT_FOUND",
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers. */
+            406: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 406,
+                     *       "code": "NOT_ACCEPTABLE",
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address. */
+            429: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 429,
+                     *       "code": "RATE_LIMITED",
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description INTERNAL_ERROR: An error on the side of the service. */
+            500: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 500,
+                     *       "code": "INTERNAL_ERROR",
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged. */
+            503: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 503,
+                     *       "code": "STORE_UNAVAILABLE",
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     notifyRecipient: {
         parameters: {
             query?: never;
@@ -3431,6 +3781,202 @@ export interface operations {
              *
              *     NOTIFICATION_NOT_QUEUED: The e-mail was not queued, and none went out.
              */
+            503: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 503,
+                     *       "code": "STORE_UNAVAILABLE",
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    readNotification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The resource's id.
+                 * @example 4096
+                 */
+                id: number;
+                /**
+                 * @description The resource's notificationId.
+                 * @example 3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e
+                 */
+                notificationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The notification. */
+            200: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "notificationId": "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e",
+                     *       "shipmentId": 4096,
+                     *       "event": "review-request",
+                     *       "status": "sent",
+                     *       "type": "email",
+                     *       "recipient": "mario@example.com",
+                     *       "endedAt": "2026-11-20T18:00:00.000+01:00",
+                     *       "error": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["NotificationAgain"];
+                };
+            };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
+            };
+            /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
+            400: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 400,
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off. */
+            401: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 401,
+                     *       "code": "INVALID_TOKEN",
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /**
+             * @description NO_CHANNEL_CONTEXT: The token belongs to no channel.
+             *
+             *     MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+             *
+             *     KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+             */
+            403: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 403,
+                     *       "code": "NO_CHANNEL_CONTEXT",
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /**
+             * @description SHIPMENT_NOT_FOUND: There is no such resource, or it belongs to another channel.
+             *
+             *     NOTIFICATION_NOT_FOUND: There is no such resource, or it belongs to another channel.
+             */
+            404: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 404,
+                     *       "code": "SHIPMENT_NOT_FOUND",
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers. */
+            406: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 406,
+                     *       "code": "NOT_ACCEPTABLE",
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address. */
+            429: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 429,
+                     *       "code": "RATE_LIMITED",
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description INTERNAL_ERROR: An error on the side of the service. */
+            500: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 500,
+                     *       "code": "INTERNAL_ERROR",
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged. */
             503: {
                 headers: {
                     [name: string]: string;
@@ -7107,6 +7653,202 @@ export interface operations {
             };
         };
     };
+    readLabel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The resource's id.
+                 * @example 81
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The label. */
+            200: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 81,
+                     *       "trackingNumbers": [
+                     *         {
+                     *           "number": "GEN000000000081",
+                     *           "description": "parcel 1 of 1"
+                     *         }
+                     *       ],
+                     *       "courier": "GENERIC",
+                     *       "reference": "1001",
+                     *       "labels": [
+                     *         "JVBERi0xLjMK"
+                     *       ],
+                     *       "labelFormat": "PDF",
+                     *       "extShipmentId": null,
+                     *       "isExisting": true,
+                     *       "createdAt": "2026-11-20T09:00:00.000+01:00",
+                     *       "transmission": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["LabelAgain"];
+                };
+            };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
+            };
+            /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
+            400: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 400,
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off. */
+            401: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 401,
+                     *       "code": "INVALID_TOKEN",
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /**
+             * @description NO_CHANNEL_CONTEXT: The token belongs to no channel.
+             *
+             *     MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+             *
+             *     KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+             */
+            403: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 403,
+                     *       "code": "NO_CHANNEL_CONTEXT",
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description LABEL_NOT_FOUND: There is no such resource, or it belongs to another channel. */
+            404: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 404,
+                     *       "code": "LABEL_NOT_FOUND",
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers. */
+            406: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 406,
+                     *       "code": "NOT_ACCEPTABLE",
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address. */
+            429: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 429,
+                     *       "code": "RATE_LIMITED",
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description INTERNAL_ERROR: An error on the side of the service. */
+            500: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 500,
+                     *       "code": "INTERNAL_ERROR",
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged. */
+            503: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 503,
+                     *       "code": "STORE_UNAVAILABLE",
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     confirmLabels: {
         parameters: {
             query?: never;
@@ -7477,6 +8219,195 @@ export interface operations {
                      *     }
                      */
                     "application/problem+json": components["schemas"]["LabelProblem"];
+                };
+            };
+            /** @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged. */
+            503: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 503,
+                     *       "code": "STORE_UNAVAILABLE",
+                     *       "message": "The store of the service is unavailable; nothing was acknowledged.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    readTransmission: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The resource's id.
+                 * @example 17
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The transmission. */
+            200: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "transmissionId": 17,
+                     *       "transmissionNumber": "T000000017",
+                     *       "slipUrl": "https://track.example/slips/3cZkq0",
+                     *       "courier": "GENERIC",
+                     *       "labelIds": [
+                     *         81
+                     *       ],
+                     *       "pickupDate": "2026-11-21",
+                     *       "pickupTime": null,
+                     *       "createdAt": "2026-11-20T18:00:00.000+01:00"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TransmissionAgain"];
+                };
+            };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
+            };
+            /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
+            400: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 400,
+                     *       "code": "BAD_REQUEST_TARGET",
+                     *       "message": "The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description INVALID_TOKEN: The access token is missing, not valid or expired, or its key or channel has been switched off. */
+            401: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 401,
+                     *       "code": "INVALID_TOKEN",
+                     *       "message": "The access token is missing, not valid or expired, or its key or channel has been switched off.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /**
+             * @description NO_CHANNEL_CONTEXT: The token belongs to no channel.
+             *
+             *     MISSING_SCOPE: The API key lacks the scope that the call needs; the message names it.
+             *
+             *     KEY_SUSPENDED: The key is suspended for an hour after 10 answers 429 within 5 minutes.
+             */
+            403: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 403,
+                     *       "code": "NO_CHANNEL_CONTEXT",
+                     *       "message": "The token belongs to no channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description TRANSMISSION_NOT_FOUND: There is no such resource, or it belongs to another channel. */
+            404: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 404,
+                     *       "code": "TRANSMISSION_NOT_FOUND",
+                     *       "message": "There is no such resource, or it belongs to another channel.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description NOT_ACCEPTABLE: The header Accept excludes JSON, the only format of the answers. */
+            406: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 406,
+                     *       "code": "NOT_ACCEPTABLE",
+                     *       "message": "The header Accept excludes JSON, the only format of the answers.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description RATE_LIMITED: The request budget is used up; at the token call, too many invalid API keys came from this address. */
+            429: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 429,
+                     *       "code": "RATE_LIMITED",
+                     *       "message": "The request budget is used up; at the token call, too many invalid API keys came from this address.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description INTERNAL_ERROR: An error on the side of the service. */
+            500: {
+                headers: {
+                    [name: string]: string;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": 500,
+                     *       "code": "INTERNAL_ERROR",
+                     *       "message": "An error on the side of the service.",
+                     *       "requestId": "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged. */

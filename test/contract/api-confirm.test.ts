@@ -256,3 +256,57 @@ describe("502", () => {
     expect([answer.status, answer.body.confirmedIds]).toEqual([201, [made?.id]]);
   });
 });
+
+describe("read again", () => {
+  const read = (path: string, as = token) => api.call("GET", `/v2/labels/${path}`, { token: as });
+
+  test("a label is as it was made, with the transmission that holds it", async () => {
+    const { body: made } = await api.call("POST", "/v2/labels", { token, body: labelBody() });
+    const before = await read(made.id);
+    expect([before.status, before.body]).toEqual([
+      200,
+      {
+        ...{ ...made, isExisting: true, transmission: null },
+        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*[+]0[12]:00$/),
+      },
+    ]);
+    const { transmissions } = (await confirm([made.id])).body;
+    const { labelIds, ...transmission } = transmissions[0];
+    const after = await read(made.id);
+    expect(after.body).toEqual({ ...before.body, transmission });
+    const headers = { "if-none-match": after.headers.get("etag") ?? "" };
+    expect((await api.call("GET", `/v2/labels/${made.id}`, { token, headers })).status).toBe(304);
+  });
+
+  test("a transmission is as it was opened, however its labels are confirmed again", async () => {
+    const [one, other] = await labels(2);
+    const pickup = { pickupDate: "2026-12-01", pickupTime: "14:30" };
+    const opened = (await confirm([one?.id], pickup)).body;
+    await confirm([one?.id, other?.id]);
+    const { status, body } = await read(`transmissions/${opened.transmissionId}`);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      ...{ transmissionId: opened.transmissionId, courier: "GENERIC", labelIds: [one?.id] },
+      transmissionNumber: opened.transmissionNumber,
+      slipUrl: opened.transmissions[0].slipUrl,
+      ...{ ...pickup, createdAt: opened.createdAt },
+    });
+  });
+
+  test("404: missing ids, ids of other channels and what is no id answer the same", async () => {
+    const [made] = await labels(1);
+    const { transmissionId } = (await confirm([made?.id])).body;
+    for (const [own, path] of [
+      [made?.id, ""],
+      [transmissionId, "transmissions/"],
+    ] as const) {
+      const missing = await read(`${path}999984`);
+      expect(missing.status).toBe(404);
+      for (const key of ["key_acme_outlet", "key_beta_main"]) {
+        const foreign = await read(`${path}${own}`, await api.token(key));
+        expect([foreign.status, foreign.body]).toEqual([404, missing.body]);
+      }
+      expect((await read(`${path}${own}x`)).body).toEqual(missing.body);
+    }
+  });
+});

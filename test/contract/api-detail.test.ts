@@ -33,7 +33,9 @@ describe("200", () => {
     const id = await create({ orderReference: "o-7" });
     const body = await detail(id);
     const found = await api.call("GET", "/v2/shipments?orderReference=o-7", { token });
-    const { planning, parcels, orderItems, history, notifications, ...summary } = body;
+    const { planning, parcels, orderItems, history, notifications, ...more } = body;
+    const { newTrackingNumbers, ...summary } = more;
+    expect(newTrackingNumbers).toEqual([]);
     expect(summary).toEqual(found.body.items[0]);
     expect({ parcels, orderItems, history, notifications }).toEqual({
       parcels: [],
@@ -222,6 +224,15 @@ describe("history", () => {
       "2027-03-28 01:59:59",
     ]);
   });
+});
+
+test("newTrackingNumbers are those that the courier announced after the first", async () => {
+  const id = await create();
+  for (const newTrackingNumber of ["NEW-B", "NEW-A", "NEW-B"]) {
+    await applyEvents(api.runtime, [{ shipmentId: id, code: "TRN", newTrackingNumber }]);
+  }
+  const { trackingNumber, newTrackingNumbers } = await detail(id);
+  expect([trackingNumber, newTrackingNumbers]).toEqual([`D-${counter}`, ["NEW-A", "NEW-B"]]);
 });
 
 describe("404", () => {

@@ -182,6 +182,51 @@ describe("202", () => {
   });
 });
 
+describe("read again", () => {
+  const read = (id: number, notificationId: string, as = token) =>
+    api.call("GET", `/v2/shipments/${id}/notifications/${notificationId}`, { token: as });
+
+  test("a notification is accepted until it is sent or has failed", async () => {
+    const id = await create();
+    await notify.stop();
+    const { notificationId } = (await send(id, { event: "review" })).body;
+    const waiting = await read(id, notificationId);
+    expect([waiting.status, waiting.body]).toEqual([
+      200,
+      {
+        ...{ notificationId, shipmentId: id, event: "review", status: "accepted" },
+        ...{ type: "email", recipient: address(), endedAt: null, error: null },
+      },
+    ]);
+    notify = await startNotify(withMail());
+    const sent = await eventually(async () => {
+      const { body } = await read(id, notificationId);
+      return body.status !== "accepted" && body;
+    }, "the outcome is reported");
+    const endedAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*[+]0[12]:00$/);
+    expect(sent).toEqual({ ...waiting.body, status: "sent", endedAt });
+    server.refuse(550);
+    const refused = (await send(id, { event: "only-english" })).body.notificationId;
+    await eventually(async () => (await read(id, refused)).body.status === "failed", "KO");
+    expect((await read(id, refused)).body.error).toContain("550");
+  });
+
+  test("404: of another shipment, of another channel and missing", async () => {
+    const [id, other] = [await create(), await create()];
+    const { notificationId } = (await send(id, { event: "review" })).body;
+    const missing = await read(id, "3f1d7a9e-6c0b-4f57-9a39-4d2f5b6c7d8e");
+    expect([missing.status, missing.body.code]).toEqual([404, "NOTIFICATION_NOT_FOUND"]);
+    expect((await read(other, notificationId)).body).toEqual(missing.body);
+    expect((await read(id, "x:1")).body).toEqual(missing.body);
+    const beta = await api.token("key_beta_main");
+    const foreign = await read(id, notificationId, beta);
+    expect([foreign.status, foreign.body]).toEqual([
+      404,
+      (await read(999_999_999, notificationId, beta)).body,
+    ]);
+  });
+});
+
 describe("409", () => {
   test("the channel's e-mails are not managed by the service", async () => {
     const outlet = await api.token("key_acme_outlet");

@@ -7,6 +7,8 @@ import { MERCHANT_API } from "#api/openapi.ts";
 import { namedComponents, publishedSchema } from "#core/domain/schema/published-schema.ts";
 import { OFFSET_DATE_TIME } from "#core/domain/time/rome-time.ts";
 import { errorsOf } from "#core/error-catalogue.ts";
+import { EXTENSION } from "#core/http/openapi/document.ts";
+import { claimRelease } from "#core/redis/merchant/stock-releases.ts";
 import { clientTypes } from "#test/client-types/generate.ts";
 import { type Answer, openTestApi } from "#test/support/api.ts";
 import { answerChecker } from "#test/support/described-answers.ts";
@@ -91,6 +93,24 @@ describe("the document", () => {
     expect(await clientTypes(api)).not.toMatch(/: unknown/);
   });
 
+  test("what it adds to the API's documents is marked", () => {
+    const { paths, components } = api.document;
+    const marked = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.values(methods).flatMap((one) =>
+        JSON.stringify(one).includes(EXTENSION) ? path : [],
+      ),
+    );
+    expect(marked.sort()).toEqual([
+      "/v2/labels/transmissions/{id}",
+      "/v2/labels/{id}",
+      "/v2/shipments/{id}/notifications/{notificationId}",
+      "/v2/shipments/{id}/stock-releases/{releaseId}",
+    ]);
+    expect(components.schemas["ShipmentDetail"]).toMatchObject({
+      properties: { newTrackingNumbers: { [EXTENSION]: true } },
+    });
+  });
+
   test("one name stands for one schema", () => {
     const one = Type.Object({ a: Type.Optional(Type.String()) });
     expect(() => namedComponents({ One: one, Other: one })).toThrow("the same schema");
@@ -163,12 +183,20 @@ describe("what the API answers is what its schemas say", () => {
       return (await own.call(method.toUpperCase(), path, options)).body;
     };
 
-    const id = await askForShipments(answers);
-    for (const path of ["/v2/shipments", `/v2/shipments/${id}`]) {
+    const { id, notificationId } = await askForShipments(answers);
+    await askForParcels(answers, example("createParcels"));
+    const { labelId, transmissionId } = await askForLabels(answers);
+    const asked = { action: "redeliver", redeliveryDate: null, digest: "x", askedAtMs: 0 };
+    const { releaseId } = await claimRelease(own.runtime.redis, id, asked, 1_000);
+    for (const path of [
+      ...["/v2/shipments", `/v2/shipments/${id}`],
+      `/v2/shipments/${id}/stock-releases/${releaseId}`,
+      `/v2/shipments/${id}/notifications/${notificationId}`,
+      ...[`/v2/labels/${labelId}`, `/v2/labels/transmissions/${transmissionId}`],
+    ]) {
+      await own.call("GET", path, { token });
       await own.call("GET", path, { token, headers: { "if-none-match": "*" } });
     }
-    await askForParcels(answers, example("createParcels"));
-    await askForLabels(answers);
     await answers("checkAddress", "/v2/addresses/check", example("checkAddress"));
     await askForBenchmarks(answers, example);
     await answers("readSandboxEntity", "/v2/sandbox/1");
@@ -235,8 +263,8 @@ function everythingSetup() {
   return setup;
 }
 
-/** @returns the id of a shipment */
-async function askForShipments(answers: Ask): Promise<number> {
+/** @returns ids of a shipment and of a notification about it */
+async function askForShipments(answers: Ask): Promise<Json> {
   const shipment = (trackingNumber: string, courier = "GLS_ITA") => ({
     ...{ trackingNumber, courier, shipDate: "2026-11-20" },
     consignee: { email: "rossi@example.test" },
@@ -247,18 +275,16 @@ async function askForShipments(answers: Ask): Promise<number> {
   await answers("createShipments", "/v2/shipments", {
     shipments: [shipment("A2"), shipment("A3", "NOBODY")],
   });
-  await answers("searchShipments", "/v2/shipments");
   const [{ id }] = created.items;
-  await answers("readShipment", `/v2/shipments/${id}`);
   await answers("releaseStock", `/v2/shipments/${id}/stock-release`, { action: "redeliver" });
-  await answers("notifyRecipient", `/v2/shipments/${id}/notifications`, {
+  const { notificationId } = await answers("notifyRecipient", `/v2/shipments/${id}/notifications`, {
     event: "review-request",
   });
   const imported = await answers("importShipments", "/v2/shipments/import", {
     shipments: [shipment("A4")],
   });
   await answers("readJob", `/v2/jobs/${imported.jobId}`);
-  return id;
+  return { id, notificationId };
 }
 
 async function askForParcels(answers: Ask, example: unknown): Promise<void> {
@@ -278,14 +304,16 @@ async function askForParcels(answers: Ask, example: unknown): Promise<void> {
   await answers("deleteParcels", "/v2/parcels?orderReference=many&orderOrigin=shopify");
 }
 
-async function askForLabels(answers: Ask): Promise<void> {
+/** @returns ids of a label and of its transmission */
+async function askForLabels(answers: Ask): Promise<Json> {
   const request = labelBody();
   const label = await answers("createLabel", "/v2/labels", request);
   await answers("createLabel", "/v2/labels", request);
   await answers("createLabel", "/v2/labels", { ...labelBody(), courier: "NOBODY" });
   const confirmation = { courier: "GENERIC", labelIds: [label.id] };
   await answers("confirmLabels", "/v2/labels/confirm", confirmation);
-  await answers("confirmLabels", "/v2/labels/confirm", confirmation);
+  const { transmissions } = await answers("confirmLabels", "/v2/labels/confirm", confirmation);
+  return { labelId: label.id, transmissionId: transmissions[0].transmissionId };
 }
 
 async function askForBenchmarks(answers: Ask, example: (id: string) => unknown): Promise<void> {

@@ -242,6 +242,59 @@ describe("200", () => {
   });
 });
 
+describe("read again", () => {
+  const read = (id: number, releaseId: number | string, as = token) =>
+    api.call("GET", `/v2/shipments/${id}/stock-releases/${releaseId}`, { token: as });
+
+  test("what was asked and what the carrier made of it", async () => {
+    const id = await held();
+    const { body } = await release(id, { action: "redeliver", redeliveryDate: "2027-01-12" });
+    const answer = await read(id, body.releaseId);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      ...{ ...body, shipmentId: id, action: "redeliver", redeliveryDate: "2027-01-12" },
+      requestedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*[+]0[12]:00$/),
+    });
+  });
+
+  test("a release that the carrier refused, lost or is being asked for says so", async () => {
+    const { redis } = api.runtime;
+    const statuses: unknown[] = [];
+    for (const notes of ["refuse", "fail"]) {
+      const id = await held();
+      await release(id, { action: "redeliver", notes });
+      const [kept] = await readReleases(redis, id);
+      const { body } = await read(id, kept?.releaseId ?? 0);
+      statuses.push([body.status, body.courierOutcome]);
+    }
+    const id = await held();
+    const asked = { action: "redeliver", redeliveryDate: null, digest: "x", askedAtMs: Date.now() };
+    const { releaseId } = await claimRelease(redis, id, asked, 60_000);
+    const { body } = await read(id, releaseId);
+    statuses.push([body.status, body.courierOutcome]);
+    expect(statuses).toEqual([
+      ["refused", null],
+      ["unknown", null],
+      ["sending", null],
+    ]);
+  });
+
+  test("404: of another shipment, of another channel and missing", async () => {
+    const [id, other] = [await held(), await held()];
+    const { releaseId } = (await release(id, { action: "redeliver" })).body;
+    const missing = await read(id, 999_999);
+    expect([missing.status, missing.body.code]).toEqual([404, "STOCK_RELEASE_NOT_FOUND"]);
+    expect((await read(other, releaseId)).body).toEqual(missing.body);
+    expect((await read(id, "x")).body).toEqual(missing.body);
+    const outlet = await api.token("key_acme_outlet");
+    const foreign = await read(id, releaseId, outlet);
+    expect([foreign.status, foreign.body]).toEqual([
+      404,
+      (await read(999_999, releaseId, outlet)).body,
+    ]);
+  });
+});
+
 describe("409: the shipment is not held in depot", () => {
   test("before and after it is", async () => {
     const id = await held();

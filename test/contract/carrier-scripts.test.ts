@@ -18,9 +18,10 @@ beforeAll(async () => {
 afterAll(() => runtime.end());
 beforeEach(() => redis.flushAll());
 
-const [claim, label, slip] = ["{k1}:lc:7:x", "{k1}:lb:17", "{k1}:slip:x"];
+const [claim, label] = ["{k1}:lc:7:x", "{k1}:lb:17"];
+const [slip, transmission] = ["{k1}:slip:x", "{k1}:tx:7:17"];
 const LABEL = [claim, label];
-const SLIP = ["{k1}:txc:7:x", slip, label];
+const SLIP = ["{k1}:txc:7:x", slip, transmission, label];
 
 test.each([
   ["claim-label: an id that is none", claimLabel, LABEL, ["x", "1", "me", "60000", "1000"]],
@@ -29,9 +30,9 @@ test.each([
   ["settle-label: no record", settleLabel, LABEL, ["me", "made"]],
   ["settle-label: another outcome", settleLabel, LABEL, ["me", "lost"]],
   ["claim-id: no partition", claimId, LABEL, ["", "16", "1000"]],
-  ["confirm-labels: no id", confirmLabels, SLIP, ["", "address", "1000", "{}", "{}"]],
-  ["confirm-labels: no address", confirmLabels, SLIP, ["17", "", "1000", "{}", "{}"]],
-  ["confirm-labels: no row of a label", confirmLabels, SLIP, ["17", "address", "1000", "{}"]],
+  ["confirm-labels: no id", confirmLabels, SLIP, ["", "address", "1000", "{}", "17", "{}"]],
+  ["confirm-labels: no address", confirmLabels, SLIP, ["17", "", "1000", "{}", "17", "{}"]],
+  ["confirm-labels: no row of a label", confirmLabels, SLIP, ["17", "address", "1000", "{}", "17"]],
   ["claim-release: no JSON", claimRelease, LABEL, ["{", "1000", "50", "1", "16"]],
   ["claim-release: no digest", claimRelease, LABEL, ['{"askedAtMs":1}', "1000", "50", "1", "16"]],
   [
@@ -46,7 +47,12 @@ test.each([
     LABEL,
     ['{"askedAtMs":1,"digest":"x"}', "1000", "50", "", "16"],
   ],
-  ["confirm-labels: no label", confirmLabels, [claim, slip], ["17", "address", "1000", "{}"]],
+  [
+    "confirm-labels: no label",
+    confirmLabels,
+    [claim, slip, transmission],
+    ["17", "address", "1000", "{}"],
+  ],
 ])("%s", async (_, source, keys, args) => {
   await redis.hSet(label, { by: "me" });
   const refused = run(redis, script(source), [...keys], [...args]);
@@ -67,7 +73,7 @@ test("a claim that is not as the caller has read it does nothing", async () => {
 });
 
 test("an expired label cannot be confirmed, and is not created again", async () => {
-  const args = ["17", "address", "1000", "{}", "{}"];
+  const args = ["17", "address", "1000", "{}", "17", "{}"];
   expect(await run<number[]>(redis, script(confirmLabels), SLIP, args)).toEqual([0]);
   expect(await redis.keys("*")).toEqual([]);
 });

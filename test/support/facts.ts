@@ -15,6 +15,7 @@ export interface TestEvent {
   /** ISO 8601 with offset. */
   readonly occurredAt?: string;
   readonly place?: string;
+  readonly newTrackingNumber?: string;
 }
 
 let counter = 0;
@@ -45,7 +46,8 @@ export async function applyEvents(
 
 function factOf(event: TestEvent, mapping: Mapping | null, nowMs: number): Fact {
   counter += 1;
-  const { code, description = code, occurredAt = new Date(nowMs).toISOString(), place } = event;
+  const { code, description = code, occurredAt = new Date(nowMs).toISOString() } = event;
+  const { place, newTrackingNumber } = event;
   return {
     key: `fact-${counter}`,
     event: {
@@ -54,6 +56,7 @@ function factOf(event: TestEvent, mapping: Mapping | null, nowMs: number): Fact 
       occurredAt,
       status: { code, description },
       ...(place !== undefined && { location: { name: place } }),
+      ...(newTrackingNumber !== undefined && { trackingNumberChange: { newTrackingNumber } }),
     },
     occurredAtMs: instantOf(occurredAt),
     receivedAtMs: nowMs,

@@ -126,6 +126,9 @@ export function openApiDocument(routes: readonly Route[], api: Api) {
   };
 }
 
+/** Marks what the product adds to the documents of its APIs. */
+export const EXTENSION = "x-extension";
+
 const REQUEST_ID_HEADER = "X-Request-Id";
 const REQUEST_ID_WORDS = `The request's own X-Request-Id if it has 1 to ${REQUEST_ID_LENGTH} letters, digits, dots, hyphens and underscores, else one that was made. Log lines of the service have it.`;
 /** Of every answer. */
@@ -149,6 +152,7 @@ function operationObject(route: DescribedRoute, api: Api, components: Components
     tags: [tagOf(route.path, api)?.name],
     summary,
     ...descriptionOf(route, rules),
+    ...(operation.extension && { [EXTENSION]: true }),
     ...(rules.length > 0 && { "x-rules": rules }),
     security: access === "public" ? [] : api.security[access],
     ...(parameters && { parameters: parameters.map((one) => parameterObject(one, components)) }),

@@ -15,6 +15,8 @@ export interface Operation {
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
+  /** Not in the documents of the API, but added to them. */
+  readonly extension?: true;
   readonly parameters?: readonly Parameter[];
   readonly body?: Content & { readonly limitBytes?: number; readonly optional?: boolean };
   readonly rules?: readonly Rule[];

@@ -191,6 +191,8 @@ const orderAndLabelKeys = (tag: string) => ({
   confirmLock: (channelId: number, carrier: string) => `${tag}:lock:cf:${channelId}:${carrier}`,
   /** String: the transmission that a confirmation will open, until its outcome is known. */
   transmissionClaim: (channelId: number, digest: string) => `${tag}:txc:${channelId}:${digest}`,
+  /** Hash: a transmission, with the head of its slip (JSON). */
+  transmission: (channelId: number, id: number) => `${tag}:tx:${channelId}:${id}`,
   /** Hash: the content of a transmission's slip (JSON), by the digest of its secret address. */
   slip: (digest: string) => `${tag}:slip:${digest}`,
 });

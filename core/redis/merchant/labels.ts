@@ -202,6 +202,7 @@ export async function openTransmission(
     [
       claimKeyOf(owner, asked),
       keys.slip(hashToken(slipToken)),
+      keys.transmission(owner.channelId, id),
       ...confirmed.map((label) => keys.label(label.id)),
     ],
     [
@@ -209,10 +210,27 @@ export async function openTransmission(
       slipToken,
       String(KEPT_MS),
       JSON.stringify(head),
-      ...confirmed.map(({ record }) => JSON.stringify(slipRow(record))),
+      ...confirmed.flatMap((label) => [String(label.id), JSON.stringify(slipRow(label.record))]),
     ],
   );
   return confirmed.flatMap((label, at) => (marks[at] === 1 ? [label.id] : []));
+}
+
+export interface OpenedTransmission extends Transmission {
+  readonly head: SlipHead;
+  readonly labelIds: readonly number[];
+}
+
+/** A transmission of the channel; null if there is none. */
+export async function readTransmission(
+  redis: Redis,
+  { companyId, channelId }: LabelOwner,
+  id: number,
+): Promise<OpenedTransmission | null> {
+  const key = companyKeys(companyPartition(companyId)).transmission(channelId, id);
+  const [head, slipToken, labelIds] = await redis.hmGet(key, ["head", "slip", "labels"]);
+  if (!head || !slipToken || !labelIds) return null;
+  return { id, slipToken, head: JSON.parse(head), labelIds: JSON.parse(labelIds) };
 }
 
 /** The partition comes first, so that the address alone is enough to find the slip. */

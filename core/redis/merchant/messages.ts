@@ -30,6 +30,8 @@ export interface Message {
   readonly subject: string;
   readonly text: string;
   readonly html: string | null;
+  /** The merchant's own event that it is about. */
+  readonly event?: string;
 }
 
 export interface NewMessage {
@@ -92,14 +94,38 @@ export async function countTry(redis: Redis, partition: number, messageId: strin
 
 export async function recordMessage(
   redis: Redis,
-  { messageId, shipmentId }: Message,
+  { messageId, shipmentId, event }: Message,
   notification: SentNotification,
 ): Promise<void> {
   const keys = companyKeys(shipmentPartition(shipmentId));
+  const kept: KeptNotification = { ...notification, messageId, ...(event && { event }) };
   await run(
     redis,
     recordScript,
     [keys.message(messageId), keys.notifications(shipmentId)],
-    [JSON.stringify(notification), String(NOTIFICATIONS_KEPT)],
+    [JSON.stringify(kept), String(NOTIFICATIONS_KEPT)],
   );
+}
+
+/** As the list of a shipment holds it; older ones have no id. */
+export type KeptNotification = SentNotification & Partial<Pick<Message, "messageId" | "event">>;
+
+export type FoundMessage =
+  | { readonly kind: "waiting"; readonly message: Message }
+  | { readonly kind: "sent"; readonly sent: KeptNotification };
+
+/** A message about a shipment, on its way or with its outcome. */
+export async function findMessage(
+  redis: Redis,
+  shipmentId: number,
+  messageId: string,
+): Promise<FoundMessage | null> {
+  const partition = shipmentPartition(shipmentId);
+  // First: it leaves the queue and enters the list in one step.
+  const waiting = await readMessage(redis, partition, messageId);
+  if (waiting?.message.shipmentId === shipmentId) return { kind: "waiting", ...waiting };
+  const list = await redis.lRange(companyKeys(partition).notifications(shipmentId), 0, -1);
+  const kept = list.map((text): KeptNotification => JSON.parse(text));
+  const sent = kept.find((one) => one.messageId === messageId);
+  return sent ? { kind: "sent", sent } : null;
 }

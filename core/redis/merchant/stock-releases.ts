@@ -69,6 +69,17 @@ export async function answerRelease(
   await redis.hSet(releases(shipmentId), String(releaseId), JSON.stringify(release));
 }
 
+/** Null if the shipment has no such release, or no longer keeps it. */
+export async function readRelease(
+  redis: Redis,
+  shipmentId: number,
+  releaseId: number,
+): Promise<StockRelease | null> {
+  const { releases } = companyKeys(shipmentPartition(shipmentId));
+  const text = await redis.hGet(releases(shipmentId), String(releaseId));
+  return text === null ? null : { releaseId, ...JSON.parse(text) };
+}
+
 /** Oldest first. */
 export async function readReleases(redis: Redis, shipmentId: number): Promise<StockRelease[]> {
   const { releases } = companyKeys(shipmentPartition(shipmentId));

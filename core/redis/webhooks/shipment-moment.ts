@@ -35,7 +35,11 @@ export async function readMoment(redis: Redis, id: number): Promise<ShipmentMome
   if (!found) return null;
   return {
     ...found,
-    messages: () => messages.map((text): SentNotification => JSON.parse(String(text))),
+    messages: () =>
+      messages.map((text): SentNotification => {
+        const { messageId, event, ...sent } = JSON.parse(String(text));
+        return sent;
+      }),
     decisions: () => decisionsOf(decisions.map(String)),
   };
 }

@@ -1,0 +1,92 @@
+/** `GET /v2/shipments/{id}/stock-releases/{releaseId}`, an extension of document 1: what became of a stock release. */
+
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { authenticated } from "#api/auth/authenticated.ts";
+import type { ApiDeps } from "#api/deps.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
+import { ownShipment } from "#api/shipments/own-shipment.ts";
+import { nullableText } from "#core/domain/schema/nullable.ts";
+import { idOf } from "#core/domain/schema/path-id.ts";
+import { romeIso } from "#core/domain/time/rome-time.ts";
+import { described, idInPath, inPath, json } from "#core/http/openapi/operation.ts";
+import { Problem } from "#core/problem.ts";
+import { readRelease, type StockRelease } from "#core/redis/merchant/stock-releases.ts";
+
+const STATUSES = ["sending", "sent", "refused", "unknown"] as const;
+const OUTCOMES = ["ok", "error", "pending"] as const;
+
+export const StockReleaseAgain = Type.Object({
+  releaseId: Type.Integer(),
+  shipmentId: Type.Integer(),
+  status: Type.Union(
+    STATUSES.map((name) => Type.Literal(name)),
+    {
+      description:
+        "sending: the carrier is being asked; sent: it has accepted; refused: it has not; unknown: it could not be reached or understood, and the same request sends the release again under this id",
+    },
+  ),
+  courierOutcome: Type.Union([...OUTCOMES.map((name) => Type.Literal(name)), Type.Null()], {
+    description: "null unless sent; pending: a tracking event reports the outcome later",
+  }),
+  message: nullableText,
+  action: Type.String(),
+  redeliveryDate: nullableText,
+  requestedAt: Type.String({ description: "ISO 8601" }),
+});
+type StockReleaseAgain = Static<typeof StockReleaseAgain>;
+
+const operation = described({
+  id: "readStockRelease",
+  summary: "Read a stock release again",
+  description: "A shipment keeps its latest 50 releases.",
+  extension: true,
+  parameters: [idInPath(4096), inPath("releaseId", Type.Integer({ minimum: 1 }), 17)],
+  answers: {
+    200: {
+      ...json("The release.", StockReleaseAgain, {
+        ...{ releaseId: 17, shipmentId: 4096, status: "sent", courierOutcome: "ok", message: null },
+        ...{ action: "redeliver", redeliveryDate: "2026-11-24" },
+        requestedAt: "2026-11-20T18:00:00.000+01:00",
+      }),
+      headers: TAG_HEADERS,
+    },
+    ...NOT_MODIFIED,
+  },
+  errors: ["SHIPMENT_NOT_FOUND", "STOCK_RELEASE_NOT_FOUND"],
+});
+
+export function releaseRoute(deps: ApiDeps) {
+  const { redis } = deps;
+  return new Elysia().use(authenticated(deps)).get(
+    "/v2/shipments/:id/stock-releases/:releaseId",
+    async ({ params, request, caller: { channel } }): Promise<Response> => {
+      const { record } = await ownShipment(redis, channel, params.id);
+      const release = await readRelease(redis, record.id, idOf(params.releaseId));
+      if (release) return tagged(request, viewOf(record.id, release));
+      throw new Problem(404, "STOCK_RELEASE_NOT_FOUND", "There is no such stock release.");
+    },
+    { scope: "shipments:read", ...operation },
+  );
+}
+
+function viewOf(shipmentId: number, release: StockRelease): StockReleaseAgain {
+  const { releaseId, outcome, message = null, action, redeliveryDate, askedAtMs } = release;
+  const courierOutcome = OUTCOMES.find((name) => name === outcome) ?? null;
+  return {
+    releaseId,
+    shipmentId,
+    status: courierOutcome === null ? statusWithout(outcome) : "sent",
+    courierOutcome,
+    message,
+    action,
+    redeliveryDate,
+    requestedAt: romeIso(askedAtMs),
+  };
+}
+
+/** Of a release that the carrier has not accepted. */
+function statusWithout(outcome: StockRelease["outcome"]): StockReleaseAgain["status"] {
+  if (outcome === undefined) return "sending";
+  return outcome === "refused" ? "refused" : "unknown";
+}
