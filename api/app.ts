@@ -27,6 +27,7 @@ import { releaseRoute } from "#api/shipments/release.ts";
 import { searchRoute } from "#api/shipments/search.ts";
 import { stockReleaseRoute } from "#api/shipments/stock-release.ts";
 import { everyRouteDeclared } from "#core/http/access.ts";
+import { compression } from "#core/http/compression.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { literalPaths, noRoute, type Route } from "#core/http/no-route.ts";
 import { openApiRoute } from "#core/http/openapi/document.ts";
@@ -46,6 +47,7 @@ export function createApiApp(deps: ApiDeps) {
       return errorResponse(problem);
     })
     .use(requestIds())
+    .use(compression())
     .use(requestMetrics("api"))
     .use(requestTarget())
     .use(literalPaths((): readonly Route[] => app.routes))

@@ -73,7 +73,7 @@ export const MERCHANT_API: Api = {
     title: "Waybill merchant API",
     version: "2.0.0",
     description:
-      "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent, unless the call says otherwise.",
+      "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent, unless the call says otherwise. Answers of 1 KiB and more are compressed for callers who send `Accept-Encoding: gzip`.",
   },
   tags: {
     auth: { name: "Authentication", description: "API keys are exchanged for access tokens." },

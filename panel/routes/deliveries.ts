@@ -244,13 +244,13 @@ async function readLog(
 }
 
 /** @throws {Problem} 422 */
-function pageOf({ state, from, to, limit, cursor }: LogQuery): LogPage {
+function pageOf({ state, from, to, limit = String(DEFAULT_LIMIT), cursor }: LogQuery): LogPage {
   const known = STATES.find((one) => one === state);
   if (state !== undefined && state !== "" && known === undefined) {
     throw invalidQuery(`state is one of ${STATES.join(", ")}.`);
   }
-  const size = limit === undefined ? DEFAULT_LIMIT : Number(limit);
-  if (!Number.isInteger(size) || size < 1 || size > MAX_LIMIT) {
+  const size = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
+  if (size < 1 || size > MAX_LIMIT) {
     throw invalidQuery(`limit is a number from 1 to ${MAX_LIMIT}.`);
   }
   const fromMs = from ? instantOfQuery("from", from, false) : 0;

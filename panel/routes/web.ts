@@ -3,6 +3,7 @@
  * for everybody; what the pages show comes from the HTTP API, which asks who is there.
  */
 import { randomBytes } from "node:crypto";
+import { acceptsGzip } from "#core/http/accept-gzip.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -19,7 +20,7 @@ export function webRoutes({ config }: Pick<Runtime, "config">) {
     const { assets } = await webBundle(config.dataDir);
     const asset = assets.get(params.file);
     if (!asset) throw new Problem(404, "NOT_FOUND", "There is no such path.");
-    const zips = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
+    const zips = acceptsGzip(request.headers.get("accept-encoding"));
     return new Response(zips ? asset.gzip : asset.body, {
       headers: {
         "content-type": asset.type,

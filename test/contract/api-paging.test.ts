@@ -1,5 +1,8 @@
-/** `Link`, `ETag` and `If-None-Match`: extensions of document 1 for readers of pages and shipments. */
+/** `Link`, `ETag`, `If-None-Match` and gzip: extensions of document 1 for readers of pages and shipments. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { gunzipSync } from "node:zlib";
+import { Elysia } from "elysia";
+import { compression } from "#core/http/compression.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -97,5 +100,76 @@ describe.each([
     const changed = await get(path(), { "if-none-match": tag });
     expect(changed.status).toBe(200);
     expect(changed.headers.get("etag")).not.toBe(tag);
+  });
+});
+
+describe("gzip", () => {
+  const GZIP = { "accept-encoding": "br, gzip;q=0.8" };
+
+  /** `app.handle` inflates nothing by itself. */
+  async function inflated(answer: Response) {
+    return JSON.parse(gunzipSync(await answer.bytes()).toString());
+  }
+
+  test("a page is compressed for those who accept it, with the same tag and content", async () => {
+    const path = "/v2/shipments?sortBy=id_desc";
+    const plain = await get(path);
+    const zipped = await get(path, GZIP);
+    expect([plain, zipped].map(({ headers }) => headers.get("content-encoding"))).toEqual([
+      null,
+      "gzip",
+    ]);
+    for (const { headers } of [plain, zipped]) {
+      expect([headers.get("vary"), headers.get("etag")]).toEqual([
+        "accept-encoding",
+        plain.headers.get("etag"),
+      ]);
+      expect(headers.get("link")).toBe(plain.headers.get("link"));
+    }
+    expect(await inflated(zipped)).toEqual(await plain.json());
+    const known = { ...GZIP, "if-none-match": zipped.headers.get("etag") ?? "" };
+    const again = await get(path, known);
+    expect([again.status, await again.text(), again.headers.get("vary")]).toEqual([
+      ...[304, "", "accept-encoding"],
+    ]);
+  });
+
+  test.each(["gzip;q=0", "br", "identity, gzip;q=0.5", "*;q=0", "deflate"])(
+    "Accept-Encoding: %s gets it as it is",
+    async (accepted) => {
+      const { headers } = await get("/v2/shipments", { "accept-encoding": accepted });
+      expect([headers.get("content-encoding"), headers.get("vary")]).toEqual([
+        null,
+        "accept-encoding",
+      ]);
+    },
+  );
+
+  test("1,024 bytes are compressed, 1,023 are not", async () => {
+    const app = new Elysia().use(compression()).get("/:length", ({ params }) => {
+      const headers = { "content-type": "text/plain" };
+      return new Response("x".repeat(Number(params.length)), { headers });
+    });
+    const encodingOf = async (length: number) => {
+      const answer = await app.handle(new Request(`${BASE}/${length}`, { headers: GZIP }));
+      return answer.headers.get("content-encoding");
+    };
+    expect([await encodingOf(1_023), await encodingOf(1_024)]).toEqual([null, "gzip"]);
+  });
+
+  test("the access token is never compressed", async () => {
+    const body = JSON.stringify({ apiKey: "key_acme_main", more: "x".repeat(2_000) });
+    const headers = { ...GZIP, "content-type": "application/json" };
+    const request = new Request(`${BASE}/v2/auth/token`, { method: "POST", headers, body });
+    const answer = await api.fetch(request);
+    expect(answer.headers.get("content-encoding")).toBeNull();
+    expect(await answer.json()).toMatchObject({ token_type: "Bearer" });
+  });
+
+  test("the document of the API is compressed too", async () => {
+    const path = "/v2/openapi.json";
+    const zipped = await get(path, GZIP);
+    expect(zipped.headers.get("vary")).toBe("accept-encoding");
+    expect(await inflated(zipped)).toEqual(await (await get(path)).json());
   });
 });

@@ -8,6 +8,7 @@ import {
 } from "#core/domain/schema/published-schema.ts";
 import type { ErrorEntry } from "#core/error-catalogue.ts";
 import { type Access, accessOf, detailOf, publicRoutes, ROUTE_MEMBERS } from "#core/http/access.ts";
+import { publicText } from "#core/http/compression.ts";
 import type { Route } from "#core/http/no-route.ts";
 import { PUBLIC_CACHE } from "#core/http/reference-page.ts";
 import { REQUEST_ID_LENGTH } from "#core/http/request-ids.ts";
@@ -90,12 +91,12 @@ export function openApiRoute(
   headers: Readonly<Record<string, string>> = {},
 ) {
   let text: string | null = null;
-  return publicRoutes(`openapi ${path}`).get(path, () => {
+  const document = publicText(() => {
     text ??= JSON.stringify(openApiDocument(routes(), api));
-    return new Response(text, {
-      headers: { "content-type": "application/json", ...PUBLIC_CACHE, ...headers },
-    });
+    return text;
   });
+  const all = { "content-type": "application/json", ...PUBLIC_CACHE, ...headers };
+  return publicRoutes(`openapi ${path}`).get(path, ({ request }) => document(request, all));
 }
 
 export function openApiDocument(routes: readonly Route[], api: Api) {

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { publicRoutes } from "#core/http/access.ts";
+import { publicText } from "#core/http/compression.ts";
 import { escapeHtml, PUBLIC_CACHE } from "#core/http/reference-page.ts";
 
 export interface Viewer {
@@ -31,29 +32,22 @@ const POLICY = [
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 ].join("; ");
 
-const JAVASCRIPT = "text/javascript; charset=utf-8";
-const CSS = "text/css; charset=utf-8";
-
 export function viewerRoutes(viewer: Viewer) {
   const { path, headers = {} } = viewer;
-  const page = pageOf(viewer);
-  const answer = (text: string, type: string, more: Readonly<Record<string, string>> = {}) =>
-    new Response(text, {
-      headers: {
-        ...{ "content-type": type, "x-content-type-options": "nosniff" },
-        ...{ ...PUBLIC_CACHE, ...headers, ...more },
-      },
-    });
+  const page = publicText(() => pageOf(viewer));
+  const common = { "x-content-type-options": "nosniff", ...PUBLIC_CACHE, ...headers };
+  const javascript = { ...common, "content-type": "text/javascript; charset=utf-8" };
+  const css = { ...common, "content-type": "text/css; charset=utf-8" };
+  const html = {
+    ...{ ...common, "content-type": "text/html; charset=utf-8" },
+    ...{ "content-security-policy": POLICY, "referrer-policy": "no-referrer" },
+  };
   return publicRoutes(`viewer ${path}`)
-    .get(path, () =>
-      answer(page, "text/html; charset=utf-8", {
-        ...{ "content-security-policy": POLICY, "referrer-policy": "no-referrer" },
-      }),
-    )
-    .get(`${path}/swagger-ui.js`, () => answer(renderer(), JAVASCRIPT))
-    .get(`${path}/swagger-ui.css`, () => answer(rendererStyle(), CSS))
-    .get(`${path}/reference.js`, () => answer(SCRIPT, JAVASCRIPT))
-    .get(`${path}/reference.css`, () => answer(STYLE, CSS));
+    .get(path, ({ request }) => page(request, html))
+    .get(`${path}/swagger-ui.js`, ({ request }) => renderer(request, javascript))
+    .get(`${path}/swagger-ui.css`, ({ request }) => rendererStyle(request, css))
+    .get(`${path}/reference.js`, ({ request }) => script(request, javascript))
+    .get(`${path}/reference.css`, ({ request }) => style(request, css));
 }
 
 /** Who opens the port in a browser gets to its reference. */
@@ -66,14 +60,16 @@ export function leadTo(location: string, headers: Readonly<Record<string, string
 
 const renderer = readOnce(() => import.meta.resolve("swagger-ui-dist/swagger-ui-bundle.js"));
 const rendererStyle = readOnce(() => import.meta.resolve("swagger-ui-dist/swagger-ui.css"));
+const script = publicText(() => SCRIPT);
+const style = publicText(() => STYLE);
 
 /** Files of the renderer are read when somebody first asks for them. */
-function readOnce(address: () => string): () => string {
+function readOnce(address: () => string) {
   let text: string | null = null;
-  return () => {
+  return publicText(() => {
     text ??= readFileSync(new URL(address()), "utf8");
     return text;
-  };
+  });
 }
 
 function pageOf({ path, title, document, links, keys }: Viewer): string {
