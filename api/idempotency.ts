@@ -50,6 +50,16 @@ interface Answered<T> {
   readonly body: T;
 }
 
+/** Of an answer whose parts stand elsewhere, and may be erased there. */
+interface Kept<T> {
+  /** What is kept for repetitions. */
+  readonly keep: (body: T) => T;
+  /** The answer again, from what was kept. */
+  readonly recall: (body: T) => T | Promise<T>;
+}
+
+const WHOLE = { keep: <T>(body: T) => body, recall: <T>(body: T) => body };
+
 /**
  * Carries a request out unless it has been carried out under its key.
  * @param parts of the body as they were understood, each one JSON value
@@ -60,6 +70,7 @@ export async function onceByKey<T>(
   { request, caller, set }: Asked,
   parts: Iterable<unknown>,
   carryOut: () => Promise<T>,
+  kept: Kept<T> = WHOLE,
 ): Promise<T> {
   const key = request.headers.get(HEADER);
   if (key === null) return carryOut();
@@ -69,13 +80,13 @@ export async function onceByKey<T>(
   const begun = await beginRequest(redis, whose, key, fingerprint, live.now());
   if (begun.kind === "other") throw reused();
   if (begun.kind === "running") throw inUse();
-  if (begun.kind === "answered") return replay<T>(set, begun.answer);
+  if (begun.kind === "answered") return kept.recall(replay<T>(set, begun.answer));
   let answer: string | null = null;
   try {
     const body = await carryOut();
     const status = typeof set.status === "number" ? set.status : 200;
     const location = set.headers["location"] ?? null;
-    answer = JSON.stringify({ status, location, body });
+    answer = JSON.stringify({ status, location, body: kept.keep(body) });
     return body;
   } finally {
     // The request has been carried out whatever becomes of this.

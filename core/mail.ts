@@ -1,6 +1,6 @@
 /** Outgoing mail: to the server of `SMTP_URL`, else into `.eml` files under `DATA_DIR/outbox`, one for each message id. */
 import { createHash } from "node:crypto";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import type { Config } from "./config.ts";
@@ -22,6 +22,8 @@ export interface Mail {
 export interface Mailer {
   /** Settles once the server has taken the mail, or the file stands. @throws when it has not */
   readonly send: (mail: Mail) => Promise<void>;
+  /** Takes a mail out of the outbox; one that a server has taken is gone. */
+  readonly remove: (messageId: string) => Promise<void>;
   readonly close: () => void;
 }
 
@@ -54,6 +56,7 @@ function createSmtpMailer(smtpUrl: string, mailFrom: string): Mailer {
     async send(mail) {
       await transport.sendMail(envelopeOf(mail, mailFrom));
     },
+    remove: async () => {},
     close: () => transport.close(),
   };
 }
@@ -65,13 +68,30 @@ function createFileMailer(folder: string, mailFrom: string): Mailer {
     async send(mail) {
       const { message } = await transport.sendMail(envelopeOf(mail, mailFrom));
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      const name = createHash("sha256").update(mail.messageId).digest("hex").slice(0, 32);
+      const name = nameOf(mail.messageId);
       const draft = join(folder, `.${name}.${process.pid}`);
       await writeFile(draft, message as Buffer, { mode: 0o600 });
       await rename(draft, join(folder, `${name}.eml`));
     },
+    remove: (messageId) => removeMail(folder, messageId),
     close: () => {},
   };
+}
+
+function nameOf(messageId: string): string {
+  return createHash("sha256").update(messageId).digest("hex").slice(0, 32);
+}
+
+/** Of the outbox in `DATA_DIR`. */
+export async function removeMails(
+  { dataDir }: Pick<MailConfig, "dataDir">,
+  messageIds: readonly string[],
+): Promise<void> {
+  for (const id of messageIds) await removeMail(join(dataDir, "outbox"), id);
+}
+
+async function removeMail(folder: string, messageId: string): Promise<void> {
+  await rm(join(folder, `${nameOf(messageId)}.eml`), { force: true });
 }
 
 function envelopeOf({ messageId, to, from, subject, text, html }: Mail, mailFrom: string) {

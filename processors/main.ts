@@ -3,6 +3,7 @@ import { openRolePort } from "#core/http/ops-port.ts";
 import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import { startErasures } from "#processors/erasures.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { startNotify } from "#processors/notify/start.ts";
 import { referencesHandler } from "#processors/references.ts";
@@ -54,6 +55,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
   const notify = await startNotify(runtime);
   const remaps = startRemaps({ redis, live, log });
   const expiry = startSetAsideExpiry({ redis, live, log });
+  const erasures = startErasures({ redis, live, log, config });
   const consumers = Object.entries({ track, references, webhooks, notify });
   const port = openRolePort(
     runtime,
@@ -74,6 +76,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
         references.stop(),
         remaps.stop(),
         expiry.stop(),
+        erasures.stop(),
         jobs.stop(),
         notify.stop(),
         webhooks.stop(),

@@ -1,6 +1,7 @@
 /** From the event log to shipment state: map, fold, commit. Correct under any order, repetition and crash. */
 import { chunks } from "#core/chunks.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { erasedFact } from "#core/domain/shipments/erase.ts";
 import { foldAll } from "#core/domain/shipments/fold.ts";
 import { HISTORY_LIMIT } from "#core/domain/shipments/history-limit.ts";
 import { type Catalogue, mapStatus } from "#core/domain/statuses/map-status.ts";
@@ -210,8 +211,12 @@ function plan(configuration: Configuration, gathered: Gathered): Plan {
   const { id, state, meta, base } = shipment;
   const catalogue = configuration.couriers.get(meta.courier)?.catalogue ?? NO_CATALOGUE;
   const left = base && new Set(base.keys);
-  const events = factsOf(catalogue, left, gathered.events);
-  const parked = factsOf(catalogue, left, released?.events ?? []).map(
+  const readFacts = (logged: LoggedFacts) => {
+    const facts = factsOf(catalogue, left, logged);
+    return meta.isErased ? facts.map(erasedFact) : facts;
+  };
+  const events = readFacts(gathered.events);
+  const parked = readFacts(released?.events ?? []).map(
     (fact): Fact => ({ ...fact, setAside: true }),
   );
   // An event that was resent in full replaces its set-aside copy: it is folded first and the copy is known then.
@@ -237,11 +242,13 @@ function plan(configuration: Configuration, gathered: Gathered): Plan {
 
 const NO_CATALOGUE: Catalogue = new Map();
 
+type LoggedFacts = ReadonlyArray<Omit<LoggedEvent, "shipmentId" | "courier">>;
+
 /** @param left keys of facts that have left the history */
 function factsOf(
   catalogue: Catalogue,
   left: ReadonlySet<string> | null,
-  logged: ReadonlyArray<Omit<LoggedEvent, "shipmentId" | "courier">>,
+  logged: LoggedFacts,
 ): Fact[] {
   const here = left === null ? logged : logged.filter(({ factKey }) => !left.has(factKey));
   return here.map(({ factKey, event, receivedAtMs, messageIndex, messageId }) => ({

@@ -12,6 +12,7 @@ import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { described, json } from "#core/http/openapi/operation.ts";
 import type { Problem } from "#core/problem.ts";
 import type { ChannelCourier } from "#core/redis/config/configuration.ts";
+import { readLabelContents } from "#core/redis/merchant/labels.ts";
 import { findCarrier } from "./carriers.ts";
 import { errorLabel } from "./error-label.ts";
 import type { LabelOrder } from "./label-carrier.ts";
@@ -96,11 +97,19 @@ export function createLabelRoute(deps: ApiDeps) {
       const order = orderOf(withBoxes(body, boxes), caller, courier);
       const owner = { companyId: caller.company.id, channelId: caller.channel.id };
       const nowMs = live.now();
-      return onceByKey(deps, { request, caller, set }, [body], async () => {
+      const carryOut = async () => {
         const obtained = await obtainLabel(redis, { owner, carrier, order, nowMs });
         if (obtained.kind !== "label") throw await problemOf(obtained, order, courier, nowMs);
         set.status = obtained.isExisting ? 200 : 201;
         return labelView(obtained);
+      };
+      // The sheets stand with the label, where a recipient's data can be erased.
+      return onceByKey(deps, { request, caller, set }, [body], carryOut, {
+        keep: (view) => ({ ...view, labels: [] }),
+        recall: async (view) => ({
+          ...view,
+          labels: await readLabelContents(redis, owner, view.id),
+        }),
       });
     },
     { scope: null, parse: "none", ...operation },

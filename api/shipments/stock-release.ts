@@ -22,6 +22,7 @@ import {
 } from "#core/domain/labels/stock-release.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { nullableText } from "#core/domain/schema/nullable.ts";
+import { idOf } from "#core/domain/schema/path-id.ts";
 import { romeDate } from "#core/domain/time/rome-time.ts";
 import { described, idInPath, json } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
@@ -30,6 +31,7 @@ import {
   type AnsweredRelease,
   answerRelease,
   claimRelease,
+  readRelease,
 } from "#core/redis/merchant/stock-releases.ts";
 
 const checker = compileSchema(StockReleaseBody);
@@ -87,9 +89,15 @@ export function stockReleaseRoute(deps: ApiDeps) {
       const askedAtMs = live.now();
       const faults = stockReleaseFaults(body, romeDate(askedAtMs));
       if (faults.length > 0) throw validationFailed(faults, body);
-      return onceByKey(deps, { request, caller, set }, [body], () =>
-        releaseStock(deps, caller, params.id, body, askedAtMs),
-      );
+      const carryOut = () => releaseStock(deps, caller, params.id, body, askedAtMs);
+      // The carrier's message stands with the shipment, where it can be erased.
+      return onceByKey(deps, { request, caller, set }, [body], carryOut, {
+        keep: (view) => ({ ...view, message: null }),
+        recall: async (view) => {
+          const found = await readRelease(deps.redis, idOf(params.id), view.releaseId);
+          return { ...view, message: found?.message ?? null };
+        },
+      });
     },
     { scope: "shipments:write", parse: "none", ...operation },
   );

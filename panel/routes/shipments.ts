@@ -4,6 +4,7 @@ import type { Insights } from "#analytics/insights.ts";
 import { nullableText as text } from "#core/domain/schema/nullable.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { STATUSES, type Status } from "#core/domain/statuses/status.ts";
+import { erasePersonalData } from "#core/erase-personal-data.ts";
 import { Problem } from "#core/problem.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
 import { readNotifications } from "#core/redis/merchant/notifications.ts";
@@ -15,7 +16,7 @@ import { findShipments, listShipments, MATCHES, type Match } from "#panel/find-s
 import { cursorOf, listPageOf, listQuery, wrongCursor } from "#panel/list-page.ts";
 import { notFound } from "#panel/not-found.ts";
 import { isTheirs } from "#panel/owners.ts";
-import { panelRoutes } from "#panel/panel-routes.ts";
+import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 
 /** Of the search box: an id of a message has at most 256. */
 const QUERY_LENGTH = 256;
@@ -125,6 +126,21 @@ export function shipmentRoutes(runtime: Runtime, insights?: Insights) {
         needs: { can: "shipments:read", of: "shipment" },
         response: ShipmentPageDetail,
         detail: { summary: "One shipment; its events and webhooks are in its trace" },
+      },
+    )
+    .delete(
+      "/panel/api/shipments/:id/personal-data",
+      async ({ params, request, set }) => {
+        if (!(await erasePersonalData(runtime, idOf(params.id)))) throw notFound("shipment");
+        noteChange(request, null, { erased: true });
+        set.status = 204;
+      },
+      {
+        needs: { can: "shipments:erase", of: "shipment" },
+        detail: {
+          summary: "Erase the recipient of a shipment everywhere; repeating it changes nothing",
+          responses: { 204: { description: "erased" } },
+        },
       },
     );
 }

@@ -19,6 +19,7 @@ import { followOutage, untilAvailable } from "#core/redis/client/outage.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import {
   countTry,
+  isRecipientErased,
   type Message,
   readMessage,
   recordMessage,
@@ -64,21 +65,25 @@ export function messageWork(deps: MessageDeps): WorkerOptions["work"] {
       recipient: to,
       error: error?.message.slice(0, ERROR_LENGTH) ?? null,
     };
-    await untilAvailable(redis, outage, isStopping, () => record(redis, message, notification));
+    await untilAvailable(redis, outage, isStopping, () => record(deps, message, notification));
     recipientMessages.inc({ type, result: error === null ? "OK" : "KO" });
     return null;
   };
 }
 
 async function record(
-  redis: Redis,
+  { redis, mailer, host }: MessageDeps,
   message: Message,
   notification: Omit<SentNotification, "shipmentStatus">,
 ): Promise<void> {
-  const { shipmentId } = message;
+  const { shipmentId, messageId, type } = message;
   const shipment = (await readHotShipments(redis, [shipmentId])).get(shipmentId);
   const shipmentStatus = shipment?.state.pair.status ?? "";
-  await recordMessage(redis, message, { ...notification, shipmentStatus });
+  if (await recordMessage(redis, message, { ...notification, shipmentStatus })) return;
+  // Erased while it was being sent: the file has come after the erasure.
+  if (type === "email" && (await isRecipientErased(redis, shipmentId))) {
+    await mailer.remove(`${messageId}@${host}`);
+  }
 }
 
 /**

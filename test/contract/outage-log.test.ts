@@ -56,7 +56,10 @@ test("each part says once that it waits, is counted, and says once that the stor
     startDraining({ ...deps, clickhouse: () => Promise.reject(new Error("not reached")) }),
     startRemaps(deps),
     startReplayJobs(deps),
-    startAlertMailer({ ...deps, mailer: { send: async () => {}, close: () => {} } }),
+    startAlertMailer({
+      ...deps,
+      mailer: { send: async () => {}, remove: async () => {}, close: () => {} },
+    }),
     startHealthClock(deps),
   ];
   try {

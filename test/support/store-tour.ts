@@ -9,6 +9,8 @@ import {
   companyPartition,
   deadLetterKey,
   EVENT_LOGS,
+  retriesKey,
+  retryAgesKey,
   shipmentPartition,
   trackingReference,
 } from "#core/redis/client/keys.ts";
@@ -27,6 +29,7 @@ import {
   listDeadLetters,
   redriveDeadLetter,
 } from "#core/redis/log/dead-letters.ts";
+import { eraseWaitingEvents } from "#core/redis/log/erase-events.ts";
 import { claimEvents, lookUpEvents } from "#core/redis/log/event-log.ts";
 import { logEntry } from "#core/redis/log/log-entry.ts";
 import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
@@ -180,6 +183,7 @@ async function retryTour({ redis, live }: TestRuntime): Promise<void> {
   }
   const { letters } = await listDeadLetters(redis, null, 10);
   for (const { id } of letters) await redriveDeadLetter(redis, id, live.now());
+  await eraseTour(redis);
   const fields = { log: LOG, group: "track", id: "1-1", reason: "no", entry: "{}" };
   await redis.xAdd(deadLetterKey(LOG), "*", fields);
   const [unwanted] = (await listDeadLetters(redis, null, 1)).letters;
@@ -187,6 +191,22 @@ async function retryTour({ redis, live }: TestRuntime): Promise<void> {
   for (const retry of await retriesOf(redis)) {
     await settleRetries(redis, "track", [{ retry, reason: null }]);
   }
+}
+
+/** A retry and a dead letter that name a recipient. */
+async function eraseTour(redis: Redis): Promise<void> {
+  const event = { reason: { code: "R", description: "Anna" } };
+  const entry = JSON.stringify({ e: JSON.stringify([77, COURIER, "key", 0, 0, event]) });
+  const retry = JSON.stringify({ id: "1-2", entry, tries: 1 });
+  const keys = [retriesKey(LOG, "track"), retryAgesKey(LOG, "track")];
+  for (const key of keys) await redis.zAdd(key, { score: Date.now() + 3_600_000, value: retry });
+  const letter = { log: LOG, group: "track", id: "1-2", reason: "no", entry };
+  await redis.xAdd(deadLetterKey(LOG), "*", letter);
+  await eraseWaitingEvents(redis, 77);
+  // All keys stay, as if they had never been here.
+  for (const key of keys) await redis.zRemRangeByRank(key, -1, -1);
+  const [left] = (await listDeadLetters(redis, null, 1)).letters;
+  await redis.xDel(deadLetterKey(LOG), left?.id.replace("e0-", "") ?? "");
 }
 
 /** Due or not. */

@@ -126,6 +126,19 @@ export interface OrderRecord {
   readonly fingerprint: string;
 }
 
+/** Without the recipient, and without every text in which the merchant may have named one. */
+export function erasedOrder(record: OrderRecord): OrderRecord {
+  const { consignee, notes, customAttributes, pickupPoint, items, ...input } = record.input;
+  return {
+    ...record,
+    input: {
+      ...input,
+      ...(items && { items: items.map(({ notes: _, ...item }) => item) }),
+    },
+    parcels: record.parcels.map(({ shippingNotes, clientInternalCode, ...parcel }) => parcel),
+  };
+}
+
 /** What identifies an order on its channel. */
 export function naturalKey(source: string, reference: string): string {
   return `${source.length}:${source}:${reference}`;

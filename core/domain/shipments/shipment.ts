@@ -201,6 +201,8 @@ export interface ShipmentMeta extends LaneFacts {
   readonly orderReference: string | null;
   /** Tracking numbers of its parcels other than its own; absent = none. */
   readonly parcelNumbers?: readonly string[];
+  /** The recipient's data was erased: what couriers still send of it is not kept. */
+  readonly isErased?: true;
 }
 
 const DAY_MS = 86_400_000;

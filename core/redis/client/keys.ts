@@ -30,6 +30,8 @@ export const BACKUP_REQUESTS_KEY = "waybill:backup-requests";
 export const backupAnswerKey = (id: string) => `waybill:backup:${id}`;
 export const BACKUP_LOCK_KEY = "waybill:backup-lock";
 export const EXPORT_LOCK_KEY = "waybill:export-lock";
+/** Sorted set: message ids of mails about erased recipients, by when they were erased (service clock, milliseconds). */
+export const ERASED_MAILS_KEY = "waybill:erased-mails";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";
 
@@ -211,6 +213,8 @@ const jobAndMessageKeys = (tag: string) => ({
   jobResults: (jobId: string) => `${tag}:jobr:${jobId}`,
   /** Set: ids of a channel's unfinished jobs. */
   openJobs: (channelId: number) => `${tag}:jobs:${channelId}`,
+  /** Sorted set: `shipment:number` of the repetitions of an erasure, by due time (service clock, milliseconds). */
+  erasures: `${tag}:erasures`,
   /** Counter of stock releases of all shipments of the partition. */
   releaseIds: `${tag}:releases`,
   /** Hash: release id -> what was asked of the carrier and what it answered (JSON). */

@@ -7,6 +7,7 @@ import { digestOf } from "#core/redis/client/digest.ts";
 import { companyKeys, companyPartition, idPartition, PARTITIONS } from "#core/redis/client/keys.ts";
 import { type Lock, type LockTerms, takeLock } from "#core/redis/client/lock.ts";
 import { readFields } from "#core/redis/client/read-fields.ts";
+import { swapField } from "#core/redis/client/swap-field.ts";
 import { hashToken } from "#core/secrets.ts";
 import claimIdSource from "./claim-id.lua" with { type: "text" };
 import claimSource from "./claim-label.lua" with { type: "text" };
@@ -247,4 +248,53 @@ export async function readSlip(redis: Redis, slipToken: string): Promise<Slip | 
   const [head, rows] = await redis.hmGet(key, ["head", "rows"]);
   if (!head || !rows) return null;
   return { ...(JSON.parse(head) as SlipHead), rows: JSON.parse(rows) as SlipRow[] };
+}
+
+/** Labels looked at in one call. */
+const LABELS_PER_READ = 500;
+
+/** Forgets the recipients of these labels of the channel: their sheets, what is kept of the address, their rows of slips. */
+export async function forgetLabels(
+  redis: Redis,
+  owner: LabelOwner,
+  isWanted: (record: LabelRecord) => boolean,
+): Promise<void> {
+  const partition = companyPartition(owner.companyId);
+  const keys = companyKeys(partition);
+  const last = Number((await redis.get(keys.labelIds)) ?? 0);
+  for (let from = 1; from <= last; from += LABELS_PER_READ) {
+    const count = Math.min(LABELS_PER_READ, last - from + 1);
+    const ids = Array.from({ length: count }, (_, at) => (from + at) * PARTITIONS + partition);
+    const labels = await readLabels(redis, owner, ids);
+    for (const label of labels) if (isWanted(label.record)) await forgetLabel(redis, owner, label);
+  }
+}
+
+/** Each field is replaced only where it stands: a label that has expired is not made again. */
+async function forgetLabel(
+  redis: Redis,
+  { companyId }: LabelOwner,
+  { id, record, transmission }: StoredLabel,
+): Promise<void> {
+  const keys = companyKeys(companyPartition(companyId));
+  const key = keys.label(id);
+  const consignee = { name: "", city: "", postcode: "", country: record.consignee.country };
+  const change = { from: JSON.stringify(record), to: JSON.stringify({ ...record, consignee }) };
+  await swapField(redis, key, "d", change);
+  const sheets = await redis.hGet(key, "l");
+  if (sheets) await swapField(redis, key, "l", { from: sheets, to: "[]" });
+  const slipToken = transmission?.slipToken ?? (await redis.hGet(key, "slip"));
+  if (!slipToken) return;
+  const slip = keys.slip(hashToken(slipToken));
+  const number = record.trackingNumbers[0]?.number ?? "";
+  const erase = (row: SlipRow): SlipRow =>
+    row.trackingNumber === number && row.reference === record.reference
+      ? { ...row, name: "", locality: "" }
+      : row;
+  for (;;) {
+    const rows = await redis.hGet(slip, "rows");
+    if (!rows) return;
+    const to = JSON.stringify((JSON.parse(rows) as SlipRow[]).map(erase));
+    if (await swapField(redis, slip, "rows", { from: rows, to })) return;
+  }
 }

@@ -3,6 +3,7 @@
  * mark that its topic has been sent, handed out under leases (`work-queue.ts`), and leaves with its outcome.
  */
 
+import { chunks } from "#core/chunks.ts";
 import type { SentNotification } from "#core/domain/messages/notification.ts";
 import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, companyTag, shipmentPartition, workKeys } from "#core/redis/client/keys.ts";
@@ -92,19 +93,65 @@ export async function countTry(redis: Redis, partition: number, messageId: strin
   await redis.hIncrBy(companyKeys(partition).message(messageId), "n", 1);
 }
 
+/** @returns false when its outcome was recorded before, or its recipient was erased */
 export async function recordMessage(
   redis: Redis,
   { messageId, shipmentId, event }: Message,
   notification: SentNotification,
-): Promise<void> {
+): Promise<boolean> {
   const keys = companyKeys(shipmentPartition(shipmentId));
   const kept: KeptNotification = { ...notification, messageId, ...(event && { event }) };
-  await run(
+  const recorded = await run<number>(
     redis,
     recordScript,
     [keys.message(messageId), keys.notifications(shipmentId)],
     [JSON.stringify(kept), String(NOTIFICATIONS_KEPT)],
   );
+  return recorded === 1;
+}
+
+/** Topic that says: this shipment's recipient was erased, no message is accepted any more. */
+const ERASED = "erased";
+
+export async function isRecipientErased(redis: Redis, shipmentId: number): Promise<boolean> {
+  const { topics } = companyKeys(shipmentPartition(shipmentId));
+  return (await redis.hExists(topics(shipmentId), ERASED)) === 1;
+}
+
+/** Messages about a shipment read at once from the queue. */
+const READ_AT_ONCE = 200;
+
+/**
+ * Forgets whom messages about a shipment were sent to, and what is still on its way. No message is accepted any more.
+ * @returns ids of all its messages that are known
+ */
+export async function forgetMessages(redis: Redis, shipmentId: number): Promise<string[]> {
+  const partition = shipmentPartition(shipmentId);
+  const keys = companyKeys(partition);
+  // First, so that nothing joins what is forgotten below.
+  await redis.hSet(keys.topics(shipmentId), ERASED, "1");
+  const { waiting, leases } = workKeys(companyTag(partition), "messages");
+  // A message moves between the two while they are read: it is seen in one of three looks.
+  const queued = new Set<string>();
+  for (const key of [waiting, leases, waiting]) {
+    for (const id of await redis.zRange(key, 0, -1)) queued.add(id);
+  }
+  const own: string[] = [];
+  for (const part of chunks([...queued], READ_AT_ONCE)) {
+    const found = await Promise.all(part.map((id) => readMessage(redis, partition, id)));
+    for (const one of found) {
+      if (one?.message.shipmentId === shipmentId) own.push(one.message.messageId);
+    }
+  }
+  for (const id of own) await redis.del(keys.message(id));
+  // Nothing is added to the list any more: a message that is gone records no outcome.
+  const list = keys.notifications(shipmentId);
+  const sent = (await redis.lRange(list, 0, -1)).map((text): KeptNotification => JSON.parse(text));
+  for (const [at, one] of sent.entries()) {
+    const error = one.error === null ? null : ERASED;
+    await redis.lSet(list, at, JSON.stringify({ ...one, recipient: ERASED, error }));
+  }
+  return [...own, ...sent.flatMap(({ messageId }) => messageId ?? [])];
 }
 
 /** As the list of a shipment holds it; older ones have no id. */

@@ -1,6 +1,7 @@
 /** Orders in the company's partition: one store for the setup file, the panel and the parcels of orders. */
 import { chunks, chunksBySize } from "#core/chunks.ts";
 import {
+  erasedOrder,
   naturalKey,
   type OrderInput,
   type OrderRecord,
@@ -225,6 +226,47 @@ export async function changeOrder(
     if (record === null) return null;
     const [saved] = await saveOrders(redis, owner, [{ before, record }]);
     if (saved) return { id, version: before.version + 1, record };
+    await Bun.sleep(Math.random() * tries * BACKOFF_MS);
+  }
+  throw new Error("the order keeps changing");
+}
+
+/** Fields of the index of natural keys that one call looks at. */
+const NATURALS_PER_SCAN = 1_000;
+
+/** Forgets the recipient of the channel's orders with a reference, whatever their source; deleted ones too. */
+export async function forgetOrders(
+  redis: Redis,
+  owner: OrderOwner,
+  reference: string,
+): Promise<void> {
+  const { orderNaturals } = companyKeys(companyPartition(owner.companyId));
+  const key = orderNaturals(owner.channelId);
+  const ids = new Set<number>();
+  let cursor = "0";
+  do {
+    const page = await redis.hScan(key, cursor, { COUNT: NATURALS_PER_SCAN });
+    for (const { field, value } of page.entries) {
+      if (field.endsWith(`:${reference}`)) ids.add(Number(value));
+    }
+    cursor = String(page.cursor);
+  } while (cursor !== "0");
+  for (const id of ids) await forgetOrder(redis, owner, id, reference);
+}
+
+async function forgetOrder(
+  redis: Redis,
+  owner: OrderOwner,
+  id: number,
+  reference: string,
+): Promise<void> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const [before] = await readOrders(redis, [id]);
+    if (!before || before.record.input.reference !== reference) return;
+    const [saved] = await saveOrders(redis, owner, [
+      { before, record: erasedOrder(before.record) },
+    ]);
+    if (saved) return;
     await Bun.sleep(Math.random() * tries * BACKOFF_MS);
   }
   throw new Error("the order keeps changing");

@@ -1,6 +1,7 @@
 /** Stock releases of a shipment: what was asked of the carrier and what it answered. */
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, PARTITIONS, shipmentPartition } from "#core/redis/client/keys.ts";
+import { swapField } from "#core/redis/client/swap-field.ts";
 import claimSource from "./claim-release.lua" with { type: "text" };
 
 const claimScript = script(claimSource);
@@ -86,4 +87,15 @@ export async function readReleases(redis: Redis, shipmentId: number): Promise<St
   return Object.entries(await redis.hGetAll(releases(shipmentId)))
     .map(([id, text]): StockRelease => ({ releaseId: Number(id), ...JSON.parse(text) }))
     .sort((one, other) => one.releaseId - other.releaseId);
+}
+
+/** Forgets what the carrier has answered in words. */
+export async function forgetReleaseMessages(redis: Redis, shipmentId: number): Promise<void> {
+  const { releases } = companyKeys(shipmentPartition(shipmentId));
+  const key = releases(shipmentId);
+  for (const [id, from] of Object.entries(await redis.hGetAll(key))) {
+    const release: AskedRelease & Partial<AnsweredRelease> = JSON.parse(from);
+    if (!release.message) continue;
+    await swapField(redis, key, id, { from, to: JSON.stringify({ ...release, message: null }) });
+  }
 }

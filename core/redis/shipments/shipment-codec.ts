@@ -90,6 +90,7 @@ function metaRow(meta: ShipmentMeta): Row {
     meta.originCap,
     meta.weightKg,
     meta.parcelNumbers,
+    meta.isErased ? 1 : null,
   ]);
 }
 
@@ -107,6 +108,7 @@ function metaOf(row: any): ShipmentMeta {
     originCap: row[8] ?? null,
     weightKg: row[9] ?? null,
     ...(row[10] && { parcelNumbers: row[10] }),
+    ...(row[11] === 1 && { isErased: true }),
   };
 }
 

@@ -39,7 +39,7 @@ import companyClock from "./parts/company-clock.lua" with { type: "text" };
 import rowLog from "./parts/row-log.lua" with { type: "text" };
 import unmappedCodes from "./parts/unmapped-codes.lua" with { type: "text" };
 import readHashesSource from "./read-hashes.lua" with { type: "text" };
-import { decodeHot, decodeRecord, encodeHot, isUnderWay } from "./shipment-codec.ts";
+import { decodeHot, decodeRecord, encodeHot, encodeRecord, isUnderWay } from "./shipment-codec.ts";
 
 export const commitScript = scriptOfParts(commitSource, {
   "row-log": rowLog,
@@ -302,6 +302,8 @@ export interface Commit {
   readonly replaced?: readonly Fact[];
   /** Where facts leave the history with this commit: what all of them say that have left it. */
   readonly base?: Base;
+  /** The record, where it changes too. */
+  readonly record?: Omit<ShipmentRecord, "id">;
   readonly changes: readonly Change[];
   /** The pair changed by carrier events: `statusUpdatedAt` moves. */
   readonly stamp: boolean;
@@ -411,7 +413,7 @@ function writeItem(
   stored: FieldRow,
   changesBytes: number,
 ): ListItem[] {
-  const { from, state, facts, replaced, base, changes, stamp } = commit;
+  const { from, state, facts, replaced, base, record, changes, stamp } = commit;
   const added = replaced === undefined ? facts.length : 0;
   const { fields, dropped, unpacked } = partsOf(change, stored);
   const isRowChanged = stamp || from.state.pair.status !== state.pair.status;
@@ -433,7 +435,11 @@ function writeItem(
     changesBytes,
     commit.counts?.applied ?? added,
     commit.counts?.released ?? 0,
-    base ? [BASE, encodeHot(from.meta, base), ...fields] : fields,
+    [
+      ...(base ? [BASE, encodeHot(from.meta, base)] : []),
+      ...(record ? ["c", encodeRecord(record, from.meta)] : []),
+      ...fields,
+    ],
     dropped,
     unmappedDeltas(replaced ?? [], facts).map((delta) => codeItem(keys, from, delta)),
   ];

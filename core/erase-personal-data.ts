@@ -1,0 +1,60 @@
+/**
+ * Erases the recipient of a shipment everywhere. Each step may be repeated: a call that has failed is simply made again. What was
+ * on its way meanwhile, such as the answer of a receiver or an event that failed, is erased by repetitions.
+ */
+import type { Config } from "./config.ts";
+import { removeMails } from "./mail.ts";
+import type { Redis } from "./redis/client/client.ts";
+import type { Live } from "./redis/config/live.ts";
+import { eraseWaitingEvents } from "./redis/log/erase-events.ts";
+import { noteErasedMails, planRepetitions } from "./redis/merchant/erasures.ts";
+import { forgetLabels } from "./redis/merchant/labels.ts";
+import { forgetMessages } from "./redis/merchant/messages.ts";
+import { forgetOrders } from "./redis/merchant/orders.ts";
+import { forgetReleaseMessages } from "./redis/merchant/stock-releases.ts";
+import { type ErasedShipment, eraseShipment } from "./redis/shipments/erase-shipment.ts";
+import { eraseAnswers } from "./redis/webhooks/erase-answers.ts";
+
+export interface ErasureDeps {
+  readonly redis: Redis;
+  readonly live: Live;
+  readonly config: Pick<Config, "dataDir" | "publicUrl">;
+}
+
+/** @returns false if there is no such shipment */
+export async function erasePersonalData(deps: ErasureDeps, shipmentId: number): Promise<boolean> {
+  const { redis, live } = deps;
+  const erased = await eraseAgain(deps, shipmentId);
+  if (!erased) return false;
+  const { record, numbers } = erased;
+  const known = new Set(numbers);
+  const { orderReference } = record;
+  await forgetLabels(
+    redis,
+    record,
+    (label) =>
+      label.trackingNumbers.some(({ number }) => known.has(number)) ||
+      label.reference === orderReference,
+  );
+  if (orderReference) await forgetOrders(redis, record, orderReference);
+  await planRepetitions(redis, shipmentId, live.now());
+  return true;
+}
+
+/** Without its labels and orders: what a merchant has made of them since the erasure is new. */
+export async function eraseAgain(
+  { redis, live, config }: ErasureDeps,
+  shipmentId: number,
+): Promise<ErasedShipment | null> {
+  const erased = await eraseShipment(redis, shipmentId);
+  if (!erased) return null;
+  const { hostname } = new URL(config.publicUrl);
+  const messageIds = await forgetMessages(redis, shipmentId);
+  const mails = messageIds.map((id) => `${id}@${hostname}`);
+  await removeMails(config, mails);
+  await noteErasedMails(redis, mails, live.now());
+  await forgetReleaseMessages(redis, shipmentId);
+  await eraseAnswers(redis, shipmentId);
+  await eraseWaitingEvents(redis, shipmentId);
+  return erased;
+}

@@ -1,0 +1,23 @@
+/** Repeats erasures of recipients, and empties the outbox of this process of mails about them. */
+import { type ErasureDeps, eraseAgain } from "#core/erase-personal-data.ts";
+import type { Log } from "#core/log.ts";
+import { removeMails } from "#core/mail.ts";
+import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
+import { readErasedMails, repeatDue } from "#core/redis/merchant/erasures.ts";
+import type { Ticking } from "#core/tick.ts";
+
+const EVERY_MS = 2_000;
+/** Clocks of processes differ, and a call takes a while. */
+const OVERLAP_MS = 60_000;
+
+export function startErasures(deps: ErasureDeps & { readonly log: Log }): Ticking {
+  const { redis, live, log, config } = deps;
+  let lookedAtMs = 0;
+  return startTickingThroughOutages(log, "erasures", EVERY_MS, async () => {
+    await live.refresh();
+    const nowMs = live.now();
+    await removeMails(config, await readErasedMails(redis, lookedAtMs - OVERLAP_MS));
+    lookedAtMs = nowMs;
+    await repeatDue(redis, nowMs, async (shipmentId) => void (await eraseAgain(deps, shipmentId)));
+  });
+}
