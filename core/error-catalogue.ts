@@ -394,6 +394,7 @@ const OPERATOR = {
     "Check the id or code.",
   ),
   API_KEY_NOT_FOUND: row(404, "There is no such API key.", "Check the id or code."),
+  BOX_NOT_FOUND: row(404, "The company has no such box.", "Check the code."),
   CHANNEL_NOT_FOUND: row(404, "There is no such channel.", "Check the id or code."),
   COURIER_NOT_FOUND: row(404, "There is no such courier.", "Check the id or code."),
   DEAD_LETTER_NOT_FOUND: row(404, "There is no such dead letter.", "Check the id or code."),
@@ -405,7 +406,13 @@ const OPERATOR = {
   ENDPOINT_NOT_FOUND: row(404, "There is no such webhook endpoint.", "Check the id or code."),
   REMAP_NOT_FOUND: row(404, "There is no such remap.", "Check the id or code."),
   REPLAY_NOT_FOUND: row(404, "There is no such replay.", "Check the id or code."),
+  SENDER_NOT_FOUND: row(404, "The channel has no sender.", "Nothing is left to do."),
   SHIPMENT_NOT_FOUND: row(404, "There is no such shipment.", "Check the id or code."),
+  TEMPLATE_NOT_FOUND: row(
+    404,
+    "The channel has no such mail template.",
+    "Check the event and the language.",
+  ),
   BODY_TOO_SLOW: row(
     408,
     "The body did not arrive within 60 s.",
@@ -435,6 +442,11 @@ const OPERATOR = {
     "Begin again.",
   ),
   API_KEY_CODE_IN_USE: row(409, "The channel has an API key of this code.", "Choose another code."),
+  COURIER_IN_CHANNEL: row(
+    409,
+    "The channel has this courier already.",
+    "Change the courier instead of adding it.",
+  ),
   CATALOGUE_FULL: row(
     409,
     "The courier's catalogue has as many codes as it may have.",
@@ -481,6 +493,16 @@ const OPERATOR = {
     "The channel has as many API keys as it may have.",
     "Revoke one that is not used.",
   ),
+  TOO_MANY_BOXES: row(
+    409,
+    "The company has as many boxes as it may have.",
+    "Delete one that is not used.",
+  ),
+  TOO_MANY_COURIERS: row(
+    409,
+    "The channel has as many couriers as it may have.",
+    "Remove one that is not used.",
+  ),
   TOO_MANY_ENDPOINTS: row(
     409,
     "The channel has 5 webhook endpoints, disabled ones included.",
@@ -490,6 +512,11 @@ const OPERATOR = {
     409,
     "The courier has as many issued tokens or secrets as it may have.",
     "Revoke one that is not used.",
+  ),
+  TOO_MANY_TEMPLATES: row(
+    409,
+    "The channel has as many mail templates as it may have.",
+    "Delete one that is not used.",
   ),
   TOO_MANY_REPLAYS: row(409, "Too many replays are under way.", "Wait for one to end."),
   BODY_TOO_LARGE: row(
@@ -503,6 +530,11 @@ const OPERATOR = {
     "The body violates the documented rules; `violations` lists what and where.",
     CORRECT,
     "calls with a body",
+  ),
+  INVALID_PATH: row(
+    422,
+    "A parameter of the path violates the documented rules; `violations` lists what and where.",
+    "Correct the path.",
   ),
   INVALID_QUERY: row(422, "A parameter of the query violates the documented rules.", CORRECT),
   INVALID_STATUS_CODE: row(
@@ -522,8 +554,18 @@ const OPERATOR = {
     "Wait the seconds of Retry-After.",
     "calls with credentials",
   ),
+  TOO_MANY_TEST_MAILS: row(
+    429,
+    "The channel has sent as many test mails as it may for now.",
+    "Wait the seconds of Retry-After.",
+  ),
   SQL_BUSY: row(429, "Too many SQL statements are waiting.", LATER),
   INTERNAL_ERROR: row(500, "An error on the side of the service.", LATER, "every call"),
+  MAIL_NOT_SENT: row(
+    502,
+    "The mail server refuses the message or cannot be reached; the detail says which.",
+    "Follow the detail, then repeat the request.",
+  ),
   ANALYTICS_UNAVAILABLE: row(503, "ClickHouse is unavailable.", LATER),
   BENCHMARKS_UNAVAILABLE: row(503, "Benchmarks cannot be computed just now.", LATER),
   CONFIGURATION_BUSY: row(503, "Another change of the configuration is in progress.", LATER),

@@ -18,6 +18,9 @@ import { addressChecksRoute } from "#panel/routes/address-checks.ts";
 import { analyticsRoutes } from "#panel/routes/analytics.ts";
 import { explorerRoute } from "#panel/routes/analytics-explorer.ts";
 import { auditRoute } from "#panel/routes/audit.ts";
+import { boxRoutes } from "#panel/routes/boxes.ts";
+import { channelCourierRoutes } from "#panel/routes/channel-couriers.ts";
+import { channelSettingsRoutes } from "#panel/routes/channel-settings.ts";
 import { channelRoutes } from "#panel/routes/channels.ts";
 import { clockRoute } from "#panel/routes/clock.ts";
 import { companyRoutes } from "#panel/routes/companies.ts";
@@ -36,8 +39,10 @@ import { overviewRoute } from "#panel/routes/overview.ts";
 import { remapRoutes } from "#panel/routes/remaps.ts";
 import { shipmentRoutes } from "#panel/routes/shipments.ts";
 import { slipRoute } from "#panel/routes/slips.ts";
+import { templateRoutes } from "#panel/routes/templates.ts";
 import { traceRoute } from "#panel/routes/trace.ts";
 import { trackingRoute } from "#panel/routes/tracking.ts";
+import { usageRoute } from "#panel/routes/usage.ts";
 import { notFoundPage, webRoutes } from "#panel/routes/web.ts";
 import { webhookRoutes } from "#panel/routes/webhooks.ts";
 import { webhookKitRoutes } from "#panel/routes/webhooks-kit.ts";
@@ -65,7 +70,7 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(couriers(runtime))
     .use(shipments(runtime, insights))
     .use(webhooks(runtime))
-    .use(merchants(runtime))
+    .use(merchants(runtime, mailer))
     .use(slipRoute(runtime))
     .use(trackingRoute(runtime))
     .use(operatorErrors())
@@ -112,10 +117,15 @@ function webhooks(runtime: Runtime) {
     .use(webhookKitRoutes(runtime));
 }
 
-function merchants(runtime: Runtime) {
+function merchants(runtime: Runtime, mailer: Mailer) {
   return new Elysia({ name: "merchant pages" })
     .use(channelRoutes(runtime))
     .use(companyRoutes(runtime))
+    .use(boxRoutes(runtime))
+    .use(channelSettingsRoutes(runtime))
+    .use(channelCourierRoutes(runtime))
+    .use(templateRoutes(runtime, mailer))
+    .use(usageRoute(runtime))
     .use(panelOrdersRoute(runtime))
     .use(addressChecksRoute(runtime));
 }

@@ -1,4 +1,4 @@
-/** API keys and activation of channels, written under the setup lock, so that writers at the same time lose nothing. */
+/** API keys, settings and activation of channels, written under the setup lock, so that writers at the same time lose nothing. */
 import type { Scope } from "#core/domain/setup/setup.ts";
 import { Problem } from "#core/problem.ts";
 import {
@@ -9,10 +9,12 @@ import {
   readEntity,
   saveEntity,
 } from "#core/redis/config/entities.ts";
+import { type ChannelChange, changeChannel } from "#core/redis/config/merchant-settings.ts";
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken, newToken } from "#core/secrets.ts";
 import { notFound } from "#panel/not-found.ts";
+import { channelOf } from "#panel/webhook-access.ts";
 
 type Deps = Pick<Runtime, "redis" | "live">;
 
@@ -98,6 +100,22 @@ export async function activateChannel(
     await bumpVersion(redis);
   });
   await live.refresh();
+}
+
+/**
+ * Changes settings of a channel, at once on every process.
+ * @throws {Problem} 404, and what `changeOf` throws
+ */
+export async function changeSettings(
+  { redis, live }: Deps,
+  channelCode: string,
+  changeOf: (before: ChannelEntity) => ChannelChange,
+): Promise<{ readonly before: ChannelEntity; readonly after: ChannelEntity }> {
+  const { id } = channelOf(await live.refresh(), channelCode);
+  const changed = await changeChannel(redis, id, changeOf);
+  if (!changed) throw notFound("channel");
+  await live.refresh();
+  return changed;
 }
 
 async function findChannel({ redis }: Pick<Deps, "redis">, code: string): Promise<ChannelEntity> {

@@ -24,6 +24,16 @@ export function checkedBody<T extends TSchema>(
   throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
 }
 
+/** @throws {Problem} 422 where a parameter of the path is none that the thing can have */
+export function checkedPath<T extends TSchema>(
+  params: unknown,
+  checker: CompiledSchema<T>,
+): Static<T> {
+  if (checker.check(params)) return params;
+  const violations = listFaults(checker.errors(params));
+  throw new Problem(422, "INVALID_PATH", "The path is invalid.", { members: { violations } });
+}
+
 /** For the OpenAPI document: handlers read their bodies themselves, after their caller was admitted. */
 export function jsonBody(schema: TSchema) {
   return { required: true, content: { "application/json": { schema: schema as object } } };

@@ -1,17 +1,22 @@
 /** Companies and channels as they are configured: what their pages show, without a secret. */
 import { type Static, Type } from "@sinclair/typebox";
 import { nullableText as text } from "#core/domain/schema/nullable.ts";
-import type { Channel, Company, Configuration } from "#core/redis/config/configuration.ts";
-import { allEntities } from "#core/redis/config/entities.ts";
+import type {
+  Channel,
+  ChannelCourier,
+  Company,
+  Configuration,
+} from "#core/redis/config/configuration.ts";
+import { templatesOf } from "#core/redis/config/merchant-settings.ts";
 import { readAddressChecks } from "#core/redis/merchant/address-checks.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { companyOf } from "#panel/company-of.ts";
 import { listPageOf, listQuery, pageAfter } from "#panel/list-page.ts";
-import { notFound } from "#panel/not-found.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
 import { channelOf } from "#panel/webhook-access.ts";
 
-const Box = Type.Object({
+export const BoxView = Type.Object({
   code: Type.String(),
   length: Type.Number({ description: "cm" }),
   width: Type.Number({ description: "cm" }),
@@ -24,10 +29,31 @@ const CompanyView = Type.Object({
   language: Type.String(),
   seatPostcode: text,
   products: Type.Array(Type.String()),
-  boxes: Type.Array(Box),
+  boxes: Type.Array(BoxView),
   channels: Type.Array(
     Type.Object({ code: Type.String(), name: Type.String(), active: Type.Boolean() }),
   ),
+});
+
+export const RateLimitView = Type.Object({
+  bucketSize: Type.Number({ description: "requests at once" }),
+  refillRate: Type.Number({ description: "requests a minute" }),
+});
+
+export const ChannelCourierView = Type.Object({
+  code: Type.String(),
+  transcodings: Type.Array(Type.String(), { description: "the merchant's names for it" }),
+  senderAccounts: Type.Array(Type.String()),
+  shippingEnabled: Type.Boolean(),
+  labelFormat: Type.String(),
+  errorLabel: Type.Boolean(),
+});
+
+export const TemplateView = Type.Object({
+  event: Type.String(),
+  language: Type.String(),
+  subject: Type.String(),
+  body: Type.String(),
 });
 
 const ChannelDetail = Type.Object({
@@ -36,37 +62,18 @@ const ChannelDetail = Type.Object({
   companyCode: Type.String(),
   active: Type.Boolean(),
   language: Type.String(),
-  rateLimit: Type.Object({
-    bucketSize: Type.Number({ description: "requests at once" }),
-    refillRate: Type.Number({ description: "requests a minute" }),
-  }),
+  rateLimit: RateLimitView,
   trackingPage: Type.Boolean(),
   addressCheck: Type.Boolean(),
   addressChecks: Type.Integer({ description: "so far; by month: …/address-checks" }),
-  couriers: Type.Array(
-    Type.Object({
-      code: Type.String(),
-      transcodings: Type.Array(Type.String(), { description: "the merchant's names for it" }),
-      senderAccounts: Type.Array(Type.String()),
-      shippingEnabled: Type.Boolean(),
-      labelFormat: Type.String(),
-      errorLabel: Type.Boolean(),
-    }),
-  ),
-  boxes: Type.Array(Box, { description: "of the company" }),
+  couriers: Type.Array(ChannelCourierView),
+  boxes: Type.Array(BoxView, { description: "of the company" }),
   sender: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
   emails: Type.Object({
     managed: Type.Boolean(),
     from: text,
     statusNotifications: Type.Array(Type.String()),
-    templates: Type.Array(
-      Type.Object({
-        event: Type.String(),
-        language: Type.String(),
-        subject: Type.String(),
-        body: Type.String(),
-      }),
-    ),
+    templates: Type.Array(TemplateView),
   }),
   webhookV1: Type.Union([Type.Object({ url: Type.String() }), Type.Null()]),
   apiKeys: Type.Array(
@@ -105,11 +112,7 @@ export function companyRoutes(runtime: Runtime) {
       "/panel/api/companies/:code",
       async ({ params }) => {
         const configuration = await live.refresh();
-        const company = [...configuration.companies.values()].find(
-          ({ code }) => code === params.code,
-        );
-        if (!company) throw notFound("company");
-        return companyView(company, configuration);
+        return companyView(companyOf(configuration, params.code), configuration);
       },
       {
         needs: { can: "channels:read", of: "company" },
@@ -145,8 +148,17 @@ function companyView(
   };
 }
 
-function boxView({ code, length, width, height }: Static<typeof Box>) {
+export function boxView({ code, length, width, height }: Static<typeof BoxView>) {
   return { code, length, width, height };
+}
+
+export function templateView({ event, language, subject, body }: Static<typeof TemplateView>) {
+  return { event, language, subject, body };
+}
+
+export function channelCourierView(courier: ChannelCourier): Static<typeof ChannelCourierView> {
+  const { transcodings, senderAccounts, ...one } = courier;
+  return { ...one, transcodings: [...transcodings], senderAccounts: [...senderAccounts] };
 }
 
 async function channelDetail(
@@ -157,7 +169,7 @@ async function channelDetail(
   const { id, companyId, code, name, active, language, trackingPage, addressCheck } = channel;
   const company = companies.get(companyId);
   const [templates, checks] = await Promise.all([
-    allEntities(redis, "template"),
+    templatesOf(redis, id),
     readAddressChecks(redis, { companyId, channelId: id }),
   ]);
   const { managed, from, statusNotifications } = channel.emails;
@@ -166,21 +178,12 @@ async function channelDetail(
     companyCode: company?.code ?? "",
     rateLimit: { bucketSize: channel.bucketSize, refillRate: channel.refillRate },
     addressChecks: checks.reduce((sum, one) => sum + one.checks, 0),
-    couriers: [...channel.couriers.values()].map(({ transcodings, senderAccounts, ...one }) => ({
-      ...{ ...one, transcodings: [...transcodings], senderAccounts: [...senderAccounts] },
-    })),
+    couriers: [...channel.couriers.values()].map(channelCourierView),
     boxes: [...(company?.boxes.values() ?? [])].map(boxView),
     sender: channel.sender && { ...channel.sender },
     emails: {
       ...{ managed, from, statusNotifications: [...statusNotifications] },
-      templates: templates
-        .filter(({ channelId }) => channelId === id)
-        .map(({ event, language: own, subject, body }) => ({
-          event,
-          language: own,
-          subject,
-          body,
-        })),
+      templates: templates.map(templateView),
     },
     webhookV1: channel.webhookV1 && { url: channel.webhookV1.url },
     apiKeys: [...apiKeyById.values()]

@@ -18,6 +18,7 @@ const CAPABILITIES = [
   "channels:read",
   "channels:write",
   "templates:write",
+  "shipping:write",
   "keys:write",
   "orders:write",
   "couriers:read",
@@ -56,6 +57,7 @@ const COMPANY_WORK = [
   "webhooks:write",
   "webhooks:replay",
   "templates:write",
+  "shipping:write",
   "keys:write",
 ] as const satisfies readonly Capability[];
 

@@ -22,6 +22,14 @@ export function renderLine(template: string, values: Values): string {
   return fill(template, values, (text) => text).replace(/[\u0000-\u001f\u007f]+/g, " ");
 }
 
+/** Names of placeholders that stand for nothing, each once. */
+export function unknownPlaceholders(templates: readonly string[], values: Values): string[] {
+  const named = templates.flatMap((text) =>
+    [...text.matchAll(PLACEHOLDER)].map(([, name]) => name),
+  );
+  return [...new Set(named as string[])].filter((name) => !Object.hasOwn(values, name));
+}
+
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
 }

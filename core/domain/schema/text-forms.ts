@@ -31,6 +31,13 @@ export const emailAddress = Type.String({
   description: "one e-mail address, such as name@example.com",
 });
 
+/** As mail programs show it. */
+export const mailSender = Type.String({
+  maxLength: 255,
+  pattern: "^([^<>\\r\\n]*<[^\\s@<>]+@[^\\s@<>]+>|[^\\s@<>]+@[^\\s@<>]+)$",
+  description: "one e-mail address, or a name followed by one in angle brackets",
+});
+
 /** The merchant's own event that a recipient is notified of (document 1, "Notifications"). */
 export const merchantEvent = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{1,24}$",

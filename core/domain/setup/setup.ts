@@ -221,7 +221,14 @@ export function settingsWithoutEffect(file: SetupFile): readonly string[] {
   );
 }
 
-const Box = Type.Object(
+/** Boxes of a company; templates of a channel, and couriers of one. */
+export const BOXES_PER_COMPANY = 10_000;
+export const TEMPLATES_PER_CHANNEL = 1_000;
+export const COURIERS_PER_CHANNEL = 1_000;
+/** Merchant's names of a courier, and its accounts there. */
+const NAMES_PER_COURIER = 100;
+
+export const SetupBox = Type.Object(
   {
     code,
     length: Type.Number({ exclusiveMinimum: 0 }),
@@ -231,7 +238,7 @@ const Box = Type.Object(
   strict,
 );
 
-const Sender = Type.Object({
+export const SetupSender = Type.Object({
   code: optional(text),
   businessName: optional(text),
   street: optional(text),
@@ -244,7 +251,7 @@ const Sender = Type.Object({
   referent: optional(text),
 });
 
-const Template = Type.Object(
+export const SetupTemplate = Type.Object(
   {
     event: merchantEvent,
     language,
@@ -253,6 +260,28 @@ const Template = Type.Object(
   },
   strict,
 );
+
+/** Of the request budget (document 1, "Limits"). */
+const budget = Type.Integer({ minimum: 1, maximum: 10_000_000 });
+export const SetupRateLimit = Type.Object(
+  { bucketSize: optional(budget), refillRate: optional(budget) },
+  strict,
+);
+
+export const SetupChannelCourier = Type.Object(
+  {
+    code,
+    transcodings: optional(Type.Array(text, { maxItems: NAMES_PER_COURIER })),
+    senderAccounts: optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: NAMES_PER_COURIER }),
+    ),
+    shippingEnabled: optional(Type.Boolean()),
+    labelFormat: optional(Type.Union([Type.Literal("PDF"), Type.Literal("ZPL")])),
+    errorLabel: optional(Type.Boolean()),
+  },
+  strict,
+);
+export type SetupChannelCourier = Static<typeof SetupChannelCourier>;
 
 /** Sandbox rows belong to their own resource; the setup file carries them in its shape. */
 const SandboxRow = Type.Object(
@@ -293,15 +322,7 @@ export const SetupChannel = Type.Object(
     name: optional(text),
     active: optional(Type.Boolean()),
     language: optional(language),
-    rateLimit: optional(
-      Type.Object(
-        {
-          bucketSize: optional(Type.Integer({ minimum: 1, maximum: 10_000_000 })),
-          refillRate: optional(Type.Integer({ minimum: 1, maximum: 10_000_000 })),
-        },
-        strict,
-      ),
-    ),
+    rateLimit: optional(SetupRateLimit),
     trackingPage: optional(Type.Boolean()),
     addressCheck: optional(Type.Boolean()),
     apiKeys: optional(
@@ -319,30 +340,14 @@ export const SetupChannel = Type.Object(
         { maxItems: 100 },
       ),
     ),
-    couriers: optional(
-      Type.Array(
-        Type.Object(
-          {
-            code,
-            transcodings: optional(Type.Array(text, { maxItems: 100 })),
-            senderAccounts: optional(
-              Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 100 }),
-            ),
-            shippingEnabled: optional(Type.Boolean()),
-            labelFormat: optional(Type.Union([Type.Literal("PDF"), Type.Literal("ZPL")])),
-            errorLabel: optional(Type.Boolean()),
-          },
-          strict,
-        ),
-      ),
-    ),
-    sender: optional(Sender),
+    couriers: optional(Type.Array(SetupChannelCourier)),
+    sender: optional(SetupSender),
     emails: optional(
       Type.Object(
         {
           managed: optional(Type.Boolean()),
           from: optional(text),
-          templates: optional(Type.Array(Template, { maxItems: 1_000 })),
+          templates: optional(Type.Array(SetupTemplate, { maxItems: TEMPLATES_PER_CHANNEL })),
           statusNotifications: optional(Type.Array(StatusSchema)),
         },
         strict,
@@ -373,7 +378,7 @@ export const SetupCompany = Type.Object(
     products: optional(
       Type.Array(Type.Union([Type.Literal("api-parcels"), Type.Literal("checkAddress")])),
     ),
-    boxes: optional(Type.Array(Box, { maxItems: 10_000 })),
+    boxes: optional(Type.Array(SetupBox, { maxItems: BOXES_PER_COMPANY })),
     channels: optional(Type.Array(SetupChannel)),
   },
   strict,

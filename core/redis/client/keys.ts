@@ -34,6 +34,8 @@ export const EXPORT_LOCK_KEY = "waybill:export-lock";
 export const ERASED_MAILS_KEY = "waybill:erased-mails";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";
+/** Hash: a box or template that the panel deleted -> fingerprint of its entry in the setup file. */
+export const DELETED_SETTINGS_KEY = "waybill:deleted-settings";
 
 export const EVENT_LOGS = numbers.map((n) => `{e${n}}:log`);
 export const CHANGE_LOGS = numbers.map((n) => `{k${n}}:changes`);

@@ -1,6 +1,7 @@
 /** The configuration in force: a read-only snapshot of all entities, indexed the way the rooms ask for it. */
 import { type Cidr, parseCidr } from "#core/cidr.ts";
 import type { DateSupport } from "#core/domain/labels/stock-release.ts";
+import type { StoredChannelCourier } from "#core/domain/setup/merge-said.ts";
 import type { Scope, SetupChannel, SetupStatusDetail } from "#core/domain/setup/setup.ts";
 import type { Language } from "#core/domain/shipments/shipment.ts";
 import type { Catalogue, CatalogueEntry } from "#core/domain/statuses/map-status.ts";
@@ -60,15 +61,8 @@ export interface CourierStockRelease {
   readonly url: string | null;
 }
 
-export interface ChannelCourier {
-  readonly code: string;
-  readonly transcodings: readonly string[];
-  readonly senderAccounts: readonly string[];
-  readonly shippingEnabled: boolean;
-  readonly labelFormat: "PDF" | "ZPL";
-  /** A refused or failed label comes with a sheet that says not to ship. */
-  readonly errorLabel: boolean;
-}
+/** With `errorLabel` a refused or failed label comes with a sheet that says not to ship. */
+export type ChannelCourier = Readonly<StoredChannelCourier>;
 
 export interface Company {
   readonly id: number;

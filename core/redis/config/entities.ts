@@ -68,6 +68,8 @@ export interface BoxEntity {
   readonly length: number;
   readonly width: number;
   readonly height: number;
+  /** Fingerprint of the setup file's entry as last applied; absent when the panel made the box. */
+  readonly fileEntry?: string;
 }
 
 export interface ChannelEntity {
@@ -87,6 +89,8 @@ export interface ChannelEntity {
   readonly webhookV1: string;
   /** `active` as a setup file named it last; empty = never. Only a change of it counts. */
   readonly setupActive: string;
+  /** What a setup file has said last of what the panel changes too (JSON of `SaidOfChannel`); empty = nothing. Only changes count. */
+  readonly setupSaid: string;
 }
 
 export interface ApiKeyEntity {
@@ -138,6 +142,8 @@ export interface TemplateEntity {
   readonly language: string;
   readonly subject: string;
   readonly body: string;
+  /** Fingerprint of the setup file's entry as last applied; absent when the panel made the template. */
+  readonly fileEntry?: string;
 }
 
 /** Somebody who uses the control panel (`accounts.ts`). */
@@ -225,6 +231,7 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     length: "number",
     width: "number",
     height: "number",
+    fileEntry: "string",
   }),
   channel: kind("channel", {
     id: "number",
@@ -242,6 +249,7 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     emails: "string",
     webhookV1: "string",
     setupActive: "string",
+    setupSaid: "string",
   }),
   apiKey: kind("apiKey", {
     id: "number",
@@ -281,6 +289,7 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     language: "string",
     subject: "string",
     body: "string",
+    fileEntry: "string",
   }),
   account: kind("account", {
     id: "string",
@@ -320,7 +329,15 @@ export async function allEntities<K extends EntityKind>(
   redis: Redis,
   name: K,
 ): Promise<Entities[K][]> {
-  const ids = await entityIds(redis, name);
+  return readEntities(redis, name, await entityIds(redis, name));
+}
+
+/** Those of ids that exist. */
+export async function readEntities<K extends EntityKind>(
+  redis: Redis,
+  name: K,
+  ids: string[],
+): Promise<Entities[K][]> {
   if (ids.length === 0) return [];
   const found = await repository(redis, name).fetch(ids);
   return found.map((entity) => entity as unknown as Entities[K]);

@@ -69,3 +69,39 @@ export async function suspendedUntilMs(
   const untilMs = Number((await redis.get(suspension)) ?? 0);
   return nowMs < untilMs ? untilMs : 0;
 }
+
+export interface Budget {
+  /** Requests that the channel may make now. */
+  readonly remaining: number;
+  /** When the bucket is filled next, service clock, UTC milliseconds; null while it is full. */
+  readonly refillAtMs: number | null;
+}
+
+/** The channel's bucket as the next request would find it, as `admit.lua` computes it. */
+export async function readBudget(redis: Redis, channel: Channel, nowMs: number): Promise<Budget> {
+  const { bucket } = admissionKeys(channel.companyId, channel.id, 0);
+  const [tokens, start] = await redis.hmGet(bucket, ["t", "s"]);
+  const { bucketSize, refillRate } = channel;
+  if (!tokens || !start) return { remaining: bucketSize, refillAtMs: null };
+  const cycles = Math.max(0, Math.floor((nowMs - Number(start)) / CYCLE_MS));
+  const remaining = Math.min(bucketSize, Number(tokens) + cycles * refillRate);
+  const isFull = remaining === bucketSize;
+  return {
+    remaining,
+    refillAtMs: isFull ? null : Number(start) + (cycles + 1) * CYCLE_MS,
+  };
+}
+
+/** Keys of a channel that are suspended now, with the end of it, service clock, UTC milliseconds. */
+export async function readSuspensions(
+  redis: Redis,
+  { companyId, id }: Channel,
+  apiKeyIds: readonly number[],
+  nowMs: number,
+): Promise<ReadonlyMap<number, number>> {
+  if (apiKeyIds.length === 0) return new Map();
+  const keys = apiKeyIds.map((apiKeyId) => admissionKeys(companyId, id, apiKeyId).suspension);
+  const untils = await redis.mGet(keys);
+  const suspended = apiKeyIds.map((apiKeyId, at) => [apiKeyId, Number(untils[at] ?? 0)] as const);
+  return new Map(suspended.filter(([, untilMs]) => nowMs < untilMs));
+}

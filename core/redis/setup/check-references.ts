@@ -2,6 +2,13 @@
 import { parseCidr } from "#core/cidr.ts";
 import { isGeneric, type LabelCarriers } from "#core/domain/labels/label-carrier.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
+import {
+  mergeChannelCouriers,
+  ownersOfTranscodings,
+  type SaidOfChannel,
+  type StoredChannelCourier,
+  TRANSCODING_TAKEN,
+} from "#core/domain/setup/merge-said.ts";
 import type {
   Remaining,
   SetupCatalogueEntry,
@@ -13,7 +20,7 @@ import type {
 import { clientIdOf, listedTokens } from "#core/redis/config/courier-access.ts";
 import type { ChannelEntity } from "#core/redis/config/entities.ts";
 import { hashToken } from "#core/secrets.ts";
-import { detailsOf, mergedPlatforms, type Stored } from "./stored-setup.ts";
+import { detailsOf, mergedPlatforms, parseStored, type Stored } from "./stored-setup.ts";
 
 const NO_NETWORK = "An address or a network such as 10.0.0.0/8 or fd00::/8.";
 
@@ -119,6 +126,7 @@ function channelFaults(
   path: string,
 ): Fault[] {
   return [
+    ...transcodingFaults(channel, owner, path),
     ...(channel.couriers ?? []).flatMap(({ code }, index) =>
       code === undefined || couriers.has(code) || isLabelCarrier(code)
         ? []
@@ -139,6 +147,30 @@ function channelFaults(
         : [notAllowed(`${path}.apiKeys[${index}].key`, "The key is in use elsewhere.")];
     }),
   ];
+}
+
+/** A transcoding that is new in the file and stands already with a courier that the file does not name: the panel's, say. */
+function transcodingFaults(
+  channel: Remaining<SetupChannel>,
+  owner: ChannelEntity | undefined,
+  path: string,
+): Fault[] {
+  if (!owner) return [];
+  const stored = parseStored<StoredChannelCourier[]>(owner.couriers);
+  const { couriers: said } = owner.setupSaid ? parseStored<SaidOfChannel>(owner.setupSaid) : {};
+  const merged = mergeChannelCouriers(stored, said, channel.couriers);
+  const owners = ownersOfTranscodings(merged);
+  const named = new Set(
+    channel.couriers?.flatMap(({ code, transcodings }) => (transcodings && code ? [code] : [])),
+  );
+  return (channel.couriers ?? []).flatMap(({ code, transcodings = [] }, at) =>
+    transcodings.flatMap((text, index) => {
+      const others = owners.get(text.toLowerCase()) ?? [];
+      return others.includes(code ?? "") && others.some((one) => one !== code && !named.has(one))
+        ? [notAllowed(`${path}.couriers[${at}].transcodings[${index}]`, TRANSCODING_TAKEN)]
+        : [];
+    }),
+  );
 }
 
 /** Details that an entry or one of its rules names and the registry does not have. */

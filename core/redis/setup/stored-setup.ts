@@ -2,7 +2,7 @@
 import type { Remaining, SetupFile, SetupStatusDetail } from "#core/domain/setup/setup.ts";
 import { DEFAULT_STATUS_DETAILS } from "#core/domain/statuses/status-details.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import { DELETED_WEBHOOKS_KEY } from "#core/redis/client/keys.ts";
+import { DELETED_SETTINGS_KEY, DELETED_WEBHOOKS_KEY } from "#core/redis/client/keys.ts";
 import {
   type ApiKeyEntity,
   allEntities,
@@ -14,6 +14,7 @@ import {
   type RegistryEntity,
   type TemplateEntity,
 } from "#core/redis/config/entities.ts";
+import { templateId } from "#core/redis/config/merchant-settings.ts";
 
 export interface Stored {
   readonly couriers: ReadonlyMap<string, CourierEntity>;
@@ -26,11 +27,13 @@ export interface Stored {
   readonly registry: RegistryEntity | undefined;
   /** Endpoints that the panel deleted: fingerprint of the file's entry, which does not bring them back. */
   readonly deletedWebhooks: ReadonlyMap<string, string>;
+  /** The same of boxes and templates. */
+  readonly deletedSettings: ReadonlyMap<string, string>;
 }
 
 export async function readStored(redis: Redis): Promise<Stored> {
-  const [couriers, companies, boxes, channels, apiKeys, endpoints, templates, [registry], deleted] =
-    await Promise.all([
+  const [entities, [registry], deletedWebhooks, deletedSettings] = await Promise.all([
+    Promise.all([
       allEntities(redis, "courier"),
       allEntities(redis, "company"),
       allEntities(redis, "box"),
@@ -38,9 +41,12 @@ export async function readStored(redis: Redis): Promise<Stored> {
       allEntities(redis, "apiKey"),
       allEntities(redis, "endpoint"),
       allEntities(redis, "template"),
-      allEntities(redis, "registry"),
-      redis.hGetAll(DELETED_WEBHOOKS_KEY),
-    ]);
+    ]),
+    allEntities(redis, "registry"),
+    redis.hGetAll(DELETED_WEBHOOKS_KEY),
+    redis.hGetAll(DELETED_SETTINGS_KEY),
+  ]);
+  const [couriers, companies, boxes, channels, apiKeys, endpoints, templates] = entities;
   return {
     couriers: new Map(couriers.map((one) => [one.code, one])),
     companies: new Map(companies.map((one) => [one.code, one])),
@@ -50,12 +56,9 @@ export async function readStored(redis: Redis): Promise<Stored> {
     endpoints: new Map(endpoints.map((one) => [`${one.channelId}:${one.code}`, one])),
     templates: new Map(templates.map((one) => [templateId(one), one])),
     registry,
-    deletedWebhooks: new Map(Object.entries(deleted)),
+    deletedWebhooks: new Map(Object.entries(deletedWebhooks)),
+    deletedSettings: new Map(Object.entries(deletedSettings)),
   };
-}
-
-export function templateId({ channelId, event, language }: TemplateEntity): string {
-  return `${channelId}:${event}:${language}`;
 }
 
 export function mergedPlatforms(

@@ -1,23 +1,31 @@
 /** The companies of a setup file, with their channels. */
 import {
+  mergeChannelCouriers,
+  newlySaid,
+  type SaidOfChannel,
+  type StoredChannelCourier,
+  saidAfter,
+} from "#core/domain/setup/merge-said.ts";
+import {
   SCOPES,
   type SetupApiKey,
   type SetupChannel,
   type SetupCompany,
 } from "#core/domain/setup/setup.ts";
+import { DELETED_SETTINGS_KEY } from "#core/redis/client/keys.ts";
 import {
   type ApiKeyEntity,
   type ChannelEntity,
   type CompanyEntity,
   nextId,
-  type TemplateEntity,
 } from "#core/redis/config/entities.ts";
+import { deletedSetting, templateId } from "#core/redis/config/merchant-settings.ts";
 import { putOrders } from "#core/redis/merchant/orders.ts";
 import { putSandbox } from "#core/redis/merchant/sandbox.ts";
 import { hashToken, newToken } from "#core/secrets.ts";
 import { fingerprintOf } from "./setup-webhooks.ts";
 import { listOf, type SetupWriter } from "./setup-writer.ts";
-import { mergeBy, parseStored, templateId } from "./stored-setup.ts";
+import { parseStored } from "./stored-setup.ts";
 import { writeWebhook } from "./write-webhook.ts";
 
 export async function writeCompany(writer: SetupWriter, company: SetupCompany): Promise<void> {
@@ -34,7 +42,8 @@ export async function writeCompany(writer: SetupWriter, company: SetupCompany): 
   } satisfies CompanyEntity);
   for (const box of company.boxes ?? []) {
     const boxId = `${id}:${box.code}`;
-    await save("box", boxId, stored.boxes.get(boxId), { companyId: id, ...box });
+    const entity = { companyId: id, ...box, fileEntry: fingerprintOf(box) };
+    await saveEntry(writer, "box", boxId, stored.boxes.get(boxId), entity);
   }
   for (const channel of company.channels ?? []) await writeChannel(writer, channel, id);
 }
@@ -47,12 +56,13 @@ async function writeChannel(
   const { redis, stored, save } = writer;
   const before = stored.channels.get(channel.code);
   const id = before?.id ?? (await nextId(redis, "channel"));
-  const couriers = mergeBy(
-    before ? parseStored<object[]>(before.couriers) : [],
-    (channel.couriers ?? []).map((courier) => courier as object),
-    (courier) => (courier as { code: string }).code,
-  );
-  const { templates, ...emails } = channel.emails ?? {};
+  const said: SaidOfChannel = before?.setupSaid ? parseStored(before.setupSaid) : {};
+  const after = saidAfter(said, channel);
+  const known = before ? parseStored<StoredChannelCourier[]>(before.couriers) : [];
+  const rateLimit = newlySaid(channel.rateLimit, said.rateLimit);
+  const isNewSender = JSON.stringify(channel.sender) !== JSON.stringify(said.sender);
+  const sender = isNewSender ? channel.sender : undefined;
+  const emails = channel.emails && newlySaid(after.emails, said.emails);
   await save("channel", String(id), before, {
     id,
     companyId,
@@ -60,16 +70,17 @@ async function writeChannel(
     name: channel.name ?? before?.name ?? channel.code,
     ...activation(channel.active, before),
     language: channel.language ?? before?.language ?? "it",
-    bucketSize: channel.rateLimit?.bucketSize ?? before?.bucketSize ?? 300,
-    refillRate: channel.rateLimit?.refillRate ?? before?.refillRate ?? 150,
+    bucketSize: rateLimit.bucketSize ?? before?.bucketSize ?? 300,
+    refillRate: rateLimit.refillRate ?? before?.refillRate ?? 150,
     trackingPage: channel.trackingPage ?? before?.trackingPage ?? false,
     addressCheck: channel.addressCheck ?? before?.addressCheck ?? false,
-    couriers: JSON.stringify(couriers.map(withCourierDefaults)),
-    sender: channel.sender ? JSON.stringify(channel.sender) : (before?.sender ?? ""),
-    emails: channel.emails
+    couriers: JSON.stringify(mergeChannelCouriers(known, said.couriers, channel.couriers)),
+    sender: sender ? JSON.stringify(sender) : (before?.sender ?? ""),
+    emails: emails
       ? JSON.stringify({ ...(before?.emails ? parseStored<object>(before.emails) : {}), ...emails })
       : (before?.emails ?? ""),
     webhookV1: channel.webhookV1 ? JSON.stringify(channel.webhookV1) : (before?.webhookV1 ?? ""),
+    setupSaid: JSON.stringify(after),
   } satisfies ChannelEntity);
   await writeContents(writer, channel, { companyId, channelId: id });
 }
@@ -80,22 +91,37 @@ async function writeContents(
   channel: SetupChannel,
   owner: { readonly companyId: number; readonly channelId: number },
 ): Promise<void> {
-  const { redis, stored, nowMs, save } = writer;
+  const { redis, stored, nowMs } = writer;
   const { channelId } = owner;
   for (const key of channel.apiKeys ?? []) await writeApiKey(writer, key, channelId, channel.code);
   for (const webhook of channel.webhooks ?? []) {
     await writeWebhook(writer, webhook, channelId, channel.code);
   }
   for (const template of channel.emails?.templates ?? []) {
-    const entity: TemplateEntity = { channelId, ...template };
+    const entity = { channelId, ...template, fileEntry: fingerprintOf(template) };
     const templateKey = templateId(entity);
-    await save("template", templateKey, stored.templates.get(templateKey), entity);
+    await saveEntry(writer, "template", templateKey, stored.templates.get(templateKey), entity);
   }
   const orders = await putOrders(redis, owner, channel.orders ?? [], nowMs);
   writer.written += orders.filter(({ outcome }) => outcome !== "unchanged").length;
   for (const row of channel.sandbox ?? []) {
     if (await putSandbox(redis, owner, row, fingerprintOf(row), nowMs)) writer.written += 1;
   }
+}
+
+/** An entity that is one entry of the file: what the panel has changed or deleted since stays so until the entry changes. */
+async function saveEntry<T extends { readonly fileEntry?: string }>(
+  { redis, stored, save }: SetupWriter,
+  kind: "box" | "template",
+  id: string,
+  before: T | undefined,
+  after: T,
+): Promise<void> {
+  const deleted = deletedSetting(kind, id);
+  const applied = before ? before.fileEntry : stored.deletedSettings.get(deleted);
+  if (applied === after.fileEntry) return;
+  await save(kind, id, before, after);
+  await redis.hDel(DELETED_SETTINGS_KEY, deleted);
 }
 
 async function writeApiKey(
@@ -131,9 +157,4 @@ function activation(given: boolean | undefined, before: ChannelEntity | undefine
   const current = before?.active ?? true;
   if (given === undefined) return { active: current, setupActive: last };
   return { active: last === String(given) ? current : given, setupActive: String(given) };
-}
-
-function withCourierDefaults(courier: object): object {
-  const defaults = { transcodings: [], senderAccounts: [], shippingEnabled: true };
-  return { ...defaults, labelFormat: "PDF", errorLabel: false, ...courier };
 }

@@ -1,0 +1,77 @@
+/**
+ * A setup file laid over settings that the panel changes too. A file is applied at every start, so only what it says otherwise
+ * than the last time counts: the panel's word stands for the rest.
+ */
+import type { Remaining, SetupChannel, SetupChannelCourier } from "./setup.ts";
+
+/** What a setup file has said last of a channel's settings. */
+export interface SaidOfChannel {
+  readonly rateLimit?: SetupChannel["rateLimit"] | undefined;
+  /** By code. */
+  readonly couriers?: Readonly<Record<string, SetupChannelCourier>>;
+  readonly sender?: SetupChannel["sender"] | undefined;
+  readonly emails?: Omit<NonNullable<SetupChannel["emails"]>, "templates"> | undefined;
+}
+
+/** The members of `now` that differ from those of `last`. */
+export function newlySaid<T extends object>(
+  now: T | undefined,
+  last: Partial<T> | undefined,
+): Partial<T> {
+  const differs = ([name, value]: [string, unknown]) =>
+    value !== undefined && JSON.stringify(value) !== JSON.stringify(last?.[name as keyof T]);
+  return Object.fromEntries(Object.entries(now ?? {}).filter(differs)) as Partial<T>;
+}
+
+/** What is known of a channel after this file: what it does not name, an earlier one has said. */
+export function saidAfter(said: SaidOfChannel, file: SetupChannel): SaidOfChannel {
+  const { templates: _, ...emails } = file.emails ?? {};
+  const couriers = (file.couriers ?? []).map((courier) => [courier.code, courier] as const);
+  return {
+    rateLimit: file.rateLimit ?? said.rateLimit,
+    couriers: { ...said.couriers, ...Object.fromEntries(couriers) },
+    sender: file.sender ?? said.sender,
+    emails: file.emails ? emails : said.emails,
+  };
+}
+
+/** A courier of a channel, with every member that entities store. */
+export type StoredChannelCourier = Required<SetupChannelCourier>;
+
+export function withCourierDefaults(courier: SetupChannelCourier): StoredChannelCourier {
+  const defaults = { transcodings: [], senderAccounts: [], shippingEnabled: true };
+  return { ...defaults, labelFormat: "PDF", errorLabel: false, ...courier };
+}
+
+/** The couriers of a channel after a file. One that the panel has removed comes back once the file says something new of it. */
+export function mergeChannelCouriers(
+  stored: readonly StoredChannelCourier[],
+  said: SaidOfChannel["couriers"],
+  file: Remaining<SetupChannel>["couriers"],
+): StoredChannelCourier[] {
+  const merged = new Map(stored.map((courier) => [courier.code, courier]));
+  // A faulty item leaves a hole in its list, which is passed over.
+  file?.forEach((item) => {
+    const { code } = item;
+    if (code === undefined) return;
+    const given = { ...item, code } as SetupChannelCourier;
+    const news = newlySaid(given, said?.[code]);
+    const before = merged.get(code);
+    if (Object.keys(news).length === 0 && (before || said?.[code])) return;
+    merged.set(code, withCourierDefaults(before ? { ...before, ...news } : given));
+  });
+  return [...merged.values()];
+}
+
+export const TRANSCODING_TAKEN = "A transcoding means one courier of the channel.";
+
+/** Codes of couriers by the transcodings that they have, in small letters: merchants write them in any case. */
+export function ownersOfTranscodings(
+  couriers: readonly Pick<StoredChannelCourier, "code" | "transcodings">[],
+): ReadonlyMap<string, readonly string[]> {
+  const all = couriers.flatMap(({ code, transcodings }) =>
+    transcodings.map((text) => ({ code, text: text.toLowerCase() })),
+  );
+  const grouped = Map.groupBy(all, ({ text }) => text);
+  return new Map([...grouped].map(([text, owners]) => [text, owners.map(({ code }) => code)]));
+}

@@ -1,0 +1,189 @@
+/** The couriers of a channel: which ones it ships with, what the merchant calls them, and its accounts with them. */
+import { type Static, Type } from "@sinclair/typebox";
+import { labelCarriers } from "#core/domain/labels/label-carrier.ts";
+import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import {
+  ownersOfTranscodings,
+  type StoredChannelCourier,
+  TRANSCODING_TAKEN,
+  withCourierDefaults,
+} from "#core/domain/setup/merge-said.ts";
+import { COURIERS_PER_CHANNEL, SetupChannelCourier } from "#core/domain/setup/setup.ts";
+import { Problem } from "#core/problem.ts";
+import type { ChannelEntity } from "#core/redis/config/entities.ts";
+import type { Runtime } from "#core/runtime.ts";
+import { changeSettings } from "#panel/channel-access.ts";
+import { jsonBody, readChecked } from "#panel/checked-body.ts";
+import { notFound } from "#panel/not-found.ts";
+import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
+import { ChannelCourierView, channelCourierView } from "#panel/routes/companies.ts";
+import { refuseFaults } from "#panel/webhook-access.ts";
+
+const strict = { additionalProperties: false } as const;
+const newCourierChecker = compileSchema(SetupChannelCourier);
+
+const { senderAccounts, code: _, ...merchants } = SetupChannelCourier.properties;
+/** What the merchant decides. A sender account decides whose a parcel is, so it is the operators' (document 2). */
+export const ChannelCourierInput = Type.Object(merchants, {
+  ...strict,
+  description: "absent = unchanged",
+});
+const courierChecker = compileSchema(ChannelCourierInput);
+
+export const SenderAccountsInput = Type.Required(Type.Object({ senderAccounts }, strict));
+const accountsChecker = compileSchema(SenderAccountsInput);
+
+type Couriers = readonly StoredChannelCourier[];
+
+function courierCalls(runtime: Runtime) {
+  /** @throws {Problem} 404, 409, 422 */
+  async function change(request: Request, path: Names, changeOf: (all: Couriers) => Couriers) {
+    const { channelCode, courierCode } = path;
+    const { before, after } = await changeSettings(runtime, channelCode, (channel) => {
+      const couriers = changeOf(couriersOf(channel));
+      return { couriers: JSON.stringify(couriers) };
+    });
+    const viewIn = (channel: ChannelEntity) => {
+      const found = couriersOf(channel).find(({ code }) => code === courierCode);
+      return found ? channelCourierView(found) : null;
+    };
+    noteChange(request, viewIn(before), viewIn(after));
+    return viewIn(after);
+  }
+
+  async function merge(
+    request: Request,
+    path: Names,
+    news: Partial<SetupChannelCourier>,
+  ): Promise<View> {
+    const { courierCode } = path;
+    const changed = await change(request, path, (all) => {
+      if (!all.some(({ code }) => code === courierCode)) throw notFound("courier");
+      const merged = all.map((one) => (one.code === courierCode ? { ...one, ...news } : one));
+      refuseSharedNames(merged, courierCode, news.transcodings ?? []);
+      return merged;
+    });
+    return viewOr404(changed);
+  }
+
+  return { change, merge };
+}
+
+export function channelCourierRoutes(runtime: Runtime) {
+  const { live, config } = runtime;
+  const { change, merge } = courierCalls(runtime);
+  return panelRoutes(runtime, "channel-couriers")
+    .post(
+      "/panel/api/channels/:channelCode/couriers",
+      async ({ params, request, set }) => {
+        const wanted = await readChecked(request, newCourierChecker);
+        const { code } = wanted;
+        const { couriers } = await live.refresh();
+        const isKnown = couriers.has(code) || labelCarriers(config.nationalCarrier)(code);
+        const message = `No courier ${code}.`;
+        refuseFaults(isKnown ? [] : [{ path: "code", code: "NOT_ALLOWED", message }]);
+        const path = { ...params, courierCode: code };
+        const added = await change(request, path, (all) => {
+          refuseOneMore(all, code);
+          const merged = [...all, withCourierDefaults(wanted)];
+          refuseSharedNames(merged, code, wanted.transcodings ?? []);
+          return merged;
+        });
+        set.status = 201;
+        return viewOr404(added);
+      },
+      {
+        needs: { can: "channels:write", of: "channel" },
+        parse: "none",
+        response: { 201: ChannelCourierView },
+        detail: {
+          summary: "Let the channel ship with one more courier",
+          requestBody: jsonBody(SetupChannelCourier),
+        },
+      },
+    )
+    .put(
+      "/panel/api/channels/:channelCode/couriers/:courierCode",
+      async ({ params, request }) =>
+        merge(request, params, await readChecked(request, courierChecker)),
+      {
+        needs: { can: "shipping:write", of: "channel" },
+        parse: "none",
+        response: ChannelCourierView,
+        detail: {
+          summary: "Enable or disable a courier, name it, choose its labels",
+          requestBody: jsonBody(ChannelCourierInput),
+        },
+      },
+    )
+    .put(
+      "/panel/api/channels/:channelCode/couriers/:courierCode/sender-accounts",
+      async ({ params, request }) =>
+        merge(request, params, await readChecked(request, accountsChecker)),
+      {
+        needs: { can: "channels:write", of: "channel" },
+        parse: "none",
+        response: ChannelCourierView,
+        detail: {
+          summary:
+            "The channel's accounts with a courier, for shipments that are created from now on",
+          requestBody: jsonBody(SenderAccountsInput),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/channels/:channelCode/couriers/:courierCode",
+      async ({ params, request, set }) => {
+        await change(request, params, (all) => {
+          const others = all.filter(({ code }) => code !== params.courierCode);
+          if (others.length === all.length) throw notFound("courier");
+          return others;
+        });
+        set.status = 204;
+      },
+      {
+        needs: { can: "channels:write", of: "channel" },
+        detail: {
+          summary: "Let the channel create no more shipments with a courier",
+          responses: { 204: { description: "removed" } },
+        },
+      },
+    );
+}
+
+interface Names {
+  readonly channelCode: string;
+  readonly courierCode: string;
+}
+
+type View = Static<typeof ChannelCourierView>;
+
+function viewOr404(view: View | null): View {
+  if (!view) throw notFound("courier");
+  return view;
+}
+
+function couriersOf({ couriers }: ChannelEntity): StoredChannelCourier[] {
+  return JSON.parse(couriers);
+}
+
+/** @throws {Problem} 409 */
+function refuseOneMore(all: Couriers, code: string): void {
+  if (all.some((one) => one.code === code)) {
+    throw new Problem(409, "COURIER_IN_CHANNEL", "The channel has this courier already.");
+  }
+  if (all.length < COURIERS_PER_CHANNEL) return;
+  const detail = `At most ${COURIERS_PER_CHANNEL} couriers a channel.`;
+  throw new Problem(409, "TOO_MANY_COURIERS", detail);
+}
+
+/** @throws {Problem} 422 for each given transcoding that names another courier too, or stands twice */
+function refuseSharedNames(all: Couriers, code: string, given: readonly string[]): void {
+  const owners = ownersOfTranscodings(all);
+  const shared = given.flatMap((text, at) =>
+    (owners.get(text.toLowerCase()) ?? [code]).length > 1
+      ? [{ path: `transcodings[${at}]`, code: "NOT_ALLOWED" as const, message: TRANSCODING_TAKEN }]
+      : [],
+  );
+  refuseFaults(shared);
+}
