@@ -1,8 +1,10 @@
-/** `bun run client-types`: writes the types of the merchants' package. */
+/** `bun run client-types`: writes the types of the merchants' packages. */
 import { openTestApi } from "#test/support/api.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { CLIENT_TYPES_FILE, clientTypes } from "./generate.ts";
+import { PYTHON_TYPES_FILE, pythonTypes } from "./python-types.ts";
 
 const api = await openTestApi(testSetup());
 await Bun.write(CLIENT_TYPES_FILE, await clientTypes(api));
+await Bun.write(PYTHON_TYPES_FILE, pythonTypes(api));
 await api.end();

@@ -6,6 +6,7 @@ import { SignatureError, verifyImportCallback, verifyWebhook } from "#client/src
 import { sign } from "#core/domain/webhooks/signature.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
 import { CLIENT_TYPES_FILE, clientTypes } from "#test/client-types/generate.ts";
+import { PYTHON_TYPES_FILE, pythonTypes } from "#test/client-types/python-types.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { applyEvents } from "#test/support/facts.ts";
@@ -73,6 +74,7 @@ const anyShipment = (on: Api) => on.GET("/v2/shipments", { params: { query: { li
 
 test("the generated types are those of the document that the product publishes", async () => {
   expect(await Bun.file(CLIENT_TYPES_FILE).text()).toBe(await clientTypes(api));
+  expect(await Bun.file(PYTHON_TYPES_FILE).text()).toBe(pythonTypes(api));
 });
 
 describe("access tokens", () => {
