@@ -1,7 +1,13 @@
 /** The process environment, read once in a main file and checked as a whole: every fault is listed at once. */
 import { counted } from "#core/domain/schema/counted.ts";
 import type { Cidr } from "./cidr.ts";
-import { type ClientCertHeaders, VARIABLES, type Values, type VariableName } from "./variables.ts";
+import {
+  type ClientCertHeaders,
+  type TraceSampler,
+  VARIABLES,
+  type Values,
+  type VariableName,
+} from "./variables.ts";
 
 export interface Config {
   readonly host: string;
@@ -63,6 +69,8 @@ export interface Config {
   /** Null = ingest serves plain HTTP, behind whatever ends TLS. */
   readonly ingestTls: IngestTls | null;
   readonly testClock: boolean;
+  /** Null = no traces. */
+  readonly tracing: TracingConfig | null;
   readonly logLevel: string;
   /** Sizes the memory of eventIds; see `core/redis/log/seen.ts`. */
   readonly eventsPerDay: number;
@@ -82,6 +90,16 @@ export interface Config {
     readonly accessKeyId: string | null;
     readonly secretAccessKey: string | null;
   };
+}
+
+export interface TracingConfig {
+  /** Takes traces over OTLP/HTTP as JSON. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly serviceName: string;
+  readonly sampler: TraceSampler;
+  /** Of the traces that a ratio sampler records, from 0 to 1. */
+  readonly share: number;
 }
 
 export interface IngestTls {
@@ -180,6 +198,21 @@ function faultsOfPorts(values: Partial<Values>): string[] {
   return [`${fixed.join(", ")}: each needs a port of its own.`];
 }
 
+/** As OpenTelemetry has it, but that traces are off where no collector is named. */
+function tracingOf(values: Values): TracingConfig | null {
+  const base = values.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const collector = base === null ? null : `${base.replace(/\/+$/, "")}/v1/traces`;
+  const url = values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? collector;
+  if (url === null || values.OTEL_SDK_DISABLED === "true") return null;
+  return {
+    url,
+    headers: values.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+    serviceName: values.OTEL_SERVICE_NAME,
+    sampler: values.OTEL_TRACES_SAMPLER,
+    share: values.OTEL_TRACES_SAMPLER_ARG ?? 1,
+  };
+}
+
 function configOf(values: Values): Config {
   const panelUrl = `http://${values.HOST}:${values.PANEL_PORT}`;
   const tls = { certFile: values.INGEST_TLS_CERT_FILE, keyFile: values.INGEST_TLS_KEY_FILE };
@@ -227,6 +260,7 @@ function configOf(values: Values): Config {
             clientCaFile: values.INGEST_TLS_CLIENT_CA_FILE,
           },
     testClock: values.TEST_CLOCK === "1",
+    tracing: tracingOf(values),
     logLevel: values.LOG_LEVEL,
     eventsPerDay: values.EVENTS_PER_DAY,
     logHighWater: values.LOG_HIGH_WATER,

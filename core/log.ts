@@ -1,6 +1,7 @@
 /** One JSON line per event on standard output. No secret, token, e-mail address, phone or name goes in (invariant 8). */
 import { pino } from "pino";
 import { currentRequestId } from "#core/request-id.ts";
+import { currentSpan } from "#core/tracing.ts";
 
 export type Log = pino.Logger;
 
@@ -13,5 +14,7 @@ export function createLog(level: string, destination?: pino.DestinationStream): 
 /** What every line of a request has. */
 function mixin(): object {
   const requestId = currentRequestId();
+  const span = currentSpan();
+  if (span !== null) return { requestId, traceId: span.traceId };
   return requestId === undefined ? {} : { requestId };
 }

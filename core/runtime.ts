@@ -8,6 +8,7 @@ import { openOpsPort } from "./http/ops-port.ts";
 import { parseStrictJson } from "./http/strict-json.ts";
 import { createLog, type Log } from "./log.ts";
 import { openSecrets, type Secrets, type SecretUse } from "./open-secrets.ts";
+import { openTracing } from "./open-tracing.ts";
 import {
   connectCluster,
   connectRedis,
@@ -67,7 +68,9 @@ export async function openRuntime(
     await migrateStore(redis, log);
     const opened = await openSecrets(config, redis, log, use);
     const { secrets } = opened;
+    const closeTracing = await openTracing(config);
     close = async () => {
+      await closeTracing();
       await opened.close();
       await closeStore();
     };

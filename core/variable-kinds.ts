@@ -20,6 +20,28 @@ function fault(text: string): { readonly faults: readonly string[] } {
 
 export const text: Kind<string> = (value) => ({ value });
 
+/** `name=value` pairs with percent-encoded values, as OpenTelemetry writes them. */
+export const headerList: Kind<Readonly<Record<string, string>>> = (value) => {
+  const pairs = value.split(",").map((pair) => /^\s*([!#$%&'*+.^_`|~\w-]+)\s*=(.*)$/.exec(pair));
+  const headers: Record<string, string> = {};
+  for (const pair of pairs) {
+    if (pair === null) return fault("pairs such as name=value, comma-separated.");
+    const [, name = "", text = ""] = pair;
+    headers[name] = text
+      .trim()
+      .replace(/%[0-9A-Fa-f]{2}/g, (code) =>
+        String.fromCharCode(Number.parseInt(code.slice(1), 16)),
+      );
+  }
+  return { value: headers };
+};
+
+export const fraction: Kind<number> = (value) => {
+  const share = Number(value);
+  if (/^(0|1|0?\.\d+|[01]\.\d+)$/.test(value) && share <= 1) return { value: share };
+  return fault(`a number from 0 to 1, not "${value}".`);
+};
+
 export function wholeNumber(min: number, max: number): Kind<number> {
   return (text) => {
     const value = Number(text);

@@ -7,6 +7,8 @@ import {
   clusterName,
   exportTarget,
   folder,
+  fraction,
+  headerList,
   host,
   jsonFile,
   type Kind,
@@ -31,9 +33,18 @@ export interface Variable<T> {
 }
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+const TRACE_SAMPLERS = [
+  "always_on",
+  "always_off",
+  "traceidratio",
+  "parentbased_always_on",
+  "parentbased_always_off",
+  "parentbased_traceidratio",
+] as const;
 /** See `core/http/peer.ts`. */
 const CLIENT_CERT_HEADERS = ["none", "x-client-cert", "envoy", "rfc9440"] as const;
 
+export type TraceSampler = (typeof TRACE_SAMPLERS)[number];
 export type ClientCertHeaders = (typeof CLIENT_CERT_HEADERS)[number];
 
 function preset<T>(fallback: string, kind: Kind<T>, meaning: string): Variable<T> {
@@ -199,6 +210,38 @@ export const VARIABLES = {
   AWS_REGION: optional(text, "Region of the bucket."),
   AWS_ACCESS_KEY_ID: optional(text, "Key that may read and write the bucket."),
   AWS_SECRET_ACCESS_KEY: optional(text, "Secret of that key."),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional(
+    url("http:", "https:"),
+    "Base URL of an OpenTelemetry collector, which traces are sent to; without it there are none.",
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optional(
+    url("http:", "https:"),
+    "The URL for traces itself, instead of the base with /v1/traces.",
+  ),
+  OTEL_EXPORTER_OTLP_PROTOCOL: preset(
+    "http/json",
+    oneOf(["http/json"]),
+    "Protocol of the collector: http/json.",
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: optional(
+    headerList,
+    "Headers for the collector: name=value, comma-separated.",
+  ),
+  OTEL_SERVICE_NAME: preset("waybill", text, "Name of the service in traces."),
+  OTEL_TRACES_SAMPLER: preset(
+    "parentbased_always_on",
+    oneOf(TRACE_SAMPLERS),
+    `Which traces are recorded: ${TRACE_SAMPLERS.join(", ")}.`,
+  ),
+  OTEL_TRACES_SAMPLER_ARG: optional(
+    fraction,
+    "Of a ratio sampler: the share of traces, from 0 to 1.",
+  ),
+  OTEL_SDK_DISABLED: preset(
+    "false",
+    oneOf(["true", "false"]),
+    "true: no traces whatever else is set.",
+  ),
   TEST_CLOCK: preset(
     "0",
     oneOf(["0", "1"]),

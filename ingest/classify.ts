@@ -56,6 +56,8 @@ export interface ClassifyDeps {
   readonly configuration: Configuration;
   readonly layout: SeenLayout;
   readonly messageId: string;
+  /** Of the request's sampled trace, which its events carry on. */
+  readonly traceparent?: string | undefined;
   /** Called with the reason why the event at an index of the message has no shipment. */
   readonly onUnmatched: (messageIndex: number, why: UnmatchedKind) => void;
   /** Counts UNKNOWN_TRACKING that is a mismatch, or an externalId of several shipments. */
@@ -307,7 +309,7 @@ async function registerAnnounced(
 
 /** Claims the ids of matched events and appends them; of the others it only asks whether the id is known. */
 function claim(
-  { intake, layout, messageId }: ClassifyDeps,
+  { intake, layout, messageId, traceparent }: ClassifyDeps,
   courier: Courier,
   open: readonly Candidacy[],
   matches: readonly Match[],
@@ -327,6 +329,7 @@ function claim(
       messageIndex,
       event: areOfOneCompany(candidates) ? event : withoutPersonalData(event),
       messageId,
+      ...(traceparent !== undefined && { traceparent }),
     });
     return { seen, entry, shipments: candidates.length };
   });

@@ -10,6 +10,7 @@ import { type MessageOutcomes, outcomeKeeper } from "#core/redis/intake/event-ou
 import { watchChangeLog } from "#core/redis/log/change-log-watch.ts";
 import { seenLayout } from "#core/redis/log/seen.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { currentSpan } from "#core/tracing.ts";
 import type { AuthenticateDeps } from "#ingest/authenticate.ts";
 import {
   type Classified,
@@ -46,6 +47,10 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
     const refused = results.filter(({ outcome }) => REFUSED.has(outcome));
     await countRefused(redis, courier, refused, receivedAtMs);
     log.info({ courier, messageId, ...counts }, "message processed");
+    currentSpan()?.set({
+      ...{ "waybill.courier": courier, "waybill.message_id": messageId },
+      ...{ "waybill.accepted": counts.ACCEPTED, "waybill.events": results.length },
+    });
   }
 
   return {
@@ -58,6 +63,7 @@ export function storingHandler(deps: Deps): MessageHandler<Prepared> {
       const results = await classify(
         {
           ...{ redis, intake, configuration: live.configuration(), messageId },
+          traceparent: currentSpan()?.traceparent,
           onUnmatched: (messageIndex, why) => unmatched.set(messageIndex, why),
           layout: await seenLayout(redis, receivedAtMs, config.eventsPerDay),
           onAmbiguous: (count) => ambiguousEvents.inc({ courier: code }, count),

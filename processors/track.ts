@@ -22,6 +22,7 @@ import {
   readHotShipments,
   SHIPMENTS_PER_CALL,
 } from "#core/redis/shipments/shipments.ts";
+import { continueTrace, type TracedWork } from "#core/tracing.ts";
 import { addFacts, replaceHistory, withRoom } from "#processors/commits.ts";
 import {
   findReleases,
@@ -37,6 +38,8 @@ export interface TrackDeps extends ReleaseDeps {
 interface Arrival {
   readonly entry: LogItem;
   readonly logged: LoggedEvent;
+  /** Null = it is not traced. */
+  readonly span: TracedWork | null;
 }
 
 /** A shipment and all that has to be known to fold its events in. */
@@ -69,7 +72,7 @@ export function trackHandler(deps: TrackDeps): Handler {
     const arrivals: Arrival[] = [];
     for (const entry of entries) {
       try {
-        arrivals.push({ entry, logged: decodeLoggedEvent(entry.fields["e"] ?? "") });
+        arrivals.push(arrivalOf(entry));
       } catch (error) {
         failures.push({ entry, reason: `unreadable: ${error}` });
       }
@@ -86,8 +89,29 @@ export function trackHandler(deps: TrackDeps): Handler {
     for (const late of [...open.values()].flat()) {
       failures.push({ entry: late.entry, reason: KEPT_CHANGING });
     }
+    endSpans(arrivals, failures);
     return failures;
   };
+}
+
+/** A traced event goes on under the span that applies it. */
+function arrivalOf(entry: LogItem): Arrival {
+  const logged = decodeLoggedEvent(entry.fields["e"] ?? "");
+  const span = continueTrace("consumer", "track", logged.traceparent);
+  if (span === null) return { entry, logged, span };
+  const { courier, event, messageId = "", shipmentId } = logged;
+  span.set({
+    ...{ "waybill.courier": courier, "waybill.event_id": event.eventId },
+    ...{ "waybill.message_id": messageId, "waybill.shipment_id": shipmentId },
+  });
+  return { entry, logged: { ...logged, traceparent: span.traceparent }, span };
+}
+
+/** A batch that throws leaves its spans unsent: its events are handled again, and traced then. */
+function endSpans(arrivals: readonly Arrival[], failures: readonly Failure[]): void {
+  for (const { entry, span } of arrivals) {
+    span?.end(failures.find((failure) => failure.entry === entry)?.reason);
+  }
 }
 
 /**
@@ -251,7 +275,7 @@ function factsOf(
   logged: LoggedFacts,
 ): Fact[] {
   const here = left === null ? logged : logged.filter(({ factKey }) => !left.has(factKey));
-  return here.map(({ factKey, event, receivedAtMs, messageIndex, messageId }) => ({
+  return here.map(({ factKey, event, receivedAtMs, messageIndex, messageId, traceparent }) => ({
     key: factKey,
     event,
     occurredAtMs: instantOf(event.occurredAt),
@@ -259,6 +283,7 @@ function factsOf(
     messageIndex,
     mapping: mapStatus(catalogue, event),
     ...(messageId !== undefined && { messageId }),
+    ...(traceparent !== undefined && { traceparent }),
   }));
 }
 

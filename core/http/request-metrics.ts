@@ -1,10 +1,11 @@
-/** Answer times of a role's requests, by status class. An app's `onError` sets `set.status` to what it answers. */
+/** Answer times of a role's requests, by status class, and their traces. An app's `onError` sets `set.status` to what it answers. */
 import { Elysia } from "elysia";
 import { requestSeconds } from "#core/metrics.ts";
+import { requestTraces } from "./request-traces.ts";
 
 export function requestMetrics(role: "ingest" | "api" | "panel") {
   const startedAt = new WeakMap<Request, number>();
-  return new Elysia({ name: "request-metrics", seed: role })
+  const app = new Elysia({ name: "request-metrics", seed: role })
     .onRequest(({ request }) => void startedAt.set(request, performance.now()))
     .onAfterResponse({ as: "global" }, ({ request, set, responseValue }) => {
       const startedMs = startedAt.get(request);
@@ -14,4 +15,7 @@ export function requestMetrics(role: "ingest" | "api" | "panel") {
       const seconds = (performance.now() - startedMs) / 1000;
       requestSeconds.observe({ role, status: `${String(status).slice(0, 1)}xx` }, seconds);
     });
+  // By itself: in the chain it would be part of the type of every app.
+  app.use(requestTraces(role));
+  return app;
 }

@@ -8,6 +8,7 @@ import type { Live } from "#core/redis/config/live.ts";
 import { type ChangeSummary, decodeChangeEntry } from "#core/redis/log/change-log.ts";
 import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { type Decision, eventIdOf, recordDecisions } from "#core/redis/webhooks/deliveries.ts";
+import { continueTrace, type TracedWork } from "#core/tracing.ts";
 
 export interface DecideDeps {
   readonly redis: Redis;
@@ -20,13 +21,17 @@ export function decideHandler({ redis, live }: DecideDeps): Handler {
     const { channels } = await live.refresh();
     const failures: Failure[] = [];
     const decisions: Decision[] = [];
+    const spans: TracedWork[] = [];
     for (const entry of entries) {
       const read = readEntry(entry);
       if (typeof read === "string") failures.push({ entry, reason: read });
       else if (read.type === "changed") {
         const subscribers = subscribersOf(channels.get(read.change.channelId));
         if (subscribers.length > 0) {
-          decisions.push(decisionOf(entry, read.shipmentId, read.change, subscribers));
+          const decision = decisionOf(entry, read.shipmentId, read.change, subscribers);
+          const { traced, span } = traceOf(decision);
+          decisions.push(traced);
+          if (span !== null) spans.push(span);
         }
       }
     }
@@ -34,8 +39,22 @@ export function decideHandler({ redis, live }: DecideDeps): Handler {
     for (const { verdicts } of made) {
       for (const { verdict } of verdicts) webhookDecisions.inc({ verdict });
     }
+    for (const span of spans) span.end();
     return failures;
   };
+}
+
+/** The deliveries of a traced change go on under the span of its decision. */
+function traceOf(decision: Decision): { traced: Decision; span: TracedWork | null } {
+  const { fact, eventId, shipmentId, verdicts } = decision;
+  const span = continueTrace("consumer", "decide webhooks", fact.traceparent);
+  if (span === null) return { traced: decision, span };
+  const sends = verdicts.filter(({ verdict }) => verdict === "send").length;
+  span.set({
+    ...{ "waybill.webhook_event_id": eventId, "waybill.shipment_id": shipmentId },
+    ...{ "waybill.endpoints": verdicts.length, "waybill.deliveries": sends },
+  });
+  return { traced: { ...decision, fact: { ...fact, traceparent: span.traceparent } }, span };
 }
 
 interface Subscriber extends Subscription {

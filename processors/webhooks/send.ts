@@ -28,6 +28,7 @@ import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
 import type { Leased, Slot } from "#core/redis/webhooks/leases.ts";
 import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Vault } from "#core/secrets.ts";
+import { continueTrace, type TracedWork } from "#core/tracing.ts";
 import type { Sent, Transport } from "./transport.ts";
 
 export interface SendDeps {
@@ -49,9 +50,11 @@ export async function sendDelivery(
   const attempt = leased.attemptsMade + 1;
   const atMs = live.now();
   const withConsignee = endpoint.include.includes("consignee");
-  const body = deliveryBody(leased, leased.fact(), shipment, live.configuration(), withConsignee);
+  const fact = leased.fact();
+  const body = deliveryBody(leased, fact, shipment, live.configuration(), withConsignee);
   const event = { eventId: leased.eventId, type: "shipment.updated", attempt, sentAtMs: atMs };
-  const sent = await postEvent(deps, endpoint, event, body);
+  const span = beginAttempt(leased, attempt, fact.traceparent);
+  const sent = await traced(span, postEvent(deps, endpoint, event, body, span?.traceparent));
   const meaning = meaningOf(sent);
   const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
   const made = attemptOf(leased, attempt, atMs, sent, errorOf(sent), sentRequest(endpoint, body));
@@ -67,8 +70,11 @@ export async function sendV1Delivery(
 ): Promise<Finished> {
   const attempt = leased.attemptsMade + 1;
   const atMs = live.now();
-  const body = JSON.stringify(v1Payload(record, leased.fact()));
-  const sent = await transport.post(url, V1_HEADERS, body, { allowHttp: true });
+  const fact = leased.fact();
+  const body = JSON.stringify(v1Payload(record, fact));
+  const span = beginAttempt(leased, attempt, fact.traceparent);
+  const headers = span === null ? V1_HEADERS : { ...V1_HEADERS, traceparent: span.traceparent };
+  const sent = await traced(span, transport.post(url, headers, body, { allowHttp: true }));
   const meaning = v1MeaningOf(sent, sent.responseBody, acknowledgement);
   const isUnacknowledged = meaning === "retry" && meaningOf(sent) === "delivered";
   const error = isUnacknowledged ? "not the configured acknowledgement" : errorOf(sent);
@@ -76,6 +82,34 @@ export async function sendV1Delivery(
   const request = sentRequest({ url, standardWebhooks: false }, body);
   const made = attemptOf(leased, attempt, atMs, sent, error, request);
   return finishedBy(leased, made, meaning, outcome, pausedUntil(sent, live.now()));
+}
+
+/** The receiver is given the span of the attempt, so that its own trace goes on from there. */
+function beginAttempt(
+  { endpointId, eventId, deliveryId, shipmentId }: Leased,
+  attempt: number,
+  traceparent: string | undefined,
+): TracedWork | null {
+  const span = continueTrace("client", "send webhook", traceparent);
+  span?.set({
+    ...{ "http.request.method": "POST", "waybill.endpoint_id": endpointId },
+    ...{ "waybill.webhook_event_id": eventId, "waybill.delivery_id": deliveryId },
+    ...{ "waybill.shipment_id": shipmentId, "waybill.attempt": attempt },
+  });
+  return span;
+}
+
+async function traced(span: TracedWork | null, sending: Promise<Sent>): Promise<Sent> {
+  if (span === null) return sending;
+  try {
+    const sent = await sending;
+    if (sent.kind === "answered") span.set({ "http.response.status_code": sent.httpStatus });
+    span.end(errorOf(sent) ?? undefined);
+    return sent;
+  } catch (error) {
+    span.end((error as Error).name);
+    throw error;
+  }
 }
 
 /** Until when a 429 asks that nothing more is sent to its endpoint, UTC milliseconds; null = it does not. */
@@ -157,6 +191,7 @@ export function postEvent(
   endpoint: Endpoint,
   event: RequestFacts,
   body: string,
+  traceparent?: string,
 ): Promise<Sent> {
   const { eventId, sentAtMs } = event;
   const secrets = secretsInForce(endpoint, vault, sentAtMs);
@@ -166,6 +201,7 @@ export function postEvent(
   if (timestamp !== undefined) {
     headers["webhook-signature"] = standardSignature(eventId, timestamp, secrets, body);
   }
+  if (traceparent !== undefined) headers["traceparent"] = traceparent;
   return transport.post(endpoint.url, headers, body);
 }
 

@@ -20,6 +20,8 @@ export interface Fact {
   readonly mapping: Mapping | null;
   /** Of the message that brought it; absent where it was set aside. */
   readonly messageId?: string;
+  /** Of the span that applies it: goes on with the change, and is not kept with the shipment. */
+  readonly traceparent?: string;
   /** Released from the set-aside store, with the little that was kept; the event in full takes its place. */
   readonly setAside?: true;
   /** Our clock when it was last accepted again, its eventId having been forgotten: it changed nothing, and was counted. */

@@ -21,6 +21,8 @@ export interface ChangeFact {
   /** Mapped; null while the code is not. */
   readonly status: Status | null;
   readonly detail: number;
+  /** Of its sampled trace; absent = it is not traced. */
+  readonly traceparent?: string;
 }
 
 /** What everybody needs to know. */
@@ -58,7 +60,7 @@ export function describeChange({
   changed,
   firstOccurrence,
 }: Omit<StateChange, "before" | "after">) {
-  const { key, event, occurredAtMs, receivedAtMs, mapping } = fact;
+  const { key, event, occurredAtMs, receivedAtMs, mapping, traceparent } = fact;
   return {
     fact: {
       key,
@@ -68,6 +70,7 @@ export function describeChange({
       place: event.location?.name ?? null,
       status: mapping?.status ?? null,
       detail: mapping?.detail ?? 0,
+      ...(traceparent !== undefined && { traceparent }),
     },
     changed,
     firstOccurrence,
@@ -100,6 +103,7 @@ function rowOfSummary(change: ChangeSummary): readonly unknown[] {
     change.changed ? 1 : 0,
     change.firstOccurrence ? 1 : 0,
     change.isRewrite ? 1 : 0,
+    ...(fact.traceparent === undefined ? [] : [fact.traceparent]),
   ];
 }
 
@@ -116,6 +120,7 @@ function summaryOfRow(row: any): ChangeSummary {
       place: row[6],
       status: row[7],
       detail: row[8],
+      ...(row[12] !== undefined && { traceparent: row[12] }),
     },
     changed: row[9] === 1,
     firstOccurrence: row[10] === 1,

@@ -45,6 +45,8 @@ export interface LoggedEvent {
   readonly event: CourierEvent;
   /** Of the message that brought it, as its sender named it. */
   readonly messageId?: string;
+  /** Of its sampled trace; absent = it is not traced. */
+  readonly traceparent?: string;
 }
 
 /** A line of the log. An event that goes to several shipments stands there once, with the list of their ids. */
@@ -53,15 +55,18 @@ export function encodeLoggedEvent(
 ): string {
   const { shipmentId, courier, factKey, receivedAtMs, messageIndex, event, messageId } = logged;
   const line = [shipmentId, courier, factKey, receivedAtMs, messageIndex, event];
+  const { traceparent } = logged;
+  if (traceparent !== undefined) return JSON.stringify([...line, messageId ?? null, traceparent]);
   return JSON.stringify(messageId === undefined ? line : [...line, messageId]);
 }
 
 /** @throws SyntaxError when the entry is not one of ours. */
 export function decodeLoggedEvent(text: string): LoggedEvent {
-  const [shipmentId, courier, factKey, receivedAtMs, messageIndex, event, messageId] =
+  const [shipmentId, courier, factKey, receivedAtMs, messageIndex, event, messageId, traceparent] =
     JSON.parse(text);
   const logged = { shipmentId, courier, factKey, receivedAtMs, messageIndex, event };
-  return messageId === undefined ? logged : { ...logged, messageId };
+  const named = messageId == null ? logged : { ...logged, messageId };
+  return traceparent === undefined ? named : { ...named, traceparent };
 }
 
 /** An event for one shipment, as a handler is given it and a dead letter keeps it. */

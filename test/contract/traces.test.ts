@@ -1,0 +1,258 @@
+/** Traces over OTLP: from the courier's request through the logs to the merchant's answer, and nothing where they are off. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { createApiApp } from "#api/app.ts";
+import { readConfig } from "#core/config.ts";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { createLog } from "#core/log.ts";
+import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
+import { decodeLoggedEvent, encodeLoggedEvent } from "#core/redis/log/event-log.ts";
+import { currentSpan, isTracing } from "#core/tracing.ts";
+import { createIngestApp } from "#ingest/app.ts";
+import { trackHandler } from "#processors/track.ts";
+import { type CollectedSpan, type Collector, startCollector } from "#test/support/collector.ts";
+import { event, push } from "#test/support/courier.ts";
+import { eventually } from "#test/support/eventually.ts";
+import {
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+import type { TestRuntime } from "#test/support/runtime.ts";
+import { addShipment } from "#test/support/shipments.ts";
+import {
+  openWebhookRuntime,
+  type Pipeline,
+  STATUS,
+  sendDeps,
+  startPipeline,
+} from "#test/support/webhooks.ts";
+
+const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
+const PARENT_ID = "00f067aa0ba902b7";
+const SAMPLED = { traceparent: `00-${TRACE_ID}-${PARENT_ID}-01` };
+const UNSAMPLED = { traceparent: `00-${TRACE_ID}-${PARENT_ID}-00` };
+
+interface Started {
+  readonly runtime: TestRuntime;
+  readonly ingest: string;
+  readonly pipeline: Pipeline;
+  readonly track: Consumer;
+  /** Lines of the log. */
+  readonly lines: Array<Readonly<Record<string, unknown>>>;
+  readonly end: () => Promise<void>;
+}
+
+let authority: TestAuthority;
+let receiver: Receiver;
+let collector: Collector;
+let started: Started | null = null;
+
+beforeAll(async () => {
+  authority = await createAuthority();
+  receiver = await startReceiver(await authority.issue(["localhost"]));
+  collector = startCollector();
+});
+
+afterEach(async () => {
+  await started?.end();
+  started = null;
+  receiver.requests.length = 0;
+  collector.spans.length = 0;
+});
+
+afterAll(async () => {
+  await receiver.stop();
+  await collector.stop();
+  await authority.end();
+});
+
+async function start(env: Readonly<Record<string, string>> = {}): Promise<Started> {
+  const runtime = await openWebhookRuntime([{ url: receiver.url }], env);
+  const lines: Started["lines"] = [];
+  const log = createLog("info", { write: (line) => void lines.push(JSON.parse(line)) });
+  const { redis, live, config } = runtime;
+  const app = createIngestApp({ ...runtime, log });
+  app.listen({ port: 0, hostname: "127.0.0.1" });
+  const track = startConsumer({
+    ...({ redis, log, source: "event", group: "track", batch: 100 } as const),
+    handler: trackHandler({ redis, live, eventsPerDay: config.eventsPerDay }),
+  });
+  const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));
+  started = {
+    ...{ runtime, pipeline, track, lines },
+    ingest: `http://127.0.0.1:${app.server?.port}`,
+    async end() {
+      await app.stop(true);
+      await track.stop();
+      await pipeline.stop();
+      await runtime.end();
+    },
+  };
+  return started;
+}
+
+/** A shipment's first event, until the merchant has its webhook. */
+async function deliverOne(
+  { runtime, ingest }: Started,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly sent: CourierEvent; readonly traceparent: unknown }> {
+  const number = `TRACE-${crypto.randomUUID()}`;
+  await addShipment(runtime, number);
+  const sent = event({ trackingNumber: number, status: STATUS.inTransit });
+  const { body } = await push(ingest, [sent], { headers });
+  expect(body.results).toMatchObject([{ outcome: "ACCEPTED" }]);
+  const request = await eventually(() => receiver.requests.at(-1) ?? null, "the webhook arrives");
+  return { sent, traceparent: request.headers["traceparent"] };
+}
+
+const traced = () => ({
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20collector-token",
+  OTEL_SERVICE_NAME: "waybill-test",
+});
+
+/** Ends the runtime, which sends what is left. */
+async function collected(): Promise<Map<string, CollectedSpan>> {
+  await started?.end();
+  started = null;
+  return new Map(collector.spans.map((span) => [span.name, span]));
+}
+
+const CHAIN = ["POST /v1/events", "track", "decide webhooks", "send webhook"] as const;
+
+describe("with a collector", () => {
+  test("a trace follows an event from its courier's span to the merchant's answer", async () => {
+    const running = await start(traced());
+    receiver.behave(202);
+    const { sent, traceparent } = await deliverOne(running, SAMPLED);
+    const spans = await collected();
+    const chain = CHAIN.map((name) => spans.get(name));
+    expect(chain.map((span) => span?.traceId)).toEqual(CHAIN.map(() => TRACE_ID));
+    const [request, track, decide, send] = chain;
+    expect(chain.map((span) => span?.parentSpanId)).toEqual([
+      PARENT_ID,
+      ...[request, track, decide].map((span) => span?.spanId ?? ""),
+    ]);
+    expect(traceparent).toBe(`00-${TRACE_ID}-${send?.spanId}-01`);
+    expect(request).toMatchObject({
+      service: "waybill-test",
+      facts: {
+        "http.response.status_code": 200,
+        "waybill.courier": "GLS_ITA",
+        "waybill.accepted": 1,
+      },
+    });
+    expect(request?.facts["waybill.request_id"]).toBeString();
+    expect(track?.facts).toMatchObject({ "waybill.event_id": sent.eventId });
+    expect(send?.facts).toMatchObject({ "http.response.status_code": 202, "waybill.attempt": 1 });
+    expect(collector.authorizations).toContain("Bearer collector-token");
+    expect(JSON.stringify([...spans.values()])).not.toContain(sent.trackingNumber);
+  });
+
+  test("a request of the API has a span in its caller's trace, named by its route and not by its path", async () => {
+    const clickhouse = { CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none" };
+    const { runtime } = await start({ ...traced(), ...clickhouse });
+    const benchmarks = await openBenchmarks(runtime.config);
+    const answer = await createApiApp({ ...runtime, benchmarks }).handle(
+      new Request("http://localhost/v2/shipments/4711", { headers: SAMPLED }),
+    );
+    expect(answer.status).toBe(401);
+    await benchmarks.close();
+    const span = (await collected()).get("GET /v2/shipments/:id");
+    expect(span).toMatchObject({ traceId: TRACE_ID, parentSpanId: PARENT_ID });
+    expect(span?.facts).toMatchObject({ "http.response.status_code": 401, "waybill.role": "api" });
+    expect(JSON.stringify(collector.spans)).not.toContain("4711");
+  });
+
+  test("a refused webhook is an error of its span, and every attempt has one", async () => {
+    const running = await start(traced());
+    receiver.behave(500);
+    await deliverOne(running, SAMPLED);
+    expect((await collected()).get("send webhook")).toMatchObject({ isError: true });
+  });
+
+  test("log lines of a traced request name its trace, its message and its request", async () => {
+    const running = await start(traced());
+    receiver.behave(200);
+    await deliverOne(running, SAMPLED);
+    const line = running.lines.find(({ msg }) => msg === "message processed");
+    expect(line).toMatchObject({ traceId: TRACE_ID, messageId: expect.any(String) });
+    expect(line?.["requestId"]).toBeString();
+  });
+
+  test("a caller without a trace begins one", async () => {
+    const running = await start(traced());
+    const { traceparent } = await deliverOne(running);
+    const spans = await collected();
+    expect(spans.get("POST /v1/events")?.parentSpanId).toBe("");
+    expect(traceparent).toBe(
+      `00-${spans.get("track")?.traceId}-${spans.get("send webhook")?.spanId}-01`,
+    );
+  });
+
+  test("what the sampler leaves out is neither sent nor carried on", async () => {
+    const running = await start({ ...traced(), OTEL_TRACES_SAMPLER: "parentbased_always_on" });
+    const { traceparent } = await deliverOne(running, UNSAMPLED);
+    expect(traceparent).toBeUndefined();
+    expect((await collected()).size).toBe(0);
+  });
+
+  test("a sampler that ignores its callers records none of theirs at ratio 0", async () => {
+    const ratio = { OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "0" };
+    const running = await start({ ...traced(), ...ratio });
+    expect((await deliverOne(running, SAMPLED)).traceparent).toBeUndefined();
+    expect((await collected()).size).toBe(0);
+  });
+
+  test("a collector that is away holds nothing up", async () => {
+    const running = await start({ ...traced(), OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" });
+    expect((await deliverOne(running, SAMPLED)).traceparent).toStartWith(`00-${TRACE_ID}-`);
+  });
+});
+
+describe("without a collector", () => {
+  test("an entry of the event log has the bytes that it had before there were traces", () => {
+    const one = {
+      shipmentId: 16,
+      courier: "GLS_ITA",
+      factKey: "k",
+      receivedAtMs: 1,
+      messageIndex: 0,
+    };
+    const sent = event();
+    const line = encodeLoggedEvent({ ...one, event: sent, messageId: "m" });
+    expect(line).toBe(JSON.stringify([16, "GLS_ITA", "k", 1, 0, sent, "m"]));
+    const traced = { ...one, event: sent, traceparent: SAMPLED.traceparent };
+    expect(decodeLoggedEvent(encodeLoggedEvent(traced))).toEqual(traced);
+  });
+
+  test("a caller's trace is ignored: no span is made, and nothing is stored or sent of it", async () => {
+    const running = await start();
+    expect([isTracing(), currentSpan()]).toEqual([false, null]);
+    const { traceparent } = await deliverOne(running, SAMPLED);
+    expect(traceparent).toBeUndefined();
+    const { redis } = running.runtime;
+    const streams = (await redis.keys("*")).filter(
+      (key) => key.endsWith(":log") || key.includes("dlv_"),
+    );
+    const texts = await Promise.all(
+      streams.map(async (key) =>
+        (await redis.type(key)) === "stream"
+          ? JSON.stringify(await redis.xRange(key, "-", "+"))
+          : JSON.stringify(await redis.hGetAll(key).catch(() => ({}))),
+      ),
+    );
+    expect(texts.join("")).not.toContain(TRACE_ID);
+  });
+
+  test("OTEL_SDK_DISABLED ends them, and a protocol that is not spoken is refused at the start", () => {
+    expect(readConfig({ ...traced(), OTEL_SDK_DISABLED: "true" }).tracing).toBeNull();
+    expect(() => readConfig({ ...traced(), OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" })).toThrow(
+      "OTEL_EXPORTER_OTLP_PROTOCOL",
+    );
+    expect(() => readConfig({ OTEL_TRACES_SAMPLER_ARG: "1.5" })).toThrow("a number from 0 to 1");
+    expect(() => readConfig({ OTEL_EXPORTER_OTLP_HEADERS: "no pair" })).toThrow("name=value");
+  });
+});
