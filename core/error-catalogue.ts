@@ -8,7 +8,7 @@
 export type ErrorApi = "merchant" | "courier" | "operator";
 
 /** Calls that can all be answered so; absent: only those that name the code. */
-type Extent = "every call" | "calls with credentials" | "calls with a body";
+type Extent = "every call" | "calls with credentials" | "calls with a body" | "calls with a query";
 
 export interface ErrorEntry {
   readonly status: number;
@@ -536,7 +536,12 @@ const OPERATOR = {
     "A parameter of the path violates the documented rules; `violations` lists what and where.",
     "Correct the path.",
   ),
-  INVALID_QUERY: row(422, "A parameter of the query violates the documented rules.", CORRECT),
+  INVALID_QUERY: row(
+    422,
+    "A parameter of the query violates the documented rules.",
+    CORRECT,
+    "calls with a query",
+  ),
   INVALID_STATUS_CODE: row(
     422,
     "The status code of the path is not one that a courier can send.",
@@ -567,7 +572,6 @@ const OPERATOR = {
     "Follow the detail, then repeat the request.",
   ),
   ANALYTICS_UNAVAILABLE: row(503, "ClickHouse is unavailable.", LATER),
-  BENCHMARKS_UNAVAILABLE: row(503, "Benchmarks cannot be computed just now.", LATER),
   CONFIGURATION_BUSY: row(503, "Another change of the configuration is in progress.", LATER),
   LOGINS_BUSY: row(503, "Too many people log in at the same time.", LATER),
   TOO_MANY_VIEWERS: row(503, "As many watch the live overview as may.", LATER),

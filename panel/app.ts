@@ -5,6 +5,9 @@ import type { Insights } from "#analytics/insights.ts";
 import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { explanationOf } from "#core/http/errors-page.ts";
+import type { Route } from "#core/http/no-route.ts";
+import { openApiRoute } from "#core/http/openapi/document.ts";
+import { viewerRoutes } from "#core/http/openapi/viewer.ts";
 import { ops } from "#core/http/ops.ts";
 import { requestIds } from "#core/http/request-ids.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
@@ -13,6 +16,7 @@ import { createMailer, type Mailer } from "#core/mail.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorErrors } from "#panel/errors.ts";
+import { PANEL_API } from "#panel/openapi.ts";
 import { accountRoutes } from "#panel/routes/accounts.ts";
 import { addressChecksRoute } from "#panel/routes/address-checks.ts";
 import { analyticsRoutes } from "#panel/routes/analytics.ts";
@@ -74,6 +78,15 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(slipRoute(runtime))
     .use(trackingRoute(runtime))
     .use(operatorErrors())
+    .use(openApiRoute("/panel/api/openapi.json", (): readonly Route[] => app.routes, PANEL_API))
+    .use(
+      viewerRoutes({
+        path: "/panel/docs",
+        title: "Waybill control panel API",
+        document: "/panel/api/openapi.json",
+        links: { "Error codes": "/panel/errors", "Control panel": "/" },
+      }),
+    )
     .use(webRoutes(runtime))
     .use(people(runtime, mailer))
     .onStop(() => mailer.close());

@@ -1,6 +1,6 @@
 /** What is answered about a thing that does not exist, or that is not the caller's. */
 import type { ErrorCode } from "#core/error-catalogue.ts";
-import type { OwnedThing } from "#core/http/access.ts";
+import type { Needs, OwnedThing } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 
 const WORDS: Readonly<Record<OwnedThing, readonly [code: ErrorCode, detail: string]>> = {
@@ -14,6 +14,11 @@ const WORDS: Readonly<Record<OwnedThing, readonly [code: ErrorCode, detail: stri
   remap: ["REMAP_NOT_FOUND", "There is no such remap."],
   account: ["ACCOUNT_NOT_FOUND", "There is no such account."],
 };
+
+/** Codes that a call may answer with that needs such a thing. */
+export function notFoundCodes(of: Needs["of"]): ErrorCode[] {
+  return of === "caller" || of === "installation" ? [] : [WORDS[of][0]];
+}
 
 export function notFound(thing: OwnedThing): Problem {
   const [code, detail] = WORDS[thing];

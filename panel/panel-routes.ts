@@ -10,6 +10,7 @@ import { Problem } from "#core/problem.ts";
 import { writeAudit } from "#core/redis/config/audit-log.ts";
 import { authenticate, type Caller, type PanelDeps, READING } from "#panel/caller.ts";
 import { loginPathFor } from "#panel/cookies.ts";
+import { notFoundCodes } from "#panel/not-found.ts";
 import { refuseOthers } from "#panel/owners.ts";
 
 /** What a handler tells of its change; without it the answer is what there is after, and nothing before. */
@@ -35,7 +36,7 @@ export function noteNoChange(request: Request): void {
 export function panelRoutes(deps: PanelDeps, name: string) {
   return new Elysia({ name, detail: declared("panel") }).macro({
     needs: (needs: Needs) => ({
-      detail: needed(needs),
+      detail: needed(needs, notFoundCodes(needs.of)),
       transform: async ({ request, server, path, params, set }) => {
         // Answers hold secrets that are shown once, and personal data.
         set.headers["cache-control"] = "no-store";
@@ -54,7 +55,7 @@ export function panelRoutes(deps: PanelDeps, name: string) {
 export function panelPages(deps: PanelDeps, name: string) {
   return new Elysia({ name, detail: declared("panel") }).macro({
     needs: (needs: Needs) => ({
-      detail: needed(needs),
+      detail: needed(needs, notFoundCodes(needs.of)),
       beforeHandle: async ({ request, server, params }) => {
         try {
           await admit(deps, needs, { request, server, params });

@@ -7,10 +7,12 @@ import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { readBody } from "#core/http/read-body.ts";
 import { Problem } from "#core/problem.ts";
 import { endSession } from "#core/redis/config/sessions.ts";
 import type { PanelDeps } from "#panel/caller.ts";
+import { jsonBody } from "#panel/checked-body.ts";
 import { cookieOf, isOwnPage, loginPathFor, sessionIdOf } from "#panel/cookies.ts";
 import { html, pageResponse } from "#panel/html.ts";
 import { admitLogin, logInByPassword, logInByToken, refuseOtherSites } from "#panel/log-in.ts";
@@ -53,11 +55,26 @@ export function sessionRoutes(deps: PanelDeps) {
     )
     .post("/panel/api/session", ({ request, server }) => logInByCall(deps, request, server), {
       parse: "none",
-      detail: { summary: "Open a session: {token}, or {email, password, code} of an account" },
+      detail: {
+        summary: "Open a session: {token}, or {email, password, code} of an account",
+        requestBody: jsonBody(Credentials),
+        responses: { 204: { description: "the session cookie" } },
+        ...mayAnswer(
+          "UNKNOWN_OPERATOR",
+          "TOTP_REQUIRED",
+          "CROSS_SITE",
+          "RATE_LIMITED",
+          "LOGINS_BUSY",
+        ),
+      },
     })
     .delete("/panel/api/session", async ({ request }) => noContent(await logOut(deps, request)), {
       parse: "none",
-      detail: { summary: "End the session of the cookie" },
+      detail: {
+        summary: "End the session of the cookie",
+        responses: { 204: { description: "ended" } },
+        ...mayAnswer("CROSS_SITE"),
+      },
     });
 }
 

@@ -4,6 +4,7 @@
  */
 import { type AnyElysia, Elysia } from "elysia";
 import type { Capability } from "#core/domain/accounts/roles.ts";
+import type { ErrorCode } from "#core/error-catalogue.ts";
 
 /** `public`: anybody. The others name the credentials that are required. */
 export type Access = "public" | "panel" | "merchant" | "courier";
@@ -14,6 +15,8 @@ export const ROUTE_MEMBERS = {
   scope: "x-scope",
   operation: "x-operation",
   needs: "x-needs",
+  errors: "x-errors",
+  notFound: "x-not-found",
 } as const;
 
 /**
@@ -44,8 +47,12 @@ export type OwnedThing =
   | "remap"
   | "account";
 
-/** Declares what a route of the panel needs. */
-export const needed = (needs: Needs) => ({ [ROUTE_MEMBERS.needs]: needs }) as object;
+/**
+ * Declares what a route of the panel needs.
+ * @param notFound codes of its answers about things that do not exist, or that are not the caller's
+ */
+export const needed = (needs: Needs, notFound: readonly ErrorCode[]) =>
+  ({ [ROUTE_MEMBERS.needs]: needs, [ROUTE_MEMBERS.notFound]: notFound }) as object;
 
 /** A plugin whose routes anybody may call: their answers are meant for everybody, or they check a secret themselves. */
 export function publicRoutes(name: string) {

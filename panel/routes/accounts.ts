@@ -3,6 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { rolesOf } from "#core/domain/accounts/roles.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { emailAddress, entityCode } from "#core/domain/schema/text-forms.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import type { Mailer } from "#core/mail.ts";
 import { Problem } from "#core/problem.ts";
 import {
@@ -99,6 +100,7 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         response: { 201: Invited },
         detail: {
           summary: "Invite somebody by mail; again replaces the link of an invitation not yet used",
+          ...mayAnswer("ACCOUNT_EXISTS", "TOO_MANY_ACCOUNTS", "CONFIGURATION_BUSY"),
           requestBody: jsonBody(InvitationInput),
         },
       },
@@ -119,6 +121,7 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         response: AccountView,
         detail: {
           summary: "Change a role, disable or enable, take a lost second factor away",
+          ...mayAnswer("OWN_ACCOUNT", "CONFIGURATION_BUSY"),
           requestBody: jsonBody(AccountPatch),
         },
       },
@@ -136,6 +139,7 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         needs: { can: "accounts:write", of: "account" },
         detail: {
           summary: "Delete an account, or take an invitation back",
+          ...mayAnswer("OWN_ACCOUNT", "CONFIGURATION_BUSY"),
           responses: { 204: { description: "deleted" } },
         },
       },

@@ -1,15 +1,24 @@
 /** `/panel/api/analytics/*`: what the explorer shows, as JSON. `POST /panel/api/sql`: the data team's door. */
 
 import { Readable } from "node:stream";
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import type { Insights } from "#analytics/insights.ts";
 import { isItalianCap } from "#core/domain/benchmarks/lane.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
-import { searchParamsOf } from "#core/http/search-params.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
+import {
+  LaneView,
+  ProvinceView,
+  QualityView,
+  SilenceView,
+  TrendView,
+} from "#panel/analytics-view.ts";
 import type { Caller } from "#panel/caller.ts";
+import { jsonBody } from "#panel/checked-body.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
@@ -45,56 +54,76 @@ function checkedQuestion(body: unknown): Static<typeof SqlQuestion> {
   throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
 }
 
+const text = (description: string) => Type.Optional(Type.String({ description }));
+const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) });
+const UNAVAILABLE = mayAnswer("ANALYTICS_UNAVAILABLE");
+
+const LaneQuery = Type.Object({
+  destCap: text("CAP of the destination; needed"),
+  originCap: text("CAP of the origin"),
+  weightKg: text("weight of the parcel"),
+});
+
 export function analyticsRoutes(runtime: Runtime, insights: Insights) {
+  return new Elysia({ name: "analytics-routes" })
+    .use(benchmarkRoutes(runtime, insights))
+    .use(sqlRoute(runtime, insights));
+}
+
+function benchmarkRoutes(runtime: Runtime, insights: Insights) {
   const { live } = runtime;
   return panelRoutes(runtime, "analytics")
     .get(
       "/panel/api/analytics/lane",
-      async ({ request }) => {
-        const { destCap, originCap, weightKg } = laneOf(searchParamsOf(request));
+      async ({ query }) => {
+        const { destCap, originCap, weightKg } = laneOf(query);
         const nowMs = live.now();
         return { items: await insights.lane({ destCap, originCap, weightKg, nowMs }) };
       },
       {
         needs: { can: "benchmarks:read", of: "caller" },
-        detail: {
-          summary: "Couriers to a CAP with their distributions: ?destCap=&originCap=&weightKg=",
-        },
+        query: LaneQuery,
+        response: listOf(LaneView),
+        detail: { summary: "Couriers to a CAP, with their distributions", ...UNAVAILABLE },
       },
     )
     .get(
       "/panel/api/analytics/provinces",
-      async ({ request }) => {
-        const courier = searchParamsOf(request).get("courier") ?? "";
+      async ({ query: { courier = "" } }) => {
         return { items: await insights.provinces(courier.slice(0, COURIER_LENGTH), live.now()) };
       },
       {
         needs: { can: "benchmarks:read", of: "caller" },
-        detail: { summary: "Destinations by CAP prefix: ?courier=" },
+        query: Type.Object({ courier: text("of this courier alone") }),
+        response: listOf(ProvinceView),
+        detail: { summary: "Destinations by the first two digits of their CAP", ...UNAVAILABLE },
       },
     )
     .get(
       "/panel/api/analytics/trend",
-      async ({ request }) => {
-        const destCap = searchParamsOf(request).get("destCap") ?? "";
+      async ({ query: { destCap = "" } }) => {
         return { items: await insights.trend(destCap === "" ? "" : capOf(destCap), live.now()) };
       },
       {
         needs: { can: "benchmarks:read", of: "caller" },
-        detail: { summary: "Couriers by month of delivery: ?destCap=" },
+        query: Type.Object({ destCap: text("to this CAP; absent = all of Italy") }),
+        response: listOf(TrendView),
+        detail: { summary: "Couriers by month of delivery", ...UNAVAILABLE },
       },
     )
     .get(
       "/panel/api/analytics/quality",
-      async ({ request, caller }) => {
-        const days = daysOf(searchParamsOf(request).get("days") ?? "7");
+      async ({ query, caller }) => {
+        const days = daysOf(query.days ?? "7");
         const nowMs = live.now();
         const all = await insights.quality(nowMs - days * DAY_MS, nowMs);
         return { days, items: all.filter((row) => isOfCaller(caller, row)) };
       },
       {
         needs: { can: "quality:read", of: "caller" },
-        detail: { summary: "How couriers report: ?days= (7, at most 90)" },
+        query: Type.Object({ days: text(`default 7, at most ${DAYS_LIMIT}`) }),
+        response: Type.Object({ days: Type.Integer(), items: Type.Array(QualityView) }),
+        detail: { summary: "How couriers report", ...UNAVAILABLE },
       },
     )
     .get(
@@ -109,49 +138,62 @@ export function analyticsRoutes(runtime: Runtime, insights: Insights) {
       }),
       {
         needs: { can: "quality:read", of: "caller" },
+        response: listOf(SilenceView),
         detail: {
-          summary: "Events of the last full hours against the same hours of the week before",
-        },
-      },
-    )
-    .post(
-      "/panel/api/sql",
-      async ({ request }) => {
-        const { query, format = "json" } = checkedQuestion(await readJson(request));
-        noteChange(request, null, { query });
-        const rows = Readable.toWeb(await insights.sql.ask(query, format));
-        return new Response(rows as unknown as ReadableStream, {
-          headers: { "content-type": CONTENT_TYPES[format], "cache-control": "no-store" },
-        });
-      },
-      {
-        needs: { can: "sql:run", of: "installation" },
-        parse: "none",
-        detail: {
-          summary:
-            "One SELECT on the analytics, read-only: {query, format: json|csv|tsv|parquet|table}",
-          requestBody: {
-            required: true,
-            content: { "application/json": { schema: SqlQuestion as object } },
-          },
+          summary: "Events of the last full hours against the same hours of the weeks before",
+          ...UNAVAILABLE,
         },
       },
     );
+}
+
+function sqlRoute(runtime: Runtime, insights: Insights) {
+  return panelRoutes(runtime, "sql").post(
+    "/panel/api/sql",
+    async ({ request }) => {
+      const { query, format = "json" } = checkedQuestion(await readJson(request));
+      noteChange(request, null, { query });
+      const rows = Readable.toWeb(await insights.sql.ask(query, format));
+      return new Response(rows as unknown as ReadableStream, {
+        headers: { "content-type": CONTENT_TYPES[format], "cache-control": "no-store" },
+      });
+    },
+    {
+      needs: { can: "sql:run", of: "installation" },
+      parse: "none",
+      detail: {
+        summary:
+          "One SELECT on the analytics, read-only: {query, format: json|csv|tsv|parquet|table}",
+        ...mayAnswer(
+          "SQL_FAILED",
+          "SQL_REFUSED",
+          "SQL_BUSY",
+          "SQL_DOOR_SHUT",
+          "ANALYTICS_UNAVAILABLE",
+        ),
+        requestBody: jsonBody(SqlQuestion),
+        responses: {
+          200: {
+            description: "rows in the format that was asked for",
+            content: { "application/json": { schema: Type.Unknown() as object } },
+          },
+        },
+      },
+    },
+  );
 }
 
 function isOfCaller(caller: Caller, { courier }: { readonly courier: string }): boolean {
   return isTheirs(caller, { companyCode: null, courierCode: courier });
 }
 
-function laneOf(params: URLSearchParams) {
-  const originCap = params.get("originCap");
-  const weight = params.get("weightKg");
-  const weightKg = weight === null ? null : Number(weight);
-  if (weightKg !== null && !(weightKg > 0)) throw wrongQuery("weightKg", "More than 0.");
+function laneOf({ destCap = "", originCap, weightKg }: Static<typeof LaneQuery>) {
+  const weight = weightKg === undefined ? null : Number(weightKg);
+  if (weight !== null && !(weight > 0)) throw wrongQuery("weightKg", "More than 0.");
   return {
-    destCap: capOf(params.get("destCap") ?? ""),
-    originCap: originCap === null ? null : capOf(originCap),
-    weightKg,
+    destCap: capOf(destCap),
+    originCap: originCap === undefined ? null : capOf(originCap),
+    weightKg: weight,
   };
 }
 

@@ -7,7 +7,8 @@ import { cursorOf, listPageOf, listQuery, wrongCursor } from "#panel/list-page.t
 import { panelRoutes } from "#panel/panel-routes.ts";
 import { instantOfQuery } from "#panel/webhook-access.ts";
 
-const AuditEntry = Type.Object({
+export const AuditEntry = Type.Object({
+  id: Type.String({ description: "never changes, and names no other entry" }),
   at: Type.String({ description: "ISO 8601" }),
   actor: Type.String({ description: "e-mail address, or PANEL_TOKEN" }),
   action: Type.String({ description: "method and path of the call" }),

@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { BOXES_PER_COMPANY, SetupBox } from "#core/domain/setup/setup.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { BoxEntity } from "#core/redis/config/entities.ts";
 import { boxId, deleteSetting, putBox } from "#core/redis/config/merchant-settings.ts";
@@ -38,6 +39,7 @@ export function boxRoutes(runtime: Runtime) {
         response: BoxView,
         detail: {
           summary: "Make or change a box; parcels from now on have its measures",
+          ...mayAnswer("TOO_MANY_BOXES", "INVALID_PATH", "CONFIGURATION_BUSY"),
           requestBody: jsonBody(BoxInput),
         },
       },
@@ -60,6 +62,7 @@ export function boxRoutes(runtime: Runtime) {
         needs: { can: "shipping:write", of: "company" },
         detail: {
           summary: "Delete a box; shipments and orders keep the measures that they have",
+          ...mayAnswer("BOX_NOT_FOUND", "INVALID_PATH", "CONFIGURATION_BUSY"),
           responses: { 204: { description: "deleted" } },
         },
       },

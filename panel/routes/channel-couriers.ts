@@ -9,6 +9,7 @@ import {
   withCourierDefaults,
 } from "#core/domain/setup/merge-said.ts";
 import { COURIERS_PER_CHANNEL, SetupChannelCourier } from "#core/domain/setup/setup.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { ChannelEntity } from "#core/redis/config/entities.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -69,6 +70,12 @@ function courierCalls(runtime: Runtime) {
   return { change, merge };
 }
 
+const REMOVAL = {
+  summary: "Let the channel create no more shipments with a courier",
+  responses: { 204: { description: "removed" } },
+  ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
+};
+
 export function channelCourierRoutes(runtime: Runtime) {
   const { live, config } = runtime;
   const { change, merge } = courierCalls(runtime);
@@ -98,6 +105,12 @@ export function channelCourierRoutes(runtime: Runtime) {
         response: { 201: ChannelCourierView },
         detail: {
           summary: "Let the channel ship with one more courier",
+          ...mayAnswer(
+            "COURIER_NOT_FOUND",
+            "COURIER_IN_CHANNEL",
+            "TOO_MANY_COURIERS",
+            "CONFIGURATION_BUSY",
+          ),
           requestBody: jsonBody(SetupChannelCourier),
         },
       },
@@ -112,6 +125,7 @@ export function channelCourierRoutes(runtime: Runtime) {
         response: ChannelCourierView,
         detail: {
           summary: "Enable or disable a courier, name it, choose its labels",
+          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
           requestBody: jsonBody(ChannelCourierInput),
         },
       },
@@ -128,6 +142,7 @@ export function channelCourierRoutes(runtime: Runtime) {
           summary:
             "The channel's accounts with a courier, for shipments that are created from now on",
           requestBody: jsonBody(SenderAccountsInput),
+          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
         },
       },
     )
@@ -143,10 +158,7 @@ export function channelCourierRoutes(runtime: Runtime) {
       },
       {
         needs: { can: "channels:write", of: "channel" },
-        detail: {
-          summary: "Let the channel create no more shipments with a courier",
-          responses: { 204: { description: "removed" } },
-        },
+        detail: REMOVAL,
       },
     );
 }

@@ -5,6 +5,7 @@ import { nullableText } from "#core/domain/schema/nullable.ts";
 import { mailSender } from "#core/domain/schema/text-forms.ts";
 import { SetupRateLimit, SetupSender } from "#core/domain/setup/setup.ts";
 import { type Status, StatusSchema } from "#core/domain/statuses/status.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { ChannelEntity } from "#core/redis/config/entities.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -64,6 +65,7 @@ export function channelSettingsRoutes(runtime: Runtime) {
         response: RateLimitView,
         detail: {
           summary: "The channel's request budget (document 1, Limits)",
+          ...mayAnswer("CONFIGURATION_BUSY"),
           requestBody: jsonBody(RateLimitInput),
         },
       },
@@ -83,6 +85,7 @@ export function channelSettingsRoutes(runtime: Runtime) {
         response: SenderView,
         detail: {
           summary: "The sender of labels, whose postal code is the origin of benchmarks",
+          ...mayAnswer("CONFIGURATION_BUSY"),
           requestBody: jsonBody(SenderInput),
         },
       },
@@ -101,6 +104,7 @@ export function channelSettingsRoutes(runtime: Runtime) {
         needs: { can: "shipping:write", of: "channel" },
         detail: {
           summary: "Remove the sender: labels then name the company, benchmarks its seat",
+          ...mayAnswer("SENDER_NOT_FOUND", "CONFIGURATION_BUSY"),
           responses: { 204: { description: "removed" } },
         },
       },
@@ -127,6 +131,7 @@ function mailSettingsRoutes(runtime: Runtime) {
         response: Emails,
         detail: {
           summary: "Whether the service sends the channel's mails, and in whose name",
+          ...mayAnswer("CONFIGURATION_BUSY"),
           requestBody: jsonBody(EmailsInput),
         },
       },
@@ -149,6 +154,7 @@ function mailSettingsRoutes(runtime: Runtime) {
         response: StatusNotifications,
         detail: {
           summary: "The statuses whose recipients are notified",
+          ...mayAnswer("CONFIGURATION_BUSY"),
           requestBody: jsonBody(StatusNotificationsInput),
         },
       },

@@ -1,16 +1,19 @@
 /** Channels of merchants: API keys (issue, revoke) and activation. */
 
 import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
 import { entityCode } from "#core/domain/schema/text-forms.ts";
 import { SCOPES } from "#core/domain/setup/setup.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
 import { resetSandbox } from "#core/redis/merchant/sandbox.ts";
 import type { Runtime } from "#core/runtime.ts";
 import type { Caller } from "#panel/caller.ts";
 import { activateChannel, issueApiKey, revokeApiKey } from "#panel/channel-access.ts";
+import { jsonBody } from "#panel/checked-body.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
@@ -55,6 +58,12 @@ export const ChannelView = Type.Object({
 const Activation = Type.Object({ code: Type.String(), active: Type.Boolean() });
 
 export function channelRoutes(runtime: Runtime) {
+  return new Elysia({ name: "channel-routes" })
+    .use(apiKeyRoutes(runtime))
+    .use(ownChannelRoutes(runtime));
+}
+
+function ownChannelRoutes(runtime: Runtime) {
   const { redis, live, log } = runtime;
 
   async function activate(request: Request, code: string, active: boolean) {
@@ -76,42 +85,15 @@ export function channelRoutes(runtime: Runtime) {
       },
     )
     .post(
-      "/panel/api/channels/:channelCode/api-keys",
-      async ({ params, request, set }) => {
-        const body = await readJson(request);
-        const { code = null, companyWideRead = false, scopes = [...SCOPES] } = checked(body ?? {});
-        const wanted = { code, companyWideRead, scopes };
-        const issued = await issueApiKey(runtime, params.channelCode, wanted);
-        log.info({ channel: params.channelCode, id: issued.id }, "API key issued");
-        set.status = 201;
-        return { ...issued, scopes: [...issued.scopes] };
-      },
-      {
-        needs: { can: "keys:write", of: "channel" },
-        parse: "none",
-        response: { 201: IssuedApiKeyView },
-        detail: { summary: "Issue an API key; the others keep working until they are revoked" },
-      },
-    )
-    .delete(
-      "/panel/api/api-keys/:id",
-      async ({ params, request }) => {
-        noteChange(request, await revokeApiKey(runtime, params.id), null);
-        log.info({ id: params.id }, "API key revoked");
-        return new Response(null, { status: 204 });
-      },
-      {
-        needs: { can: "keys:write", of: "apiKey" },
-        detail: { summary: "Revoke an API key, at once on every process" },
-      },
-    )
-    .post(
       "/panel/api/channels/:channelCode/activate",
       ({ params, request }) => activate(request, params.channelCode, true),
       {
         needs: { can: "channels:write", of: "installation" },
         response: Activation,
-        detail: { summary: "Let the channel's keys and tokens work" },
+        detail: {
+          summary: "Let the channel's keys and tokens work",
+          ...mayAnswer("CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
       },
     )
     .post(
@@ -120,7 +102,10 @@ export function channelRoutes(runtime: Runtime) {
       {
         needs: { can: "channels:write", of: "installation" },
         response: Activation,
-        detail: { summary: "Answer 401 to the channel, at once" },
+        detail: {
+          summary: "Answer 401 to the channel, at once",
+          ...mayAnswer("CHANNEL_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
       },
     )
     .post(
@@ -138,6 +123,49 @@ export function channelRoutes(runtime: Runtime) {
           restored: Type.Integer({ description: "entities that had been changed or deleted" }),
         }),
         detail: { summary: "Make the channel's sandbox entities what the setup file says" },
+      },
+    );
+}
+
+function apiKeyRoutes(runtime: Runtime) {
+  const { log } = runtime;
+  return panelRoutes(runtime, "api-keys")
+    .post(
+      "/panel/api/channels/:channelCode/api-keys",
+      async ({ params, request, set }) => {
+        const body = await readJson(request);
+        const { code = null, companyWideRead = false, scopes = [...SCOPES] } = checked(body ?? {});
+        const wanted = { code, companyWideRead, scopes };
+        const issued = await issueApiKey(runtime, params.channelCode, wanted);
+        log.info({ channel: params.channelCode, id: issued.id }, "API key issued");
+        set.status = 201;
+        return { ...issued, scopes: [...issued.scopes] };
+      },
+      {
+        needs: { can: "keys:write", of: "channel" },
+        parse: "none",
+        response: { 201: IssuedApiKeyView },
+        detail: {
+          summary: "Issue an API key; the others keep working until they are revoked",
+          requestBody: { ...jsonBody(NewApiKeyBody), required: false },
+          ...mayAnswer("TOO_MANY_API_KEYS", "API_KEY_CODE_IN_USE", "CONFIGURATION_BUSY"),
+        },
+      },
+    )
+    .delete(
+      "/panel/api/api-keys/:id",
+      async ({ params, request }) => {
+        noteChange(request, await revokeApiKey(runtime, params.id), null);
+        log.info({ id: params.id }, "API key revoked");
+        return new Response(null, { status: 204 });
+      },
+      {
+        needs: { can: "keys:write", of: "apiKey" },
+        detail: {
+          summary: "Revoke an API key, at once on every process",
+          responses: { 204: { description: "revoked" } },
+          ...mayAnswer("CONFIGURATION_BUSY"),
+        },
       },
     );
 }

@@ -3,6 +3,7 @@
 import { Type } from "@sinclair/typebox";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -38,7 +39,11 @@ export function clockRoute(runtime: Runtime) {
       needs: { can: "clock:write", of: "installation" },
       parse: "none",
       response: Type.Object({ now: Type.String({ description: "service clock, ISO 8601" }) }),
-      detail: { summary: "Move the test clock forward", requestBody: requestBody() },
+      detail: {
+        summary: "Move the test clock forward",
+        ...mayAnswer("TEST_CLOCK_OFF"),
+        requestBody: requestBody(),
+      },
     },
   );
 }

@@ -23,7 +23,7 @@ export const BoxView = Type.Object({
   height: Type.Number({ description: "cm" }),
 });
 
-const CompanyView = Type.Object({
+export const CompanyView = Type.Object({
   code: Type.String(),
   name: Type.String(),
   language: Type.String(),
@@ -56,7 +56,7 @@ export const TemplateView = Type.Object({
   body: Type.String(),
 });
 
-const ChannelDetail = Type.Object({
+export const ChannelDetail = Type.Object({
   code: Type.String(),
   name: Type.String(),
   companyCode: Type.String(),

@@ -1,6 +1,7 @@
 /** Onboarding of couriers: tokens, signing secrets, activation. */
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { allEntities, type CourierEntity } from "#core/redis/config/entities.ts";
 import type { Runtime } from "#core/runtime.ts";
 import type { Caller } from "#panel/caller.ts";
@@ -104,7 +105,10 @@ function ownCourierRoutes(runtime: Runtime) {
       {
         needs: { can: "couriers:write", of: "installation" },
         response: Activation,
-        detail: { summary: "Accept events of the courier" },
+        detail: {
+          summary: "Accept events of the courier",
+          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
       },
     )
     .post(
@@ -113,7 +117,10 @@ function ownCourierRoutes(runtime: Runtime) {
       {
         needs: { can: "couriers:write", of: "installation" },
         response: Activation,
-        detail: { summary: "Answer 404 to events of the courier" },
+        detail: {
+          summary: "Answer 404 to events of the courier",
+          ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
       },
     );
 }
@@ -145,7 +152,10 @@ function courierAccessRoutes(runtime: Runtime) {
       {
         needs: { can: "courier-access:write", of: "courier" },
         response: { 201: IssuedToken },
-        detail: { summary: "Issue a token; the others keep working until they are revoked" },
+        detail: {
+          summary: "Issue a token; the others keep working until they are revoked",
+          ...mayAnswer("TOO_MANY_ISSUED", "CONFIGURATION_BUSY"),
+        },
       },
     )
     .delete(
@@ -153,7 +163,11 @@ function courierAccessRoutes(runtime: Runtime) {
       ({ params }) => revoke(params.code, "tokens", params.id),
       {
         needs: { can: "courier-access:write", of: "courier" },
-        detail: { summary: "Revoke a token, at once on every process" },
+        detail: {
+          summary: "Revoke a token, at once on every process",
+          responses: { 204: { description: "revoked" } },
+          ...mayAnswer("ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
       },
     )
     .post(
@@ -166,7 +180,10 @@ function courierAccessRoutes(runtime: Runtime) {
       {
         needs: { can: "courier-access:write", of: "courier" },
         response: { 201: IssuedSecret },
-        detail: { summary: "Issue a signing secret; the others keep verifying" },
+        detail: {
+          summary: "Issue a signing secret; the others keep verifying",
+          ...mayAnswer("TOO_MANY_ISSUED", "CONFIGURATION_BUSY"),
+        },
       },
     )
     .delete(
@@ -174,7 +191,11 @@ function courierAccessRoutes(runtime: Runtime) {
       ({ params }) => revoke(params.code, "signing-secrets", params.id),
       {
         needs: { can: "courier-access:write", of: "courier" },
-        detail: { summary: "Revoke a signing secret" },
+        detail: {
+          summary: "Revoke a signing secret",
+          responses: { 204: { description: "revoked" } },
+          ...mayAnswer("ACCESS_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
       },
     );
 }

@@ -1,6 +1,7 @@
 /** Dead letters: log entries that our own code could not process, and driving them again. */
 import { Type } from "@sinclair/typebox";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import {
   type DeadLetter,
@@ -86,7 +87,10 @@ export function deadLetterRoutes(runtime: Runtime) {
       {
         needs: { can: "dead-letters:write", of: "installation" },
         response: Type.Object({ id: Type.String(), redriven: Type.Boolean() }),
-        detail: { summary: "Let the entry's own group process it once more; repeating it is safe" },
+        detail: {
+          summary: "Let the entry's own group process it once more; repeating it is safe",
+          ...mayAnswer("DEAD_LETTER_NOT_FOUND"),
+        },
       },
     )
     .delete(
@@ -103,6 +107,7 @@ export function deadLetterRoutes(runtime: Runtime) {
         parse: "none",
         detail: {
           summary: "Discard an entry for good, with a reason for the audit log",
+          ...mayAnswer("DEAD_LETTER_NOT_FOUND"),
           requestBody: jsonBody(Discard),
           responses: { 204: { description: "discarded" } },
         },

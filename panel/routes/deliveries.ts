@@ -1,9 +1,11 @@
 /** The delivery log and replays of the panel's HTTP API (document 3, "Delivery"). */
 
 import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
 import { v1ChannelId, v1EndpointId, v1Payload } from "#core/domain/webhooks/webhook-v1.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { companyPartition } from "#core/redis/client/keys.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
@@ -83,7 +85,11 @@ const WindowBody = Type.Object(
 const windowChecker = compileSchema(WindowBody);
 
 export function deliveryRoutes(runtime: Runtime) {
-  const { redis, live } = runtime;
+  return new Elysia({ name: "delivery-routes" }).use(logRoutes(runtime)).use(replayRoutes(runtime));
+}
+
+function logRoutes(runtime: Runtime) {
+  const { live } = runtime;
   return panelRoutes(runtime, "deliveries")
     .get(
       "/panel/api/webhooks/:endpointId/deliveries",
@@ -119,7 +125,12 @@ export function deliveryRoutes(runtime: Runtime) {
         response: DeliveryDetail,
         detail: { summary: "One delivery, with its body as an attempt would send it now" },
       },
-    )
+    );
+}
+
+function replayRoutes(runtime: Runtime) {
+  const { redis, live } = runtime;
+  return panelRoutes(runtime, "replays")
     .post(
       "/panel/api/deliveries/:deliveryId/replay",
       async ({ params }) => {
@@ -134,7 +145,16 @@ export function deliveryRoutes(runtime: Runtime) {
       {
         needs: { can: "webhooks:replay", of: "delivery" },
         response: DeliveryView,
-        detail: { summary: "Queue one failed or delivered delivery as new" },
+        detail: {
+          summary: "Queue one failed or delivered delivery as new",
+          ...mayAnswer(
+            "NOT_REPLAYABLE",
+            "ENDPOINT_NOT_FOUND",
+            "ENDPOINT_DISABLED",
+            "REPLAY_WINDOW_OVER",
+            "DELIVERY_PENDING",
+          ),
+        },
       },
     )
     .post(
@@ -151,6 +171,7 @@ export function deliveryRoutes(runtime: Runtime) {
         response: { 202: ReplayView },
         detail: {
           summary: "Queue the failed deliveries of a window as new, paced",
+          ...mayAnswer("ENDPOINT_DISABLED", "TOO_MANY_REPLAYS"),
           requestBody: {
             required: true,
             content: { "application/json": { schema: WindowBody as object } },
@@ -164,7 +185,10 @@ export function deliveryRoutes(runtime: Runtime) {
       {
         needs: { can: "webhooks:read", of: "endpoint" },
         response: ReplayView,
-        detail: { summary: "How far the replay of a window has come" },
+        detail: {
+          summary: "How far the replay of a window has come",
+          ...mayAnswer("REPLAY_NOT_FOUND"),
+        },
       },
     );
 }

@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { AcceptedEvent, Insights } from "#analytics/insights.ts";
 import { nullableText as text } from "#core/domain/schema/nullable.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import {
   findOutcomes,
@@ -97,7 +98,10 @@ export function eventsRoute(runtime: Runtime, insights?: Insights) {
       needs: { can: "events:read", of: "caller" },
       query: EventsQuery,
       response: Events,
-      detail: { summary: "What became of an event or a message of the last 7 days" },
+      detail: {
+        summary: "What became of an event or a message of the last 7 days",
+        ...mayAnswer("COURIER_NOT_FOUND"),
+      },
     },
   );
 }

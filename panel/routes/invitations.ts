@@ -4,6 +4,7 @@ import type { AccountKind, Role } from "#core/domain/accounts/roles.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { emailAddress } from "#core/domain/schema/text-forms.ts";
 import { publicRoutes } from "#core/http/access.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import type { Mailer } from "#core/mail.ts";
 import { hashPassword, NewPassword } from "#core/passwords.ts";
 import {
@@ -67,7 +68,10 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
         const expiresAt = new Date(account.linkUntilMs).toISOString();
         return { email, name, kind, role, expiresAt, totp: account.totpActive };
       },
-      { response: InvitationView, detail: { summary: "What a one-time link is for" } },
+      {
+        response: InvitationView,
+        detail: { summary: "What a one-time link is for", ...mayAnswer("INVITATION_NOT_FOUND") },
+      },
     )
     .post(
       "/panel/api/invitations/:token",
@@ -79,6 +83,16 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
         parse: "none",
         detail: {
           summary: "Choose a password, and log in; the link is used up",
+          ...mayAnswer(
+            "INVITATION_NOT_FOUND",
+            "ACCOUNT_EXISTS",
+            "TOTP_REQUIRED",
+            "WRONG_CODE",
+            "CROSS_SITE",
+            "RATE_LIMITED",
+            "LOGINS_BUSY",
+            "CONFIGURATION_BUSY",
+          ),
           requestBody: jsonBody(AcceptanceInput),
           responses: { 204: { description: "the session cookie" } },
         },
@@ -99,6 +113,7 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
         parse: "none",
         detail: {
           summary: "Mail a link for another password, if there is such an account",
+          ...mayAnswer("CROSS_SITE", "RATE_LIMITED"),
           requestBody: jsonBody(ResetInput),
           responses: { 202: { description: "always" } },
         },

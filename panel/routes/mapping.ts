@@ -1,5 +1,6 @@
 /** Unmapped codes, and mapping with preview. */
 import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
 import {
@@ -10,6 +11,7 @@ import {
 } from "#core/domain/setup/setup.ts";
 import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
 import { STATUSES, type Status, StatusSchema } from "#core/domain/statuses/status.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
 import { scopeOf } from "#core/redis/shipments/remappings.ts";
@@ -62,14 +64,14 @@ const UnmappedCodes = Type.Object({
   ),
 });
 
-const MappingAnswer = Type.Object({
+export const MappingAnswer = Type.Object({
   entry,
   remap: Type.Union([RemapView, Type.Null()], {
     description: "null when no event is mapped otherwise than before",
   }),
 });
 
-const PreviewAnswer = Type.Object({
+export const PreviewAnswer = Type.Object({
   entry,
   preview: Type.Object({
     examined: Type.Integer({ description: "shipments looked at" }),
@@ -90,6 +92,39 @@ const PreviewAnswer = Type.Object({
 });
 
 export function mappingRoutes(runtime: Runtime) {
+  return new Elysia({ name: "mapping-routes" })
+    .use(unmappedRoute(runtime))
+    .use(catalogueRoutes(runtime));
+}
+
+function unmappedRoute(runtime: Runtime) {
+  const { redis } = runtime;
+  return panelRoutes(runtime, "unmapped-codes").get(
+    "/panel/api/unmapped-codes",
+    async ({ query, caller }) => {
+      const { offset, limit } = pageOf(query);
+      const codes = (await readUnmappedCodes(redis)).filter(({ courier }) =>
+        isTheirs(caller, { companyCode: null, courierCode: courier }),
+      );
+      const items = codes
+        .slice(offset, offset + limit)
+        .map(({ firstSeenMs, lastSeenMs, ...rest }) => ({
+          ...rest,
+          firstSeen: isoOf(firstSeenMs),
+          lastSeen: isoOf(lastSeenMs),
+        }));
+      return { total: codes.length, items };
+    },
+    {
+      needs: { can: "couriers:read", of: "caller" },
+      query: pageQuery,
+      response: UnmappedCodes,
+      detail: { summary: "Codes that no catalogue maps, the most events first" },
+    },
+  );
+}
+
+function catalogueRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
   async function put(
     params: { code: string; statusCode: string },
@@ -121,29 +156,6 @@ export function mappingRoutes(runtime: Runtime) {
 
   return panelRoutes(runtime, "mapping")
     .get(
-      "/panel/api/unmapped-codes",
-      async ({ query, caller }) => {
-        const { offset, limit } = pageOf(query);
-        const codes = (await readUnmappedCodes(redis)).filter(({ courier }) =>
-          isTheirs(caller, { companyCode: null, courierCode: courier }),
-        );
-        const items = codes
-          .slice(offset, offset + limit)
-          .map(({ firstSeenMs, lastSeenMs, ...rest }) => ({
-            ...rest,
-            firstSeen: isoOf(firstSeenMs),
-            lastSeen: isoOf(lastSeenMs),
-          }));
-        return { total: codes.length, items };
-      },
-      {
-        needs: { can: "couriers:read", of: "caller" },
-        query: pageQuery,
-        response: UnmappedCodes,
-        detail: { summary: "Codes that no catalogue maps, the most events first" },
-      },
-    )
-    .get(
       "/panel/api/couriers/:code/catalogue",
       async ({ params }) => {
         const courier = courierOf(await live.refresh(), params.code);
@@ -164,6 +176,12 @@ export function mappingRoutes(runtime: Runtime) {
         response: Type.Union([MappingAnswer, PreviewAnswer]),
         detail: {
           summary: "Map a code; ?preview=true tells what would change and changes nothing",
+          ...mayAnswer(
+            "COURIER_NOT_FOUND",
+            "INVALID_STATUS_CODE",
+            "CATALOGUE_FULL",
+            "CONFIGURATION_BUSY",
+          ),
           requestBody: {
             required: true,
             content: { "application/json": { schema: CodeMapping as object } },

@@ -6,6 +6,7 @@ import type { AccountKind, Role } from "#core/domain/accounts/roles.ts";
 import { base32, otpauthUrl } from "#core/domain/accounts/totp.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { nullableText } from "#core/domain/schema/nullable.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { hashPassword, NewPassword, verifyPassword } from "#core/passwords.ts";
 import { Problem } from "#core/problem.ts";
 import { changeAccount } from "#core/redis/config/accounts.ts";
@@ -87,6 +88,13 @@ function ownAccountRoutes(runtime: Runtime) {
         response: Me,
         detail: {
           summary: "Change one's name or password; another password ends all other sessions",
+          ...mayAnswer(
+            "NO_ACCOUNT",
+            "WRONG_PASSWORD",
+            "ACCOUNT_NOT_FOUND",
+            "LOGINS_BUSY",
+            "CONFIGURATION_BUSY",
+          ),
           requestBody: jsonBody(MePatch),
         },
       },
@@ -115,7 +123,10 @@ function secondFactorRoutes(runtime: Runtime) {
       {
         needs: OWN,
         response: TotpSecret,
-        detail: { summary: "Make the secret of a second factor, which its first code activates" },
+        detail: {
+          summary: "Make the secret of a second factor, which its first code activates",
+          ...mayAnswer("NO_ACCOUNT", "TOTP_ACTIVE", "ACCOUNT_NOT_FOUND", "CONFIGURATION_BUSY"),
+        },
       },
     )
     .put(
@@ -129,6 +140,13 @@ function secondFactorRoutes(runtime: Runtime) {
         parse: "none",
         detail: {
           summary: "Activate the second factor by a code of it",
+          ...mayAnswer(
+            "NO_ACCOUNT",
+            "WRONG_CODE",
+            "TOTP_REPLACED",
+            "ACCOUNT_NOT_FOUND",
+            "CONFIGURATION_BUSY",
+          ),
           requestBody: jsonBody(TotpCode),
           responses: { 204: { description: "log-ins need a code from now on" } },
         },
@@ -145,6 +163,13 @@ function secondFactorRoutes(runtime: Runtime) {
         parse: "none",
         detail: {
           summary: "Remove the second factor by a code of it",
+          ...mayAnswer(
+            "NO_ACCOUNT",
+            "WRONG_CODE",
+            "TOTP_REPLACED",
+            "ACCOUNT_NOT_FOUND",
+            "CONFIGURATION_BUSY",
+          ),
           requestBody: jsonBody(TotpCode),
           responses: { 204: { description: "log-ins need the password alone" } },
         },

@@ -72,6 +72,11 @@ export function panelOrdersRoute(runtime: Runtime) {
       parse: "none",
       detail: {
         summary: "Import orders, idempotent by (source, reference)",
+        description: `One order a line. At most ${LINES_LIMIT} lines and ${ORDERS_BODY_BYTES} bytes.`,
+        requestBody: {
+          required: true,
+          content: { "application/x-ndjson": { schema: OrderInput as object } },
+        },
         responses: {
           200: {
             description: "the result of each line",

@@ -1,5 +1,7 @@
 /** `GET /panel/api/overview`: rates, lag, queue depths, error counts and freshness at a glance. */
+import { Type } from "@sinclair/typebox";
 import type { Benchmarks } from "#analytics/benchmarks.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { countConflicts } from "#core/redis/intake/number-conflicts.ts";
 import { readDone, readLags } from "#core/redis/log/streams.ts";
 import { readFailing } from "#core/redis/webhooks/endpoints.ts";
@@ -68,7 +70,13 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
       needs: { can: "overview:read", of: "installation" },
       detail: {
         summary: "The overview as server-sent events `overview`, every 2 seconds",
-        responses: { 200: { description: "text/event-stream" } },
+        ...mayAnswer("TOO_MANY_VIEWERS"),
+        responses: {
+          200: {
+            description: "events; the data of each is an overview",
+            content: { "text/event-stream": { schema: Type.String() as object } },
+          },
+        },
       },
     });
 }

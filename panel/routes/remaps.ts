@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { SetupCatalogueEntry } from "#core/domain/setup/setup.ts";
 import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { listRemaps, type Remap, readRemap } from "#core/redis/shipments/remaps.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { courierOf } from "#panel/courier-of.ts";
@@ -69,7 +70,10 @@ export function remapRoutes(runtime: Runtime) {
       {
         needs: { can: "catalogue:write", of: "installation" },
         response: RemapView,
-        detail: { summary: "Map the codes of a remap as before it" },
+        detail: {
+          summary: "Map the codes of a remap as before it",
+          ...mayAnswer("REMAP_NOT_FOUND", "REMAP_SUPERSEDED", "CONFIGURATION_BUSY"),
+        },
       },
     );
 }

@@ -5,6 +5,7 @@ import { nullableText as text } from "#core/domain/schema/nullable.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { STATUSES, type Status } from "#core/domain/statuses/status.ts";
 import { erasePersonalData } from "#core/erase-personal-data.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
 import { readNotifications } from "#core/redis/merchant/notifications.ts";
@@ -36,7 +37,7 @@ const summary = {
   createdAt: Type.String({ description: "ISO 8601" }),
 };
 
-const ShipmentItem = Type.Object(summary);
+export const ShipmentItem = Type.Object(summary);
 export type ShipmentItem = Static<typeof ShipmentItem>;
 
 export const ShipmentList = Type.Object({
@@ -102,7 +103,10 @@ export function shipmentRoutes(runtime: Runtime, insights?: Insights) {
       needs: { can: "shipments:read", of: "caller" },
       query: ListQuery,
       response: ShipmentList,
-      detail: { summary: "Search by one text, or list a company's shipments, last changed first" },
+      detail: {
+        summary: "Search by one text, or list a company's shipments, last changed first",
+        ...mayAnswer("COMPANY_NOT_FOUND", "CHANNEL_NOT_FOUND"),
+      },
     })
     .get(
       "/panel/api/shipments/:id",

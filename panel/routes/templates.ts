@@ -7,6 +7,7 @@ import { sampleValues } from "#core/domain/messages/sample-values.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { emailAddress } from "#core/domain/schema/text-forms.ts";
 import { SetupTemplate, TEMPLATES_PER_CHANNEL } from "#core/domain/setup/setup.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import type { Mailer } from "#core/mail.ts";
 import { Problem } from "#core/problem.ts";
 import type { Channel } from "#core/redis/config/configuration.ts";
@@ -90,6 +91,7 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         response: TemplateView,
         detail: {
           summary: "Make or change the mail of an event in a language",
+          ...mayAnswer("TOO_MANY_TEMPLATES", "INVALID_PATH", "CONFIGURATION_BUSY"),
           requestBody: jsonBody(TemplateInput),
         },
       },
@@ -113,6 +115,7 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         needs: { can: "templates:write", of: "channel" },
         detail: {
           summary: "Delete a template; another language or the fallback takes its place",
+          ...mayAnswer("TEMPLATE_NOT_FOUND", "INVALID_PATH", "CONFIGURATION_BUSY"),
           responses: { 204: { description: "deleted" } },
         },
       },
@@ -166,6 +169,7 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
         response: { 202: TestMail },
         detail: {
           summary: "Send the mail of an event about a sample shipment to an address",
+          ...mayAnswer("TOO_MANY_TEST_MAILS", "MAIL_NOT_SENT"),
           requestBody: jsonBody(TestMailInput),
         },
       },

@@ -1,4 +1,5 @@
 /** What receivers need and may read without a token: the addresses we call from, the payload's schema, AsyncAPI. */
+import { type TSchema, Type } from "@sinclair/typebox";
 import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -9,14 +10,31 @@ const SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema";
 export function webhookKitRoutes({ config }: Runtime) {
   return publicRoutes("webhook kit")
     .get("/ips.txt", () => new Response(addressList(config.outboundIps), { headers: PLAIN }), {
-      detail: { summary: "Addresses that outgoing calls leave from, one per line" },
+      detail: {
+        summary: "Addresses that outgoing calls leave from, one per line",
+        responses: answer("text/plain", Type.String()),
+      },
     })
     .get("/webhooks/payload.schema.json", () => ({ $schema: SCHEMA_DIALECT, ...WebhookPayload }), {
-      detail: { summary: "JSON Schema of the webhook payload" },
+      detail: {
+        summary: "JSON Schema of the webhook payload",
+        responses: answer("application/json", ANYTHING),
+      },
     })
     .get("/webhooks/asyncapi.json", () => webhookAsyncapi(), {
-      detail: { summary: "AsyncAPI description of the webhooks" },
+      detail: {
+        summary: "AsyncAPI description of the webhooks",
+        responses: answer("application/json", ANYTHING),
+      },
     });
+}
+
+const ANYTHING = Type.Unknown();
+
+function answer(mediaType: string, schema: TSchema) {
+  return {
+    200: { description: "as it is now", content: { [mediaType]: { schema: schema as object } } },
+  };
 }
 
 const PLAIN = { "content-type": "text/plain; charset=utf-8", "cache-control": "max-age=300" };

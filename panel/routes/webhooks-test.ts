@@ -5,6 +5,7 @@ import type { Fault } from "#core/domain/schema/fault.ts";
 import { type Status, type StatusPair, StatusSchema } from "#core/domain/statuses/status.ts";
 import { SAMPLE_PAIR } from "#core/domain/webhooks/webhook-payload.ts";
 import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { requestTestEvent } from "#core/redis/webhooks/webhook-tests.ts";
@@ -76,6 +77,7 @@ export function webhookTestRoutes(runtime: Runtime) {
         detail: {
           summary: "Send the test event: one attempt, with its result and what was sent",
           requestBody: { ...jsonBody(TestInput), required: false },
+          ...mayAnswer("NOBODY_SENDS"),
         },
       },
     )

@@ -11,6 +11,7 @@ import {
   faultsOfEndpoint,
   faultsOfPatch,
 } from "#core/domain/webhooks/webhook-endpoint.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { Configuration, Endpoint } from "#core/redis/config/configuration.ts";
 import { newEndpointId, newWebhookSecret } from "#core/redis/config/endpoint-entity.ts";
@@ -98,6 +99,7 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
         response: { 201: NewEndpointView },
         detail: {
           summary: "Make an endpoint; its secret is shown this once",
+          ...mayAnswer("TOO_MANY_ENDPOINTS"),
           requestBody: requestBody(EndpointInput),
         },
       },
@@ -171,6 +173,7 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
         response: Rotated,
         detail: {
           summary: "A new secret, shown this once; 409 while an earlier rotation's 24 hours run",
+          ...mayAnswer("ROTATION_RUNNING", "SECRET_REPLACED"),
           requestBody: { ...requestBody(RotationInput), required: false },
         },
       },

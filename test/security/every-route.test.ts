@@ -35,6 +35,13 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /ips.txt",
     "GET /webhooks/payload.schema.json",
     "GET /webhooks/asyncapi.json",
+    // What describes the API holds no secret, and is the same everywhere.
+    "GET /panel/api/openapi.json",
+    "GET /panel/docs",
+    "GET /panel/docs/swagger-ui.js",
+    "GET /panel/docs/swagger-ui.css",
+    "GET /panel/docs/reference.js",
+    "GET /panel/docs/reference.css",
     "GET /panel/errors",
     "GET /panel/errors.json",
     "GET /panel/style.css",

@@ -1,7 +1,9 @@
-/** The panel's HTTP API in this process, and an operator who calls it. */
+/** The panel's HTTP API in this process, and an operator who calls it. Every answer is compared with the OpenAPI document. */
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createPanelApp } from "#panel/app.ts";
+import { PANEL_API } from "#panel/openapi.ts";
 import type { Answer } from "./api.ts";
+import { answerChecker } from "./described-answers.ts";
 import type { TestRuntime } from "./runtime.ts";
 
 export interface TestPanel {
@@ -16,6 +18,7 @@ const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
 export async function openTestPanel(runtime: TestRuntime): Promise<TestPanel> {
   const benchmarks = await openBenchmarks({ ...runtime.config, clickhouseUrl: NO_CLICKHOUSE });
   const app = createPanelApp(runtime, benchmarks);
+  const checker = answerChecker(app.routes, PANEL_API);
   return {
     handle: app.handle,
     async call(method, path, body) {
@@ -29,7 +32,9 @@ export async function openTestPanel(runtime: TestRuntime): Promise<TestPanel> {
       const answer = await response.text();
       const isText = response.headers.get("content-type")?.startsWith("text/plain");
       const reported = answer === "" ? null : isText ? answer : JSON.parse(answer);
-      return { status: response.status, headers: response.headers, body: reported };
+      const { status, headers: answered } = response;
+      checker.check({ method, path, status, headers: answered, body: reported });
+      return { status, headers: answered, body: reported };
     },
     end: () => benchmarks.close(),
   };

@@ -22,12 +22,17 @@ export interface Components {
 export function namedComponents(schemas: Readonly<Record<string, TSchema>>): Components {
   const names = new Map<string, string>();
   for (const [name, schema] of Object.entries(schemas)) {
-    const text = textOf(jsonOf(schema));
+    const text = schemaText(schema);
     const other = names.get(text);
     if (other !== undefined) throw new Error(`${name} and ${other} are the same schema.`);
     names.set(text, name);
   }
   return { names, published: new Map() };
+}
+
+/** Equal of equal schemas, however they are described. */
+export function schemaText(schema: TSchema): string {
+  return textOf(jsonOf(schema));
 }
 
 export function publishedSchema(schema: TSchema, options: PublishOptions = {}): Json {

@@ -5,6 +5,7 @@ import {
   type Json,
   namedComponents,
   publishedSchema,
+  schemaText,
 } from "#core/domain/schema/published-schema.ts";
 import type { ErrorEntry } from "#core/error-catalogue.ts";
 import { type Access, accessOf, detailOf, publicRoutes, ROUTE_MEMBERS } from "#core/http/access.ts";
@@ -31,8 +32,9 @@ export interface Api {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   /** Of calls whose path has this segment after the version; the first is for all others. */
   readonly tags: Readonly<Record<string, Tag>>;
-  /** Names of schemas; a schema without one is written out where it is used. */
+  /** Names of schemas; a schema without one is written out where it is used, or named after its call. */
   readonly components: Readonly<Record<string, TSchema>>;
+  readonly namesAfterCalls?: boolean;
   readonly securitySchemes: Json;
   readonly security: Readonly<Partial<Record<Access, readonly Json[]>>>;
   readonly errors: readonly ErrorEntry[];
@@ -100,8 +102,10 @@ export function openApiRoute(
 }
 
 export function openApiDocument(routes: readonly Route[], api: Api) {
-  const components = namedComponents(api.components);
-  const published = describedRoutes(routes).map(
+  const described = describedRoutes(routes);
+  const named = api.namesAfterCalls ? withOwnNames(described, api.components) : api.components;
+  const components = namedComponents(named);
+  const published = described.map(
     (route) => [route, operationObject(route, api, components)] as const,
   );
   const byPath = Map.groupBy(published, ([{ path }]) => path);
@@ -110,7 +114,7 @@ export function openApiDocument(routes: readonly Route[], api: Api) {
     openapi: "3.1.0",
     info: { ...api.info, license: LICENSE },
     servers: [{ url: "/", description: "The address that serves this document." }],
-    tags: Object.values(api.tags).filter((tag) => tags.has(tag)),
+    tags: [...new Set(Object.values(api.tags))].filter((tag) => tags.has(tag)),
     paths: Object.fromEntries(
       [...byPath].map(([path, own]) => [
         path,
@@ -129,6 +133,27 @@ export function openApiDocument(routes: readonly Route[], api: Api) {
 
 /** Marks what the product adds to the documents of its APIs. */
 export const EXTENSION = "x-extension";
+
+/** A body or an answer that has no name is named after its call. */
+function withOwnNames(routes: readonly DescribedRoute[], given: Api["components"]) {
+  const named: Record<string, TSchema> = { ...given };
+  const known = new Set(Object.values(given).map(schemaText));
+  for (const { operation } of routes) {
+    const { id, body, answers } = operation;
+    const capital = `${id.slice(0, 1).toUpperCase()}${id.slice(1)}`;
+    const own = Object.values(answers).map(({ content }) => [`${capital}Answer`, content?.schema]);
+    for (const [name, schema] of [[`${capital}Request`, body?.schema], ...own] as const) {
+      if (typeof schema !== "object" || !hasParts(schema) || known.has(schemaText(schema)))
+        continue;
+      named[name as string] = schema;
+      known.add(schemaText(schema));
+    }
+  }
+  return named;
+}
+
+const hasParts = (schema: TSchema) =>
+  ["properties", "items", "anyOf"].some((name) => schema[name] !== undefined);
 
 const REQUEST_ID_HEADER = "X-Request-Id";
 const REQUEST_ID_WORDS = `The request's own X-Request-Id if it has 1 to ${REQUEST_ID_LENGTH} letters, digits, dots, hyphens and underscores, else one that was made. Log lines of the service have it.`;
@@ -256,13 +281,15 @@ function errorsOfCall({ access, operation }: DescribedRoute, { errors }: Api): E
   const possible = errors.filter(({ code, of }) => {
     const isOwn = own.delete(code);
     if (isOwn || of === "every call") return true;
-    return of === "calls with a body"
-      ? operation.body !== undefined
-      : of !== undefined && access !== "public";
+    if (of === "calls with a body") return operation.body !== undefined;
+    if (of === "calls with a query") return operation.parameters?.some(isInQuery) === true;
+    return of !== undefined && access !== "public";
   });
   if (own.size === 0) return possible;
   throw new Error(`${operation.id} names errors that no catalogue has: ${[...own].join(", ")}`);
 }
+
+const isInQuery = ({ in: place }: Parameter) => place === "query";
 
 /** RFC 7807, of an error without violations. */
 export function problemExample({ status, code, meaning }: ErrorEntry, type: string) {

@@ -1,6 +1,6 @@
 /** What a route that validates with Elysia's own schemas says of itself, from those and its `detail`. */
 import { type TSchema, Type } from "@sinclair/typebox";
-import { detailOf } from "#core/http/access.ts";
+import { detailOf, ROUTE_MEMBERS } from "#core/http/access.ts";
 import type { Route } from "#core/http/no-route.ts";
 import type { Answer, Operation, Parameter } from "./operation.ts";
 
@@ -16,7 +16,13 @@ interface Detail {
     readonly required?: boolean;
     readonly content: Readonly<Record<string, { readonly schema: TSchema }>>;
   };
-  readonly responses?: Readonly<Record<number, { readonly description: string }>>;
+  readonly responses?: Readonly<Record<number, DetailAnswer>>;
+}
+
+interface DetailAnswer {
+  readonly description: string;
+  /** By media type; the first counts. */
+  readonly content?: Readonly<Record<string, { readonly schema: TSchema }>>;
 }
 
 /** Null if it has no summary: a page or a probe. */
@@ -25,7 +31,7 @@ export function elysiaOperation(route: Route): Operation | null {
   if (summary === undefined) return null;
   const { query, response } = route.hooks as Hooks;
   const [body] = Object.entries(requestBody?.content ?? {});
-  const answers = { ...answersOf(response, summary), ...responses };
+  const answers = { ...answersOf(response, summary), ...answersOfDetail(responses) };
   return {
     id: idOf(route),
     summary,
@@ -35,12 +41,15 @@ export function elysiaOperation(route: Route): Operation | null {
       body: { mediaType: body[0], schema: body[1].schema, optional: !requestBody?.required },
     }),
     answers,
+    errors: [ROUTE_MEMBERS.notFound, ROUTE_MEMBERS.errors].flatMap(
+      (name) => (detailOf(route)[name] as readonly string[] | undefined) ?? [],
+    ),
   };
 }
 
 /** `GET /panel/api/couriers/:code/tokens` -> `getCouriersCodeTokens` */
 function idOf({ method, path }: Route): string {
-  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => !["", "panel", "api"].includes(word));
+  const words = path.replace(/^\/panel\/api/, "").split(/[^A-Za-z0-9]+/);
   const capital = (word: string) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`;
   return `${method.toLowerCase()}${words.map(capital).join("")}`;
 }
@@ -56,6 +65,15 @@ function answersOf(response: Hooks["response"], description: string): Record<num
       { description, content: { schema } },
     ]),
   );
+}
+
+function answersOfDetail(responses: Readonly<Record<number, DetailAnswer>>) {
+  const answers = Object.entries(responses).map(([status, { description, content }]) => {
+    const [only] = Object.entries(content ?? {});
+    const body = only && { content: { mediaType: only[0], schema: only[1].schema } };
+    return [status, { description, ...body }] as const;
+  });
+  return Object.fromEntries(answers) as Record<number, Answer>;
 }
 
 function pathParameters(path: string): Parameter[] {

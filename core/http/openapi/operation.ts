@@ -1,6 +1,7 @@
 /** What a route says of itself: the OpenAPI document of its port is generated from it. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { FaultCode } from "#core/domain/schema/fault.ts";
+import type { ErrorCode } from "#core/error-catalogue.ts";
 import { ROUTE_MEMBERS } from "#core/http/access.ts";
 
 export interface Content {
@@ -69,6 +70,10 @@ export function json<T extends TSchema>(
 export function described(operation: Operation): { readonly detail: object } {
   return { detail: { [ROUTE_MEMBERS.operation]: () => operation } };
 }
+
+/** Part of a route's `detail`: codes of errors beyond those of every call of its kind. */
+export const mayAnswer = (...codes: readonly ErrorCode[]) =>
+  ({ [ROUTE_MEMBERS.errors]: codes }) as object;
 
 export function query(
   name: string,

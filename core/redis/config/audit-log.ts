@@ -11,6 +11,8 @@ const AUDIT_ENTRIES_SCANNED = 5_000;
 const READ_AT_ONCE = 500;
 
 export interface AuditEntry {
+  /** Of its entry in the stream. */
+  readonly id: string;
   readonly atMs: number;
   readonly actor: string;
   readonly action: string;
@@ -19,7 +21,7 @@ export interface AuditEntry {
   readonly after: unknown;
 }
 
-export async function writeAudit(redis: Redis, entry: AuditEntry): Promise<void> {
+export async function writeAudit(redis: Redis, entry: Omit<AuditEntry, "id">): Promise<void> {
   const { atMs, actor, action, target, before, after } = entry;
   const fields = {
     ...{ at: String(atMs), actor, action, target },
@@ -59,7 +61,7 @@ export async function readAudit(
   for (let scanned = 0; scanned < AUDIT_ENTRIES_SCANNED; scanned += READ_AT_ONCE) {
     const read = (await redis.xRevRange(AUDIT_KEY, end, "-", { COUNT: READ_AT_ONCE })) ?? [];
     for (const { id, message } of read) {
-      const entry = entryOf(message);
+      const entry = entryOf(id, message);
       if (isAsked(entry, query)) items.push(entry);
       if (items.length === limit) return { items, nextCursor: id };
     }
@@ -70,7 +72,7 @@ export async function readAudit(
   return { items, nextCursor: end.slice(1) };
 }
 
-function entryOf(fields: Readonly<Record<string, string>>): AuditEntry {
+function entryOf(id: string, fields: Readonly<Record<string, string>>): AuditEntry {
   const {
     at = "0",
     actor = "",
@@ -80,7 +82,7 @@ function entryOf(fields: Readonly<Record<string, string>>): AuditEntry {
     after = "null",
   } = fields;
   return {
-    ...{ atMs: Number(at), actor, action, target },
+    ...{ id, atMs: Number(at), actor, action, target },
     ...{ before: JSON.parse(before), after: JSON.parse(after) },
   };
 }

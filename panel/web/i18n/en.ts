@@ -5,6 +5,7 @@ export const en = {
     skip: "Skip to the content",
     menu: "Menu",
     mainNavigation: "Main",
+    apiReference: "API reference",
     logOut: "Log out",
     account: "Your account",
     language: "Language",

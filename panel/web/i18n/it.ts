@@ -7,6 +7,7 @@ export const it: Messages = {
     skip: "Vai al contenuto",
     menu: "Menu",
     mainNavigation: "Principale",
+    apiReference: "Riferimento dell'API",
     logOut: "Esci",
     account: "Il tuo account",
     language: "Lingua",

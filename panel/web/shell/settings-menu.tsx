@@ -1,5 +1,6 @@
 import { ActionIcon, Group, Menu, useMantineColorScheme } from "@mantine/core";
 import {
+  IconApi,
   IconCheck,
   IconDeviceDesktop,
   IconLanguage,
@@ -109,6 +110,9 @@ function AccountMenu() {
         <Menu.Label>{email ?? name}</Menu.Label>
         <Menu.Item component={Link} to="/me" leftSection={<IconUserCircle size={16} aria-hidden />}>
           {t.me.title}
+        </Menu.Item>
+        <Menu.Item component="a" href="/panel/docs" leftSection={<IconApi size={16} aria-hidden />}>
+          {t.app.apiReference}
         </Menu.Item>
         <Menu.Item
           leftSection={<IconLogout size={16} aria-hidden />}

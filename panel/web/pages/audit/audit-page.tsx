@@ -87,7 +87,7 @@ function AuditTable({ rows, isLoading, onEnd }: AuditTableProps) {
       label={t.audit.title}
       rows={rows}
       columns={columns}
-      idOf={({ at, actor, action, target }) => `${at} ${actor} ${action} ${target}`}
+      idOf={({ id }) => id}
       isLoading={isLoading}
       onEnd={onEnd}
       minWidth={1_100}

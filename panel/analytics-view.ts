@@ -1,0 +1,78 @@
+/** What the analytics' calls answer. */
+import { Type } from "@sinclair/typebox";
+import type { CarrierQuality } from "#analytics/insights.ts";
+import type { DayCounts } from "#core/domain/benchmarks/day-counts.ts";
+import type { Grain } from "#core/domain/benchmarks/lane.ts";
+import { nullableNumber } from "#core/domain/schema/nullable.ts";
+
+const days = (description: string) =>
+  Type.Union([Type.Number(), Type.Null()], { description: `${description}, in calendar days` });
+const count = (description: string) => Type.Integer({ description });
+const share = Type.Union([Type.Number(), Type.Null()], { description: "0 to 1" });
+
+export const LaneView = Type.Object({
+  courier: Type.String(),
+  grain: Type.Unsafe<Grain>(
+    Type.String({ description: "how much of the question its deliveries have in common" }),
+  ),
+  leads: Type.Unsafe<DayCounts>(
+    Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
+      description: "pairs of lead days and deliveries",
+    }),
+  ),
+  deliveries: count("the sample"),
+  isPublic: Type.Boolean({ description: "a sample of 20 or more: merchants see it" }),
+  leadMedian: days("median from the ship date to the delivery"),
+  leadMedianInterval: Type.Union(
+    [Type.Object({ low: Type.Number(), high: Type.Number() }), Type.Null()],
+    { description: "95 % confidence interval of the median" },
+  ),
+  leadMean: days("mean"),
+  leadP90: days("nine of ten deliveries take at most so many"),
+  transitMedian: days("median from the departure to the delivery"),
+  troubleShare: Type.Number({ description: "with a second attempt or an exception, 0 to 1" }),
+});
+
+export const ProvinceView = Type.Object({
+  prefix: Type.String({ description: "first two digits of the destination CAP" }),
+  provinces: Type.String(),
+  deliveries: count("the sample"),
+  leadMedian: Type.Number(),
+  leadMean: Type.Number(),
+  troubleShare: Type.Number(),
+});
+
+export const TrendView = Type.Object({
+  courier: Type.String(),
+  month: Type.String({ description: "its first day" }),
+  deliveries: count("the sample"),
+  leadMedian: Type.Number(),
+  leadMean: Type.Number(),
+});
+
+export const QualityView = Type.Object({
+  courier: Type.String(),
+  facts: count("events that were applied"),
+  delayP50: nullableNumber,
+  delayP95: Type.Union([Type.Number(), Type.Null()], {
+    description: "seconds from what happened to its receipt, 95th percentile",
+  }),
+  outOfOrderShare: share,
+  unmappedShare: share,
+  received: count("events of every outcome"),
+  duplicateShare: share,
+  invalidShare: share,
+  unknownTrackingShare: share,
+  brokenRules: Type.Unsafe<CarrierQuality["brokenRules"]>(
+    Type.Array(Type.Object({ rule: Type.String(), events: Type.Integer() })),
+  ),
+});
+
+export const SilenceView = Type.Object({
+  courier: Type.String(),
+  seen: count("events in the last full hours"),
+  expected: Type.Number({ description: "what the same hours of the week brought on average" }),
+  weeks: count("weeks that the average is made of; 0 = nothing is expected yet"),
+  silent: Type.Boolean(),
+  lastHour: Type.String({ description: "begin of the last hour with events, ISO 8601" }),
+});
