@@ -18,8 +18,9 @@ const TEST_TIMEOUT = "--timeout=120000";
 const MODES = { start: ["start/main.ts"], test: ["test", TEST_TIMEOUT] };
 /** Tests wait more than they compute: this many processes share the files of the whole suite. */
 const TEST_PROCESSES = 3;
-/** Files that measure time or kill whole products run afterwards, alone. */
-const ALONE = [
+/** Files that measure time or kill whole products run afterwards, in fewer processes. */
+const HEAVY_PROCESSES = 2;
+const HEAVY = [
   "test/fault",
   "test/flow",
   "test/browser",
@@ -263,12 +264,12 @@ async function runSuite(bun, flags) {
     ...others,
     ...(reports.length > 0 ? [`${OUTFILE}${reports[at]}`] : []),
   ];
-  const ignored = ALONE.map(
+  const ignored = HEAVY.map(
     (path) => `--path-ignore-patterns=${path}${path.endsWith(".ts") ? "" : "/**"}`,
   );
   const done = await run(bun, [
     [...common(0), `--parallel=${TEST_PROCESSES}`, ...ignored],
-    [...common(1), ...ALONE],
+    [...common(1), `--parallel=${HEAVY_PROCESSES}`, ...HEAVY],
   ]);
   if (target !== undefined) mergeReports(reports, target);
   return done;
