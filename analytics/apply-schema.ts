@@ -2,6 +2,7 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
 import { onCluster } from "./on-cluster.ts";
+import archivedShipments from "./schema/archived-shipments.sql" with { type: "text" };
 import attempts from "./schema/attempts.sql" with { type: "text" };
 import deliveries from "./schema/deliveries.sql" with { type: "text" };
 import deliveriesEvidence from "./schema/deliveries-evidence.sql" with { type: "text" };
@@ -14,7 +15,7 @@ import eventQuality from "./views/event-quality.sql" with { type: "text" };
 import lanes from "./views/lanes.sql" with { type: "text" };
 import sla from "./views/sla.sql" with { type: "text" };
 
-export const TABLES = [deliveries, events, eventOutcomes, attempts];
+export const TABLES = [deliveries, events, eventOutcomes, attempts, archivedShipments];
 /** Columns and indices that are added to tables that may exist already. */
 export const COLUMNS = [deliveriesEvidence, eventsMessage];
 export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];

@@ -8,5 +8,5 @@ export function onCluster(sql: string, cluster: string | null): string {
       /^(CREATE TABLE IF NOT EXISTS \w+|CREATE OR REPLACE VIEW \w+|ALTER TABLE \w+)/m,
       `$1 ON CLUSTER '${cluster}'`,
     )
-    .replace(/^ENGINE = ReplacingMergeTree/m, "ENGINE = ReplicatedReplacingMergeTree");
+    .replace(/^ENGINE = (Replacing)?MergeTree/m, "ENGINE = Replicated$1MergeTree");
 }

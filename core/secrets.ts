@@ -35,6 +35,8 @@ export interface Vault {
    * rotation.
    */
   mac(text: string): string;
+  /** A key of 256 bits for one purpose, such as the archive of a company. It survives every rotation. */
+  keyFor(purpose: string): Buffer;
 }
 
 /** A text in the store that no key of this process opens, or a key that may no longer seal. */
@@ -78,6 +80,9 @@ export function createVault({ key, previous, macKey, isReplaced }: VaultKeys): V
     }),
     isCurrent: (sealed) => current.open(sealed) !== null,
     mac: remember((text) => createHmac("sha256", macBytes).update(text).digest("hex").slice(0, 16)),
+    keyFor: remember((purpose) =>
+      createHmac("sha256", macBytes).update(`waybill key for ${purpose}`).digest(),
+    ),
   };
 }
 
@@ -107,8 +112,8 @@ function cipherOf(key: string) {
 }
 
 /** The same few texts are asked for with every message and every row. */
-function remember(compute: (text: string) => string): (text: string) => string {
-  const known = new Map<string, string>();
+function remember<Result>(compute: (text: string) => Result): (text: string) => Result {
+  const known = new Map<string, Result>();
   return (text) => {
     const before = known.get(text);
     if (before !== undefined) return before;

@@ -161,6 +161,14 @@ const shipmentKeys = (tag: string) => ({
   clock: (companyId: number) => `${tag}:clock:${companyId}`,
   /** String: ranks of the rows that have changed, the latest last. */
   rowLog: (channelId: number) => `${tag}:rl:${channelId}`,
+  /** Hash: `gone` = rows whose shipments have left the indices, block number -> how many of its rows those are. */
+  rows: (channelId: number) => `${tag}:rw:${channelId}`,
+  /** Hash: what the archive holds of a company (`archive-summary.ts`). */
+  archived: (companyId: number) => `${tag}:ar:${companyId}`,
+  /** Sorted set of `id batch`: rows of the archive that do not count, by when they ceased to (Redis clock, milliseconds). */
+  absentRows: (companyId: number) => `${tag}:ax:${companyId}`,
+  /** Sorted set of batches of the archive that do not count, in the same order. */
+  absentBatches: (companyId: number) => `${tag}:ab:${companyId}`,
   /** String: version of the configuration that facts must have been mapped with at least. */
   mappingFloor: `${tag}:mapping-floor`,
   /** Set of `courier:code`. */

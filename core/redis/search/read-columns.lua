@@ -10,7 +10,7 @@
 --   numbers
 --
 -- Reply: for each channel four: how many entries its log has had; the entries read again, null where the log does not go
--- on from what is known; the new entries; the rows (16 bytes each) of the ranks among these, in the order they first
+-- on from what is known; the new entries; the rows (16 bytes each, zeros where the block was dropped) of the ranks among these, in the order they first
 -- appear, null if one of them is in a block that was not given. Then each bitmap.
 local call, per, room, again = redis.call, ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
 local channels, bitmaps, reply = ARGV[4] + 0, ARGV[5] + 0, {}
@@ -23,7 +23,8 @@ local function rowsOf(blocks, entries)
       local block, start = blocks[math.floor(rank / per)], (rank % per) * 16
       if not block then return false end
       seen[rank] = true
-      rows[#rows + 1] = call('GETRANGE', block, start, start + 15)
+      local row = call('GETRANGE', block, start, start + 15)
+      rows[#rows + 1] = #row == 16 and row or string.rep('\0', 16)
     end
   end
   return table.concat(rows)

@@ -1,6 +1,7 @@
 /** One page of any combination of filters, in any order, from the rows that this process keeps (`read-columns.ts`). */
 import type { Redis } from "#core/redis/client/client.ts";
 import {
+  ANY_STATUS,
   type Block,
   type Bounds,
   DAY_SHIFT,
@@ -48,7 +49,7 @@ export function filterOf(query: ShipmentQuery, exact: Filter["exact"]): Filter {
     },
     // A shipment that was never updated stands there with 0.
     upd: updatedFrom === null ? ANY : { ...ANY, least: Math.max(1, updatedFrom) },
-    statuses: statuses === null ? -1 : statusBits(statuses),
+    statuses: statuses === null ? ANY_STATUS : statusBits(statuses),
     exact,
   };
 }

@@ -17,6 +17,13 @@ export const ROWS_PER_BLOCK = 4_096;
 export const BYTES_PER_ROW = 16;
 /** Days from the year 0 to 1970, so that every calendar date is a positive number. */
 export const DAY_SHIFT = 719_528;
+/**
+ * Status of a row whose shipment is in the archive: it stays at its rank until no shipment of its block is left. A block that
+ * was dropped and has a shipment again begins with rows of zeros.
+ */
+export const GONE = 31;
+/** Bits of every status that a shipment can have. */
+export const ANY_STATUS = 2 ** STATUSES.length - 1;
 /** What a row takes in a process: id 8, two numbers of 4, status 1. */
 export const KEPT_BYTES_PER_ROW = 17;
 
@@ -70,19 +77,29 @@ export function statusBits(statuses: readonly Status[]): number {
 /** @param bytes of one row */
 export function decodeRow(bytes: Buffer, at: number): ColumnRow {
   const high = bytes.readUInt32LE(at + 12);
+  const id = bytes.readUInt32LE(at) + (high >>> 8) * 2 ** 32;
   return {
-    id: bytes.readUInt32LE(at) + (high >>> 8) * 2 ** 32,
+    id,
     updated: bytes.readUInt32LE(at + 4),
     shipped: bytes.readUInt32LE(at + 8),
-    status: high & 255,
+    status: id === 0 ? GONE : high & 255,
   };
+}
+
+export function encodeRow({ id, updated, shipped, status }: ColumnRow): Buffer {
+  const row = Buffer.alloc(BYTES_PER_ROW);
+  row.writeUInt32LE(id % 2 ** 32, 0);
+  row.writeUInt32LE(updated, 4);
+  row.writeUInt32LE(shipped, 8);
+  row.writeUInt32LE(Math.floor(id / 2 ** 32) * 256 + status, 12);
+  return row;
 }
 
 export function emptyBlock(channelId: number, first: number, capacity = LEAST_CAPACITY): Block {
   return {
     ...{ channelId, first, rows: 0, ids: new Float64Array(capacity) },
     ...{ updated: new Uint32Array(capacity), shipped: new Uint32Array(capacity) },
-    ...{ statuses: new Uint8Array(capacity), counts: new Uint32Array(STATUSES.length) },
+    ...{ statuses: new Uint8Array(capacity), counts: new Uint32Array(GONE + 1) },
     ...{ updatedBounds: NO_BOUNDS, shippedBounds: NO_BOUNDS, isLoose: true },
   };
 }
@@ -95,21 +112,41 @@ export function decodeBlock(channelId: number, first: number, bytes: Buffer): Bl
   return block;
 }
 
-/** Writes a row that stands in the block already, or the next one. */
+/** Writes a row. Rows before it that the block does not have yet are gone. */
 export function putRow(
   block: Block,
   row: number,
   { id, updated, shipped, status }: ColumnRow,
 ): void {
-  if (row === block.ids.length) grow(block);
+  while (row >= block.ids.length) grow(block);
   if (row < block.rows) addTo(block.counts, block.statuses[row] as number, -1);
-  else block.rows = row + 1;
+  else if (row > block.rows) addGone(block, row);
+  block.rows = Math.max(block.rows, row + 1);
   addTo(block.counts, status, 1);
-  block.ids[row] = id;
+  block.ids[row] = id === 0 ? (block.ids[row - 1] ?? 0) : id;
+  if (status !== GONE) keepAscending(block, row);
   block.updated[row] = updated;
   block.shipped[row] = shipped;
   block.statuses[row] = status;
   block.isLoose = true;
+}
+
+function addGone(block: Block, end: number): void {
+  const last = block.ids[block.rows - 1] ?? 0;
+  block.ids.fill(last, block.rows, end);
+  block.statuses.fill(GONE, block.rows, end);
+  addTo(block.counts, GONE, end - block.rows);
+}
+
+/** Rows are searched by id: those that are gone, and whose ids are not known any more, stand close to a neighbour's. */
+function keepAscending({ ids, statuses, rows }: Block, row: number): void {
+  const id = ids[row] as number;
+  for (let at = row - 1; at >= 0 && (ids[at] as number) >= id && statuses[at] === GONE; at -= 1) {
+    ids[at] = id - 1;
+  }
+  for (let at = row + 1; at < rows && (ids[at] as number) < id && statuses[at] === GONE; at += 1) {
+    ids[at] = id;
+  }
 }
 
 function addTo(counts: Uint32Array, at: number, by: number): void {

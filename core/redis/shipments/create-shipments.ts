@@ -28,10 +28,14 @@ import { Unavailable } from "#core/redis/client/store-unavailable.ts";
 import { announce } from "#core/redis/client/wake.ts";
 import { DAY_SHIFT, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "./columns.ts";
 import createSource from "./create.lua" with { type: "text" };
+import exactPart from "./parts/exact-values.lua" with { type: "text" };
 import rowLog from "./parts/row-log.lua" with { type: "text" };
 import { encodeHot, encodeRecord } from "./shipment-codec.ts";
 
-const createScript = scriptOfParts(createSource, { "row-log": rowLog });
+const createScript = scriptOfParts(createSource, {
+  "row-log": rowLog,
+  "exact-values": exactPart,
+});
 
 /** Keeps a call below about 5 ms of Redis time. The new rows span at most two blocks. */
 const CREATED_PER_CALL = 100;
@@ -141,17 +145,15 @@ function callOf(
   channelIds: readonly number[],
   blocks: ReadonlyMap<number, number>,
 ): { readonly keys: string[]; readonly list: Buffer } {
-  const { shipmentIds, changes, shipment, rowLog, index, block } = companyKeys(partition);
+  const { shipmentIds, changes, shipment, rowLog, index, block, rows } = companyKeys(partition);
   const own = shipments.map((_, at) => shipment((before + at + 1) * PARTITIONS + partition));
   const keys = declaredKeys([shipmentIds, changes, logCountsKey(changes), ...own]);
   const items: ListItem[] = [channelIds.length, shipments.length];
   for (const id of channelIds) {
     const first = blocks.get(id) ?? 0;
     const orders = (["id", "ship", "upd"] as const).map((order) => index(id, order));
-    items.push(
-      keys.declareRun(rowLog(id), ...orders, block(id, first), block(id, first + 1)),
-      first,
-    );
+    const two = [block(id, first), block(id, first + 1)];
+    items.push(keys.declareRun(rowLog(id), ...orders, ...two, rows(id)), first);
   }
   for (const one of shipments) addShipment(items, keys, partition, one, channelIds);
   return { keys: keys.declared, list: packList(items) };
@@ -177,7 +179,8 @@ function addShipment(
   );
 }
 
-function exactValues(record: NewShipment): readonly (readonly [ExactField, string])[] {
+/** The values of a shipment that search finds it by. */
+export function exactValues(record: NewShipment): readonly (readonly [ExactField, string])[] {
   const { orderReference, customAttributes } = record;
   const values: readonly (readonly [ExactField, string | undefined])[] = [
     ["orderReference", orderReference],

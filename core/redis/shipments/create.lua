@@ -11,7 +11,8 @@
 -- ARGV[5]  the number before those of the new shipments, what the counter says at most; the first has the next number, and so on.
 --          An id is its number times the partitions, plus the partition
 -- ARGV[6]  the list (MessagePack, texts and numbers #): # channels, # shipments, then for each channel two:
---   # its row log (string); its indices by id, ship date and statusUpdatedAt (sorted sets) and two blocks of rows follow it
+--   # its row log (string); its indices by id, ship date and statusUpdatedAt (sorted sets), two blocks of rows and what has
+--   left them (hash, absent where nothing ever has) follow it
 --   # the number of the first of these blocks
 -- and for each shipment nine and more:
 --   # channel (its index among the channels), # its tracking number (hash: courier -> id), courier, # ship date (days since
@@ -19,11 +20,12 @@
 --   # e = exact values, e times: # the shipments with the value (set), their bitmap follows it
 --
 -- Index members are ids of twelve digits, so that equal scores stand in the order of ids. A shipment whose status no
--- carrier event has changed stands in the indices by statusUpdatedAt with 0. Rows stand at the rank in the index by id
--- (columns.ts): ids only ever grow. Numbers of shipments that exist already are skipped.
+-- carrier event has changed stands in the indices by statusUpdatedAt with 0. Rows stand in the order of creation (columns.ts):
+-- ids only ever grow. The rank of a row is that in the index by id; where shipments may leave that index it is their score in it
+-- (number-rows.lua). Numbers of shipments that exist already are skipped.
 --
 -- Reply: for each shipment its new id, or the id of the one that exists already, negative. When numbers or blocks are not the next ones, nothing
--- is done, and the reply is -1, what the counter says, and for each channel how many shipments it has.
+-- is done, and the reply is -1, what the counter says, and for each channel how many rows it has.
 local call, pack, format = redis.call, struct.pack, string.format
 local partition, partitions, per = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
 local many, before, list = ARGV[4] + 0, ARGV[5] + 0, cmsgpack.unpack(ARGV[6])
@@ -37,9 +39,9 @@ assert(partition >= 0 and partition < partitions and per >= 1 and per % 1 == 0 a
 local at = 3
 for index = 1, channelCount do
   local log, base = list[at], list[at + 1] + 0
-  assert(KEYS[log] and KEYS[log + 5], 'keys of a channel')
+  assert(KEYS[log] and KEYS[log + 6], 'keys of a channel')
   channels[index] = {log = KEYS[log], ids = KEYS[log + 1], ships = KEYS[log + 2], updates = KEYS[log + 3],
-    blocks = {[base] = KEYS[log + 4], [base + 1] = KEYS[log + 5]}, base = base, created = 0, ranks = {}}
+    blocks = {[base] = KEYS[log + 4], [base + 1] = KEYS[log + 5]}, rows = KEYS[log + 6], base = base, created = 0, ranks = {}}
   at = at + 2
 end
 for index = 1, count do
@@ -65,23 +67,15 @@ assert(at == #list + 1, 'length of the list')
 local counter = tonumber(call('GET', KEYS[1]) or 0)
 local isNext, standing = before >= counter, {-1, counter}
 for index, channel in ipairs(channels) do
-  channel.rank = call('ZCARD', channel.ids)
+  channel.gone = tonumber(call('HGET', channel.rows, 'gone') or nil)
+  channel.rank = call('ZCARD', channel.ids) + (channel.gone or 0)
   standing[2 + index] = channel.rank
   local last = math.floor((channel.rank + math.max(channel.created, 1) - 1) / per)
   isNext = isNext and math.floor(channel.rank / per) >= channel.base and last <= channel.base + 1
 end
 if not isNext then return standing end
 
-local function addExact(channel, index, name, rank)
-  local set, bits = KEYS[index], KEYS[index + 1]
-  call('SADD', set, name)
-  local held = call('SCARD', set)
-  if held > many then call('SETBIT', bits, rank, 1) end
-  if held ~= many then return end
-  for _, other in ipairs(call('SMEMBERS', set)) do
-    call('SETBIT', bits, call('ZRANK', channel.ids, format('%012d', other)), 1)
-  end
-end
+-- part: exact-values
 
 local reply, names, metas = {}, {}, {}
 call('SET', KEYS[1], format('%d', before + count))
@@ -94,10 +88,10 @@ for index, shipment in ipairs(shipments) do
     call('SETRANGE', channel.blocks[math.floor(rank / per)], (rank % per) * 16, shipment.row)
     channel.rank, channel.ranks[#channel.ranks + 1] = rank + 1, pack('<I4', rank)
     call('HSET', shipment.key, 'v', format('1 %d 0 0', rank), 'st', shipment.state, 'c', shipment.record)
-    call('ZADD', channel.ids, id, member)
+    call('ZADD', channel.ids, channel.gone and rank or id, member)
     call('ZADD', channel.ships, shipment.day, member)
     call('ZADD', channel.updates, 0, member)
-    for _, set in ipairs(shipment.sets) do addExact(channel, set, name, rank) end
+    for _, set in ipairs(shipment.sets) do addExact(channel, KEYS[set], KEYS[set + 1], name, rank) end
     names[#names + 1], metas[#metas + 1] = name, shipment.meta
     reply[index] = id
   end

@@ -97,17 +97,40 @@ export async function* shipmentsToRemap(
     for (const key of keys.sort()) {
       if (isResumed && key < from.key) continue;
       let shipmentId = isResumed && key === from.key ? from.shipmentId : 0;
+      let place = 0;
       for (;;) {
-        const members = await redis.zRangeByScore(key, `(${shipmentId}`, "+inf", {
-          LIMIT: { offset: 0, count: PAGE },
-        });
-        const ids = members.map(Number);
+        place = await placeAfter(redis, key, shipmentId, place);
+        const ids = (await redis.zRange(key, place, place + PAGE - 1)).map(Number);
+        place += ids.length;
         shipmentId = ids.at(-1) ?? shipmentId;
         if (ids.length > 0) yield { ids, cursor: { partition, key, shipmentId } };
         if (ids.length < PAGE) break;
       }
     }
   }
+}
+
+/**
+ * The first place in a set of shipments, in the order of ids, of one with a higher id: where it was expected, unless shipments
+ * have left the set, else found by halving.
+ */
+async function placeAfter(
+  redis: Redis,
+  key: string,
+  shipmentId: number,
+  expected: number,
+): Promise<number> {
+  if (shipmentId === 0) return 0;
+  const [last] = expected === 0 ? [] : await redis.zRange(key, expected - 1, expected - 1);
+  if (Number(last) === shipmentId) return expected;
+  let [low, high] = [0, await redis.zCard(key)];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const [member] = await redis.zRange(key, middle, middle);
+    if (member !== undefined && Number(member) <= shipmentId) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function channelSets({ channels }: Configuration, partition: number): string[] {

@@ -280,7 +280,7 @@ async function readWhole(redis: Redis, ids: readonly number[]): Promise<Map<numb
 const BASE = "b";
 
 /** @param row fields and values in turn */
-function fieldsOf(row: readonly Buffer[]): Fields {
+export function fieldsOf(row: readonly Buffer[]): Fields {
   const fields = new Map<string, Buffer>();
   for (let at = 0; at + 1 < row.length; at += 2) {
     fields.set(String(row[at]), row[at + 1] as Buffer);

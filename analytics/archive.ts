@@ -1,0 +1,55 @@
+/** The archive of shipments that are over, for the rooms that read shipments. */
+import type { ClickHouseClient } from "@clickhouse/client";
+import type { Config } from "#core/config.ts";
+import { Problem } from "#core/problem.ts";
+import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
+import type { Vault } from "#core/secrets.ts";
+import { countHits, openRow, readHits, readRows } from "./archive-table.ts";
+import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
+
+/** Questions of one process that wait for their answers; one more is refused at once. */
+export const ARCHIVE_WAITING = 200;
+
+export interface OpenArchive extends SearchableArchive {
+  readonly close: () => Promise<void>;
+}
+
+/** Opens when it is first asked: an installation that never archived anything never does. */
+export function openArchive(config: Config, vault: Pick<Vault, "keyFor">): OpenArchive {
+  const store = keepClickhouse(() => openClickhouse(config, "read"));
+  let waiting = 0;
+
+  async function ask<T>(question: (client: ClickHouseClient) => Promise<T>): Promise<T> {
+    if (waiting >= ARCHIVE_WAITING) throw unavailable();
+    waiting += 1;
+    try {
+      return await question(await store.client());
+    } catch (error) {
+      if (error instanceof RangeError) throw error;
+      if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await store.forget();
+      throw unavailable();
+    } finally {
+      waiting -= 1;
+    }
+  }
+
+  return {
+    async read(ids, channelIds) {
+      const rows = await ask((client) => readRows(client, ids, channelIds));
+      return rows.map((row) => openRow(vault, row));
+    },
+    hits: (question, offset, limit) =>
+      ask((client) => readHits(client, vault, question, offset, limit)),
+    count: (question, before) => ask((client) => countHits(client, vault, question, before)),
+    close: store.close,
+  };
+}
+
+function unavailable(): Problem {
+  const message = "Shipments that are over cannot be read at the moment; try again.";
+  return new Problem(503, "ARCHIVE_UNAVAILABLE", message, {
+    members: { message },
+    headers: { "retry-after": "5", "x-error-message": message },
+    asDocument: true,
+  });
+}

@@ -1,0 +1,36 @@
+-- One row per archived shipment and batch. Which rows count is known to Redis (`archive-summary.ts`): a shipment that was brought
+-- back leaves its row behind until it is deleted, and its next row stands in another batch.
+-- Values that search asks for exactly are keyed hashes, 0 where a shipment has none. The shipment itself, with all that is
+-- personal, is encrypted.
+-- Questions are about the shipments of one channel or a few, most of them by id: rows stand in that order.
+CREATE TABLE IF NOT EXISTS archived_shipments
+(
+    channel          UInt32,
+    id               UInt64,
+    company          UInt32,
+    batch            UInt64,
+    updated          UInt32 COMMENT 'statusUpdatedAt, seconds since 1970; 0: never',
+    shipped          UInt32 COMMENT 'ship date, days since the year 0',
+    status           UInt8 COMMENT 'its number',
+    numbers          Array(UInt64) COMMENT 'tracking numbers',
+    order_reference  UInt64,
+    custom1          UInt64,
+    custom2          UInt64,
+    custom3          UInt64,
+    archived_on      Date,
+    sealed_text      String EPHEMERAL '' COMMENT 'the same as base64',
+    sealed           String DEFAULT base64Decode(sealed_text) CODEC(NONE),
+    INDEX ids id TYPE minmax GRANULARITY 1,
+    INDEX updates updated TYPE minmax GRANULARITY 1,
+    INDEX ships shipped TYPE minmax GRANULARITY 1,
+    INDEX by_number numbers TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_reference order_reference TYPE bloom_filter(0.001) GRANULARITY 1,
+    INDEX by_custom1 custom1 TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX by_custom2 custom2 TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX by_custom3 custom3 TYPE bloom_filter(0.01) GRANULARITY 1,
+    CONSTRAINT complete CHECK channel > 0 AND id > 0 AND company > 0 AND batch > 0 AND sealed != ''
+)
+ENGINE = MergeTree
+PARTITION BY toYear(archived_on)
+ORDER BY (channel, id)
+SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 1000

@@ -1,0 +1,171 @@
+/**
+ * Search over Redis and the archive together. What counts in the archive is read before and after Redis was: where no shipment
+ * has moved in between, both are of one moment. The archive is asked afterwards, by what counted then, so that it does not matter
+ * what moves meanwhile.
+ *
+ * | question                                                        | asks the archive for          |
+ * |-----------------------------------------------------------------|-------------------------------|
+ * | the company has nothing archived that can match                 | nothing                       |
+ * | a page before everything archived, total known from the summary | nothing                       |
+ * | a page near the head                                            | its total, and as many heads  |
+ * | any other page                                                  | how many stand before some of Redis, then the page |
+ */
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import type { IndexOrder } from "#core/redis/client/keys.ts";
+import type { Archive } from "#core/redis/shipments/archive.ts";
+import {
+  type ArchiveSummary,
+  type ChannelSummary,
+  type Counting,
+  readArchiveSummary,
+} from "#core/redis/shipments/archive-summary.ts";
+import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
+import { compareHits, type Hit, type HitPage } from "./index-ranges.ts";
+import { searchShipments } from "./search.ts";
+import type { ShipmentQuery } from "./shipment-query.ts";
+
+/** Of one moment. */
+export interface ArchiveQuestion {
+  readonly query: Omit<ShipmentQuery, "offset" | "limit">;
+  readonly counting: Counting;
+}
+
+export type ArchivedHit = Hit;
+
+/** Throws {Problem} 503 ARCHIVE_UNAVAILABLE. */
+export interface SearchableArchive extends Archive {
+  readonly hits: (
+    question: ArchiveQuestion,
+    offset: number,
+    limit: number,
+  ) => Promise<ArchivedHit[]>;
+  /** @param before counts those that stand before it in the order; null = all */
+  readonly count: (question: ArchiveQuestion, before: Hit | null) => Promise<number>;
+}
+
+/** Readings of Redis until no shipment moves meanwhile. */
+const READINGS = 50;
+/** Up to this end of a page both sides give all that stands before it. */
+const HEADS = 1_000;
+
+/** @throws {Problem} 503 ARCHIVE_UNAVAILABLE */
+export async function searchBoth(
+  redis: Redis,
+  archive: SearchableArchive,
+  query: ShipmentQuery,
+): Promise<HitPage> {
+  const end = query.offset + query.limit;
+  for (let reading = 1; reading <= READINGS; reading += 1) {
+    const summary = await readArchiveSummary(redis, query.companyId);
+    const about = summary && aboutArchived(summary, query);
+    const isDeep = about !== null && end > HEADS;
+    const both = { redis, archive, query, counting: summary ?? NOTHING };
+    const wanted = about === null ? query : { ...query, offset: 0, limit: end };
+    const page = isDeep ? await deepPage(both, about) : await searchShipments(redis, wanted);
+    const after = await readArchiveSummary(redis, query.companyId);
+    if ((after?.moves ?? 0) !== (summary?.moves ?? 0)) continue;
+    return isDeep || about === null ? page : headPage(both, about, page);
+  }
+  throw new Error("shipments kept moving to the archive");
+}
+
+const NOTHING: Counting = { batch: 0, absentRows: [], absentBatches: [] };
+
+interface Both {
+  readonly redis: Redis;
+  readonly archive: SearchableArchive;
+  readonly query: ShipmentQuery;
+  readonly counting: Counting;
+}
+
+/** What the summary tells of the shipments in the archive that may match. */
+interface About {
+  /** How many match; null = the archive has to be asked. */
+  readonly total: number | null;
+  /** All that match have at most this value in the order. */
+  readonly highest: number;
+}
+
+/** @returns null if none can match */
+function aboutArchived({ channels }: ArchiveSummary, query: ShipmentQuery): About | null {
+  const { channelIds, statuses, shipFrom, updatedFrom, order } = query;
+  const wanted = statuses?.map((status) => STATUSES.indexOf(status)) ?? [...STATUSES.keys()];
+  const sizeOf = ({ counts }: ChannelSummary) =>
+    wanted.reduce((sum, status) => sum + (counts.get(status) ?? 0), 0);
+  const own = channelIds
+    .flatMap((id) => channels.get(id) ?? [])
+    .filter((channel) => sizeOf(channel) > 0)
+    .filter(({ updated }) => updatedFrom === null || updated >= updatedFrom)
+    .filter(({ shipped }) => shipFrom === null || shipped - DAY_SHIFT >= shipFrom);
+  if (own.length === 0) return null;
+  const { trackingNumber, exact, shipTo } = query;
+  const isCounted =
+    trackingNumber === null &&
+    Object.keys(exact).length === 0 &&
+    shipFrom === null &&
+    shipTo === null &&
+    updatedFrom === null;
+  return {
+    total: isCounted ? own.reduce((sum, channel) => sum + sizeOf(channel), 0) : null,
+    highest: Math.max(...own.map((channel) => highestOf(channel, order.by))),
+  };
+}
+
+function highestOf({ id, updated, shipped }: ChannelSummary, by: IndexOrder): number {
+  return { id, upd: updated, ship: shipped - DAY_SHIFT }[by];
+}
+
+/** @param head the first ones of Redis, as many as end with the page */
+async function headPage(
+  { archive, query, counting }: Both,
+  { total, highest }: About,
+  head: HitPage,
+): Promise<HitPage> {
+  const { offset, limit, order } = query;
+  const end = offset + limit;
+  const last = head.hits[end - 1];
+  const isBefore = last && order.descending && placeOf(last, order.by) > highest;
+  if (isBefore && total !== null) {
+    return { total: head.total + total, hits: head.hits.slice(offset, end) };
+  }
+  const question = { query, counting };
+  const archived = total ?? (await archive.count(question, null));
+  const hits = archived === 0 || isBefore ? [] : await archive.hits(question, 0, end);
+  return { total: head.total + archived, hits: joined(head.hits, hits, query).slice(offset, end) };
+}
+
+function placeOf({ id, score }: Hit, by: IndexOrder): number {
+  return by === "id" ? id : score;
+}
+
+function joined(
+  hot: readonly Hit[],
+  archived: readonly Hit[],
+  { order }: Pick<ShipmentQuery, "order">,
+): Hit[] {
+  return [...hot, ...archived].sort(compareHits(order));
+}
+
+/** A page so far on that what stands before it is counted: how many shipments of Redis do is found by halving. */
+async function deepPage({ redis, archive, query, counting }: Both, about: About): Promise<HitPage> {
+  const { offset, limit } = query;
+  const question = { query, counting };
+  const hotAt = async (at: number, count: number) =>
+    searchShipments(redis, { ...query, offset: at, limit: count });
+  const { total: hot } = await hotAt(0, 1);
+  const archived = about.total ?? (await archive.count(question, null));
+  const total = hot + archived;
+  if (offset >= total) return { total, hits: [] };
+  let [least, most] = [Math.max(0, offset - archived), Math.min(hot, offset)];
+  while (least < most) {
+    const middle = Math.ceil((least + most) / 2);
+    const [hit] = (await hotAt(middle - 1, 1)).hits;
+    const before = hit ? await archive.count(question, hit) : 0;
+    if (hit && middle - 1 + before < offset) least = middle;
+    else most = middle - 1;
+  }
+  const { hits } = await hotAt(least, limit);
+  const others = await archive.hits(question, offset - least, limit);
+  return { total, hits: joined(hits, others, query).slice(0, limit) };
+}

@@ -1,0 +1,74 @@
+/**
+ * The archive, as those who read shipments see it: ClickHouse, behind an interface that names no engine. Only what Redis does
+ * not have is looked for there.
+ */
+import type { Redis } from "#core/redis/client/client.ts";
+import { counts, readArchiveSummary } from "./archive-summary.ts";
+import type { ArchivedShipment } from "./restore-shipments.ts";
+
+export interface Archive {
+  /**
+   * Every row of these shipments, whether it counts or not.
+   * @param channelIds where they can only be; null = anywhere, which takes longer
+   * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
+   */
+  readonly read: (
+    ids: readonly number[],
+    channelIds: readonly number[] | null,
+  ) => Promise<ArchivedShipment[]>;
+}
+
+/** Readings of shipments that move meanwhile: none moves twice within seconds. */
+const ROUNDS = 5;
+
+/**
+ * The rows that count, by shipment. They are judged by what counts after they were read: where a row does, its shipment was in
+ * the archive at that moment.
+ */
+async function countingRows(
+  redis: Redis,
+  rows: readonly ArchivedShipment[],
+): Promise<Map<number, ArchivedShipment>> {
+  const found = new Map<number, ArchivedShipment>();
+  for (const [companyId, own] of Map.groupBy(rows, (row) => row.companyId)) {
+    const summary = await readArchiveSummary(redis, companyId);
+    const isCounting = summary && counts(summary);
+    for (const row of own) {
+      if (isCounting?.({ id: row.whole.id, batch: row.batch })) found.set(row.whole.id, row);
+    }
+  }
+  return found;
+}
+
+/**
+ * Reads shipments wherever they are: from Redis, then those that it does not have from the archive, then those that came back
+ * in between from Redis again.
+ * @param readHot by id, those that Redis has
+ * @param thaw makes the same of an archived shipment
+ */
+export async function readAnywhere<T>(
+  redis: Redis,
+  archive: Archive,
+  ids: readonly number[],
+  readHot: (ids: readonly number[]) => Promise<ReadonlyMap<number, T>>,
+  thaw: (archived: ArchivedShipment) => T | null,
+  channelIds: readonly number[] | null = null,
+): Promise<Map<number, T>> {
+  const found = new Map<number, T>();
+  let left = ids;
+  for (let round = 0; round < ROUNDS && left.length > 0; round += 1) {
+    for (const [id, one] of await readHot(left)) found.set(id, one);
+    left = left.filter((id) => !found.has(id));
+    if (left.length === 0) break;
+    const rows = await archive.read(left, channelIds);
+    if (rows.length === 0) break;
+    const archived = await countingRows(redis, rows);
+    for (const [id, row] of archived) {
+      const one = thaw(row);
+      if (one) found.set(id, one);
+    }
+    const present = new Set(rows.map(({ whole }) => whole.id));
+    left = left.filter((id) => !found.has(id) && present.has(id));
+  }
+  return found;
+}

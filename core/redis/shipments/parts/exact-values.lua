@@ -1,0 +1,12 @@
+-- Part of create.lua and restore.lua: files a shipment under one of its exact values. Once a value has many shipments, they stand
+-- in a bitmap by rank too.
+local function addExact(channel, set, bits, name, rank)
+  redis.call('SADD', set, name)
+  local held = redis.call('SCARD', set)
+  if held > many then redis.call('SETBIT', bits, rank, 1) end
+  if held ~= many then return end
+  for _, other in ipairs(redis.call('SMEMBERS', set)) do
+    local place = redis.call(channel.gone and 'ZSCORE' or 'ZRANK', channel.ids, string.format('%012d', other))
+    redis.call('SETBIT', bits, place, 1)
+  end
+end

@@ -1,0 +1,180 @@
+/** Shipments on their way to the archive: reads them whole, and removes them once the archive has them. */
+
+import { shipDay } from "#core/domain/shipments/shipment.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import { binary, type Redis, run, script } from "#core/redis/client/client.ts";
+import { type DeclaredKeys, declaredKeys } from "#core/redis/client/declared-keys.ts";
+import {
+  companyKeys,
+  companyPartition,
+  indexMember,
+  shipmentPartition,
+  webhookKeys,
+} from "#core/redis/client/keys.ts";
+import { type ListItem, packList } from "#core/redis/client/packed-list.ts";
+import { scriptOfParts } from "#core/redis/client/script-parts.ts";
+import { factsOfWhole, type ShipmentFacts, type WholeShipment } from "./archived-shipment.ts";
+import { DAY_SHIFT, GONE, ROWS_PER_BLOCK } from "./columns.ts";
+import { exactValues } from "./create-shipments.ts";
+import numberRowsSource from "./number-rows.lua" with { type: "text" };
+import rowLog from "./parts/row-log.lua" with { type: "text" };
+import readWholeSource from "./read-whole.lua" with { type: "text" };
+import removeSource from "./remove.lua" with { type: "text" };
+
+const readWholeScript = script(readWholeSource);
+const removeScript = scriptOfParts(removeSource, { "row-log": rowLog });
+const numberRowsScript = script(numberRowsSource);
+
+/** Shipments that one call reads or removes, and a batch of the archive holds: some 2 ms of Redis. */
+export const REMOVED_PER_CALL = 100;
+/** Rows that one call numbers: some 1 ms of Redis. */
+const NUMBERED_PER_CALL = 1_000;
+/** Far longer than the creation of a shipment may take after a look at its references. */
+export const NUMBER_TAKEN_MS = 10 * 60_000;
+
+/** A shipment that may go. */
+export interface Leaving {
+  readonly whole: WholeShipment;
+  readonly facts: ShipmentFacts;
+}
+
+/**
+ * The shipments among these about which nothing is under way, with all that is kept of them.
+ * @param ids of one partition, at most `REMOVED_PER_CALL`
+ */
+export async function readLeaving(redis: Redis, ids: readonly number[]): Promise<Leaving[]> {
+  const partition = shipmentPartition(ids[0] ?? 0);
+  const names = ids.flatMap((id) => keysOf(partition, id));
+  const reply = await run<(Buffer[] | number)[]>(redis, readWholeScript, names, [], binary(redis));
+  const found = ids.flatMap((id, at): Leaving[] => {
+    const [fields, messages, releases, isBusy] = reply.slice(4 * at) as [
+      Buffer[],
+      Buffer[],
+      Buffer[],
+      number,
+    ];
+    if (isBusy === 1 || fields.length === 0) return [];
+    const texts = { messages: messages.map(String), releases: releases.map(String) };
+    const whole = { id, fields, ...texts, numbers: [] };
+    const facts = factsOfWhole(whole);
+    return facts ? [{ whole, facts }] : [];
+  });
+  return withNumbers(redis, partition, found);
+}
+
+function keysOf(partition: number, id: number): string[] {
+  const { shipment, notifications, releases, topics } = companyKeys(partition);
+  const { verdicts } = webhookKeys(partition);
+  return [shipment(id), notifications(id), releases(id), verdicts(id), topics(id)];
+}
+
+/** Its own tracking number and those that carriers have announced, as far as no other shipment has them. */
+async function withNumbers(
+  redis: Redis,
+  partition: number,
+  found: readonly Leaving[],
+): Promise<Leaving[]> {
+  if (found.length === 0) return [];
+  const { numbers } = companyKeys(partition);
+  const pipeline = redis.multi();
+  const asked = found.map(({ facts: { shipment } }) => {
+    const { channelId, courier, trackingNumber } = shipment.record;
+    const all = [...new Set([trackingNumber, ...shipment.state.aliases])];
+    for (const number of all) pipeline.hGet(numbers(channelId, number), courier);
+    return all;
+  });
+  const owners = (await pipeline.execAsPipeline()) as unknown as (string | null)[];
+  let at = 0;
+  return found.map((one, place) => {
+    const own = (asked[place] ?? []).filter(() => owners[at++] === String(one.whole.id));
+    return { ...one, whole: { ...one.whole, numbers: own } };
+  });
+}
+
+/**
+ * Removes shipments of one company that stand in a batch of the archive, and settles the batch.
+ * @returns by shipment whether it was removed; null if the batch came too late and does not count
+ */
+export async function removeShipments(
+  redis: Redis,
+  companyId: number,
+  batch: number,
+  leaving: readonly Leaving[],
+): Promise<boolean[] | null> {
+  const names = companyKeys(companyPartition(companyId));
+  const { archived, absentRows, absentBatches } = names;
+  const common = [archived(companyId), absentRows(companyId), absentBatches(companyId)];
+  const keys = declaredKeys(common);
+  const channelIds = [...new Set(leaving.map(({ facts }) => facts.shipment.record.channelId))];
+  const items: ListItem[] = [channelIds.length, leaving.length];
+  for (const id of channelIds) items.push(String(id), placesOfChannel(keys, names, id));
+  for (const one of leaving) addLeaving(items, keys, names, one, channelIds);
+  const numbers = [batch, NUMBER_TAKEN_MS, ROWS_PER_BLOCK, GONE].map(String);
+  const args = [...numbers, packList(items)];
+  const reply = await run<number[]>(redis, removeScript, keys.declared, args);
+  return reply.length < leaving.length ? null : reply.map((one) => one === 1);
+}
+
+type Names = ReturnType<typeof companyKeys>;
+
+/** @returns the place of what has left the channel's rows; its indices and its row log follow */
+export function placesOfChannel(
+  { places }: DeclaredKeys,
+  { rows, index, rowLog: log }: Names,
+  channelId: number,
+): number {
+  const orders = (["id", "ship", "upd"] as const).map((order) => index(channelId, order));
+  return places(rows(channelId), ...orders, log(channelId));
+}
+
+function addLeaving(
+  items: ListItem[],
+  keys: DeclaredKeys,
+  names: Names,
+  { whole, facts }: Leaving,
+  channelIds: readonly number[],
+): void {
+  const { id, numbers } = whole;
+  const { record, state } = facts.shipment;
+  const { channelId, courier, shipDate } = record;
+  const [first = "", ...others] = keysOf(shipmentPartition(id), id);
+  const sets = placesOfValues(keys, names, record);
+  items.push(
+    ...[String(id), indexMember(id), facts.head, channelIds.indexOf(channelId) + 1],
+    keys.places(first, ...others),
+    keys.place(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
+    ...[facts.rank, STATUSES.indexOf(state.pair.status)],
+    ...[updatedOf(facts), shipDay(shipDate) + DAY_SHIFT, sets.length, numbers.length, ...sets],
+    ...numbers.flatMap((number) => [keys.place(names.numbers(channelId, number)), courier]),
+  );
+}
+
+/** statusUpdatedAt in seconds since 1970; 0 = never. */
+export function updatedOf({ shipment }: Pick<ShipmentFacts, "shipment">): number {
+  return (shipment.statusUpdatedAtMs ?? 0) / 1_000;
+}
+
+export function placesOfValues(
+  { places }: DeclaredKeys,
+  { exact, exactBits }: Names,
+  record: Parameters<typeof exactValues>[0],
+): number[] {
+  const { channelId } = record;
+  return exactValues(record).map(([field, value]) =>
+    places(exact(channelId, field, value), exactBits(channelId, field, value)),
+  );
+}
+
+/** Prepares a channel for shipments that leave its indices: done once, repeating it changes nothing. */
+export async function numberRows(
+  redis: Redis,
+  companyId: number,
+  channelId: number,
+): Promise<void> {
+  const { index, rows } = companyKeys(companyPartition(companyId));
+  const keys = [index(channelId, "id"), rows(channelId)];
+  for (let from = 0; ; from += NUMBERED_PER_CALL) {
+    const args = [from, NUMBERED_PER_CALL].map(String);
+    if ((await run<number>(redis, numberRowsScript, keys, args)) === 1) return;
+  }
+}

@@ -1,0 +1,111 @@
+/** Brings shipments back from the archive. */
+import { chunks } from "#core/chunks.ts";
+import { shipDay } from "#core/domain/shipments/shipment.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import { perPartition, type Redis, run } from "#core/redis/client/client.ts";
+import { type DeclaredKeys, declaredKeys } from "#core/redis/client/declared-keys.ts";
+import { companyKeys, companyPartition, indexMember } from "#core/redis/client/keys.ts";
+import { type ListItem, packList } from "#core/redis/client/packed-list.ts";
+import { scriptOfParts } from "#core/redis/client/script-parts.ts";
+import { factsOfWhole, type ShipmentFacts, type WholeShipment } from "./archived-shipment.ts";
+import { DAY_SHIFT, encodeRow, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "./columns.ts";
+import exactPart from "./parts/exact-values.lua" with { type: "text" };
+import rowLog from "./parts/row-log.lua" with { type: "text" };
+import { placesOfChannel, placesOfValues, updatedOf } from "./remove-shipments.ts";
+import restoreSource from "./restore.lua" with { type: "text" };
+
+const restoreScript = scriptOfParts(restoreSource, {
+  "row-log": rowLog,
+  "exact-values": exactPart,
+});
+
+/** Some 2 ms of Redis. */
+const RESTORED_PER_CALL = 50;
+
+/** A shipment as it was read from a row of the archive. */
+export interface ArchivedShipment {
+  readonly companyId: number;
+  readonly batch: number;
+  readonly whole: WholeShipment;
+}
+
+/**
+ * One script call for each company (and 50 shipments).
+ * @returns ids of those that were restored; the rows of the others counted no more
+ */
+export async function restoreShipments(
+  redis: Redis,
+  shipments: readonly ArchivedShipment[],
+): Promise<number[]> {
+  const restored: number[] = [];
+  const groups = Map.groupBy(shipments, ({ companyId }) => companyId);
+  await perPartition(groups, async (companyId, group) => {
+    for (const part of chunks(group, RESTORED_PER_CALL)) {
+      const reply = await restorePart(redis, companyId, part);
+      part.forEach(({ whole: { id } }, at) => {
+        if (reply[at] === 1) restored.push(id);
+      });
+    }
+  });
+  return restored;
+}
+
+type Names = ReturnType<typeof companyKeys>;
+
+function restorePart(
+  redis: Redis,
+  companyId: number,
+  shipments: readonly ArchivedShipment[],
+): Promise<number[]> {
+  const names = companyKeys(companyPartition(companyId));
+  const { archived, absentRows, absentBatches } = names;
+  const common = [archived(companyId), absentRows(companyId), absentBatches(companyId)];
+  const keys = declaredKeys(common);
+  const all = shipments.map((one) => ({ ...one, facts: factsOf(one) }));
+  const channelIds = [...new Set(all.map(({ facts }) => facts.shipment.record.channelId))];
+  const items: ListItem[] = [channelIds.length, all.length];
+  for (const id of channelIds) items.push(String(id), placesOfChannel(keys, names, id));
+  for (const one of all) addRestored(items, keys, names, one, channelIds);
+  const args = [String(ROWS_PER_BLOCK), String(MANY_OF_ONE_VALUE), packList(items)];
+  return run<number[]>(redis, restoreScript, keys.declared, args);
+}
+
+function factsOf({ whole }: ArchivedShipment): ShipmentFacts {
+  const facts = factsOfWhole(whole);
+  if (!facts) throw new Error(`the archived shipment ${whole.id} is not whole`);
+  return facts;
+}
+
+function addRestored(
+  items: ListItem[],
+  keys: DeclaredKeys,
+  names: Names,
+  { whole, batch, facts }: ArchivedShipment & { readonly facts: ShipmentFacts },
+  channelIds: readonly number[],
+): void {
+  const { id, messages, releases, numbers } = whole;
+  const { record, state } = facts.shipment;
+  const { channelId, courier, shipDate } = record;
+  const [status, day] = [STATUSES.indexOf(state.pair.status), shipDay(shipDate)];
+  const updated = updatedOf(facts);
+  const fields = withNextVersion(whole.fields);
+  const sets = placesOfValues(keys, names, record);
+  items.push(
+    ...[String(id), indexMember(id), String(batch), channelIds.indexOf(channelId) + 1],
+    keys.places(names.shipment(id), names.notifications(id), names.releases(id)),
+    keys.place(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
+    ...[facts.rank, encodeRow({ id, updated, shipped: day + DAY_SHIFT, status })],
+    ...[status, updated, day, fields.length / 2, messages.length, releases.length / 2],
+    ...[sets.length, numbers.length, ...fields, ...messages, ...releases, ...sets],
+    ...numbers.flatMap((number) => [keys.place(names.numbers(channelId, number)), courier]),
+  );
+}
+
+/** A version that its row in the archive has not: nobody who read it before commits to it. */
+function withNextVersion(fields: readonly Buffer[]): Buffer[] {
+  return fields.map((value, at) => {
+    if (at % 2 === 0 || String(fields[at - 1]) !== "v") return value;
+    const [version, ...others] = String(value).split(" ");
+    return Buffer.from([Number(version) + 1, ...others].join(" "));
+  });
+}

@@ -1,0 +1,292 @@
+/** Search over Redis and the archive, while shipments move to and fro, against a plain filter and sort of the same shipments. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { ClickHouseClient } from "@clickhouse/client";
+import fc from "fast-check";
+import { applySchema } from "#analytics/apply-schema.ts";
+import { type OpenArchive, openArchive } from "#analytics/archive.ts";
+import { moveToArchive } from "#analytics/archiver.ts";
+import { openClickhouse } from "#analytics/clickhouse.ts";
+import { chunks } from "#core/chunks.ts";
+import type { Status } from "#core/domain/statuses/status.ts";
+import { companyKeys, companyPartition, type IndexOrder } from "#core/redis/client/keys.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { searchBoth } from "#core/redis/search/archive-search.ts";
+import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
+import { readAnywhere } from "#core/redis/shipments/archive.ts";
+import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
+import { ROWS_PER_BLOCK } from "#core/redis/shipments/columns.ts";
+import { createShipments } from "#core/redis/shipments/create-shipments.ts";
+import { registerShipments } from "#core/redis/shipments/register-shipments.ts";
+import {
+  numberRows,
+  REMOVED_PER_CALL,
+  readLeaving,
+} from "#core/redis/shipments/remove-shipments.ts";
+import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
+import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { applyEvents } from "#test/support/facts.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+/** More than a block of rows, and than the values that have a bitmap. */
+const SHIPMENTS = 6_000;
+const BATCH = 500;
+const FIRST_DAY = Date.parse("2026-01-01") / 86_400_000;
+const CODES = ["TRN", "OUT", "DLV", "HLD"] as const;
+
+interface Row {
+  readonly id: number;
+  readonly channelId: number;
+  readonly trackingNumber: string;
+  readonly custom1: string;
+  readonly shipDay: number;
+  readonly status: Status;
+  readonly updated: number;
+}
+
+let runtime: TestRuntime;
+let clickhouse: ClickHouseClient;
+let archive: OpenArchive;
+let rows: Row[];
+let channelIds: number[];
+let companyId: number;
+/** Which of the shipments are in the archive. */
+const archived = new Set<number>();
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup());
+  clickhouse = await openClickhouse(runtime.config, "write");
+  await applySchema(clickhouse, runtime.config);
+  archive = openArchive(runtime.config, runtime.secrets.vault);
+  const company = [...runtime.live.configuration().companies.values()].find(
+    ({ code }) => code === "acme",
+  );
+  companyId = company?.id ?? 0;
+  channelIds = [...(company?.channelIds ?? [])];
+  rows = await fill(0, SHIPMENTS);
+  for (const id of channelIds) await numberRows(runtime.redis, companyId, id);
+}, 120_000);
+
+afterAll(async () => {
+  await archive.close();
+  await clickhouse.close();
+  await runtime.end();
+});
+
+/** Two channels of different size; three of four shipments have moved on, in an order of their own. */
+async function fill(first: number, count: number): Promise<Row[]> {
+  const ids: number[] = [];
+  for (let from = first; from < first + count; from += BATCH) {
+    const numbers = Array.from(
+      { length: Math.min(BATCH, first + count - from) },
+      (_, at) => from + at,
+    );
+    const created = await createShipments(runtime.redis, companyId, numbers.map(newShipment));
+    const fresh = created.map(({ id }) => id);
+    await registerShipments(runtime.redis, runtime.live.configuration(), fresh);
+    ids.push(...fresh);
+  }
+  const shuffled = ids.map((_, at) => ids[(at * 7_919) % ids.length] ?? 0);
+  const moved = [...new Set(shuffled)].slice(0, (count * 3) / 4);
+  for (const [at, part] of chunks(moved, BATCH).entries()) {
+    const code = CODES[at % CODES.length] ?? "TRN";
+    await applyEvents(
+      runtime,
+      part.map((shipmentId) => ({ shipmentId, code })),
+    );
+    await advanceClock(runtime.redis, 60);
+    await runtime.live.refresh();
+  }
+  return (await readShipments(runtime.redis, ids)).map(rowOf);
+}
+
+function newShipment(number: number) {
+  const common = {
+    companyId,
+    channelId: channelIds[number % 7 === 0 ? 1 : 0] ?? 0,
+    courier: "GLS_ITA",
+    trackingNumber: `N${number}`,
+    shipDate: new Date((FIRST_DAY + Math.floor(number / 100)) * 86_400_000)
+      .toISOString()
+      .slice(0, 10),
+  };
+  const planning = { deliveryDate: null, latestShipDate: null, latestDeliveryDate: null };
+  const customAttributes = { custom1: number % 2 === 0 ? "even" : `odd-${number % 50}` };
+  const consignee = { name: "Ada Rossi", email: `ada${number}@example.test` };
+  const rest = { language: "it" as const, planning, customAttributes, consignee, createdAtMs: 0 };
+  const meta = { isPlaceholder: false, orderReference: null, destCap: null, originCap: null };
+  return { record: { ...common, ...rest }, meta: { ...common, ...meta, weightKg: null } };
+}
+
+function rowOf({ record, state, statusUpdatedAtMs }: StoredShipment): Row {
+  return {
+    id: record.id,
+    channelId: record.channelId,
+    trackingNumber: record.trackingNumber,
+    custom1: record.customAttributes?.custom1 ?? "",
+    shipDay: Date.parse(record.shipDate) / 86_400_000,
+    status: state.pair.status,
+    updated: (statusUpdatedAtMs ?? 0) / 1000,
+  };
+}
+
+async function moveAway(ids: readonly number[]): Promise<void> {
+  const deps = {
+    redis: runtime.redis,
+    live: runtime.live,
+    vault: runtime.secrets.vault,
+    clickhouse: async () => clickhouse,
+  };
+  const leaving = [];
+  for (const part of chunks(ids, REMOVED_PER_CALL)) {
+    leaving.push(...(await readLeaving(runtime.redis, part)));
+  }
+  const moved = await moveToArchive(deps, companyId, leaving, async () => {});
+  expect(moved).toBe(ids.length);
+  for (const id of ids) archived.add(id);
+}
+
+async function bringBack(ids: readonly number[]): Promise<void> {
+  const found = await archive.read(ids, null);
+  const restored = await restoreShipments(runtime.redis, found);
+  expect(new Set(restored)).toEqual(new Set(ids));
+  for (const id of ids) archived.delete(id);
+}
+
+type Asked = Partial<Omit<ShipmentQuery, "companyId">>;
+
+function queryOf(asked: Asked): ShipmentQuery {
+  return {
+    ...{ companyId, channelIds, trackingNumber: null, exact: {} },
+    ...{ shipFrom: null, shipTo: null, statuses: null, updatedFrom: null },
+    ...{ order: { by: "id", descending: true }, offset: 0, limit: 20 },
+    ...asked,
+  };
+}
+
+function oracle(query: ShipmentQuery): { total: number; ids: number[] } {
+  const { shipFrom, shipTo, statuses, updatedFrom, exact, trackingNumber } = query;
+  const value = (row: Row) => ({ id: row.id, ship: row.shipDay, upd: row.updated })[query.order.by];
+  const sign = query.order.descending ? -1 : 1;
+  const matching = rows
+    .filter((row) => query.channelIds.includes(row.channelId))
+    .filter((row) => trackingNumber === null || row.trackingNumber === trackingNumber)
+    .filter((row) => exact.custom1 === undefined || row.custom1 === exact.custom1)
+    .filter((row) => shipFrom === null || row.shipDay >= shipFrom)
+    .filter((row) => shipTo === null || row.shipDay <= shipTo)
+    .filter((row) => statuses === null || statuses.includes(row.status))
+    .filter((row) => updatedFrom === null || (row.updated > 0 && row.updated >= updatedFrom))
+    .sort((one, other) => sign * (value(one) - value(other) || one.id - other.id));
+  const page = matching.slice(query.offset, query.offset + query.limit);
+  return { total: matching.length, ids: page.map(({ id }) => id) };
+}
+
+async function expectAgreement(asked: Asked): Promise<void> {
+  const query = queryOf(asked);
+  const { total, hits } = await searchBoth(runtime.redis, archive, query);
+  expect({ total, ids: hits.map(({ id }) => id) }).toEqual(oracle(query));
+}
+
+const ORDERS: IndexOrder[] = ["id", "ship", "upd"];
+const STATUSES: Status[] = ["PENDING", "IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERED", "EXCEPTION"];
+
+function questions() {
+  const day = fc.integer({ min: FIRST_DAY - 2, max: FIRST_DAY + SHIPMENTS / 100 + 2 });
+  const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null });
+  const stamps = rows.map(({ updated }) => updated).filter((second) => second > 0);
+  const numbers = rows.slice(0, 50).map(({ trackingNumber }) => trackingNumber);
+  return fc.record({
+    channelIds: fc.constantFrom(channelIds, channelIds.slice(0, 1), channelIds.slice(1)),
+    statuses: maybe(fc.uniqueArray(fc.constantFrom(...STATUSES), { minLength: 1 })),
+    shipFrom: maybe(day),
+    shipTo: maybe(day),
+    updatedFrom: maybe(fc.constantFrom(0, ...stamps.slice(0, 2_000))),
+    trackingNumber: fc.oneof(
+      { weight: 9, arbitrary: fc.constant(null) },
+      { weight: 1, arbitrary: fc.constantFrom(...numbers) },
+    ),
+    exact: fc.constantFrom({}, {}, {}, { custom1: "even" }, { custom1: "odd-7" }),
+    order: fc.record({ by: fc.constantFrom(...ORDERS), descending: fc.boolean() }),
+    offset: fc.oneof(fc.nat(200), fc.nat(SHIPMENTS + 100)),
+    limit: fc.integer({ min: 1, max: 100 }),
+  });
+}
+
+describe("pages over both sides agree with a plain filter and sort", () => {
+  test("while shipments move to the archive and back between questions", async () => {
+    const move = fc.record({
+      isBack: fc.boolean(),
+      first: fc.nat(SHIPMENTS),
+      count: fc.integer({ min: 1, max: 700 }),
+    });
+    const step = fc.record({ move, asked: fc.array(questions(), { minLength: 3, maxLength: 6 }) });
+    await fc.assert(
+      fc.asyncProperty(step, async ({ move: { isBack, first, count }, asked }) => {
+        const candidates = rows.map(({ id }) => id).filter((id) => archived.has(id) === isBack);
+        const start = first % Math.max(1, candidates.length);
+        const chosen = candidates.slice(start, start + count);
+        if (chosen.length > 0) await (isBack ? bringBack(chosen) : moveAway(chosen));
+        for (const one of asked) await expectAgreement(one);
+      }),
+      { numRuns: 40, endOnFailure: true },
+    );
+  }, 120_000);
+
+  test("shipments created and changed beside archived ones", async () => {
+    const before = rows.length;
+    rows.push(...(await fill(before, 1_000)));
+    const back = rows
+      .filter(({ id }) => archived.has(id))
+      .slice(0, 50)
+      .map(({ id }) => id);
+    await bringBack(back);
+    await applyEvents(
+      runtime,
+      back.map((shipmentId) => ({ shipmentId, code: "OUT" })),
+    );
+    const changed = new Map(
+      (await readShipments(runtime.redis, back)).map((one) => [one.record.id, rowOf(one)]),
+    );
+    rows = rows.map((row) => changed.get(row.id) ?? row);
+    await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 60 });
+  }, 60_000);
+
+  test("a block of rows is dropped with its last shipment, and comes back with the first one", async () => {
+    const [channelId = 0] = channelIds;
+    const { block } = companyKeys(companyPartition(companyId));
+    const own = rows.filter((row) => row.channelId === channelId).slice(0, ROWS_PER_BLOCK);
+    await moveAway(own.map(({ id }) => id).filter((id) => !archived.has(id)));
+    expect(await runtime.redis.strLen(block(channelId, 0))).toBe(1);
+    await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 30 });
+    await bringBack([own[77]?.id ?? 0, own[5]?.id ?? 0, own[4_000]?.id ?? 0]);
+    await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 60 });
+  }, 60_000);
+});
+
+test("an archived shipment is read as it was", async () => {
+  const { id } = rows.find((row) => !archived.has(row.id)) ?? { id: 0 };
+  const [before] = await readShipments(runtime.redis, [id]);
+  await moveAway([id]);
+  expect(await readShipments(runtime.redis, [id])).toEqual([]);
+  const read = () =>
+    readAnywhere(
+      runtime.redis,
+      archive,
+      [id],
+      async (ids) =>
+        new Map((await readShipments(runtime.redis, ids)).map((one) => [one.record.id, one])),
+      ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
+    );
+  expect([...(await read()).values()]).toEqual(before ? [before] : []);
+  await bringBack([id]);
+  expect([...(await read()).values()]).toEqual(before ? [before] : []);
+});
+
+test("no name of a recipient stands in ClickHouse in clear", async () => {
+  const answer = await clickhouse.query({
+    query:
+      "SELECT count() AS n FROM archived_shipments WHERE position(sealed, 'Rossi') > 0 OR position(sealed, 'example.test') > 0",
+    format: "JSONEachRow",
+  });
+  expect(await answer.json<{ n: number }>()).toEqual([{ n: 0 }]);
+});
