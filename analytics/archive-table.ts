@@ -32,6 +32,18 @@ export async function insertArchived(
   });
 }
 
+/** @param rows `id batch` */
+export async function deleteRows(
+  clickhouse: ClickHouseClient,
+  companyId: number,
+  rows: readonly string[],
+  batches: readonly number[],
+): Promise<void> {
+  const absent = countingRows({ batch: 0, absentRows: rows, absentBatches: batches }).slice(1);
+  const condition = `company = ${whole(companyId)} AND NOT (${absent.join(" AND ")})`;
+  await clickhouse.command({ query: `DELETE FROM ${TABLE} WHERE ${condition}` });
+}
+
 /** A shipment in a row, still encrypted. */
 export interface SealedRow {
   readonly company: number;
@@ -44,12 +56,11 @@ export interface SealedRow {
 export async function readRows(
   clickhouse: ClickHouseClient,
   ids: readonly number[],
-  channelIds: readonly number[] | null,
+  channelIds: readonly number[],
 ): Promise<SealedRow[]> {
-  const where = [`id IN (${listed(ids)})`];
-  if (channelIds) where.unshift(`channel IN (${listed(channelIds)})`);
   const answer = await clickhouse.query({
-    query: `SELECT company, id, batch, base64Encode(sealed) AS text FROM ${TABLE} WHERE ${where.join(" AND ")}`,
+    query: `SELECT company, id, batch, base64Encode(sealed) AS text FROM ${TABLE}
+            WHERE channel IN (${listed(channelIds)}) AND id IN (${listed(ids)})`,
     format: "JSONEachRow",
   });
   return answer.json<SealedRow>();

@@ -11,13 +11,16 @@
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import { chunks } from "#core/chunks.ts";
+import { orderHash } from "#core/domain/courier-events/match-reference.ts";
 import { shipDay } from "#core/domain/shipments/shipment.ts";
 import { romeDate } from "#core/domain/time/rome-time.ts";
-import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import { companyKeys, companyPartition, trackingReference } from "#core/redis/client/keys.ts";
 import type { Lock } from "#core/redis/client/lock.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
+import { type CompactReference, compactReferences } from "#core/redis/intake/compact-references.ts";
+import { candidateOf, referencesOf } from "#core/redis/intake/references.ts";
 import { nextBatches } from "#core/redis/shipments/archive-summary.ts";
 import {
   type Leaving,
@@ -29,7 +32,7 @@ import {
 import { type HotShipment, readHotShipments } from "#core/redis/shipments/shipments.ts";
 import type { Vault } from "#core/secrets.ts";
 import { archiveRow } from "./archive-rows.ts";
-import { insertArchived } from "./archive-table.ts";
+import { deleteRows, insertArchived } from "./archive-table.ts";
 
 const DAY_MS = 86_400_000;
 /** A shipment that has not ended is over when nothing was heard of it for so long. */
@@ -39,13 +42,15 @@ export const SHIPMENTS_PER_INSERT = 10_000;
 /** Candidates that one command lists. */
 const LISTED_TOGETHER = 1_000;
 
-export interface ArchiverDeps {
+export interface MoveDeps {
   readonly redis: Redis;
   readonly live: Pick<Live, "now" | "refresh">;
-  readonly log: Log;
   readonly vault: Pick<Vault, "keyFor">;
   /** @throws while ClickHouse is unavailable */
   readonly clickhouse: () => Promise<ClickHouseClient>;
+}
+
+export interface ArchiverDeps extends MoveDeps {
   /** Days without news after which a shipment that has ended is over. */
   readonly afterDays: number;
   /** Waits so that the work takes its share of a core and no more. */
@@ -98,11 +103,12 @@ async function archiveChannel(
 
 /** Writes them with one insert, and removes them batch by batch. @returns how many were removed */
 export async function moveToArchive(
-  { redis, vault, clickhouse, live }: Pick<ArchiverDeps, "redis" | "vault" | "clickhouse" | "live">,
+  { redis, vault, clickhouse, live }: MoveDeps,
   companyId: number,
   leaving: readonly Leaving[],
   assertHeld: Lock["assertHeld"],
 ): Promise<number> {
+  const configuration = await live.refresh();
   const batches = chunks(leaving, REMOVED_PER_CALL);
   await assertHeld();
   const first = await nextBatches(redis, companyId, batches.length);
@@ -114,10 +120,38 @@ export async function moveToArchive(
   let moved = 0;
   for (const [at, batch] of batches.entries()) {
     await assertHeld();
+    await compactReferences(
+      redis,
+      batch.flatMap((one) => compactOf(one, configuration)),
+    );
     const removed = await removeShipments(redis, companyId, first + at, batch);
     moved += removed?.filter((isRemoved) => isRemoved).length ?? 0;
   }
   return moved;
+}
+
+/** The references that events may find a shipment by. */
+function compactOf({ whole, facts }: Leaving, { channels }: Configuration): CompactReference[] {
+  const { meta, shipment } = facts;
+  const { courier, channelId, trackingNumber, parcelNumbers = [], orderReference } = meta;
+  const { aliases, mapped } = shipment.state;
+  const accounts = channels.get(channelId)?.couriers.get(courier)?.senderAccounts ?? [];
+  const common = {
+    endedAtMs: mapped?.by.terminal ? mapped.by.occurredAtMs : null,
+    orderHash: orderReference === null ? null : orderHash(orderReference),
+  };
+  const candidate = candidateOf(whole.id, meta);
+  const numbers = [...new Set([trackingNumber, ...parcelNumbers, ...aliases])];
+  const byNumber = numbers.map((number): CompactReference => {
+    const archived = { ...common, ownsNumber: whole.numbers.includes(number) };
+    const reference = trackingReference(courier, number);
+    return { reference, isNumber: true, candidate: { ...candidate, archived } };
+  });
+  const byExternal = referencesOf(courier, [], accounts, orderReference).map((reference) => {
+    const archived = { ...common, ownsNumber: false };
+    return { reference, isNumber: false, candidate: { ...candidate, archived } };
+  });
+  return [...byNumber, ...byExternal];
 }
 
 /** Those of a channel that are over, as many as one insert takes. */
@@ -126,7 +160,8 @@ async function* leavingOf(deps: ArchiverDeps, walk: Walk): AsyncGenerator<Leavin
   for await (const ids of candidatesOf(deps, walk)) {
     const startedMs = performance.now();
     for (const part of chunks(ids, REMOVED_PER_CALL)) {
-      found.push(...(await readLeaving(deps.redis, part)));
+      const leaving = await readLeaving(deps.redis, part);
+      found.push(...leaving.filter((one) => isQuiet(one, deps.live.now(), deps.afterDays)));
     }
     await deps.pace(performance.now() - startedMs);
     if (deps.isStopping()) return;
@@ -177,8 +212,41 @@ export function isOver(shipment: HotShipment, nowMs: number, afterDays: number):
   return quietMs(shipment, nowMs) >= days * DAY_MS;
 }
 
+/** Whether nothing was heard of it lately that came too late to change its status. */
+function isQuiet({ facts }: Leaving, nowMs: number, afterDays: number): boolean {
+  const days = Math.min(afterDays, SILENT_DAYS);
+  return facts.facts().every(({ receivedAtMs }) => nowMs - receivedAtMs >= days * DAY_MS);
+}
+
 /** Since its last news: a change of its status, the latest fact, or its ship date where there is neither. */
 function quietMs({ updated, state, meta }: HotShipment, nowMs: number): number {
   const received = state.last?.by.receivedAtMs ?? shipDay(meta.shipDate) * DAY_MS;
   return nowMs - Math.max(updated * 1_000, received);
+}
+
+/** Rows of the archive that count no more are deleted by so many at once. */
+const DELETED_TOGETHER = 10_000;
+/** Longer than any answer, and any insert, that was under way when a row or batch ceased to count. */
+export const ABSENT_KEPT_MS = 3_600_000;
+
+/** Deletes rows that have not counted for a while, and then what tells that they do not. */
+export async function deleteAbsent(
+  { redis, clickhouse }: Pick<MoveDeps, "redis" | "clickhouse">,
+  companyId: number,
+  keptMs = ABSENT_KEPT_MS,
+): Promise<void> {
+  const keys = companyKeys(companyPartition(companyId));
+  const [rowsKey, batchesKey] = [keys.absentRows(companyId), keys.absentBatches(companyId)];
+  const limit = { offset: 0, count: DELETED_TOGETHER };
+  // Their scores are times of Redis' own clock; next to an hour it does not matter how far ours is from it.
+  const until = String(Date.now() - keptMs);
+  for (;;) {
+    const options = { BY: "SCORE", LIMIT: limit } as const;
+    const rows = await redis.zRange(rowsKey, "-inf", until, options);
+    const batches = await redis.zRange(batchesKey, "-inf", until, options);
+    if (rows.length + batches.length === 0) return;
+    await deleteRows(await clickhouse(), companyId, rows, batches.map(Number));
+    if (rows.length > 0) await redis.zRem(rowsKey, rows);
+    if (batches.length > 0) await redis.zRem(batchesKey, batches);
+  }
 }

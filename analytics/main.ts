@@ -8,6 +8,7 @@ import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhous
 import { openProbe } from "./clickhouse-probe.ts";
 import { startDraining } from "./drain-counts.ts";
 import { startExport } from "./export/start.ts";
+import { startArchiving } from "./start-archiving.ts";
 import { attemptsHandler } from "./write-attempts.ts";
 import { benchmarkHandler } from "./write-batches.ts";
 
@@ -113,8 +114,10 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
   });
   const draining = startDraining({ redis, live, log, clickhouse: store.client });
   const exporting = startExport(runtime);
+  const archiving = startArchiving({ runtime, clickhouse: store.client });
+  const all = [consumer, attempts, draining, exporting, archiving];
   return async () => {
-    await Promise.all([consumer.stop(), attempts.stop(), draining.stop(), exporting?.stop()]);
+    await Promise.all(all.map((one) => one?.stop()));
   };
 }
 

@@ -1,4 +1,5 @@
 /** The api role: the merchant API. */
+import { openArchive } from "#analytics/archive.ts";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
 import type { Config } from "#core/config.ts";
@@ -19,7 +20,8 @@ export async function startApi(
   const { log } = runtime;
   const config = withPanel(runtime.config, started);
   const benchmarks = await openBenchmarks(config);
-  const app = createApiApp({ ...runtime, config, benchmarks }).listen({
+  const archive = openArchive(config, runtime.secrets.vault);
+  const app = createApiApp({ ...runtime, config, benchmarks, archive }).listen({
     // Two processes on one port would share it silently.
     reusePort: false,
     port: config.ports.api,
@@ -34,7 +36,7 @@ export async function startApi(
     url,
     async stop() {
       await app.stop();
-      await benchmarks.close();
+      await Promise.all([benchmarks.close(), archive.close()]);
     },
   };
 }

@@ -80,6 +80,8 @@ export interface Config {
   readonly eventRetentionMonths: number;
   /** How long the analytics keep webhook attempts. */
   readonly attemptRetentionDays: number;
+  /** Days without news after which shipments that have ended are archived; 0 = never. */
+  readonly archiveAfterDays: number;
   /** A folder or `s3://bucket/prefix` for Parquet files; null = no export. */
   readonly exportTo: string | null;
   readonly exportEveryMinutes: number;
@@ -266,6 +268,7 @@ function configOf(values: Values): Config {
     logHighWater: values.LOG_HIGH_WATER,
     eventRetentionMonths: values.EVENT_RETENTION_MONTHS,
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
+    archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     exportTo: values.EXPORT_TO,
     exportEveryMinutes: values.EXPORT_EVERY_MINUTES,
     s3: {

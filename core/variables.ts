@@ -194,6 +194,11 @@ export const VARIABLES = {
     wholeNumber(1, 36_500),
     "How long the analytics keep webhook attempts.",
   ),
+  ARCHIVE_AFTER_DAYS: preset(
+    "0",
+    wholeNumber(0, 3_650),
+    "Days without news after which shipments that have ended move to ClickHouse; 0 = never.",
+  ),
   EXPORT_TO: optional(
     exportTarget,
     "Folder, or s3://bucket/prefix, that the analytics export Parquet files to; without it none are.",

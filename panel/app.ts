@@ -14,6 +14,7 @@ import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { createMailer, type Mailer } from "#core/mail.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
+import { type Archive, NO_ARCHIVE } from "#core/redis/shipments/archive.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { operatorErrors } from "#panel/errors.ts";
 import { PANEL_API } from "#panel/openapi.ts";
@@ -55,8 +56,16 @@ import { webhookStatsRoute } from "#panel/routes/webhooks-stats.ts";
 import { webhookTestRoutes } from "#panel/routes/webhooks-test.ts";
 import { sessionRoutes } from "#panel/session.ts";
 
-/** @param insights the pages and calls of the analytics are left out without them */
-export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insights?: Insights) {
+/**
+ * @param insights the pages and calls of the analytics are left out without them
+ * @param archive without it only what Redis has is shown
+ */
+export function createPanelApp(
+  runtime: Runtime,
+  benchmarks: Benchmarks,
+  insights?: Insights,
+  archive: Archive = NO_ARCHIVE,
+) {
   const mailer = createMailer(runtime.config);
   const app = new Elysia(ONE_ROUTER)
     .onError(async ({ code, error, request, set }) => {
@@ -72,11 +81,11 @@ export function createPanelApp(runtime: Runtime, benchmarks: Benchmarks, insight
     .use(ops(runtime.redis, { config: runtime.config }))
     .use(operation(runtime, benchmarks))
     .use(couriers(runtime))
-    .use(shipments(runtime, insights))
+    .use(shipments(runtime, archive, insights))
     .use(webhooks(runtime))
     .use(merchants(runtime, mailer))
     .use(slipRoute(runtime))
-    .use(trackingRoute(runtime))
+    .use(trackingRoute(runtime, archive))
     .use(operatorErrors())
     .use(openApiRoute("/panel/api/openapi.json", (): readonly Route[] => app.routes, PANEL_API))
     .use(
@@ -112,10 +121,10 @@ function couriers(runtime: Runtime) {
     .use(courierRoutes(runtime));
 }
 
-function shipments(runtime: Runtime, insights?: Insights) {
+function shipments(runtime: Runtime, archive: Archive, insights?: Insights) {
   return new Elysia({ name: "shipment pages" })
     .use(numberConflictsRoute(runtime))
-    .use(traceRoute(runtime))
+    .use(traceRoute(runtime, archive))
     .use(eventsRoute(runtime, insights))
     .use(shipmentRoutes(runtime, insights));
 }

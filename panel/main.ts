@@ -1,4 +1,5 @@
 /** The panel role: the operators' HTTP API. */
+import { openArchive } from "#analytics/archive.ts";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
@@ -18,7 +19,8 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
   void secrets.panelToken;
   const benchmarks = await openBenchmarks(config);
   const insights = openInsights(config);
-  const app = createPanelApp(runtime, benchmarks, insights).listen({
+  const archive = openArchive(config, secrets.vault);
+  const app = createPanelApp(runtime, benchmarks, insights, archive).listen({
     // Two processes on one port would share it silently.
     reusePort: false,
     port: config.ports.panel,
@@ -40,7 +42,7 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
     url,
     async stop() {
       await app.stop();
-      await Promise.all([benchmarks.close(), insights.close()]);
+      await Promise.all([benchmarks.close(), insights.close(), archive.close()]);
     },
   };
 }

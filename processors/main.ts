@@ -1,4 +1,5 @@
 /** The processors role: logs in, state and webhooks out. */
+import { openArchive } from "#analytics/archive.ts";
 import { openRolePort } from "#core/http/ops-port.ts";
 import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
@@ -34,7 +35,8 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
       { courier, eventId, shipmentId, otherShipmentIds },
       "a tracking number change points to the number of another live shipment",
     );
-  const tracking = { redis, live, eventsPerDay, onConflict };
+  const archive = openArchive(config, runtime.secrets.vault);
+  const tracking = { redis, live, eventsPerDay, onConflict, archive };
   const track = startConsumer({
     ...common,
     source: "event",
@@ -82,6 +84,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
         webhooks.stop(),
         alerts.stop(),
       ]);
+      await archive.close();
       // Closed last: until now it has answered that the role is no longer ready.
       await port?.stop();
     },

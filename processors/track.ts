@@ -8,12 +8,15 @@ import { type Catalogue, mapStatus } from "#core/domain/statuses/map-status.ts";
 import { instantOf } from "#core/domain/time/rome-time.ts";
 import { factsApplied } from "#core/metrics.ts";
 import { nextTurn } from "#core/next-turn.ts";
+import { Problem } from "#core/problem.ts";
 import { shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { decodeLoggedEvent, type LoggedEvent } from "#core/redis/log/event-log.ts";
 import { CLOCK_SKEW_MS, GENERATION_DAYS } from "#core/redis/log/seen.ts";
+import { type Archive, channelsOfShipments } from "#core/redis/shipments/archive.ts";
+import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
 import {
   type Commit,
   commitShipments,
@@ -33,6 +36,8 @@ import {
 
 export interface TrackDeps extends ReleaseDeps {
   readonly live: Live;
+  /** Absent: nothing was ever archived. */
+  readonly archive?: Archive;
 }
 
 interface Arrival {
@@ -80,11 +85,14 @@ export function trackHandler(deps: TrackDeps): Handler {
     let open: Arrivals = Map.groupBy(arrivals, ({ logged }) => logged.shipmentId);
     for (let round = 1; open.size > 0 && round <= ROUNDS; round += 1) {
       const { conflicts, missing } = await applyAll(deps, open);
+      const { back, unavailable } = await bringBack(deps, missing);
       for (const id of missing) {
-        const reason = `no shipment ${id}`;
-        failures.push(...(open.get(id) ?? []).map(({ entry }) => ({ entry, reason })));
+        if (back.has(id)) continue;
+        const reason = unavailable ?? `no shipment ${id}`;
+        const waits = unavailable !== null;
+        failures.push(...(open.get(id) ?? []).map(({ entry }) => ({ entry, reason, waits })));
       }
-      open = new Map(conflicts.map((id) => [id, open.get(id) ?? []]));
+      open = new Map([...conflicts, ...back].map((id) => [id, open.get(id) ?? []]));
     }
     for (const late of [...open.values()].flat()) {
       failures.push({ entry: late.entry, reason: KEPT_CHANGING });
@@ -111,6 +119,30 @@ function arrivalOf(entry: LogItem): Arrival {
 function endSpans(arrivals: readonly Arrival[], failures: readonly Failure[]): void {
   for (const { entry, span } of arrivals) {
     span?.end(failures.find((failure) => failure.entry === entry)?.reason);
+  }
+}
+
+interface Back {
+  /** Shipments that are in Redis again. */
+  readonly back: ReadonlySet<number>;
+  /** Why the archive cannot be read; null = it was. */
+  readonly unavailable: string | null;
+}
+
+/** Shipments that Redis does not have are brought back from the archive, if they are there. */
+async function bringBack(
+  { redis, archive, live }: TrackDeps,
+  missing: readonly number[],
+): Promise<Back> {
+  if (missing.length === 0 || !archive) return { back: new Set(), unavailable: null };
+  try {
+    const channelIds = channelsOfShipments(live.configuration(), missing);
+    const archived = await archive.read(missing, channelIds);
+    await restoreShipments(redis, archived);
+    return { back: new Set(archived.map(({ whole }) => whole.id)), unavailable: null };
+  } catch (error) {
+    if (error instanceof Problem) return { back: new Set(), unavailable: error.detail };
+    throw error;
   }
 }
 

@@ -38,7 +38,7 @@ const operation = described({
     },
     ...NOT_MODIFIED,
   },
-  errors: ["SHIPMENT_NOT_FOUND"],
+  errors: ["SHIPMENT_NOT_FOUND", "ARCHIVE_UNAVAILABLE"],
 });
 
 export function detailRoute(deps: ApiDeps) {
@@ -46,7 +46,7 @@ export function detailRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).get(
     "/v2/shipments/:id",
     async ({ params, request, caller: { channel, configuration } }): Promise<Response> => {
-      const moment = await ownMoment(redis, channel, params.id);
+      const moment = await ownMoment(deps, channel, params.id);
       const { shipment, facts } = moment;
       const notifications = await readNotifications(redis, moment, configuration, live.now());
       const detail: ShipmentDetail = {

@@ -77,7 +77,7 @@ export function notifyRoute(deps: ApiDeps) {
     async ({ params, request, caller, set }): Promise<AcceptedNotification> => {
       const body = await readNotification(request);
       return onceByKey(deps, { request, caller, set }, [body], async () => {
-        const shipment = await ownShipment(redis, caller.channel, params.id);
+        const shipment = await ownShipment(deps, caller.channel, params.id);
         const message = await composeMessage(deps, caller, shipment, body);
         const { event } = body;
         const once = { message, topic: `event:${event}`, oncePerMs: EVENT_ONCE_PER_MS };

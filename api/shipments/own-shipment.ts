@@ -1,31 +1,56 @@
 /** The channel's own shipment of an id in a path. */
+
+import type { ApiDeps } from "#api/deps.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Channel } from "#core/redis/config/configuration.ts";
+import { hasArchived } from "#core/redis/shipments/archive.ts";
+import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
-import { readMoment, type ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
+import { readMomentAnywhere, type ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
 
-/** @throws {Problem} 404, the same for a missing shipment, one of another channel and a text that is no id */
+/** Readings of a shipment that moves meanwhile. */
+const ROUNDS = 3;
+
+type Stores = Pick<ApiDeps, "redis" | "archive">;
+
+/**
+ * A shipment about which something is going to be written: an archived one comes back first.
+ * @throws {Problem} 404, the same for a missing shipment, one of another channel and a text that is no id; 503
+ *   ARCHIVE_UNAVAILABLE
+ */
 export async function ownShipment(
-  redis: Redis,
+  { redis, archive }: Stores,
   channel: Channel,
   text: string,
 ): Promise<StoredShipment> {
-  // A missing one is read like any other, so that a foreign one cannot be recognised by its timing.
-  const [shipment] = await readShipments(redis, [idOf(text)]);
-  if (shipment?.record.channelId === channel.id) return shipment;
+  const id = idOf(text);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const hot = await readOwn(redis, channel, id);
+    if (hot) return hot;
+    if (!(await hasArchived(redis))) break;
+    const archived = await archive.read([id], [channel.id]);
+    if (archived.length === 0) break;
+    await restoreShipments(redis, archived);
+  }
   throw notFound();
+}
+
+/** A missing one is read like any other, so that a foreign one cannot be recognised by its timing. */
+async function readOwn(redis: Redis, channel: Channel, id: number): Promise<StoredShipment | null> {
+  const [shipment] = await readShipments(redis, [id]);
+  return shipment?.record.channelId === channel.id ? shipment : null;
 }
 
 /** The same, with everything that is shown about it. */
 export async function ownMoment(
-  redis: Redis,
+  { redis, archive }: Stores,
   channel: Channel,
   text: string,
 ): Promise<ShipmentMoment> {
-  const moment = await readMoment(redis, idOf(text));
-  if (moment?.shipment.record.channelId === channel.id) return moment;
+  const moment = await readMomentAnywhere(redis, archive, idOf(text), [channel.id]);
+  if (moment) return moment;
   throw notFound();
 }
 

@@ -24,7 +24,9 @@ import { described, json, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import { searchShipments } from "#core/redis/search/search.ts";
+import { searchBoth } from "#core/redis/search/archive-search.ts";
+import { readAnywhere } from "#core/redis/shipments/archive.ts";
+import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
 
 /** Attempts to read a page whose shipments change in the meantime. */
@@ -114,7 +116,7 @@ export function searchRoute(deps: ApiDeps) {
     async ({ request, caller, set }): Promise<Response> => {
       const search = readSearch(searchParamsOf(request));
       const channelIds = channelsOf(search, caller);
-      const { total, shipments } = await readMatching(deps.redis, search, channelIds, caller);
+      const { total, shipments } = await readMatching(deps, search, channelIds, caller);
       const { page, limit } = search;
       const pages = Math.ceil(total / limit);
       linkPages(request, set, page, pages);
@@ -145,7 +147,7 @@ function channelsOf({ scope }: Search, { apiKey, channel, company, configuration
  * @throws {Problem} 503 if the shipments change faster than they can be read
  */
 async function readMatching(
-  redis: Redis,
+  { redis, archive }: Pick<ApiDeps, "redis" | "archive">,
   search: Search,
   channelIds: readonly number[],
   { company }: Caller,
@@ -155,11 +157,17 @@ async function readMatching(
   const query = { ...filters, offset, companyId: company.id, channelIds };
   let more = 0;
   for (let reading = 1; ; reading += 1) {
-    const { total, hits } = await searchShipments(redis, { ...query, limit: limit + more });
-    const found = await readShipments(
-      redis,
-      hits.map(({ id }) => id),
-    );
+    const { total, hits } = await searchBoth(redis, archive, {
+      ...query,
+      limit: limit + more,
+    });
+    const ids = hits.map(({ id }) => id);
+    const byId = await readAnywhere(redis, archive, ids, {
+      channelIds,
+      readHot: (some) => readById(redis, some),
+      thaw: ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
+    });
+    const found = ids.flatMap((id) => byId.get(id) ?? []);
     const matching = found.filter(
       ({ state }) => filters.statuses?.includes(state.pair.status) ?? true,
     );
@@ -174,6 +182,14 @@ async function readMatching(
     if (reading >= READINGS) throw tooManyChanges();
     more = Math.min(limit, more + 2 * gone);
   }
+}
+
+async function readById(
+  redis: Redis,
+  ids: readonly number[],
+): Promise<Map<number, StoredShipment>> {
+  const shipments = await readShipments(redis, ids);
+  return new Map(shipments.map((one) => [one.record.id, one]));
 }
 
 function tooManyChanges(): Problem {

@@ -111,7 +111,7 @@ async function releaseStock(
   body: StockReleaseBody,
   askedAtMs: number,
 ): Promise<StockRelease> {
-  const { record, state } = await ownShipment(redis, channel, id);
+  const { record, state } = await ownShipment(deps, channel, id);
   if (!configuration.statusDetails.get(state.pair.detail)?.heldInDepot) {
     throw new Problem(409, "NOT_HELD_IN_DEPOT", "The shipment is not held in depot.");
   }

@@ -8,6 +8,7 @@ import { fold, initialState } from "#core/domain/shipments/fold.ts";
 import type { StatusPair } from "#core/domain/statuses/status.ts";
 import { shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
+import { type Archive, channelsOfShipments } from "#core/redis/shipments/archive.ts";
 import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import {
   type Delivery,
@@ -15,7 +16,7 @@ import {
   type KeptDecision,
   readDeliveries,
 } from "#core/redis/webhooks/deliveries.ts";
-import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
+import { readMomentAnywhere } from "#core/redis/webhooks/shipment-moment.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { notFound } from "#panel/not-found.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
@@ -102,11 +103,13 @@ export const Trace = Type.Object({
 });
 type Trace = Static<typeof Trace>;
 
-export function traceRoute(runtime: Runtime) {
+export function traceRoute(runtime: Runtime, archive: Archive) {
   const { redis, live } = runtime;
   async function trace(idText: string, offset: number, limit: number): Promise<Trace> {
     const id = idOf(idText);
-    const [moment, configuration] = await Promise.all([readMoment(redis, id), live.refresh()]);
+    const configuration = await live.refresh();
+    const channelIds = channelsOfShipments(configuration, [id]);
+    const moment = await readMomentAnywhere(redis, archive, id, channelIds);
     if (!moment) throw notFound("shipment");
     const { shipment } = moment;
     const facts = moment.facts();

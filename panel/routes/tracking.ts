@@ -1,17 +1,29 @@
 /** `GET /t/{token}`: the public tracking page, behind `trackingUrl` of document 1. */
 import { opens, parseTrackingLink } from "#core/domain/shipments/tracking-link.ts";
 import { publicRoutes } from "#core/http/access.ts";
-import { readShipmentWithHistory } from "#core/redis/shipments/shipments.ts";
+import { type Archive, channelsOfShipments, readAnywhere } from "#core/redis/shipments/archive.ts";
+import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
+import {
+  readShipmentWithHistory,
+  type ShipmentWithHistory,
+} from "#core/redis/shipments/shipments.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { noTrackingPage, trackingPage } from "#panel/tracking-page.ts";
 
-export function trackingRoute({ redis, live }: Pick<Runtime, "redis" | "live">) {
+export function trackingRoute({ redis, live }: Pick<Runtime, "redis" | "live">, archive: Archive) {
   return publicRoutes("tracking").get("/t/:token", async ({ params }) => {
     const link = parseTrackingLink(params.token);
-    const [configuration, found] = await Promise.all([
-      live.refresh(),
-      readShipmentWithHistory(redis, link?.shipmentId ?? 0),
-    ]);
+    const configuration = await live.refresh();
+    const id = link?.shipmentId ?? 0;
+    const shipments = await readAnywhere<ShipmentWithHistory>(redis, archive, [id], {
+      channelIds: channelsOfShipments(configuration, [id]),
+      async readHot() {
+        const hot = await readShipmentWithHistory(redis, id);
+        return new Map(hot ? [[id, hot]] : []);
+      },
+      thaw: ({ whole }) => factsOfWhole(whole),
+    });
+    const found = shipments.get(id);
     const channel = found && configuration.channels.get(found.shipment.record.channelId);
     if (!link || !found || !channel?.trackingPage) return noTrackingPage();
     if (!opens(link, found.shipment.record.trackingToken)) return noTrackingPage();

@@ -10,6 +10,7 @@ import { chunks } from "#core/chunks.ts";
 import type { Status } from "#core/domain/statuses/status.ts";
 import { companyKeys, companyPartition, type IndexOrder } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
+import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { searchBoth } from "#core/redis/search/archive-search.ts";
 import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
 import { readAnywhere } from "#core/redis/shipments/archive.ts";
@@ -63,6 +64,7 @@ beforeAll(async () => {
   );
   companyId = company?.id ?? 0;
   channelIds = [...(company?.channelIds ?? [])];
+  await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
   rows = await fill(0, SHIPMENTS);
   for (const id of channelIds) await numberRows(runtime.redis, companyId, id);
 }, 120_000);
@@ -147,7 +149,7 @@ async function moveAway(ids: readonly number[]): Promise<void> {
 }
 
 async function bringBack(ids: readonly number[]): Promise<void> {
-  const found = await archive.read(ids, null);
+  const found = await archive.read(ids, channelIds);
   const restored = await restoreShipments(runtime.redis, found);
   expect(new Set(restored)).toEqual(new Set(ids));
   for (const id of ids) archived.delete(id);
@@ -269,14 +271,14 @@ test("an archived shipment is read as it was", async () => {
   await moveAway([id]);
   expect(await readShipments(runtime.redis, [id])).toEqual([]);
   const read = () =>
-    readAnywhere(
-      runtime.redis,
-      archive,
-      [id],
-      async (ids) =>
-        new Map((await readShipments(runtime.redis, ids)).map((one) => [one.record.id, one])),
-      ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
-    );
+    readAnywhere<StoredShipment>(runtime.redis, archive, [id], {
+      channelIds,
+      readHot: async (ids) => {
+        const hot = await readShipments(runtime.redis, ids);
+        return new Map(hot.map((one) => [one.record.id, one]));
+      },
+      thaw: ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
+    });
   expect([...(await read()).values()]).toEqual(before ? [before] : []);
   await bringBack([id]);
   expect([...(await read()).values()]).toEqual(before ? [before] : []);

@@ -2,9 +2,11 @@
  * Every route of every port, asked without credentials and with somebody else's, under Hosts and paths that parts of a
  * server read differently. The routes are those of the apps: one that is added later is asked too.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AnyElysia, Elysia } from "elysia";
 import { pino } from "pino";
+import { openArchive } from "#analytics/archive.ts";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { type Insights, openInsights } from "#analytics/insights.ts";
 import { createApiApp } from "#api/app.ts";
@@ -144,10 +146,11 @@ beforeAll(async () => {
   });
   benchmarks = await openBenchmarks(runtime.config);
   insights = openInsights(runtime.config);
+  const archive = openArchive(runtime.config, runtime.secrets.vault);
   const log = pino({ level: "warn" }, { write: (line) => void logged.push(line) });
   apps = {
     panel: createPanelApp({ ...runtime, log }, benchmarks, insights),
-    api: createApiApp({ ...runtime, log, benchmarks }),
+    api: createApiApp({ ...runtime, log, benchmarks, archive }),
     ingest: createIngestApp({ ...runtime, log }),
   };
   for (const app of Object.values(apps)) app.listen({ port: 0, hostname: "127.0.0.1" });

@@ -1,4 +1,5 @@
 /** The merchant API in this process, on a Redis of its own, and a merchant who calls it. */
+import { openArchive } from "#analytics/archive.ts";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
 import { MERCHANT_API } from "#api/openapi.ts";
@@ -66,7 +67,8 @@ export async function openTestApi(
   const benchmarked = clickhouse === "away" ? { CLICKHOUSE_URL: NO_CLICKHOUSE } : {};
   const runtime = await openTestRuntime(setup, { ...benchmarked, ...env });
   const benchmarks = await openBenchmarks(runtime.config);
-  const app = createApiApp({ ...runtime, benchmarks });
+  const archive = openArchive(runtime.config, runtime.secrets.vault);
+  const app = createApiApp({ ...runtime, benchmarks, archive });
   const checker = answerChecker(app.routes, MERCHANT_API);
   const call = callerOf(app, checker.check);
   const others: Runtime[] = [];
@@ -91,7 +93,7 @@ export async function openTestApi(
     async another() {
       const other = await openRuntime(runtime.config, runtime.log);
       others.push(other);
-      return callerOf(createApiApp({ ...other, benchmarks }), checker.check);
+      return callerOf(createApiApp({ ...other, benchmarks, archive }), checker.check);
     },
     token,
     async advance(seconds) {
@@ -99,7 +101,7 @@ export async function openTestApi(
       await runtime.live.refresh();
     },
     async end() {
-      await benchmarks.close();
+      await Promise.all([benchmarks.close(), archive.close()]);
       for (const other of others) await other.close();
       await runtime.end();
     },

@@ -1,4 +1,5 @@
 /** Which shipments an event means (document 2, "Data rules" 2; design, "Reference matching"). Pure; the index is in the store. */
+import { createHash } from "node:crypto";
 import type { CourierEvent } from "./event.ts";
 
 /** One shipment that a reference finds. */
@@ -11,6 +12,23 @@ export interface Candidate {
   readonly orderReference: string | null;
   /** Days since 1970. A shipment does not end before it. */
   readonly shipDay: number;
+  /** What its reference says of a shipment that was archived; absent = it never was. */
+  readonly archived?: ArchivedCandidate;
+}
+
+/** Enough to judge an event without reading the shipment. */
+export interface ArchivedCandidate {
+  /** UTC milliseconds, the whole hour after it; null = it had not ended. */
+  readonly endedAtMs: number | null;
+  /** The reference is a tracking number that it has taken on its channel. */
+  readonly ownsNumber: boolean;
+  /** `orderHash` of its order reference; null = it has none. */
+  readonly orderHash: number | null;
+}
+
+/** 24 bits of an order reference, never 0. */
+export function orderHash(orderReference: string): number {
+  return createHash("sha256").update(orderReference).digest().readUIntBE(0, 3) || 1;
 }
 
 export type Match =
@@ -72,8 +90,11 @@ function waitingFor(
 }
 
 /** An externalId must agree with the order reference, where the shipment has one. */
-function agrees({ orderReference }: Candidate, externalId: string | undefined): boolean {
-  return externalId === undefined || orderReference === null || orderReference === externalId;
+function agrees({ orderReference, archived }: Candidate, externalId: string | undefined): boolean {
+  if (externalId === undefined) return true;
+  if (orderReference !== null) return orderReference === externalId;
+  const hash = archived?.orderHash ?? null;
+  return hash === null || hash === orderHash(externalId);
 }
 
 /** A sender account that none of the channels has is a gap in the configuration and excludes nobody. */

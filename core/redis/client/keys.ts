@@ -32,6 +32,8 @@ export const BACKUP_LOCK_KEY = "waybill:backup-lock";
 export const EXPORT_LOCK_KEY = "waybill:export-lock";
 /** Sorted set: message ids of mails about erased recipients, by when they were erased (service clock, milliseconds). */
 export const ERASED_MAILS_KEY = "waybill:erased-mails";
+/** String: which process moves shipments to the archive. */
+export const ARCHIVER_LOCK_KEY = "waybill:archiver-lock";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";
 /** Hash: a box or template that the panel deleted -> fingerprint of its entry in the setup file. */
@@ -96,6 +98,16 @@ export interface Reference {
   readonly partition: number;
   readonly key: string;
   readonly parkedKey: string;
+}
+
+/** Hash: references of archived shipments, by 48 bits of them (`compact-references.ts`). */
+export const compactBucketKey = (partition: number, generation: number, bucket: number) =>
+  `{t${partition}}:c:${generation}:${bucket}`;
+
+/** 32 bits of a reference, for its bucket, and the name that it has there. */
+export function compactPlace({ key }: Reference): { readonly bits: number; readonly name: Buffer } {
+  const digest = Buffer.from(key.slice(key.lastIndexOf(":") + 1), "base64url");
+  return { bits: digest.readUInt32BE(0), name: digest.subarray(4, 10) };
 }
 
 /**

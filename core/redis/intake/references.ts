@@ -7,6 +7,7 @@ import { type ShipmentMeta, shipDay } from "#core/domain/shipments/shipment.ts";
 import { referencesLeftOut } from "#core/metrics.ts";
 import { perPartition, type Redis, readTogether, run, script } from "#core/redis/client/client.ts";
 import { externalReference, type Reference, trackingReference } from "#core/redis/client/keys.ts";
+import { compactBuckets, decodeCompact, resolveCompact } from "./compact-references.ts";
 import registerSource from "./register.lua" with { type: "text" };
 
 const registerScript = script(registerSource);
@@ -105,27 +106,43 @@ export async function registerReferences(
   const limits = [String(SHIPMENTS_PER_COMPANY), String(SHIPMENTS_PER_REFERENCE)];
   await perPartition(groups, async (_, group) => {
     for (const part of chunks(group, REGISTRATIONS_PER_CALL)) {
-      const keys = part.map(({ reference }) => reference.key);
+      const buckets = await compactBuckets(
+        redis,
+        part.map(({ reference }) => reference),
+      );
+      const keys = part.flatMap(({ reference }, at) => [
+        reference.key,
+        ...(buckets[at]?.keys ?? []),
+      ]);
       const lines = part.flatMap((one) => {
         const start = `[${one.shipmentId},`;
         return [start, lineOf(one).slice(start.length)];
       });
-      const leftOut = await run<number>(redis, registerScript, keys, [...limits, ...lines]);
+      const names = buckets.map(({ name }) => name);
+      const generations = String(buckets[0]?.keys.length ?? 0);
+      const args = [...limits, generations, ...lines, ...names];
+      const leftOut = await run<number>(redis, registerScript, keys, args);
       if (leftOut > 0) referencesLeftOut.inc(leftOut);
     }
   });
 }
 
-/** Candidates of every reference, by its key: one call, on a cluster one a partition, whatever the number. */
+/**
+ * Candidates of every reference, by its key: one call, on a cluster one a partition, whatever the number; another one for those
+ * that have none, once anything was archived.
+ */
 export async function resolveReferences(
   redis: Redis,
   references: Iterable<Reference>,
 ): Promise<Map<string, Candidate[]>> {
   const found = new Map<string, Candidate[]>();
   const keys = new Map<number, string[]>();
-  for (const { key, partition } of references) {
+  const all = new Map<string, Reference>();
+  for (const reference of references) {
+    const { key, partition } = reference;
     if (found.has(key)) continue;
     found.set(key, NOBODY);
+    all.set(key, reference);
     const known = keys.get(partition);
     if (known) known.push(key);
     else keys.set(partition, [key]);
@@ -141,6 +158,8 @@ export async function resolveReferences(
     });
   });
   await Promise.all(reads);
+  const missing = [...all.values()].filter(({ key }) => found.get(key) === NOBODY);
+  for (const [key, candidates] of await resolveCompact(redis, missing)) found.set(key, candidates);
   return found;
 }
 
@@ -162,14 +181,21 @@ function lineOf(candidate: Candidate): string {
 }
 
 function candidateOfLine(line: string): Candidate {
-  const [shipmentId, channelId, placeholder, orderReference, companyId, shipDay] = JSON.parse(line);
+  const row = JSON.parse(line);
+  const [shipmentId, channelId, placeholder, orderReference, ...rest] = row;
+  // What the reference tells of an archived shipment stands before the company.
+  const hex = typeof rest[0] === "string" ? rest.shift() : null;
+  const archived = hex === null ? null : decodeCompact(Buffer.from(hex, "hex"));
+  const [companyId, shipDay] = rest;
   return {
     shipmentId,
     // A line of 0.1.0 does not name the company: it counts as one of its own.
     companyId: companyId ?? -shipmentId,
-    channelId,
+    // A line that register.lua made of a compact one has it only there.
+    channelId: channelId || (archived?.channelId ?? 0),
     isPlaceholder: placeholder === 1,
     orderReference,
-    shipDay,
+    shipDay: shipDay || (archived?.shipDay ?? 0),
+    ...(archived?.archived && { archived: archived.archived }),
   };
 }

@@ -1,18 +1,23 @@
 #!lua
 -- Makes shipments findable by references. Repeating it changes nothing.
 --
--- KEYS[i]     reference (string): one candidate a line, `[id,…,company,ship day]`
--- ARGV[1]     shipments of one company that a reference finds    ARGV[2]  shipments that it finds in all
--- ARGV[2i+1]  start of the candidate line that identifies the shipment
--- ARGV[2i+2]  the rest of the line
+-- KEYS     for each reference: its candidates (string): one a line, `[id,…,company,ship day]`; then a bucket of each generation of
+--          compact references (hash), the newest first
+-- ARGV[1]  shipments of one company that a reference finds    ARGV[2]  shipments that it finds in all    ARGV[3]  generations
+-- then for each reference two: start of the candidate line that identifies the shipment, the rest of the line
+-- then for each reference its name in a bucket
+--
+-- A compact reference belongs to an archived shipment alone: with another one it becomes a line. Its value begins with the
+-- shipment's id in 5 bytes and is told in the line as hexadecimal text.
 --
 -- Past a limit the latest shipments of each company stay, and the latest of every company go before the second of any, so
 -- that what stays does not depend on the order of registration.
 --
 -- Reply: how many lines were left out or removed at a limit.
-local call, perCompany, inAll, leftOut = redis.call, ARGV[1] + 0, ARGV[2] + 0, 0
-assert(#ARGV == 2 + 2 * #KEYS and perCompany >= 1 and inAll >= 1, 'half a line or a limit')
-for at = 3, #ARGV, 2 do assert(string.match(ARGV[at], '^%[%d+,$'), 'start of a line') end
+local call, perCompany, inAll, per, leftOut = redis.call, ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 1, 0
+local count = #KEYS / per
+assert(#KEYS % per == 0 and #ARGV == 3 + 3 * count and perCompany >= 1 and inAll >= 1, 'half a line or a limit')
+for at = 4, 2 + 2 * count, 2 do assert(string.match(ARGV[at], '^%[%d+,$'), 'start of a line') end
 
 -- The lines that stay, in the order of their ids.
 local function keep(lines)
@@ -40,19 +45,40 @@ local function keep(lines)
   return table.concat(texts, '\n')
 end
 
-for at = 1, #KEYS do
-  local start = ARGV[2 * at + 1]
-  local line = start .. ARGV[2 * at + 2]
-  local lines = call('GET', KEYS[at])
+local function hex(value)
+  return (string.gsub(value, '.', function(byte) return string.format('%02x', string.byte(byte)) end))
+end
+
+-- What stood in a bucket, as a line, and the bucket.
+local function compactLine(first, name)
+  for bucket = first, first + per - 2 do
+    local value = call('HGET', KEYS[bucket], name)
+    if value then
+      local id = string.format('%.0f', struct.unpack('<I4', value) + string.byte(value, 5) * 4294967296)
+      return '[' .. id .. ',0,0,null,"' .. hex(value) .. '",' .. id .. ',0]', KEYS[bucket]
+    end
+  end
+end
+
+for place = 1, count do
+  local key, start = KEYS[(place - 1) * per + 1], ARGV[2 * place + 2]
+  local line = start .. ARGV[2 * place + 3]
+  local lines = call('GET', key)
   if not lines then
-    call('SET', KEYS[at], line)
+    local name = ARGV[3 + 2 * count + place]
+    local archived, bucket = compactLine((place - 1) * per + 2, name)
+    if not archived then call('SET', key, line)
+    elseif string.sub(archived, 1, #start) ~= start then
+      call('SET', key, archived .. '\n' .. line)
+      call('HDEL', bucket, name)
+    end
   elseif not string.find('\n' .. lines, '\n' .. start, 1, true) then
     local _, breaks = string.gsub(lines, '\n', '')
     if breaks + 1 < perCompany then
-      call('APPEND', KEYS[at], '\n' .. line)
+      call('APPEND', key, '\n' .. line)
     else
       local kept = keep(lines .. '\n' .. line)
-      if kept ~= lines then call('SET', KEYS[at], kept) end
+      if kept ~= lines then call('SET', key, kept) end
     end
   end
 end

@@ -71,7 +71,8 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
     entries: readonly LogEntry[],
     failures: readonly Failure[],
   ): Promise<void> {
-    for (const { entry, reason } of failures) logRetry(entry, 1, reason);
+    logWaiting(failures);
+    for (const { entry, reason, waits } of failures) if (!waits) logRetry(entry, 1, reason);
     const failed = Map.groupBy(failures, ({ entry }) => entry.key);
     await Promise.all(
       [...Map.groupBy(entries, ({ key }) => key)].map(([key, own]) =>
@@ -84,9 +85,15 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
     log.warn({ group, entry: id, tries, reason }, "entry failed; retrying");
   }
 
+  function logWaiting(failures: readonly Failure[]): void {
+    const waiting = failures.filter(({ waits }) => waits);
+    const [first] = waiting;
+    if (first) log.warn({ group, entries: waiting.length, reason: first.reason }, "entries wait");
+  }
+
   function logSettled(settled: Settled): void {
-    const { retry, reason, isKept } = settled;
-    if (reason === null) return;
+    const { retry, reason, isKept, waits } = settled;
+    if (reason === null || waits) return;
     if (isKept) {
       deadLettersAtLimit.inc({ group });
       const about = { group, log: retry.key, entry: retry.id, reason };
@@ -112,8 +119,12 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
       if (due.length === 0) return;
       onStep();
       const failures = await handleInSteps(due);
-      const reasons = new Map(failures.map(({ entry, reason }) => [nameOf(entry), reason]));
-      const tried = due.map((retry) => ({ retry, reason: reasons.get(nameOf(retry)) ?? null }));
+      logWaiting(failures);
+      const failed = new Map(failures.map((failure) => [nameOf(failure.entry), failure]));
+      const tried = due.map((retry) => {
+        const { reason = null, waits = false } = failed.get(nameOf(retry)) ?? {};
+        return { retry, reason, waits };
+      });
       for (const settled of await settleRetries(redis, group, tried)) logSettled(settled);
     },
   };

@@ -23,6 +23,8 @@ const FIRST_RETRY_MS = 1_000;
  */
 export const DEAD_LETTERS_PER_LOG = 10_000;
 const AT_LIMIT_RETRY_MS = 60_000;
+/** Until what waits for an unavailable store is tried again. */
+const WAIT_RETRY_MS = 2_000;
 /** Characters of a failure that its dead letter tells. */
 const REASON_LENGTH = 1_000;
 /** Entries, and tries, one script call takes. */
@@ -34,12 +36,16 @@ const ENTRY_US = 3;
 export interface Failure {
   readonly entry: LogItem;
   readonly reason: string;
+  /** What it needs is unavailable, through no fault of its own: it is tried again without end, and holds up no other. */
+  readonly waits?: boolean;
 }
 
 /** An event or change that waits for its next try. */
 export interface Retry extends LogItem {
   /** So far. */
   readonly tries: number;
+  /** Times that it was tried in vain because what it needs was unavailable. */
+  readonly waited?: number;
   /** As it is stored. */
   readonly text: string;
 }
@@ -56,9 +62,9 @@ export async function acknowledge(
   const failed = Map.groupBy(failures, ({ entry }) => logEntryId(entry));
   for (const part of chunks(entries, PER_CALL)) {
     const kept = part.flatMap(({ id: logId }) =>
-      (failed.get(logId) ?? []).flatMap(({ entry: { id, fields } }) => [
+      (failed.get(logId) ?? []).flatMap(({ entry: { id, fields }, waits }) => [
         logId,
-        retryText(id, fields, 1),
+        waits ? retryText(id, fields, 0, 1) : retryText(id, fields, 1),
       ]),
     );
     const args = [
@@ -75,8 +81,10 @@ function logEntryId({ id }: LogItem): string {
   return id.replace(/\..*/, "");
 }
 
-function retryText(id: string, fields: LogItem["fields"], tries: number): string {
-  return JSON.stringify({ id, entry: JSON.stringify(fields), tries });
+/** Each text of an item is another one: the script takes the old one away after it has added the new one. */
+function retryText(id: string, fields: LogItem["fields"], tries: number, waited = 0): string {
+  const text = { id, entry: JSON.stringify(fields), tries };
+  return JSON.stringify(waited === 0 ? text : { ...text, waited });
 }
 
 /** @param limit of each log */
@@ -93,8 +101,8 @@ export async function readDueRetries(
   );
   return lists.flatMap((texts, at) =>
     texts.map((text) => {
-      const { id, entry, tries = MAX_TRIES - 1 } = JSON.parse(text);
-      return { key: logKeys[at] ?? "", id, fields: JSON.parse(entry), tries, text };
+      const { id, entry, tries = MAX_TRIES - 1, waited = 0 } = JSON.parse(text);
+      return { key: logKeys[at] ?? "", id, fields: JSON.parse(entry), tries, waited, text };
     }),
   );
 }
@@ -103,6 +111,8 @@ export async function readDueRetries(
 export interface Tried {
   readonly retry: Retry;
   readonly reason: string | null;
+  /** As of its failure. */
+  readonly waits?: boolean;
 }
 
 export interface Settled extends Tried {
@@ -138,14 +148,18 @@ export async function settleRetries(
   return settled;
 }
 
-export function isLastTry({ retry }: Tried): boolean {
-  return retry.tries + 1 >= MAX_TRIES;
+export function isLastTry({ retry, waits }: Tried): boolean {
+  return !waits && retry.tries + 1 >= MAX_TRIES;
 }
 
 function settleArguments(one: Tried): string[] {
-  const { retry, reason } = one;
+  const { retry, reason, waits } = one;
   const { id, fields, text } = retry;
   if (reason === null) return [text, "", "0", ""];
+  if (waits) {
+    const again = retryText(id, fields, retry.tries, (retry.waited ?? 0) + 1);
+    return [text, again, String(WAIT_RETRY_MS), ""];
+  }
   if (isLastTry(one)) return [text, "", "0", reason.slice(0, REASON_LENGTH) || "failed"];
   const tries = retry.tries + 1;
   return [text, retryText(id, fields, tries), String(FIRST_RETRY_MS * 2 ** (tries - 1)), ""];

@@ -5,7 +5,7 @@
  *
  * | question                                                        | asks the archive for          |
  * |-----------------------------------------------------------------|-------------------------------|
- * | the company has nothing archived that can match                 | nothing                       |
+ * | nothing archived that can match                                 | nothing                       |
  * | a page before everything archived, total known from the summary | nothing                       |
  * | a page near the head                                            | its total, and as many heads  |
  * | any other page                                                  | how many stand before some of Redis, then the page |
@@ -13,7 +13,7 @@
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { IndexOrder } from "#core/redis/client/keys.ts";
-import type { Archive } from "#core/redis/shipments/archive.ts";
+import { type Archive, hasArchived } from "#core/redis/shipments/archive.ts";
 import {
   type ArchiveSummary,
   type ChannelSummary,
@@ -55,6 +55,7 @@ export async function searchBoth(
   archive: SearchableArchive,
   query: ShipmentQuery,
 ): Promise<HitPage> {
+  if (!(await hasArchived(redis))) return searchShipments(redis, query);
   const end = query.offset + query.limit;
   for (let reading = 1; reading <= READINGS; reading += 1) {
     const summary = await readArchiveSummary(redis, query.companyId);

@@ -3,19 +3,50 @@
  * not have is looked for there.
  */
 import type { Redis } from "#core/redis/client/client.ts";
+import { companyPartition, shipmentPartition } from "#core/redis/client/keys.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
+import { hasCompact } from "#core/redis/intake/compact-references.ts";
 import { counts, readArchiveSummary } from "./archive-summary.ts";
 import type { ArchivedShipment } from "./restore-shipments.ts";
 
 export interface Archive {
   /**
-   * Every row of these shipments, whether it counts or not.
-   * @param channelIds where they can only be; null = anywhere, which takes longer
+   * Every row of these shipments in some channels, whether it counts or not.
    * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
    */
   readonly read: (
     ids: readonly number[],
-    channelIds: readonly number[] | null,
+    channelIds: readonly number[],
   ) => Promise<ArchivedShipment[]>;
+}
+
+/** Whether anything was ever archived: until then nobody asks the archive. */
+export function hasArchived(redis: Redis): Promise<boolean> {
+  return hasCompact(redis);
+}
+
+/** Of a process that does without. */
+export const NO_ARCHIVE: Archive = { read: async () => [] };
+
+/** How shipments are read on either side. */
+interface Ways<T> {
+  /** Only shipments of these are found in the archive. */
+  readonly channelIds: readonly number[];
+  /** By id, those that Redis has. */
+  readonly readHot: (ids: readonly number[]) => Promise<ReadonlyMap<number, T>>;
+  /** Makes the same of an archived one. */
+  readonly thaw: (archived: ArchivedShipment) => T | null;
+}
+
+/** All channels that shipments with these ids can be of. */
+export function channelsOfShipments(
+  { channels }: Pick<Configuration, "channels">,
+  ids: readonly number[],
+): number[] {
+  const partitions = new Set(ids.map(shipmentPartition));
+  return [...channels.values()]
+    .filter(({ companyId }) => partitions.has(companyPartition(companyId)))
+    .map(({ id }) => id);
 }
 
 /** Readings of shipments that move meanwhile: none moves twice within seconds. */
@@ -42,24 +73,20 @@ async function countingRows(
 
 /**
  * Reads shipments wherever they are: from Redis, then those that it does not have from the archive, then those that came back
- * in between from Redis again.
- * @param readHot by id, those that Redis has
- * @param thaw makes the same of an archived shipment
+ * in between from Redis again. The archive is asked only if anything was ever archived.
  */
 export async function readAnywhere<T>(
   redis: Redis,
   archive: Archive,
   ids: readonly number[],
-  readHot: (ids: readonly number[]) => Promise<ReadonlyMap<number, T>>,
-  thaw: (archived: ArchivedShipment) => T | null,
-  channelIds: readonly number[] | null = null,
+  { channelIds, readHot, thaw }: Ways<T>,
 ): Promise<Map<number, T>> {
   const found = new Map<number, T>();
   let left = ids;
   for (let round = 0; round < ROUNDS && left.length > 0; round += 1) {
     for (const [id, one] of await readHot(left)) found.set(id, one);
     left = left.filter((id) => !found.has(id));
-    if (left.length === 0) break;
+    if (left.length === 0 || !(await hasArchived(redis))) break;
     const rows = await archive.read(left, channelIds);
     if (rows.length === 0) break;
     const archived = await countingRows(redis, rows);

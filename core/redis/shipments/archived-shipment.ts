@@ -1,7 +1,8 @@
 /** A shipment as the archive keeps it: what its keys in Redis hold, as one text. */
+import type { ShipmentMeta } from "#core/domain/shipments/shipment.ts";
 import { createDeflater, createInflater } from "#core/redis/client/deflate.ts";
 import { DICTIONARY } from "./codec-dictionary.ts";
-import { decodeFactsText, encodeFacts } from "./shipment-codec.ts";
+import { decodeFactsText, decodeHot, encodeFacts } from "./shipment-codec.ts";
 import { fieldsOf, type ShipmentWithHistory, shipmentWithHistory } from "./shipments.ts";
 
 /** Everything that is kept about a shipment. */
@@ -29,6 +30,7 @@ export interface ShipmentFacts extends ShipmentWithHistory {
   readonly rank: number;
   /** As it stands in the hash. */
   readonly head: string;
+  readonly meta: ShipmentMeta;
 }
 
 /** The layout is a contract with what is stored already: members are only added at its end. */
@@ -76,8 +78,10 @@ function unpacked(bytes: Buffer): string {
 /** @returns null if the fields are not those of a shipment */
 export function factsOfWhole({ id, fields }: WholeShipment): ShipmentFacts | null {
   const found = shipmentWithHistory(id, fields);
-  const head = fieldsOf(fields).get(HEAD);
-  if (!found || !head) return null;
+  const byName = fieldsOf(fields);
+  const [head, hot] = [byName.get(HEAD), byName.get("st")];
+  if (!found || !head || !hot) return null;
   const [version, rank] = String(head).split(" ").map(Number);
-  return { ...found, head: String(head), version: version ?? 0, rank: rank ?? 0 };
+  const { meta } = decodeHot(hot);
+  return { ...found, head: String(head), version: version ?? 0, rank: rank ?? 0, meta };
 }

@@ -10,8 +10,11 @@ import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
 import { newTrackingToken } from "#core/domain/shipments/tracking-link.ts";
 import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client/client.ts";
+import { trackingReference } from "#core/redis/client/keys.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
-import { createShipments } from "./create-shipments.ts";
+import { hasCompact } from "#core/redis/intake/compact-references.ts";
+import { resolveReferences } from "#core/redis/intake/references.ts";
+import { createShipments, type NewShipment } from "./create-shipments.ts";
 import { registerShipments } from "./register-shipments.ts";
 
 export interface CreateItemsDeps {
@@ -64,8 +67,19 @@ export async function beginItems(
   const prepared = items.map((item) =>
     withToken(prepareSafely(item, context, nowMs, log), channel.trackingPage),
   );
-  const ready = prepared.filter((one) => one.kind === "ready");
-  const created = await createShipments(redis, channel.companyId, ready);
+  const taken = await takenInArchive(
+    redis,
+    channel,
+    prepared.flatMap((one) => (one.kind === "ready" ? [one.record] : [])),
+  );
+  const isTaken = ({ courier, trackingNumber }: NewShipment) =>
+    taken.get(numberName(courier, trackingNumber));
+  const ready = prepared.filter((one) => one.kind === "ready" && isTaken(one.record) === undefined);
+  const created = await createShipments(
+    redis,
+    channel.companyId,
+    ready.filter((one) => one.kind === "ready"),
+  );
   const registered = register(
     { redis, log, configuration },
     created.filter(({ isNew }) => isNew).map(({ id }) => id),
@@ -73,11 +87,46 @@ export async function beginItems(
   let at = 0;
   const outcomes = prepared.map((one): ItemOutcome => {
     if (one.kind === "rejected") return one;
+    const archivedId = isTaken(one.record);
+    if (archivedId !== undefined) return { kind: "rejected", errors: [duplicate(archivedId)] };
     const { id, isNew } = created[at++] ?? { id: 0, isNew: false };
     if (!isNew) return { kind: "rejected", errors: [duplicate(id)] };
     return { kind: "created", id, trackingToken: one.record.trackingToken ?? null };
   });
   return { outcomes, registered };
+}
+
+/**
+ * Tracking numbers that archived shipments of the channel have. A shipment that is archived after this look has its number taken
+ * in Redis for `NUMBER_TAKEN_MS` yet, far longer than a creation takes.
+ * @returns ids by `numberName`
+ */
+async function takenInArchive(
+  redis: Redis,
+  channel: Channel,
+  records: readonly NewShipment[],
+): Promise<Map<string, number>> {
+  const taken = new Map<string, number>();
+  if (records.length === 0 || !(await hasCompact(redis))) return taken;
+  const asked = records.map(({ courier, trackingNumber }) => ({
+    name: numberName(courier, trackingNumber),
+    reference: trackingReference(courier, trackingNumber),
+  }));
+  const candidates = await resolveReferences(
+    redis,
+    asked.map(({ reference }) => reference),
+  );
+  for (const { name, reference } of asked) {
+    const owner = candidates
+      .get(reference.key)
+      ?.find(({ channelId, archived }) => channelId === channel.id && archived?.ownsNumber);
+    if (owner) taken.set(name, owner.shipmentId);
+  }
+  return taken;
+}
+
+function numberName(courier: string, trackingNumber: string): string {
+  return `${courier} ${trackingNumber}`;
 }
 
 /** Shipments of a channel with a tracking page get its token at creation. */

@@ -46,10 +46,11 @@ export async function matchEvents(
 ): Promise<Match[]> {
   const accountsOf = (channelId: number) =>
     configuration.channels.get(channelId)?.couriers.get(courier)?.senderAccounts ?? [];
+  const { channels } = configuration;
   const matches = events.map(({ event, byNumber, byExternal }) =>
     matchReference(
       event,
-      candidatesOf(candidates, byNumber),
+      withCompany(candidatesOf(candidates, byNumber), channels),
       candidatesOf(candidates, byExternal),
       accountsOf,
     ),
@@ -71,20 +72,38 @@ function candidatesOf(candidates: Candidates, reference: Reference | null): read
   return (reference && candidates.get(reference.key)) ?? NOBODY;
 }
 
+/** The reference of an archived shipment names its channel alone. */
+function withCompany(
+  candidates: readonly Candidate[],
+  channels: Configuration["channels"],
+): readonly Candidate[] {
+  if (!candidates.some(({ archived }) => archived)) return candidates;
+  return candidates.map((candidate) => {
+    const companyId = channels.get(candidate.channelId)?.companyId;
+    return candidate.archived && companyId !== undefined ? { ...candidate, companyId } : candidate;
+  });
+}
+
 function oldCandidates(event: CourierEvent, match: Match | undefined): readonly Candidate[] {
   if (match?.kind !== "found" || match.candidates.length < 2) return NOBODY;
   return mayHaveEnded(match.candidates, instantOf(event.occurredAt));
 }
 
-/** A shipment ended when its current status is terminal: when the fact that says so happened. */
+/**
+ * A shipment ended when its current status is terminal: when the fact that says so happened. Of one that Redis does not have,
+ * its reference tells.
+ */
 async function readEnds(redis: Redis, old: readonly Candidate[], ends: ReadEnds): Promise<void> {
   const ids = new Set(old.map(({ shipmentId }) => shipmentId));
+  const archived = new Map(old.map(({ shipmentId, archived }) => [shipmentId, archived]));
   const unread = [...ids].filter((id) => !ends.has(id));
   for (const part of chunks(unread, READ_AT_ONCE)) {
     const shipments = await readHotShipments(redis, part);
     for (const id of part) {
-      const by = shipments.get(id)?.state.mapped?.by;
-      ends.set(id, by?.terminal ? by.occurredAtMs : null);
+      const hot = shipments.get(id);
+      const by = hot?.state.mapped?.by;
+      const archivedEnd = archived.get(id)?.endedAtMs ?? null;
+      ends.set(id, hot ? (by?.terminal ? by.occurredAtMs : null) : archivedEnd);
     }
   }
 }

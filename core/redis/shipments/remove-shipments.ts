@@ -119,12 +119,12 @@ type Names = ReturnType<typeof companyKeys>;
 
 /** @returns the place of what has left the channel's rows; its indices and its row log follow */
 export function placesOfChannel(
-  { places }: DeclaredKeys,
+  { declareRun }: DeclaredKeys,
   { rows, index, rowLog: log }: Names,
   channelId: number,
 ): number {
   const orders = (["id", "ship", "upd"] as const).map((order) => index(channelId, order));
-  return places(rows(channelId), ...orders, log(channelId));
+  return declareRun(rows(channelId), ...orders, log(channelId));
 }
 
 function addLeaving(
@@ -141,11 +141,11 @@ function addLeaving(
   const sets = placesOfValues(keys, names, record);
   items.push(
     ...[String(id), indexMember(id), facts.head, channelIds.indexOf(channelId) + 1],
-    keys.places(first, ...others),
-    keys.place(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
+    keys.declareRun(first, ...others),
+    keys.declare(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
     ...[facts.rank, STATUSES.indexOf(state.pair.status)],
     ...[updatedOf(facts), shipDay(shipDate) + DAY_SHIFT, sets.length, numbers.length, ...sets],
-    ...numbers.flatMap((number) => [keys.place(names.numbers(channelId, number)), courier]),
+    ...numbers.flatMap((number) => [keys.declare(names.numbers(channelId, number)), courier]),
   );
 }
 
@@ -155,13 +155,13 @@ export function updatedOf({ shipment }: Pick<ShipmentFacts, "shipment">): number
 }
 
 export function placesOfValues(
-  { places }: DeclaredKeys,
+  { declareRun }: DeclaredKeys,
   { exact, exactBits }: Names,
   record: Parameters<typeof exactValues>[0],
 ): number[] {
   const { channelId } = record;
   return exactValues(record).map(([field, value]) =>
-    places(exact(channelId, field, value), exactBits(channelId, field, value)),
+    declareRun(exact(channelId, field, value), exactBits(channelId, field, value)),
   );
 }
 

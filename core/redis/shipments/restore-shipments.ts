@@ -92,12 +92,12 @@ function addRestored(
   const sets = placesOfValues(keys, names, record);
   items.push(
     ...[String(id), indexMember(id), String(batch), channelIds.indexOf(channelId) + 1],
-    keys.places(names.shipment(id), names.notifications(id), names.releases(id)),
-    keys.place(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
+    keys.declareRun(names.shipment(id), names.notifications(id), names.releases(id)),
+    keys.declare(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
     ...[facts.rank, encodeRow({ id, updated, shipped: day + DAY_SHIFT, status })],
     ...[status, updated, day, fields.length / 2, messages.length, releases.length / 2],
     ...[sets.length, numbers.length, ...fields, ...messages, ...releases, ...sets],
-    ...numbers.flatMap((number) => [keys.place(names.numbers(channelId, number)), courier]),
+    ...numbers.flatMap((number) => [keys.declare(names.numbers(channelId, number)), courier]),
   );
 }
 

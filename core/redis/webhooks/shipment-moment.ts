@@ -5,6 +5,9 @@
 import type { SentNotification } from "#core/domain/messages/notification.ts";
 import { binary, type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, shipmentPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import { type Archive, readAnywhere } from "#core/redis/shipments/archive.ts";
+import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
+import type { ArchivedShipment } from "#core/redis/shipments/restore-shipments.ts";
 import { type ShipmentWithHistory, shipmentWithHistory } from "#core/redis/shipments/shipments.ts";
 import { decisionsOf, type KeptDecision } from "./deliveries.ts";
 import readMomentSource from "./read-moment.lua" with { type: "text" };
@@ -19,7 +22,38 @@ export interface ShipmentMoment extends ShipmentWithHistory {
   readonly decisions: () => KeptDecision[];
 }
 
-/** @returns null if there is no such shipment */
+/** What is shown of an archived shipment; its webhook decisions were over before. */
+export function momentOf({ whole }: ArchivedShipment): ShipmentMoment | null {
+  const found = factsOfWhole(whole);
+  if (!found) return null;
+  const { shipment, facts } = found;
+  return {
+    ...{ shipment, facts },
+    messages: () => whole.messages.map((text): SentNotification => JSON.parse(text)),
+    decisions: () => [],
+  };
+}
+
+/** The same wherever the shipment is. @throws {Problem} 503 ARCHIVE_UNAVAILABLE */
+export async function readMomentAnywhere(
+  redis: Redis,
+  archive: Archive,
+  id: number,
+  channelIds: readonly number[],
+): Promise<ShipmentMoment | null> {
+  const found = await readAnywhere<ShipmentMoment>(redis, archive, [id], {
+    channelIds,
+    thaw: momentOf,
+    async readHot([one = 0]) {
+      const moment = await readMoment(redis, one);
+      const isOwn = moment && channelIds.includes(moment.shipment.record.channelId);
+      return new Map(isOwn ? [[one, moment]] : []);
+    },
+  });
+  return found.get(id) ?? null;
+}
+
+/** @returns null if Redis does not have the shipment */
 export async function readMoment(redis: Redis, id: number): Promise<ShipmentMoment | null> {
   const partition = shipmentPartition(id);
   const { shipment, notifications } = companyKeys(partition);
