@@ -1,0 +1,315 @@
+/** Shipments that are over leave Redis, and nobody who asks about them notices. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { ClickHouseClient } from "@clickhouse/client";
+import { type ArchiverDeps, archiveAll } from "#analytics/archiver.ts";
+import { openClickhouse } from "#analytics/clickhouse.ts";
+import { startAnalytics } from "#analytics/main.ts";
+import { startApi } from "#api/main.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
+import { beginGeneration } from "#core/redis/intake/compact-references.ts";
+import { readLags } from "#core/redis/log/streams.ts";
+import { readBooks } from "#core/redis/webhooks/ledger.ts";
+import type { Running, StartRole } from "#core/runtime.ts";
+import { startIngest } from "#ingest/main.ts";
+import { startPanel } from "#panel/main.ts";
+import { startProcessors } from "#processors/main.ts";
+import { event, push } from "#test/support/courier.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { type Answer, request } from "#test/support/merchant.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const DAY_SECONDS = 86_400;
+
+let runtime: TestRuntime;
+let clickhouse: ClickHouseClient;
+const roles: Running[] = [];
+let token: string;
+let foreign: string;
+let companyWide: string;
+
+const urlOf = (role: string) => roles.find(({ name }) => name === role)?.url ?? "";
+
+beforeAll(async () => {
+  const setup = testSetup();
+  for (const channel of setup.companies?.flatMap(({ channels = [] }) => channels) ?? []) {
+    channel.trackingPage = true;
+    channel.emails = { managed: true, from: "shop@acme.test" };
+  }
+  for (const detail of [{ id: 4, status: "EXCEPTION", heldInDepot: true }] as const) {
+    setup.statusDetails = [{ ...detail, description: { it: "In giacenza", en: "Held" } }];
+  }
+  for (const courier of setup.couriers ?? []) courier.stockRelease = "sync";
+  runtime = await openTestRuntime(setup, { ARCHIVE_AFTER_DAYS: "0" });
+  const starts: StartRole[] = [startAnalytics, startProcessors, startPanel, startApi, startIngest];
+  for (const start of starts) roles.push(await start(runtime, roles));
+  clickhouse = await openClickhouse(runtime.config, "write");
+  await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
+  token = await tokenOf("key_acme_outlet");
+  companyWide = await tokenOf("key_acme_main");
+  foreign = await tokenOf("key_beta_main");
+}, 60_000);
+
+afterAll(async () => {
+  await clickhouse.close();
+  for (const { stop } of roles.reverse()) await stop();
+  await runtime.end();
+});
+
+async function tokenOf(apiKey: string): Promise<string> {
+  const { body } = await request("POST", `${urlOf("api")}/v2/auth/token`, { apiKey });
+  return body.token;
+}
+
+async function call(
+  method: string,
+  path: string,
+  body?: unknown,
+  as = companyWide,
+): Promise<Answer> {
+  return request(method, `${urlOf("api")}${path}`, body, { authorization: `Bearer ${as}` });
+}
+
+async function panel(path: string): Promise<Answer> {
+  const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
+  return request("GET", `${urlOf("panel")}${path}`, undefined, headers);
+}
+
+let counter = 0;
+
+interface Created {
+  readonly id: number;
+  readonly number: string;
+  readonly url: string;
+}
+
+async function create(members: Readonly<Record<string, unknown>> = {}): Promise<Created> {
+  counter += 1;
+  const number = `ARCH${counter}`;
+  const consignee = { name: "Ada Rossi", city: "Roma", email: "ada@example.test" };
+  const item = { trackingNumber: number, courier: "GLS_ITA", shipDate: "2026-11-10", consignee };
+  const { status, body } = await call("POST", "/v2/shipments", {
+    shipments: [{ ...item, ...members }],
+  });
+  expect(status).toBe(201);
+  const { id, trackingUrl } = body.items[0];
+  return { id, number, url: trackingUrl };
+}
+
+async function send(...events: ReturnType<typeof event>[]): Promise<string[]> {
+  const { body } = await push(urlOf("ingest"), events);
+  return body.results.map(({ outcome }: { outcome: string }) => outcome);
+}
+
+async function settled(): Promise<void> {
+  await eventually(async () => {
+    const lags = await readLags(runtime.redis);
+    return lags.every(({ entries }) => entries === 0);
+  }, "all logs are empty");
+}
+
+function at(offsetMs = 0): string {
+  return new Date(runtime.live.now() + offsetMs).toISOString().replace("Z", "+00:00");
+}
+
+async function deliver({ number }: Created): Promise<void> {
+  const outcomes = await send(
+    event({ trackingNumber: number, occurredAt: at(-2_000) }),
+    event({
+      trackingNumber: number,
+      occurredAt: at(-1_000),
+      status: { code: "DLV", description: "ok" },
+    }),
+  );
+  expect(outcomes).toEqual(["ACCEPTED", "ACCEPTED"]);
+  await settled();
+}
+
+async function advanceDays(days: number): Promise<void> {
+  await advanceClock(runtime.redis, days * DAY_SECONDS);
+  await runtime.live.refresh();
+  // Tokens last a day.
+  [token, companyWide, foreign] = (await Promise.all(
+    ["key_acme_outlet", "key_acme_main", "key_beta_main"].map(tokenOf),
+  )) as [string, string, string];
+}
+
+const DEPS: () => ArchiverDeps = () => ({
+  redis: runtime.redis,
+  live: runtime.live,
+  vault: runtime.secrets.vault,
+  clickhouse: async () => clickhouse,
+  afterDays: 30,
+  isStopping: () => false,
+  pace: async () => {},
+});
+
+const archiveNow = () => archiveAll(DEPS(), async () => {});
+
+/** Keys of Redis that name a shipment. */
+async function keysOf(id: number): Promise<string[]> {
+  return (await runtime.redis.keys("{[kt]*")).filter((key) => key.split(":").includes(String(id)));
+}
+
+test("a delivered shipment that has been quiet moves, and every answer about it stays the same", async () => {
+  const one = await create({ orderReference: "ORDER-1", customAttributes: { custom1: "red" } });
+  await deliver(one);
+  const questions = [
+    `/v2/shipments/${one.id}`,
+    `/v2/shipments?trackingNumber=${one.number}`,
+    "/v2/shipments?orderReference=ORDER-1",
+    "/v2/shipments?custom1=red&status=DELIVERED",
+    "/v2/shipments?scope=company&sortBy=updatedAt_asc",
+    "/v2/shipments",
+  ];
+  const page = async () => (await fetch(`${urlOf("panel")}/t/${one.url.split("/t/")[1]}`)).text();
+  const ask = async () =>
+    Promise.all(questions.map(async (path) => (await call("GET", path)).body));
+  await advanceDays(31);
+  const before = await ask();
+  const [tracePath, pageBefore] = [`/panel/api/shipments/${one.id}/trace`, await page()];
+  const { decisions: _, ...traceBefore } = (await panel(tracePath)).body;
+  expect(await archiveNow()).toBe(1);
+  expect(await keysOf(one.id)).toEqual([]);
+  expect(await ask()).toEqual(before);
+  expect(await page()).toBe(pageBefore);
+  expect(pageBefore).toContain("Roma");
+  expect((await panel(tracePath)).body).toMatchObject({
+    total: traceBefore.total,
+    current: traceBefore.current,
+  });
+  expect((await call("GET", questions[0] ?? "", undefined, foreign)).status).toBe(404);
+  expect((await call("GET", "/v2/shipments", undefined, foreign)).body.total).toBe(0);
+}, 60_000);
+
+test("a shipment with news, and one that is under way, stays", async () => {
+  const [late, open] = [await create(), await create()];
+  await deliver(late);
+  expect(await send(event({ trackingNumber: open.number, occurredAt: at() }))).toEqual([
+    "ACCEPTED",
+  ]);
+  await settled();
+  await advanceDays(29);
+  const old = event({ trackingNumber: late.number, occurredAt: at(-40 * DAY_SECONDS * 1_000) });
+  expect(await send(old)).toEqual(["ACCEPTED"]);
+  await settled();
+  await advanceDays(2);
+  expect(await archiveNow()).toBe(0);
+  await advanceDays(150);
+  expect(await archiveNow()).toBe(2);
+}, 60_000);
+
+describe("a late event of an archived shipment", () => {
+  test("is ACCEPTED, brings it back, and counts once; then it moves again", async () => {
+    const one = await create();
+    await deliver(one);
+    await advanceDays(31);
+    expect(await archiveNow()).toBe(1);
+    const back = event({
+      trackingNumber: one.number,
+      occurredAt: at(),
+      status: { code: "HLD", description: "Di nuovo in giacenza" },
+    });
+    expect(await send(back, back)).toEqual(["ACCEPTED", "DUPLICATE"]);
+    await settled();
+    const { body } = await call("GET", `/v2/shipments/${one.id}`);
+    expect(body.history).toHaveLength(3);
+    expect((await call("GET", `/v2/shipments?trackingNumber=${one.number}`)).body.total).toBe(1);
+    await advanceDays(181);
+    expect(await archiveNow()).toBe(1);
+    expect((await call("GET", `/v2/shipments/${one.id}`)).body).toEqual(body);
+    expect((await call("GET", `/v2/shipments?trackingNumber=${one.number}`)).body.total).toBe(1);
+    expect((await readBooks(runtime.redis, runtime.live.configuration())).difference).toEqual({
+      received: 0,
+      applied: 0,
+      webhooks: 0,
+    });
+  }, 60_000);
+
+  test("finds it by its order under a sender account", async () => {
+    const one = await create({ orderReference: "ORDER-X" });
+    await deliver(one);
+    await advanceDays(31);
+    await archiveNow();
+    const byOrder = event({ externalId: "ORDER-X", senderAccount: "ACC-1", occurredAt: at() });
+    const { trackingNumber: _, ...withoutNumber } = byOrder;
+    expect(await send(withoutNumber as typeof byOrder)).toEqual(["ACCEPTED"]);
+    await settled();
+    expect((await call("GET", `/v2/shipments/${one.id}`)).body.history).toHaveLength(3);
+  }, 60_000);
+
+  test("of another order under the same number is UNKNOWN_TRACKING", async () => {
+    const one = await create({ orderReference: "ORDER-Y" });
+    await deliver(one);
+    await advanceDays(31);
+    await archiveNow();
+    const other = event({ trackingNumber: one.number, externalId: "ORDER-Z", occurredAt: at() });
+    expect(await send(other)).toEqual(["UNKNOWN_TRACKING"]);
+    expect(await send({ ...other, externalId: "ORDER-Y" })).toEqual(["ACCEPTED"]);
+  }, 60_000);
+});
+
+describe("the tracking number of an archived shipment", () => {
+  test("is a duplicate on its channel, and free on another one", async () => {
+    const one = await create();
+    await deliver(one);
+    await advanceDays(31);
+    await archiveNow();
+    // What keeps the number taken for a while after the move is over.
+    const taken = (await runtime.redis.keys("*")).filter((key) => key.endsWith(`:${one.number}`));
+    expect(taken).toHaveLength(1);
+    await runtime.redis.del(taken);
+    const again = { trackingNumber: one.number, courier: "GLS_ITA", shipDate: "2026-11-10" };
+    const refused = await call("POST", "/v2/shipments", { shipments: [again] });
+    expect(refused.body.items[0].errors[0].code).toBe("DUPLICATE_SHIPMENT");
+    const created = await call("POST", "/v2/shipments", { shipments: [again] }, token);
+    expect(created.status).toBe(201);
+    const both = event({ trackingNumber: one.number, occurredAt: at() });
+    expect(await send(both)).toEqual(["ACCEPTED"]);
+    await settled();
+    expect((await call("GET", `/v2/shipments/${one.id}`)).body.history).toHaveLength(3);
+    const { id } = created.body.items[0];
+    expect((await call("GET", `/v2/shipments/${id}`, undefined, token)).body.history).toHaveLength(
+      1,
+    );
+  }, 60_000);
+
+  test("that another parcel has by now no longer means a shipment that ended 90 days before", async () => {
+    const one = await create();
+    await deliver(one);
+    await advanceDays(120);
+    await archiveNow();
+    const again = { trackingNumber: one.number, courier: "GLS_ITA", shipDate: at().slice(0, 10) };
+    const created = await call("POST", "/v2/shipments", { shipments: [again] }, token);
+    expect(created.status).toBe(201);
+    expect(await send(event({ trackingNumber: one.number, occurredAt: at() }))).toEqual([
+      "ACCEPTED",
+    ]);
+    await settled();
+    expect((await call("GET", `/v2/shipments/${one.id}`)).body.history).toHaveLength(2);
+  }, 60_000);
+});
+
+test("an archived shipment that is held in depot is released, and its recipient notified, as before", async () => {
+  const one = await create();
+  const held = { code: "HLD", description: "In giacenza" };
+  await send(event({ trackingNumber: one.number, occurredAt: at(), status: held }));
+  await settled();
+  await advanceDays(181);
+  expect(await archiveNow()).toBeGreaterThan(0);
+  expect(await keysOf(one.id)).toEqual([]);
+  const released = await call("POST", `/v2/shipments/${one.id}/stock-release`, {
+    action: "return_to_sender",
+  });
+  expect([released.status, released.body.courierOutcome]).toEqual([200, "ok"]);
+}, 60_000);
+
+test("what Redis keeps of archived shipments are their references alone", async () => {
+  const ids: number[] = [];
+  for (let n = 0; n < 3; n += 1) ids.push((await create()).id);
+  const names = await Promise.all(ids.map(keysOf));
+  expect(names.every((keys) => keys.length > 0)).toBe(true);
+  await advanceDays(181);
+  expect(await archiveNow()).toBeGreaterThanOrEqual(3);
+  expect((await Promise.all(ids.map(keysOf))).flat()).toEqual([]);
+}, 60_000);
