@@ -48,8 +48,6 @@ export function openArchive(config: Config, vault: Pick<Vault, "keyFor">): OpenA
 function unavailable(): Problem {
   const message = "Shipments that are over cannot be read at the moment; try again.";
   return new Problem(503, "ARCHIVE_UNAVAILABLE", message, {
-    members: { message },
-    headers: { "retry-after": "5", "x-error-message": message },
-    asDocument: true,
+    headers: { "retry-after": "5" },
   });
 }

@@ -66,6 +66,7 @@ const operation = described(
       "EMAILS_NOT_MANAGED",
       "NOTIFICATION_REPEATED",
       "NOTIFICATION_NOT_QUEUED",
+      "ARCHIVE_UNAVAILABLE",
     ],
   }),
 );

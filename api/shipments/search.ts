@@ -107,7 +107,12 @@ const operation = described({
     },
     ...NOT_MODIFIED,
   },
-  errors: ["VALIDATION_FAILED", "COMPANY_WIDE_READ_NOT_ENABLED", "SEARCH_UNSTEADY"],
+  errors: [
+    "VALIDATION_FAILED",
+    "COMPANY_WIDE_READ_NOT_ENABLED",
+    "SEARCH_UNSTEADY",
+    "ARCHIVE_UNAVAILABLE",
+  ],
 });
 
 export function searchRoute(deps: ApiDeps) {

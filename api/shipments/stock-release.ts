@@ -76,6 +76,7 @@ const operation = described(
       "CARRIER_REFUSED",
       "CARRIER_UNREACHABLE",
       "CARRIER_UNREADABLE",
+      "ARCHIVE_UNAVAILABLE",
     ],
   }),
 );

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { openArchive } from "#analytics/archive.ts";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
 import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
@@ -158,8 +159,9 @@ describe("406: Accept excludes JSON", () => {
 
   test("at every call, before the token is looked at and before anything is done", async () => {
     const benchmarks = await openBenchmarks(runtime.config);
-    const operations = describedRoutes(createApiApp({ ...runtime, benchmarks }).routes);
-    await benchmarks.close();
+    const archive = openArchive(runtime.config, runtime.secrets.vault);
+    const operations = describedRoutes(createApiApp({ ...runtime, benchmarks, archive }).routes);
+    await Promise.all([benchmarks.close(), archive.close()]);
     expect(operations.length).toBeGreaterThan(20);
     for (const { method, path } of operations) {
       const filled = path.replaceAll(/\{\w+\}/g, "1");

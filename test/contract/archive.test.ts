@@ -8,7 +8,7 @@ import { startApi } from "#api/main.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { readLags } from "#core/redis/log/streams.ts";
-import { readBooks } from "#core/redis/webhooks/ledger.ts";
+import { readBalance } from "#core/redis/webhooks/ledger.ts";
 import type { Running, StartRole } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { startPanel } from "#panel/main.ts";
@@ -219,7 +219,7 @@ describe("a late event of an archived shipment", () => {
     expect(await archiveNow()).toBe(1);
     expect((await call("GET", `/v2/shipments/${one.id}`)).body).toEqual(body);
     expect((await call("GET", `/v2/shipments?trackingNumber=${one.number}`)).body.total).toBe(1);
-    expect((await readBooks(runtime.redis, runtime.live.configuration())).difference).toEqual({
+    expect((await readBalance(runtime.redis, runtime.live.configuration())).difference).toEqual({
       received: 0,
       applied: 0,
       webhooks: 0,

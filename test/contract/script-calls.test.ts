@@ -43,6 +43,7 @@ const WRITING = [
   ],
   ...["record-message", "redrive", "register", "save-orders", "settle-retry", "settle-work"],
   ...["swap-field", "take-work", "trim-log", "unpark"],
+  ...["compact", "number-rows", "remove", "restore"],
 ];
 
 const scripts = scriptsByDigest();

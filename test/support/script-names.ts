@@ -23,4 +23,5 @@ export const CALLED = [
   ],
   ...["read-lag", "record-message", "redrive", "register", "save-orders", "settle-retry"],
   ...["settle-work", "swap-field", "take-work", "trim-log", "unpark"],
+  ...["compact", "number-rows", "read-summary", "read-whole", "remove", "restore"],
 ];

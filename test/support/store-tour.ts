@@ -11,9 +11,16 @@ import {
   EVENT_LOGS,
   retriesKey,
   retryAgesKey,
+  externalReference,
+  PARTITIONS,
   shipmentPartition,
   trackingReference,
 } from "#core/redis/client/keys.ts";
+import {
+  beginGeneration,
+  type CompactReference,
+  compactReferences,
+} from "#core/redis/intake/compact-references.ts";
 import { forgetCourierCounts, readCourierCounts } from "#core/redis/intake/courier-counts.ts";
 import { takeCourierRate } from "#core/redis/intake/courier-rate.ts";
 import {
@@ -23,6 +30,11 @@ import {
   type ParkedEvent,
   parkEvents,
 } from "#core/redis/intake/parked.ts";
+import {
+  candidateOf,
+  registerReferences,
+  resolveReferences,
+} from "#core/redis/intake/references.ts";
 import { markTaken } from "#core/redis/log/attempt-log.ts";
 import {
   discardDeadLetter,
@@ -49,7 +61,14 @@ import { admitRequest } from "#core/redis/merchant/rate-limit.ts";
 import { changeSandbox } from "#core/redis/merchant/sandbox.ts";
 import { renewWork, settleWork, takeWork } from "#core/redis/merchant/work-queue.ts";
 import { searchShipments } from "#core/redis/search/search.ts";
+import { nextBatches, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
+import {
+  numberRows,
+  readLeaving,
+  removeShipments,
+} from "#core/redis/shipments/remove-shipments.ts";
+import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
 import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
 import { applyEvents } from "./facts.ts";
 import type { TestRuntime } from "./runtime.ts";
@@ -65,6 +84,7 @@ export async function tourOfTheStore(runtime: TestRuntime, redis: Redis): Promis
   await retryTour(own);
   await queueTour(own, first);
   await merchantTour(own);
+  await archiveTour(own, [first, second]);
   await readShipments(redis, [first, second]);
   await readHistory(redis, first);
   await readLags(redis);
@@ -122,6 +142,50 @@ async function shipmentTour(runtime: TestRuntime): Promise<number[]> {
   }
   await search();
   return ids;
+}
+
+/** To the archive and back; one of the references is shared. */
+async function archiveTour(runtime: TestRuntime, ids: readonly number[]): Promise<void> {
+  const { redis, live, config } = runtime;
+  const { companyId, id: channelId } = channelOf(runtime);
+  await beginGeneration(redis, live.now(), config.eventsPerDay);
+  await numberRows(redis, companyId, channelId);
+  const leaving = await readLeaving(redis, ids);
+  const batch = await nextBatches(redis, companyId, 2);
+  const archived = { endedAtMs: live.now(), ownsNumber: true, orderHash: null };
+  const references = leaving.flatMap(({ whole: { id }, facts: { meta } }): CompactReference[] => [
+    {
+      reference: trackingReference(COURIER, meta.trackingNumber),
+      isNumber: true,
+      candidate: { ...candidateOf(id, meta), archived },
+    },
+    {
+      reference: externalReference(COURIER, "ACC-1", "ORDER"),
+      isNumber: false,
+      candidate: { ...candidateOf(id, meta), archived },
+    },
+  ]);
+  await compactReferences(redis, references);
+  await compactReferences(redis, references);
+  await resolveReferences(
+    redis,
+    references.map(({ reference }) => reference),
+  );
+  // The first of the two batches never counts.
+  await removeShipments(redis, companyId, batch + 1, leaving);
+  await readArchiveSummary(redis, companyId);
+  await registerReferences(
+    redis,
+    references.map(({ reference, candidate }) => ({
+      ...candidate,
+      shipmentId: candidate.shipmentId + PARTITIONS,
+      reference,
+    })),
+  );
+  await restoreShipments(
+    redis,
+    leaving.map(({ whole }) => ({ companyId, batch: batch + 1, whole })),
+  );
 }
 
 async function eventTour({ redis, live, config }: TestRuntime): Promise<void> {
