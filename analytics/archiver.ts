@@ -108,6 +108,7 @@ export async function moveToArchive(
   leaving: readonly Leaving[],
   assertHeld: Lock["assertHeld"],
 ): Promise<number> {
+  if (leaving.length === 0) return 0;
   const configuration = await live.refresh();
   const batches = chunks(leaving, REMOVED_PER_CALL);
   await assertHeld();

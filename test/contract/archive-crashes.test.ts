@@ -1,0 +1,254 @@
+/** A move to the archive that stops at any step, or that another process overtakes, and an archive that is away. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { ClickHouseClient } from "@clickhouse/client";
+import { applySchema } from "#analytics/apply-schema.ts";
+import { type OpenArchive, openArchive } from "#analytics/archive.ts";
+import { archiveRow } from "#analytics/archive-rows.ts";
+import { insertArchived } from "#analytics/archive-table.ts";
+import { deleteAbsent, moveToArchive } from "#analytics/archiver.ts";
+import { openClickhouse } from "#analytics/clickhouse.ts";
+import { Problem } from "#core/problem.ts";
+import { companyKeys, companyPartition, EVENT_LOGS, retriesKey } from "#core/redis/client/keys.ts";
+import { beginGeneration } from "#core/redis/intake/compact-references.ts";
+import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
+import { MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
+import { searchBoth } from "#core/redis/search/archive-search.ts";
+import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
+import { nextBatches } from "#core/redis/shipments/archive-summary.ts";
+import { createItems } from "#core/redis/shipments/create-items.ts";
+import {
+  type Leaving,
+  numberRows,
+  readLeaving,
+  removeShipments,
+} from "#core/redis/shipments/remove-shipments.ts";
+import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
+import { readShipments } from "#core/redis/shipments/shipments.ts";
+import { trackHandler } from "#processors/track.ts";
+import { event } from "#test/support/courier.ts";
+import { applyEvents } from "#test/support/facts.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+/** Nothing listens there. */
+const AWAY = "http://nobody:nothing@127.0.0.1:1/none";
+const DAY = "2026-11-22";
+
+let runtime: TestRuntime;
+let clickhouse: ClickHouseClient;
+let archive: OpenArchive;
+let away: OpenArchive;
+let companyId = 0;
+let channelId = 0;
+let counter = 0;
+
+beforeAll(async () => {
+  runtime = await openTestRuntime(testSetup());
+  clickhouse = await openClickhouse(runtime.config, "write");
+  await applySchema(clickhouse, runtime.config);
+  archive = openArchive(runtime.config, runtime.secrets.vault);
+  away = openArchive({ ...runtime.config, clickhouseUrl: AWAY }, runtime.secrets.vault);
+  const channel = runtime.live.configuration().channelByCode.get("acme-it");
+  companyId = channel?.companyId ?? 0;
+  channelId = channel?.id ?? 0;
+  await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
+  await numberRows(runtime.redis, companyId, channelId);
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all([archive.close(), away.close()]);
+  await clickhouse.close();
+  await runtime.end();
+});
+
+/** All that the tests have created. */
+let all: number[] = [];
+let ids: number[] = [];
+
+beforeEach(async () => {
+  const channel = runtime.live.configuration().channelByCode.get("acme-it");
+  if (!channel) throw new Error("no channel");
+  const items = Array.from({ length: 5 }, () => {
+    counter += 1;
+    return { trackingNumber: `CRASH${counter}`, courier: "GLS_ITA", shipDate: "2026-11-10" };
+  });
+  const deps = {
+    redis: runtime.redis,
+    log: runtime.log,
+    configuration: runtime.live.configuration(),
+  };
+  const outcomes = await createItems(deps, channel, items, runtime.live.now());
+  ids = outcomes.flatMap((one) => (one.kind === "created" ? [one.id] : []));
+  all = [...all, ...ids];
+  await applyEvents(
+    runtime,
+    ids.map((shipmentId) => ({ shipmentId, code: "DLV" })),
+  );
+});
+
+function query(members: Partial<ShipmentQuery> = {}): ShipmentQuery {
+  return {
+    ...{ companyId, channelIds: [channelId], trackingNumber: null, exact: {} },
+    ...{ shipFrom: null, shipTo: null, statuses: null, updatedFrom: null },
+    ...{ order: { by: "id", descending: true }, offset: 0, limit: 500 },
+    ...members,
+  };
+}
+
+/** Each shipment once, in every order. */
+async function expectWhole(): Promise<void> {
+  for (const by of ["id", "ship", "upd"] as const) {
+    const page = await searchBoth(
+      runtime.redis,
+      archive,
+      query({ order: { by, descending: false } }),
+    );
+    const found = page.hits.map(({ id }) => id).sort((one, other) => one - other);
+    expect({ total: page.total, found }).toEqual({ total: all.length, found: all });
+  }
+}
+
+async function insert(leaving: readonly Leaving[], batch: number): Promise<void> {
+  const rows = leaving.map((one) => archiveRow(runtime.secrets.vault, one, batch, DAY));
+  await insertArchived(clickhouse, rows);
+}
+
+const leavingOf = (some: readonly number[]) => readLeaving(runtime.redis, some);
+
+async function move(some: readonly number[]): Promise<number> {
+  const { redis, live, secrets } = runtime;
+  const deps = { redis, live, vault: secrets.vault, clickhouse: async () => clickhouse };
+  return moveToArchive(deps, companyId, await leavingOf(some), async () => {});
+}
+
+async function rowsOf(some: readonly number[]): Promise<number> {
+  return (await archive.read(some, [channelId])).length;
+}
+
+describe("a process that dies", () => {
+  test("after it was dealt a batch leaves nothing behind", async () => {
+    await nextBatches(runtime.redis, companyId, 3);
+    await expectWhole();
+    expect(await move(ids)).toBe(5);
+    await expectWhole();
+  });
+
+  test("after the insert has shipments that are in Redis alone, and whoever goes on moves them", async () => {
+    await insert(await leavingOf(ids), await nextBatches(runtime.redis, companyId, 1));
+    await expectWhole();
+    expect(await move(ids)).toBe(5);
+    await expectWhole();
+    expect(await readShipments(runtime.redis, ids)).toEqual([]);
+    expect(await rowsOf(ids)).toBe(10);
+    await deleteAbsent({ redis: runtime.redis, clickhouse: async () => clickhouse }, companyId, 0);
+    expect(await rowsOf(ids)).toBe(5);
+    await expectWhole();
+  });
+});
+
+test("a process that was overtaken removes nothing, and its rows never count", async () => {
+  const [late, next] = [ids.slice(0, 2), ids.slice(2)];
+  const leaving = await leavingOf(late);
+  const batch = await nextBatches(runtime.redis, companyId, 1);
+  expect(await move(next)).toBe(3);
+  await insert(leaving, batch);
+  expect(await removeShipments(runtime.redis, companyId, batch, leaving)).toBeNull();
+  await expectWhole();
+  expect(await readShipments(runtime.redis, late)).toHaveLength(2);
+});
+
+test("a shipment that changes between the insert and its removal stays, as it is now", async () => {
+  const leaving = await leavingOf(ids);
+  const batch = await nextBatches(runtime.redis, companyId, 1);
+  await insert(leaving, batch);
+  const [changed = 0] = ids;
+  await applyEvents(runtime, [{ shipmentId: changed, code: "HLD" }]);
+  const removed = await removeShipments(runtime.redis, companyId, batch, leaving);
+  expect(removed).toEqual([false, true, true, true, true]);
+  await expectWhole();
+  const [stored] = await readShipments(runtime.redis, [changed]);
+  expect(stored?.state.keys).toHaveLength(2);
+});
+
+test("two processes bring a shipment back once", async () => {
+  await move(ids);
+  const [first, second] = await Promise.all([1, 2].map(() => archive.read(ids, [channelId])));
+  const outcomes = await Promise.all(
+    [first, second].map((some = []) => restoreShipments(runtime.redis, some)),
+  );
+  expect(outcomes.flat().sort((one, other) => one - other)).toEqual(ids);
+  await expectWhole();
+});
+
+describe("while the archive is away", () => {
+  test("a question that needs only Redis is answered", async () => {
+    await move(ids.slice(0, 2));
+    const newest = await searchBoth(runtime.redis, away, query({ limit: 3 }));
+    expect(newest.hits.map(({ id }) => id)).toEqual(all.slice(-3).reverse());
+    expect(newest.total).toBe(all.length);
+    const since = Math.floor(runtime.live.now() / 1_000) + 60;
+    await searchBoth(runtime.redis, away, query({ updatedFrom: since }));
+    await searchBoth(runtime.redis, away, query({ statuses: ["IN_TRANSIT"] }));
+  });
+
+  test("any other is refused as unavailable", async () => {
+    await move(ids.slice(0, 2));
+    const asked = searchBoth(runtime.redis, away, query());
+    expect(asked).rejects.toBeInstanceOf(Problem);
+    await asked.catch(({ status, code }) =>
+      expect([status, code]).toEqual([503, "ARCHIVE_UNAVAILABLE"]),
+    );
+  });
+
+  test("a late event waits without end, and the others are applied", async () => {
+    const [archived = 0, hot = 0] = ids;
+    await move([archived]);
+    const { redis, live, config } = runtime;
+    const deps = { redis, live, eventsPerDay: config.eventsPerDay };
+    const items = [archived, hot].map((shipmentId, at) => {
+      const one = event({ trackingNumber: "any" });
+      const logged = { courier: "GLS_ITA", factKey: one.eventId.slice(-11), event: one };
+      const line = encodeLoggedEvent({ ...logged, shipmentId, receivedAtMs: 1, messageIndex: at });
+      return { key: EVENT_LOGS[0] ?? "", id: `1-${at}`, fields: { e: line } };
+    });
+    const failures = await trackHandler({ ...deps, archive: away })(items);
+    expect(failures.map(({ entry, waits }) => [entry.id, waits])).toEqual([["1-0", true]]);
+    const [stored] = await readShipments(redis, [hot]);
+    expect(stored?.state.keys).toHaveLength(2);
+    expect(await trackHandler({ ...deps, archive })(items)).toEqual([]);
+    const [back] = await readShipments(redis, [archived]);
+    expect(back?.state.keys).toHaveLength(2);
+    await expectWhole();
+  });
+
+  test("it never becomes a dead letter", async () => {
+    const { redis } = runtime;
+    const [log = ""] = EVENT_LOGS;
+    const key = retriesKey(log, "track");
+    const text = JSON.stringify({ id: "1-0", entry: "{}", tries: 0, waited: 1 });
+    await redis.zAdd(key, { score: 0, value: text });
+    await redis.zAdd(`${log}:ages:track`, { score: 0, value: text });
+    for (let round = 0; round <= MAX_TRIES; round += 1) {
+      const due = await readDueRetries(redis, [log], "track", 10);
+      expect(due.map(({ tries }) => tries)).toEqual([0]);
+      await settleRetries(
+        redis,
+        "track",
+        due.map((retry) => ({ retry, reason: "away", waits: true })),
+      );
+      const [next = ""] = await redis.zRange(key, 0, -1);
+      await redis.zAdd(key, { score: 0, value: next });
+    }
+  });
+});
+
+test("rows that count no more are told by Redis only until they are deleted", async () => {
+  await move(ids);
+  await restoreShipments(runtime.redis, await archive.read(ids, [channelId]));
+  const { absentRows } = companyKeys(companyPartition(companyId));
+  expect(await runtime.redis.zCard(absentRows(companyId))).toBeGreaterThanOrEqual(5);
+  await deleteAbsent({ redis: runtime.redis, clickhouse: async () => clickhouse }, companyId, 0);
+  expect(await runtime.redis.zCard(absentRows(companyId))).toBe(0);
+  expect(await rowsOf(ids)).toBe(0);
+  await expectWhole();
+});
