@@ -32,6 +32,7 @@ const PARTS: readonly Part[] = [
   { file: "processes", rows: [15], everysec: [], isLong: true },
   { file: "one-endpoint", rows: [16, 17], everysec: [] },
   { file: "idle", rows: [18], everysec: [] },
+  { file: "archive", rows: [20, 21, 22, 23], everysec: [] },
 ];
 
 const { values } = parseArgs({

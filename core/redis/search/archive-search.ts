@@ -13,6 +13,7 @@
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { IndexOrder } from "#core/redis/client/keys.ts";
+import { Unavailable } from "#core/redis/client/store-unavailable.ts";
 import { type Archive, hasArchived } from "#core/redis/shipments/archive.ts";
 import {
   type ArchiveSummary,
@@ -45,7 +46,7 @@ export interface SearchableArchive extends Archive {
 }
 
 /** Readings of Redis until no shipment moves meanwhile. */
-const READINGS = 50;
+const STEADY_READINGS = 50;
 /** Up to this end of a page both sides give all that stands before it. */
 const HEADS = 1_000;
 
@@ -57,7 +58,7 @@ export async function searchBoth(
 ): Promise<HitPage> {
   if (!(await hasArchived(redis))) return searchShipments(redis, query);
   const end = query.offset + query.limit;
-  for (let reading = 1; reading <= READINGS; reading += 1) {
+  for (let reading = 1; reading <= STEADY_READINGS; reading += 1) {
     const summary = await readArchiveSummary(redis, query.companyId);
     const about = summary && aboutArchived(summary, query);
     const isDeep = about !== null && end > HEADS;
@@ -68,7 +69,7 @@ export async function searchBoth(
     if ((after?.moves ?? 0) !== (summary?.moves ?? 0)) continue;
     return isDeep || about === null ? page : headPage(both, about, page);
   }
-  throw new Error("shipments kept moving to the archive");
+  throw new Unavailable("shipments kept moving to the archive");
 }
 
 const NOTHING: Counting = { batch: 0, absentRows: [], absentBatches: [] };

@@ -19,7 +19,6 @@
 --   s times: # the shipments with the value (set); their bitmap follows it, n times: # the number (hash: courier -> id), courier
 --
 -- Numbers stay taken for a while: whoever has looked at the references before they told of the archive creates within that time.
---
 -- Reply: for each shipment 1 = removed, 0 = it stays; an empty list, and nothing done, when the batch came too late.
 local FIXED, call, summary = 12, redis.call, KEYS[1]
 local batch, takenMs, per, gone = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, string.char(ARGV[4])
@@ -53,7 +52,6 @@ for place = 1, list[2] do
   end
 end
 assert(at == #list + 1, 'length of the list')
-
 local settled = tonumber(call('HGET', summary, 'batch') or 0)
 if batch <= settled or call('ZSCORE', KEYS[3], ARGV[1]) then return {} end
 local time = call('TIME')
@@ -76,8 +74,8 @@ local function leave(shipment)
     exact[set][#exact[set] + 1] = shipment.id
   end
   for _, number in ipairs(shipment.numbers) do
-    local isAlone = call('HLEN', number.key) == 1
-    if isAlone and call('HGET', number.key, number.courier) == shipment.id then call('PEXPIRE', number.key, takenMs) end
+    local isOwn = call('HLEN', number.key) == 1 and call('HGET', number.key, number.courier) == shipment.id
+    if isOwn then call('PEXPIRE', number.key, takenMs) end
   end
 end
 
