@@ -235,6 +235,11 @@ const MERCHANT = {
   IMPORT_QUEUE_FULL: row(503, "The channel has too many unfinished imports.", LATER),
   NOTIFICATION_NOT_QUEUED: row(503, "The e-mail was not queued, and none went out.", LATER),
   SEARCH_UNSTEADY: row(503, "The shipments change faster than they can be read.", LATER),
+  ARCHIVE_UNAVAILABLE: row(
+    503,
+    "Shipments that are over cannot be read at the moment; all others can.",
+    LATER,
+  ),
   BENCHMARKS_UNAVAILABLE: row(503, "Benchmarks cannot be computed just now.", LATER),
 };
 
@@ -572,6 +577,11 @@ const OPERATOR = {
     "Follow the detail, then repeat the request.",
   ),
   ANALYTICS_UNAVAILABLE: row(503, "ClickHouse is unavailable.", LATER),
+  ARCHIVE_UNAVAILABLE: row(
+    503,
+    "Shipments that are over cannot be read at the moment; all others can.",
+    LATER,
+  ),
   CONFIGURATION_BUSY: row(503, "Another change of the configuration is in progress.", LATER),
   LOGINS_BUSY: row(503, "Too many people log in at the same time.", LATER),
   TOO_MANY_VIEWERS: row(503, "As many watch the live overview as may.", LATER),
