@@ -37,7 +37,7 @@ for place = 1, list[1] do
 end
 for place = 1, list[2] do
   local id, member, head, channel, key, block, rank, status, updated, shipped, sets, numbers = unpack(list, at, at + FIXED - 1)
-  assert(#id + #member + #head > 0 and channels[channel] and KEYS[key + 4] and KEYS[block], 'a shipment')
+  assert(id > '' and member > '' and head > '' and channels[channel] and KEYS[key + 4] and KEYS[block], 'a shipment')
   assert(rank + status + updated + shipped >= 0, 'numbers of a shipment')
   shipments[place] = {id = id, member = member, head = head, channel = channels[channel], key = key, block = block, rank = rank,
     status = status, updated = updated, shipped = shipped, sets = {}, numbers = {}}

@@ -45,7 +45,7 @@ end
 for place = 1, list[2] do
   local id, member, batch, channel, key, block, rank, row, status, updated, shipped, fields, messages, releases, sets, numbers =
     unpack(list, at, at + FIXED - 1)
-  assert(#id + #member > 0 and batch + 0 >= 1 and channels[channel] and KEYS[key + 2] and KEYS[block], 'a shipment')
+  assert(id > '' and member > '' and batch + 0 >= 1 and channels[channel] and KEYS[key + 2] and KEYS[block], 'a shipment')
   assert(rank + status + updated + shipped >= 0 and #row == 16 and fields >= 1, 'numbers of a shipment')
   at = at + FIXED
   local shipment = {id = id, member = member, batch = batch, channel = channels[channel], key = key, block = KEYS[block],
