@@ -80,8 +80,15 @@ function keepWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<voi
   };
 }
 
-/** @returns ends the writing */
-function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<void> {
+/**
+ * @param isAlone the other roles run in other processes
+ * @returns ends the writing
+ */
+function startWriting(
+  runtime: Runtime,
+  store: KeptClickhouse,
+  isAlone: boolean,
+): () => Promise<void> {
   const { redis, live, log, secrets } = runtime;
   const consumer = startConsumer({
     redis,
@@ -114,7 +121,7 @@ function startWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<vo
   });
   const draining = startDraining({ redis, live, log, clickhouse: store.client });
   const exporting = startExport(runtime);
-  const archiving = startArchiving({ runtime, clickhouse: store.client });
+  const archiving = startArchiving({ runtime, clickhouse: store.client, isAlone });
   const all = [consumer, attempts, draining, exporting, archiving];
   return async () => {
     await Promise.all(all.map((one) => one?.stop()));

@@ -21,12 +21,18 @@ export interface Archiving {
   readonly runtime: Pick<Runtime, "redis" | "live" | "log" | "config" | "secrets">;
   /** @throws while ClickHouse is unavailable */
   readonly clickhouse: () => Promise<ClickHouseClient>;
+  /** The other roles run in other processes. */
+  readonly isAlone: boolean;
 }
 
 /** @returns null where nothing is to be archived */
-export function startArchiving({ runtime, clickhouse }: Archiving): Ticking | null {
+export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Ticking | null {
   const { redis, live, log, config, secrets } = runtime;
   if (config.archiveAfterDays === 0) return null;
+  if (isAlone && config.clickhouseUrl === null) {
+    log.warn("nothing is archived: other processes cannot read the embedded ClickHouse");
+    return null;
+  }
   const pause = createPause();
 
   async function round(isStopping: () => boolean): Promise<void> {

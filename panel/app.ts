@@ -14,8 +14,9 @@ import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { createMailer, type Mailer } from "#core/mail.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
-import { type Archive, NO_ARCHIVE } from "#core/redis/shipments/archive.ts";
+import { NO_ARCHIVE, type SearchableArchive } from "#core/redis/search/archive-search.ts";
 import type { Runtime } from "#core/runtime.ts";
+import type { PanelDeps } from "#panel/caller.ts";
 import { operatorErrors } from "#panel/errors.ts";
 import { PANEL_API } from "#panel/openapi.ts";
 import { accountRoutes } from "#panel/routes/accounts.ts";
@@ -64,7 +65,7 @@ export function createPanelApp(
   runtime: Runtime,
   benchmarks: Benchmarks,
   insights?: Insights,
-  archive: Archive = NO_ARCHIVE,
+  archive: SearchableArchive = NO_ARCHIVE,
 ) {
   const mailer = createMailer(runtime.config);
   const app = new Elysia(ONE_ROUTER)
@@ -81,7 +82,7 @@ export function createPanelApp(
     .use(ops(runtime.redis, { config: runtime.config }))
     .use(operation(runtime, benchmarks))
     .use(couriers(runtime))
-    .use(shipments(runtime, archive, insights))
+    .use(shipments({ ...runtime, archive }, insights))
     .use(webhooks(runtime))
     .use(merchants(runtime, mailer))
     .use(slipRoute(runtime))
@@ -121,12 +122,12 @@ function couriers(runtime: Runtime) {
     .use(courierRoutes(runtime));
 }
 
-function shipments(runtime: Runtime, archive: Archive, insights?: Insights) {
+function shipments(deps: Runtime & PanelDeps, insights?: Insights) {
   return new Elysia({ name: "shipment pages" })
-    .use(numberConflictsRoute(runtime))
-    .use(traceRoute(runtime, archive))
-    .use(eventsRoute(runtime, insights))
-    .use(shipmentRoutes(runtime, insights));
+    .use(numberConflictsRoute(deps))
+    .use(traceRoute(deps))
+    .use(eventsRoute(deps, insights))
+    .use(shipmentRoutes(deps, insights));
 }
 
 function webhooks(runtime: Runtime) {

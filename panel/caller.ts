@@ -12,11 +12,15 @@ import { Problem } from "#core/problem.ts";
 import { isUsable, readAccount } from "#core/redis/config/accounts.ts";
 import type { AccountEntity } from "#core/redis/config/entities.ts";
 import { readSession, type Session } from "#core/redis/config/sessions.ts";
+import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
 import { originOf, sessionIdOf } from "#panel/cookies.ts";
 
-export type PanelDeps = Pick<Runtime, "config" | "secrets" | "redis" | "live" | "log">;
+export interface PanelDeps extends Pick<Runtime, "config" | "secrets" | "redis" | "live" | "log"> {
+  /** Absent: only shipments that Redis has are shown. */
+  readonly archive?: SearchableArchive;
+}
 
 export interface Caller {
   /** Null = the operator of `PANEL_TOKEN`. */

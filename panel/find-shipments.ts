@@ -7,10 +7,12 @@ import { companyPartition } from "#core/redis/client/keys.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
 import { OUTCOMES_KEPT_DAYS } from "#core/redis/intake/event-outcomes.ts";
 import { factKeyOf } from "#core/redis/log/seen.ts";
-import { searchShipments } from "#core/redis/search/search.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { NO_ARCHIVE, searchBoth } from "#core/redis/search/archive-search.ts";
+import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
+import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
+import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import { deliveryIdOf, readDeliveries } from "#core/redis/webhooks/deliveries.ts";
-import type { Runtime } from "#core/runtime.ts";
+import type { PanelDeps } from "#panel/caller.ts";
 
 /** Shipments that one text finds; of an order with more, the first ones. */
 const FOUND_LIMIT = 200;
@@ -38,27 +40,28 @@ export interface Found {
 
 /** Of all channels given, whosever they are: an operator searches across companies by exact text only. */
 export async function findShipments(
-  runtime: Runtime,
+  deps: PanelDeps,
   insights: Insights | undefined,
   asked: Asked,
 ): Promise<Found> {
   const finders: Readonly<Record<Match, () => Promise<readonly number[]>>> = {
     id: async () => [idOf(asked.text)].filter((id) => id > 0),
-    trackingNumber: () => byValue(runtime, asked, { trackingNumber: asked.text, exact: {} }),
+    trackingNumber: () => byValue(deps, asked, { trackingNumber: asked.text, exact: {} }),
     reference: () =>
-      byValue(runtime, asked, { trackingNumber: null, exact: { orderReference: asked.text } }),
+      byValue(deps, asked, { trackingNumber: null, exact: { orderReference: asked.text } }),
     eventId: () =>
       WEBHOOK_EVENT_ID.test(asked.text)
-        ? byDeliveries(runtime, deliveriesOfEvent(asked))
-        : byEvent(runtime, insights, asked, "eventId"),
-    messageId: () => byEvent(runtime, insights, asked, "messageId"),
-    deliveryId: async () =>
-      DELIVERY_ID.test(asked.text) ? byDeliveries(runtime, [asked.text]) : [],
+        ? byDeliveries(deps, deliveriesOfEvent(asked))
+        : byEvent(deps, insights, asked, "eventId"),
+    messageId: () => byEvent(deps, insights, asked, "messageId"),
+    deliveryId: async () => (DELIVERY_ID.test(asked.text) ? byDeliveries(deps, [asked.text]) : []),
   };
-  const seen = new Set(asked.channels.map(({ id }) => id));
+  const { redis, archive = NO_ARCHIVE } = deps;
+  const channelIds = asked.channels.map(({ id }) => id);
+  const seen = new Set(channelIds);
   const find = async (matched: Match): Promise<Found> => {
     const ids = [...new Set(await finders[matched]())].slice(0, FOUND_LIMIT);
-    const stored = await readShipments(runtime.redis, ids);
+    const stored = await readShipmentsAnywhere(redis, archive, ids, channelIds);
     return { matched, shipments: stored.filter(({ record }) => seen.has(record.channelId)) };
   };
   const found = (await Promise.all(VALUES.map(find))).filter(isFound);
@@ -73,14 +76,19 @@ const isFound = ({ shipments }: Found) => shipments.length > 0;
 const ANY = { shipFrom: null, shipTo: null, statuses: null, updatedFrom: null } as const;
 const NEWEST = { by: "id", descending: true } as const;
 
-type Value = Pick<Parameters<typeof searchShipments>[1], "trackingNumber" | "exact">;
+type Value = Pick<ShipmentQuery, "trackingNumber" | "exact">;
 
-async function byValue({ redis }: Runtime, { channels }: Asked, value: Value): Promise<number[]> {
+async function byValue(
+  { redis, archive = NO_ARCHIVE }: PanelDeps,
+  { channels }: Asked,
+  value: Value,
+): Promise<number[]> {
   const companies = Map.groupBy(channels, ({ companyId }) => companyId);
   const pages = await Promise.all(
     [...companies].map(([companyId, own]) => {
       const query = { ...ANY, ...value, companyId, channelIds: own.map(({ id }) => id) };
-      return searchShipments(redis, { ...query, order: NEWEST, offset: 0, limit: FOUND_LIMIT });
+      const head = { order: NEWEST, offset: 0, limit: FOUND_LIMIT };
+      return searchBoth(redis, archive, { ...query, ...head });
     }),
   );
   return pages.flatMap(({ hits }) => hits.map(({ id }) => id));
@@ -93,14 +101,14 @@ function deliveriesOfEvent({ text, channels }: Asked): string[] {
   );
 }
 
-async function byDeliveries({ redis, live }: Runtime, ids: readonly string[]): Promise<number[]> {
+async function byDeliveries({ redis, live }: PanelDeps, ids: readonly string[]): Promise<number[]> {
   const deliveries = await readDeliveries(redis, ids, live.now());
   return deliveries.map(({ shipmentId }) => shipmentId);
 }
 
 /** A courier's event or message of the last days. Nothing is found while the analytics cannot be asked. */
 async function byEvent(
-  { live }: Runtime,
+  { live }: PanelDeps,
   insights: Insights | undefined,
   { text, configuration }: Asked,
   kind: "eventId" | "messageId",
@@ -137,17 +145,18 @@ export interface ListAsk {
 
 /** Shipments of one company's channels, those that changed last first. */
 export async function listShipments(
-  { redis }: Runtime,
+  { redis, archive = NO_ARCHIVE }: PanelDeps,
   { channels, statuses, offset, limit }: ListAsk,
 ): Promise<{ readonly total: number; readonly shipments: StoredShipment[] }> {
   const [first] = channels;
   if (!first) return { total: 0, shipments: [] };
-  const { total, hits } = await searchShipments(redis, {
+  const channelIds = channels.map(({ id }) => id);
+  const { total, hits } = await searchBoth(redis, archive, {
     ...{ ...ANY, trackingNumber: null, exact: {}, statuses, offset, limit },
     companyId: first.companyId,
-    channelIds: channels.map(({ id }) => id),
+    channelIds,
     order: { by: "upd", descending: true },
   });
   const ids = hits.map(({ id }) => id);
-  return { total, shipments: await readShipments(redis, ids) };
+  return { total, shipments: await readShipmentsAnywhere(redis, archive, ids, channelIds) };
 }

@@ -7,8 +7,9 @@ import { v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
 import type { OwnedThing } from "#core/http/access.ts";
 import { readAccount } from "#core/redis/config/accounts.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
+import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
+import { channelsOfShipments, readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
 import { readRemap } from "#core/redis/shipments/remaps.ts";
-import { readShipments } from "#core/redis/shipments/shipments.ts";
 import { readDeliveries } from "#core/redis/webhooks/deliveries.ts";
 import type { Caller, PanelDeps } from "#panel/caller.ts";
 import { notFound } from "#panel/not-found.ts";
@@ -46,7 +47,7 @@ export function isTheirs({ kind, companyCode, courierCode }: Caller, owner: Owne
 
 /** Null if there is no such thing. */
 async function ownerOf(
-  { redis, live }: PanelDeps,
+  { redis, live, archive = NO_ARCHIVE }: PanelDeps,
   thing: OwnedThing,
   params: Params,
 ): Promise<Owner | null> {
@@ -68,7 +69,9 @@ async function ownerOf(
       return delivery ? ofEndpoint(configuration, delivery.endpointId) : null;
     }
     case "shipment": {
-      const [shipment] = await readShipments(redis, [idOf(id)]);
+      const ids = [idOf(id)];
+      const channelIds = channelsOfShipments(configuration, ids);
+      const [shipment] = await readShipmentsAnywhere(redis, archive, ids, channelIds);
       return shipment ? ofChannel(configuration, shipment.record.channelId) : null;
     }
     case "remap": {

@@ -23,11 +23,9 @@ import { LOCAL_DATE_TIME } from "#core/domain/time/rome-time.ts";
 import { described, json, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
-import type { Redis } from "#core/redis/client/client.ts";
 import { searchBoth } from "#core/redis/search/archive-search.ts";
-import { readAnywhere } from "#core/redis/shipments/archive.ts";
-import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
+import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 
 /** Attempts to read a page whose shipments change in the meantime. */
 const READINGS = 5;
@@ -167,12 +165,7 @@ async function readMatching(
       limit: limit + more,
     });
     const ids = hits.map(({ id }) => id);
-    const byId = await readAnywhere(redis, archive, ids, {
-      channelIds,
-      readHot: (some) => readById(redis, some),
-      thaw: ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
-    });
-    const found = ids.flatMap((id) => byId.get(id) ?? []);
+    const found = await readShipmentsAnywhere(redis, archive, ids, channelIds);
     const matching = found.filter(
       ({ state }) => filters.statuses?.includes(state.pair.status) ?? true,
     );
@@ -187,14 +180,6 @@ async function readMatching(
     if (reading >= READINGS) throw tooManyChanges();
     more = Math.min(limit, more + 2 * gone);
   }
-}
-
-async function readById(
-  redis: Redis,
-  ids: readonly number[],
-): Promise<Map<number, StoredShipment>> {
-  const shipments = await readShipments(redis, ids);
-  return new Map(shipments.map((one) => [one.record.id, one]));
 }
 
 function tooManyChanges(): Problem {

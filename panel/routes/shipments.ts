@@ -9,10 +9,11 @@ import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
 import { readNotifications } from "#core/redis/merchant/notifications.ts";
+import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
+import { channelsOfShipments } from "#core/redis/shipments/archive.ts";
 import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
-import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
-import type { Runtime } from "#core/runtime.ts";
-import type { Caller } from "#panel/caller.ts";
+import { readMomentAnywhere } from "#core/redis/webhooks/shipment-moment.ts";
+import type { Caller, PanelDeps } from "#panel/caller.ts";
 import { findShipments, listShipments, MATCHES, type Match } from "#panel/find-shipments.ts";
 import { cursorOf, listPageOf, listQuery, wrongCursor } from "#panel/list-page.ts";
 import { notFound } from "#panel/not-found.ts";
@@ -96,10 +97,10 @@ const ListQuery = Type.Composite([
   }),
 ]);
 
-export function shipmentRoutes(runtime: Runtime, insights?: Insights) {
-  const { redis, live } = runtime;
-  return panelRoutes(runtime, "shipments")
-    .get("/panel/api/shipments", ({ query, caller }) => list(runtime, insights, caller, query), {
+export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
+  const { redis, live, archive = NO_ARCHIVE } = deps;
+  return panelRoutes(deps, "shipments")
+    .get("/panel/api/shipments", ({ query, caller }) => list(deps, insights, caller, query), {
       needs: { can: "shipments:read", of: "caller" },
       query: ListQuery,
       response: ShipmentList,
@@ -111,10 +112,10 @@ export function shipmentRoutes(runtime: Runtime, insights?: Insights) {
     .get(
       "/panel/api/shipments/:id",
       async ({ params }) => {
-        const [moment, configuration] = await Promise.all([
-          readMoment(redis, idOf(params.id)),
-          live.refresh(),
-        ]);
+        const id = idOf(params.id);
+        const configuration = await live.refresh();
+        const channelIds = channelsOfShipments(configuration, [id]);
+        const moment = await readMomentAnywhere(redis, archive, id, channelIds);
         if (!moment) throw notFound("shipment");
         const notifications = await readNotifications(redis, moment, configuration, live.now());
         return {
@@ -151,7 +152,7 @@ export function shipmentRoutes(runtime: Runtime, insights?: Insights) {
 
 /** @throws {Problem} 404 for a company or channel that is not the caller's, 422 */
 async function list(
-  runtime: Runtime,
+  deps: PanelDeps,
   insights: Insights | undefined,
   caller: Caller,
   query: Static<typeof ListQuery>,
@@ -159,7 +160,7 @@ async function list(
   const { q = "", status = "" } = query;
   const { after, limit } = listPageOf(query);
   const offset = offsetOf(after);
-  const configuration = await runtime.live.refresh();
+  const configuration = await deps.live.refresh();
   const channels = channelsOf(configuration, caller, query);
   const statuses = statusesOf(status);
   const text = q.trim();
@@ -168,7 +169,7 @@ async function list(
     if (new Set(channels.map(({ companyId }) => companyId)).size > 1) {
       throw invalid("q or companyCode is needed: lists are of one company.");
     }
-    const { total, shipments } = await listShipments(runtime, {
+    const { total, shipments } = await listShipments(deps, {
       channels,
       statuses,
       offset,
@@ -181,7 +182,7 @@ async function list(
       ...{ total, matched: null },
     };
   }
-  const { matched, shipments } = await findShipments(runtime, insights, {
+  const { matched, shipments } = await findShipments(deps, insights, {
     ...{ text, channels, configuration },
   });
   const wanted = shipments.filter(({ state }) => statuses?.includes(state.pair.status) ?? true);

@@ -8,7 +8,8 @@ import { fold, initialState } from "#core/domain/shipments/fold.ts";
 import type { StatusPair } from "#core/domain/statuses/status.ts";
 import { shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
-import { type Archive, channelsOfShipments } from "#core/redis/shipments/archive.ts";
+import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
+import { channelsOfShipments } from "#core/redis/shipments/archive.ts";
 import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import {
   type Delivery,
@@ -17,7 +18,7 @@ import {
   readDeliveries,
 } from "#core/redis/webhooks/deliveries.ts";
 import { readMomentAnywhere } from "#core/redis/webhooks/shipment-moment.ts";
-import type { Runtime } from "#core/runtime.ts";
+import type { PanelDeps } from "#panel/caller.ts";
 import { notFound } from "#panel/not-found.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
@@ -103,8 +104,8 @@ export const Trace = Type.Object({
 });
 type Trace = Static<typeof Trace>;
 
-export function traceRoute(runtime: Runtime, archive: Archive) {
-  const { redis, live } = runtime;
+export function traceRoute(deps: PanelDeps) {
+  const { redis, live, archive = NO_ARCHIVE } = deps;
   async function trace(idText: string, offset: number, limit: number): Promise<Trace> {
     const id = idOf(idText);
     const configuration = await live.refresh();
@@ -138,7 +139,7 @@ export function traceRoute(runtime: Runtime, archive: Archive) {
     };
   }
 
-  return panelRoutes(runtime, "trace").get(
+  return panelRoutes(deps, "trace").get(
     "/panel/api/shipments/:id/trace",
     ({ params, query }) => {
       const { offset, limit } = pageOf(query);

@@ -167,11 +167,18 @@ test("a delivered shipment that has been quiet moves, and every answer about it 
     Promise.all(questions.map(async (path) => (await call("GET", path)).body));
   await advanceDays(31);
   const before = await ask();
+  const shown = async () => [
+    (await panel(`/panel/api/shipments/${one.id}`)).body,
+    (await panel("/panel/api/shipments?companyCode=acme")).body,
+    (await panel(`/panel/api/shipments?q=${one.number}`)).body,
+  ];
+  const shownBefore = await shown();
   const [tracePath, pageBefore] = [`/panel/api/shipments/${one.id}/trace`, await page()];
   const { decisions: _, ...traceBefore } = (await panel(tracePath)).body;
   expect(await archiveNow()).toBe(1);
   expect(await keysOf(one.id)).toEqual([]);
   expect(await ask()).toEqual(before);
+  expect(await shown()).toEqual(shownBefore);
   expect(await page()).toBe(pageBefore);
   expect(pageBefore).toContain("Roma");
   expect((await panel(tracePath)).body).toMatchObject({

@@ -47,6 +47,13 @@ export interface SearchableArchive extends Archive {
 
 /** Readings of Redis until no shipment moves meanwhile. */
 const STEADY_READINGS = 50;
+/** Of a process that does without. */
+export const NO_ARCHIVE: SearchableArchive = {
+  read: async () => [],
+  hits: async () => [],
+  count: async () => 0,
+};
+
 /** Up to this end of a page both sides give all that stands before it. */
 const HEADS = 1_000;
 

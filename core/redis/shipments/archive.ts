@@ -7,7 +7,9 @@ import { companyPartition, shipmentPartition } from "#core/redis/client/keys.ts"
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { hasCompact } from "#core/redis/intake/compact-references.ts";
 import { counts, readArchiveSummary } from "./archive-summary.ts";
+import { factsOfWhole } from "./archived-shipment.ts";
 import type { ArchivedShipment } from "./restore-shipments.ts";
+import { readShipments, type StoredShipment } from "./shipments.ts";
 
 export interface Archive {
   /**
@@ -24,9 +26,6 @@ export interface Archive {
 export function hasArchived(redis: Redis): Promise<boolean> {
   return hasCompact(redis);
 }
-
-/** Of a process that does without. */
-export const NO_ARCHIVE: Archive = { read: async () => [] };
 
 /** How shipments are read on either side. */
 interface Ways<T> {
@@ -98,4 +97,25 @@ export async function readAnywhere<T>(
     left = left.filter((id) => !found.has(id) && present.has(id));
   }
   return found;
+}
+
+/**
+ * Shipments as they are now, in the order of their ids, wherever they are.
+ * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
+ */
+export async function readShipmentsAnywhere(
+  redis: Redis,
+  archive: Archive,
+  ids: readonly number[],
+  channelIds: readonly number[],
+): Promise<StoredShipment[]> {
+  const found = await readAnywhere<StoredShipment>(redis, archive, ids, {
+    channelIds,
+    readHot: async (some) => {
+      const hot = await readShipments(redis, some);
+      return new Map(hot.map((one) => [one.record.id, one]));
+    },
+    thaw: ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
+  });
+  return ids.flatMap((id) => found.get(id) ?? []);
 }
