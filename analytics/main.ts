@@ -41,7 +41,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
   const stopping = new AbortController();
   await firstOpening(runtime, store);
   const writing = folderIsOurs(runtime, store, stopping.signal).then((isOurs) =>
-    isOurs ? keepWriting(runtime, store) : null,
+    isOurs ? keepWriting(runtime, store, usualPort !== null) : null,
   );
   const probe = await openProbe(runtime.config, store);
   const port = openRolePort(
@@ -64,14 +64,18 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
 }
 
 /** Writes, except while a backup fixes a moment of both stores. @returns ends it */
-function keepWriting(runtime: Runtime, store: KeptClickhouse): () => Promise<void> {
-  let stopWriting = startWriting(runtime, store);
+function keepWriting(
+  runtime: Runtime,
+  store: KeptClickhouse,
+  isAlone: boolean,
+): () => Promise<void> {
+  let stopWriting = startWriting(runtime, store, isAlone);
   const backups = answerBackups(runtime, store, async (work) => {
     await stopWriting();
     try {
       return await work();
     } finally {
-      stopWriting = startWriting(runtime, store);
+      stopWriting = startWriting(runtime, store, isAlone);
     }
   });
   return async () => {

@@ -106,13 +106,13 @@ export function stockReleaseRoute(deps: ApiDeps) {
 
 /** @throws {Problem} 404, 409, 422, 502 */
 async function releaseStock(
-  { redis, config }: ApiDeps,
+  { redis, archive, config }: ApiDeps,
   { channel, configuration }: Caller,
   id: string,
   body: StockReleaseBody,
   askedAtMs: number,
 ): Promise<StockRelease> {
-  const { record, state } = await ownShipment(deps, channel, id);
+  const { record, state } = await ownShipment({ redis, archive }, channel, id);
   if (!configuration.statusDetails.get(state.pair.detail)?.heldInDepot) {
     throw new Problem(409, "NOT_HELD_IN_DEPOT", "The shipment is not held in depot.");
   }

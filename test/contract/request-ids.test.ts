@@ -12,6 +12,7 @@ import {
   courierRateKey,
   REMAP_KEYS,
 } from "#core/redis/client/keys.ts";
+import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -37,7 +38,7 @@ beforeAll(async () => {
   benchmarks = await openBenchmarks(runtime.config);
   const log = createLog("info", { write: (line) => void lines.push(JSON.parse(line)) });
   apps = {
-    api: createApiApp({ ...runtime, log, benchmarks }),
+    api: createApiApp({ ...runtime, log, benchmarks, archive: NO_ARCHIVE }),
     ingest: createIngestApp({ ...runtime, log }),
     panel: createPanelApp({ ...runtime, log }, benchmarks),
   };
