@@ -11,8 +11,9 @@ import {
 } from "#core/redis/intake/event-outcomes.ts";
 import { lookUpEvents } from "#core/redis/log/event-log.ts";
 import { factKeyOf, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
-import { readHistories } from "#core/redis/shipments/shipments.ts";
-import type { Runtime } from "#core/runtime.ts";
+import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
+import { channelsOfShipments, readHistoriesAnywhere } from "#core/redis/shipments/archive.ts";
+import type { PanelDeps } from "#panel/caller.ts";
 import { courierOf } from "#panel/courier-of.ts";
 import { notFound } from "#panel/not-found.ts";
 import { isTheirs } from "#panel/owners.ts";
@@ -77,7 +78,7 @@ interface After {
 }
 
 /** @param insights absent where the panel has no analytics */
-export function eventsRoute(runtime: Runtime, insights?: Insights) {
+export function eventsRoute(runtime: PanelDeps, insights?: Insights) {
   return panelRoutes(runtime, "events").get(
     "/panel/api/events",
     async ({ query: { courier = "", eventId = null, messageId = null, cursor }, caller }) => {
@@ -107,7 +108,7 @@ export function eventsRoute(runtime: Runtime, insights?: Insights) {
 }
 
 async function find(
-  runtime: Runtime,
+  runtime: PanelDeps,
   insights: Insights | undefined,
   query: OutcomeQuery,
   after: After,
@@ -151,7 +152,7 @@ async function find(
 
 /** Null while the analytics cannot be asked. */
 async function findAccepted(
-  { redis, live }: Runtime,
+  deps: PanelDeps,
   insights: Insights | undefined,
   { courier, eventId, messageId }: OutcomeQuery,
   after: After,
@@ -162,11 +163,11 @@ async function findAccepted(
       courier,
       factKey: eventId === null ? "" : factKeyOf(courier, eventId),
       messageId: messageId ?? "",
-      since: live.now() - KEPT_MS,
+      since: deps.live.now() - KEPT_MS,
       ...{ afterMs: after.ms, afterMessageIndex: after.messageIndex, afterMessage: after.message },
       limit: EVENTS_PER_ANSWER + 1,
     });
-    const ids = eventId === null ? await eventIdsOf(redis, rows) : null;
+    const ids = eventId === null ? await eventIdsOf(deps, rows) : null;
     return rows.map((row) => acceptedView(row, ids ? (ids.get(row.factKey) ?? null) : eventId));
   } catch (error) {
     if (error instanceof Problem && error.status === 503) return null;
@@ -188,12 +189,12 @@ function acceptedView(row: AcceptedEvent, eventId: string | null): EventView {
 
 /** The analytics know an event by a hash of its id: the id itself is with its shipment. */
 async function eventIdsOf(
-  redis: Runtime["redis"],
+  { redis, live, archive = NO_ARCHIVE }: PanelDeps,
   rows: readonly AcceptedEvent[],
 ): Promise<Map<string, string>> {
-  const ids = new Set(rows.flatMap(({ shipmentIds }) => shipmentIds.slice(0, 1)));
-  const histories = await readHistories(redis, [...ids]);
-  const facts = [...histories.values()].flat();
+  const ids = [...new Set(rows.flatMap(({ shipmentIds }) => shipmentIds.slice(0, 1)))];
+  const channelIds = channelsOfShipments(live.configuration(), ids);
+  const facts = (await readHistoriesAnywhere(redis, archive, ids, channelIds)).flat();
   return new Map(facts.map(({ key, event }) => [key, event.eventId]));
 }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
+import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { openBrowser } from "#test/support/browser.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -22,7 +23,10 @@ beforeAll(async () => {
     CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none",
   });
   const benchmarks = await openBenchmarks(runtime.config);
-  const app = createApiApp({ ...runtime, benchmarks }).listen({ port: 0, hostname: "127.0.0.1" });
+  const app = createApiApp({ ...runtime, benchmarks, archive: NO_ARCHIVE }).listen({
+    port: 0,
+    hostname: "127.0.0.1",
+  });
   url = `http://127.0.0.1:${app.server?.port}`;
   const ingest = createIngestApp(runtime).listen({ port: 0, hostname: "127.0.0.1" });
   courierUrl = `http://127.0.0.1:${ingest.server?.port}`;

@@ -71,7 +71,7 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
     entries: readonly LogEntry[],
     failures: readonly Failure[],
   ): Promise<void> {
-    logWaiting(failures);
+    logWaiting(log, group, failures);
     for (const { entry, reason, waits } of failures) if (!waits) logRetry(entry, 1, reason);
     const failed = Map.groupBy(failures, ({ entry }) => entry.key);
     await Promise.all(
@@ -83,12 +83,6 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
 
   function logRetry({ id }: LogItem, tries: number, reason: string): void {
     log.warn({ group, entry: id, tries, reason }, "entry failed; retrying");
-  }
-
-  function logWaiting(failures: readonly Failure[]): void {
-    const waiting = failures.filter(({ waits }) => waits);
-    const [first] = waiting;
-    if (first) log.warn({ group, entries: waiting.length, reason: first.reason }, "entries wait");
   }
 
   function logSettled(settled: Settled): void {
@@ -119,7 +113,7 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
       if (due.length === 0) return;
       onStep();
       const failures = await handleInSteps(due);
-      logWaiting(failures);
+      logWaiting(log, group, failures);
       const failed = new Map(failures.map((failure) => [nameOf(failure.entry), failure]));
       const tried = due.map((retry) => {
         const { reason = null, waits = false } = failed.get(nameOf(retry)) ?? {};
@@ -128,6 +122,12 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
       for (const settled of await settleRetries(redis, group, tried)) logSettled(settled);
     },
   };
+}
+
+function logWaiting(log: Log, group: GroupName, failures: readonly Failure[]): void {
+  const waiting = failures.filter(({ waits }) => waits);
+  const [first] = waiting;
+  if (first) log.warn({ group, entries: waiting.length, reason: first.reason }, "entries wait");
 }
 
 function nameOf({ key, id }: LogItem): string {

@@ -2,6 +2,7 @@
  * The archive, as those who read shipments see it: ClickHouse, behind an interface that names no engine. Only what Redis does
  * not have is looked for there.
  */
+import type { Fact } from "#core/domain/courier-events/fact.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { companyPartition, shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
@@ -9,7 +10,7 @@ import { hasCompact } from "#core/redis/intake/compact-references.ts";
 import { counts, readArchiveSummary } from "./archive-summary.ts";
 import { factsOfWhole } from "./archived-shipment.ts";
 import type { ArchivedShipment } from "./restore-shipments.ts";
-import { readShipments, type StoredShipment } from "./shipments.ts";
+import { readHistories, readShipments, type StoredShipment } from "./shipments.ts";
 
 export interface Archive {
   /**
@@ -118,4 +119,22 @@ export async function readShipmentsAnywhere(
     thaw: ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
   });
   return ids.flatMap((id) => found.get(id) ?? []);
+}
+
+/**
+ * Histories of shipments wherever they are; missing shipments have none.
+ * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
+ */
+export async function readHistoriesAnywhere(
+  redis: Redis,
+  archive: Archive,
+  ids: readonly number[],
+  channelIds: readonly number[],
+): Promise<Fact[][]> {
+  const found = await readAnywhere<Fact[]>(redis, archive, ids, {
+    channelIds,
+    readHot: (some) => readHistories(redis, some),
+    thaw: ({ whole }) => factsOfWhole(whole)?.facts() ?? null,
+  });
+  return [...found.values()];
 }
