@@ -213,10 +213,18 @@ export function isOver(shipment: HotShipment, nowMs: number, afterDays: number):
   return quietMs(shipment, nowMs) >= days * DAY_MS;
 }
 
-/** Whether nothing was heard of it lately that came too late to change its status. */
-function isQuiet({ facts }: Leaving, nowMs: number, afterDays: number): boolean {
-  const days = Math.min(afterDays, SILENT_DAYS);
-  return facts.facts().every(({ receivedAtMs }) => nowMs - receivedAtMs >= days * DAY_MS);
+/**
+ * Whether nothing was heard of it lately that came too late to change its status, its recipient was told nothing, and no stock
+ * release was asked for: what may be under way still.
+ */
+function isQuiet({ facts, whole }: Leaving, nowMs: number, afterDays: number): boolean {
+  const since = nowMs - Math.min(afterDays, SILENT_DAYS) * DAY_MS;
+  const told = whole.topics.filter((_, at) => at % 2 === 1).map(Number);
+  const asked = whole.releases
+    .filter((_, at) => at % 2 === 1)
+    .map((text): number => JSON.parse(text).askedAtMs);
+  const heard = facts.facts().map(({ receivedAtMs }) => receivedAtMs);
+  return [...told, ...asked, ...heard].every((atMs) => atMs <= since);
 }
 
 /** Since its last news: a change of its status, the latest fact, or its ship date where there is neither. */

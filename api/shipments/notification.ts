@@ -5,12 +5,12 @@ import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
-import { ownShipment } from "#api/shipments/own-shipment.ts";
+import { besideOwn } from "#api/shipments/own-shipment.ts";
 import { nullableText } from "#core/domain/schema/nullable.ts";
 import { romeIso } from "#core/domain/time/rome-time.ts";
 import { described, idInPath, inPath, json } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
-import { type FoundMessage, findMessage } from "#core/redis/merchant/messages.ts";
+import { type FoundMessage, findMessage, sentAmong } from "#core/redis/merchant/messages.ts";
 
 const STATUSES = ["accepted", "sent", "failed"] as const;
 
@@ -54,7 +54,7 @@ const operation = described({
     },
     ...NOT_MODIFIED,
   },
-  errors: ["SHIPMENT_NOT_FOUND", "NOTIFICATION_NOT_FOUND"],
+  errors: ["SHIPMENT_NOT_FOUND", "NOTIFICATION_NOT_FOUND", "ARCHIVE_UNAVAILABLE"],
 });
 
 const ID_FORM = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -64,12 +64,15 @@ export function notificationRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).get(
     "/v2/shipments/:id/notifications/:notificationId",
     async ({ params, request, caller: { channel } }): Promise<Response> => {
-      const { record } = await ownShipment(redis, channel, params.id);
       const notificationId = ID_FORM.test(params.notificationId) ? params.notificationId : "none";
-      const found = await findMessage(redis, record.id, notificationId);
+      const { shipmentId, found } = await besideOwn(
+        ...[deps, channel, params.id],
+        (id) => findMessage(redis, id, notificationId),
+        ({ messages }) => sentAmong(messages, notificationId),
+      );
       if (!found)
         throw new Problem(404, "NOTIFICATION_NOT_FOUND", "There is no such notification.");
-      const view: NotificationAgain = { notificationId, shipmentId: record.id, ...viewOf(found) };
+      const view: NotificationAgain = { notificationId, shipmentId, ...viewOf(found) };
       return tagged(request, view);
     },
     { scope: "shipments:read", ...operation },

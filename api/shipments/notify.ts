@@ -88,6 +88,8 @@ export function notifyRoute(deps: ApiDeps) {
           throw new Problem(409, "NOTIFICATION_REPEATED", detail);
         }
         if (acceptance !== "accepted") throw notQueued();
+        // It may have been archived before the message was accepted; from now on it is not.
+        await ownShipment(deps, caller.channel, params.id);
         set.status = 202;
         const { messageId: notificationId, shipmentId } = message;
         return { notificationId, shipmentId, event, status: "accepted" as const };

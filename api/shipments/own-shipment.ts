@@ -5,7 +5,8 @@ import { idOf } from "#core/domain/schema/path-id.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Channel } from "#core/redis/config/configuration.ts";
-import { hasArchived } from "#core/redis/shipments/archive.ts";
+import { hasArchived, readAnywhere } from "#core/redis/shipments/archive.ts";
+import type { WholeShipment } from "#core/redis/shipments/archived-shipment.ts";
 import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
 import { readMomentAnywhere, type ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
@@ -41,6 +42,36 @@ export async function ownShipment(
 async function readOwn(redis: Redis, channel: Channel, id: number): Promise<StoredShipment | null> {
   const [shipment] = await readShipments(redis, [id]);
   return shipment?.record.channelId === channel.id ? shipment : null;
+}
+
+/**
+ * What is kept beside the channel's own shipment, wherever it is.
+ * @param readHot from Redis; null = it is not there
+ * @param thaw from an archived one
+ * @throws {Problem} 404, 503 as above
+ */
+export async function besideOwn<T>(
+  { redis, archive }: Stores,
+  channel: Channel,
+  text: string,
+  readHot: (shipmentId: number) => Promise<T | null>,
+  thaw: (whole: WholeShipment) => T | null,
+): Promise<{ readonly shipmentId: number; readonly found: T | null }> {
+  const id = idOf(text);
+  const all = await readAnywhere<{ found: T | null }>(redis, archive, [id], {
+    channelIds: [channel.id],
+    async readHot() {
+      if (!(await readOwn(redis, channel, id))) return new Map();
+      const found = await readHot(id);
+      // It may have left in between, with all that is kept beside it.
+      const isThere = found !== null || (await readOwn(redis, channel, id)) !== null;
+      return new Map(isThere ? [[id, { found }]] : []);
+    },
+    thaw: ({ whole }) => ({ found: thaw(whole) }),
+  });
+  const one = all.get(id);
+  if (!one) throw notFound();
+  return { shipmentId: id, found: one.found };
 }
 
 /** The same, with everything that is shown about it. */

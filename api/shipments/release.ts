@@ -5,13 +5,17 @@ import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
-import { ownShipment } from "#api/shipments/own-shipment.ts";
+import { besideOwn } from "#api/shipments/own-shipment.ts";
 import { nullableText } from "#core/domain/schema/nullable.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { romeIso } from "#core/domain/time/rome-time.ts";
 import { described, idInPath, inPath, json } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
-import { readRelease, type StockRelease } from "#core/redis/merchant/stock-releases.ts";
+import {
+  readRelease,
+  releaseAmong,
+  type StockRelease,
+} from "#core/redis/merchant/stock-releases.ts";
 
 const STATUSES = ["sending", "sent", "refused", "unknown"] as const;
 const OUTCOMES = ["ok", "error", "pending"] as const;
@@ -53,7 +57,7 @@ const operation = described({
     },
     ...NOT_MODIFIED,
   },
-  errors: ["SHIPMENT_NOT_FOUND", "STOCK_RELEASE_NOT_FOUND"],
+  errors: ["SHIPMENT_NOT_FOUND", "STOCK_RELEASE_NOT_FOUND", "ARCHIVE_UNAVAILABLE"],
 });
 
 export function releaseRoute(deps: ApiDeps) {
@@ -61,9 +65,13 @@ export function releaseRoute(deps: ApiDeps) {
   return new Elysia().use(authenticated(deps)).get(
     "/v2/shipments/:id/stock-releases/:releaseId",
     async ({ params, request, caller: { channel } }): Promise<Response> => {
-      const { record } = await ownShipment(redis, channel, params.id);
-      const release = await readRelease(redis, record.id, idOf(params.releaseId));
-      if (release) return tagged(request, viewOf(record.id, release));
+      const releaseId = idOf(params.releaseId);
+      const { shipmentId, found } = await besideOwn(
+        ...[deps, channel, params.id],
+        (id) => readRelease(redis, id, releaseId),
+        ({ releases }) => releaseAmong(releases, releaseId),
+      );
+      if (found) return tagged(request, viewOf(shipmentId, found));
       throw new Problem(404, "STOCK_RELEASE_NOT_FOUND", "There is no such stock release.");
     },
     { scope: "shipments:read", ...operation },

@@ -112,7 +112,8 @@ async function releaseStock(
   body: StockReleaseBody,
   askedAtMs: number,
 ): Promise<StockRelease> {
-  const { record, state } = await ownShipment({ redis, archive }, channel, id);
+  const stores = { redis, archive };
+  const { record, state } = await ownShipment(stores, channel, id);
   if (!configuration.statusDetails.get(state.pair.detail)?.heldInDepot) {
     throw new Problem(409, "NOT_HELD_IN_DEPOT", "The shipment is not held in depot.");
   }
@@ -125,6 +126,8 @@ async function releaseStock(
   const digest = releaseDigest(body, state.mapped?.by.key ?? "");
   const release = { action, redeliveryDate, digest, askedAtMs };
   const claim = await claimRelease(redis, record.id, release, RELEASE_LIMIT_MS);
+  // It may have been archived before it was claimed; from now on it is not.
+  await ownShipment(stores, channel, id);
   const { releaseId } = claim;
   if (claim.kind === "busy") throw underWay();
   if (claim.kind === "answered") return { status: "sent", ...viewOf(claim.answer), releaseId };

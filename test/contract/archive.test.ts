@@ -15,13 +15,16 @@ import { startPanel } from "#panel/main.ts";
 import { startProcessors } from "#processors/main.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { type MailServer, startMailServer } from "#test/support/mail-server.ts";
 import { type Answer, request } from "#test/support/merchant.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 const DAY_SECONDS = 86_400;
+const TEMPLATE = { event: "review", language: "it" as const, subject: "Com’era?", body: "<p>" };
 
 let runtime: TestRuntime;
+let mail: MailServer;
 let clickhouse: ClickHouseClient;
 const roles: Running[] = [];
 let token: string;
@@ -34,13 +37,14 @@ beforeAll(async () => {
   const setup = testSetup();
   for (const channel of setup.companies?.flatMap(({ channels = [] }) => channels) ?? []) {
     channel.trackingPage = true;
-    channel.emails = { managed: true, from: "shop@acme.test" };
+    channel.emails = { managed: true, from: "shop@acme.test", templates: [TEMPLATE] };
   }
   for (const detail of [{ id: 4, status: "EXCEPTION", heldInDepot: true }] as const) {
     setup.statusDetails = [{ ...detail, description: { it: "In giacenza", en: "Held" } }];
   }
   for (const courier of setup.couriers ?? []) courier.stockRelease = "sync";
-  runtime = await openTestRuntime(setup, { ARCHIVE_AFTER_DAYS: "0" });
+  mail = await startMailServer();
+  runtime = await openTestRuntime(setup, { ARCHIVE_AFTER_DAYS: "0", SMTP_URL: mail.url });
   const starts: StartRole[] = [startAnalytics, startProcessors, startPanel, startApi, startIngest];
   for (const start of starts) roles.push(await start(runtime, roles));
   clickhouse = await openClickhouse(runtime.config, "write");
@@ -54,6 +58,7 @@ afterAll(async () => {
   await clickhouse.close();
   for (const { stop } of roles.reverse()) await stop();
   await runtime.end();
+  await mail.stop();
 });
 
 async function tokenOf(apiKey: string): Promise<string> {
@@ -297,18 +302,36 @@ describe("the tracking number of an archived shipment", () => {
   }, 60_000);
 });
 
-test("an archived shipment that is held in depot is released, and its recipient notified, as before", async () => {
+test("what was asked of an archived shipment and told its recipient is kept, and more can be", async () => {
   const one = await create();
   const held = { code: "HLD", description: "In giacenza" };
   await send(event({ trackingNumber: one.number, occurredAt: at(), status: held }));
   await settled();
+  const body = { event: "review" };
+  const told = await call("POST", `/v2/shipments/${one.id}/notifications`, body);
+  expect(told.status).toBe(202);
+  const message = `/v2/shipments/${one.id}/notifications/${told.body.notificationId}`;
+  await eventually(async () => (await call("GET", message)).body.status !== "accepted", "it ends");
   await advanceDays(181);
+  const ended = (await call("GET", message)).body;
+  const before = (await call("GET", `/v2/shipments/${one.id}`)).body;
   expect(await archiveNow()).toBeGreaterThan(0);
+  expect(await keysOf(one.id)).toEqual([]);
+  expect((await call("GET", message)).body).toEqual(ended);
+  expect((await call("GET", `/v2/shipments/${one.id}`)).body).toEqual(before);
   expect(await keysOf(one.id)).toEqual([]);
   const released = await call("POST", `/v2/shipments/${one.id}/stock-release`, {
     action: "return_to_sender",
   });
   expect([released.status, released.body.courierOutcome]).toEqual([200, "ok"]);
+  const release = `/v2/shipments/${one.id}/stock-releases/${released.body.releaseId}`;
+  expect(await archiveNow()).toBe(0);
+  await advanceDays(181);
+  const sent = (await call("GET", release)).body;
+  expect(await archiveNow()).toBeGreaterThan(0);
+  expect((await call("GET", release)).body).toEqual(sent);
+  expect((await call("GET", `${release}9`)).status).toBe(404);
+  expect((await call("GET", release, undefined, foreign)).status).toBe(404);
 }, 60_000);
 
 test("what Redis keeps of archived shipments are their references alone", async () => {

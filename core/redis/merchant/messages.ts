@@ -172,6 +172,11 @@ export async function findMessage(
   const waiting = await readMessage(redis, partition, messageId);
   if (waiting?.message.shipmentId === shipmentId) return { kind: "waiting", ...waiting };
   const list = await redis.lRange(companyKeys(partition).notifications(shipmentId), 0, -1);
+  return sentAmong(list, messageId);
+}
+
+/** @param list notifications of a shipment, as stored */
+export function sentAmong(list: readonly string[], messageId: string): FoundMessage | null {
   const kept = list.map((text): KeptNotification => JSON.parse(text));
   const sent = kept.find((one) => one.messageId === messageId);
   return sent ? { kind: "sent", sent } : null;

@@ -81,6 +81,12 @@ export async function readRelease(
   return text === null ? null : { releaseId, ...JSON.parse(text) };
 }
 
+/** @param stored ids and releases in turn */
+export function releaseAmong(stored: readonly string[], releaseId: number): StockRelease | null {
+  const at = stored.findIndex((text, place) => place % 2 === 0 && Number(text) === releaseId);
+  return at < 0 ? null : { releaseId, ...JSON.parse(stored[at + 1] ?? "") };
+}
+
 /** Oldest first. */
 export async function readReleases(redis: Redis, shipmentId: number): Promise<StockRelease[]> {
   const { releases } = companyKeys(shipmentPartition(shipmentId));

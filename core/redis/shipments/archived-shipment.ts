@@ -14,6 +14,8 @@ export interface WholeShipment {
   readonly messages: readonly string[];
   /** Ids and JSON in turn. */
   readonly releases: readonly string[];
+  /** What its recipient was told about, and when, in turn. */
+  readonly topics: readonly string[];
   /** Tracking numbers that are taken by it on its channel. */
   readonly numbers: readonly string[];
 }
@@ -40,6 +42,7 @@ type Body = readonly [
   messages: readonly string[],
   releases: readonly string[],
   numbers: readonly string[],
+  topics: readonly string[],
 ];
 
 const HEAD = "v";
@@ -50,13 +53,14 @@ export function packWhole(whole: WholeShipment): Buffer {
   const texts = fields.flatMap(([name, bytes]) =>
     name === HEAD ? [] : [[name, decodeFactsText(bytes)] as const],
   );
-  const body: Body = [head, texts, whole.messages, whole.releases, whole.numbers];
+  const { messages, releases, numbers, topics } = whole;
+  const body: Body = [head, texts, messages, releases, numbers, topics];
   return deflate(JSON.stringify(body), LAYOUT);
 }
 
 /** @throws when the bytes are not ours */
 export function unpackWhole(id: number, bytes: Buffer): WholeShipment {
-  const [head, texts, messages, releases, numbers]: Body = JSON.parse(unpacked(bytes));
+  const [head, texts, messages, releases, numbers, topics]: Body = JSON.parse(unpacked(bytes));
   const fields = texts.flatMap(([name, text]) => [
     Buffer.from(name),
     Buffer.from(encodeFacts(text)),
@@ -67,6 +71,7 @@ export function unpackWhole(id: number, bytes: Buffer): WholeShipment {
     messages,
     releases,
     numbers,
+    topics,
   };
 }
 

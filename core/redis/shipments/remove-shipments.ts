@@ -18,11 +18,15 @@ import { DAY_SHIFT, GONE, ROWS_PER_BLOCK } from "./columns.ts";
 import { exactValues } from "./create-shipments.ts";
 import numberRowsSource from "./number-rows.lua" with { type: "text" };
 import rowLog from "./parts/row-log.lua" with { type: "text" };
+import sideDigest from "./parts/side-digest.lua" with { type: "text" };
 import readWholeSource from "./read-whole.lua" with { type: "text" };
 import removeSource from "./remove.lua" with { type: "text" };
 
-const readWholeScript = script(readWholeSource);
-const removeScript = scriptOfParts(removeSource, { "row-log": rowLog });
+const readWholeScript = scriptOfParts(readWholeSource, { "side-digest": sideDigest });
+const removeScript = scriptOfParts(removeSource, {
+  "row-log": rowLog,
+  "side-digest": sideDigest,
+});
 const numberRowsScript = script(numberRowsSource);
 
 /** Shipments that one call reads or removes, and a batch of the archive holds: some 2 ms of Redis. */
@@ -36,28 +40,34 @@ export const NUMBER_TAKEN_MS = 10 * 60_000;
 export interface Leaving {
   readonly whole: WholeShipment;
   readonly facts: ShipmentFacts;
+  /** Of what is kept beside the shipment, as `side-digest.lua` computes it. */
+  readonly sideDigest: string;
 }
 
 /**
- * The shipments among these about which nothing is under way, with all that is kept of them.
+ * The shipments among these whose webhook decisions are no longer kept, with all that is kept of them.
  * @param ids of one partition, at most `REMOVED_PER_CALL`
  */
 export async function readLeaving(redis: Redis, ids: readonly number[]): Promise<Leaving[]> {
   const partition = shipmentPartition(ids[0] ?? 0);
   const names = ids.flatMap((id) => keysOf(partition, id));
-  const reply = await run<(Buffer[] | number)[]>(redis, readWholeScript, names, [], binary(redis));
+  const reply = await run<(Buffer[] | Buffer | number)[]>(
+    redis,
+    readWholeScript,
+    names,
+    [],
+    binary(redis),
+  );
   const found = ids.flatMap((id, at): Leaving[] => {
-    const [fields, messages, releases, isBusy] = reply.slice(4 * at) as [
-      Buffer[],
-      Buffer[],
-      Buffer[],
-      number,
+    const [fields, messages, releases, topics, digest, isDecided] = reply.slice(6 * at) as [
+      ...[fields: Buffer[], messages: Buffer[], releases: Buffer[], topics: Buffer[]],
+      ...[digest: Buffer, isDecided: number],
     ];
-    if (isBusy === 1 || fields.length === 0) return [];
+    if (isDecided === 1 || fields.length === 0) return [];
     const texts = { messages: messages.map(String), releases: releases.map(String) };
-    const whole = { id, fields, ...texts, numbers: [] };
+    const whole = { id, fields, ...texts, numbers: [], topics: topics.map(String) };
     const facts = factsOfWhole(whole);
-    return facts ? [{ whole, facts }] : [];
+    return facts ? [{ whole, facts, sideDigest: String(digest) }] : [];
   });
   return withNumbers(redis, partition, found);
 }
@@ -65,7 +75,7 @@ export async function readLeaving(redis: Redis, ids: readonly number[]): Promise
 function keysOf(partition: number, id: number): string[] {
   const { shipment, notifications, releases, topics } = companyKeys(partition);
   const { verdicts } = webhookKeys(partition);
-  return [shipment(id), notifications(id), releases(id), verdicts(id), topics(id)];
+  return [shipment(id), notifications(id), releases(id), topics(id), verdicts(id)];
 }
 
 /** Its own tracking number and those that carriers have announced, as far as no other shipment has them. */
@@ -131,7 +141,7 @@ function addLeaving(
   items: ListItem[],
   keys: DeclaredKeys,
   names: Names,
-  { whole, facts }: Leaving,
+  { whole, facts, sideDigest: digest }: Leaving,
   channelIds: readonly number[],
 ): void {
   const { id, numbers } = whole;
@@ -140,7 +150,7 @@ function addLeaving(
   const [first = "", ...others] = keysOf(shipmentPartition(id), id);
   const sets = placesOfValues(keys, names, record);
   items.push(
-    ...[String(id), indexMember(id), facts.head, channelIds.indexOf(channelId) + 1],
+    ...[String(id), indexMember(id), facts.head, digest, channelIds.indexOf(channelId) + 1],
     keys.declareRun(first, ...others),
     keys.declare(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
     ...[facts.rank, STATUSES.indexOf(state.pair.status)],

@@ -1,6 +1,6 @@
 #!lua
 -- Removes shipments of one company that stand in a batch of the archive, and settles the batch: from then on its rows count.
--- A shipment that has changed since it was written there, or about which something is still kept or under way, stays, and its
+-- A shipment that has changed since it was written there, or beside which something has changed, stays, and its
 -- row in the archive does not count.
 --
 -- KEYS[1]  what the archive holds of the company (hash): `batch` = the last one that is settled, `seq` grows with every move,
@@ -12,20 +12,21 @@
 -- ARGV[3]  rows in a block    ARGV[4]  status of a row whose shipment has gone
 -- ARGV[5]  the list (MessagePack, texts and numbers #): # channels, # shipments, then for each channel two:
 --   its id, # what has left its rows (hash); its indices by id, ship date and statusUpdatedAt and its row log follow it
--- and for each shipment twelve and more:
---   id, member of the indices, head, # channel (its place among the channels), # the shipment (hash); its notifications, stock
---   releases, webhook decisions and told topics follow it, # block of its row, # rank, # status (its number),
+-- and for each shipment thirteen and more:
+--   id, member of the indices, head, digest of what is kept beside it (side-digest.lua), # channel (its place among the channels), # the shipment (hash); its notifications, stock
+--   releases, told topics and webhook decisions follow it, # block of its row, # rank, # status (its number),
 --   # statusUpdatedAt, # ship date (days since the year 0), # s = exact values, # n = tracking numbers,
 --   s times: # the shipments with the value (set); their bitmap follows it, n times: # the number (hash: courier -> id), courier
 --
 -- Numbers stay taken for a while: whoever has looked at the references before they told of the archive creates within that time.
 -- Reply: for each shipment 1 = removed, 0 = it stays; an empty list, and nothing done, when the batch came too late.
-local FIXED, call, summary = 12, redis.call, KEYS[1]
+local FIXED, call, summary = 13, redis.call, KEYS[1]
 local batch, takenMs, per, gone = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, string.char(ARGV[4])
 local list = cmsgpack.unpack(ARGV[5])
 local channels, shipments, at = {}, {}, 3
 assert(batch >= 1 and takenMs >= 1 and per >= 1, 'a number')
 -- part: row-log
+-- part: side-digest
 
 -- Everything is parsed before the first write: missing or wrongly typed values fail here.
 for place = 1, list[1] do
@@ -36,10 +37,10 @@ for place = 1, list[1] do
   at = at + 2
 end
 for place = 1, list[2] do
-  local id, member, head, channel, key, block, rank, status, updated, shipped, sets, numbers = unpack(list, at, at + FIXED - 1)
-  assert(id > '' and member > '' and head > '' and channels[channel] and KEYS[key + 4] and KEYS[block], 'a shipment')
+  local id, member, head, digest, channel, key, block, rank, status, updated, shipped, sets, numbers = unpack(list, at, at + FIXED - 1)
+  assert(id > '' and member > '' and head > '' and type(digest) == 'string' and channels[channel] and KEYS[key + 4] and KEYS[block], 'a shipment')
   assert(rank + status + updated + shipped >= 0, 'numbers of a shipment')
-  shipments[place] = {id = id, member = member, head = head, channel = channels[channel], key = key, block = block, rank = rank,
+  shipments[place] = {id = id, member = member, head = head, digest = digest, channel = channels[channel], key = key, block = block, rank = rank,
     status = status, updated = updated, shipped = shipped, sets = {}, numbers = {}}
   at = at + FIXED
   for value = 1, sets do
@@ -61,7 +62,7 @@ local reply, exact = {}, {}
 local function leave(shipment)
   local channel, key = shipment.channel, shipment.key
   local block = KEYS[shipment.block]
-  call('DEL', KEYS[key], KEYS[key + 1], KEYS[key + 2])
+  call('DEL', KEYS[key], KEYS[key + 1], KEYS[key + 2], KEYS[key + 3])
   call('SETRANGE', block, (shipment.rank % per) * 16 + 12, gone)
   channel.members[#channel.members + 1] = shipment.member
   channel.ranks[#channel.ranks + 1] = struct.pack('<I4', shipment.rank)
@@ -80,8 +81,9 @@ local function leave(shipment)
 end
 
 for place, shipment in ipairs(shipments) do
-  local isFree = call('EXISTS', KEYS[shipment.key + 3], KEYS[shipment.key + 4]) == 0
-  if isFree and call('HGET', KEYS[shipment.key], 'v') == shipment.head then
+  local key = shipment.key
+  local isSame = call('HGET', KEYS[key], 'v') == shipment.head and call('EXISTS', KEYS[key + 4]) == 0
+  if isSame and sideDigest(KEYS[key + 1], KEYS[key + 2], KEYS[key + 3]) == shipment.digest then
     leave(shipment)
     reply[place] = 1
   else

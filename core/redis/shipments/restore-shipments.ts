@@ -83,7 +83,7 @@ function addRestored(
   { whole, batch, facts }: ArchivedShipment & { readonly facts: ShipmentFacts },
   channelIds: readonly number[],
 ): void {
-  const { id, messages, releases, numbers } = whole;
+  const { id, messages, releases, topics, numbers } = whole;
   const { record, state } = facts.shipment;
   const { channelId, courier, shipDate } = record;
   const [status, day] = [STATUSES.indexOf(state.pair.status), shipDay(shipDate)];
@@ -92,11 +92,14 @@ function addRestored(
   const sets = placesOfValues(keys, names, record);
   items.push(
     ...[String(id), indexMember(id), String(batch), channelIds.indexOf(channelId) + 1],
-    keys.declareRun(names.shipment(id), names.notifications(id), names.releases(id)),
+    keys.declareRun(
+      ...[names.shipment(id), names.notifications(id), names.releases(id), names.topics(id)],
+    ),
     keys.declare(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
     ...[facts.rank, encodeRow({ id, updated, shipped: day + DAY_SHIFT, status })],
     ...[status, updated, day, fields.length / 2, messages.length, releases.length / 2],
-    ...[sets.length, numbers.length, ...fields, ...messages, ...releases, ...sets],
+    ...[topics.length / 2, sets.length, numbers.length],
+    ...[...fields, ...messages, ...releases, ...topics, ...sets],
     ...numbers.flatMap((number) => [keys.declare(names.numbers(channelId, number)), courier]),
   );
 }

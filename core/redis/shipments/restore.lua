@@ -8,17 +8,18 @@
 -- ARGV[1]  rows in a block    ARGV[2]  shipments with an exact value from which on they stand in a bitmap by rank too
 -- ARGV[3]  the list (MessagePack, texts and numbers #): # channels, # shipments, then for each channel two:
 --   its id, # what has left its rows (hash); its indices by id, ship date and statusUpdatedAt and its row log follow it
--- and for each shipment sixteen and more:
+-- and for each shipment seventeen and more:
 --   id, member of the indices, batch of its row in the archive, # channel (its place among the channels), # the shipment (hash);
---   its notifications (list) and stock releases (hash) follow it, # block of its row, # rank, its row, # status (its number),
+--   its notifications (list), stock releases (hash) and told topics (hash) follow it, # block of its row, # rank, its row, # status (its number),
 --   # statusUpdatedAt, # ship date (days since 1970), # f = fields, # m = notifications, # r = stock releases,
---   # s = exact values, # n = tracking numbers, f times: field, value, m times: notification, r times: id, release,
+--   # t = topics, # s = exact values, # n = tracking numbers, f times: field, value, m times: notification, r times: id, release,
+--   t times: topic, time,
 --   s times: # the shipments with the value (set); their bitmap follows it, n times: # the number (hash: courier -> id), courier
 --
 -- A tracking number that another shipment has taken meanwhile stays with that one.
 --
 -- Reply: for each shipment 1 = restored, 0 = the row does not count (any more).
-local FIXED, call, summary, per, many = 16, redis.call, KEYS[1], ARGV[1] + 0, ARGV[2] + 0
+local FIXED, call, summary, per, many = 17, redis.call, KEYS[1], ARGV[1] + 0, ARGV[2] + 0
 local list = cmsgpack.unpack(ARGV[3])
 local channels, shipments, at = {}, {}, 3
 assert(per >= 1 and many >= 0, 'a number')
@@ -43,14 +44,15 @@ for place = 1, list[1] do
   at = at + 2
 end
 for place = 1, list[2] do
-  local id, member, batch, channel, key, block, rank, row, status, updated, shipped, fields, messages, releases, sets, numbers =
+  local id, member, batch, channel, key, block, rank, row, status, updated, shipped, fields, messages, releases, topics, sets, numbers =
     unpack(list, at, at + FIXED - 1)
-  assert(id > '' and member > '' and batch + 0 >= 1 and channels[channel] and KEYS[key + 2] and KEYS[block], 'a shipment')
+  assert(id > '' and member > '' and batch + 0 >= 1 and channels[channel] and KEYS[key + 3] and KEYS[block], 'a shipment')
   assert(rank + status + updated + shipped >= 0 and #row == 16 and fields >= 1, 'numbers of a shipment')
   at = at + FIXED
   local shipment = {id = id, member = member, batch = batch, channel = channels[channel], key = key, block = KEYS[block],
     rank = rank, row = row, status = status, updated = updated, shipped = shipped, sets = {}, numbers = {}}
   shipment.fields, shipment.messages, shipment.releases = taken(2 * fields), taken(messages), taken(2 * releases)
+  shipment.topics = taken(2 * topics)
   for value = 1, sets do
     assert(KEYS[list[at] + 1], 'keys of an exact value')
     shipment.sets[value], at = list[at], at + 1
@@ -67,7 +69,6 @@ local settled = tonumber(call('HGET', summary, 'batch') or 0)
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-
 local function isCurrent(shipment)
   return shipment.batch + 0 <= settled and not call('ZSCORE', KEYS[2], shipment.id .. ' ' .. shipment.batch)
     and not call('ZSCORE', KEYS[3], shipment.batch) and call('EXISTS', KEYS[shipment.key]) == 0
@@ -79,6 +80,7 @@ local function bringBack(shipment)
   call('HSET', KEYS[key], unpack(shipment.fields))
   if #shipment.messages > 0 then call('RPUSH', KEYS[key + 1], unpack(shipment.messages)) end
   if #shipment.releases > 0 then call('HSET', KEYS[key + 2], unpack(shipment.releases)) end
+  if #shipment.topics > 0 then call('HSET', KEYS[key + 3], unpack(shipment.topics)) end
   call('SETRANGE', shipment.block, (rank % per) * 16, shipment.row)
   call('ZADD', channel.ids, rank, shipment.member)
   call('ZADD', channel.ships, shipment.shipped, shipment.member)

@@ -29,7 +29,7 @@ export function momentOf({ whole }: ArchivedShipment): ShipmentMoment | null {
   const { shipment, facts } = found;
   return {
     ...{ shipment, facts },
-    messages: () => whole.messages.map((text): SentNotification => JSON.parse(text)),
+    messages: () => whole.messages.map(shownMessage),
     decisions: () => [],
   };
 }
@@ -69,11 +69,12 @@ export async function readMoment(redis: Redis, id: number): Promise<ShipmentMome
   if (!found) return null;
   return {
     ...found,
-    messages: () =>
-      messages.map((text): SentNotification => {
-        const { messageId, event, ...sent } = JSON.parse(String(text));
-        return sent;
-      }),
+    messages: () => messages.map((text) => shownMessage(String(text))),
     decisions: () => decisionsOf(decisions.map(String)),
   };
+}
+
+function shownMessage(text: string): SentNotification {
+  const { messageId, event, ...sent } = JSON.parse(text);
+  return sent;
 }
