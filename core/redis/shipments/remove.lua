@@ -22,8 +22,7 @@
 -- Reply: for each shipment 1 = removed, 0 = it stays; an empty list, and nothing done, when the batch came too late.
 local FIXED, call, summary = 13, redis.call, KEYS[1]
 local batch, takenMs, per, gone = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, string.char(ARGV[4])
-local list = cmsgpack.unpack(ARGV[5])
-local channels, shipments, at = {}, {}, 3
+local list, channels, shipments, at = cmsgpack.unpack(ARGV[5]), {}, {}, 3
 assert(batch >= 1 and takenMs >= 1 and per >= 1, 'a number')
 -- part: row-log
 -- part: side-digest
@@ -60,8 +59,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local reply, exact = {}, {}
 
 local function leave(shipment)
-  local channel, key = shipment.channel, shipment.key
-  local block = KEYS[shipment.block]
+  local channel, key, block = shipment.channel, shipment.key, KEYS[shipment.block]
   call('DEL', KEYS[key], KEYS[key + 1], KEYS[key + 2], KEYS[key + 3])
   call('SETRANGE', block, (shipment.rank % per) * 16 + 12, gone)
   channel.members[#channel.members + 1] = shipment.member
@@ -72,11 +70,11 @@ local function leave(shipment)
   channel.updated, channel.shipped = math.max(channel.updated, shipment.updated), math.max(channel.shipped, shipment.shipped)
   for _, set in ipairs(shipment.sets) do
     exact[set] = exact[set] or {}
-    exact[set][#exact[set] + 1] = shipment.id
+    table.insert(exact[set], shipment.id)
   end
   for _, number in ipairs(shipment.numbers) do
-    local isOwn = call('HLEN', number.key) == 1 and call('HGET', number.key, number.courier) == shipment.id
-    if isOwn then call('PEXPIRE', number.key, takenMs) end
+    local isAlone = call('HLEN', number.key) == 1
+    if isAlone and call('HGET', number.key, number.courier) == shipment.id then call('PEXPIRE', number.key, takenMs) end
   end
 end
 
