@@ -5,6 +5,7 @@ import { ARCHIVER_LOCK_KEY } from "#core/redis/client/keys.ts";
 import { takeLock } from "#core/redis/client/lock.ts";
 import { beginGeneration, GENERATION_WAIT_MS } from "#core/redis/intake/compact-references.ts";
 import { readLags } from "#core/redis/log/streams.ts";
+import { hasArchived } from "#core/redis/shipments/archive.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { startTicking, type Ticking } from "#core/tick.ts";
 import { archiveAll, deleteAbsent } from "./archiver.ts";
@@ -25,17 +26,20 @@ export interface Archiving {
   readonly isAlone: boolean;
 }
 
-/** @returns null where nothing is to be archived */
+/** @returns null where nothing can be archived */
 export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Ticking | null {
   const { redis, live, log, config, secrets } = runtime;
-  if (config.archiveAfterDays === 0) return null;
+  const { archiveAfterDays: afterDays } = config;
   if (isAlone && config.clickhouseUrl === null) {
-    log.warn("nothing is archived: other processes cannot read the embedded ClickHouse");
+    if (afterDays > 0) {
+      log.warn("nothing is archived: other processes cannot read the embedded ClickHouse");
+    }
     return null;
   }
   const pause = createPause();
 
   async function round(isStopping: () => boolean): Promise<void> {
+    if (afterDays === 0 && !(await hasArchived(redis))) return;
     // What waits to be told of a shipment is told while the shipment is in Redis.
     const lags = await readLags(redis);
     if (lags.some(({ seconds }) => seconds > LAG_LIMIT_SECONDS)) return;
@@ -45,12 +49,13 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
     const pace = (workMs: number) => pause.wait(workMs * PAUSES_PER_WORK);
     const deps = { redis, live, vault, clickhouse, isStopping, pace };
     try {
-      const isNew = await beginGeneration(redis, live.now(), config.eventsPerDay);
-      if (isNew) await pause.wait(GENERATION_WAIT_MS);
-      if (isStopping()) return;
-      const { archiveAfterDays: afterDays } = config;
-      const moved = await archiveAll({ ...deps, afterDays }, lock.assertHeld);
-      if (moved > 0) log.info({ shipments: moved }, "shipments archived");
+      if (afterDays > 0) {
+        const isNew = await beginGeneration(redis, live.now(), config.eventsPerDay);
+        if (isNew) await pause.wait(GENERATION_WAIT_MS);
+        if (isStopping()) return;
+        const moved = await archiveAll({ ...deps, afterDays }, lock.assertHeld);
+        if (moved > 0) log.info({ shipments: moved }, "shipments archived");
+      }
       for (const id of live.configuration().companies.keys()) await deleteAbsent(deps, id);
     } finally {
       await lock.release();

@@ -12,6 +12,8 @@ import { forgetLabels } from "./redis/merchant/labels.ts";
 import { forgetMessages } from "./redis/merchant/messages.ts";
 import { forgetOrders } from "./redis/merchant/orders.ts";
 import { forgetReleaseMessages } from "./redis/merchant/stock-releases.ts";
+import { type Archive, channelsOfShipments } from "./redis/shipments/archive.ts";
+import { bringBack } from "./redis/shipments/bring-back.ts";
 import { type ErasedShipment, eraseShipment } from "./redis/shipments/erase-shipment.ts";
 import { eraseAnswers } from "./redis/webhooks/erase-answers.ts";
 
@@ -19,9 +21,16 @@ export interface ErasureDeps {
   readonly redis: Redis;
   readonly live: Live;
   readonly config: Pick<Config, "dataDir" | "publicUrl">;
+  readonly archive: Archive;
 }
 
-/** @returns false if there is no such shipment */
+/** Of a shipment that moves to the archive meanwhile. */
+const ROUNDS = 5;
+
+/**
+ * @returns false if there is no such shipment
+ * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
+ */
 export async function erasePersonalData(deps: ErasureDeps, shipmentId: number): Promise<boolean> {
   const { redis, live } = deps;
   const erased = await eraseAgain(deps, shipmentId);
@@ -43,10 +52,11 @@ export async function erasePersonalData(deps: ErasureDeps, shipmentId: number): 
 
 /** Without its labels and orders: what a merchant has made of them since the erasure is new. */
 export async function eraseAgain(
-  { redis, live, config }: ErasureDeps,
+  deps: ErasureDeps,
   shipmentId: number,
 ): Promise<ErasedShipment | null> {
-  const erased = await eraseShipment(redis, shipmentId);
+  const { redis, live, config } = deps;
+  const erased = await eraseAnywhere(deps, shipmentId);
   if (!erased) return null;
   const { hostname } = new URL(config.publicUrl);
   const messageIds = await forgetMessages(redis, shipmentId);
@@ -57,4 +67,18 @@ export async function eraseAgain(
   await eraseAnswers(redis, shipmentId);
   await eraseWaitingEvents(redis, shipmentId);
   return erased;
+}
+
+/** An archived shipment comes back first; the row that it leaves is deleted with those that count no more. */
+async function eraseAnywhere(
+  { redis, live, archive }: ErasureDeps,
+  shipmentId: number,
+): Promise<ErasedShipment | null> {
+  const channelIds = channelsOfShipments(await live.refresh(), [shipmentId]);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const erased = await eraseShipment(redis, shipmentId);
+    if (erased) return erased;
+    if (!(await bringBack(redis, archive, [shipmentId], channelIds)).has(shipmentId)) break;
+  }
+  return null;
 }

@@ -57,7 +57,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
   const notify = await startNotify(runtime);
   const remaps = startRemaps({ redis, live, log });
   const expiry = startSetAsideExpiry({ redis, live, log });
-  const erasures = startErasures({ redis, live, log, config });
+  const erasures = startErasures({ redis, live, log, config, archive });
   const consumers = Object.entries({ track, references, webhooks, notify });
   const port = openRolePort(
     runtime,

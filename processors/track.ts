@@ -16,7 +16,7 @@ import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { decodeLoggedEvent, type LoggedEvent } from "#core/redis/log/event-log.ts";
 import { CLOCK_SKEW_MS, GENERATION_DAYS } from "#core/redis/log/seen.ts";
 import { type Archive, channelsOfShipments } from "#core/redis/shipments/archive.ts";
-import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
+import { bringBack } from "#core/redis/shipments/bring-back.ts";
 import {
   type Commit,
   commitShipments,
@@ -85,7 +85,7 @@ export function trackHandler(deps: TrackDeps): Handler {
     let open: Arrivals = Map.groupBy(arrivals, ({ logged }) => logged.shipmentId);
     for (let round = 1; open.size > 0 && round <= ROUNDS; round += 1) {
       const { conflicts, missing } = await applyAll(deps, open);
-      const { back, unavailable } = await bringBack(deps, missing);
+      const { back, unavailable } = await backFromArchive(deps, missing);
       for (const id of missing) {
         if (back.has(id)) continue;
         const reason = unavailable ?? `no shipment ${id}`;
@@ -130,16 +130,15 @@ interface Back {
 }
 
 /** Shipments that Redis does not have are brought back from the archive, if they are there. */
-async function bringBack(
+async function backFromArchive(
   { redis, archive, live }: TrackDeps,
   missing: readonly number[],
 ): Promise<Back> {
   if (missing.length === 0 || !archive) return { back: new Set(), unavailable: null };
   try {
     const channelIds = channelsOfShipments(live.configuration(), missing);
-    const archived = await archive.read(missing, channelIds);
-    await restoreShipments(redis, archived);
-    return { back: new Set(archived.map(({ whole }) => whole.id)), unavailable: null };
+    const back = await bringBack(redis, archive, missing, channelIds);
+    return { back, unavailable: null };
   } catch (error) {
     if (error instanceof Problem) return { back: new Set(), unavailable: error.detail };
     throw error;

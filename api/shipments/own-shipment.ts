@@ -5,9 +5,9 @@ import { idOf } from "#core/domain/schema/path-id.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Channel } from "#core/redis/config/configuration.ts";
-import { hasArchived, readAnywhere } from "#core/redis/shipments/archive.ts";
+import { readAnywhere } from "#core/redis/shipments/archive.ts";
 import type { WholeShipment } from "#core/redis/shipments/archived-shipment.ts";
-import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
+import { bringBack } from "#core/redis/shipments/bring-back.ts";
 import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
 import { readMomentAnywhere, type ShipmentMoment } from "#core/redis/webhooks/shipment-moment.ts";
 
@@ -30,10 +30,7 @@ export async function ownShipment(
   for (let round = 0; round < ROUNDS; round += 1) {
     const hot = await readOwn(redis, channel, id);
     if (hot) return hot;
-    if (!(await hasArchived(redis))) break;
-    const archived = await archive.read([id], [channel.id]);
-    if (archived.length === 0) break;
-    await restoreShipments(redis, archived);
+    if (!(await bringBack(redis, archive, [id], [channel.id])).has(id)) break;
   }
   throw notFound();
 }

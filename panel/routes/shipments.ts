@@ -136,7 +136,8 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
     .delete(
       "/panel/api/shipments/:id/personal-data",
       async ({ params, request, set }) => {
-        if (!(await erasePersonalData(runtime, idOf(params.id)))) throw notFound("shipment");
+        if (!(await erasePersonalData({ ...deps, archive }, idOf(params.id))))
+          throw notFound("shipment");
         noteChange(request, null, { erased: true });
         set.status = 204;
       },

@@ -1,13 +1,15 @@
 /** Shipments that are over leave Redis, and nobody who asks about them notices. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { type ArchiverDeps, archiveAll } from "#analytics/archiver.ts";
+import { openArchive } from "#analytics/archive.ts";
+import { type ArchiverDeps, archiveAll, deleteAbsent } from "#analytics/archiver.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { startAnalytics } from "#analytics/main.ts";
 import { startApi } from "#api/main.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { readLags } from "#core/redis/log/streams.ts";
+import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import { readBalance } from "#core/redis/webhooks/ledger.ts";
 import type { Running, StartRole } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
@@ -332,6 +334,26 @@ test("what was asked of an archived shipment and told its recipient is kept, and
   expect((await call("GET", release)).body).toEqual(sent);
   expect((await call("GET", `${release}9`)).status).toBe(404);
   expect((await call("GET", release, undefined, foreign)).status).toBe(404);
+}, 60_000);
+
+test("the recipient of an archived shipment is erased, there too", async () => {
+  const one = await create();
+  await deliver(one);
+  await advanceDays(31);
+  expect(await archiveNow()).toBe(1);
+  const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
+  const path = `${urlOf("panel")}/panel/api/shipments/${one.id}/personal-data`;
+  expect((await fetch(path, { method: "DELETE", headers })).status).toBe(204);
+  const shown = async () => (await call("GET", `/v2/shipments/${one.id}`)).body;
+  expect(JSON.stringify(await shown())).not.toContain("Ada");
+  await archiveNow();
+  expect(JSON.stringify(await shown())).not.toContain("Ada");
+  const companyId = runtime.live.configuration().channelByCode.get("acme-it")?.companyId ?? 0;
+  await deleteAbsent({ ...DEPS(), redis: runtime.redis }, companyId, 0);
+  const archive = openArchive(runtime.config, runtime.secrets.vault);
+  const rows = await archive.read([one.id], [...runtime.live.configuration().channels.keys()]);
+  await archive.close();
+  expect(JSON.stringify(rows.map(({ whole }) => factsOfWhole(whole)))).not.toContain("Ada");
 }, 60_000);
 
 test("what Redis keeps of archived shipments are their references alone", async () => {

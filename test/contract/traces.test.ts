@@ -1,4 +1,5 @@
 /** Traces over OTLP: from the courier's request through the logs to the merchant's answer, and nothing where they are off. */
+
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
@@ -7,6 +8,7 @@ import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { createLog } from "#core/log.ts";
 import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
 import { decodeLoggedEvent, encodeLoggedEvent } from "#core/redis/log/event-log.ts";
+import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
 import { currentSpan, isTracing } from "#core/tracing.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { trackHandler } from "#processors/track.ts";
@@ -155,7 +157,7 @@ describe("with a collector", () => {
     const clickhouse = { CLICKHOUSE_URL: "http://nobody:nothing@127.0.0.1:1/none" };
     const { runtime } = await start({ ...traced(), ...clickhouse });
     const benchmarks = await openBenchmarks(runtime.config);
-    const answer = await createApiApp({ ...runtime, benchmarks }).handle(
+    const answer = await createApiApp({ ...runtime, benchmarks, archive: NO_ARCHIVE }).handle(
       new Request("http://localhost/v2/shipments/4711", { headers: SAMPLED }),
     );
     expect(answer.status).toBe(401);

@@ -9,10 +9,10 @@ import {
   companyPartition,
   deadLetterKey,
   EVENT_LOGS,
-  retriesKey,
-  retryAgesKey,
   externalReference,
   PARTITIONS,
+  retriesKey,
+  retryAgesKey,
   shipmentPartition,
   trackingReference,
 } from "#core/redis/client/keys.ts";
