@@ -132,6 +132,27 @@ const carrierRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/carriers/carrier-page.tsx"), "CarrierPage"),
 });
 
+const companiesRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/companies",
+  component: lazyRouteComponent(
+    () => import("./pages/companies/companies-page.tsx"),
+    "CompaniesPage",
+  ),
+});
+
+const companyRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/companies/$code",
+  component: lazyRouteComponent(() => import("./pages/companies/company-page.tsx"), "CompanyPage"),
+});
+
+const channelRoute = createRoute({
+  getParentRoute: () => insideRoute,
+  path: "/channels/$code",
+  component: lazyRouteComponent(() => import("./pages/channels/channel-page.tsx"), "ChannelPage"),
+});
+
 const shipmentsRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/shipments",
@@ -185,6 +206,9 @@ const routeTree = rootRoute.addChildren([
     deadLettersRoute,
     carriersRoute,
     carrierRoute,
+    companiesRoute,
+    companyRoute,
+    channelRoute,
     shipmentsRoute,
     accountsRoute,
     auditRoute,

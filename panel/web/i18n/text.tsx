@@ -32,6 +32,11 @@ export function useText(): Text {
   return text;
 }
 
+/** For what is said outside of a component. */
+export function wordsNow(): Messages {
+  return ALL[document.documentElement.lang === "it" ? "it" : "en"];
+}
+
 function firstLanguage(): Language {
   const known = localStorage.getItem(STORED_AS);
   if (known === "en" || known === "it") return known;

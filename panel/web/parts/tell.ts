@@ -1,11 +1,20 @@
 import { notifications } from "@mantine/notifications";
+import { wordsNow } from "#panel/web/i18n/text.tsx";
+
+const PROBLEM_SHOWN_MS = 8_000;
 
 /** Says briefly that something has been done. */
 export function tell(message: string): void {
-  notifications.show({ message, color: "teal" });
+  notifications.show({ message, color: "teal", closeButtonProps: closeButton() });
 }
 
 /** Says that something could not be done, and why. */
 export function tellProblem(error: Error): void {
-  notifications.show({ message: error.message, color: "red", autoClose: 8_000 });
+  const { message } = error;
+  const autoClose = PROBLEM_SHOWN_MS;
+  notifications.show({ message, color: "red", autoClose, closeButtonProps: closeButton() });
+}
+
+function closeButton() {
+  return { "aria-label": wordsNow().common.close };
 }

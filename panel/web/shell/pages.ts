@@ -1,5 +1,6 @@
 /** The navigation: which pages there are, and what a visitor needs for them. */
 import {
+  IconBuildingStore,
   IconChartHistogram,
   IconDatabaseSearch,
   IconGauge,
@@ -39,7 +40,10 @@ export const NAV_GROUPS: readonly NavGroup[] = [
   },
   {
     label: "setup",
-    pages: [{ to: "/carriers", label: "carriers", icon: IconTruck, needs: "couriers:read" }],
+    pages: [
+      { to: "/companies", label: "companies", icon: IconBuildingStore, needs: "channels:read" },
+      { to: "/carriers", label: "carriers", icon: IconTruck, needs: "couriers:read" },
+    ],
   },
   {
     label: "data",

@@ -1,0 +1,244 @@
+/** API keys of a channel: issued once, revoked at once. */
+import { Badge, Button, Checkbox, Group, MultiSelect, Table, Text, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { IconPlus } from "@tabler/icons-react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { call } from "#panel/web/api/call.ts";
+import type { Channel } from "#panel/web/api/routes.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { usageQuery } from "#panel/web/pages/companies/queries.ts";
+import { Confirm } from "#panel/web/parts/confirm.tsx";
+import { faultOf } from "#panel/web/parts/fault-of.ts";
+import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
+import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
+import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
+import { Section } from "#panel/web/parts/section.tsx";
+import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useMay } from "#panel/web/parts/use-may.ts";
+import { queries } from "#panel/web/queries.ts";
+import { SCOPES } from "./choices.ts";
+
+type ApiKey = Channel["apiKeys"][number];
+
+export function ApiKeys({ channel }: { readonly channel: Channel }) {
+  const { t } = useText();
+  const mayChange = useMay("keys:write");
+  const [isIssuing, setIsIssuing] = useState(false);
+  const [issued, setIssued] = useState<string | null>(null);
+  return (
+    <Section
+      title={t.merchants.keys}
+      lead={t.merchants.keysLead}
+      aside={
+        mayChange && (
+          <Button
+            size="xs"
+            leftSection={<IconPlus size={14} aria-hidden />}
+            onClick={() => setIsIssuing(true)}
+          >
+            {t.merchants.issueKey}
+          </Button>
+        )
+      }
+    >
+      <KeyTable channel={channel} mayChange={mayChange} />
+      {isIssuing && (
+        <IssueKey
+          channelCode={channel.code}
+          onClose={() => setIsIssuing(false)}
+          onIssued={(key) => {
+            setIsIssuing(false);
+            setIssued(key);
+          }}
+        />
+      )}
+      <SecretOnce title={t.merchants.apiKey} secret={issued} onClose={() => setIssued(null)} />
+    </Section>
+  );
+}
+
+interface KeyTableProps {
+  readonly channel: Channel;
+  readonly mayChange: boolean;
+}
+
+function KeyTable({ channel: { code, apiKeys }, mayChange }: KeyTableProps) {
+  const { t } = useText();
+  const [revoked, setRevoked] = useState<ApiKey | null>(null);
+  const { data: usage } = useQuery(usageQuery(code));
+  const suspendedUntil = (id: number) =>
+    usage?.suspendedKeys.find((one) => one.id === id)?.until ?? null;
+  const revoking = useMutation({
+    mutationFn: (id: number) => call("delete", "/panel/api/api-keys/:id", { params: { id } }),
+    onError: tellProblem,
+    async onSuccess() {
+      setRevoked(null);
+      tell(t.merchants.revoked);
+      await queries.invalidateQueries({ queryKey: ["channels", code] });
+    },
+  });
+  return (
+    <>
+      <ScrollTable label={t.merchants.keys} minWidth={560}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>{t.merchants.code}</Table.Th>
+            <Table.Th>{t.merchants.state}</Table.Th>
+            <Table.Th>{t.merchants.scopes}</Table.Th>
+            {mayChange && <Table.Th />}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {apiKeys.map((key) => (
+            <Table.Tr key={key.id}>
+              <Table.Th scope="row" className="mono">
+                {key.code}
+              </Table.Th>
+              <Table.Td>
+                <KeyState apiKey={key} suspendedUntil={suspendedUntil(key.id)} />
+              </Table.Td>
+              <Table.Td>
+                <Scopes apiKey={key} />
+              </Table.Td>
+              {mayChange && (
+                <Table.Td>
+                  <Group justify="end">
+                    {key.active && (
+                      <Button
+                        size="compact-xs"
+                        variant="default"
+                        aria-label={`${t.merchants.revoke} ${key.code}`}
+                        onClick={() => setRevoked(key)}
+                      >
+                        {t.merchants.revoke}
+                      </Button>
+                    )}
+                  </Group>
+                </Table.Td>
+              )}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </ScrollTable>
+      <Confirm
+        opened={revoked !== null}
+        onClose={() => setRevoked(null)}
+        title={t.merchants.revoke}
+        text={t.merchants.revokeKeyText(revoked?.code ?? "")}
+        action={t.merchants.revoke}
+        isPending={revoking.isPending}
+        onConfirm={() => revoked && revoking.mutate(revoked.id)}
+      />
+    </>
+  );
+}
+
+interface KeyStateProps {
+  readonly apiKey: ApiKey;
+  readonly suspendedUntil: string | null;
+}
+
+function KeyState({ apiKey: { active }, suspendedUntil }: KeyStateProps) {
+  const { t } = useText();
+  const f = useFormat();
+  if (!active)
+    return (
+      <Badge miw="fit-content" color="gray">
+        {t.merchants.revokedState}
+      </Badge>
+    );
+  return suspendedUntil === null ? (
+    <Badge miw="fit-content" color="teal">
+      {t.merchants.active}
+    </Badge>
+  ) : (
+    <Badge miw="fit-content" color="red">
+      {t.merchants.suspendedUntil(f.minute(suspendedUntil))}
+    </Badge>
+  );
+}
+
+function Scopes({ apiKey: { scopes, companyWideRead } }: { readonly apiKey: ApiKey }) {
+  const { t } = useText();
+  return (
+    <Group gap={4}>
+      {companyWideRead && (
+        <Badge miw="fit-content" color="indigo">
+          {t.merchants.companyWide}
+        </Badge>
+      )}
+      {scopes.length === SCOPES.length ? (
+        <Text size="sm">{t.merchants.allScopes}</Text>
+      ) : (
+        scopes.map((one) => (
+          <Badge key={one} miw="fit-content" color="gray">
+            {one}
+          </Badge>
+        ))
+      )}
+    </Group>
+  );
+}
+
+interface IssueKeyProps {
+  readonly channelCode: string;
+  readonly onClose: () => void;
+  readonly onIssued: (key: string) => void;
+}
+
+function IssueKey({ channelCode, onClose, onIssued }: IssueKeyProps) {
+  const { t } = useText();
+  const form = useForm({
+    initialValues: { code: "", scopes: [] as string[], companyWideRead: false },
+  });
+  const issuing = useMutation({
+    mutationFn: ({ code, scopes, companyWideRead }: typeof form.values) =>
+      call("post", "/panel/api/channels/:channelCode/api-keys", {
+        params: { channelCode },
+        body: {
+          companyWideRead,
+          ...(code !== "" && { code }),
+          ...(scopes.length > 0 && { scopes }),
+        },
+      }),
+    async onSuccess({ key }) {
+      onIssued(key);
+      await queries.invalidateQueries({ queryKey: ["channels", channelCode] });
+    },
+  });
+  return (
+    <FormDialog
+      title={t.merchants.issueKey}
+      action={t.merchants.issue}
+      error={issuing.error}
+      isPending={issuing.isPending}
+      onSubmit={form.onSubmit((values) => issuing.mutate(values))}
+      onClose={onClose}
+    >
+      <TextInput
+        label={t.merchants.code}
+        description={t.merchants.keyCodeHint}
+        maxLength={50}
+        data-autofocus
+        {...form.getInputProps("code")}
+        error={faultOf(issuing.error, "code")}
+      />
+      <MultiSelect
+        label={t.merchants.scopes}
+        placeholder={form.values.scopes.length === 0 ? t.merchants.allScopes : ""}
+        data={SCOPES}
+        searchable
+        hidePickedOptions
+        {...form.getInputProps("scopes")}
+        error={faultOf(issuing.error, "scopes")}
+      />
+      <Checkbox
+        label={t.merchants.companyWideLabel}
+        description={t.merchants.companyWideHint}
+        {...form.getInputProps("companyWideRead", { type: "checkbox" })}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,93 @@
+/** One channel: its keys, carriers, mails, settings and usage. */
+import { Anchor, Breadcrumbs, Button, Group, Stack, Tabs } from "@mantine/core";
+import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { call } from "#panel/web/api/call.ts";
+import type { Channel } from "#panel/web/api/routes.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { ActiveBadge } from "#panel/web/pages/companies/active-badge.tsx";
+import { channelQuery } from "#panel/web/pages/companies/queries.ts";
+import { PageHead } from "#panel/web/parts/page-head.tsx";
+import { tellProblem } from "#panel/web/parts/tell.ts";
+import { useMay } from "#panel/web/parts/use-may.ts";
+import { queries } from "#panel/web/queries.ts";
+import { ApiKeys } from "./api-keys.tsx";
+import { ChannelCouriers } from "./channel-couriers.tsx";
+import { ChannelSettings } from "./channel-settings.tsx";
+import { MailSettings } from "./mail-settings.tsx";
+import { Templates } from "./templates.tsx";
+import { Usage } from "./usage.tsx";
+
+export function ChannelPage() {
+  const { t } = useText();
+  const { code = "" } = useParams({ strict: false });
+  const channel = useSuspenseQuery(channelQuery(code)).data;
+  return (
+    <>
+      <Breadcrumbs mb="xs">
+        <Anchor component={Link} to="/companies" size="sm">
+          {t.merchants.companies}
+        </Anchor>
+        <Anchor component={Link} to={`/companies/${channel.companyCode}`} size="sm">
+          {channel.companyCode}
+        </Anchor>
+      </Breadcrumbs>
+      <PageHead
+        title={channel.name}
+        lead={
+          <Group gap="xs">
+            <ActiveBadge isActive={channel.active} />
+            <span>{channel.code}</span>
+          </Group>
+        }
+      >
+        <Activation channel={channel} />
+      </PageHead>
+      <Tabs defaultValue="keys" keepMounted={false}>
+        <Tabs.List mb="md">
+          <Tabs.Tab value="keys">{t.merchants.keys}</Tabs.Tab>
+          <Tabs.Tab value="couriers">{t.nav.carriers}</Tabs.Tab>
+          <Tabs.Tab value="mails">{t.merchants.mails}</Tabs.Tab>
+          <Tabs.Tab value="settings">{t.merchants.settings}</Tabs.Tab>
+          <Tabs.Tab value="usage">{t.merchants.usage}</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="keys">
+          <ApiKeys channel={channel} />
+        </Tabs.Panel>
+        <Tabs.Panel value="couriers">
+          <ChannelCouriers channel={channel} />
+        </Tabs.Panel>
+        <Tabs.Panel value="mails">
+          <Stack gap="lg">
+            <Templates channel={channel} />
+            <MailSettings channel={channel} />
+          </Stack>
+        </Tabs.Panel>
+        <Tabs.Panel value="settings">
+          <ChannelSettings channel={channel} />
+        </Tabs.Panel>
+        <Tabs.Panel value="usage">
+          <Usage channel={channel} />
+        </Tabs.Panel>
+      </Tabs>
+    </>
+  );
+}
+
+function Activation({ channel: { code, active } }: { readonly channel: Channel }) {
+  const { t } = useText();
+  const switching = useMutation({
+    mutationFn: () =>
+      call("post", `/panel/api/channels/:channelCode/${active ? "deactivate" : "activate"}`, {
+        params: { channelCode: code },
+      }),
+    onError: tellProblem,
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["channels"] }),
+  });
+  if (!useMay("channels:write")) return null;
+  return (
+    <Button variant="default" loading={switching.isPending} onClick={() => switching.mutate()}>
+      {active ? t.merchants.deactivate : t.merchants.activate}
+    </Button>
+  );
+}

@@ -1,0 +1,39 @@
+/** Lists that forms offer. The types keep them whole: a member that is missing or too many does not compile. */
+import type { Scope } from "#core/domain/setup/setup.ts";
+import type { Language } from "#core/domain/shipments/shipment.ts";
+
+const LANGUAGE_SET: Readonly<Record<Language, true>> = {
+  ...{ it: true, en: true, de: true, fr: true, es: true, pt: true, zh: true, ru: true, ja: true },
+  ...{ cs: true, ro: true, hu: true, ar: true, sk: true, pl: true, ko: true, nl: true },
+};
+const LANGUAGES = Object.keys(LANGUAGE_SET);
+
+/** Under their names in the visitor's language. */
+export function languageChoices(language: string) {
+  const names = new Intl.DisplayNames(language, { type: "language" });
+  return LANGUAGES.map((value) => ({ value, label: names.of(value) ?? value }));
+}
+
+export function languageName(code: string, language: string): string {
+  return new Intl.DisplayNames(language, { type: "language" }).of(code) ?? code;
+}
+
+const SCOPE_SET: Readonly<Record<Scope, true>> = {
+  "shipments:read": true,
+  "shipments:write": true,
+  "shipments:create": true,
+  "orders:read": true,
+  "orders:write": true,
+  "parcels:read": true,
+  "parcels:create": true,
+  "parcels:update": true,
+  "parcels:delete": true,
+  "labels:read": true,
+  "labels:write": true,
+  "jobs:read": true,
+  "delivery-times:read": true,
+  "efficiency-index:read": true,
+  "sandbox:read": true,
+  "sandbox:write": true,
+};
+export const SCOPES = Object.keys(SCOPE_SET);
