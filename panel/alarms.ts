@@ -10,6 +10,7 @@ const VERY_LATE_SECONDS = 600;
 const OVERDUE_SECONDS = 300;
 /** A difference of the ledger that stays for so long is none of what is under way. */
 const LEDGER_MS = 60_000;
+const WEBHOOK_DOCS = "webhooks.md#for-operators";
 
 /** The gravest first. */
 export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
@@ -21,7 +22,7 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       code: "CLICKHOUSE_UNAVAILABLE",
       severity: "critical",
       text,
-      docs: "operations.md#health-and-metrics",
+      docs: "operations.md#when-the-store-is-unavailable",
     });
   }
   if (Object.values(ledger.difference).some((difference) => difference !== 0)) {
@@ -40,7 +41,7 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
       code: `LAG_${group.toUpperCase()}`,
       severity,
       text,
-      docs: "operations.md#health-and-metrics",
+      docs: "operations.md#alarms",
     });
   }
   if (queues.deadLetters > 0) {
@@ -53,12 +54,12 @@ export function alarmsOf(overview: Omit<Overview, "alarms">): Finding[] {
     });
   }
   if (webhooks.oldestWaitingSeconds > OVERDUE_SECONDS) {
-    const text = `A webhook waits since ${Math.round(webhooks.oldestWaitingSeconds)} s.`;
-    found.push({ code: "WEBHOOKS_LATE", severity: "warning", text, docs: "webhooks.md" });
+    const text = `A webhook has been waiting for ${Math.round(webhooks.oldestWaitingSeconds)} s.`;
+    found.push({ code: "WEBHOOKS_LATE", severity: "warning", text, docs: WEBHOOK_DOCS });
   }
   if (webhooks.failingEndpoints > 0) {
     const text = `Webhook endpoints that fail: ${webhooks.failingEndpoints}.`;
-    found.push({ code: "ENDPOINTS_FAILING", severity: "warning", text, docs: "webhooks.md" });
+    found.push({ code: "ENDPOINTS_FAILING", severity: "warning", text, docs: WEBHOOK_DOCS });
   }
   const rank = ({ severity }: Finding) => (severity === "critical" ? 0 : 1);
   return found.sort((one, other) => rank(one) - rank(other));

@@ -34,6 +34,7 @@ import { courierRoutes } from "#panel/routes/couriers.ts";
 import { deadLetterRoutes } from "#panel/routes/dead-letters.ts";
 import { deliveryRoutes } from "#panel/routes/deliveries.ts";
 import { doctorRoute } from "#panel/routes/doctor.ts";
+import { documentRoutes } from "#panel/routes/documents.ts";
 import { eventsRoute } from "#panel/routes/events.ts";
 import { invitationRoutes } from "#panel/routes/invitations.ts";
 import { jobsRoute } from "#panel/routes/jobs.ts";
@@ -97,6 +98,7 @@ export function createPanelApp(
         links: { "Error codes": "/panel/errors", "Control panel": "/" },
       }),
     )
+    .use(documentRoutes())
     .use(webRoutes(runtime))
     .use(people(runtime, mailer))
     .onStop(() => mailer.close());

@@ -6,6 +6,7 @@ import { nullableNumber as number, nullableText as text } from "#core/domain/sch
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { fold, initialState } from "#core/domain/shipments/fold.ts";
 import type { StatusPair } from "#core/domain/statuses/status.ts";
+import { VERDICTS, type Verdict } from "#core/domain/webhooks/trigger.ts";
 import { shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
@@ -13,6 +14,7 @@ import { channelsOfShipments } from "#core/redis/shipments/archive.ts";
 import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import {
   type Delivery,
+  type DeliveryState,
   deliveryIdOf,
   type KeptDecision,
   readDeliveries,
@@ -30,7 +32,9 @@ const pair = Type.Object({
 
 const DeliveryView = Type.Object({
   deliveryId: Type.String(),
-  state: Type.String({ description: "queued, waiting, delivered, failed" }),
+  state: Type.Unsafe<DeliveryState>(
+    Type.String({ description: "queued, waiting, delivered, failed" }),
+  ),
   generation: Type.Integer({ description: "grows by 1 with each replay" }),
   createdAt: Type.String(),
   nextAttemptAt: text,
@@ -55,7 +59,12 @@ const DecisionView = Type.Object({
     Type.Object({
       endpointId: Type.String(),
       endpoint: text,
-      verdict: Type.String({ description: "send, or why nothing is sent" }),
+      verdict: Type.Unsafe<Verdict>(
+        Type.Union(
+          VERDICTS.map((verdict) => Type.Literal(verdict)),
+          { description: "send, or why nothing is sent" },
+        ),
+      ),
       delivery: Type.Union([DeliveryView, Type.Null()]),
     }),
   ),

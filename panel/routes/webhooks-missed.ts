@@ -17,6 +17,9 @@ const MissedView = Type.Object({
   to: text,
   deliveries: Type.Integer({ description: "that were given up and can be replayed" }),
   shipments: Type.Integer({ description: "that they are about" }),
+  shipmentsBehind: Type.Integer({
+    description: "those among them that have had no later delivery; 0 after a catch-up",
+  }),
   isComplete: Type.Boolean({ description: "false: more deliveries than were looked at" }),
   pullCall: Type.Union([Type.String(), Type.Null()], {
     description: "the merchants' call that tells the same, for those who would rather ask",

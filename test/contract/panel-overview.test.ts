@@ -104,6 +104,39 @@ describe("alarms", () => {
     expect(found.map(({ code }) => code)).toContain("DEAD_LETTERS");
   });
 
+  test("each lead to a section of the documents, which the panel serves with all links alive", async () => {
+    const calm = await overview();
+    const lag = calm.lag.map((one) => ({ ...one, seconds: 1_000, entries: 1 }));
+    const findings = alarmsOf({
+      ...{ ...calm, lag, queues: { ...calm.queues, deadLetters: 1 } },
+      ledger: { ...calm.ledger, difference: { received: 1, applied: 0, webhooks: 0 } },
+      webhooks: { ...calm.webhooks, oldestWaitingSeconds: 1_000, failingEndpoints: 1 },
+    });
+    expect(findings.length).toBe(lag.length + 5);
+    const read = async (path: string) => (await fetch(`${panel.url}${path}`)).text();
+    const contents = await read("/docs");
+    const names = [...contents.matchAll(/href="\/docs\/([a-z]+)"/g)].map(([, name = ""]) => name);
+    const pages = new Map<string, string>();
+    for (const name of names) pages.set(name, await read(`/docs/${name}`));
+    const leadsSomewhere = (link: string) => {
+      const [page = "", anchor] = link.split("#");
+      const text = pages.get(page) ?? "";
+      return text !== "" && (anchor === undefined || text.includes(`id="${anchor}"`));
+    };
+    for (const { docs } of findings) {
+      expect([docs, leadsSomewhere(docs.replace(".md", ""))]).toEqual([docs, true]);
+    }
+    for (const [name, text] of pages) {
+      const links = [...text.matchAll(/href="([^"]*)"/g)].map(([, link = ""]) => link);
+      const dead = links.filter((link) => {
+        if (link.startsWith("https://")) return false;
+        return !leadsSomewhere(link.startsWith("#") ? name + link : link.replace("/docs/", ""));
+      });
+      expect([name, dead]).toEqual([name, []]);
+    }
+    expect((await fetch(`${panel.url}/docs/..%2Fpackage`)).status).toBe(404);
+  });
+
   test("of the ledger wait until the difference has stood for a minute", async () => {
     const wrong = { ...(await overview()), queues: { eventLog: 0, changeLog: 0, deadLetters: 0 } };
     const ledger = { ...wrong.ledger, difference: { received: 0, applied: 0, webhooks: 1 } };

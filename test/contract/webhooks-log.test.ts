@@ -145,7 +145,9 @@ describe("the delivery log", () => {
       (await panel.call("GET", `/panel/api/webhooks/${id()}/missed${query}`)).body;
     const failed = await items("?state=failed");
     const found = await missed();
-    expect(found).toMatchObject({ deliveries: failed.length, shipments: 1, isComplete: true });
+    expect(found).toMatchObject({
+      ...{ deliveries: failed.length, shipments: 1, shipmentsBehind: 1, isComplete: true },
+    });
     expect(found.from).toBe(failed.at(-1)?.createdAt);
     expect(found.to).toBe(failed[0]?.createdAt);
     const asked = new URLSearchParams(found.pullCall.split("?")[1]);
@@ -467,6 +469,10 @@ describe("replaying a window", () => {
     await eventually(() => receiver.requests.length === shipmentIds.size, "one each");
     const own = await items(`?trackingNumber=${number}`);
     expect(own.map(({ generation }) => generation)).toEqual([2, 1, 1]);
+    // The receiver knows how each stands; what was passed over can still be sent.
+    const { body: missed } = await panel.call("GET", `/panel/api/webhooks/${id()}/missed`);
+    expect(missed).toMatchObject({ shipmentsBehind: 0, isComplete: true });
+    expect(missed.deliveries).toBeGreaterThan(0);
   });
 
   test("a step that was taken twice, by two processes or after a crash, counts once", async () => {

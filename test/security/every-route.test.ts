@@ -51,6 +51,9 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     ...PAGE_PATHS.map((path) => `GET ${path}`),
     "GET /assets/:file",
     "GET /panel/webhooks/:id",
+    // The documents are the same everywhere.
+    "GET /docs",
+    "GET /docs/:page",
     // Where callers show who they are.
     "GET /panel/login",
     "POST /panel/login",

@@ -24,7 +24,8 @@ export interface Subscription {
 }
 
 /** Every change and endpoint has one: sent, or the reason why nothing is. */
-export type Verdict = "send" | "disabled" | "unmapped" | "trigger_not_met" | "filtered";
+export const VERDICTS = ["send", "disabled", "unmapped", "trigger_not_met", "filtered"] as const;
+export type Verdict = (typeof VERDICTS)[number];
 
 export function decide(subscription: Subscription, change: TriggerInput): Verdict {
   if (!subscription.active) return "disabled";

@@ -12,7 +12,9 @@
  * `released`, also once for each shipment: it was answered UNKNOWN_TRACKING and is no part of accepted.
  * `difference` tells what does not add up: zero at rest; under way the parts are not read at one instant.
  */
+
 import type { Verdict } from "#core/domain/webhooks/trigger.ts";
+import { VERDICTS } from "#core/domain/webhooks/trigger.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import {
   ATTEMPT_LOGS,
@@ -67,7 +69,7 @@ export interface Balance extends Ledger {
   };
 }
 
-const REASONS = ["disabled", "unmapped", "trigger_not_met", "filtered"] as const;
+const REASONS = VERDICTS.filter((verdict) => verdict !== "send");
 
 const partitions = Array.from({ length: PARTITIONS }, (_, n) => n);
 

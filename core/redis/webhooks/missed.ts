@@ -2,7 +2,13 @@
 import { chunks } from "#core/chunks.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
-import { DELIVERY_LIFE_MS, ITEMS_PER_CALL, readDeliveries } from "./deliveries.ts";
+import {
+  DELIVERY_LIFE_MS,
+  deliveryIdOf,
+  ITEMS_PER_CALL,
+  readDecisions,
+  readDeliveries,
+} from "./deliveries.ts";
 
 /** Deliveries that are read to count their shipments. */
 const MISSED_READ = 5_000;
@@ -11,6 +17,8 @@ export interface Missed {
   readonly deliveries: number;
   /** Of the newest `MISSED_READ` deliveries. */
   readonly shipments: number;
+  /** Those among them whose newest delivery was given up: the receiver does not know how they stand. */
+  readonly shipmentsBehind: number;
   /** False when there are more deliveries than are read. */
   readonly isComplete: boolean;
   /** Creation of the oldest and of the newest; null when nothing was missed. */
@@ -25,7 +33,8 @@ export async function readMissed(
   sinceMs: number,
   nowMs: number,
 ): Promise<Missed> {
-  const key = webhookKeys(companyPartition(companyId)).failed(endpointId);
+  const partition = companyPartition(companyId);
+  const key = webhookKeys(partition).failed(endpointId);
   const fromMs = Math.max(sinceMs, nowMs - DELIVERY_LIFE_MS + 1);
   const [deliveries, oldest, newest] = await Promise.all([
     redis.zCount(key, fromMs, "+inf"),
@@ -34,14 +43,25 @@ export async function readMissed(
       ...{ BY: "SCORE", REV: true, LIMIT: { offset: 0, count: MISSED_READ } },
     }),
   ]);
+  const failed = new Set(newest.map(({ value }) => String(value)));
   const shipments = new Set<number>();
-  for (const part of chunks(newest, ITEMS_PER_CALL)) {
-    const ids = part.map(({ value }) => String(value));
-    for (const one of await readDeliveries(redis, ids, nowMs)) shipments.add(one.shipmentId);
+  for (const part of chunks([...failed], ITEMS_PER_CALL)) {
+    for (const one of await readDeliveries(redis, part, nowMs)) shipments.add(one.shipmentId);
+  }
+  let shipmentsBehind = 0;
+  for (const part of chunks([...shipments], ITEMS_PER_CALL)) {
+    const decisions = await Promise.all(part.map((id) => readDecisions(redis, id)));
+    shipmentsBehind += decisions.filter((all) => {
+      const sent = all.findLast(({ verdicts }) =>
+        verdicts.some(([id, verdict]) => id === endpointId && verdict === "send"),
+      );
+      return sent && failed.has(deliveryIdOf(partition, endpointId, sent.eventId));
+    }).length;
   }
   const [first, last] = [oldest[0], newest[0]];
   return {
-    ...{ deliveries, shipments: shipments.size, isComplete: deliveries <= MISSED_READ },
+    ...{ deliveries, shipments: shipments.size, shipmentsBehind },
+    isComplete: deliveries <= MISSED_READ,
     window: first && last ? { fromMs: first.score, toMs: last.score } : null,
   };
 }

@@ -1,4 +1,6 @@
 /** English. Italian has the same shape. */
+import type { Verdict } from "#core/domain/webhooks/trigger.ts";
+
 export const en = {
   app: {
     name: "Waybill",
@@ -75,6 +77,7 @@ export const en = {
     onceText: "Copy it now. It cannot be shown again.",
     done: "Done",
     clear: "Clear",
+    romeTime: "Europe/Rome time",
   },
   statuses: {
     WAITING_TO_COMPUTE: "Being registered",
@@ -97,10 +100,15 @@ export const en = {
     accepted: "Events accepted",
     applied: "Events applied",
     perSecond: "per second",
-    webhookSuccess: "Webhooks delivered",
-    ofFinished: "of finished deliveries",
-    oldest: "Oldest waiting entry",
-    acrossGroups: "across all consumers",
+    eventQueue: "Event log",
+    eventQueueNote: "events to apply",
+    changeQueue: "Change log",
+    changeQueueNote: (oldest: string) => `changes to pass on, oldest ${oldest}`,
+    webhookSuccess: "Webhook success",
+    webhookRates: (succeeded: string, failed: string) =>
+      `${succeeded} delivered, ${failed} given up a minute`,
+    oldestWebhook: "Oldest waiting webhook",
+    failingEndpoints: (count: string) => `failing endpoints: ${count}`,
     deadLetters: "Dead letters",
     deadLettersNone: "nothing is stuck",
     deadLettersSome: "need attention",
@@ -120,8 +128,8 @@ export const en = {
     clickhouse: "ClickHouse",
     received: (count: string) => `${count} received`,
     perSecondShort: (rate: string) => `${rate}/s`,
+    perMinuteShort: (rate: string) => `${rate}/min`,
     waiting: (count: string) => `${count} waiting`,
-    delivered: (count: string) => `${count} delivered`,
     behind: (duration: string) => `${duration} behind`,
     upToDate: "up to date",
     rate: "Events per second",
@@ -135,6 +143,7 @@ export const en = {
     lag: "Consumers",
     group: "Consumer",
     log: "Log",
+    consumerRate: "Per second",
     entries: "Waiting",
     age: "Oldest",
     ledger: "Ledger",
@@ -151,6 +160,20 @@ export const en = {
     notReady: "Not ready",
     live: "Live",
     notLive: "Reconnecting",
+    alarms: "Alarms",
+    noAlarms: "Nothing needs attention.",
+    severities: { warning: "Warning", critical: "Critical" },
+    alarmSince: "Since",
+    alarmDocs: "What to do",
+    alarmTexts: {
+      clickhouse: "The analytics do not answer: benchmarks are unavailable, and changes wait.",
+      ledger: "The ledger does not balance.",
+      lag: (group: string, duration: string, entries: string) =>
+        `Consumer ${group} is ${duration} behind, with ${entries} entries.`,
+      deadLetters: (count: string) => `Dead letters: ${count}.`,
+      webhooksLate: (duration: string) => `A webhook has been waiting for ${duration}.`,
+      endpoints: (count: string) => `Failing webhook endpoints: ${count}.`,
+    },
   },
   webhooks: {
     title: "Webhooks",
@@ -176,6 +199,11 @@ export const en = {
     alertEmailHint: "Notified when the endpoint fails and when it recovers.",
     statuses: "Statuses",
     statusesAll: "All",
+    maxConcurrency: "Requests in flight, at most",
+    maxConcurrencyHint: "The level adapts to the receiver, up to this number.",
+    maxPerSecond: "Requests per second, at most",
+    maxPerSecondHint: "Empty for no limit.",
+    noLimit: "No limit",
     withConsignee: "Include the recipient's data",
     standardWebhooks: "Also send Standard Webhooks headers",
     secret: "Signing secret",
@@ -193,7 +221,12 @@ export const en = {
     failed: "Failed",
     more: "More",
     test: "Send a test",
-    testText: "Sends one signed test event now, and shows what the receiver answers.",
+    testText:
+      "Sends one signed test event about a sample shipment now, and shows what the receiver answers.",
+    testStatus: "Status",
+    testDetail: "Detail",
+    testNoDetail: "No detail",
+    testPayload: "What was sent",
     testSend: "Send",
     testDelivered: "Delivered",
     testFailed: "Not delivered",
@@ -207,7 +240,18 @@ export const en = {
     offSince: (at: string) => `Off since ${at}`,
     failsSince: (at: string) => `Failing since ${at}`,
     lastError: "Last error",
-    catchUpHint: "Once the receiver works again, send what it missed under “Send again”.",
+    catchUpHint:
+      "Retries continue on their own. Once the receiver works again, send what was given up under “Send again”.",
+    catchUp: "Catch up",
+    missedTitle: "Some webhooks were missed",
+    missed: (deliveries: string, shipments: string, from: string, to: string) =>
+      `Webhooks given up: ${deliveries}, about shipments: ${shipments}, created from ${from} to ${to}.`,
+    behind: (shipments: string) =>
+      shipments === "0"
+        ? "Each of these shipments has had a later webhook."
+        : `Shipments without a later webhook: ${shipments}.`,
+    missedMore: "There are more: the shipments of the newest ones were counted.",
+    nothingMissed: "Nothing was missed in the last 30 days.",
     searchLog: "Tracking number or event id (evt_…)",
     logStates: {
       all: "All",
@@ -215,6 +259,19 @@ export const en = {
       waiting: "Retrying",
       delivered: "Delivered",
       failed: "Failed",
+    },
+    deliveryStates: {
+      queued: "Queued",
+      waiting: "Waiting for its next attempt",
+      delivered: "Delivered",
+      failed: "Given up",
+    },
+    reasons: {
+      "attempts used up": "All attempts were used up",
+      "endpoint disabled": "The endpoint was switched off",
+      "endpoint deleted": "The endpoint was deleted",
+      "lane full": "Too many deliveries were waiting",
+      "webhooks v2 took over": "Webhooks v2 took over",
     },
     event: "Event",
     eventId: "Event id",
@@ -226,12 +283,16 @@ export const en = {
     nextAttempt: "Next attempt",
     noAttempt: "No attempt yet.",
     request: "Request",
+    reason: "Given up because",
+    bodySent: (bytes: string, sha256: string) => `Body: ${bytes} bytes, SHA-256 ${sha256}.`,
+    bodySame: "It is the body below.",
+    bodyChanged: "The shipment has changed since, so the body below differs.",
     body: "Body, as it would be sent now",
     sendThisAgain: "Send again",
     queuedAgain: "Queued to be sent again",
     sendAgain: "Send again",
     sendAgainLead:
-      "Sends failed deliveries of a period again, paced so that the receiver keeps up.",
+      "Sends the failed deliveries of a period again: at most 50 a second, pausing while 100 wait for the receiver.",
     mode: "What to send",
     modeLatest: "The latest of each shipment",
     modeLatestText:
@@ -280,13 +341,24 @@ export const en = {
     message: "Message",
     place: "place",
     attempts: (count: number) => (count === 1 ? "1 attempt" : `${count} attempts`),
-    verdicts: {
-      send: "Sent",
-      disabled: "Not sent: endpoint is off",
-      unmapped: "Not sent: code not mapped",
-      trigger_not_met: "Not sent: trigger not met",
-      filtered: "Not sent: status filtered out",
-    },
+    erase: "Erase the recipient",
+    eraseText:
+      "Name, addresses, signatures and messages of the recipient are erased here for good. Statuses, times and places stay. This cannot be undone.",
+    eraseAction: "Erase for good",
+    erased: "The recipient's personal data has been erased.",
+    noDecision:
+      "No webhook: the channel had no endpoint then, or the decision is more than 30 days old.",
+    webhooksV1: "Webhooks v1",
+    deletedEndpoint: (id: string) => `${id} (deleted)`,
+    nextAttempt: (at: string) => `next attempt ${at}`,
+    sent: "Sent",
+    notSent: "Not sent",
+    notSentBecause: {
+      disabled: "The endpoint was off.",
+      unmapped: "The carrier's code is not mapped.",
+      trigger_not_met: "The endpoint's trigger did not fire.",
+      filtered: "The endpoint does not want this status.",
+    } satisfies Readonly<Record<Exclude<Verdict, "send">, string>>,
   },
   benchmarks: {
     title: "Benchmarks",
@@ -358,7 +430,8 @@ export const en = {
   },
   deadLetters: {
     title: "Dead letters",
-    lead: "Entries that our own code could not process. Nothing is lost: each waits here until it is redriven.",
+    lead: "Entries that our own code could not process. Nothing is lost: each waits here until it is redriven or discarded.",
+    one: "Dead letter",
     parkedAt: "Parked",
     group: "Consumer",
     log: "Log",
@@ -368,6 +441,11 @@ export const en = {
     redriveAll: "Redrive all",
     redriveAllText: "Each entry goes to its own consumer once more. Repeating it is safe.",
     redriven: (count: string, remaining: string) => `${count} redriven, ${remaining} remaining`,
+    redrivenOne: "Redriven. If it fails again, it comes back here.",
+    discard: "Discard",
+    discardReason: "Reason",
+    discardText: "The entry is deleted permanently. The audit log keeps who discarded it, and why.",
+    discarded: "Discarded. The reason is in the audit log.",
     empty: "Nothing is stuck.",
   },
   invitation: {

@@ -45,6 +45,9 @@ function formatsOf(locale: string) {
   return {
     whole: (value: number | null | undefined) => or(value, (one) => whole.format(one)),
     decimal: (value: number | null | undefined) => or(value, (one) => decimal.format(one)),
+    /** From a hundred on, a fraction tells nothing. */
+    rate: (value: number) =>
+      value < 100 ? decimal.format(value) : whole.format(Math.round(value)),
     compact: (value: number | null | undefined) => or(value, (one) => compact.format(one)),
     percent: (value: number | null | undefined) => or(value, (one) => percent.format(one)),
     date: at(date),

@@ -1,5 +1,5 @@
 /** Log entries that our own code could not process. */
-import { Button, Card, Code } from "@mantine/core";
+import { Button, Card, Text } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useInfiniteQuery, useMutation, useSuspenseQuery } from "@tanstack/react-query";
 import { createColumnHelper } from "@tanstack/react-table";
@@ -15,8 +15,10 @@ import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
+import { DEAD_LETTERS, DeadLetterDrawer } from "./dead-letter-drawer.tsx";
 
-const KEY = ["dead-letters"];
+/** What is redriven and fails again comes back. */
+const ASK_EVERY_MS = 5_000;
 
 export function DeadLettersPage() {
   const { t } = useText();
@@ -24,12 +26,14 @@ export function DeadLettersPage() {
   const { capabilities } = useSuspenseQuery(meQuery).data;
   const mayChange = capabilities.includes("dead-letters:write");
   const [isAsking, setIsAsking] = useState(false);
+  const [shown, setShown] = useState<DeadLetter | null>(null);
   const list = useInfiniteQuery({
-    queryKey: KEY,
+    queryKey: DEAD_LETTERS,
     queryFn: ({ signal, pageParam }) =>
       call("get", "/panel/api/dead-letters", { query: { cursor: pageParam }, signal }),
     initialPageParam: "",
     getNextPageParam: ({ cursor }) => cursor ?? undefined,
+    refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? ASK_EVERY_MS : false),
   });
   const rows = useMemo(() => list.data?.pages.flatMap(({ items }) => items) ?? [], [list.data]);
   const all = useMutation({
@@ -38,7 +42,7 @@ export function DeadLettersPage() {
     async onSuccess({ redriven, remaining }) {
       setIsAsking(false);
       tell(t.deadLetters.redriven(f.whole(redriven), f.whole(remaining)));
-      await queries.invalidateQueries({ queryKey: KEY });
+      await queries.invalidateQueries({ queryKey: DEAD_LETTERS });
     },
   });
   const { hasNextPage, fetchNextPage } = list;
@@ -59,8 +63,9 @@ export function DeadLettersPage() {
       </PageHead>
       <ProblemNote error={list.error} />
       <Card padding={0}>
-        <LetterTable rows={rows} isLoading={list.isPending} onEnd={onEnd} mayChange={mayChange} />
+        <LetterTable rows={rows} isLoading={list.isPending} onEnd={onEnd} onShow={setShown} />
       </Card>
+      <DeadLetterDrawer letter={shown} mayChange={mayChange} onClose={() => setShown(null)} />
       <Confirm
         opened={isAsking}
         onClose={() => setIsAsking(false)}
@@ -79,10 +84,10 @@ interface LetterTableProps {
   readonly rows: readonly DeadLetter[];
   readonly isLoading: boolean;
   readonly onEnd: () => void;
-  readonly mayChange: boolean;
+  readonly onShow: (letter: DeadLetter) => void;
 }
 
-function LetterTable({ rows, isLoading, onEnd, mayChange }: LetterTableProps) {
+function LetterTable({ rows, isLoading, onEnd, onShow }: LetterTableProps) {
   const { t } = useText();
   const columns = useMemo(() => {
     const column = createColumnHelper<DeadLetter>();
@@ -92,20 +97,31 @@ function LetterTable({ rows, isLoading, onEnd, mayChange }: LetterTableProps) {
         cell: ({ getValue }) => <Instant at={getValue()} precise />,
       }),
       column.accessor("group", { header: t.deadLetters.group }),
-      column.accessor("reason", { header: t.deadLetters.reason }),
-      column.accessor("fields", {
-        header: t.deadLetters.entry,
+      column.accessor("log", { header: t.deadLetters.log }),
+      column.accessor("reason", {
+        header: t.deadLetters.reason,
         cell: ({ getValue }) => (
-          <Code className="break">{JSON.stringify(getValue()).slice(0, 240)}</Code>
+          <Text size="sm" lineClamp={2} className="break">
+            {getValue()}
+          </Text>
         ),
       }),
       column.display({
-        id: "redrive",
+        id: "show",
         header: "",
-        cell: ({ row: { original } }) => mayChange && <Redrive id={original.id} />,
+        cell: ({ row: { original } }) => (
+          <Button
+            size="compact-xs"
+            variant="default"
+            aria-label={`${t.common.details} ${original.id}`}
+            onClick={() => onShow(original)}
+          >
+            {t.common.details}
+          </Button>
+        ),
       }),
     ];
-  }, [t, mayChange]);
+  }, [t, onShow]);
   return (
     <DataTable
       label={t.deadLetters.title}
@@ -117,24 +133,5 @@ function LetterTable({ rows, isLoading, onEnd, mayChange }: LetterTableProps) {
       onEnd={onEnd}
       minWidth={860}
     />
-  );
-}
-
-function Redrive({ id }: { readonly id: string }) {
-  const { t } = useText();
-  const redriving = useMutation({
-    mutationFn: () => call("post", "/panel/api/dead-letters/:id/redrive", { params: { id } }),
-    onError: tellProblem,
-    onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
-  });
-  return (
-    <Button
-      size="compact-xs"
-      variant="default"
-      loading={redriving.isPending}
-      onClick={() => redriving.mutate()}
-    >
-      {t.deadLetters.redrive}
-    </Button>
   );
 }

@@ -9,9 +9,13 @@ import { PagePending } from "#panel/web/parts/page-pending.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { Stat } from "#panel/web/parts/stat.tsx";
+import { AlarmList } from "./alarm-list.tsx";
 import { ConsumerTable, LedgerTable, StoreList } from "./overview-tables.tsx";
 import { Pipeline } from "./pipeline.tsx";
 import { type Reading, useOverview } from "./use-overview.ts";
+
+/** Below that, something is wrong with receivers. */
+const GOOD_SUCCESS = 0.9;
 
 const loadCharts = () => import("./overview-charts.tsx");
 const RateChart = lazy(async () => ({ default: (await loadCharts()).RateChart }));
@@ -42,6 +46,7 @@ function Board({ overview, history }: BoardProps) {
   const { t } = useText();
   return (
     <Stack gap="lg">
+      <AlarmList overview={overview} />
       <Figures overview={overview} />
       <Section title={t.overview.pipeline} lead={t.overview.pipelineText}>
         <Pipeline overview={overview} />
@@ -78,35 +83,51 @@ function Board({ overview, history }: BoardProps) {
 function Figures({ overview }: { readonly overview: Overview }) {
   const { t } = useText();
   const f = useFormat();
-  const { rates, ledger, lag, queues } = overview;
-  const finished = ledger.delivered + ledger.failed;
-  const success = finished === 0 ? null : ledger.delivered / finished;
+  const { rates, ledger, lag, queues, webhooks } = overview;
+  const { succeededPerMinute, failedPerMinute } = webhooks;
+  const finished = succeededPerMinute + failedPerMinute;
+  const success = finished === 0 ? null : succeededPerMinute / finished;
   const oldest = Math.max(0, ...lag.map(({ seconds }) => seconds));
   const dead = queues.deadLetters;
   return (
-    <SimpleGrid cols={{ base: 2, md: 3, xl: 6 }} spacing="sm">
+    <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
       <Stat
         label={t.overview.accepted}
-        value={f.decimal(rates.acceptedPerSecond)}
+        value={f.rate(rates.acceptedPerSecond)}
         note={t.overview.perSecond}
       />
       <Stat
         label={t.overview.applied}
-        value={f.decimal(rates.appliedPerSecond)}
+        value={f.rate(rates.appliedPerSecond)}
         note={t.overview.perSecond}
+      />
+      <Stat
+        label={t.overview.eventQueue}
+        value={f.compact(queues.eventLog)}
+        note={t.overview.eventQueueNote}
+      />
+      <Stat
+        label={t.overview.changeQueue}
+        value={f.compact(queues.changeLog)}
+        note={t.overview.changeQueueNote(f.duration(oldest))}
       />
       <Stat
         label={t.overview.webhookSuccess}
         value={f.percent(success)}
-        note={t.overview.ofFinished}
-        {...(success !== null && success < 0.9 && { color: "red" })}
+        note={t.overview.webhookRates(f.rate(succeededPerMinute), f.rate(failedPerMinute))}
+        {...(success !== null && success < GOOD_SUCCESS && { color: "red" })}
       />
       <Stat
         label={t.overview.pending}
         value={f.compact(ledger.pending)}
         note={t.overview.pendingNote}
       />
-      <Stat label={t.overview.oldest} value={f.duration(oldest)} note={t.overview.acrossGroups} />
+      <Stat
+        label={t.overview.oldestWebhook}
+        value={f.duration(webhooks.oldestWaitingSeconds)}
+        note={t.overview.failingEndpoints(f.whole(webhooks.failingEndpoints))}
+        {...(webhooks.failingEndpoints > 0 && { color: "orange" })}
+      />
       <Stat
         label={t.overview.deadLetters}
         value={f.whole(dead)}

@@ -17,17 +17,19 @@ export function ConsumerTable({ lag }: { readonly lag: readonly Lag[] }) {
         <Table.Tr>
           <Table.Th>{t.overview.group}</Table.Th>
           <Table.Th>{t.overview.log}</Table.Th>
+          <Table.Th ta="right">{t.overview.consumerRate}</Table.Th>
           <Table.Th ta="right">{t.overview.entries}</Table.Th>
           <Table.Th ta="right">{t.overview.age}</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody className="figures">
-        {lag.map(({ log, group, entries, seconds }) => (
+        {lag.map(({ log, group, perSecond, entries, seconds }) => (
           <Table.Tr key={`${log} ${group}`}>
             <Table.Th scope="row" fw={500}>
               {group}
             </Table.Th>
             <Table.Td>{log}</Table.Td>
+            <Table.Td ta="right">{f.rate(perSecond)}</Table.Td>
             <Table.Td ta="right">{f.whole(entries)}</Table.Td>
             <Table.Td ta="right">
               <Badge color={seconds > LATE_SECONDS ? "red" : "teal"}>{f.duration(seconds)}</Badge>

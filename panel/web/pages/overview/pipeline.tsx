@@ -19,10 +19,13 @@ import css from "./pipeline.module.css";
 
 export function Pipeline({ overview }: { readonly overview: Overview }) {
   const { t } = useText();
-  const { rates, ledger, lag } = overview;
   const f = useFormat();
-  const rate = (value: number) => t.overview.perSecondShort(f.decimal(value));
-  const waiting = (group: string) => t.overview.waiting(f.whole(entriesOf(lag, group)));
+  const { rates, ledger, lag, queues, webhooks } = overview;
+  const rate = (value: number) => t.overview.perSecondShort(f.rate(value));
+  const waiting = (count: number) => t.overview.waiting(f.compact(count));
+  const of = (name: string) => lagOf(lag, name);
+  // Every change is looked at for webhooks, so that consumer's rate is the change log's.
+  const changes = [rate(of("webhooks").perSecond), waiting(queues.changeLog)];
   return (
     <div className={css["board"]}>
       <Node icon={IconTruck} name={t.overview.carriers} />
@@ -30,23 +33,25 @@ export function Pipeline({ overview }: { readonly overview: Overview }) {
         lines={[rate(rates.acceptedPerSecond), t.overview.received(f.compact(ledger.received))]}
       />
       <Node icon={IconLogin2} name={t.overview.ingest} strong />
-      <Arrow lines={[rate(rates.appliedPerSecond), waiting("track")]} />
+      <Arrow lines={[rate(of("track").perSecond), waiting(of("track").entries)]} />
       <Node icon={IconRoute} name={t.overview.track} strong />
-      <Arrow lines={[t.overview.waiting(f.whole(overview.queues.changeLog))]} />
+      <Arrow lines={changes} />
       <div className={css["fan"]}>
         <Node icon={IconWebhook} name={t.overview.webhooks} strong />
         <Arrow
           lines={[
-            t.overview.delivered(f.compact(ledger.delivered)),
-            t.overview.waiting(f.whole(ledger.pending)),
+            t.overview.perMinuteShort(f.rate(webhooks.succeededPerMinute)),
+            waiting(ledger.pending),
           ]}
         />
         <Node icon={IconBuildingStore} name={t.overview.merchants} />
         <Node icon={IconBell} name={t.overview.notify} strong />
-        <Arrow lines={[waiting("notify")]} />
+        <Arrow lines={[rate(of("notify").perSecond), waiting(of("notify").entries)]} />
         <Node icon={IconUser} name={t.overview.recipients} />
         <Node icon={IconChartHistogram} name={t.overview.analytics} strong />
-        <Arrow lines={[freshness(overview, t.overview, f.duration)]} />
+        <Arrow
+          lines={[rate(of("analytics").perSecond), freshness(overview, t.overview, f.duration)]}
+        />
         <Node icon={IconDatabase} name={t.overview.clickhouse} />
       </div>
     </div>
@@ -62,8 +67,8 @@ function freshness(
   return behindSeconds < 1 ? words.upToDate : words.behind(duration(behindSeconds));
 }
 
-function entriesOf(lags: readonly Lag[], name: string): number {
-  return lags.find(({ group }) => group === name)?.entries ?? 0;
+function lagOf(lags: readonly Lag[], name: string): Pick<Lag, "entries" | "perSecond"> {
+  return lags.find(({ group }) => group === name) ?? { entries: 0, perSecond: 0 };
 }
 
 interface NodeProps {

@@ -58,7 +58,7 @@ function NotificationList({ notifications }: Pick<ShipmentDetail, "notifications
       <Stack gap="xs">
         {notifications.map((one) => (
           <Stack key={`${one.sentAt} ${one.type} ${one.recipient} ${one.shipmentStatus}`} gap={2}>
-            <Group gap={6}>
+            <Group gap={6} fz="sm">
               <Badge color={one.result === "OK" ? "teal" : "red"}>{one.type}</Badge>
               <Instant at={one.sentAt} />
             </Group>

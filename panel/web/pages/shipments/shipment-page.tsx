@@ -10,6 +10,7 @@ import { Instant } from "#panel/web/parts/instant.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
+import { EraseRecipient } from "./erase-recipient.tsx";
 import { ShipmentDetails } from "./shipment-detail.tsx";
 import { ShipmentTimeline } from "./shipment-timeline.tsx";
 
@@ -48,7 +49,9 @@ export function ShipmentPage() {
             <span>{trace.courier}</span>
           </Group>
         }
-      />
+      >
+        <EraseRecipient id={String(trace.shipmentId)} />
+      </PageHead>
       <Grid gap="lg">
         <Grid.Col span={{ base: 12, lg: 8 }}>
           <Section title={t.shipments.timeline} lead={t.shipments.timelineLead}>

@@ -3,21 +3,30 @@ import { Anchor, Badge, Group, Stack, Text } from "@mantine/core";
 import { IconWebhook } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
 import type { Trace } from "#panel/web/api/routes.ts";
 import type { Messages } from "#panel/web/i18n/en.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { DeliveryDrawer } from "#panel/web/pages/webhooks/delivery-drawer.tsx";
+import { reasonText } from "#panel/web/pages/webhooks/reason-text.ts";
 
 type Decision = Trace["events"][number]["decisions"][number];
 type Verdict = Decision["verdicts"][number];
 
 export function WebhookVerdicts({ decisions }: { readonly decisions: readonly Decision[] }) {
+  const { t } = useText();
   const [shown, setShown] = useState<string | null>(null);
   const lines = decisions.flatMap(({ eventId, verdicts }) =>
     verdicts.map((verdict) => ({ eventId, verdict })),
   );
-  if (lines.length === 0) return null;
+  if (lines.length === 0) {
+    return (
+      <Text size="xs" c="dimmed">
+        {t.shipments.noDecision}
+      </Text>
+    );
+  }
   return (
     <Stack gap={4}>
       {lines.map(({ eventId, verdict }) => (
@@ -33,22 +42,19 @@ interface VerdictLineProps {
   readonly onShow: (deliveryId: string) => void;
 }
 
-function VerdictLine({
-  verdict: { endpointId, endpoint, verdict, delivery },
-  onShow,
-}: VerdictLineProps) {
+function VerdictLine({ verdict: made, onShow }: VerdictLineProps) {
   const { t } = useText();
   const f = useFormat();
+  const { verdict, delivery } = made;
   const last = delivery?.attempts.at(-1);
   return (
     <Group gap={6} fz="xs" align="center">
       <IconWebhook size={14} aria-hidden />
-      <Anchor component={Link} to={`/webhooks/${endpointId}`} size="xs">
-        {endpoint ?? endpointId}
-      </Anchor>
+      <EndpointName verdict={made} />
       <Badge size="sm" color={colourOf(verdict, delivery?.state)}>
-        {verdictText(t, verdict, delivery?.state)}
+        {stateText(t, made)}
       </Badge>
+      {verdict !== "send" && <Text size="xs">{t.shipments.notSentBecause[verdict]}</Text>}
       {delivery && (
         <Anchor
           component="button"
@@ -64,21 +70,38 @@ function VerdictLine({
           {last.error ?? `HTTP ${last.httpStatus}`}, {f.duration(last.durationMs / 1_000)}
         </Text>
       )}
+      {delivery?.nextAttemptAt && (
+        <Text size="xs" c="dimmed">
+          {t.shipments.nextAttempt(f.second(delivery.nextAttemptAt))}
+        </Text>
+      )}
+      {delivery?.reason && delivery.reason !== last?.error && (
+        <Text size="xs" c="dimmed">
+          {reasonText(t, delivery.reason)}
+        </Text>
+      )}
     </Group>
   );
 }
 
-function verdictText(t: Messages, verdict: string, state: string | undefined): string {
-  const { verdicts } = t.shipments;
-  if (verdict !== "send")
-    return verdict in verdicts ? verdicts[verdict as keyof typeof verdicts] : verdict;
-  const states = t.webhooks.logStates;
-  return state !== undefined && state in states
-    ? states[state as keyof typeof states]
-    : verdicts.send;
+/** Only an endpoint that exists has a page. */
+function EndpointName({ verdict: { endpointId, endpoint } }: { readonly verdict: Verdict }) {
+  const { t } = useText();
+  if (v1ChannelId(endpointId) !== null) return <Text size="xs">{t.shipments.webhooksV1}</Text>;
+  if (endpoint === null) return <Text size="xs">{t.shipments.deletedEndpoint(endpointId)}</Text>;
+  return (
+    <Anchor component={Link} to={`/webhooks/${endpointId}`} size="xs">
+      {endpoint}
+    </Anchor>
+  );
 }
 
-function colourOf(verdict: string, state: string | undefined): string {
+function stateText({ shipments, webhooks }: Messages, { verdict, delivery }: Verdict): string {
+  if (verdict !== "send") return shipments.notSent;
+  return delivery ? webhooks.deliveryStates[delivery.state] : shipments.sent;
+}
+
+function colourOf(verdict: Verdict["verdict"], state: string | undefined): string {
   if (verdict !== "send") return "gray";
   if (state === "failed") return "red";
   return state === "delivered" ? "teal" : "blue";

@@ -6,5 +6,5 @@ const COLOURS = { queued: "blue", waiting: "orange", delivered: "teal", failed: 
 
 export function DeliveryBadge({ state }: Pick<Delivery, "state">) {
   const { t } = useText();
-  return <Badge color={COLOURS[state]}>{t.webhooks.logStates[state]}</Badge>;
+  return <Badge color={COLOURS[state]}>{t.webhooks.deliveryStates[state]}</Badge>;
 }

@@ -12,7 +12,7 @@ import {
   Title,
 } from "@mantine/core";
 import { IconCheck, IconRefresh, IconX } from "@tabler/icons-react";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { call } from "#panel/web/api/call.ts";
 import type { DeliveryDetail } from "#panel/web/api/routes.ts";
@@ -22,9 +22,10 @@ import { Facts } from "#panel/web/parts/facts.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
-import { queries } from "#panel/web/queries.ts";
+import { meQuery, queries } from "#panel/web/queries.ts";
 import { DeliveryBadge } from "./delivery-badge.tsx";
 import { deliveryQuery } from "./queries.ts";
+import { reasonText } from "./reason-text.ts";
 
 interface DeliveryDrawerProps {
   /** Null = closed. */
@@ -55,7 +56,9 @@ export function DeliveryDrawer({ deliveryId, onClose }: DeliveryDrawerProps) {
 
 function DeliveryView({ delivery }: { readonly delivery: DeliveryDetail }) {
   const { t } = useText();
+  const { capabilities } = useSuspenseQuery(meQuery).data;
   const { deliveryId, endpointId, state, body } = delivery;
+  const mayReplay = capabilities.includes("webhooks:replay");
   const again = useMutation({
     mutationFn: () =>
       call("post", "/panel/api/deliveries/:deliveryId/replay", { params: { deliveryId } }),
@@ -64,6 +67,7 @@ function DeliveryView({ delivery }: { readonly delivery: DeliveryDetail }) {
       tell(t.webhooks.queuedAgain);
       await queries.invalidateQueries({ queryKey: ["deliveries", deliveryId] });
       await queries.invalidateQueries({ queryKey: ["webhooks", endpointId, "deliveries"] });
+      await queries.invalidateQueries({ queryKey: ["webhooks", endpointId, "missed"] });
     },
   });
   return (
@@ -90,9 +94,12 @@ function DeliveryView({ delivery }: { readonly delivery: DeliveryDetail }) {
           ],
           [t.webhooks.createdAt, <Instant key="at" at={delivery.createdAt} precise />],
           [t.webhooks.nextAttempt, <Instant key="next" at={delivery.nextAttemptAt} precise />],
+          ...(delivery.reason === null
+            ? []
+            : [[t.webhooks.reason, reasonText(t, delivery.reason)] as const]),
         ]}
       />
-      {(state === "delivered" || state === "failed") && (
+      {mayReplay && (state === "delivered" || state === "failed") && (
         <Group>
           <Button
             size="xs"
@@ -140,13 +147,7 @@ function Attempts({ delivery: { attempts } }: { readonly delivery: DeliveryDetai
             <Text size="xs" c="dimmed">
               {f.second(one.at)} · {f.duration(one.durationMs / 1_000)}
             </Text>
-            {one.request && (
-              <Code block mt={6} tabIndex={0} aria-label={t.webhooks.request}>
-                {`POST ${one.request.url ?? "?"}\n${Object.entries(one.request.headers)
-                  .map(([name, value]) => `${name}: ${value}`)
-                  .join("\n")}`}
-              </Code>
-            )}
+            {one.request && <RequestSent request={one.request} bodyMatches={one.bodyMatches} />}
             {one.responseSnippet && (
               <Alert color="gray" mt={6} p="xs" title={t.webhooks.answer}>
                 <Text size="xs" className="break mono">
@@ -158,6 +159,30 @@ function Attempts({ delivery: { attempts } }: { readonly delivery: DeliveryDetai
         );
       })}
     </Timeline>
+  );
+}
+
+interface RequestSentProps {
+  readonly request: NonNullable<DeliveryDetail["attempts"][number]["request"]>;
+  readonly bodyMatches: boolean | null;
+}
+
+function RequestSent({ request, bodyMatches }: RequestSentProps) {
+  const { t } = useText();
+  const f = useFormat();
+  const { url, headers, bodyBytes, bodySha256 } = request;
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return (
+    <>
+      <Code block mt={6} tabIndex={0} aria-label={t.webhooks.request}>
+        {[`POST ${url ?? "?"}`, ...lines].join("\n")}
+      </Code>
+      <Text size="xs" c="dimmed" mt={4} className="break">
+        {t.webhooks.bodySent(f.whole(bodyBytes), bodySha256)}
+        {bodyMatches === true && ` ${t.webhooks.bodySame}`}
+        {bodyMatches === false && ` ${t.webhooks.bodyChanged}`}
+      </Text>
+    </>
   );
 }
 

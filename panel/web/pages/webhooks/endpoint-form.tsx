@@ -5,14 +5,22 @@ import {
   Group,
   Modal,
   MultiSelect,
+  NumberInput,
   Select,
+  SimpleGrid,
   Stack,
   Switch,
   TextInput,
 } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
+import {
+  DEFAULT_MAX_CONCURRENCY,
+  MAX_CONCURRENCY_LIMIT,
+  MAX_PER_SECOND_LIMIT,
+} from "#core/domain/webhooks/concurrency.ts";
 import { ApiProblem, call } from "#panel/web/api/call.ts";
 import type { Endpoint } from "#panel/web/api/routes.ts";
 import { en } from "#panel/web/i18n/en.ts";
@@ -31,12 +39,22 @@ interface Fields {
   readonly statuses: string[];
   readonly withConsignee: boolean;
   readonly standardWebhooks: boolean;
+  readonly maxConcurrency: number | "";
+  /** Empty = no such limit. */
+  readonly maxPerSecond: number | "";
 }
 
 const EMPTY: Fields = {
   ...{ url: "", alertEmail: "", trigger: "status_change", statuses: [] },
   ...{ withConsignee: false, standardWebhooks: false },
+  ...{ maxConcurrency: DEFAULT_MAX_CONCURRENCY, maxPerSecond: "" },
 };
+
+/** What is shown once. */
+interface NewlyMade {
+  readonly endpointId: string;
+  readonly secret: string;
+}
 
 interface NewEndpointProps {
   readonly opened: boolean;
@@ -47,15 +65,16 @@ interface NewEndpointProps {
 export function NewEndpoint({ opened, onClose, channels }: NewEndpointProps) {
   const { t } = useText();
   const [channelCode, setChannelCode] = useState(channels[0] ?? "");
-  const [secret, setSecret] = useState<string | null>(null);
+  const navigate = useNavigate();
+  const [made, setMade] = useState<NewlyMade | null>(null);
   const making = useMutation({
     mutationFn: (fields: Fields) =>
       call("post", "/panel/api/channels/:channelCode/webhooks", {
         params: { channelCode },
         body: bodyOf(fields),
       }),
-    async onSuccess(made) {
-      setSecret(made.secret);
+    async onSuccess(answer) {
+      setMade(answer);
       onClose();
       await queries.invalidateQueries({ queryKey: ["channels"] });
     },
@@ -87,7 +106,14 @@ export function NewEndpoint({ opened, onClose, channels }: NewEndpointProps) {
           />
         </Stack>
       </Modal>
-      <SecretOnce title={t.webhooks.secret} secret={secret} onClose={() => setSecret(null)} />
+      <SecretOnce
+        title={t.webhooks.secret}
+        secret={made?.secret ?? null}
+        onClose={() => {
+          setMade(null);
+          if (made) void navigate({ to: "/webhooks/$id", params: { id: made.endpointId } });
+        }}
+      />
     </>
   );
 }
@@ -115,6 +141,8 @@ export function EditEndpoint({ endpoint, opened, onClose }: EditEndpointProps) {
   });
   const initial: Fields = {
     ...{ url, alertEmail, trigger, statuses: [...statuses], standardWebhooks },
+    maxConcurrency: endpoint.maxConcurrency,
+    maxPerSecond: endpoint.maxPerSecond ?? "",
     withConsignee: include.includes("consignee"),
   };
   return (
@@ -201,6 +229,27 @@ function EndpointFields({
           label={t.webhooks.standardWebhooks}
           {...form.getInputProps("standardWebhooks", { type: "checkbox" })}
         />
+        <SimpleGrid cols={{ base: 1, sm: 2 }}>
+          <NumberInput
+            label={t.webhooks.maxConcurrency}
+            description={t.webhooks.maxConcurrencyHint}
+            min={1}
+            max={MAX_CONCURRENCY_LIMIT}
+            allowDecimal={false}
+            required
+            {...form.getInputProps("maxConcurrency")}
+            error={faultOf("maxConcurrency")}
+          />
+          <NumberInput
+            label={t.webhooks.maxPerSecond}
+            description={t.webhooks.maxPerSecondHint}
+            placeholder={t.webhooks.noLimit}
+            min={0}
+            max={MAX_PER_SECOND_LIMIT}
+            {...form.getInputProps("maxPerSecond")}
+            error={faultOf("maxPerSecond")}
+          />
+        </SimpleGrid>
         <Group justify="end">
           <Button variant="default" onClick={onCancel}>
             {t.common.cancel}
@@ -214,6 +263,10 @@ function EndpointFields({
   );
 }
 
-function bodyOf({ withConsignee, ...fields }: Fields) {
-  return { ...fields, include: withConsignee ? ["consignee"] : [] };
+function bodyOf({ withConsignee, maxPerSecond, ...fields }: Fields) {
+  return {
+    ...fields,
+    maxPerSecond: maxPerSecond === "" ? null : maxPerSecond,
+    include: withConsignee ? ["consignee"] : [],
+  };
 }

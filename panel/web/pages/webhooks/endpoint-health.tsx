@@ -40,9 +40,7 @@ export function EndpointHealth({ endpointId }: { readonly endpointId: string }) 
             </Group>
           ))}
         </SimpleGrid>
-        <Suspense fallback={<Skeleton h={240} />}>
-          {data && <HealthChart hours={data.hours} />}
-        </Suspense>
+        <Suspense fallback={<Skeleton h={240} />}>{data && <HealthChart stats={data} />}</Suspense>
       </Stack>
     </Section>
   );

@@ -1,4 +1,5 @@
 import type { Endpoint } from "#panel/web/api/routes.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
@@ -6,6 +7,7 @@ import { Section } from "#panel/web/parts/section.tsx";
 
 export function EndpointSettings({ endpoint }: { readonly endpoint: Endpoint }) {
   const { t } = useText();
+  const f = useFormat();
   const { statuses, include } = endpoint;
   return (
     <Section title={t.webhooks.settings}>
@@ -21,6 +23,11 @@ export function EndpointSettings({ endpoint }: { readonly endpoint: Endpoint }) 
           ],
           [t.webhooks.withConsignee, include.includes("consignee") ? t.common.yes : t.common.no],
           [t.webhooks.standardWebhooks, endpoint.standardWebhooks ? t.common.yes : t.common.no],
+          [t.webhooks.maxConcurrency, f.whole(endpoint.maxConcurrency)],
+          [
+            t.webhooks.maxPerSecond,
+            endpoint.maxPerSecond === null ? t.webhooks.noLimit : f.decimal(endpoint.maxPerSecond),
+          ],
           [t.webhooks.alertEmail, endpoint.alertEmail],
           [t.webhooks.createdAt, <Instant key="at" at={endpoint.createdAt} precise />],
           [

@@ -4,6 +4,9 @@ import { call } from "#panel/web/api/call.ts";
 
 const HEALTH_EVERY_MS = 10_000;
 const LOG_EVERY_MS = 5_000;
+const UNDER_WAY_MS = 2_000;
+/** It reads many deliveries after a long outage. */
+const MISSED_EVERY_MS = 30_000;
 
 export const channelsQuery = queryOptions({
   queryKey: ["channels"],
@@ -33,6 +36,20 @@ export const statsQuery = (endpointId: string) =>
     refetchInterval: HEALTH_EVERY_MS,
   });
 
+/** What was given up and can be sent again. */
+export const missedQuery = (endpointId: string) =>
+  queryOptions({
+    queryKey: ["webhooks", endpointId, "missed"],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/webhooks/:endpointId/missed", { params: { endpointId }, signal }),
+    refetchInterval: MISSED_EVERY_MS,
+  });
+
+export const statusDetailsQuery = queryOptions({
+  queryKey: ["status-details"],
+  queryFn: ({ signal }) => call("get", "/panel/api/status-details", { signal }),
+});
+
 export interface LogFilter {
   readonly state: string;
   readonly eventId: string;
@@ -58,4 +75,6 @@ export const deliveryQuery = (deliveryId: string) =>
     queryKey: ["deliveries", deliveryId],
     queryFn: ({ signal }) =>
       call("get", "/panel/api/deliveries/:deliveryId", { params: { deliveryId }, signal }),
+    refetchInterval: ({ state: { data } }) =>
+      data?.state === "queued" || data?.state === "waiting" ? UNDER_WAY_MS : false,
   });

@@ -1,10 +1,15 @@
-/** One test event, at once, with what came back. */
-import { Alert, Button, Group, Modal, Stack, Text } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
+/** One test event, at once, in a chosen status, with what was sent and what came back. */
+import { Alert, Button, Code, Group, Modal, Select, SimpleGrid, Stack, Text } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
+import type { Tested } from "#panel/web/api/routes.ts";
+import { en } from "#panel/web/i18n/en.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { queries } from "#panel/web/queries.ts";
+import { statusDetailsQuery } from "./queries.ts";
 
 interface TestEndpointProps {
   readonly endpointId: string;
@@ -12,41 +17,55 @@ interface TestEndpointProps {
   readonly onClose: () => void;
 }
 
+const NO_DETAIL = "0";
+
 export function TestEndpoint({ endpointId, opened, onClose }: TestEndpointProps) {
   const { t } = useText();
-  const f = useFormat();
+  const [status, setStatus] = useState("IN_TRANSIT");
+  const [detail, setDetail] = useState(NO_DETAIL);
   const testing = useMutation({
     mutationFn: () =>
-      call("post", "/panel/api/webhooks/:endpointId/test", { params: { endpointId } }),
+      call("post", "/panel/api/webhooks/:endpointId/test", {
+        params: { endpointId },
+        body: { status, statusDetail: Number(detail) },
+      }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["webhooks", endpointId] }),
   });
-  const result = testing.data;
+  const close = () => {
+    testing.reset();
+    onClose();
+  };
   return (
     <Modal
       opened={opened}
-      onClose={onClose}
+      onClose={close}
       title={t.webhooks.test}
+      size="lg"
       closeButtonProps={{ "aria-label": t.common.close }}
     >
       <Stack>
         <Text size="sm">{t.webhooks.testText}</Text>
+        <SimpleGrid cols={{ base: 1, sm: 2 }}>
+          <Select
+            label={t.webhooks.testStatus}
+            data={Object.keys(en.statuses).map((value) => ({
+              value,
+              label: t.statuses[value as keyof typeof en.statuses],
+            }))}
+            value={status}
+            onChange={(value) => {
+              setStatus(value ?? status);
+              setDetail(NO_DETAIL);
+            }}
+            allowDeselect={false}
+            searchable
+          />
+          <DetailSelect status={status} value={detail} onChange={setDetail} />
+        </SimpleGrid>
         <ProblemNote error={testing.error} />
-        {result && (
-          <Alert
-            role="status"
-            color={result.delivered ? "teal" : "red"}
-            title={result.delivered ? t.webhooks.testDelivered : t.webhooks.testFailed}
-          >
-            {[
-              result.httpStatus === null ? null : `HTTP ${result.httpStatus}`,
-              f.duration(result.durationMs / 1_000),
-              result.error,
-            ]
-              .filter((part) => part !== null)
-              .join(" · ")}
-          </Alert>
-        )}
+        {testing.data && <TestResult result={testing.data} />}
         <Group justify="end">
-          <Button variant="default" onClick={onClose}>
+          <Button variant="default" onClick={close}>
             {t.common.close}
           </Button>
           <Button loading={testing.isPending} onClick={() => testing.mutate()}>
@@ -55,5 +74,63 @@ export function TestEndpoint({ endpointId, opened, onClose }: TestEndpointProps)
         </Group>
       </Stack>
     </Modal>
+  );
+}
+
+interface DetailSelectProps {
+  readonly status: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** The details that a status has, by name. */
+function DetailSelect({ status, value, onChange }: DetailSelectProps) {
+  const { t, language } = useText();
+  const { data } = useQuery(statusDetailsQuery);
+  const own = (data?.items ?? []).filter((one) => one.status === status || one.status === null);
+  return (
+    <Select
+      label={t.webhooks.testDetail}
+      data={[
+        { value: NO_DETAIL, label: t.webhooks.testNoDetail },
+        ...own.map(({ id, description }) => ({
+          value: String(id),
+          label: `${id} · ${description[language] ?? description["en"] ?? ""}`,
+        })),
+      ]}
+      value={value}
+      onChange={(next) => onChange(next ?? NO_DETAIL)}
+      allowDeselect={false}
+      disabled={own.length === 0}
+    />
+  );
+}
+
+function TestResult({ result }: { readonly result: Tested }) {
+  const { t } = useText();
+  const f = useFormat();
+  const { delivered, httpStatus, durationMs, error, payload } = result;
+  return (
+    <>
+      <Alert
+        role="status"
+        color={delivered ? "teal" : "red"}
+        title={delivered ? t.webhooks.testDelivered : t.webhooks.testFailed}
+      >
+        {[httpStatus === null ? null : `HTTP ${httpStatus}`, f.duration(durationMs / 1_000), error]
+          .filter((part) => part !== null)
+          .join(" · ")}
+      </Alert>
+      {payload && (
+        <Stack gap={4}>
+          <Text size="sm" fw={600}>
+            {t.webhooks.testPayload}
+          </Text>
+          <Code block mah={320} tabIndex={0} aria-label={t.webhooks.testPayload}>
+            {JSON.stringify(payload, null, 2)}
+          </Code>
+        </Stack>
+      )}
+    </>
   );
 }

@@ -2,6 +2,8 @@
 import { Anchor, Breadcrumbs, Group, SimpleGrid, Stack, Tabs } from "@mantine/core";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import type { ReplayState } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { CatchUp } from "./catch-up.tsx";
@@ -17,6 +19,8 @@ export function WebhookPage() {
   const { t } = useText();
   const { id } = useParams({ strict: false });
   const endpoint = useSuspenseQuery(endpointQuery(id ?? "")).data;
+  const [tab, setTab] = useState<string | null>("log");
+  const [replay, setReplay] = useState<ReplayState | null>(null);
   return (
     <>
       <Breadcrumbs mb="xs">
@@ -36,8 +40,8 @@ export function WebhookPage() {
         <EndpointActions endpoint={endpoint} />
       </PageHead>
       <Stack gap="lg">
-        <OutageNote endpoint={endpoint} />
-        <Tabs defaultValue="log" keepMounted={false}>
+        <OutageNote endpoint={endpoint} onCatchUp={() => setTab("again")} />
+        <Tabs value={tab} onChange={setTab} keepMounted={false}>
           <Tabs.List mb="md">
             <Tabs.Tab value="log">{t.webhooks.log}</Tabs.Tab>
             <Tabs.Tab value="health">{t.webhooks.health}</Tabs.Tab>
@@ -53,7 +57,7 @@ export function WebhookPage() {
             </SimpleGrid>
           </Tabs.Panel>
           <Tabs.Panel value="again">
-            <CatchUp endpoint={endpoint} />
+            <CatchUp endpoint={endpoint} replay={replay} onReplay={setReplay} />
           </Tabs.Panel>
         </Tabs>
       </Stack>
