@@ -8,6 +8,8 @@ import { Glob } from "bun";
 
 const SOURCES = join(import.meta.dir, "web");
 const LOCK_FILE = join(import.meta.dir, "..", "package-lock.json");
+/** In an image and beside a binary the application is there already, and its sources are not. */
+export const BUILT = "panel/web-built";
 const ENTRY = "main.tsx";
 
 export interface WebAsset {
@@ -35,6 +37,8 @@ export function webBundle(dataDir: string): Promise<WebBundle> {
 }
 
 async function readOrBuild(folder: string): Promise<WebBundle> {
+  const built = join(import.meta.dir, basename(BUILT));
+  if ((await readdir(built).catch(() => [])).length > 0) return read(built);
   const kept = join(folder, await keyOf());
   const files = await readdir(kept).catch(() => []);
   if (files.length === 0) {
@@ -59,20 +63,7 @@ async function keyOf(): Promise<string> {
 async function buildInto(folder: string, kept: string): Promise<void> {
   const outdir = await mkdtemp(join(folder, "build-"));
   try {
-    await Bun.build({
-      entrypoints: [join(SOURCES, ENTRY)],
-      outdir,
-      target: "browser",
-      splitting: true,
-      minify: true,
-      naming: {
-        entry: "entry-[name]-[hash].[ext]",
-        chunk: "[name]-[hash].[ext]",
-        asset: "[name]-[hash].[ext]",
-      },
-      publicPath: "/assets/",
-      define: { "process.env.NODE_ENV": '"production"' },
-    });
+    await buildWeb(outdir);
     // Somebody else may have been faster: theirs is the same.
     await rename(outdir, kept).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
@@ -83,6 +74,23 @@ async function buildInto(folder: string, kept: string): Promise<void> {
   for (const other of await readdir(folder)) {
     if (other !== basename(kept)) await rm(join(folder, other), { recursive: true, force: true });
   }
+}
+
+export async function buildWeb(outdir: string): Promise<void> {
+  await Bun.build({
+    entrypoints: [join(SOURCES, ENTRY)],
+    outdir,
+    target: "browser",
+    splitting: true,
+    minify: true,
+    naming: {
+      entry: "entry-[name]-[hash].[ext]",
+      chunk: "[name]-[hash].[ext]",
+      asset: "[name]-[hash].[ext]",
+    },
+    publicPath: "/assets/",
+    define: { "process.env.NODE_ENV": '"production"' },
+  });
 }
 
 async function read(folder: string): Promise<WebBundle> {

@@ -294,10 +294,7 @@ describe("compose.yaml", () => {
   async function checkOf({ healthcheck }: Service, port: number): Promise<number> {
     const [kind, program = "", ...args] = healthcheck?.test ?? [];
     expect(kind).toBe("CMD");
-    const command = [
-      program,
-      ...args.map((arg) => arg.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${port}`)),
-    ];
+    const command = [program, ...args.map((arg) => (/^\d+$/.test(arg) ? String(port) : arg))];
     return Bun.spawn(command, { stdout: "ignore", stderr: "ignore" }).exited;
   }
 
@@ -308,9 +305,7 @@ describe("compose.yaml", () => {
       Object.keys(PORTS).sort(),
     );
     for (const [role, port] of Object.entries(PORTS)) {
-      expect(services[role]?.healthcheck?.test.join(" ")).toContain(
-        `http://127.0.0.1:${port}/readyz`,
-      );
+      expect(services[role]?.healthcheck?.test.at(-1)).toBe(String(port));
     }
   });
 
