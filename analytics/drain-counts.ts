@@ -4,6 +4,7 @@
  * the counts grow where they are, some 50 numbers an hour and courier.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
+import { isTestCourier } from "#core/domain/shipments/test-parcel.ts";
 import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
@@ -30,11 +31,12 @@ export interface DrainDeps {
 export async function drainCounts({ redis, live, clickhouse }: Omit<DrainDeps, "log">) {
   const read = await readCourierCounts(redis);
   if (read.counts.length === 0) return;
+  const counts = read.counts.filter(({ courier }) => !isTestCourier(courier));
   try {
     const client = await clickhouse();
     await client.insert({
       table: "event_outcomes",
-      values: read.counts.map(outcomeRow),
+      values: counts.map(outcomeRow),
       format: "JSONEachRow",
     });
   } catch (error) {

@@ -115,6 +115,7 @@ function startWriting(
     group: "attempts",
     handler: attemptsHandler({
       redis,
+      live,
       clickhouse: store.client,
       forget: store.forget,
       mac: secrets.vault.mac,

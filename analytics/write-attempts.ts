@@ -2,6 +2,7 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Redis } from "#core/redis/client/client.ts";
 import { Unavailable } from "#core/redis/client/store-unavailable.ts";
+import type { Live } from "#core/redis/config/live.ts";
 import { decodeAttempts, markTaken } from "#core/redis/log/attempt-log.ts";
 import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
@@ -10,6 +11,7 @@ import { ATTEMPTS, attemptTableRow } from "./rows.ts";
 
 export interface AttemptsDeps {
   readonly redis: Redis;
+  readonly live: Live;
   /** @throws while ClickHouse is unavailable */
   readonly clickhouse: () => Promise<ClickHouseClient>;
   /** The table is gone: the next `clickhouse()` makes it again. */
@@ -18,9 +20,11 @@ export interface AttemptsDeps {
   readonly mac: (text: string) => string;
 }
 
-export function attemptsHandler({ redis, clickhouse, forget, mac }: AttemptsDeps): Handler {
+export function attemptsHandler({ redis, live, clickhouse, forget, mac }: AttemptsDeps): Handler {
   return async (entries) => {
-    const { pending, failures } = rowsOf(entries, mac);
+    const { channels } = await live.refresh();
+    const isTest = (channelId: number) => Boolean(channels.get(channelId)?.testOf);
+    const { pending, failures } = rowsOf(entries, mac, isTest);
     try {
       if (pending.length > 0) {
         failures.push(...(await insertRows(await clickhouse(), ATTEMPTS, pending)));
@@ -34,12 +38,17 @@ export function attemptsHandler({ redis, clickhouse, forget, mac }: AttemptsDeps
   };
 }
 
-function rowsOf(entries: readonly LogItem[], mac: AttemptsDeps["mac"]) {
+function rowsOf(
+  entries: readonly LogItem[],
+  mac: AttemptsDeps["mac"],
+  isTest: (channelId: number) => boolean,
+) {
   const pending: Pending[] = [];
   const failures: Failure[] = [];
   for (const entry of entries) {
     try {
-      const rows = decodeAttempts(entry).map((attempt) =>
+      const counted = decodeAttempts(entry).filter(({ channelId }) => !isTest(channelId));
+      const rows = counted.map((attempt) =>
         attemptTableRow(mac(`channel ${attempt.channelId}`), attempt),
       );
       pending.push(...rows.map((row) => ({ entry, row })));

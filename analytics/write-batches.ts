@@ -10,6 +10,7 @@
  * | a row is refused                 | halves are inserted until the row stands alone; its entry fails by itself   |
  */
 import type { ClickHouseClient } from "@clickhouse/client";
+import { isTestCourier } from "#core/domain/shipments/test-parcel.ts";
 import { Unavailable } from "#core/redis/client/store-unavailable.ts";
 import { ownerOfChange, rowsOf } from "#core/redis/log/change-log.ts";
 import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
@@ -57,6 +58,8 @@ function batchesOf(entries: readonly LogItem[], mac: BenchmarkDeps["mac"]) {
       if (created !== undefined) continue;
       const { companyId, channelId } = ownerOfChange(change);
       const { lane, events: facts = [] } = rowsOf(change);
+      // Test mode is no evidence of anything.
+      if ([lane, ...facts].some((row) => row && isTestCourier(row.courier))) continue;
       const owner = {
         shipmentId: Number(shipmentId),
         company: mac(`company ${companyId}`),

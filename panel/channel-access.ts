@@ -11,6 +11,7 @@ import {
 } from "#core/redis/config/entities.ts";
 import { type ChannelChange, changeChannel } from "#core/redis/config/merchant-settings.ts";
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
+import { newShadow, testCodeOf } from "#core/redis/config/test-channels.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken, newToken } from "#core/secrets.ts";
 import { notFound } from "#panel/not-found.ts";
@@ -20,6 +21,8 @@ type Deps = Pick<Runtime, "redis" | "live">;
 
 export interface NewApiKey {
   readonly code: string | null;
+  /** test: for the channel's shadow, which is made with its first key. */
+  readonly mode: "live" | "test";
   readonly companyWideRead: boolean;
   readonly scopes: readonly Scope[];
 }
@@ -41,7 +44,8 @@ export async function issueApiKey(
   wanted: NewApiKey,
 ): Promise<IssuedApiKey> {
   const issued = await underSetupLock(redis, async () => {
-    const channel = await findChannel({ redis }, channelCode);
+    const live = await findChannel({ redis }, channelCode);
+    const channel = wanted.mode === "test" && !live.testOf ? await shadowOf({ redis }, live) : live;
     const all = await allEntities(redis, "apiKey");
     const own = all.filter(({ channelId }) => channelId === channel.id);
     if (own.length >= KEYS_PER_CHANNEL) {
@@ -52,14 +56,15 @@ export async function issueApiKey(
     if (own.some((one) => one.code === code)) {
       throw new Problem(409, "API_KEY_CODE_IN_USE", "The channel has a key of this code.");
     }
-    const key = newToken("key_");
+    const mode = channel.testOf ? ("test" as const) : ("live" as const);
+    const key = newToken(mode === "test" ? "key_test_" : "key_");
     const { companyWideRead, scopes } = wanted;
     await saveEntity(redis, "apiKey", String(id), {
       ...{ id, channelId: channel.id, code, hash: hashToken(key), active: true, companyWideRead },
       ...{ scopes: JSON.stringify(scopes), revokedHash: "" },
     });
     await bumpVersion(redis);
-    return { id, code, key, companyWideRead, scopes };
+    return { id, code, mode, key, companyWideRead, scopes };
   });
   await live.refresh();
   return issued;
@@ -111,11 +116,25 @@ export async function changeSettings(
   channelCode: string,
   changeOf: (before: ChannelEntity) => ChannelChange,
 ): Promise<{ readonly before: ChannelEntity; readonly after: ChannelEntity }> {
-  const { id } = channelOf(await live.refresh(), channelCode);
-  const changed = await changeChannel(redis, id, changeOf);
+  // A shadow has the settings of its channel.
+  const { id, testOf } = channelOf(await live.refresh(), channelCode);
+  const changed = await changeChannel(redis, testOf ?? id, changeOf);
   if (!changed) throw notFound("channel");
   await live.refresh();
   return changed;
+}
+
+/** Found, or made. Under the setup lock. */
+async function shadowOf(
+  { redis }: Pick<Deps, "redis">,
+  live: ChannelEntity,
+): Promise<ChannelEntity> {
+  const code = testCodeOf(live.code);
+  const known = (await allEntities(redis, "channel")).find((one) => one.code === code);
+  if (known) return known;
+  const shadow = await newShadow(redis, live);
+  await saveEntity(redis, "channel", String(shadow.id), shadow);
+  return shadow;
 }
 
 async function findChannel({ redis }: Pick<Deps, "redis">, code: string): Promise<ChannelEntity> {

@@ -10,6 +10,7 @@ import { startNotify } from "#processors/notify/start.ts";
 import { referencesHandler } from "#processors/references.ts";
 import { startRemaps } from "#processors/remap.ts";
 import { startSetAsideExpiry } from "#processors/set-aside-expiry.ts";
+import { startTestParcels } from "#processors/test-parcels.ts";
 import { trackHandler } from "#processors/track.ts";
 import { startAlertMails, startWebhooks } from "#processors/webhooks/start.ts";
 
@@ -57,6 +58,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
   const notify = await startNotify(runtime);
   const remaps = startRemaps({ redis, live, log });
   const expiry = startSetAsideExpiry({ redis, live, log });
+  const tests = startTestParcels(runtime);
   const erasures = startErasures({ redis, live, log, config, archive });
   const consumers = Object.entries({ track, references, webhooks, notify });
   const port = openRolePort(
@@ -79,6 +81,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
         remaps.stop(),
         expiry.stop(),
         erasures.stop(),
+        tests.stop(),
         jobs.stop(),
         notify.stop(),
         webhooks.stop(),

@@ -63,6 +63,7 @@ const leaseKeys = (name: WorkName) =>
 const LEASE_KEYS: Readonly<Record<WorkName, readonly string[]>> = {
   imports: leaseKeys("imports"),
   messages: leaseKeys("messages"),
+  "test-parcels": leaseKeys("test-parcels"),
 };
 
 export function startWorker(options: WorkerOptions): Worker {

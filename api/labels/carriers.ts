@@ -6,6 +6,7 @@ import type { ChannelCourier } from "#core/redis/config/configuration.ts";
 import { genericCarrier } from "./generic-carrier.ts";
 import type { LabelCarrier } from "./label-carrier.ts";
 import { nationalCarrier } from "./national-carrier.ts";
+import { testCarrier } from "./test-carrier.ts";
 
 /** Null: no carrier makes labels under this code, or the channel does not ship with it. */
 export function findCarrier(
@@ -15,6 +16,10 @@ export function findCarrier(
 ): { readonly carrier: LabelCarrier; readonly courier: ChannelCourier } | null {
   const courier = channel.couriers.get(code);
   if (!courier?.shippingEnabled) return null;
+  if (channel.testOf !== null) {
+    const makesLabels = isGeneric(code) || isNational(code, config.nationalCarrier);
+    return makesLabels ? { carrier: testCarrier, courier } : null;
+  }
   if (isGeneric(code)) return { carrier: genericCarrier, courier };
   if (isNational(code, config.nationalCarrier))
     return { carrier: nationalCarrier(config), courier };

@@ -113,7 +113,12 @@ async function composeMessage(
   const { id, consignee, language } = shipment.record;
   const to = consignee?.email;
   if (!to) throw refused("consignee.email", "REQUIRED", "The shipment has no recipient e-mail.");
-  const template = await findTemplate(redis, channel.id, event, wanted ?? language);
+  const template = await findTemplate(
+    redis,
+    channel.testOf ?? channel.id,
+    event,
+    wanted ?? language,
+  );
   if (!template) throw refused("event", "NOT_ALLOWED", "There is no usable template.", { event });
   const summary = summaryOf(shipment, configuration);
   const values = messageValues(summary, channel.name, variables ?? null);
@@ -121,6 +126,7 @@ async function composeMessage(
     ...{ messageId: randomUUID(), type: "email", shipmentId: id, to },
     from: channel.emails.from,
     event,
+    ...(channel.testOf !== null && { isTest: true as const }),
     ...composeTemplate(template, values),
   };
 }

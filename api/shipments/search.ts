@@ -140,7 +140,11 @@ function channelsOf({ scope }: Search, { apiKey, channel, company, configuration
       "The API key is not enabled for company-wide reads.",
     );
   }
-  return company.channelIds.filter((id) => configuration.channels.get(id)?.active);
+  const isTest = channel.testOf !== null;
+  return company.channelIds.filter((id) => {
+    const other = configuration.channels.get(id);
+    return other?.active && (other.testOf !== null) === isTest;
+  });
 }
 
 /**

@@ -12,7 +12,12 @@ import type { Channel, Configuration } from "#core/redis/config/configuration.ts
 import { resetSandbox } from "#core/redis/merchant/sandbox.ts";
 import type { Runtime } from "#core/runtime.ts";
 import type { Caller } from "#panel/caller.ts";
-import { activateChannel, issueApiKey, revokeApiKey } from "#panel/channel-access.ts";
+import {
+  activateChannel,
+  issueApiKey,
+  type NewApiKey,
+  revokeApiKey,
+} from "#panel/channel-access.ts";
 import { jsonBody } from "#panel/checked-body.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
@@ -24,6 +29,11 @@ const ScopeSchema = Type.Union(SCOPES.map((name) => Type.Literal(name)));
 const NewApiKeyBody = Type.Object(
   {
     code: Type.Optional(entityCode),
+    mode: Type.Optional(
+      Type.Union([Type.Literal("live"), Type.Literal("test")], {
+        description: "test: for the channel's shadow, whose code ends with `:test`; default live",
+      }),
+    ),
     companyWideRead: Type.Optional(Type.Boolean()),
     scopes: Type.Optional(Type.Array(ScopeSchema, { description: "absent = all" })),
   },
@@ -42,6 +52,7 @@ const ApiKeyView = Type.Object({
 export const IssuedApiKeyView = Type.Object({
   id: Type.Integer(),
   code: Type.String(),
+  mode: Type.Union([Type.Literal("live"), Type.Literal("test")]),
   key: Type.String({ description: "shown this once" }),
   companyWideRead: Type.Boolean(),
   scopes: Type.Array(Type.String()),
@@ -133,9 +144,7 @@ function apiKeyRoutes(runtime: Runtime) {
     .post(
       "/panel/api/channels/:channelCode/api-keys",
       async ({ params, request, set }) => {
-        const body = await readJson(request);
-        const { code = null, companyWideRead = false, scopes = [...SCOPES] } = checked(body ?? {});
-        const wanted = { code, companyWideRead, scopes };
+        const wanted = wantedKey((await readJson(request)) ?? {});
         const issued = await issueApiKey(runtime, params.channelCode, wanted);
         log.info({ channel: params.channelCode, id: issued.id }, "API key issued");
         set.status = 201;
@@ -171,10 +180,12 @@ function apiKeyRoutes(runtime: Runtime) {
 }
 
 /** @throws {Problem} 422 */
-function checked(body: unknown): Static<typeof NewApiKeyBody> {
-  if (checker.check(body)) return body;
-  const violations = listFaults(checker.errors(body));
-  throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+function wantedKey(body: unknown): NewApiKey {
+  if (!checker.check(body)) {
+    const violations = listFaults(checker.errors(body));
+    throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
+  }
+  return { code: null, mode: "live", companyWideRead: false, scopes: SCOPES, ...body };
 }
 
 function channelsOf(configuration: Configuration, caller: Caller): Static<typeof ChannelView>[] {

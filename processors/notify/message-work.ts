@@ -33,6 +33,8 @@ export interface MessageDeps {
   readonly log: Log;
   readonly live: Live;
   readonly mailer: Mailer;
+  /** Takes what test mode sends. */
+  readonly outbox: Mailer;
   /** Null = none is configured. */
   readonly sms: SmsGateway | null;
   /** Right part of our Message-IDs. */
@@ -72,17 +74,18 @@ export function messageWork(deps: MessageDeps): WorkerOptions["work"] {
 }
 
 async function record(
-  { redis, mailer, host }: MessageDeps,
+  deps: MessageDeps,
   message: Message,
   notification: Omit<SentNotification, "shipmentStatus">,
 ): Promise<void> {
+  const { redis, host } = deps;
   const { shipmentId, messageId, type } = message;
   const shipment = (await readHotShipments(redis, [shipmentId])).get(shipmentId);
   const shipmentStatus = shipment?.state.pair.status ?? "";
   if (await recordMessage(redis, message, { ...notification, shipmentStatus })) return;
   // Erased while it was being sent: the file has come after the erasure.
   if (type === "email" && (await isRecipientErased(redis, shipmentId))) {
-    await mailer.remove(`${messageId}@${host}`);
+    await mailerOf(deps, message).remove(`${messageId}@${host}`);
   }
 }
 
@@ -90,11 +93,15 @@ async function record(
  * Why the message was refused; null = it was accepted.
  * @throws an internal error, which says nothing about the message
  */
-async function send({ mailer, sms, host }: MessageDeps, message: Message): Promise<Error | null> {
-  const { messageId, type, to, from, subject, text, html } = message;
+async function send(deps: MessageDeps, message: Message): Promise<Error | null> {
+  const { sms, host } = deps;
+  const { messageId, type, to, from, subject, text, html, isTest } = message;
   try {
-    if (type === "email") {
-      await mailer.send({
+    if (type === "sms" && isTest) {
+      const mail = { to: `${to}@sms.invalid`, subject: "SMS", text };
+      await deps.outbox.send({ messageId: `${messageId}@${host}`, ...mail });
+    } else if (type === "email") {
+      await mailerOf(deps, message).send({
         ...{ messageId: `${messageId}@${host}`, to, subject, text },
         ...(from !== null && { from }),
         ...(html !== null && { html }),
@@ -109,6 +116,10 @@ async function send({ mailer, sms, host }: MessageDeps, message: Message): Promi
     if (isOwnFault(error)) throw error;
     return error instanceof Error ? error : new Error(String(error));
   }
+}
+
+function mailerOf({ mailer, outbox }: MessageDeps, { isTest }: Message): Mailer {
+  return isTest ? outbox : mailer;
 }
 
 /** Errors thrown by the language, not by the network or a server. */

@@ -15,6 +15,7 @@ const MESSAGES_AT_ONCE = 10;
 
 export async function startNotify({ redis, log, live, config }: Runtime): Promise<Running> {
   const mailer = createMailer(config);
+  const outbox = createMailer({ ...config, smtpUrl: null });
   const sms = config.smsGatewayUrl === null ? null : createSmsGateway(config.smsGatewayUrl);
   const consumer = startConsumer({
     ...{ redis, log, batch: BATCH, source: "change", group: "notify" },
@@ -24,7 +25,7 @@ export async function startNotify({ redis, log, live, config }: Runtime): Promis
   const host = new URL(config.publicUrl).hostname;
   const worker = startWorker({
     ...{ redis, log, live, queue: "messages", atOnce: MESSAGES_AT_ONCE },
-    work: messageWork({ redis, log, live, mailer, sms, host }),
+    work: messageWork({ redis, log, live, mailer, outbox, sms, host }),
   });
   return {
     name: "notify",

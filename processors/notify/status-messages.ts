@@ -109,9 +109,11 @@ async function messagesOf(
   const { email, phone } = record.consignee ?? {};
   const names = viewNames(shipment, configuration);
   const summary = shipmentSummary(record, state, statusUpdatedAtMs, names);
+  const isTest = channel.testOf !== null;
   const about = (type: Message["type"]) => {
     const topic = `${type}:${fact.status}:${fact.key}`;
-    return { topic, oncePerMs: null, ids: { ...idsOf(record.id, topic), type } };
+    const ids = { ...idsOf(record.id, topic), type, ...(isTest && { isTest: true as const }) };
+    return { topic, oncePerMs: null, ids };
   };
   const messages: NewMessage[] = [];
   if (email) {
@@ -145,7 +147,7 @@ async function composeMail(
   { record: { language } }: StoredShipment,
 ) {
   const event = summary.status.toLowerCase();
-  const template = await findTemplate(redis, channel.id, event, language);
+  const template = await findTemplate(redis, channel.testOf ?? channel.id, event, language);
   return template
     ? composeTemplate(template, messageValues(summary, channel.name, null))
     : composeStatus(summary, channel.name, language);

@@ -206,6 +206,7 @@ describe("one row for each attempt", () => {
     const before = await figures();
     const handle = attemptsHandler({
       redis: runtime.redis,
+      live: runtime.live,
       clickhouse: async () => writer,
       forget: async () => {},
       mac: runtime.secrets.vault.mac,
@@ -222,6 +223,7 @@ describe("one row for each attempt", () => {
     const key = ATTEMPT_LOGS[3] ?? "";
     const handle = attemptsHandler({
       redis: runtime.redis,
+      live: runtime.live,
       clickhouse: async () => writer,
       forget: async () => {},
       mac: runtime.secrets.vault.mac,

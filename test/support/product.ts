@@ -15,6 +15,7 @@ export interface Product {
   readonly ingest: string;
   readonly api: string;
   readonly panel: string;
+  readonly dataDir: string;
   /** Starts the process and waits until every port is ready. */
   readonly start: () => Promise<void>;
   /**
@@ -91,6 +92,7 @@ export async function newProduct(
     ingest: url(ingest),
     api: url(api),
     panel: url(panel),
+    dataDir,
     async start() {
       const [program, ...args] = command;
       child = spawn(program, args, {

@@ -182,9 +182,15 @@ export const MaxPerSecond = Type.Union(
   { description: "requests begun in any second, at most; null, the default, for no such limit" },
 );
 
+/** Of keys and webhooks. */
+const mode = Type.Union([Type.Literal("live"), Type.Literal("test")], {
+  description: "test: of the channel's shadow, whose parcels live scripted lives; default live",
+});
+
 export const SetupWebhook = Type.Object(
   {
     code,
+    mode: optional(mode),
     url: Type.String({ minLength: 1 }),
     trigger: optional(TriggerSchema),
     statuses: optional(Type.Array(StatusSchema)),
@@ -330,6 +336,7 @@ export const SetupChannel = Type.Object(
         Type.Object(
           {
             code,
+            mode: optional(mode),
             key: optional(secret),
             active: optional(Type.Boolean()),
             companyWideRead: optional(Type.Boolean()),

@@ -237,6 +237,8 @@ const jobAndMessageKeys = (tag: string) => ({
   openJobs: (channelId: number) => `${tag}:jobs:${channelId}`,
   /** Sorted set: `shipment:number` of the repetitions of an erasure, by due time (service clock, milliseconds). */
   erasures: `${tag}:erasures`,
+  /** String: the last shipment of a channel's shadow whose life has begun. */
+  testParcelsFound: (channelId: number) => `${tag}:tests:${channelId}`,
   /** Counter of stock releases of all shipments of the partition. */
   releaseIds: `${tag}:releases`,
   /** Hash: release id -> what was asked of the carrier and what it answered (JSON). */
@@ -262,7 +264,7 @@ const COMPANY_KEYS = Array.from({ length: PARTITIONS }, (_, n) => allCompanyKeys
 export const companyKeys = (n: number) => COMPANY_KEYS[n] ?? allCompanyKeys(companyTag(n));
 
 /** Queues of work under leases; the tag is that of a partition. */
-export type WorkName = "imports" | "messages";
+export type WorkName = "imports" | "messages" | "test-parcels";
 
 export const workKeys = (tag: string, name: WorkName) => ({
   /** Sorted set by due time (service clock, milliseconds). */
@@ -310,6 +312,7 @@ export const WAKE_TOPICS = [
   "webhook-tests",
   "imports",
   "messages",
+  "test-parcels",
 ] as const;
 export type WakeTopic = (typeof WAKE_TOPICS)[number];
 /** Channel of messages that say nothing but that there is work. */

@@ -4,6 +4,7 @@ import type { DateSupport } from "#core/domain/labels/stock-release.ts";
 import type { StoredChannelCourier } from "#core/domain/setup/merge-said.ts";
 import type { Scope, SetupChannel, SetupStatusDetail } from "#core/domain/setup/setup.ts";
 import type { Language } from "#core/domain/shipments/shipment.ts";
+import { TEST_COURIER, TEST_COURIERS, testCatalogue } from "#core/domain/shipments/test-parcel.ts";
 import type { Catalogue, CatalogueEntry } from "#core/domain/statuses/map-status.ts";
 import type { Status } from "#core/domain/statuses/status.ts";
 import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
@@ -28,6 +29,7 @@ import {
   type CourierEntity,
   type EndpointEntity,
 } from "./entities.ts";
+import { withShadows } from "./test-channels.ts";
 
 export interface Courier {
   /** Number of the courier, from 1: `courierId` of document 1. */
@@ -78,6 +80,8 @@ export interface Company {
 export interface Channel {
   readonly id: number;
   readonly companyId: number;
+  /** The channel whose shadow it is, in test mode; null = it is a live one. */
+  readonly testOf: number | null;
   readonly code: string;
   readonly name: string;
   readonly active: boolean;
@@ -176,10 +180,16 @@ export async function loadConfiguration(redis: Redis, publicUrl = ""): Promise<C
     allEntities(redis, "endpoint"),
     allEntities(redis, "registry"),
   ]);
-  const allCouriers = couriers.map(readCourier);
+  const details: SetupStatusDetail[] = registry ? JSON.parse(registry.statusDetails) : [];
+  const statusDetails = new Map(details.map((detail) => [detail.id, detail]));
+  const hasTests = channels.some(({ testOf }) => testOf);
+  const allCouriers = [
+    ...couriers.map(readCourier),
+    ...(hasTests ? testCouriers(statusDetails) : []),
+  ];
   const allEndpoints = endpoints.map(readEndpoint);
   const endpointsOf = Map.groupBy(allEndpoints, ({ channelId }) => channelId);
-  const allChannels = channels.map((channel) =>
+  const allChannels = withShadows(channels).map((channel) =>
     readChannel(channel, endpointsOf.get(channel.id) ?? []),
   );
   const channelsOf = Map.groupBy(allChannels, ({ companyId }) => companyId);
@@ -196,7 +206,6 @@ export async function loadConfiguration(redis: Redis, publicUrl = ""): Promise<C
       channelIds: (channelsOf.get(company.id) ?? []).map(({ id }) => id),
     };
   });
-  const statusDetails: SetupStatusDetail[] = registry ? JSON.parse(registry.statusDetails) : [];
   return {
     version,
     publicUrl,
@@ -216,8 +225,23 @@ export async function loadConfiguration(redis: Redis, publicUrl = ""): Promise<C
     apiKeyById: new Map(apiKeys.map((key) => [key.id, readApiKey(key)])),
     endpoints: new Map(allEndpoints.map((endpoint) => [endpoint.id, endpoint])),
     platforms: new Set(registry ? (JSON.parse(registry.platforms) as string[]) : []),
-    statusDetails: new Map(statusDetails.map((detail) => [detail.id, detail])),
+    statusDetails,
   };
+}
+
+/** They exist where a shadow does. No courier can speak for them: they have no tokens. */
+function testCouriers(details: ReadonlyMap<number, SetupStatusDetail>): Courier[] {
+  const held = [...details.values()].find(({ heldInDepot }) => heldInDepot)?.id ?? 0;
+  const catalogue = new Map(testCatalogue(held).map((entry) => [entry.code, entry]));
+  return TEST_COURIERS.map((code): Courier => {
+    const mode = code === TEST_COURIER ? ("sync" as const) : ("deferred" as const);
+    return {
+      ...{ number: 0, code, name: "Test courier", environment: "test", acceptingEvents: false },
+      ...{ tokenHashes: [], signingSecrets: [], signatureRequired: false, allowedIps: [] },
+      ...{ perSecond: 1, burst: 1, catalogue, oauth: null, mtls: null },
+      stockRelease: { mode, date: "optional", url: null },
+    };
+  });
 }
 
 function readCourier(entity: CourierEntity): Courier {
@@ -251,6 +275,7 @@ function readChannel(entity: ChannelEntity, endpoints: readonly Endpoint[]): Cha
   return {
     id: entity.id,
     companyId: entity.companyId,
+    testOf: entity.testOf || null,
     code: entity.code,
     name: entity.name,
     active: entity.active,

@@ -91,6 +91,8 @@ export interface ChannelEntity {
   readonly setupActive: string;
   /** What a setup file has said last of what the panel changes too (JSON of `SaidOfChannel`); empty = nothing. Only changes count. */
   readonly setupSaid: string;
+  /** The channel whose shadow it is, in test mode; absent or 0 = it is a live one. */
+  readonly testOf?: number;
 }
 
 export interface ApiKeyEntity {
@@ -250,6 +252,7 @@ const KINDS: { readonly [K in EntityKind]: Kind } = {
     webhookV1: "string",
     setupActive: "string",
     setupSaid: "string",
+    testOf: "number",
   }),
   apiKey: kind("apiKey", {
     id: "number",

@@ -33,6 +33,8 @@ export interface Message {
   readonly html: string | null;
   /** The merchant's own event that it is about. */
   readonly event?: string;
+  /** Of test mode: it goes into the outbox, and to nobody. */
+  readonly isTest?: true;
 }
 
 export interface NewMessage {

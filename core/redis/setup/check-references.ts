@@ -17,8 +17,10 @@ import type {
   SetupCourier,
   SetupFile,
 } from "#core/domain/setup/setup.ts";
+import { isTestCourier } from "#core/domain/shipments/test-parcel.ts";
 import { clientIdOf, listedTokens } from "#core/redis/config/courier-access.ts";
 import type { ChannelEntity } from "#core/redis/config/entities.ts";
+import { testCodeOf } from "#core/redis/config/test-channels.ts";
 import { hashToken } from "#core/secrets.ts";
 import { detailsOf, mergedPlatforms, parseStored, type Stored } from "./stored-setup.ts";
 
@@ -54,7 +56,7 @@ export function checkReferences(
       const owner = channel.code === undefined ? undefined : stored.channels.get(channel.code);
       return [
         ...ownerFaults(company, owner, stored, path),
-        ...channelFaults(channel, owner, known, path),
+        ...channelFaults(channel, owner, stored, known, path),
       ];
     }),
   );
@@ -89,6 +91,9 @@ function knownWith(
 
 function courierFaults(courier: Remaining<SetupCourier>, known: Known, path: string): Fault[] {
   return [
+    ...(isTestCourier(courier.code ?? "")
+      ? [notAllowed(`${path}.code`, "The code is the test couriers'.")]
+      : []),
     ...(courier.tokens ?? []).flatMap((token, index) => {
       const owner = known.tokens.get(hashToken(token));
       return owner === undefined || owner === courier.code
@@ -122,9 +127,11 @@ function ownerFaults(
 function channelFaults(
   channel: Remaining<SetupChannel>,
   owner: ChannelEntity | undefined,
+  stored: Stored,
   { couriers, platforms, apiKeys, isLabelCarrier }: Known,
   path: string,
 ): Fault[] {
+  const shadow = owner && stored.channels.get(testCodeOf(owner.code));
   return [
     ...transcodingFaults(channel, owner, path),
     ...(channel.couriers ?? []).flatMap(({ code }, index) =>
@@ -140,9 +147,10 @@ function channelFaults(
         ? []
         : [notAllowed(`${path}.orders[${index}].courier`, `No courier ${order.courier}.`)]),
     ]),
-    ...(channel.apiKeys ?? []).flatMap(({ code, key }, index) => {
+    ...(channel.apiKeys ?? []).flatMap(({ code, mode, key }, index) => {
       const known = key === undefined ? undefined : apiKeys.get(hashToken(key));
-      return known === undefined || known === `${owner?.id}:${code}`
+      const ownerId = mode === "test" ? shadow?.id : owner?.id;
+      return known === undefined || known === `${ownerId}:${code}`
         ? []
         : [notAllowed(`${path}.apiKeys[${index}].key`, "The key is in use elsewhere.")];
     }),

@@ -11,6 +11,7 @@ import {
 } from "#core/domain/setup/setup.ts";
 import { hasPreviousSecret } from "#core/redis/config/endpoint-entity.ts";
 import type { ChannelEntity, EndpointEntity } from "#core/redis/config/entities.ts";
+import { testCodeOf } from "#core/redis/config/test-channels.ts";
 import type { Resolve } from "#core/resolve-name.ts";
 import { hashToken, type Vault } from "#core/secrets.ts";
 import { hostOf, isPrivateByItself, vetHosts } from "#core/vetted-address.ts";
@@ -55,15 +56,16 @@ export async function checkWebhooks(
     (company.channels ?? []).map((channel, index) => ({
       channel,
       owner: channel.code === undefined ? undefined : stored.channels.get(channel.code),
+      test: channel.code === undefined ? undefined : stored.channels.get(testCodeOf(channel.code)),
       path: `companies[${at}].channels[${index}]`,
     })),
   );
-  const faults = channels.flatMap(({ channel, owner, path }) => [
-    ...checkCount(channel, owner?.id, stored, path),
-    ...checkSecrets(channel, owner?.id, stored, path, vault, nowMs),
+  const faults = channels.flatMap(({ channel, owner, test, path }) => [
+    ...checkCount(channel, { live: owner?.id, test: test?.id }, stored, path),
+    ...checkSecrets(channel, { live: owner?.id, test: test?.id }, stored, path, vault, nowMs),
   ]);
-  const targets = channels.flatMap(({ channel, owner, path }) =>
-    targetsOf(channel, owner, stored, path),
+  const targets = channels.flatMap(({ channel, owner, test, path }) =>
+    targetsOf(channel, owner, { live: owner?.id, test: test?.id }, stored, path),
   );
   const hosts = targets.flatMap(({ url, isNew }) => (isNew ? [hostOf(new URL(url))] : []));
   const { refused, unresolved } = await vetHosts(hosts, webhookAllowedCidrs, resolve);
@@ -79,6 +81,7 @@ export async function checkWebhooks(
 function targetsOf(
   { webhooks = [], webhookV1 }: Remaining<SetupChannel>,
   owner: ChannelEntity | undefined,
+  ids: OwnerIds,
   stored: StoredWebhooks,
   path: string,
 ): Target[] {
@@ -89,7 +92,7 @@ function targetsOf(
       : [];
   return [
     ...webhooks.flatMap((webhook, at) =>
-      target(`webhooks[${at}]`, webhook.url, isNew(webhook, owner?.id, stored)),
+      target(`webhooks[${at}]`, webhook.url, isNew(webhook, ids[webhook.mode ?? "live"], stored)),
     ),
     ...target("webhookV1", webhookV1?.url, JSON.stringify(webhookV1) !== owner?.webhookV1),
   ];
@@ -105,19 +108,30 @@ function isNew(
   return applied !== fingerprintOf(webhook);
 }
 
+/** Of the channel and of its shadow; undefined while there is none. */
+interface OwnerIds {
+  readonly live: number | undefined;
+  readonly test: number | undefined;
+}
+
 /** Document 3, "Limits": endpoints per channel, those the file does not name included. */
 function checkCount(
   { webhooks = [] }: Remaining<SetupChannel>,
-  channelId: number | undefined,
+  ids: OwnerIds,
   { endpoints, deletedWebhooks }: StoredWebhooks,
   path: string,
 ): Fault[] {
-  const own = [...endpoints.values()].filter((endpoint) => endpoint.channelId === channelId);
-  const wanted = webhooks.filter(
-    (webhook) => deletedWebhooks.get(`${channelId}:${webhook.code}`) !== fingerprintOf(webhook),
-  );
-  const codes = new Set([...own, ...wanted].map(({ code }) => code));
-  return codes.size <= ENDPOINTS_PER_CHANNEL
+  const isTooMany = (["live", "test"] as const).some((mode) => {
+    const channelId = ids[mode];
+    const own = [...endpoints.values()].filter((endpoint) => endpoint.channelId === channelId);
+    const wanted = webhooks.filter(
+      (webhook) =>
+        (webhook.mode ?? "live") === mode &&
+        deletedWebhooks.get(`${channelId}:${webhook.code}`) !== fingerprintOf(webhook),
+    );
+    return new Set([...own, ...wanted].map(({ code }) => code)).size > ENDPOINTS_PER_CHANNEL;
+  });
+  return !isTooMany
     ? []
     : [{ path: `${path}.webhooks`, code: "TOO_MANY", message: "At most 5 endpoints a channel." }];
 }
@@ -128,25 +142,27 @@ function checkCount(
  */
 function checkSecrets(
   { webhooks = [] }: Remaining<SetupChannel>,
-  channelId: number | undefined,
+  ids: OwnerIds,
   { endpoints }: StoredWebhooks,
   path: string,
   vault: Vault,
   nowMs: number,
 ): Fault[] {
-  return webhooks.flatMap(({ code, secret, revokePrevious = false }, at): Fault[] => {
-    const before = endpoints.get(`${channelId}:${code}`);
-    if (!before || secret === undefined || revokePrevious) return [];
-    const { previousSecret, previousUntilMs } = before;
-    const endsOne =
-      isRotation(secret, before, vault) &&
-      hasPreviousSecret(before, nowMs) &&
-      vault.open(previousSecret) !== secret;
-    if (!endsOne) return [];
-    const until = new Date(previousUntilMs).toISOString();
-    const message = `The secret of an earlier rotation signs until ${until}. Wait, or end it by "revokePrevious": true.`;
-    return [{ path: `${path}.webhooks[${at}].secret`, code: "NOT_ALLOWED", message }];
-  });
+  return webhooks.flatMap(
+    ({ code, mode = "live", secret, revokePrevious = false }, at): Fault[] => {
+      const before = endpoints.get(`${ids[mode]}:${code}`);
+      if (!before || secret === undefined || revokePrevious) return [];
+      const { previousSecret, previousUntilMs } = before;
+      const endsOne =
+        isRotation(secret, before, vault) &&
+        hasPreviousSecret(before, nowMs) &&
+        vault.open(previousSecret) !== secret;
+      if (!endsOne) return [];
+      const until = new Date(previousUntilMs).toISOString();
+      const message = `The secret of an earlier rotation signs until ${until}. Wait, or end it by "revokePrevious": true.`;
+      return [{ path: `${path}.webhooks[${at}].secret`, code: "NOT_ALLOWED", message }];
+    },
+  );
 }
 
 /** Whether the file names another secret than the last time, which is not the one in force. */

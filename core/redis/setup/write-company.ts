@@ -20,6 +20,7 @@ import {
   nextId,
 } from "#core/redis/config/entities.ts";
 import { deletedSetting, templateId } from "#core/redis/config/merchant-settings.ts";
+import { newShadow, testCodeOf } from "#core/redis/config/test-channels.ts";
 import { putOrders } from "#core/redis/merchant/orders.ts";
 import { putSandbox } from "#core/redis/merchant/sandbox.ts";
 import { hashToken, newToken } from "#core/secrets.ts";
@@ -63,7 +64,7 @@ async function writeChannel(
   const isNewSender = JSON.stringify(channel.sender) !== JSON.stringify(said.sender);
   const sender = isNewSender ? channel.sender : undefined;
   const emails = channel.emails && newlySaid(after.emails, said.emails);
-  await save("channel", String(id), before, {
+  const entity: ChannelEntity = {
     id,
     companyId,
     code: channel.code,
@@ -81,8 +82,24 @@ async function writeChannel(
       : (before?.emails ?? ""),
     webhookV1: channel.webhookV1 ? JSON.stringify(channel.webhookV1) : (before?.webhookV1 ?? ""),
     setupSaid: JSON.stringify(after),
-  } satisfies ChannelEntity);
-  await writeContents(writer, channel, { companyId, channelId: id });
+  };
+  await save("channel", String(id), before, entity);
+  const isTest = ({ mode }: { readonly mode?: string }) => mode === "test";
+  const wantsTest = [...(channel.apiKeys ?? []), ...(channel.webhooks ?? [])].some(isTest);
+  const testId = wantsTest ? await shadowOf(writer, entity) : id;
+  await writeContents(writer, channel, { companyId, channelId: id }, testId);
+}
+
+/** @returns its id */
+async function shadowOf(
+  { redis, stored, save }: SetupWriter,
+  live: ChannelEntity,
+): Promise<number> {
+  const known = stored.channels.get(testCodeOf(live.code));
+  if (known) return known.id;
+  const shadow = await newShadow(redis, live);
+  await save("channel", String(shadow.id), undefined, shadow);
+  return shadow.id;
 }
 
 /** What belongs to the channel and stands in entities of its own. */
@@ -90,12 +107,14 @@ async function writeContents(
   writer: SetupWriter,
   channel: SetupChannel,
   owner: { readonly companyId: number; readonly channelId: number },
+  testId: number,
 ): Promise<void> {
   const { redis, stored, nowMs } = writer;
   const { channelId } = owner;
-  for (const key of channel.apiKeys ?? []) await writeApiKey(writer, key, channelId, channel.code);
+  const idOf = ({ mode }: { readonly mode?: string }) => (mode === "test" ? testId : channelId);
+  for (const key of channel.apiKeys ?? []) await writeApiKey(writer, key, idOf(key), channel.code);
   for (const webhook of channel.webhooks ?? []) {
-    await writeWebhook(writer, webhook, channelId, channel.code);
+    await writeWebhook(writer, webhook, idOf(webhook), channel.code);
   }
   for (const template of channel.emails?.templates ?? []) {
     const entity = { channelId, ...template, fileEntry: fingerprintOf(template) };

@@ -7,6 +7,7 @@ import {
   prepareShipment,
 } from "#core/domain/shipments/new-shipment.ts";
 import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
+import { isTestCourier } from "#core/domain/shipments/test-parcel.ts";
 import { newTrackingToken } from "#core/domain/shipments/tracking-link.ts";
 import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client/client.ts";
@@ -16,6 +17,7 @@ import { hasCompact } from "#core/redis/intake/compact-references.ts";
 import { resolveReferences } from "#core/redis/intake/references.ts";
 import { createShipments, type NewShipment } from "./create-shipments.ts";
 import { registerShipments } from "./register-shipments.ts";
+import { testVariants } from "./test-variants.ts";
 
 export interface CreateItemsDeps {
   readonly redis: Redis;
@@ -138,15 +140,21 @@ function withToken(prepared: Preparation, hasPage: boolean): Preparation {
 export function creationContext(configuration: Configuration, channel: Channel): CreationContext {
   const company = configuration.companies.get(channel.companyId);
   const seat = company?.seatPostcode ? { postcode: company.seatPostcode } : null;
+  const { couriers } = configuration;
+  const isTest = channel.testOf !== null;
   return {
     companyId: channel.companyId,
     channelId: channel.id,
-    couriers: configuration.couriers,
-    variants: channel.couriers,
+    couriers: isTest ? onlyTests(couriers) : couriers,
+    variants: isTest ? testVariants(channel, couriers) : channel.couriers,
     platforms: configuration.platforms,
     boxes: company?.boxes ?? new Map(),
     originCap: capOf(channel.sender?.postcode === undefined ? seat : channel.sender),
   };
+}
+
+function onlyTests<T>(couriers: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
+  return new Map([...couriers].filter(([code]) => isTestCourier(code)));
 }
 
 /** A bug that one item brings to light does not take the others with it. */

@@ -1,0 +1,279 @@
+/** Test mode, on the running product: rehearsals with keys of mode test, killed in the middle, that reach nobody else. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { verifyWebhook } from "#client/src/webhooks.ts";
+import { TEST_LIVES } from "#core/domain/shipments/test-parcel.ts";
+import { item } from "#test/support/api.ts";
+import { event, push } from "#test/support/courier.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { labelBody, labelSetup } from "#test/support/label-setup.ts";
+import { request } from "#test/support/merchant.ts";
+import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import {
+  createAuthority,
+  type Receiver,
+  startReceiver,
+  type TestAuthority,
+} from "#test/support/receiver.ts";
+import { WEBHOOK_SECRET } from "#test/support/setup.ts";
+
+const TEST_KEY = "key_test_of_acme";
+const COURIER = "WAYBILL_TEST";
+
+let authority: TestAuthority;
+let live: Receiver;
+let rehearsal: Receiver;
+let product: Product;
+let dataDir: string;
+const tokens = new Map<string, string>();
+
+beforeAll(async () => {
+  authority = await createAuthority();
+  const keys = await authority.issue(["localhost"]);
+  [live, rehearsal] = await Promise.all([startReceiver(keys), startReceiver(keys)]);
+  product = await newProduct(BARE, setupOf(live, rehearsal), {
+    ...{ WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file },
+    // Nobody listens there: mail of test mode must not be sent.
+    SMTP_URL: "smtp://127.0.0.1:1",
+  });
+  dataDir = product.dataDir;
+  await product.start();
+}, 120_000);
+
+afterAll(async () => {
+  await product.end();
+  await Promise.all([live.stop(), rehearsal.stop()]);
+  await authority.end();
+}, 60_000);
+
+function setupOf(forLive: Receiver, forTests: Receiver) {
+  const setup = labelSetup();
+  const [channel] = setup.companies?.[0]?.channels ?? [];
+  const keys = channel?.apiKeys ?? [];
+  keys.push({ code: "rehearsal", mode: "test", key: TEST_KEY, companyWideRead: true });
+  const common = { trigger: "every_event", alertEmail: "ops@acme.test" } as const;
+  Object.assign(channel ?? {}, {
+    webhooks: [
+      { code: "live", url: forLive.url, ...common },
+      { code: "test", mode: "test", url: forTests.url, secret: WEBHOOK_SECRET, ...common },
+    ],
+    emails: {
+      managed: true,
+      from: "shop@acme.test",
+      templates: [{ event: "review", language: "it", subject: "Com'è andata?", body: "x" }],
+    },
+  });
+  return setup;
+}
+
+async function call(method: string, path: string, body?: unknown, key = TEST_KEY) {
+  const token = tokens.get(key) ?? (await tokenOf(key));
+  tokens.set(key, token);
+  const headers = { authorization: `Bearer ${token}` };
+  return request(method, `${product.api}/v2${path}`, body, headers);
+}
+
+async function tokenOf(apiKey: string): Promise<string> {
+  return (await request("POST", `${product.api}/v2/auth/token`, { apiKey })).body.token;
+}
+
+const operator = async (method: string, path: string, body?: unknown) => {
+  const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
+  return request(method, `${product.panel}/panel/api${path}`, body, headers);
+};
+
+const advance = (seconds: number) => operator("POST", "/clock", { advanceSeconds: seconds });
+
+async function create(
+  trackingNumber: string,
+  members: Readonly<Record<string, unknown>> = {},
+  key = TEST_KEY,
+) {
+  const { body } = await call(
+    "POST",
+    "/shipments",
+    { shipments: [item(trackingNumber, members)] },
+    key,
+  );
+  return body.items[0].id as number;
+}
+
+const detail = async (id: number) => (await call("GET", `/shipments/${id}`)).body;
+
+/** Codes of the history, oldest first, once the shipment is in a status. */
+async function lived(id: number, status: string): Promise<string[]> {
+  const shown = await eventually(async () => {
+    const found = await detail(id);
+    return found.status === status && found;
+  }, `shipment ${id} is ${status}`);
+  return shown.history.map((one: { statusCode: string }) => one.statusCode).toReversed();
+}
+
+const START = ["INFO_RECEIVED", "DEPARTED", "IN_TRANSIT"];
+
+test("a parcel lives its life, with signed webhooks, exactly once although the product is killed", async () => {
+  const id = await create("TEST_FAILED_THEN_DELIVERED-1", { courier: "gls italy" });
+  const hooks = () => rehearsal.requests.filter((one) => one.body.data.shipment.id === id);
+  await eventually(() => hooks().length >= 2, "the life has begun");
+  await product.kill(false);
+  await product.start();
+  expect(await lived(id, "DELIVERED")).toEqual([
+    ...[...START, "OUT_FOR_DELIVERY", "FAILED_ATTEMPT", "OUT_FOR_DELIVERY", "DELIVERED"],
+  ]);
+  const ids = () => new Set(hooks().map(({ body }) => body.id));
+  await eventually(() => ids().size === 7, "every event has its webhook");
+  const [first] = hooks();
+  const told = await verifyWebhook({
+    body: first?.raw ?? "",
+    signature: first?.headers["x-service-signature"]?.toString(),
+    secret: WEBHOOK_SECRET,
+    nowMs: first?.atMs ?? 0,
+  });
+  expect(told.data.shipment).toMatchObject({ id, courier: COURIER, courierName: "Test courier" });
+}, 60_000);
+
+test("every scenario ends as its name says", async () => {
+  const ends: Readonly<Record<string, string>> = {
+    ...{ HELD: "EXCEPTION", LOST: "EXCEPTION", RETURNED: "RETURNED", REFUSED: "RETURNED" },
+    SILENT: "WAITING_TO_COMPUTE",
+  };
+  const ids = await Promise.all(TEST_LIVES.map((name) => create(`TEST_${name}-2`)));
+  const other = await create("any other number");
+  await advance(30);
+  for (const [at, name] of TEST_LIVES.entries()) {
+    if (name !== "SILENT") await lived(ids[at] ?? 0, ends[name] ?? "DELIVERED");
+  }
+  expect(await lived(other, "DELIVERED")).toEqual([...START, "OUT_FOR_DELIVERY", "DELIVERED"]);
+  const idOf = (name: (typeof TEST_LIVES)[number]) => ids[TEST_LIVES.indexOf(name)] ?? 0;
+  const outOfOrder = await eventually(async () => {
+    const found = await lived(idOf("OUT_OF_ORDER"), "DELIVERED");
+    return found.length === 5 && found;
+  }, "the late events are there");
+  expect(outOfOrder).toEqual([...START, "OUT_FOR_DELIVERY", "DELIVERED"]);
+  expect(await detail(idOf("RENUMBERED"))).toMatchObject({
+    newTrackingNumbers: ["TEST_RENUMBERED-2-NEW"],
+  });
+  expect((await detail(idOf("SILENT"))).history).toEqual([]);
+}, 60_000);
+
+test("in real time a step takes four hours", async () => {
+  const id = await create("TEST_REALTIME_DELIVERED-3");
+  await advance(4 * 3_600 + 60);
+  await eventually(async () => (await detail(id)).history.length === 1, "the first event");
+  await advance(16 * 3_600);
+  expect(await lived(id, "DELIVERED")).toEqual([...START, "OUT_FOR_DELIVERY", "DELIVERED"]);
+}, 60_000);
+
+describe("a parcel that is held in depot", () => {
+  const release = (id: number, body: object) =>
+    call("POST", `/shipments/${id}/stock-release`, body);
+  const held = async (number: string, members: Readonly<Record<string, unknown>> = {}) => {
+    const id = await create(number, members);
+    await advance(30);
+    await lived(id, "EXCEPTION");
+    return id;
+  };
+
+  test("goes on as its release says, refusals and outages included", async () => {
+    const [one, other, deferred] = await Promise.all([
+      held("TEST_HELD-4"),
+      held("TEST_HELD-5"),
+      held("TEST_HELD-6", { courier: `${COURIER}_DEFERRED` }),
+    ]);
+    const failures = ["TEST_REFUSED", "TEST_UNREACHABLE", "TEST_UNREADABLE"];
+    const statuses: number[] = [];
+    for (const notes of failures) {
+      statuses.push((await release(one, { action: "redeliver", notes })).status);
+    }
+    expect(statuses).toEqual([422, 502, 502]);
+    const asked = { action: "redeliver", notes: "TEST_ERROR" };
+    expect((await release(one, asked)).body).toMatchObject({ courierOutcome: "error" });
+    const { body } = await release(one, { action: "redeliver" });
+    expect(body).toMatchObject({ status: "sent", courierOutcome: "ok" });
+    await release(other, { action: "return_to_sender" });
+    const later = await release(deferred, { action: "redeliver" });
+    expect(later.body.courierOutcome).toBe("pending");
+    await advance(30);
+    expect((await lived(one, "DELIVERED")).slice(-3)).toEqual([
+      ...["IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERED"],
+    ]);
+    expect((await lived(other, "RETURNED")).slice(-2)).toEqual(["IN_TRANSIT", "RETURNED"]);
+    await lived(deferred, "DELIVERED");
+  }, 60_000);
+});
+
+test("labels are made, refused and unavailable as their references say", async () => {
+  const label = (reference: string) =>
+    call("POST", "/labels", labelBody({ courier: "POSTE_ITA", reference }));
+  const statuses: number[] = [];
+  for (const start of ["", "TEST_REFUSED", "TEST_UNREACHABLE", "TEST_UNREADABLE"]) {
+    statuses.push((await label(`${start}-7`)).status);
+  }
+  expect(statuses).toEqual([201, 422, 502, 502]);
+  const [one, other] = [await label("L-8"), await label("TEST_UNCONFIRMED-8")];
+  const labelIds = [one.body.id, other.body.id];
+  const { body } = await call("POST", "/labels/confirm", { courier: "POSTE_ITA", labelIds });
+  expect(body.confirmedIds).toEqual([one.body.id]);
+  expect(body.errors).toMatchObject([{ labelId: other.body.id, code: "TEST_REFUSED" }]);
+});
+
+test("notifications go into the outbox and to nobody", async () => {
+  const consignee = { name: "Ada", email: "ada@client.test" };
+  const id = await create("TEST_SILENT-9", { consignee });
+  const { body } = await call("POST", `/shipments/${id}/notifications`, { event: "review" });
+  const path = `/shipments/${id}/notifications/${body.notificationId}`;
+  await eventually(async () => (await call("GET", path)).body.status === "sent", "it is sent");
+  const outbox = join(dataDir, "outbox");
+  const mails = await Promise.all(
+    (await readdir(outbox)).map((name) => readFile(join(outbox, name), "utf8")),
+  );
+  expect(mails.some((mail) => mail.includes("ada@client.test"))).toBe(true);
+});
+
+test("nothing of it reaches live keys, live webhooks, couriers' events or statistics", async () => {
+  const number = "TEST_SILENT-10";
+  const [tested, real] = [await create(number), await create(number, {}, "key_acme_main")];
+  expect((await call("GET", `/shipments/${tested}`, undefined, "key_acme_main")).status).toBe(404);
+  expect((await call("GET", `/shipments/${real}`)).status).toBe(404);
+  const numbersOf = async (key?: string) =>
+    (await call("GET", "/shipments?scope=company&limit=100", undefined, key)).body.items.map(
+      (one: { id: number }) => one.id,
+    );
+  expect(await numbersOf("key_acme_main")).toEqual([real]);
+  expect(await numbersOf()).not.toContain(real);
+  const { body } = await push(product.ingest, [event({ trackingNumber: number })]);
+  expect(body.accepted).toBe(1);
+  await eventually(() => live.requests.length > 0, "the live webhook");
+  expect(live.requests.map((one) => one.body.data.shipment.id)).toEqual([real]);
+  expect((await detail(tested)).history).toEqual([]);
+  const ask = async (query: string) => (await operator("POST", "/sql", { query })).body;
+  const rows = (table: string, column: string) =>
+    ask(`SELECT ${column} AS found, count() AS rows FROM ${table} GROUP BY found`);
+  await eventually(
+    async () => JSON.stringify(await rows("events", "courier")).includes("GLS_ITA"),
+    "the live event is counted",
+    30_000,
+  );
+  for (const table of ["events", "deliveries", "event_outcomes"]) {
+    expect(JSON.stringify(await rows(table, "courier"))).not.toContain(COURIER);
+  }
+  const endpointOf = async (channel: string) =>
+    (await operator("GET", `/channels/${channel}/webhooks`)).body.items[0].id;
+  const [liveId, testId] = [await endpointOf("acme-it"), await endpointOf("acme-it:test")];
+  const attempts = async () => JSON.stringify(await rows("attempts", "endpoint_id"));
+  await eventually(async () => (await attempts()).includes(liveId), "the attempt is counted");
+  expect(await attempts()).not.toContain(testId);
+}, 90_000);
+
+test("the panel issues keys of a channel's shadow, which it makes", async () => {
+  const issued = await operator("POST", "/channels/beta-it/api-keys", { mode: "test" });
+  expect([issued.status, issued.body.mode]).toEqual([201, "test"]);
+  expect(issued.body.key).toStartWith("key_test_");
+  const again = await operator("POST", "/channels/beta-it:test/api-keys");
+  expect([again.status, again.body.mode]).toEqual([201, "test"]);
+  const id = await create("TEST_DELIVERED-11", {}, issued.body.key);
+  await advance(30);
+  const read = () => call("GET", `/shipments/${id}`, undefined, again.body.key);
+  await eventually(async () => (await read()).body.status === "DELIVERED", "it is delivered");
+}, 30_000);
