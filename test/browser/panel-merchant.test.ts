@@ -1,6 +1,7 @@
 /** A merchant's visit to their own settings in the control panel, with what it changes: a key, a carrier's name, a mail. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
+import { countAddressCheck } from "#core/redis/merchant/address-checks.ts";
 import type { Running } from "#core/runtime.ts";
 import { startPanel } from "#panel/main.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
@@ -30,6 +31,13 @@ beforeAll(async () => {
   }
   mails = await startMailServer();
   api = await openTestApi(setup, "away", { SMTP_URL: mails.url });
+  const { redis, live } = api.runtime;
+  const { id: channelId, companyId } = live.configuration().channelByCode.get("acme-it") ?? {
+    ...{ id: 0, companyId: 0 },
+  };
+  for (let checked = 0; checked < 2; checked += 1) {
+    await countAddressCheck(redis, { companyId, channelId }, live.now());
+  }
   panel = await startPanel(api.runtime);
   owner = await makeAccount(api.runtime, "company", "owner", { companyCode: "acme" });
   reader = await makeAccount(api.runtime, "company", "read-only", { companyCode: "acme" });
@@ -99,7 +107,7 @@ describe("the owner of a company", () => {
     const text = '<p style="color: rgb(200, 0, 0)">{{trackingNumber}} {{courrier}}</p>';
     await editor.getByRole("textbox", { name: "Text", exact: true }).fill(text);
     await editor.getByText("Come va, Maria Bianchi?").waitFor();
-    await editor.getByText("Nothing stands for: courrier").waitFor();
+    await editor.getByText("Unknown placeholders: courrier").waitFor();
     const shown = page.frameLocator("iframe[title=Preview]").getByText("TEST0000000001");
     await shown.waitFor();
     const colour = await shown.evaluate(
@@ -157,7 +165,8 @@ describe("the owner of a company", () => {
     await page.getByText("Saved").waitFor();
     await tab(page, "Usage");
     await page.getByText(/of 100,000 left/).waitFor();
-    await page.getByText("No address has been checked yet.").waitFor();
+    const checks = page.getByRole("region", { name: "Address checks" }).first();
+    await checks.getByRole("row", { name: "Total 2" }).waitFor();
     const configuration = await api.runtime.live.refresh();
     expect(configuration.channelByCode.get("acme-it")?.sender).toEqual({ city: "Milano" });
     await page.goto(`${panel.url}/channels/beta-it`);

@@ -338,6 +338,13 @@ describe("mails of a channel", () => {
 describe("mail templates", () => {
   const path = "/channels/acme-it/templates";
 
+  test("one that is saved as it is changes nothing for anybody", async () => {
+    const version = async () => (await api.runtime.live.refresh()).version;
+    const before = await version();
+    expect((await call("PUT", `${path}/review/it`, TEMPLATE)).body.subject).toBe(TEMPLATE.subject);
+    expect(await version()).toBe(before);
+  });
+
   test("a new one is used by the next notification on every process, until it is deleted", async () => {
     const consignee = { name: "Ada", email: "ada@client.test" };
     const notify = async (event: string) => {

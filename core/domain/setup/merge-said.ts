@@ -49,7 +49,7 @@ export function mergeChannelCouriers(
   said: SaidOfChannel["couriers"],
   file: Remaining<SetupChannel>["couriers"],
 ): StoredChannelCourier[] {
-  const merged = new Map(stored.map((courier) => [courier.code, courier]));
+  const merged = new Map(stored.map((courier) => [courier.code, withCourierDefaults(courier)]));
   // A faulty item leaves a hole in its list, which is passed over.
   file?.forEach((item) => {
     const { code } = item;

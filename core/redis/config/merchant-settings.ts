@@ -92,6 +92,7 @@ function put<K extends Kind>(
   return underSetupLock(redis, async () => {
     const before = (await readEntity(redis, kind, id)) as Listed[K] | null;
     if (!before && (await idsBeside(redis, kind, id)).length >= limit) return "full";
+    if (before && sameFields(before, wanted)) return { before };
     const field = deletedSetting(kind, id);
     // Deleted and made again: the file's entry has still been applied.
     const fileEntry = before?.fileEntry ?? (await redis.hGet(DELETED_SETTINGS_KEY, field));
@@ -100,6 +101,11 @@ function put<K extends Kind>(
     await bumpVersion(redis);
     return { before };
   });
+}
+
+function sameFields<T extends object>(before: T, wanted: T): boolean {
+  const fields = Object.keys(wanted) as (keyof T)[];
+  return fields.every((field) => before[field] === wanted[field]);
 }
 
 /** Templates of a channel. */

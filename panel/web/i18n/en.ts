@@ -608,7 +608,7 @@ export const en = {
     fromDefault: "Waybill's own address",
     notified: "Recipients are notified when a parcel is",
     notifiedHint:
-      "A template whose event is the status in small letters is used, such as out_for_delivery.",
+      "The template named after the status in lowercase is used, such as out_for_delivery.",
     none: "Never",
     templates: "Mail templates",
     templatesLead:
@@ -618,14 +618,14 @@ export const en = {
     removeTemplateText: (event: string) =>
       `Mails of the event ${event} then use another language, or the template “default”.`,
     event: "Event",
-    eventHint: "2 to 25 small letters, digits, hyphens and underscores.",
+    eventHint: "2 to 25 lowercase letters, digits, hyphens and underscores.",
     subject: "Subject",
     body: "Text",
     bodyHint: "HTML, or plain text whose lines are kept.",
     placeholders: "Placeholders",
-    unknownPlaceholders: (names: string) => `Nothing stands for: ${names}`,
+    unknownPlaceholders: (names: string) => `Unknown placeholders: ${names}`,
     preview: "Preview",
-    previewLead: "About a sample shipment. Images from other hosts are not loaded here.",
+    previewLead: "For a sample shipment. Images from other hosts are not loaded here.",
     plainText: "Plain text",
     testTo: "Send a test mail to",
     sendTest: "Send",

@@ -609,7 +609,7 @@ export const it: Messages = {
     fromDefault: "L'indirizzo di Waybill",
     notified: "I destinatari sono avvisati quando un collo è",
     notifiedHint:
-      "Si usa il modello il cui evento è lo stato in minuscolo, per esempio out_for_delivery.",
+      "Si usa il modello con il nome dello stato in minuscolo, per esempio out_for_delivery.",
     none: "Mai",
     templates: "Modelli di e-mail",
     templatesLead: "Per evento e lingua. L'evento “default” vale dove un evento non ha un modello.",
@@ -623,7 +623,7 @@ export const it: Messages = {
     body: "Testo",
     bodyHint: "HTML, oppure testo semplice di cui si mantengono le righe.",
     placeholders: "Segnaposto",
-    unknownPlaceholders: (names) => `Non corrispondono a nulla: ${names}`,
+    unknownPlaceholders: (names) => `Segnaposto sconosciuti: ${names}`,
     preview: "Anteprima",
     previewLead: "Su una spedizione di esempio. Qui le immagini di altri siti non si caricano.",
     plainText: "Testo semplice",
