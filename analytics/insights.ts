@@ -13,7 +13,18 @@ import {
   percentileDays,
   sampleSize,
 } from "#core/domain/benchmarks/day-counts.ts";
-import { type Grain, MIN_SAMPLE, windowStart } from "#core/domain/benchmarks/lane.ts";
+import {
+  type Efficiency,
+  efficiency,
+  networkOf,
+} from "#core/domain/benchmarks/efficiency-index.ts";
+import {
+  type Grain,
+  MIN_SAMPLE,
+  WEIGHT_BANDS,
+  type WeightBand,
+  windowStart,
+} from "#core/domain/benchmarks/lane.ts";
 import { isSilent } from "#core/domain/courier-events/silence.ts";
 import { Problem } from "#core/problem.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
@@ -31,6 +42,7 @@ import findEventsSql from "./queries/find-events.sql" with { type: "text" };
 import provincesSql from "./queries/provinces.sql" with { type: "text" };
 import silenceSql from "./queries/silence.sql" with { type: "text" };
 import trendSql from "./queries/trend.sql" with { type: "text" };
+import weightsSql from "./queries/weights.sql" with { type: "text" };
 import { openSqlDoor, type SqlDoor } from "./sql-door.ts";
 
 /** Hours that are judged together, and weeks that they are compared with. */
@@ -56,7 +68,11 @@ export interface LaneInsight {
   readonly leadMean: number | null;
   readonly leadP90: number | null;
   readonly transitMedian: number | null;
+  /** Deliveries with a departure: a sample of its own. */
+  readonly transitDeliveries: number;
   readonly troubleShare: number;
+  /** Against all couriers in the cell of the same grain; null under a sample of 20. */
+  readonly efficiency: Efficiency | null;
 }
 
 export interface ProvinceInsight {
@@ -65,6 +81,7 @@ export interface ProvinceInsight {
   readonly provinces: string;
   readonly deliveries: number;
   readonly leadMedian: number;
+  readonly leadMedianInterval: DayInterval | null;
   readonly leadMean: number;
   readonly troubleShare: number;
 }
@@ -75,7 +92,12 @@ export interface TrendInsight {
   readonly month: string;
   readonly deliveries: number;
   readonly leadMedian: number;
+  readonly leadMedianInterval: DayInterval | null;
   readonly leadMean: number;
+}
+
+export interface WeightInsight extends Omit<TrendInsight, "month"> {
+  readonly weightBand: WeightBand;
 }
 
 /** Shares are null where there is nothing to have a share of; delays in seconds. */
@@ -136,6 +158,8 @@ export interface Insights {
   provinces(courier: string, nowMs: number): Promise<ProvinceInsight[]>;
   /** @param destCap empty = all of Italy */
   trend(destCap: string, nowMs: number): Promise<TrendInsight[]>;
+  /** By courier and weight band, the lightest first. @param destCap empty = all of Italy */
+  weights(destCap: string, nowMs: number): Promise<WeightInsight[]>;
   quality(sinceMs: number, untilMs: number): Promise<CarrierQuality[]>;
   silence(nowMs: number): Promise<Silence[]>;
   /** In the order received. */
@@ -184,8 +208,9 @@ export function openInsights(config: Config): Insights {
   return {
     async lane(query) {
       const cells = await ask((client) => readCells(client, { ...query, couriers: [] }));
+      const byGrain = Map.groupBy(cells, ({ grain }) => grain);
       return [...Map.groupBy(cells, ({ courier }) => courier).values()]
-        .flatMap((own) => laneInsight(own) ?? [])
+        .flatMap((own) => laneInsight(own, byGrain) ?? [])
         .sort(fastestFirst);
     },
     async provinces(courier, nowMs) {
@@ -195,6 +220,12 @@ export function openInsights(config: Config): Insights {
     async trend(destCap, nowMs) {
       const found = await keptRows<TrendRow>(trendSql, { destCap, since: windowStart(nowMs) });
       return found.map(({ courier, month, leads }) => ({ courier, month, ...summary(leads) }));
+    },
+    async weights(destCap, nowMs) {
+      const found = await keptRows<WeightRow>(weightsSql, { destCap, since: windowStart(nowMs) });
+      return found
+        .map(({ courier, weightBand, leads }) => ({ courier, weightBand, ...summary(leads) }))
+        .sort(lightestFirst);
     },
     async quality(sinceMs, untilMs) {
       const params = { since: Math.floor(sinceMs / 1000), until: Math.ceil(untilMs / 1000) };
@@ -229,22 +260,24 @@ function unavailable(): Problem {
 }
 
 /** The finest grain with a sample of 20, else the coarsest there is. */
-function laneInsight(cells: readonly LaneCell[]): LaneInsight | null {
+function laneInsight(
+  cells: readonly LaneCell[],
+  byGrain: ReadonlyMap<Grain, readonly LaneCell[]>,
+): LaneInsight | null {
   const cell = finestCell(cells) ?? cells.find(({ grain }) => grain === "cap");
   if (!cell) return null;
   const { courier, grain, leads, transits, troubles } = cell;
   const deliveries = sampleSize(leads);
+  const isPublic = deliveries >= MIN_SAMPLE;
   return {
-    courier,
-    grain,
-    leads,
-    deliveries,
-    isPublic: deliveries >= MIN_SAMPLE,
+    ...{ courier, grain, leads, deliveries, isPublic },
+    efficiency: isPublic ? efficiency(cell, networkOf(byGrain.get(grain) ?? [])) : null,
     leadMedian: percentileDays(leads, 50),
     leadMedianInterval: medianInterval(leads),
     leadMean: meanDays(leads),
     leadP90: percentileDays(leads, 90),
     transitMedian: percentileDays(transits, 50),
+    transitDeliveries: sampleSize(transits),
     troubleShare: troubles / deliveries,
   };
 }
@@ -270,6 +303,18 @@ interface TrendRow {
   readonly leads: DayMap;
 }
 
+interface WeightRow {
+  readonly courier: string;
+  readonly weightBand: WeightBand;
+  readonly leads: DayMap;
+}
+
+function lightestFirst(one: WeightInsight, other: WeightInsight): number {
+  const heaviness = ({ weightBand }: WeightInsight) => WEIGHT_BANDS.indexOf(weightBand);
+  const byCourier = one.courier < other.courier ? -1 : 1;
+  return one.courier === other.courier ? heaviness(one) - heaviness(other) : byCourier;
+}
+
 function provinceInsight({ prefix, troubles, leads }: ProvinceRow): ProvinceInsight {
   const provinces = capPrefixOf(`${prefix}999`)?.provinces ?? "not in use";
   const figures = summary(leads);
@@ -281,6 +326,7 @@ function summary(leads: DayMap) {
   return {
     deliveries: sampleSize(counts),
     leadMedian: percentileDays(counts, 50) ?? 0,
+    leadMedianInterval: medianInterval(counts),
     leadMean: meanDays(counts) ?? 0,
   };
 }

@@ -47,21 +47,21 @@ const SETTINGS: readonly Wanted[] = [
   },
 ];
 
-/** @param clickhouse whether the analytics answer */
+/** @param clickhouse whether the analytics answer; null = not to be asked from here */
 export async function examineStores(
   redis: Redis,
-  clickhouse: () => Promise<boolean>,
+  clickhouse: (() => Promise<boolean>) | null,
 ): Promise<Finding[]> {
   const [settings, version, clock, answers] = await Promise.all([
     Promise.all(SETTINGS.map((one) => examineSetting(redis, one))),
     examineVersion(redis),
     examineClock(redis),
-    clickhouse(),
+    clickhouse?.() ?? null,
   ]);
+  const ofRedis = [version, ...settings, clock];
+  if (answers === null) return ofRedis;
   return [
-    version,
-    ...settings,
-    clock,
+    ...ofRedis,
     finding("ClickHouse answers", answers, answers ? "yes" : "no", "yes", {
       advice: "Check CLICKHOUSE_URL and the log of the analytics; changes wait meanwhile.",
     }),

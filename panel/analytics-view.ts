@@ -2,13 +2,27 @@
 import { Type } from "@sinclair/typebox";
 import type { CarrierQuality } from "#analytics/insights.ts";
 import type { DayCounts } from "#core/domain/benchmarks/day-counts.ts";
-import type { Grain } from "#core/domain/benchmarks/lane.ts";
+import type { Grain, WeightBand } from "#core/domain/benchmarks/lane.ts";
 import { nullableNumber } from "#core/domain/schema/nullable.ts";
 
 const days = (description: string) =>
   Type.Union([Type.Number(), Type.Null()], { description: `${description}, in calendar days` });
 const count = (description: string) => Type.Integer({ description });
 const share = Type.Union([Type.Number(), Type.Null()], { description: "0 to 1" });
+
+const interval = Type.Union(
+  [Type.Object({ low: Type.Number(), high: Type.Number() }), Type.Null()],
+  { description: "95 % confidence interval of the median; null under 6 deliveries" },
+);
+const score = Type.Number({ description: "0 to 100; 50 is as good as all couriers together" });
+
+/** Of a sample, which is their number. */
+const times = {
+  deliveries: count("the sample"),
+  leadMedian: Type.Number({ description: "calendar days" }),
+  leadMedianInterval: interval,
+  leadMean: Type.Number({ description: "calendar days" }),
+};
 
 export const LaneView = Type.Object({
   courier: Type.String(),
@@ -17,37 +31,48 @@ export const LaneView = Type.Object({
   ),
   leads: Type.Unsafe<DayCounts>(
     Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
-      description: "pairs of lead days and deliveries",
+      description:
+        "pairs of lead days and deliveries; empty for members of a company, since few of them may make up a day",
     }),
   ),
   deliveries: count("the sample"),
   isPublic: Type.Boolean({ description: "a sample of 20 or more: merchants see it" }),
   leadMedian: days("median from the ship date to the delivery"),
-  leadMedianInterval: Type.Union(
-    [Type.Object({ low: Type.Number(), high: Type.Number() }), Type.Null()],
-    { description: "95 % confidence interval of the median" },
-  ),
+  leadMedianInterval: interval,
   leadMean: days("mean"),
   leadP90: days("nine of ten deliveries take at most so many"),
   transitMedian: days("median from the departure to the delivery"),
+  transitDeliveries: count("the sample of transitMedian"),
   troubleShare: Type.Number({ description: "with a second attempt or an exception, 0 to 1" }),
+  efficiency: Type.Union(
+    [
+      Type.Object({
+        ...{ index: score, speed: score, consistency: score, reliability: score },
+        basis: Type.Union([Type.Literal("transit"), Type.Literal("lead")]),
+      }),
+      Type.Null(),
+    ],
+    { description: "as POST /v2/couriers/efficiency-index; null under 20 deliveries" },
+  ),
 });
 
 export const ProvinceView = Type.Object({
   prefix: Type.String({ description: "first two digits of the destination CAP" }),
   provinces: Type.String(),
-  deliveries: count("the sample"),
-  leadMedian: Type.Number(),
-  leadMean: Type.Number(),
+  ...times,
   troubleShare: Type.Number(),
 });
 
 export const TrendView = Type.Object({
   courier: Type.String(),
   month: Type.String({ description: "its first day" }),
-  deliveries: count("the sample"),
-  leadMedian: Type.Number(),
-  leadMean: Type.Number(),
+  ...times,
+});
+
+export const WeightView = Type.Object({
+  courier: Type.String(),
+  weightBand: Type.Unsafe<WeightBand>(Type.String({ description: "kg" })),
+  ...times,
 });
 
 export const QualityView = Type.Object({

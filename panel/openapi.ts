@@ -12,6 +12,7 @@ import {
   QualityView,
   SilenceView,
   TrendView,
+  WeightView,
 } from "#panel/analytics-view.ts";
 import { Overview } from "#panel/overview-view.ts";
 import { PANEL_BODY_BYTES } from "#panel/read-json.ts";
@@ -91,7 +92,12 @@ export const PANEL_API: Api = {
     ...{ Courier: CourierView, CourierActivation: Activation },
     ...{ CodeMapping, MappedCode: MappingAnswer, MappingPreview: PreviewAnswer, Remap: RemapView },
     ...{ Shipment: ShipmentItem, ShipmentDetail: ShipmentPageDetail, Trace },
-    ...{ LaneCourier: LaneView, Province: ProvinceView, CourierMonth: TrendView },
+    ...{
+      LaneCourier: LaneView,
+      Province: ProvinceView,
+      CourierMonth: TrendView,
+      CourierWeight: WeightView,
+    },
     ...{ CourierQuality: QualityView, CourierSilence: SilenceView },
     ...{ Endpoint: EndpointView, NewEndpoint: NewEndpointView },
     ...{ EndpointInput, EndpointPatch, Delivery: DeliveryView, DeliveryDetail, Replay: ReplayView },

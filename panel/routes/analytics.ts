@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Insights } from "#analytics/insights.ts";
-import { isItalianCap } from "#core/domain/benchmarks/lane.ts";
+import { isItalianCap, MIN_SAMPLE } from "#core/domain/benchmarks/lane.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
@@ -16,12 +16,15 @@ import {
   QualityView,
   SilenceView,
   TrendView,
+  WeightView,
 } from "#panel/analytics-view.ts";
 import type { Caller } from "#panel/caller.ts";
 import { jsonBody } from "#panel/checked-body.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
+import { TABLE_FORMATS, tableFile } from "#panel/table-file.ts";
+import { laneShownTo, shownTo } from "#panel/withheld.ts";
 
 const DAY_MS = 86_400_000;
 const DAYS_LIMIT = 90;
@@ -58,59 +61,112 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) });
 const UNAVAILABLE = mayAnswer("ANALYTICS_UNAVAILABLE");
 
+const FORMAT = text(`json, ${TABLE_FORMATS.join(", ")}; default json`);
+const READ = { can: "benchmarks:read", of: "caller" } as const;
+
 const LaneQuery = Type.Object({
   destCap: text("CAP of the destination; needed"),
   originCap: text("CAP of the origin"),
   weightKg: text("weight of the parcel"),
+  format: FORMAT,
+});
+
+const DestinationQuery = Type.Object({
+  destCap: text("to this CAP; absent = all of Italy"),
+  format: FORMAT,
+});
+
+/** Their answers are written by hand: they may be files. */
+const told = (summary: string, item: TSchema) => ({
+  summary,
+  description: `Members of a company see rows of ${MIN_SAMPLE} deliveries or more only.`,
+  responses: {
+    200: {
+      description: "the rows; with format=csv or parquet a file with one column for each figure",
+      content: { "application/json": { schema: listOf(item) as object } },
+    },
+  },
+  ...UNAVAILABLE,
 });
 
 export function analyticsRoutes(runtime: Runtime, insights: Insights) {
   return new Elysia({ name: "analytics-routes" })
     .use(benchmarkRoutes(runtime, insights))
+    .use(reportRoutes(runtime, insights))
     .use(sqlRoute(runtime, insights));
 }
 
 function benchmarkRoutes(runtime: Runtime, insights: Insights) {
   const { live } = runtime;
-  return panelRoutes(runtime, "analytics")
+  return panelRoutes(runtime, "benchmarks")
     .get(
       "/panel/api/analytics/lane",
-      async ({ query }) => {
+      async ({ query, caller }) => {
         const { destCap, originCap, weightKg } = laneOf(query);
         const nowMs = live.now();
-        return { items: await insights.lane({ destCap, originCap, weightKg, nowMs }) };
+        const found = await insights.lane({ destCap, originCap, weightKg, nowMs });
+        return answerOf("lane", LaneView, laneShownTo(caller, found), query.format);
       },
       {
-        needs: { can: "benchmarks:read", of: "caller" },
+        needs: READ,
         query: LaneQuery,
-        response: listOf(LaneView),
-        detail: { summary: "Couriers to a CAP, with their distributions", ...UNAVAILABLE },
+        detail: told("Couriers to a CAP, with their distributions and efficiency index", LaneView),
       },
     )
     .get(
       "/panel/api/analytics/provinces",
-      async ({ query: { courier = "" } }) => {
-        return { items: await insights.provinces(courier.slice(0, COURIER_LENGTH), live.now()) };
+      async ({ query: { courier = "", format }, caller }) => {
+        const found = await insights.provinces(courier.slice(0, COURIER_LENGTH), live.now());
+        return answerOf("provinces", ProvinceView, shownTo(caller, found), format);
       },
       {
-        needs: { can: "benchmarks:read", of: "caller" },
-        query: Type.Object({ courier: text("of this courier alone") }),
-        response: listOf(ProvinceView),
-        detail: { summary: "Destinations by the first two digits of their CAP", ...UNAVAILABLE },
+        needs: READ,
+        query: Type.Object({ courier: text("of this courier alone"), format: FORMAT }),
+        detail: told("Destinations by the first two digits of their CAP", ProvinceView),
       },
     )
     .get(
       "/panel/api/analytics/trend",
-      async ({ query: { destCap = "" } }) => {
-        return { items: await insights.trend(destCap === "" ? "" : capOf(destCap), live.now()) };
+      async ({ query: { destCap, format }, caller }) => {
+        const found = await insights.trend(optionalCap(destCap), live.now());
+        return answerOf("trend", TrendView, shownTo(caller, found), format);
       },
       {
-        needs: { can: "benchmarks:read", of: "caller" },
-        query: Type.Object({ destCap: text("to this CAP; absent = all of Italy") }),
-        response: listOf(TrendView),
-        detail: { summary: "Couriers by month of delivery", ...UNAVAILABLE },
+        needs: READ,
+        query: DestinationQuery,
+        detail: told("Couriers by month of delivery", TrendView),
       },
     )
+    .get(
+      "/panel/api/analytics/weights",
+      async ({ query: { destCap, format }, caller }) => {
+        const found = await insights.weights(optionalCap(destCap), live.now());
+        return answerOf("weights", WeightView, shownTo(caller, found), format);
+      },
+      {
+        needs: READ,
+        query: DestinationQuery,
+        detail: told("Couriers by weight of the parcel", WeightView),
+      },
+    );
+}
+
+/** In JSON, or as a file. @throws {Problem} 422 */
+function answerOf(
+  name: string,
+  schema: TSchema,
+  items: readonly object[],
+  format: string | undefined,
+): Response {
+  if (format === undefined || format === "json") return Response.json({ items });
+  const known = TABLE_FORMATS.find((one) => one === format);
+  if (known) return tableFile(`benchmarks-${name}`, schema, items, known);
+  throw wrongQuery("format", `One of json, ${TABLE_FORMATS.join(", ")}.`);
+}
+
+function reportRoutes(runtime: Runtime, insights: Insights) {
+  const { live } = runtime;
+  return panelRoutes(runtime, "analytics")
     .get(
       "/panel/api/analytics/quality",
       async ({ query, caller }) => {
@@ -188,11 +244,11 @@ function isOfCaller(caller: Caller, { courier }: { readonly courier: string }): 
 }
 
 function laneOf({ destCap = "", originCap, weightKg }: Static<typeof LaneQuery>) {
-  const weight = weightKg === undefined ? null : Number(weightKg);
+  const weight = weightKg === undefined || weightKg === "" ? null : Number(weightKg);
   if (weight !== null && !(weight > 0)) throw wrongQuery("weightKg", "More than 0.");
   return {
     destCap: capOf(destCap),
-    originCap: originCap === undefined ? null : capOf(originCap),
+    originCap: originCap === undefined || originCap === "" ? null : capOf(originCap),
     weightKg: weight,
   };
 }
@@ -200,6 +256,11 @@ function laneOf({ destCap = "", originCap, weightKg }: Static<typeof LaneQuery>)
 function capOf(text: string): string {
   if (!isItalianCap(text)) throw wrongQuery("destCap", "An Italian CAP of five digits.");
   return text;
+}
+
+/** Empty = all of Italy. @throws {Problem} 422 */
+function optionalCap(text: string | undefined): string {
+  return text === undefined || text === "" ? "" : capOf(text);
 }
 
 function daysOf(text: string): number {

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acceptJob } from "#core/redis/merchant/import-jobs.ts";
 import { examineStores } from "#core/store-doctor.ts";
 import { makeAccount } from "#test/support/accounts.ts";
+import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
+import { startRedisServer } from "#test/support/redis-server.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
@@ -93,6 +95,25 @@ describe("the examination of the stores", () => {
     const wrong = (await get("/doctor")).filter(({ ok }: { ok: boolean }) => !ok);
     expect(wrong).toMatchObject([{ check: "ClickHouse answers", found: "no" }]);
     expect(wrong[0].advice).not.toBe("");
+  });
+
+  test("is printed by `bun run doctor store`, whose status tells whether anything is to be changed", async () => {
+    const server = await startRedisServer({ appendfsync: "everysec" });
+    const run = () =>
+      outcomeOf(startCommand(["bun", "start/doctor/main.ts", "store"], { REDIS_URL: server.url }));
+    try {
+      const { status, output } = await run();
+      expect(status).toBe(1);
+      expect(output).toContain("appendfsync everysec, wanted always\n     Set appendfsync always");
+      expect(output).toEndWith("1 setting to change.\n");
+      await server.send("CONFIG", "SET", "appendfsync", "always");
+      expect(await run()).toMatchObject({
+        status: 0,
+        output: expect.stringContaining("Nothing to change."),
+      });
+    } finally {
+      await server.stop();
+    }
   });
 
   test("names a setting that would lose events, with what to do", async () => {

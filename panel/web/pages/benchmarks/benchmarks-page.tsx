@@ -1,11 +1,13 @@
 /** Delivery times: a lane in full, months, regions, and how couriers report. What was asked stands in the address. */
-import { Select, SimpleGrid, Stack } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { Group, Select, SimpleGrid, Stack } from "@mantine/core";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+import { meQuery } from "#panel/web/queries.ts";
+import { ExportMenu } from "./export-menu.tsx";
 import { ItalyMap } from "./italy-map.tsx";
 import { LaneForm } from "./lane-form.tsx";
 import { LaneSection } from "./lane-section.tsx";
@@ -13,6 +15,7 @@ import { ProvinceTable } from "./province-table.tsx";
 import { QualitySection } from "./quality-section.tsx";
 import { provincesQuery, trendQuery } from "./queries.ts";
 import { TrendSection } from "./trend-section.tsx";
+import { WeightSection } from "./weight-section.tsx";
 
 export interface BenchmarkSearch {
   readonly destCap?: string;
@@ -23,6 +26,7 @@ export interface BenchmarkSearch {
 
 export function BenchmarksPage() {
   const { t } = useText();
+  const { capabilities } = useSuspenseQuery(meQuery).data;
   const search: BenchmarkSearch = useSearch({ strict: false });
   const { destCap = "", originCap = "", weightKg = "", courier = "" } = search;
   const navigate = useNavigate();
@@ -39,8 +43,9 @@ export function BenchmarksPage() {
         />
         {destCap !== "" && <LaneSection question={{ destCap, originCap, weightKg }} />}
         <TrendSection destCap={destCap} />
+        <WeightSection destCap={destCap} />
         <Destinations courier={courier} onCourier={(one) => ask({ courier: one })} />
-        <QualitySection />
+        {capabilities.includes("quality:read") && <QualitySection />}
       </Stack>
     </>
   );
@@ -62,14 +67,17 @@ function Destinations({ courier, onCourier }: DestinationsProps) {
       title={t.benchmarks.destinations}
       lead={t.benchmarks.destinationsLead}
       aside={
-        <Select
-          aria-label={t.benchmarks.courier}
-          data={[{ value: "", label: t.benchmarks.allCouriers }, ...couriers]}
-          value={courier}
-          onChange={(value) => onCourier(value ?? "")}
-          allowDeselect={false}
-          size="xs"
-        />
+        <Group gap="xs">
+          <Select
+            aria-label={t.benchmarks.courier}
+            data={[{ value: "", label: t.benchmarks.allCouriers }, ...couriers]}
+            value={courier}
+            onChange={(value) => onCourier(value ?? "")}
+            allowDeselect={false}
+            size="xs"
+          />
+          <ExportMenu name="provinces" query={{ courier }} label={t.benchmarks.destinations} />
+        </Group>
       }
     >
       <ProblemNote error={error} />

@@ -6,6 +6,7 @@ import type {
   ProvinceInsight,
   Silence,
   TrendInsight,
+  WeightInsight,
 } from "#analytics/insights.ts";
 import { type Query, send } from "#panel/web/api/call.ts";
 
@@ -35,6 +36,8 @@ export const provincesQuery = (courier: string) =>
   itemsOf<ProvinceInsight>("provinces", { courier });
 
 export const trendQuery = (destCap: string) => itemsOf<TrendInsight>("trend", { destCap });
+
+export const weightsQuery = (destCap: string) => itemsOf<WeightInsight>("weights", { destCap });
 
 export const qualityQuery = (days: number) => itemsOf<CarrierQuality>("quality", { days });
 
