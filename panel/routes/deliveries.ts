@@ -22,6 +22,7 @@ import {
   searchDeliveries,
 } from "#core/redis/webhooks/delivery-log.ts";
 import { readReplay, replayDeliveries, startReplay } from "#core/redis/webhooks/replays.ts";
+import { signedHeaders } from "#core/redis/webhooks/signed-headers.ts";
 import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { wrongCursor } from "#panel/list-page.ts";
@@ -69,6 +70,11 @@ const Log = Type.Object({
     description:
       "asks for the next page, which may be empty and have a cursor; null on the last one",
   }),
+});
+
+const SignedRequest = Type.Object({
+  headers: Type.Record(Type.String(), Type.String()),
+  body: Type.String({ description: "the bytes that the signature is over" }),
 });
 
 const WindowBody = Type.Object(
@@ -131,6 +137,18 @@ function logRoutes(runtime: Runtime) {
 function replayRoutes(runtime: Runtime) {
   const { redis, live } = runtime;
   return panelRoutes(runtime, "replays")
+    .get(
+      "/panel/api/deliveries/:deliveryId/request",
+      ({ params }) => signedRequest(runtime, params.deliveryId),
+      {
+        needs: { can: "webhooks:replay", of: "delivery" },
+        response: SignedRequest,
+        detail: {
+          summary: "The request of a delivery, signed now: for a receiver under development",
+          ...mayAnswer("NOT_REPLAYABLE"),
+        },
+      },
+    )
     .post(
       "/panel/api/deliveries/:deliveryId/replay",
       async ({ params }) => {
@@ -221,6 +239,25 @@ async function readDetail(runtime: Runtime, deliveryId: string) {
   const [shipment] = await readShipments(runtime.redis, [delivery.shipmentId]);
   const body = shipment ? bodyNow(delivery, shipment, configuration) : null;
   return deliveryDetail(delivery, configuration, body);
+}
+
+/** As an attempt would send it now. @throws {Problem} 404, 409 */
+async function signedRequest(
+  runtime: Runtime,
+  deliveryId: string,
+): Promise<Static<typeof SignedRequest>> {
+  const { live, redis, secrets } = runtime;
+  const delivery = await deliveryOf(runtime, deliveryId);
+  refuseV1(delivery.endpointId);
+  const configuration = await live.refresh();
+  const { endpoint } = endpointOf(configuration, delivery.endpointId);
+  const [shipment] = await readShipments(redis, [delivery.shipmentId]);
+  const body = shipment && bodyNow(delivery, shipment, configuration);
+  if (!body) throw notFound("delivery");
+  const { eventId, attemptsMade } = delivery;
+  const attempt = Math.max(1, attemptsMade);
+  const event = { eventId, type: "shipment.updated", attempt, sentAtMs: live.now() };
+  return { headers: signedHeaders(endpoint, secrets.vault, event, body), body };
 }
 
 /** Null when the endpoint no longer exists. */

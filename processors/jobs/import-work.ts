@@ -33,8 +33,8 @@ import {
 } from "#core/redis/merchant/import-jobs.ts";
 import type { Taken } from "#core/redis/merchant/work-queue.ts";
 import { beginItems, type ItemOutcome } from "#core/redis/shipments/create-items.ts";
+import { secretsInForce } from "#core/redis/webhooks/signed-headers.ts";
 import type { Vault } from "#core/secrets.ts";
-import { secretsInForce } from "#processors/webhooks/send.ts";
 import type { Transport } from "#processors/webhooks/transport.ts";
 import type { WorkVerdict } from "#processors/worker.ts";
 

@@ -8,24 +8,21 @@ import {
   outcomeOf,
 } from "#core/domain/webhooks/delivery-outcome.ts";
 import { faultWaitMs, parseRetryAfter } from "#core/domain/webhooks/retry-schedule.ts";
-import { sign } from "#core/domain/webhooks/signature.ts";
-import { standardSignature } from "#core/domain/webhooks/standard-webhooks.ts";
 import {
   type RequestFacts,
   type SentRequest,
   sentRequest,
   V1_HEADERS,
-  webhookHeaders,
 } from "#core/domain/webhooks/webhook-request.ts";
 import { v1MeaningOf, v1Payload } from "#core/domain/webhooks/webhook-v1.ts";
 import { attemptSeconds, deliveryAttempts } from "#core/metrics.ts";
 import type { Endpoint, WebhookV1 } from "#core/redis/config/configuration.ts";
-import { hasPreviousSecret } from "#core/redis/config/endpoint-entity.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import { type Attempt, readAttempts } from "#core/redis/webhooks/attempts.ts";
 import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
 import type { Leased, Slot } from "#core/redis/webhooks/leases.ts";
+import { signedHeaders } from "#core/redis/webhooks/signed-headers.ts";
 import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Vault } from "#core/secrets.ts";
 import { continueTrace, type TracedWork } from "#core/tracing.ts";
@@ -193,23 +190,9 @@ export function postEvent(
   body: string,
   traceparent?: string,
 ): Promise<Sent> {
-  const { eventId, sentAtMs } = event;
-  const secrets = secretsInForce(endpoint, vault, sentAtMs);
-  const headers = webhookHeaders(event, endpoint.standardWebhooks);
-  headers["X-Service-Signature"] = sign(secrets, body, sentAtMs);
-  const timestamp = headers["webhook-timestamp"];
-  if (timestamp !== undefined) {
-    headers["webhook-signature"] = standardSignature(eventId, timestamp, secrets, body);
-  }
+  const headers = signedHeaders(endpoint, vault, event, body);
   if (traceparent !== undefined) headers["traceparent"] = traceparent;
   return transport.post(endpoint.url, headers, body);
-}
-
-/** The newest first; the one before it for 24 hours (document 3, "Signature rules" 5). */
-export function secretsInForce(endpoint: Endpoint, vault: Vault, nowMs: number): readonly string[] {
-  const { secret, previousSecret } = endpoint;
-  const overlaps = previousSecret !== null && hasPreviousSecret(endpoint, nowMs);
-  return (overlaps ? [secret, previousSecret] : [secret]).map(vault.open);
 }
 
 function attemptOf(

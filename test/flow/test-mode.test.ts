@@ -9,7 +9,7 @@ import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { request } from "#test/support/merchant.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import { BARE, newProduct, PANEL_TOKEN, type Product, productEnv } from "#test/support/product.ts";
 import {
   createAuthority,
   type Receiver,
@@ -131,6 +131,45 @@ test("a parcel lives its life, with signed webhooks, exactly once although the p
     nowMs: first?.atMs ?? 0,
   });
   expect(told.data.shipment).toMatchObject({ id, courier: COURIER, courierName: "Test courier" });
+}, 60_000);
+
+// Before the clock of the tests is moved: receivers compare the time of a signature with theirs.
+test("listen forwards signed events to a receiver on this machine, and sends one again by key press", async () => {
+  const heard: { readonly id: string; readonly number: string }[] = [];
+  const local = Bun.serve({
+    port: 0,
+    async fetch(sent) {
+      const signature = sent.headers.get("x-service-signature");
+      const body = await sent.text();
+      const { id, data } = await verifyWebhook({ body, signature, secret: WEBHOOK_SECRET });
+      heard.push({ id, number: data.shipment.trackingNumber });
+      return new Response(null, { status: 204 });
+    },
+  });
+  const forward = `http://127.0.0.1:${local.port}/hook`;
+  const { items } = (await operator("GET", "/channels/acme-it:test/webhooks")).body;
+  const log = await operator("GET", `/webhooks/${items[0].endpointId}/deliveries?limit=1`);
+  const since = new Date(Date.parse(log.body.items[0].createdAt) + 1).toISOString();
+  const options = ["--panel", product.panel, "--channel", "acme-it:test", "--forward", forward];
+  const listener = Bun.spawn(["bun", "client/src/cli.ts", "listen", ...options, "--since", since], {
+    env: { ...productEnv(), WAYBILL_WEBHOOK_SECRET: WEBHOOK_SECRET },
+    ...{ stdin: "pipe", stdout: "pipe", stderr: "pipe" },
+  });
+  await create("TEST_LOST-12");
+  await eventually(() => heard.length === 4, "every event is forwarded");
+  expect(new Set(heard.map(({ number }) => number))).toEqual(new Set(["TEST_LOST-12"]));
+  listener.stdin.write("2");
+  await listener.stdin.flush();
+  await eventually(() => heard.length === 5, "one is sent again");
+  expect(heard[4]).toEqual(heard[1] ?? { id: "", number: "" });
+  listener.stdin.write("q");
+  await listener.stdin.end();
+  expect(await listener.exited).toBe(0);
+  const lines = (await new Response(listener.stdout).text()).trim().split("\n");
+  expect(lines[0]).toContain(`forwarding to ${forward}`);
+  expect(lines[1]).toMatch(/^\[1\] evt_[0-9a-f]{32} TEST_LOST-12 INFO_RECEIVED -> 204 in \d+ ms$/);
+  expect(lines).toHaveLength(6);
+  await local.stop(true);
 }, 60_000);
 
 test("every scenario ends as its name says", async () => {

@@ -1,0 +1,62 @@
+#!/usr/bin/env node
+/** `waybill listen`: an endpoint's events, forwarded to a receiver on this machine. */
+import { parseArgs } from "node:util";
+import { listen } from "./listen.ts";
+import { openPanel } from "./panel.ts";
+
+const USAGE = `usage: waybill listen --forward URL [--endpoint ID | --channel CODE]
+  --forward URL     where events are sent, such as http://localhost:3000/hook
+  --endpoint ID     whose events; may be left out if there is one alone
+  --channel CODE    the same, if the channel has one endpoint alone; that of test keys ends with :test
+  --panel URL       address of the control panel; default WAYBILL_PANEL_URL, or http://127.0.0.1:8082
+  --token TOKEN     an operator's; default PANEL_TOKEN. Instead: WAYBILL_EMAIL and WAYBILL_PASSWORD of an account
+  --secret SECRET   the endpoint's, to verify signatures; default WAYBILL_WEBHOOK_SECRET
+  --since TIME      also what happened since then: ISO 8601 with an offset
+Press the number of an event to send it again, q to end.`;
+
+const text = { type: "string" } as const;
+const OPTIONS = {
+  ...{ forward: text, endpoint: text, channel: text, panel: text },
+  ...{ token: text, secret: text, since: text },
+} as const;
+
+async function main(args: string[]): Promise<void> {
+  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  const { forward, endpoint, channel, since } = values;
+  if (positionals.join() !== "listen" || forward === undefined || !URL.canParse(forward)) {
+    throw new Error(USAGE);
+  }
+  const { env } = process;
+  const panel = await openPanel({
+    url: values.panel ?? env["WAYBILL_PANEL_URL"] ?? "http://127.0.0.1:8082",
+    token: values.token ?? env["PANEL_TOKEN"],
+    email: env["WAYBILL_EMAIL"],
+    password: env["WAYBILL_PASSWORD"],
+  });
+  const stop = new AbortController();
+  const listening = await listen(panel, {
+    forward,
+    endpoint: { id: endpoint, channel },
+    secret: values.secret ?? env["WAYBILL_WEBHOOK_SECRET"],
+    sinceMs: since === undefined ? Date.now() : Date.parse(since),
+    print: (line) => void process.stdout.write(`${line}\n`),
+    signal: stop.signal,
+  });
+  process.stdin.setRawMode?.(true);
+  process.stdin.setEncoding("utf8").on("data", (keys: string) => {
+    for (const key of keys) {
+      // Ctrl-C is a key like any other in raw mode.
+      if (key === "q" || key === "\u0003") stop.abort();
+      else if (/[1-9]/.test(key)) void listening.resend(Number(key));
+    }
+  });
+  await listening.ended;
+  process.stdin.pause();
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exitCode = 1;
+}
