@@ -159,11 +159,12 @@ describe("a merchant", () => {
     await move(PARCELS[0], "departed", 8);
     await move(PARCELS[1], "departed", 8);
     await open(endpoint);
-    await row(page, "Waiting for its next attempt").nth(1).waitFor();
+    await row(page, "Retrying").nth(1).waitFor();
     await passTime(runtime, FIRST_RETRY_SECONDS);
-    await row(page, String(shipmentIds[0]))
-      .getByRole("button", { name: /Details/ })
-      .click();
+    await page.getByRole("textbox", { name: "Search" }).fill(PARCELS[0]);
+    const retrying = row(page, "Retrying");
+    await eventually(async () => (await retrying.count()) === 1, "the log of one parcel");
+    await retrying.getByRole("button", { name: /Details/ }).click();
     const drawer = page.getByRole("dialog");
     await drawer.getByText("2. status 503").waitFor();
     expect(await drawer.getByLabel("Request").last().textContent()).toContain(

@@ -258,11 +258,11 @@ export const en = {
       queued: "Queued",
       waiting: "Retrying",
       delivered: "Delivered",
-      failed: "Failed",
+      failed: "Given up",
     },
     deliveryStates: {
       queued: "Queued",
-      waiting: "Waiting for its next attempt",
+      waiting: "Retrying",
       delivered: "Delivered",
       failed: "Given up",
     },

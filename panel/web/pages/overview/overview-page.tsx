@@ -126,7 +126,6 @@ function Figures({ overview }: { readonly overview: Overview }) {
         label={t.overview.oldestWebhook}
         value={f.duration(webhooks.oldestWaitingSeconds)}
         note={t.overview.failingEndpoints(f.whole(webhooks.failingEndpoints))}
-        {...(webhooks.failingEndpoints > 0 && { color: "orange" })}
       />
       <Stat
         label={t.overview.deadLetters}

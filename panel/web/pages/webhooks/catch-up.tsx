@@ -45,15 +45,13 @@ export function CatchUp({ endpoint, replay, onReplay }: CatchUpProps) {
   const { capabilities } = useSuspenseQuery(meQuery).data;
   const { data: missed, error } = useQuery(missedQuery(endpoint.endpointId));
   if (!missed) return error ? <ProblemNote error={error} /> : <Skeleton h={280} />;
-  const { from, to, pullCall } = missed;
+  const { from, shipmentsBehind, pullCall } = missed;
   return (
     <Section title={t.webhooks.sendAgain} lead={t.webhooks.sendAgainLead}>
       <Stack>
-        {from === null || to === null ? (
-          <Text size="sm">{t.webhooks.nothingMissed}</Text>
-        ) : (
-          <MissedText missed={missed} />
-        )}
+        {from === null && <Text size="sm">{t.webhooks.nothingMissed}</Text>}
+        {/* Otherwise the note above the tabs says it. */}
+        {from !== null && shipmentsBehind === 0 && <MissedText missed={missed} />}
         {capabilities.includes("webhooks:replay") && (
           <CatchUpForm endpoint={endpoint} missed={missed} onReplay={onReplay} />
         )}
@@ -185,7 +183,14 @@ function PullCall({ line }: { readonly line: string }) {
     <Stack gap={4}>
       <Text size="sm">{t.webhooks.pull}</Text>
       <Group gap="xs" align="start">
-        <Code block className="break" flex="1 1 240px" tabIndex={0} aria-label={t.webhooks.pull}>
+        <Code
+          block
+          className="break"
+          flex="1 1 240px"
+          style={{ whiteSpace: "pre-wrap" }}
+          tabIndex={0}
+          aria-label={t.webhooks.pull}
+        >
           {line}
         </Code>
         <CopyButton value={line}>
