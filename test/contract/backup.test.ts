@@ -7,6 +7,7 @@ import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { push } from "#test/support/courier.ts";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { startMeasuring } from "#test/support/measured.ts";
 import { request } from "#test/support/merchant.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
@@ -52,6 +53,7 @@ describe("a backup of the embedded stores", () => {
     const stream = startEventStream(first, "BAK", SHIPMENTS);
     await eventually(() => stream.accepted.size > 1_000, "events are accepted");
     const before = new Map(stream.accepted);
+    const measuring = startMeasuring("Backup and restore", "taken under load, restored elsewhere");
     const { output, errors, status } = await run("backup", backup, "first");
     expect([status, errors]).toEqual([0, ""]);
     expect(output).toContain(backup);
@@ -86,7 +88,8 @@ describe("a backup of the embedded stores", () => {
       const { status: answered } = await push(second.ingest, all.slice(from, from + PER_MESSAGE));
       expect(answered).toBe(200);
     }
-    await expectExactlyOnce(second, "BAK", ids, stream.accepted);
+    const counted = await expectExactlyOnce(second, "BAK", ids, stream.accepted);
+    await measuring.done({ ...counted, further: { "events before the backup": before.size } });
     await second.terminate();
   }, 180_000);
 

@@ -20,6 +20,7 @@ import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { event } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { CONSIGNEE, labelBody, labelSetup } from "#test/support/label-setup.ts";
+import { startMeasuring } from "#test/support/measured.ts";
 import {
   createAuthority,
   type Receiver,
@@ -248,11 +249,18 @@ test("leaves nothing of the recipient, whatever is asked afterwards, and may be 
   }
   expect(await outbox()).toContain(RECIPIENT.email);
 
+  const name = "a recipient, in every key of Redis and the outbox";
+  const measuring = startMeasuring("Personal data", name);
+  const places = (text: string) => text.split(PLANTED).length - 1;
+  const planted = places(before) + places(await outbox());
   expect((await erase(owner)).status).toBe(204);
   expect((await erase(owner)).status).toBe(204);
 
-  expect(await everything(api.runtime)).not.toContain(PLANTED);
+  const after = await everything(api.runtime);
+  expect(after).not.toContain(PLANTED);
   await eventually(async () => !(await outbox()).includes(PLANTED), "the outbox is empty of it");
+  const left = places(after) + places(await outbox());
+  await measuring.done({ further: { "places before": planted, "places after": left } });
   const detail = await api.call("GET", `/v2/shipments/${id}`, { token });
   expect(detail.status).toBe(200);
   expect(JSON.stringify(detail.body)).not.toContain(PLANTED);

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { startMeasuring } from "#test/support/measured.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product, productEnv } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -44,6 +45,7 @@ afterAll(async () => {
 
 test("a full disk is answered 503, and everything continues without loss once there is space", async () => {
   const ids = await createShipments(product, "DISK", SHIPMENTS);
+  const measuring = startMeasuring("Hurt everything", "full disk under the embedded Redis");
   const refused: number[] = [];
   const stream = startEventStream(product, "DISK", SHIPMENTS, {
     paceMs: 100,
@@ -69,9 +71,14 @@ test("a full disk is answered 503, and everything continues without loss once th
   );
   expect(refused.length).toBeGreaterThan(0);
   await rm(full);
-  await moved(stream.accepted.size, "events are accepted again");
+  const roomAtMs = performance.now();
+  const since = stream.accepted.size;
+  await eventually(() => stream.accepted.size > since, "one is accepted", 60_000);
+  measuring.recovered(roomAtMs);
+  await moved(since, "events are accepted again");
   await stream.stop();
   expect([...new Set(refused)]).toEqual([503]);
   expect(product.output()).not.toContain("dead letter");
-  await expectExactlyOnce(product, "DISK", ids, stream.accepted);
+  const counted = await expectExactlyOnce(product, "DISK", ids, stream.accepted);
+  await measuring.done({ faults: 1, ...counted, further: { "answers of 503": refused.length } });
 }, 240_000);

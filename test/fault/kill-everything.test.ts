@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -38,19 +39,24 @@ describe.each(STORES)("on %s", (store) => {
     const ids = await createShipments(product, "KILL", SHIPMENTS);
     const sharedIds = await createShipments(product, "KILL", SHARED, SHARED_KEY);
     const stream = startEventStream(product, "KILL", SHIPMENTS);
-    for (let kills = 0; kills < KILLS[store]; kills += 1) {
+    const measuring = startMeasuring("Kill everything", `the whole product, on ${store}`);
+    const until = Date.now() + RUN_MS / STORES.length;
+    let kills = 0;
+    let killedAtMs = 0;
+    for (; kills < KILLS[store] || Date.now() < until; kills += 1) {
       const before = stream.accepted.size;
       await eventually(() => stream.accepted.size > before, "events are accepted again", 60_000);
+      if (kills > 0) measuring.recovered(killedAtMs);
       await Bun.sleep(LIFE_MS.least + Math.random() * LIFE_MS.spread);
       // Every other time its Redis, or a master of its cluster, dies with it in the middle of whatever it writes.
+      killedAtMs = performance.now();
       await product.kill(kills % 2 === 1);
       await product.start();
     }
     await stream.stop();
     expect(stream.accepted.size).toBeGreaterThan(KILLS[store] * 10);
-    await expectExactlyOnce(product, "KILL", ids, stream.accepted, {
-      key: SHARED_KEY,
-      ids: sharedIds,
-    });
-  }, 420_000);
+    const shared = { key: SHARED_KEY, ids: sharedIds };
+    const counted = await expectExactlyOnce(product, "KILL", ids, stream.accepted, { shared });
+    await measuring.done({ kills, ...counted });
+  }, 3_600_000);
 });

@@ -1,6 +1,7 @@
 /** An import goes on after kill -9, without double insertion (document 1, `POST /v2/shipments/import`). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eventually } from "#test/support/eventually.ts";
+import { startMeasuring } from "#test/support/measured.ts";
 import { type Merchant, shipmentItem, signIn } from "#test/support/merchant.ts";
 import { expectSettled, listAll } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
@@ -27,6 +28,7 @@ describe.each(STORES)("on %s", (store) => {
     const shipments = numbers.map((number) => shipmentItem(number));
     const { status, body } = await merchant.call("POST", "/v2/shipments/import", { shipments });
     expect(status).toBe(202);
+    const measuring = startMeasuring("Kill everything", `items of an import, on ${store}`);
     for (let kill = 0; kill < KILLS[store]; kill += 1) {
       const before = await processedOf(merchant, body.jobId);
       await eventually(
@@ -53,9 +55,11 @@ describe.each(STORES)("on %s", (store) => {
     expect(new Set([...codes, "DUPLICATE_SHIPMENT"])).toEqual(new Set(["DUPLICATE_SHIPMENT"]));
     await expectSettled(product, 0);
     const found = await listAll(merchant, "status=PENDING");
-    expect(found.map(({ trackingNumber }) => trackingNumber).toSorted()).toEqual(
-      numbers.toSorted(),
-    );
+    const made = found.map(({ trackingNumber }) => trackingNumber);
+    expect(made.toSorted()).toEqual(numbers.toSorted());
+    const lost = new Set(numbers).difference(new Set(made)).size;
+    const doubled = made.length - new Set(made).size;
+    await measuring.done({ kills: KILLS[store], inputs: numbers.length, lost, doubled });
   }, 240_000);
 });
 

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -34,13 +35,21 @@ describe.each(STORES)("on %s", (store) => {
         "events are accepted",
         60_000,
       );
-    for (let kills = 0; kills < KILLS; kills += 1) {
-      await moves(stream.accepted.size);
-      await product.killRedis();
-    }
+    const measuring = startMeasuring("Kill everything", `Redis under the product, on ${store}`);
+    const until = Date.now() + RUN_MS / STORES.length;
+    let kills = 0;
     await moves(stream.accepted.size);
+    for (; kills < KILLS || Date.now() < until; kills += 1) {
+      const killedAtMs = performance.now();
+      await product.killRedis();
+      const since = stream.accepted.size;
+      await eventually(() => stream.accepted.size > since, "events are accepted again", 60_000);
+      measuring.recovered(killedAtMs);
+      await moves(stream.accepted.size);
+    }
     await stream.stop();
     expect(product.output()).not.toContain("dead letter");
-    await expectExactlyOnce(product, "REDIS", ids, stream.accepted);
-  }, 300_000);
+    const counted = await expectExactlyOnce(product, "REDIS", ids, stream.accepted);
+    await measuring.done({ kills, ...counted });
+  }, 3_600_000);
 });

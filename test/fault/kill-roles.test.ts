@@ -7,15 +7,14 @@ import { openClickhouse } from "#analytics/clickhouse.ts";
 import { readConfig } from "#core/config.ts";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
-import { PANEL_TOKEN, productEnv } from "#test/support/product.ts";
+import { PANEL_TOKEN } from "#test/support/product.ts";
 import { type Roles, startRoles } from "#test/support/roles.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
 
 const KILLS = { "one Redis server": 200, "a six-node Redis Cluster": 40 } as const;
-/** A longer run, half of it on each store: `bun run fault --minutes N`. */
-const MINUTES = Number(productEnv()["FAULT_MINUTES"] ?? 0) / STORES.length;
 const SHIPMENTS = 600;
 const GAP_MS = { least: 20, spread: 500 };
 /** Kills between two looks at whether the whole still moves. */
@@ -34,31 +33,36 @@ describe.each(STORES)("on %s", (store) => {
     const ids = await createShipments(roles, "ROLE", SHIPMENTS);
     const session = await logIn(roles.panel);
     const stream = startEventStream(roles, "ROLE", SHIPMENTS);
-    const until = Date.now() + MINUTES * 60_000;
+    const measuring = startMeasuring("Kill everything", `any of ten processes, on ${store}`);
+    const until = Date.now() + RUN_MS / STORES.length;
     let kills = 0;
     while (kills < KILLS[store] || Date.now() < until) {
       for (let n = 0; n < ROUND; n += 1, kills += 1) {
         await Bun.sleep(GAP_MS.least + Math.random() * GAP_MS.spread);
         await roles.killAndStart(roles.names[Math.floor(Math.random() * roles.names.length)] ?? "");
       }
+      const killedAtMs = performance.now();
       await roles.ready();
       for (const door of [roles.ingest, roles.otherIngest]) {
         const before = stream.answered.get(door) ?? 0;
         const isMoving = () => (stream.answered.get(door) ?? 0) > before;
         await eventually(isMoving, "both processes accept events again", 60_000);
       }
+      measuring.recovered(killedAtMs);
     }
     await roles.ready();
     await stream.stop();
     expect(stream.accepted.size).toBeGreaterThan(KILLS[store]);
-    await expectExactlyOnce(roles, "ROLE", ids, stream.accepted);
+    const counted = await expectExactlyOnce(roles, "ROLE", ids, stream.accepted);
     for (const panel of [roles.panel, roles.otherPanel]) {
       const headers = { cookie: session };
       const answer = await fetch(`${panel}/panel/api/overview`, { headers });
       expect(answer.status).toBe(200);
     }
     await roles.halt();
-    expect(await analysedEvents(roles.dataDir)).toBe(stream.accepted.size);
+    const analysed = await analysedEvents(roles.dataDir);
+    expect(analysed).toBe(stream.accepted.size);
+    await measuring.done({ kills, ...counted, further: { "events in ClickHouse": analysed } });
   }, 3_600_000);
 });
 

@@ -4,6 +4,7 @@ import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { startMeasuring } from "#test/support/measured.ts";
 import { request } from "#test/support/merchant.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
@@ -64,6 +65,7 @@ describe.each(STORES)("on %s", (store) => {
   };
 
   test("kills during deliveries lose none, and an endpoint switched off hears nothing more", async () => {
+    const measuring = startMeasuring("Kill everything", `webhooks on their way, on ${store}`);
     const ids = await createShipments(product, "HOOK", SHIPMENTS);
     const { items } = await operator("GET", "/channels/acme-it/webhooks");
     const idOf = (code: string) => items.find((one: { code: string }) => one.code === code).id;
@@ -116,7 +118,13 @@ describe.each(STORES)("on %s", (store) => {
     );
     expect((await log("slow")).some(({ state }) => state === "failed")).toBe(true);
     expect(slow.requests.filter(({ atMs }) => atMs > offAtMs + GRACE_MS)).toEqual([]);
-    await expectExactlyOnce(product, "HOOK", ids, accepted);
+    const counted = await expectExactlyOnce(product, "HOOK", ids, accepted);
+    const repeated = steady.requests.length - reported.size;
+    const further = {
+      "webhooks received": reported.size,
+      "requests repeated under their id": repeated,
+    };
+    await measuring.done({ kills: 2, ...counted, further });
   }, 120_000);
 
   async function sendMessages(count: number): Promise<void> {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { startMeasuring } from "#test/support/measured.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -28,12 +29,21 @@ test("its replica takes over, and nothing is lost or doubled", async () => {
     await eventually(hasMoved, "events are accepted", LIMIT_MS);
   };
   await moves();
+  const measuring = startMeasuring(
+    "Hurt everything",
+    "a master of the cluster falls silent (SIGSTOP)",
+  );
+  const silentAtMs = performance.now();
+  const before = stream.accepted.size;
   const thaw = await product.freezeMaster();
   await eventually(() => product.output().includes("is silent"), "it is missed", LIMIT_MS);
   // Only with a replica in step do writes count as acknowledged again.
   thaw();
+  await eventually(() => stream.accepted.size > before, "one is accepted again", LIMIT_MS);
+  measuring.recovered(silentAtMs);
   await moves();
   await stream.stop();
   expect(product.output()).not.toContain("dead letter");
-  await expectExactlyOnce(product, "SILENT", ids, stream.accepted);
+  const counted = await expectExactlyOnce(product, "SILENT", ids, stream.accepted);
+  await measuring.done({ faults: 1, ...counted });
 }, 300_000);

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { startMeasuring } from "#test/support/measured.ts";
 import { request } from "#test/support/merchant.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
@@ -60,13 +61,17 @@ test("slots that move away and back lose no event and no webhook, and double non
   const moves = (since: number) =>
     eventually(() => stream.accepted.size > since + EVENTS_BETWEEN, "events are accepted", 60_000);
   await moves(0);
+  const measuring = startMeasuring("Hurt everything", "slots moved away and back, with webhooks");
+  let moved = 0;
   for (const way of ["away", "back"] as const) {
     const before = stream.accepted.size;
-    expect(await product.moveSlots(way)).toBeGreaterThanOrEqual(SLOTS);
+    const slots = await product.moveSlots(way);
+    expect(slots).toBeGreaterThanOrEqual(SLOTS);
+    moved += slots;
     await moves(before);
   }
   await stream.stop();
-  await expectExactlyOnce(product, "SLOT", ids, stream.accepted);
+  const counted = await expectExactlyOnce(product, "SLOT", ids, stream.accepted);
 
   const reported = () => new Set(receiver.requests.map(({ body }) => body.id));
   await eventually(
@@ -80,4 +85,6 @@ test("slots that move away and back lose no event and no webhook, and double non
     "every delivery is recorded",
   );
   expect(product.output()).not.toContain("dead letter");
+  const further = { "webhooks received": receiver.requests.length };
+  await measuring.done({ faults: moved, ...counted, further });
 }, 400_000);

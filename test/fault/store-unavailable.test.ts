@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { PushResult } from "#test/support/courier.ts";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { startMeasuring } from "#test/support/measured.ts";
 import { type Merchant, request, signIn } from "#test/support/merchant.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
@@ -114,7 +115,7 @@ async function sixNodes(): Promise<FaultyStore> {
 describe.each([
   ["one Redis server", oneServer],
   ["a six-node Redis Cluster", sixNodes],
-] as const)("on %s", (_, openFaultyStore) => {
+] as const)("on %s", (kind, openFaultyStore) => {
   let authority: TestAuthority;
   let receiver: Receiver;
   let store: FaultyStore;
@@ -170,6 +171,8 @@ describe.each([
       paceMs: PACE_MS,
       onAnswer: (answer) => void answers.push(answer),
     });
+    const names = store.outages.map(({ name }) => name).join(", ");
+    const measuring = startMeasuring("Hurt everything", `${names}, on ${kind}`);
     for (const outage of store.outages) {
       const since = stream.accepted.size;
       await eventually(
@@ -182,6 +185,10 @@ describe.each([
       await expectRefusals(outage);
       await eventually(() => performance.now() > overAtMs, "the outage has lasted", 60_000);
       await outage.end();
+      const endedAtMs = performance.now();
+      const before = stream.accepted.size;
+      await eventually(() => stream.accepted.size > before, "one is accepted again", 60_000);
+      measuring.recovered(endedAtMs);
     }
     const since = stream.accepted.size;
     await eventually(
@@ -190,7 +197,7 @@ describe.each([
       60_000,
     );
     await stream.stop();
-    await expectExactlyOnce(product, "OUT", ids, stream.accepted);
+    const counted = await expectExactlyOnce(product, "OUT", ids, stream.accepted);
 
     const odd = answers.filter(({ status }) => status !== 200 && status !== 503);
     expect(odd.map(({ status, body }) => [status, body])).toEqual([]);
@@ -198,6 +205,11 @@ describe.each([
     expect(refused.filter(({ headers }) => !Number(headers.get("retry-after")))).toEqual([]);
     await expectEachOnce([...stream.accepted.values()].map(({ status }) => status.code));
     expect(product.output()).not.toContain("dead letter");
+    const further = {
+      "answers of 503": refused.length,
+      "webhooks received": receiver.requests.length,
+    };
+    await measuring.done({ faults: store.outages.length, ...counted, further });
   }, 240_000);
 
   /** @param codes of the accepted events: each is reported to the endpoint that listens to its status */

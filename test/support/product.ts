@@ -25,6 +25,8 @@ export interface Product {
   readonly kill: (withRedis: boolean) => Promise<void>;
   /** SIGKILL to the embedded Redis alone, or to a master of the cluster. */
   readonly killRedis: () => Promise<void>;
+  /** Of the process. */
+  readonly pid: () => number;
   /** Of the cluster: see `Store`. */
   readonly freezeMaster: () => Promise<() => void>;
   /** Of the cluster: see `TestCluster`. */
@@ -109,15 +111,14 @@ export async function newProduct(
           ...env,
         },
       });
-      const keep = (chunk: Buffer) => {
-        output += String(chunk);
-      };
-      child.stdout?.on("data", keep);
-      child.stderr?.on("data", keep);
+      for (const stream of [child.stdout, child.stderr]) {
+        stream?.on("data", (chunk: Buffer) => (output += String(chunk)));
+      }
       await eventually(isReady, "every port is ready", READY_LIMIT_MS);
     },
     kill,
     killRedis,
+    pid: () => child?.pid ?? 0,
     freezeMaster() {
       if (!store) throw new Error("one server has no masters");
       return store.freezeMaster();

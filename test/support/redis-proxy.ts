@@ -9,25 +9,38 @@ export interface RedisProxy {
   readonly lose: (what: "requests" | "replies") => void;
   /** What has been lost since then. */
   readonly lost: () => string;
+  /** From now on every answer of Redis comes so much later; in its order. */
+  readonly delay: (lateMs: number) => void;
+  /** Resets every connection in the middle of its next answer; settles once one was. */
+  readonly tear: () => Promise<void>;
   /** New connections pass again; those that were cut end. */
   readonly heal: () => void;
   readonly stop: () => Promise<void>;
 }
 
-/** @param address path of the Unix socket of a Redis */
-export async function startRedisProxy(address: string): Promise<RedisProxy> {
+/** @param address path of the Unix socket of a Redis, or its port */
+export async function startRedisProxy(
+  address: string | { readonly port: number },
+): Promise<RedisProxy> {
+  let lateMs = 0;
+  let torn: (() => void) | null = null;
   let losing: "requests" | "replies" | null = null;
   let lost = "";
   const open = new Set<Socket>();
   const server = createServer((client) => {
-    const redis = connect(address);
+    const redis =
+      typeof address === "string" ? connect(address) : connect(address.port, "127.0.0.1");
     for (const [from, to, what] of [
       [client, redis, "requests"],
       [redis, client, "replies"],
     ] as const) {
       open.add(from);
-      from.on("data", (bytes) => {
+      from.on("data", (bytes: Buffer) => {
         if (losing === what) lost += bytes.toString("latin1");
+        else if (what === "replies" && torn) {
+          to.write(bytes.subarray(0, bytes.length / 2), () => client.resetAndDestroy());
+          torn();
+        } else if (what === "replies" && lateMs > 0) setTimeout(() => to.write(bytes), lateMs);
         else to.write(bytes);
       });
       // A killed client resets its connection.
@@ -50,6 +63,15 @@ export async function startRedisProxy(address: string): Promise<RedisProxy> {
       lost = "";
     },
     lost: () => lost,
+    delay(ms) {
+      lateMs = ms;
+    },
+    async tear() {
+      await new Promise<void>((resolve) => {
+        torn = resolve;
+      });
+      torn = null;
+    },
     heal() {
       endAll();
       losing = null;

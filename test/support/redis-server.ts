@@ -1,6 +1,6 @@
 /** A Redis server of its own on a port, which a test brings into trouble, with an operator's connection past the trouble. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "redis";
@@ -8,6 +8,9 @@ import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 
 const OPERATOR = { username: "operator", password: "of-the-tests" } as const;
+
+/** The beginning of a write that was never acknowledged. */
+const TORN_COMMAND = "*3\r\n$3\r\nSET\r\n$4\r\nto";
 
 export interface TestServerOptions {
   readonly appendfsync?: "always" | "everysec";
@@ -27,6 +30,8 @@ export interface RedisServer {
   readonly start: (fileLimitKiB?: number) => Promise<void>;
   /** SIGKILL; waits until it is gone. */
   readonly kill: () => Promise<void>;
+  /** Of a server that was killed: its append-only file ends in the middle of a command, as after a power cut. */
+  readonly tearFile: () => Promise<void>;
   /** SIGSTOP: it answers nothing, and its connections stay; until `thaw`. */
   readonly freeze: () => void;
   readonly thaw: () => void;
@@ -90,6 +95,10 @@ export async function startRedisServer({
     keepBusy: () => void other.eval("while true do end").catch(() => {}),
     start,
     kill,
+    async tearFile() {
+      const files = new Bun.Glob("appendonlydir/*.incr.aof").scan({ cwd: folder });
+      for await (const file of files) await appendFile(join(folder, file), TORN_COMMAND);
+    },
     freeze: () => void child?.kill("SIGSTOP"),
     thaw: () => void child?.kill("SIGCONT"),
     status: () => child?.exitCode ?? null,

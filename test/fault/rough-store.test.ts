@@ -1,0 +1,108 @@
+/**
+ * A bad day without an outage: Redis answers 200 ms late and connections are reset in the middle of its answers, ClickHouse is
+ * away all day, a process is stopped for longer than its leases, and the append-only file ends in the middle of a command.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createShipments, startEventStream } from "#test/support/event-stream.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
+import { expectExactlyOnce } from "#test/support/oracle.ts";
+import { BARE, newProduct, type Product } from "#test/support/product.ts";
+import { type RedisProxy, startRedisProxy } from "#test/support/redis-proxy.ts";
+import { type RedisServer, startRedisServer } from "#test/support/redis-server.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const SHIPMENTS = 40;
+const EVENTS_BETWEEN = 40;
+const LATE_MS = 200;
+/** Longer than the lease of a delivery (6 s) and the heartbeat of a consumer. */
+const STOPPED_MS = 8_000;
+const TEARS = 3;
+const LIMIT_MS = 60_000;
+/** Both processes have them. */
+const SECRETS = {
+  ENCRYPTION_KEY: "encryption-key-of-the-tests",
+  JWT_SECRET: "jwt-secret-of-the-tests-0123456789",
+};
+/** Nothing listens there. */
+const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
+
+let server: RedisServer;
+let proxy: RedisProxy;
+let first: Product;
+let second: Product;
+
+beforeAll(async () => {
+  server = await startRedisServer();
+  proxy = await startRedisProxy({ port: server.port });
+  const start = async (url: string) => {
+    const env = {
+      ...SECRETS,
+      REDIS_URL: url,
+      CLICKHOUSE_URL: NO_CLICKHOUSE,
+      CLICKHOUSE_READ_URL: NO_CLICKHOUSE,
+    };
+    const product = await newProduct(BARE, testSetup(), env);
+    await product.start();
+    return product;
+  };
+  first = await start(proxy.url);
+  second = await start(server.url);
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all([first.end(), second.end()]);
+  await proxy.stop();
+  await server.stop();
+}, 60_000);
+
+test("late and torn answers, a stopped process and a half-written file lose nothing and double nothing", async () => {
+  const ids = await createShipments(second, "ROUGH", SHIPMENTS);
+  const doors = { ingest: first.ingest, otherIngest: second.ingest };
+  const stream = startEventStream(doors, "ROUGH", SHIPMENTS);
+  const name = "Redis 200 ms late, answers torn, SIGSTOP, torn file, ClickHouse away";
+  const measuring = startMeasuring("Hurt everything", name);
+  /** Until the process behind the proxy answers again. */
+  const recovers = async (since: number) => {
+    const answered = () => stream.answered.get(first.ingest) ?? 0;
+    const before = answered();
+    await eventually(() => answered() > before, "it accepts events again", LIMIT_MS);
+    measuring.recovered(since);
+    await flows();
+  };
+  const flows = async () => {
+    const size = stream.accepted.size;
+    await eventually(() => stream.accepted.size > size + EVENTS_BETWEEN, "they flow", LIMIT_MS);
+  };
+  const until = Date.now() + RUN_MS;
+  let faults = 0;
+  do {
+    await flows();
+    proxy.delay(LATE_MS);
+    await recovers(performance.now());
+    for (let tears = 0; tears < TEARS; tears += 1, faults += 1) {
+      await proxy.tear();
+      await recovers(performance.now());
+    }
+    proxy.delay(0);
+    process.kill(first.pid(), "SIGSTOP");
+    const stoppedUntil = performance.now() + STOPPED_MS;
+    const size = stream.accepted.size;
+    await eventually(() => performance.now() > stoppedUntil, "the leases are over");
+    expect(stream.accepted.size).toBeGreaterThan(size);
+    process.kill(first.pid(), "SIGCONT");
+    await recovers(performance.now());
+    await server.kill();
+    await server.tearFile();
+    const killedAtMs = performance.now();
+    await server.start();
+    await recovers(killedAtMs);
+    faults += 3;
+  } while (Date.now() < until);
+  await stream.stop();
+  for (const { output } of [first, second]) expect(output()).not.toContain("dead letter");
+  const counted = await expectExactlyOnce(second, "ROUGH", ids, stream.accepted, {
+    away: ["analytics"],
+  });
+  await measuring.done({ faults, ...counted });
+}, 3_600_000);

@@ -1,0 +1,94 @@
+/**
+ * `bun run reliability [--minutes N] [--only name]`: the tests that kill, hurt and overload the product, for as long as wanted
+ * (an hour unless told), and what they measured: docs/reliability.md and docs/reliability.json. `npm test` runs the same tests
+ * for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
+ */
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Measured } from "#test/support/measured.ts";
+import { productEnv } from "#test/support/product.ts";
+import { machine, type Part, pageOf, type Report } from "./page.ts";
+
+/** Parts of the time that a file goes on for; 0 = it takes the time that it takes. */
+const FILES: ReadonlyArray<readonly [file: string, share: number]> = [
+  ["test/fault/kill-everything.test.ts", 4],
+  ["test/fault/kill-redis.test.ts", 2],
+  ["test/fault/kill-webhooks.test.ts", 0],
+  ["test/fault/kill-import.test.ts", 0],
+  ["test/fault/rough-store.test.ts", 1],
+  ["test/fault/disk-full.test.ts", 0],
+  ["test/fault/store-unavailable.test.ts", 0],
+  ["test/fault/silent-master.test.ts", 0],
+  ["test/fault/slot-migration.test.ts", 0],
+  ["test/fault/overload.test.ts", 3],
+  ["test/contract/ingest-fuzz.test.ts", 2],
+  ["test/security/every-route.test.ts", 0],
+  ["test/contract/erase-personal-data.test.ts", 0],
+  ["test/contract/backup.test.ts", 0],
+  ["test/fault/kill-roles.test.ts", 4],
+];
+/** What the files take that go on for no longer than they need, about. */
+const FIXED_MINUTES = 6;
+
+const { values } = parseArgs({
+  options: { minutes: { type: "string", default: "60" }, only: { type: "string", default: "" } },
+});
+const minutes = Number(values.minutes) || 0;
+const chosen = FILES.filter(([file]) => file.includes(values.only));
+const shares = FILES.reduce((sum, [, share]) => sum + share, 0);
+const folder = await mkdtemp(join(tmpdir(), "waybill-reliability-"));
+
+const fromMs = Date.now();
+const parts: Part[] = [];
+for (const [file, share] of chosen) {
+  const own = (Math.max(0, minutes - FIXED_MINUTES) * share) / shares;
+  parts.push(await runFile(file, own));
+  if (values.only === "") await writeReport();
+}
+await rm(folder, { recursive: true, force: true });
+if (values.only !== "") process.stdout.write(pageOf(reportOf()));
+process.exitCode = parts.every(({ passed }) => passed) ? 0 : 1;
+
+function reportOf(): Report {
+  const run = new Set(parts.map(({ file }) => file));
+  return {
+    startedAt: new Date(fromMs).toISOString(),
+    minutesAsked: minutes,
+    minutesTaken: Math.round((Date.now() - fromMs) / 6_000) / 10,
+    machine: machine(),
+    parts,
+    notRun: FILES.map(([file]) => file).filter((file) => !run.has(file)),
+  };
+}
+
+/** A run that is broken off leaves what it has measured. */
+async function writeReport(): Promise<void> {
+  const report = reportOf();
+  await writeFile("docs/reliability.json", `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile("docs/reliability.md", pageOf(report));
+}
+
+async function runFile(file: string, ownMinutes: number): Promise<Part> {
+  const rows = join(folder, "rows");
+  await rm(rows, { force: true });
+  const env = {
+    ...productEnv(),
+    FAULT_MINUTES: ownMinutes.toFixed(2),
+    RELIABILITY_FILE: rows,
+  };
+  process.stdout.write(`${file}: at least ${ownMinutes.toFixed(1)} minutes\n`);
+  const child = spawn("bun", ["test", "--timeout=120000", file], { env, stdio: "inherit" });
+  const status = await new Promise<number>((resolve) => {
+    child.once("exit", (code) => resolve(code ?? 1));
+  });
+  const text = await readFile(rows, "utf8").catch(() => "");
+  const measured = text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line): Measured => JSON.parse(line));
+  const command = `bun run reliability --minutes ${minutes} --only ${file}`;
+  return { file, command, passed: status === 0, measured };
+}

@@ -1,0 +1,106 @@
+/** docs/reliability.md from the report of a run: figures that were measured, and nothing else. */
+import { availableParallelism, totalmem } from "node:os";
+import { type Measured, SECTIONS } from "#test/support/measured.ts";
+
+export interface Part {
+  readonly file: string;
+  readonly command: string;
+  readonly passed: boolean;
+  readonly measured: readonly Measured[];
+}
+
+export interface Report {
+  readonly startedAt: string;
+  readonly minutesAsked: number;
+  readonly minutesTaken: number;
+  readonly machine: string;
+  readonly parts: readonly Part[];
+  /** Files of the whole that this run did not come to. */
+  readonly notRun: readonly string[];
+}
+
+export function machine(): string {
+  const memory = Math.round(totalmem() / 1024 ** 3);
+  return `${availableParallelism()} cores, ${memory} GiB of memory, Bun ${Bun.version}`;
+}
+
+export function pageOf(report: Report): string {
+  const rows = report.parts.flatMap(({ file, measured }) => measured.map((row) => ({ file, row })));
+  const failed = report.parts.filter(({ passed }) => !passed);
+  return [
+    "# Reliability in figures",
+    "",
+    `A run of ${report.minutesTaken} minutes (\`bun run reliability --minutes ${report.minutesAsked}\`), started at ${report.startedAt}, on`,
+    `${report.machine}. Senders and receivers keep books of their own; *lost* and *doubled* compare them with what`,
+    "the product shows its merchants. A recovery is the time from the kill, or from the end of the fault, to the next event that was",
+    "accepted. [reliability.json](reliability.json) has every figure. The same tests run in `npm test`, for as short as they can be.",
+    "",
+    ...totals(rows.map(({ row }) => row)),
+    ...failed.map(({ file }) => `**Failed in this run:** \`${file}\`. Its figures are missing.\n`),
+    ...(report.notRun.length > 0 ? [`Not part of this run: ${listed(report.notRun)}.`, ""] : []),
+    ...SECTIONS.flatMap((section) =>
+      sectionOf(
+        section,
+        rows.filter(({ row }) => row.section === section),
+      ),
+    ),
+    "## Commands",
+    "",
+    "| Test | Command |",
+    "|---|---|",
+    ...report.parts.map(({ file, command }) => `| \`${file}\` | \`${command}\` |`),
+    "",
+  ].join("\n");
+}
+
+function listed(files: readonly string[]): string {
+  return files.map((file) => `\`${file}\``).join(", ");
+}
+
+function totals(rows: readonly Measured[]): string[] {
+  if (rows.length === 0) return [];
+  const sum = (name: "kills" | "faults" | "lost" | "doubled") =>
+    rows.reduce((total, row) => total + (row[name] ?? 0), 0).toLocaleString("en");
+  const checked = rows.filter(({ lost }) => lost !== undefined);
+  const inputs = checked.reduce((total, row) => total + (row.inputs ?? 0), 0).toLocaleString("en");
+  return [
+    `**${sum("kills")} kills, ${sum("faults")} faults, ${inputs} inputs whose fate was checked: ${sum("lost")} lost, ${sum("doubled")} doubled.**`,
+    "",
+  ];
+}
+
+function sectionOf(
+  section: string,
+  rows: ReadonlyArray<{ readonly file: string; readonly row: Measured }>,
+): string[] {
+  if (rows.length === 0) return [];
+  return [
+    `## ${section}`,
+    "",
+    "| What | Seconds | Kills | Faults | Inputs | Lost | Doubled | Recovery in s: median, worst | Test |",
+    "|---|---|---|---|---|---|---|---|---|",
+    ...rows.map(({ file, row }) => {
+      const cells = [row.seconds, row.kills, row.faults, row.inputs, row.lost, row.doubled];
+      const name = file.split("/").at(-1)?.replace(".test.ts", "") ?? file;
+      return `| ${row.name} | ${cells.map(numberOf).join(" | ")} | ${recoveryOf(row)} | ${name} |`;
+    }),
+    "",
+    ...rows.flatMap(({ row }) => furtherOf(row)),
+  ];
+}
+
+function numberOf(value: number | undefined): string {
+  return value === undefined ? "" : value.toLocaleString("en", { maximumFractionDigits: 1 });
+}
+
+function recoveryOf({ recoverySeconds = [] }: Measured): string {
+  if (recoverySeconds.length === 0) return "";
+  const sorted = recoverySeconds.toSorted((one, other) => one - other);
+  const median = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
+  return `${median.toFixed(2)}, ${(sorted.at(-1) ?? 0).toFixed(2)}`;
+}
+
+function furtherOf({ name, further = {} }: Measured): string[] {
+  const figures = Object.entries(further).map(([what, value]) => `${what}: ${numberOf(value)}`);
+  return figures.length === 0 ? [] : [`${name}: ${figures.join("; ")}.`, ""];
+}

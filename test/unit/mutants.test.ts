@@ -1,0 +1,51 @@
+/** The mutants of `bun run mutate`: each is one change, and the source is a program still. */
+import { expect, test } from "bun:test";
+import { luaMutantsOf } from "#test/mutation/lua-mutants.ts";
+import { mutantsOf } from "#test/mutation/typescript-mutants.ts";
+
+const RULE = `type Limit = 3 | 4;
+export function isOver(count: number, limit = 3): boolean {
+  if (!limit) return false;
+  return count >= limit && Math.max(count, 1) > 0;
+}`;
+
+test("a rule is changed in its operators, values, conditions and calls, not in its types", () => {
+  const mutants = mutantsOf("rule.ts", RULE);
+  const changes = mutants.map(({ line, before, after }) => `${line} ${before}>${after}`);
+  expect(changes.toSorted()).toEqual([
+    "2 3>4",
+    "3 !>",
+    "3 !limit>false",
+    "3 !limit>true",
+    "3 false>true",
+    "4 &&>||",
+    "4 0>1",
+    "4 1>2",
+    "4 >=>>",
+    "4 >>>=",
+    "4 max>min",
+  ]);
+  for (const { source } of mutants) expect(() => mutantsOf("rule.ts", source)).not.toThrow();
+});
+
+const SCRIPT = `#!lua
+-- if a < 1 then
+local due = assert(ARGV[1] + 0, 'a time')
+if due <= 10 and not gone then
+  redis.call('DEL', KEYS[1])
+end
+return 1`;
+
+test("a script is changed in its conditions, numbers and effects, not in comments and checks of arguments", () => {
+  const changes = luaMutantsOf(SCRIPT).map(
+    ({ line, before, after }) => `${line} ${before}>${after}`,
+  );
+  expect(changes.toSorted()).toEqual([
+    "4 10>11",
+    "4 <=><",
+    "4 and>or",
+    "4 not>",
+    "5 redis.call('DEL', KEYS[1])>do end",
+    "7 1>2",
+  ]);
+});
