@@ -106,7 +106,7 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
       response: ShipmentList,
       detail: {
         summary: "Search by one text, or list a company's shipments, last changed first",
-        ...mayAnswer("COMPANY_NOT_FOUND", "CHANNEL_NOT_FOUND"),
+        ...mayAnswer("COMPANY_NOT_FOUND", "CHANNEL_NOT_FOUND", "ARCHIVE_UNAVAILABLE"),
       },
     })
     .get(
@@ -130,7 +130,10 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
       {
         needs: { can: "shipments:read", of: "shipment" },
         response: ShipmentPageDetail,
-        detail: { summary: "One shipment; its events and webhooks are in its trace" },
+        detail: {
+          summary: "One shipment; its events and webhooks are in its trace",
+          ...mayAnswer("ARCHIVE_UNAVAILABLE"),
+        },
       },
     )
     .delete(
@@ -145,6 +148,7 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
         needs: { can: "shipments:erase", of: "shipment" },
         detail: {
           summary: "Erase the recipient of a shipment everywhere; repeating it changes nothing",
+          ...mayAnswer("ARCHIVE_UNAVAILABLE"),
           responses: { 204: { description: "erased" } },
         },
       },

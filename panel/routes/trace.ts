@@ -7,6 +7,7 @@ import { idOf } from "#core/domain/schema/path-id.ts";
 import { fold, initialState } from "#core/domain/shipments/fold.ts";
 import type { StatusPair } from "#core/domain/statuses/status.ts";
 import { VERDICTS, type Verdict } from "#core/domain/webhooks/trigger.ts";
+import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
@@ -158,7 +159,10 @@ export function traceRoute(deps: PanelDeps) {
       needs: { can: "shipments:read", of: "shipment" },
       query: pageQuery,
       response: Trace,
-      detail: { summary: "Every event, mapping, change, webhook verdict and attempt" },
+      detail: {
+        summary: "Every event, mapping, change, webhook verdict and attempt",
+        ...mayAnswer("ARCHIVE_UNAVAILABLE"),
+      },
     },
   );
 }
