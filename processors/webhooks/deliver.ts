@@ -48,8 +48,6 @@ export interface Deliverer {
   readonly stop: () => Promise<void>;
 }
 
-/** Rounds are no closer than this: what ends in between shares the next one. */
-const ROUND_GAP_MS = 2;
 /** While something is under way, slots become free by time alone. */
 const BUSY_WAIT_MS = 25;
 const TROUBLE_WAIT_MS = 250;
@@ -73,6 +71,9 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
       rounds.hurry();
       waker.wake();
     },
+    onSlot() {
+      if (rounds.slotFreed()) waker.wake();
+    },
   });
   const waker = openWaker(deps.redis, "webhooks", rounds.hurry);
   const parts: Parts = { ...deps, limits, outages, rounds, sending };
@@ -86,7 +87,7 @@ export function startDeliverer(deps: DeliverDeps): Deliverer {
         await comeBack(parts);
         const nowMs = performance.now();
         if (rounds.isWorth(sending.room(nowMs), nowMs)) await round(parts);
-        await Bun.sleep(ROUND_GAP_MS);
+        await Bun.sleep(rounds.gapMs(performance.now()));
         if (!rounds.isEager()) await waker.wait(waitMs(parts));
       } catch (error) {
         outages.failed(ALL_PARTITIONS, error, begunAtMs);

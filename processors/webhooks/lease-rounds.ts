@@ -1,17 +1,20 @@
 /** Rounds of leasing: when the next one is worth its cost, and what it asks each partition for. */
 import { PARTITIONS } from "#core/redis/client/keys.ts";
 import type { Handout, LeaseTerms, Share } from "#core/redis/webhooks/leases.ts";
+import { untilTickMs } from "#core/tick.ts";
 import { addSilent, shareOut } from "./share-out.ts";
 
 /** Under load a round waits for half of the slots, but not longer than this: few large leases cost least. */
 const FULL_ROUND_WAIT_MS = 10;
+/** Otherwise rounds are no closer than this: what ends in between shares the next one. */
+const ROUND_GAP_MS = 2;
 /** Every fifth round retries come first, whatever first attempts there are. Odd, since busy partitions are asked by halves. */
 const RETRIES_FIRST_EVERY = 5;
 /** Busy partitions asked in one round under load; all others are looked at this often even then. */
 const BUSY_PER_ROUND = 8;
 const LOOK_AT_ALL_MS = 20;
 /** Deliveries that are queued are announced; retries and leases that have ended are found within this time. */
-const LOOK_ROUND_MS = 1_000;
+const LOOK_ROUND_MS = 2_000;
 
 /** What may be leased. */
 export interface Room {
@@ -32,9 +35,13 @@ export interface Round {
 export interface LeaseRounds {
   /** There is work, or room for it: the next round comes without a wait. */
   readonly hurry: () => void;
+  /** A slot is free. @returns whether a round is wanted: slots were short, and not the endpoints' own limits */
+  readonly slotFreed: () => boolean;
   readonly isEager: () => boolean;
   /** Whether a round is worth its cost now. */
   readonly isWorth: (room: Room, nowMs: number) => boolean;
+  /** How long to wait before looking again whether a round is worth its cost. */
+  readonly gapMs: (nowMs: number) => number;
   /** When the next round comes in any case. */
   readonly nextLookMs: () => number;
   readonly next: (room: Room, nowMs: number, mayLease: (partition: number) => boolean) => Round;
@@ -49,6 +56,9 @@ export function createLeaseRounds(slots: number): LeaseRounds {
   let withFirsts: ReadonlySet<number> = new Set();
   let turn = 0;
   let eager = true;
+  let isLoaded = false;
+  /** No slot was free when there was work. */
+  let isShort = false;
   let lookRoundAtMs = 0;
   let lookAtAllAtMs = 0;
   let lastRoundAtMs = 0;
@@ -57,22 +67,31 @@ export function createLeaseRounds(slots: number): LeaseRounds {
     hurry() {
       eager = true;
     },
+    slotFreed() {
+      if (busy.size === 0 && !isShort) return false;
+      eager = true;
+      return true;
+    },
     isEager: () => eager,
+    gapMs: (nowMs) =>
+      Math.max(ROUND_GAP_MS, isLoaded ? lastRoundAtMs + FULL_ROUND_WAIT_MS - nowMs : 0),
     nextLookMs: () => lookRoundAtMs,
     isWorth({ free, freeForOthers, freeSilent }, nowMs) {
       if (freeForOthers <= 0 && freeSilent === 0) {
         eager = false;
+        isShort = true;
         return false;
       }
-      const isLoaded = busy.size > 0 && free < slots / 2;
+      isLoaded = busy.size > 0 && free < slots / 2;
       if (isLoaded && nowMs < lastRoundAtMs + FULL_ROUND_WAIT_MS) return false;
       return eager || nowMs >= lookRoundAtMs;
     },
     next({ freeForOthers, freeFailing, freeSilent, silentPartitions }, nowMs, mayLease) {
       turn += 1;
       eager = false;
+      isShort = false;
       lastRoundAtMs = nowMs;
-      lookRoundAtMs = nowMs + LOOK_ROUND_MS;
+      lookRoundAtMs = nowMs + untilTickMs(LOOK_ROUND_MS, nowMs);
       const looksAtAll = busy.size <= BUSY_PER_ROUND || nowMs >= lookAtAllAtMs;
       if (looksAtAll) lookAtAllAtMs = nowMs + LOOK_AT_ALL_MS;
       const most = looksAtAll ? PARTITIONS : BUSY_PER_ROUND;

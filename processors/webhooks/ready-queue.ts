@@ -38,17 +38,18 @@ export function createReadyQueue(options: ReadyQueueOptions): ReadyQueue {
   function beginSome(): void {
     beginning = false;
     let begun = 0;
+    let seen = 0;
     const left: Ready[] = [];
     for (const one of hasRoom() ? ready : []) {
-      if (begun === BEGUN_PER_TURN || !mayBegin(one.leased)) {
-        left.push(one);
-        continue;
-      }
-      begun += 1;
-      one.begin();
+      if (begun === BEGUN_PER_TURN) break;
+      seen += 1;
+      if (mayBegin(one.leased)) {
+        begun += 1;
+        one.begin();
+      } else left.push(one);
     }
     if (begun === 0) return;
-    ready = left;
+    ready.splice(0, seen, ...left);
     beginSoon();
   }
 

@@ -9,6 +9,7 @@ import {
 } from "#core/domain/webhooks/delivery-outcome.ts";
 import { faultWaitMs, parseRetryAfter } from "#core/domain/webhooks/retry-schedule.ts";
 import {
+  encodeBody,
   type RequestFacts,
   type SentRequest,
   sentRequest,
@@ -23,7 +24,7 @@ import { type Attempt, readAttempts } from "#core/redis/webhooks/attempts.ts";
 import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
 import type { Leased, Slot } from "#core/redis/webhooks/leases.ts";
 import { signedHeaders } from "#core/redis/webhooks/signed-headers.ts";
-import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
+import { encodedDeliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Vault } from "#core/secrets.ts";
 import { continueTrace, type TracedWork } from "#core/tracing.ts";
 import type { Sent, Transport } from "./transport.ts";
@@ -48,10 +49,11 @@ export async function sendDelivery(
   const atMs = live.now();
   const withConsignee = endpoint.include.includes("consignee");
   const fact = leased.fact();
-  const body = deliveryBody(leased, fact, shipment, live.configuration(), withConsignee);
+  const configuration = live.configuration();
+  const body = encodedDeliveryBody(leased, fact, shipment, configuration, withConsignee);
   const event = { eventId: leased.eventId, type: "shipment.updated", attempt, sentAtMs: atMs };
   const span = beginAttempt(leased, attempt, fact.traceparent);
-  const sent = await traced(span, postEvent(deps, endpoint, event, body, span?.traceparent));
+  const sent = await traced(span, postEvent(deps, endpoint, event, body.bytes, span?.traceparent));
   const meaning = meaningOf(sent);
   const outcome = outcomeOf(sent, attempt, random(), live.now(), meaning);
   const made = attemptOf(leased, attempt, atMs, sent, errorOf(sent), sentRequest(endpoint, body));
@@ -68,10 +70,10 @@ export async function sendV1Delivery(
   const attempt = leased.attemptsMade + 1;
   const atMs = live.now();
   const fact = leased.fact();
-  const body = JSON.stringify(v1Payload(record, fact));
+  const body = encodeBody(JSON.stringify(v1Payload(record, fact)));
   const span = beginAttempt(leased, attempt, fact.traceparent);
   const headers = span === null ? V1_HEADERS : { ...V1_HEADERS, traceparent: span.traceparent };
-  const sent = await traced(span, transport.post(url, headers, body, { allowHttp: true }));
+  const sent = await traced(span, transport.post(url, headers, body.bytes, { allowHttp: true }));
   const meaning = v1MeaningOf(sent, sent.responseBody, acknowledgement);
   const isUnacknowledged = meaning === "retry" && meaningOf(sent) === "delivered";
   const error = isUnacknowledged ? "not the configured acknowledgement" : errorOf(sent);
@@ -187,7 +189,7 @@ export function postEvent(
   { vault, transport }: SendDeps,
   endpoint: Endpoint,
   event: RequestFacts,
-  body: string,
+  body: Buffer,
   traceparent?: string,
 ): Promise<Sent> {
   const headers = signedHeaders(endpoint, vault, event, body);

@@ -23,6 +23,8 @@ export interface SendingDeps extends SendDeps {
   readonly isStopping: () => boolean;
   /** More may be leased. */
   readonly onRoom: () => void;
+  /** A request has been answered: its slot is free, and its endpoint has room once the result is recorded. */
+  readonly onSlot: () => void;
 }
 
 export interface Sending {
@@ -140,7 +142,7 @@ function add(parts: Parts, leased: Leased, configuration: Configuration): void {
 }
 
 async function send(parts: Parts, leased: Leased, configuration: Configuration): Promise<void> {
-  const { slots, results, watches, onRoom } = parts;
+  const { slots, results, watches, onRoom, onSlot } = parts;
   slots.begun(leased);
   const result = await attempt(parts, watches, leased, configuration);
   slots.answered(leased);
@@ -150,7 +152,7 @@ async function send(parts: Parts, leased: Leased, configuration: Configuration):
     // Recorded, it makes room for the next one of its endpoint.
     onRoom();
   });
-  onRoom();
+  onSlot();
 }
 
 /** It has no slot to give back: the next round comes when its queue has room for many. */

@@ -23,7 +23,7 @@ import {
 import { postEvent, type SendDeps } from "./send.ts";
 
 /** Requests are announced; one whose announcement was lost is found within this time. */
-const LOOK_EVERY_MS = 1_000;
+const LOOK_EVERY_MS = 2_000;
 /** Test events sent at once. */
 const AT_ONCE = 10;
 
@@ -124,7 +124,7 @@ async function sendTest(
   const withConsignee = endpoint.include.includes("consignee");
   const payload = webhookPayload(event, shipment, withConsignee);
   const facts = { eventId: event.id, type: event.type, attempt: 1, sentAtMs: event.createdAtMs };
-  const sent = await postEvent(deps, endpoint, facts, JSON.stringify(payload));
+  const sent = await postEvent(deps, endpoint, facts, Buffer.from(JSON.stringify(payload)));
   return {
     delivered: meaningOf(sent) === "delivered",
     httpStatus: sent.kind === "answered" ? sent.httpStatus : null,

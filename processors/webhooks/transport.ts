@@ -68,7 +68,7 @@ export interface Transport {
   readonly post: (
     url: string,
     headers: Readonly<Record<string, string>>,
-    body: string,
+    body: string | Buffer,
     options?: PostOptions,
   ) => Promise<Sent>;
   readonly close: () => void;
@@ -128,7 +128,7 @@ export function createTransport(options: TransportOptions): Transport {
       const mayGo = target.protocol === "https:" || (allowHttp && target.protocol === "http:");
       const deadline = createDeadline(limitMs);
       const answering = mayGo
-        ? answerOf(target, headers, Buffer.from(body), deadline)
+        ? answerOf(target, headers, Buffer.isBuffer(body) ? body : Buffer.from(body), deadline)
         : REFUSED_PROTOCOL;
       const { answer, bytes } = await Promise.resolve(answering).finally(deadline.clear);
       const durationMs = Math.round(performance.now() - startMs);

@@ -177,6 +177,38 @@ describe("the level", () => {
     expect(await level()).toBe(before);
   });
 
+  test("after ten minutes of failures three answers bring it back: within 30 s where one takes up to ten", async () => {
+    const MOST = 64;
+    await change({ maxConcurrency: MOST });
+    hold();
+    await queue(200);
+    start();
+    await grow(MOST);
+    receiver.behave(503);
+    for (const response of held.splice(0)) response.writeHead(503).end();
+    await eventually(
+      async () => (await level()) === START_CONCURRENCY,
+      "it has fallen to the start",
+    );
+    await passTime(runtime, 300);
+    const before = receiver.requests.length;
+    await eventually(() => receiver.requests.length > before + 2, "it fails still");
+    await passTime(runtime, 300);
+    hold();
+    await queue(200);
+    let answers = 0;
+    while ((await level()) < MOST) {
+      answers += 1;
+      // A failing endpoint has two under way, whatever its level.
+      const underWay = async () => (answers === 1 ? 2 : await level());
+      await eventually(async () => held.length >= (await underWay()), "its level is under way");
+      release();
+      const was = await level();
+      await eventually(async () => (await level()) > was, "it grows");
+    }
+    expect(answers).toBeLessThanOrEqual(4);
+  });
+
   test("ten minutes without use begin it again", async () => {
     hold();
     await queue(100);

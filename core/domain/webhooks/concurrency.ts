@@ -5,7 +5,9 @@
  * | what happens                                        | the level                                                      |
  * |-----------------------------------------------------|----------------------------------------------------------------|
  * | first delivery, or none at this level for 10 minutes | begins at 4                                                    |
- * | a success while at least half of it is in use       | grows by 1 up to where it last fell, by 1 / level beyond that  |
+ * | first success after a minute without any            | begins at 4: it was away, which says nothing about its limit   |
+ * | a success while at least half of it is in use       | grows by 2 until it falls for the first time, by 1 / level     |
+ * |                                                     | from then on                                                   |
  * | 429, 503, a timeout                                 | halves                                                         |
  * | answers take more than twice as long as they did    | falls by a fifth                                               |
  * | answers to requests that were sent before it fell   | stays: they tell of the level before                           |
@@ -21,6 +23,8 @@ export const MAX_CONCURRENCY_LIMIT = 1_024;
 export const MAX_PER_SECOND_LIMIT = 10_000;
 /** After so long without use at this level the receiver may be another one: the level begins again. */
 export const LEVEL_LIFE_MS = 600_000;
+/** An endpoint that has failed for so long without a success was away. */
+export const AWAY_MS = 60_000;
 const OVERLOAD_FACTOR = 0.5;
 const SLOWER_FACTOR = 0.8;
 /** A wrong header must not silence an endpoint for half a day: it is asked again after an hour. */

@@ -13,11 +13,12 @@ export function standardSignature(
   id: string,
   timestamp: string,
   secrets: readonly string[],
-  body: string,
+  body: string | Uint8Array,
 ): string {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
-    return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
+    const hmac = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body);
+    return `v1,${hmac.digest("base64")}`;
   });
   return signatures.join(" ");
 }

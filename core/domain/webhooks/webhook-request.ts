@@ -34,12 +34,23 @@ export function targetKey(target: WebhookTarget): string {
   return key;
 }
 
-export function sentRequest(to: WebhookTarget, body: string): SentRequest {
-  return { target: targetKey(to), bodyHash: hashOf(body), bodyBytes: Buffer.byteLength(body) };
+/** A body as it is sent: the bytes that are signed, and their SHA-256, base64url. */
+export interface EncodedBody {
+  readonly bytes: Buffer;
+  readonly hash: string;
 }
 
-function hashOf(text: string): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("base64url");
+export function encodeBody(text: string): EncodedBody {
+  const bytes = Buffer.from(text);
+  return { bytes, hash: hashOf(bytes) };
+}
+
+export function sentRequest(to: WebhookTarget, { bytes, hash }: EncodedBody): SentRequest {
+  return { target: targetKey(to), bodyHash: hash, bodyBytes: bytes.length };
+}
+
+function hashOf(data: string | Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(data).digest("base64url");
 }
 
 export interface RequestFacts {

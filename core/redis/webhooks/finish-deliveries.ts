@@ -4,6 +4,7 @@ import { attemptErrorOf } from "#core/domain/benchmarks/attempt-row.ts";
 import { bucketOf } from "#core/domain/benchmarks/latency-buckets.ts";
 import { hourOf } from "#core/domain/time/hour-of.ts";
 import {
+  AWAY_MS,
   LEVEL_LIFE_MS,
   type LoadSign,
   levelChange,
@@ -78,7 +79,7 @@ export async function finishDeliveries(
       try {
         const { keys, list } = finishArguments(partition, part, hourOf(nowMs));
         const numbers = [nowMs, DELIVERY_LIFE_MS / 1000, attemptsWaiting, FAILING_FROM];
-        const levels = [START_CONCURRENCY, LEVEL_LIFE_MS];
+        const levels = [START_CONCURRENCY, LEVEL_LIFE_MS, AWAY_MS];
         const args = [...[...numbers, ...levels].map(String), packList(list)];
         await runTogether(redis, finishScript, keys, args, part.length * FINISH_US);
       } catch (error) {

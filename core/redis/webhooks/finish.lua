@@ -15,7 +15,8 @@
 -- ARGV[3]  attempts that may wait in their log; past it they are dropped and counted
 -- ARGV[4]  where the scores of failing endpoints begin in the rings
 -- ARGV[5]  concurrency that an endpoint begins with    ARGV[6]  milliseconds an unused concurrency is kept
--- ARGV[7]  the results, 1,000 at most (MessagePack, one list of texts); for each endpoint, which stands there once: its id, how
+-- ARGV[7]  milliseconds without a success after which the concurrency begins again with the next one
+-- ARGV[8]  the results, 1,000 at most (MessagePack, one list of texts); for each endpoint, which stands there once: its id, how
 --   many results, five of the part `endpoint-level`, and for each result nine: delivery id, lease, new state (delivered, waiting, failed), attempts made in this
 --   generation, attempts (JSON), due time (milliseconds, '' when none), reason ('' when none), latency bucket ('' when nothing
 --   was sent), the attempt as a line of the log ('' when nothing was sent)
@@ -28,9 +29,9 @@
 local firstRing, retryRing, leases, flight, turns, failing, warned, ledger, attemptLog, attemptCounts = unpack(KEYS, 1, 10)
 local FIXED_KEYS, MOST, STATES = 15, 1000, { delivered = true, waiting = true, failed = true }
 local now, lives, mayWait, failingFrom = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local startLevel, levelLife = tonumber(ARGV[5]), tonumber(ARGV[6])
-local list, call, at, keyIndex = cmsgpack.unpack(ARGV[7]), redis.call, 1, FIXED_KEYS
-assert(now and lives and mayWait and failingFrom and startLevel and levelLife and type(list) == 'table', 'malformed arguments')
+local startLevel, levelLife, away = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local list, call, at, keyIndex = cmsgpack.unpack(ARGV[8]), redis.call, 1, FIXED_KEYS
+assert(now and lives and mayWait and failingFrom and startLevel and levelLife and away and type(list) == 'table', 'malformed arguments')
 for item = 1, #list do assert(type(list[item]) == 'string', 'results are no texts') end
 -- part: endpoint-level
 
@@ -79,7 +80,7 @@ for at, lane in ipairs(lanes) do
       end
     end
   end
-  lane.failed, lane.isCured, lane.fails = failed, isCured, fails
+  lane.failed, lane.isCured, lane.fails, lane.failedSince = failed, isCured, fails, tonumber(since[at])
   for field, n in pairs(attempts) do
     if call('HINCRBY', lane.hour, field, n) == n then call('EXPIRE', lane.hour, lives) end
   end

@@ -11,7 +11,7 @@ export function signedHeaders(
   endpoint: Endpoint,
   vault: Vault,
   event: RequestFacts,
-  body: string,
+  body: string | Uint8Array,
 ): Record<string, string> {
   const { eventId, sentAtMs } = event;
   const secrets = secretsInForce(endpoint, vault, sentAtMs);

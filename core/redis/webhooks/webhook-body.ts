@@ -7,6 +7,7 @@ import {
   type WebhookEvent,
   webhookText,
 } from "#core/domain/webhooks/webhook-payload.ts";
+import { type EncodedBody, encodeBody } from "#core/domain/webhooks/webhook-request.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import { viewNames } from "#core/redis/shipments/view-names.ts";
@@ -25,6 +26,41 @@ export function deliveryBody(
     ...{ id: eventId, type: "shipment.updated", createdAtMs, trigger },
   };
   return webhookText(event, textOf(shipment, configuration, withConsignee), eventTextOf(fact));
+}
+
+interface Sendable {
+  readonly words: DeliveryWords;
+  readonly shipmentText: string;
+  readonly body: EncodedBody;
+}
+
+const sendables = new WeakMap<FrozenFact, Sendable>();
+
+/**
+ * The same, ready to be sent. All endpoints of a channel share the event: what is leased of it together is written, encoded
+ * and hashed once.
+ */
+export function encodedDeliveryBody(
+  words: DeliveryWords,
+  fact: FrozenFact,
+  shipment: StoredShipment,
+  configuration: Configuration,
+  withConsignee: boolean,
+): EncodedBody {
+  const shipmentText = textOf(shipment, configuration, withConsignee);
+  const kept = sendables.get(fact);
+  if (kept?.shipmentText === shipmentText && isSameEvent(kept.words, words)) return kept.body;
+  const body = encodeBody(deliveryBody(words, fact, shipment, configuration, withConsignee));
+  sendables.set(fact, { words, shipmentText, body });
+  return body;
+}
+
+function isSameEvent(one: DeliveryWords, other: DeliveryWords): boolean {
+  return (
+    one.eventId === other.eventId &&
+    one.createdAtMs === other.createdAtMs &&
+    one.trigger === other.trigger
+  );
 }
 
 interface Texts {

@@ -3,7 +3,7 @@
 --
 -- KEYS[14] concurrency of endpoints (hash): level, where it last fell, when it fell, when it was last in use, as one text
 -- KEYS[15] paused endpoints (sorted set by the end of their pause)
--- Five texts of ARGV[7] for each endpoint: its highest concurrency; successes; what its level is multiplied by, '' when it does
+-- Five texts of ARGV[8] for each endpoint: its highest concurrency; successes; what its level is multiplied by, '' when it does
 -- not fall; when the latest request that makes it fall was sent (milliseconds, '' when it does not fall); until when the endpoint
 -- is paused (milliseconds, '' when it is not)
 local levels, pauses = KEYS[14], KEYS[15]
@@ -24,10 +24,14 @@ local function returnToRings(lane, turn)
   if first[2] then call('ZADD', retryRing, from + first[2], lane.id) end
 end
 
-local function readLevel(text, most)
+-- Begins anew after a rest, and after the endpoint was away: what made it fall then says nothing about what it can take.
+local function readLevel(text, lane)
   local level, fell, fellAt, usedAt = string.match(text or '', '^(%S+) (%S+) (%S+) (%S+)$')
-  if not level or now > usedAt + levelLife then return { level = math.min(startLevel, most), fell = most, fellAt = 0 } end
-  return { level = math.min(tonumber(level), most), fell = tonumber(fell), fellAt = tonumber(fellAt) }
+  local wasAway = lane.isCured and lane.failedSince and now >= lane.failedSince + away
+  if not level or wasAway or now > usedAt + levelLife then
+    return { level = math.min(startLevel, lane.most), fell = lane.most, fellAt = 0 }
+  end
+  return { level = math.min(tonumber(level), lane.most), fell = tonumber(fell), fellAt = tonumber(fellAt) }
 end
 
 -- Whether the level has changed, or is in use.
@@ -40,7 +44,7 @@ local function adjust(one, lane, inUse)
     return true
   end
   if 2 * inUse < one.level then return false end
-  local grown = one.level < one.fell and math.min(one.fell, one.level + lane.good) or one.level + lane.good / one.level
+  local grown = one.level < one.fell and math.min(one.fell, one.level + 2 * lane.good) or one.level + lane.good / one.level
   one.level = math.min(grown, lane.most)
   return true
 end
@@ -55,7 +59,7 @@ local function recordLevels(lanes, before)
     if lane.pausedUntil then ends[#ends + 1], ends[#ends + 2] = lane.pausedUntil, lane.id end
   end
   for at, text in ipairs(#ids > 0 and call('HMGET', levels, unpack(ids)) or {}) do
-    local lane, one = asked[at], readLevel(text, asked[at].most)
+    local lane, one = asked[at], readLevel(text, asked[at])
     if adjust(one, lane, before[lane.id] or 0) then
       kept[#kept + 1], kept[#kept + 2] = lane.id, string.format('%.3f %.3f %.0f %.0f', one.level, one.fell, one.fellAt, now)
     end
