@@ -34,7 +34,7 @@ export interface RemapDeps {
   readonly log: Log;
 }
 
-const LOOK_EVERY_MS = 500;
+const LOOK_EVERY_MS = 2_000;
 /** Rounds of reading and committing again when events got ahead; then the page waits for its next turn. */
 const ROUNDS = 20;
 

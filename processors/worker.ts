@@ -18,6 +18,7 @@ import { describeFailure, isStoreUnavailable } from "#core/redis/client/store-un
 import { openWaker } from "#core/redis/client/wake.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import { renewWork, settleWork, type Taken, takeWork } from "#core/redis/merchant/work-queue.ts";
+import { untilTickMs } from "#core/tick.ts";
 
 /** When the work is due again, service clock, milliseconds; null = it is done. */
 export type WorkVerdict = number | null;
@@ -41,7 +42,7 @@ export interface Worker {
 const LEASE_MS = 6_000;
 const RENEW_EVERY_MS = 2_000;
 /** New work is announced; work that becomes due again is found within this time. */
-const IDLE_WAIT_MS = 1_000;
+const IDLE_WAIT_MS = 2_000;
 /** During an outage, interval between checks whether the store accepts writes again. */
 const PROBE_EVERY_MS = 250;
 /**
@@ -84,7 +85,8 @@ export function startWorker(options: WorkerOptions): Worker {
         const taken = await takeWork(redis, queue, atOnce - inHand.size, LEASE_MS, live.now());
         for (const one of taken) begin(one);
         if (inHand.size >= atOnce) await Promise.race(inHand);
-        else if (taken.length === 0) await Promise.race([waker.wait(IDLE_WAIT_MS), ...inHand]);
+        else if (taken.length === 0)
+          await Promise.race([waker.wait(untilTickMs(IDLE_WAIT_MS)), ...inHand]);
       } catch (error) {
         outage.failed(error, begunAtMs);
       }

@@ -36,7 +36,7 @@ import { forgetAlerted } from "#core/redis/webhooks/endpoints.ts";
 import { readLastFailure } from "#core/redis/webhooks/last-failures.ts";
 import type { Ticking } from "#core/tick.ts";
 
-const TICK_MS = 1_000;
+const TICK_MS = 2_000;
 /** Alerts looked at of each partition, the oldest. */
 const AT_ONCE = 1_000;
 const FIRST_WAIT_MS = 60_000;

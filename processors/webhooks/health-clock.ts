@@ -32,7 +32,7 @@ const HOUR_MS = 3_600_000;
 /** Document 3, "Limits". */
 const WARN_AFTER_MS = 24 * HOUR_MS;
 const DISABLE_AFTER_MS = 3 * 24 * HOUR_MS;
-const TICK_MS = 1_000;
+const TICK_MS = 2_000;
 
 export interface HealthDeps {
   readonly redis: Redis;

@@ -19,7 +19,7 @@ import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { followOutage } from "#core/redis/client/outage.ts";
 import { openWaker } from "#core/redis/client/wake.ts";
-import { startTicking, type Ticking } from "#core/tick.ts";
+import { startTicking, type Ticking, untilTickMs } from "#core/tick.ts";
 import { type Handler, openEntryWorker } from "./entry-worker.ts";
 import { startHeartbeat, takeOver } from "./heartbeat.ts";
 import { openLogReader } from "./log-reader.ts";
@@ -59,7 +59,7 @@ export interface Consumer {
 }
 
 /** New entries are announced; this long after nothing came it looks by itself. */
-const IDLE_WAIT_MS = 1_000;
+const IDLE_WAIT_MS = 2_000;
 const GONE_WAIT_MS = 500;
 const HOUSEKEEPING_MS = 1_000;
 /** A process whose step takes longer than this stops its heartbeat: others may do better. */
@@ -96,7 +96,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     const entries = await reader.next();
     if (entries.length > 0) await worker.process(entries);
     outage.succeeded();
-    if (entries.length === 0) await waker.wait(IDLE_WAIT_MS);
+    if (entries.length === 0) await waker.wait(untilTickMs(IDLE_WAIT_MS));
     const lingersMs = reader.isQuiet() ? lingerMs : 0;
     const moreMs = entries.length === 0 ? gatherMs : lingersMs;
     if (moreMs > 0 && !stopping) await Bun.sleep(moreMs);

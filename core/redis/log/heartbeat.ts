@@ -3,6 +3,7 @@
  * holds. `XAUTOCLAIM` knows idle times only, and would steal from a slow consumer or wait long for a dead one.
  */
 import { type Redis, run, script } from "#core/redis/client/client.ts";
+import { startTicking } from "#core/tick.ts";
 import dropSource from "./drop-consumer.lua" with { type: "text" };
 import type { LogEntry } from "./log-entry.ts";
 import { ENTRIES_LIMIT, entriesOf } from "./log-reader.ts";
@@ -35,13 +36,18 @@ export function startHeartbeat(
   }
 
   const started = beat().catch(() => {});
-  const beating = setInterval(() => {
-    if (!isStuck()) beat().catch(() => {});
-  }, HEARTBEAT_EVERY_MS);
+  const beating = startTicking(
+    HEARTBEAT_EVERY_MS,
+    async () => {
+      // Whoever waits for an answer that does not come misses no beat.
+      if (!isStuck()) void beat().catch(() => {});
+    },
+    () => {},
+  );
   return {
     started,
     async stop() {
-      clearInterval(beating);
+      await beating.stop();
       await redis.del(key).catch(() => {});
     },
   };
