@@ -199,7 +199,12 @@ async function measure(runtime: Runtime, url: string, bareUrl: string): Promise<
     },
     {
       ...{ row: 2, work: "the same gzipped", beside: route, unit: "events/s" },
-      ...{ ...zipped, goal: { least: 0.5 }, alarm: { least: 0.02 } },
+      ...{
+        ...zipped,
+        goal: null,
+        note: "retired as a goal: the store is its limit",
+        alarm: { least: 0.02 },
+      },
     },
     {
       ...{ row: 2, work: "1-event messages, signed", beside: route, unit: "requests/s" },

@@ -5,7 +5,7 @@
  * `--check` fails when a figure is past its alarm, far from its goal.
  */
 import { parseArgs } from "node:util";
-import { boundText, type Figure, isWithin, print, type Report } from "./table.ts";
+import { boundText, everysecWork, type Figure, isWithin, print, type Report } from "./table.ts";
 
 interface Part {
   /** `bench/<file>.ts`, which takes `--json`, `--quick` and, where it applies, `--everysec`. */
@@ -66,7 +66,7 @@ async function measurePart({ file, rows, everysec }: Part): Promise<Report[]> {
     const kept = flags.length === 0 ? rows : everysec;
     const named = figures
       .filter(({ row }) => isWanted(row) && kept.includes(row))
-      .map((one) => (flags.length === 0 ? one : { ...one, work: `${one.work}, everysec` }));
+      .map((one) => (flags.length === 0 ? one : { ...one, work: everysecWork(one.work) }));
     reports.push({ machine, figures: named });
   }
   return reports;

@@ -22,6 +22,8 @@ export interface Figure {
   readonly unit: string;
   /** What the product means to keep; null = none. */
   readonly goal: Bound | null;
+  /** What stands in the place of a goal. */
+  readonly note?: string;
   /** What CI fails at: wide, since its machines are shared; null = not looked at there. */
   readonly alarm?: Bound | null;
 }
@@ -72,19 +74,31 @@ export function print(figures: readonly Figure[], about: string, isJson: boolean
 }
 
 function tableText({ machine: about, figures }: Report): string {
-  const head = [
-    "| # | Work | Ours | Beside | Unit | Ratio | Goal |",
-    "|---|---|---|---|---|---|---|",
-  ];
-  return [about, "", ...head, ...figures.map(rowText)].join("\n");
+  return [about, "", tableRows(figures)].join("\n");
 }
 
+export function tableRows(figures: readonly Figure[]): string {
+  const head = [
+    "| # | Work | Ours | Beside | Unit | Ratio | Goal |",
+    "|---|---|--:|---|---|--:|---|",
+  ];
+  return [...head, ...figures.map(rowText)].join("\n");
+}
+
+const EVERYSEC = ", everysec";
+
+/** How a figure is named that was measured with `appendfsync everysec`. */
+export const everysecWork = (work: string) => `${work}${EVERYSEC}`;
+export const isEverysec = (work: string) => work.endsWith(EVERYSEC);
+
 export function rowText(figure: Figure): string {
-  const { row, work, ours, beside, peer, unit, goal } = figure;
+  const { row, work, ours, beside, peer, unit, goal, note } = figure;
   const other = peer === null ? "" : `${shown(peer)} (${beside})`;
   const ratio = ratioOf(figure)?.toFixed(2) ?? "";
   const verdict =
-    goal === null ? "" : `${boundText(goal, unit)} ${isWithin(figure, goal) ? "met" : "MISSED"}`;
+    goal === null
+      ? (note ?? "")
+      : `${boundText(goal, unit)} ${isWithin(figure, goal) ? "met" : "MISSED"}`;
   return `| ${row} | ${work} | ${shown(ours)} | ${other} | ${unit} | ${ratio} | ${verdict} |`;
 }
 
@@ -99,5 +113,6 @@ export function boundText({ least, most, oursMost, oursLeast }: Bound, unit: str
 }
 
 function shown(value: number): string {
+  if (value < 1) return value.toFixed(2);
   return value >= 1_000 ? Math.round(value).toLocaleString("en") : value.toFixed(1);
 }
