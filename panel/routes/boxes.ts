@@ -62,7 +62,7 @@ export function boxRoutes(runtime: Runtime) {
         needs: { can: "shipping:write", of: "company" },
         detail: {
           summary: "Delete a box; shipments and orders keep the measures that they have",
-          ...mayAnswer("BOX_NOT_FOUND", "INVALID_PATH", "CONFIGURATION_BUSY"),
+          ...mayAnswer("BOX_NOT_FOUND", "CONFIGURATION_BUSY"),
           responses: { 204: { description: "deleted" } },
         },
       },

@@ -115,7 +115,7 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         needs: { can: "templates:write", of: "channel" },
         detail: {
           summary: "Delete a template; another language or the fallback takes its place",
-          ...mayAnswer("TEMPLATE_NOT_FOUND", "INVALID_PATH", "CONFIGURATION_BUSY"),
+          ...mayAnswer("TEMPLATE_NOT_FOUND", "CONFIGURATION_BUSY"),
           responses: { 204: { description: "deleted" } },
         },
       },
