@@ -14,7 +14,7 @@ const RETRIES_FIRST_EVERY = 5;
 const BUSY_PER_ROUND = 8;
 const LOOK_AT_ALL_MS = 20;
 /** Deliveries that are queued are announced; retries and leases that have ended are found within this time. */
-const LOOK_ROUND_MS = 2_000;
+const LOOK_ROUND_MS = 1_000;
 
 /** What may be leased. */
 export interface Room {

@@ -76,7 +76,7 @@ const LIMITS: Limit[] = [
     (count) => ({
       keys: names(15 + 5 + count, "key"),
       arguments: [
-        ...["1", "1", "1", "1e15", "4", "1"],
+        ...["1", "1", "1", "1e15", "4", "1", "1"],
         packList(["ep", String(count), "10", "0", "", "", "", ...times(count, result)]),
       ],
     }),

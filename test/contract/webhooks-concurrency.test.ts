@@ -202,8 +202,8 @@ describe("the level", () => {
       // A failing endpoint has two under way, whatever its level.
       const underWay = async () => (answers === 1 ? 2 : await level());
       await eventually(async () => held.length >= (await underWay()), "its level is under way");
-      release();
       const was = await level();
+      release();
       await eventually(async () => (await level()) > was, "it grows");
     }
     expect(answers).toBeLessThanOrEqual(4);
