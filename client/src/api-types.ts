@@ -2144,6 +2144,8 @@ export interface operations {
              * @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
              *
              *     SEARCH_UNSTEADY: The shipments change faster than they can be read.
+             *
+             *     ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
              */
             503: {
                 headers: {
@@ -2708,7 +2710,11 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged. */
+            /**
+             * @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+             *
+             *     ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+             */
             503: {
                 headers: {
                     [name: string]: string;
@@ -3294,7 +3300,11 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged. */
+            /**
+             * @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+             *
+             *     ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+             */
             503: {
                 headers: {
                     [name: string]: string;
@@ -3490,7 +3500,11 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged. */
+            /**
+             * @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+             *
+             *     ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+             */
             503: {
                 headers: {
                     [name: string]: string;
@@ -3780,6 +3794,8 @@ export interface operations {
              * @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
              *
              *     NOTIFICATION_NOT_QUEUED: The e-mail was not queued, and none went out.
+             *
+             *     ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
              */
             503: {
                 headers: {
@@ -3976,7 +3992,11 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged. */
+            /**
+             * @description STORE_UNAVAILABLE: The store of the service is unavailable; nothing was acknowledged.
+             *
+             *     ARCHIVE_UNAVAILABLE: Shipments that are over cannot be read at the moment; all others can.
+             */
             503: {
                 headers: {
                     [name: string]: string;

@@ -14,6 +14,8 @@ const NO_OUTSIDER: Readonly<Record<string, string>> = {
   "^(CREATE TABLE IF NOT EXISTS \\w+|CREATE OR REPLACE VIEW \\w+|ALTER TABLE \\w+)": "our own SQL",
   "-----BEGIN CERTIFICATE-----[\\s\\S]*?-----END CERTIFICATE-----": "the operator's own file",
   "<testsuites [^>]*>": "the report of our own tests",
+  '<img [^>]*alt="([^"]*)"[^>]*>': "our own documents",
+  '<a href="(?:\\.\\.\\/|vectors\\/)[^"]*">(.*?)<\\/a>': "our own documents",
   "\\/+$": "the operator's own address",
   "(?: \\(alias .*\\))?(?: \\(children \\d+\\))?$":
     "a line of the engine's tree: one statement of an operator, of 20,000 characters",

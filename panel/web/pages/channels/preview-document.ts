@@ -21,7 +21,7 @@ export function previewDocument(html: string): string {
 
 /** Style attributes under another name, style elements with the nonce. */
 function withoutStyles(html: string, nonce: string): string {
-  return html.replace(/<[a-z][^>]*>/gi, (tag) =>
+  return html.replace(/<[a-z][^<>]*>/gi, (tag) =>
     tag
       .replace(/(\s)style(\s*=)/gi, "$1data-style$2")
       .replace(/^<style\b/i, `<style nonce="${nonce}"`),
