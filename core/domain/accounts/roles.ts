@@ -79,7 +79,7 @@ const ROLES = {
     "read-only": READING,
   },
   company: {
-    owner: [...COMPANY_WORK, ...ACCOUNTS],
+    owner: [...COMPANY_WORK, ...ACCOUNTS, "shipments:erase"],
     member: COMPANY_WORK,
     "read-only": COMPANY_READING,
   },
