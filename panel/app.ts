@@ -22,7 +22,6 @@ import { PANEL_API } from "#panel/openapi.ts";
 import { accountRoutes } from "#panel/routes/accounts.ts";
 import { addressChecksRoute } from "#panel/routes/address-checks.ts";
 import { analyticsRoutes } from "#panel/routes/analytics.ts";
-import { explorerRoute } from "#panel/routes/analytics-explorer.ts";
 import { auditRoute } from "#panel/routes/audit.ts";
 import { boxRoutes } from "#panel/routes/boxes.ts";
 import { channelCourierRoutes } from "#panel/routes/channel-couriers.ts";
@@ -102,7 +101,7 @@ export function createPanelApp(
     .use(webRoutes(runtime))
     .use(people(runtime, mailer))
     .onStop(() => mailer.close());
-  if (insights) app.use(analyticsRoutes(runtime, insights)).use(explorerRoute(runtime, insights));
+  if (insights) app.use(analyticsRoutes(runtime, insights));
   return everyRouteDeclared(app);
 }
 

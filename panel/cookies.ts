@@ -5,21 +5,6 @@ interface CookieDeps {
   readonly config: Pick<Config, "publicUrl">;
 }
 
-/** Pages that a log-in may lead to: paths of ours only, since anybody can write the link. */
-const OWN_PAGE = /^\/panel\/([\w./~?=&%:+,-]+)$/;
-/** Characters of such a path after `/panel/`. */
-export const NEXT_LENGTH = 500;
-
-export function isOwnPage(path: string): boolean {
-  const [, rest = ""] = OWN_PAGE.exec(path) ?? [];
-  return rest !== "" && rest.length <= NEXT_LENGTH;
-}
-
-/** The login page that leads to this page. */
-export function loginPathFor(page: string): string {
-  return isOwnPage(page) ? `/panel/login?next=${encodeURIComponent(page)}` : "/panel/login";
-}
-
 /**
  * Behind HTTPS the browser itself keeps a cookie with this prefix from being set by, or sent to, another host or over
  * plain HTTP.

@@ -9,7 +9,6 @@ import { declared, type Needs, needed } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import { writeAudit } from "#core/redis/config/audit-log.ts";
 import { authenticate, type Caller, type PanelDeps, READING } from "#panel/caller.ts";
-import { loginPathFor } from "#panel/cookies.ts";
 import { notFoundCodes } from "#panel/not-found.ts";
 import { refuseOthers } from "#panel/owners.ts";
 
@@ -47,25 +46,6 @@ export function panelRoutes(deps: PanelDeps, name: string) {
       resolve: ({ request }) => ({ caller: callerOf(request) }),
       afterHandle: ({ request, route, path, responseValue }) =>
         audit(deps, request, { route, path, answer: responseValue }),
-    }),
-  });
-}
-
-/** The same for pages: a browser without a session is led to the login page, and after it to the page it asked for. */
-export function panelPages(deps: PanelDeps, name: string) {
-  return new Elysia({ name, detail: declared("panel") }).macro({
-    needs: (needs: Needs) => ({
-      detail: needed(needs, notFoundCodes(needs.of)),
-      beforeHandle: async ({ request, server, params }) => {
-        try {
-          await admit(deps, needs, { request, server, params });
-        } catch (error) {
-          if (!(error instanceof Problem && error.status === 401)) throw error;
-          const { pathname, search } = new URL(request.url);
-          const location = loginPathFor(pathname + search);
-          return new Response(null, { status: 303, headers: { location } });
-        }
-      },
     }),
   });
 }

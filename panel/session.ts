@@ -1,5 +1,5 @@
 /**
- * Log-in and log-out: the login page for browsers, which takes `PANEL_TOKEN`, and `/panel/api/session` for programs and the
+ * Log-in and log-out: a login page without scripts, which takes `PANEL_TOKEN`, and `/panel/api/session` for programs and the
  * application, which takes an account's password too. Both give the cookie of a session for a working day.
  */
 
@@ -13,15 +13,15 @@ import { Problem } from "#core/problem.ts";
 import { endSession } from "#core/redis/config/sessions.ts";
 import type { PanelDeps } from "#panel/caller.ts";
 import { jsonBody } from "#panel/checked-body.ts";
-import { cookieOf, isOwnPage, loginPathFor, sessionIdOf } from "#panel/cookies.ts";
+import { cookieOf, sessionIdOf } from "#panel/cookies.ts";
 import { html, pageResponse } from "#panel/html.ts";
 import { admitLogin, logInByPassword, logInByToken, refuseOtherSites } from "#panel/log-in.ts";
 import { readJson } from "#panel/read-json.ts";
 
 const STYLE = join(import.meta.dir, "style.css");
 export const LOGIN_LIMIT_BYTES = 4_096;
-/** Where a log-in leads when no page was asked for. */
-const FIRST_PAGE = "/panel/explorer";
+/** Where a log-in by the form leads: the application. */
+const FIRST_PAGE = "/";
 
 export const Credentials = Type.Union([
   Type.Object({ token: Type.String({ description: "of the operator: PANEL_TOKEN" }) }),
@@ -44,7 +44,7 @@ export function sessionRoutes(deps: PanelDeps) {
       const headers = { "content-type": "text/css; charset=utf-8", "cache-control": "max-age=300" };
       return new Response(Bun.file(STYLE), { headers });
     })
-    .get("/panel/login", ({ request }) => loginPage(200, null, nextOf(request)))
+    .get("/panel/login", () => loginPage(200, null))
     .post("/panel/login", ({ request, server }) => logInByForm(deps, request, server), {
       parse: "none",
     })
@@ -79,23 +79,16 @@ export function sessionRoutes(deps: PanelDeps) {
 }
 
 async function logInByForm(deps: PanelDeps, request: Request, server: Server) {
-  const next = nextOf(request);
   try {
     await admitLogin(deps, request, server);
     const token = new URLSearchParams(await readForm(request)).get("token") ?? "";
-    return seeOther(next, await logInByToken(deps, token));
+    return seeOther(FIRST_PAGE, await logInByToken(deps, token));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (error.status === 429) return loginPage(429, "Too many tries. Wait a minute.", next);
-    if (error.status === 401) return loginPage(401, "This is not the operator's token.", next);
+    if (error.status === 429) return loginPage(429, "Too many tries. Wait a minute.");
+    if (error.status === 401) return loginPage(401, "This is not the operator's token.");
     throw error;
   }
-}
-
-/** The page that was asked for before the log-in. */
-function nextOf({ url }: Request): string {
-  const next = new URL(url).searchParams.get("next") ?? FIRST_PAGE;
-  return isOwnPage(next) ? next : FIRST_PAGE;
 }
 
 async function logInByCall(deps: PanelDeps, request: Request, server: Server) {
@@ -136,11 +129,11 @@ export function noContent(cookie: string): Response {
   return new Response(null, { status: 204, headers });
 }
 
-function loginPage(status: number, fault: string | null, next: string): Response {
+function loginPage(status: number, fault: string | null): Response {
   const body = html`<main>
 <h1>Waybill</h1>
 ${fault === null ? null : html`<p class="fault" role="alert">${fault}</p>`}
-<form method="post" action="${loginPathFor(next)}">
+<form method="post" action="/panel/login">
 <input name="username" value="operator" autocomplete="username" hidden>
 <label>Operator's token
 <input name="token" type="password" required autocomplete="current-password" autofocus>

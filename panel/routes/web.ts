@@ -32,11 +32,16 @@ export function webRoutes({ config }: Pick<Runtime, "config">) {
     });
   });
   for (const path of PAGE_PATHS) app.get(path, shell);
-  // Where the links of older alert mails lead.
-  return app.get("/panel/webhooks/:id", ({ params }) => {
-    const location = `/webhooks/${encodeURIComponent(params.id)}`;
-    return new Response(null, { status: 308, headers: { location } });
-  });
+  // Where older alert mails and bookmarks lead.
+  return app
+    .get("/panel/explorer", () => movedTo("/benchmarks"))
+    .get("/panel/webhooks/:id", ({ params }) =>
+      movedTo(`/webhooks/${encodeURIComponent(params.id)}`),
+    );
+}
+
+function movedTo(location: string): Response {
+  return new Response(null, { status: 308, headers: { location } });
 }
 
 /** A person who mistyped an address reads so in the application; programs get the problem document. */

@@ -1,4 +1,4 @@
-/** The login page, its session, and the benchmark explorer behind it, as a browser without scripts gets them. */
+/** The login page for `PANEL_TOKEN`, its session, and the analytics behind it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { companyKeys } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
@@ -52,17 +52,10 @@ async function session(): Promise<string> {
   return answer.headers.get("set-cookie")?.split(";")[0] ?? "";
 }
 
-/** Texts of the cells of each row of the table with this caption. */
-function tableOf(page: string, caption: string): string[][] {
-  const table = page.slice(page.indexOf(`<caption>${caption}`));
-  const rows = table.slice(0, table.indexOf("</table>")).split("<tr>").slice(1);
-  return rows.map((row) => [...row.matchAll(/<t[hd][^>]*>([^<]*)</g)].map(([, text = ""]) => text));
-}
-
 describe("session", () => {
   test("the operator's token gives a cookie that scripts and other sites cannot use", async () => {
     const answer = await logIn(product.runtime.secrets.panelToken);
-    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/panel/explorer"]);
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
     const cookie = answer.headers.get("set-cookie") ?? "";
     for (const attribute of ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"]) {
       expect(cookie).toContain(attribute);
@@ -70,12 +63,10 @@ describe("session", () => {
     expect(cookie).not.toContain(product.runtime.secrets.panelToken);
   });
 
-  test("a page without a session leads to the login page; a forged one is none", async () => {
+  test("a forged session is none", async () => {
     const forged = (await session()).replace(/.$/, (last) => (last === "0" ? "1" : "0"));
     for (const cookie of ["", "waybill_session=x", "waybill_session=9999999999999.00", forged]) {
-      const answer = await get("/panel/explorer", cookie);
-      expect(answer.status).toBe(303);
-      expect(answer.headers.get("location")).toBe("/panel/login?next=%2Fpanel%2Fexplorer");
+      expect((await get("/panel/api/overview", cookie)).status).toBe(401);
     }
   });
 
@@ -108,7 +99,7 @@ describe("session", () => {
     const { redis, live } = product.runtime;
     await advanceClock(redis, 12 * 3_600);
     await live.refresh();
-    expect((await get("/panel/explorer", cookie)).status).toBe(303);
+    expect((await get("/panel/api/overview", cookie)).status).toBe(401);
   });
 
   test("a wrong token is 401, and guessing ends after ten tries", async () => {
@@ -121,86 +112,7 @@ describe("session", () => {
   });
 });
 
-describe("explorer", () => {
-  let page = "";
-  let answer: Response;
-
-  beforeAll(async () => {
-    answer = await get("/panel/explorer?destCap=00184", await session());
-    page = await answer.text();
-  });
-
-  test("asks nothing of anybody else: no script, no address but our own", async () => {
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get("content-security-policy")).toStartWith("default-src 'none'");
-    expect(page).not.toMatch(/<script|https?:\/\/|style="|@import/);
-    const style = await (await get("/panel/style.css")).text();
-    expect(style).toContain("prefers-color-scheme: dark");
-    expect(style).not.toMatch(/url\(|@import/);
-  });
-
-  test("draws the distribution of each courier with a name and its figures in words", () => {
-    const charts = [...page.matchAll(/<svg[^>]*role="img" aria-label="([^"]*)"/g)].map(
-      ([, label]) => label,
-    );
-    expect(charts[0]).toBe(
-      "GLS_ITA: share of deliveries by lead days. 1 days 66.7 %, 3 days 33.3 %",
-    );
-    expect(charts[1]).toBe("BRT_ITA: share of deliveries by lead days. 10 or more days 100.0 %");
-    expect(page).toContain("<title>10+ days: 100.0 %</title>");
-  });
-
-  test("compares couriers, and marks those that merchants are not shown", () => {
-    expect(tableOf(page, "Comparison").slice(1)).toEqual([
-      ["GLS_ITA", "cap", "30", "1", "1 to 3", "1.7", "3", "–", "0.0 %", "yes"],
-      ["BRT_ITA", "cap", "5", "12", "–", "12", "12", "–", "0.0 %", "no, under 20"],
-    ]);
-  });
-
-  test("lists provinces and months", async () => {
-    expect(tableOf(page, "All couriers").slice(1)).toEqual([
-      ["00", "Roma", "35", "1", "3.1", "0.0 %"],
-      [
-        "09",
-        "Cagliari, Oristano, Sud Sardegna",
-        "9",
-        expect.any(String),
-        expect.any(String),
-        "0.0 %",
-      ],
-    ]);
-    const [head, ...months] = tableOf(page, "Mean lead days by month, to 00184");
-    expect(head?.[1]).toMatch(/^\d{4}-\d\d$/);
-    expect(months.map(([courier]) => courier)).toEqual(["GLS_ITA", "BRT_ITA"]);
-    const one = await (await get("/panel/explorer?courier=BRT_ITA", await session())).text();
-    expect(tableOf(one, "BRT_ITA, last").slice(1)).toEqual([
-      ["00", "Roma", "5", "12", "12", "0.0 %"],
-    ]);
-  });
-
-  test("what anybody else has named is shown as text, never as HTML", async () => {
-    const path = "/panel/explorer?destCap=09124&courier=%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
-    const text = await (await get(path, await session())).text();
-    expect(text).not.toMatch(/<script|<b>/);
-    expect(text).toContain("&lt;b&gt;");
-  });
-
-  test("422 with a word for a CAP that is none", async () => {
-    const wrong = await get("/panel/explorer?destCap=99999", await session());
-    expect(wrong.status).toBe(422);
-    expect(await wrong.text()).toContain("99999 is not an Italian CAP.");
-  });
-
-  test("every table has a caption and heads, every input a label", () => {
-    const count = (pattern: RegExp) => [...page.matchAll(pattern)].length;
-    expect(count(/<table>/g)).toBe(count(/<caption>/g));
-    expect(count(/<th scope="col"/g)).toBeGreaterThan(10);
-    expect(count(/<label>/g)).toBe(count(/<input /g));
-    expect(page).toContain('<html lang="en">');
-  });
-});
-
-describe("the same figures as JSON", () => {
+describe("the figures of the benchmarks page", () => {
   test("lane, provinces, trend, quality and silence", async () => {
     const lane = await product.call("GET", "/panel/api/analytics/lane?destCap=00184");
     expect(lane.body.items[0]).toMatchObject({
