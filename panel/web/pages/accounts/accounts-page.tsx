@@ -11,6 +11,7 @@ import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
 import { usePaged } from "#panel/web/parts/use-paged.ts";
 import { meQuery } from "#panel/web/queries.ts";
@@ -122,14 +123,11 @@ function AccountTable({ rows, isLoading, onEnd, onChange }: AccountTableProps) {
         cell: ({ row: { original } }) =>
           onChange &&
           (own === null || original.email !== own) && (
-            <Button
-              size="compact-xs"
-              variant="default"
-              aria-label={`${t.accounts.change} ${original.email ?? original.name}`}
+            <RowButton
+              action={t.accounts.change}
+              subject={original.email ?? original.name}
               onClick={() => onChange(original)}
-            >
-              {t.accounts.change}
-            </Button>
+            />
           ),
       }),
     ];

@@ -1,13 +1,14 @@
 /** Tokens or signing secrets in force: issued once, revoked at once. */
-import { Button, Group, Table } from "@mantine/core";
-import { IconPlus } from "@tabler/icons-react";
+import { Group, Table } from "@mantine/core";
 import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Courier } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { AddButton } from "#panel/web/parts/add-button.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
@@ -34,14 +35,11 @@ export function AccessList({ code, kind, rows }: AccessListProps) {
       lead={t.carriers.accessLead}
       aside={
         mayChange && (
-          <Button
-            size="xs"
-            leftSection={<IconPlus size={14} aria-hidden />}
-            loading={issuing.isPending}
+          <AddButton
+            label={t.carriers.issue}
+            isPending={issuing.isPending}
             onClick={() => issuing.mutate()}
-          >
-            {t.carriers.issue}
-          </Button>
+          />
         )
       }
     >
@@ -58,14 +56,11 @@ export function AccessList({ code, kind, rows }: AccessListProps) {
               <Table.Td>
                 <Group justify="end">
                   {mayChange && (
-                    <Button
-                      size="compact-xs"
-                      variant="default"
-                      aria-label={`${t.carriers.revoke} ${id}`}
+                    <RowButton
+                      action={t.carriers.revoke}
+                      subject={id}
                       onClick={() => setRevoked(id)}
-                    >
-                      {t.carriers.revoke}
-                    </Button>
+                    />
                   )}
                 </Group>
               </Table.Td>

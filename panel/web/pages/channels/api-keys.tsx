@@ -1,7 +1,6 @@
 /** API keys of a channel: issued once, revoked at once. */
-import { Badge, Button, Checkbox, Group, MultiSelect, Table, Text, TextInput } from "@mantine/core";
+import { Badge, Checkbox, Group, MultiSelect, Table, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
@@ -9,9 +8,11 @@ import type { Channel } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { usageQuery } from "#panel/web/pages/companies/queries.ts";
+import { AddButton } from "#panel/web/parts/add-button.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
@@ -32,15 +33,7 @@ export function ApiKeys({ channel }: { readonly channel: Channel }) {
       title={t.merchants.keys}
       lead={t.merchants.keysLead}
       aside={
-        mayChange && (
-          <Button
-            size="xs"
-            leftSection={<IconPlus size={14} aria-hidden />}
-            onClick={() => setIsIssuing(true)}
-          >
-            {t.merchants.issueKey}
-          </Button>
-        )
+        mayChange && <AddButton label={t.merchants.issueKey} onClick={() => setIsIssuing(true)} />
       }
     >
       <KeyTable channel={channel} mayChange={mayChange} />
@@ -106,14 +99,11 @@ function KeyTable({ channel: { code, apiKeys }, mayChange }: KeyTableProps) {
                 <Table.Td>
                   <Group justify="end">
                     {key.active && (
-                      <Button
-                        size="compact-xs"
-                        variant="default"
-                        aria-label={`${t.merchants.revoke} ${key.code}`}
+                      <RowButton
+                        action={t.merchants.revoke}
+                        subject={key.code}
                         onClick={() => setRevoked(key)}
-                      >
-                        {t.merchants.revoke}
-                      </Button>
+                      />
                     )}
                   </Group>
                 </Table.Td>

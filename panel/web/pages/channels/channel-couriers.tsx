@@ -1,16 +1,17 @@
 /** The carriers that a channel ships with, under the names that the merchant gives them. */
-import { Badge, Button, Group, Select, Table } from "@mantine/core";
+import { Badge, Group, Select, Table } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel, ChannelCourier } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { couriersQuery } from "#panel/web/pages/carriers/queries.ts";
+import { AddButton } from "#panel/web/parts/add-button.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
@@ -28,15 +29,7 @@ export function ChannelCouriers({ channel }: { readonly channel: Channel }) {
       title={t.nav.carriers}
       lead={t.merchants.couriersLead}
       aside={
-        mayAdd && (
-          <Button
-            size="xs"
-            leftSection={<IconPlus size={14} aria-hidden />}
-            onClick={() => setIsAdding(true)}
-          >
-            {t.merchants.addCourier}
-          </Button>
-        )
+        mayAdd && <AddButton label={t.merchants.addCourier} onClick={() => setIsAdding(true)} />
       }
     >
       <CourierTable channel={channel} mayRemove={mayAdd} onChange={setChanged} />
@@ -103,23 +96,17 @@ function CourierTable({ channel, mayRemove, onChange }: CourierTableProps) {
               {mayChange && (
                 <Table.Td>
                   <Group gap="xs" justify="end" wrap="nowrap">
-                    <Button
-                      size="compact-xs"
-                      variant="default"
-                      aria-label={`${t.merchants.change} ${courier.code}`}
+                    <RowButton
+                      action={t.merchants.change}
+                      subject={courier.code}
                       onClick={() => onChange(courier)}
-                    >
-                      {t.merchants.change}
-                    </Button>
+                    />
                     {mayRemove && (
-                      <Button
-                        size="compact-xs"
-                        variant="default"
-                        aria-label={`${t.merchants.removeCourier} ${courier.code}`}
+                      <RowButton
+                        action={t.merchants.removeCourier}
+                        subject={courier.code}
                         onClick={() => setRemoved(courier.code)}
-                      >
-                        {t.merchants.removeCourier}
-                      </Button>
+                      />
                     )}
                   </Group>
                 </Table.Td>

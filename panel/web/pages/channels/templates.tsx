@@ -1,12 +1,13 @@
 /** Mail templates of a channel by event and language. */
-import { Button, Group, Table, Text } from "@mantine/core";
-import { IconPlus } from "@tabler/icons-react";
+import { Group, Table, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel, Template } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { AddButton } from "#panel/web/parts/add-button.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tellProblem } from "#panel/web/parts/tell.ts";
@@ -26,15 +27,7 @@ export function Templates({ channel }: { readonly channel: Channel }) {
       title={t.merchants.templates}
       lead={t.merchants.templatesLead}
       aside={
-        mayChange && (
-          <Button
-            size="xs"
-            leftSection={<IconPlus size={14} aria-hidden />}
-            onClick={() => setEdited(first)}
-          >
-            {t.merchants.newTemplate}
-          </Button>
-        )
+        mayChange && <AddButton label={t.merchants.newTemplate} onClick={() => setEdited(first)} />
       }
     >
       {templates.length === 0 ? (
@@ -104,23 +97,13 @@ function TemplateTable({ channel, mayChange, onOpen }: TemplateTableProps) {
                 <Table.Td className="break">{one.subject}</Table.Td>
                 <Table.Td>
                   <Group gap="xs" justify="end" wrap="nowrap">
-                    <Button
-                      size="compact-xs"
-                      variant="default"
-                      aria-label={`${action} ${name}`}
-                      onClick={() => onOpen(one)}
-                    >
-                      {action}
-                    </Button>
+                    <RowButton action={action} subject={name} onClick={() => onOpen(one)} />
                     {mayChange && (
-                      <Button
-                        size="compact-xs"
-                        variant="default"
-                        aria-label={`${t.common.remove} ${name}`}
+                      <RowButton
+                        action={t.common.remove}
+                        subject={name}
                         onClick={() => setRemoved(one)}
-                      >
-                        {t.common.remove}
-                      </Button>
+                      />
                     )}
                   </Group>
                 </Table.Td>

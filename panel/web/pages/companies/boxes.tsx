@@ -1,16 +1,17 @@
 /** The boxes of a company: a parcel that names one has its measures. */
-import { Button, Group, NumberInput, SimpleGrid, Table, Text, TextInput } from "@mantine/core";
+import { Group, NumberInput, SimpleGrid, Table, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { IconPlus } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Box } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { AddButton } from "#panel/web/parts/add-button.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
@@ -33,17 +34,7 @@ export function Boxes({ companyCode, boxes }: BoxesProps) {
     <Section
       title={t.merchants.boxes}
       lead={t.merchants.boxesLead}
-      aside={
-        mayChange && (
-          <Button
-            size="xs"
-            leftSection={<IconPlus size={14} aria-hidden />}
-            onClick={() => setEdited(NEW)}
-          >
-            {t.merchants.newBox}
-          </Button>
-        )
-      }
+      aside={mayChange && <AddButton label={t.merchants.newBox} onClick={() => setEdited(NEW)} />}
     >
       {boxes.length === 0 ? (
         <Text size="sm" c="dimmed">
@@ -99,22 +90,16 @@ function BoxTable({ companyCode, boxes, onEdit }: BoxTableProps) {
               {onEdit && (
                 <Table.Td>
                   <Group gap="xs" justify="end" wrap="nowrap">
-                    <Button
-                      size="compact-xs"
-                      variant="default"
-                      aria-label={`${t.merchants.change} ${box.code}`}
+                    <RowButton
+                      action={t.merchants.change}
+                      subject={box.code}
                       onClick={() => onEdit(box)}
-                    >
-                      {t.merchants.change}
-                    </Button>
-                    <Button
-                      size="compact-xs"
-                      variant="default"
-                      aria-label={`${t.common.remove} ${box.code}`}
+                    />
+                    <RowButton
+                      action={t.common.remove}
+                      subject={box.code}
                       onClick={() => setRemoved(box.code)}
-                    >
-                      {t.common.remove}
-                    </Button>
+                    />
                   </Group>
                 </Table.Td>
               )}

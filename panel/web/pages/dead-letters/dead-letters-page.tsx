@@ -13,6 +13,7 @@ import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 import { DEAD_LETTERS, DeadLetterDrawer } from "./dead-letter-drawer.tsx";
@@ -110,14 +111,11 @@ function LetterTable({ rows, isLoading, onEnd, onShow }: LetterTableProps) {
         id: "show",
         header: "",
         cell: ({ row: { original } }) => (
-          <Button
-            size="compact-xs"
-            variant="default"
-            aria-label={`${t.common.details} ${original.id}`}
+          <RowButton
+            action={t.common.details}
+            subject={original.id}
             onClick={() => onShow(original)}
-          >
-            {t.common.details}
-          </Button>
+          />
         ),
       }),
     ];

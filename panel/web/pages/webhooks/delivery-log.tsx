@@ -1,5 +1,5 @@
 /** The delivery log of an endpoint, the newest first, with each attempt on request. */
-import { Button, Card, Group, SegmentedControl, TextInput } from "@mantine/core";
+import { Card, Group, SegmentedControl, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -11,6 +11,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
 import { DeliveryBadge } from "./delivery-badge.tsx";
 import { DeliveryDrawer } from "./delivery-drawer.tsx";
@@ -115,14 +116,11 @@ function DeliveryTable({ rows, isLoading, onEnd, onShow }: DeliveryTableProps) {
         id: "show",
         header: "",
         cell: ({ row: { original } }) => (
-          <Button
-            size="compact-xs"
-            variant="default"
-            aria-label={`${t.common.details} ${original.eventId}`}
+          <RowButton
+            action={t.common.details}
+            subject={original.eventId}
             onClick={() => onShow(original.deliveryId)}
-          >
-            {t.common.details}
-          </Button>
+          />
         ),
       }),
     ];
