@@ -35,7 +35,7 @@ import { archiveRow } from "./archive-rows.ts";
 import { deleteRows, insertArchived } from "./archive-table.ts";
 
 const DAY_MS = 86_400_000;
-/** A shipment that has not ended is over when nothing was heard of it for so long. */
+/** A shipment that has not reached a final status is archived after this many days without events. */
 export const SILENT_DAYS = 180;
 /** Shipments written with one insert: at most 100 batches. */
 export const SHIPMENTS_PER_INSERT = 10_000;
@@ -214,17 +214,17 @@ export function isOver(shipment: HotShipment, nowMs: number, afterDays: number):
 }
 
 /**
- * Whether nothing was heard of it lately that came too late to change its status, its recipient was told nothing, and no stock
- * release was asked for: what may be under way still.
+ * Whether the shipment has had no event (one too late to change its status counts too), no notification and no stock release
+ * lately: any of them may still be in progress.
  */
 function isQuiet({ facts, whole }: Leaving, nowMs: number, afterDays: number): boolean {
   const since = nowMs - Math.min(afterDays, SILENT_DAYS) * DAY_MS;
-  const told = whole.topics.filter((_, at) => at % 2 === 1).map(Number);
-  const asked = whole.releases
+  const notified = whole.topics.filter((_, at) => at % 2 === 1).map(Number);
+  const released = whole.releases
     .filter((_, at) => at % 2 === 1)
     .map((text): number => JSON.parse(text).askedAtMs);
-  const heard = facts.facts().map(({ receivedAtMs }) => receivedAtMs);
-  return [...told, ...asked, ...heard].every((atMs) => atMs <= since);
+  const received = facts.facts().map(({ receivedAtMs }) => receivedAtMs);
+  return [...notified, ...released, ...received].every((atMs) => atMs <= since);
 }
 
 /** Since its last news: a change of its status, the latest fact, or its ship date where there is neither. */
@@ -238,7 +238,7 @@ const DELETED_TOGETHER = 10_000;
 /** Longer than any answer, and any insert, that was under way when a row or batch ceased to count. */
 export const ABSENT_KEPT_MS = 3_600_000;
 
-/** Deletes rows that have not counted for a while, and then what tells that they do not. */
+/** Deletes rows that have been obsolete for a while, and then the marks that say so. */
 export async function deleteAbsent(
   { redis, clickhouse }: Pick<MoveDeps, "redis" | "clickhouse">,
   companyId: number,

@@ -22,7 +22,7 @@ export interface Figure {
   readonly unit: string;
   /** What the product means to keep; null = none. */
   readonly goal: Bound | null;
-  /** What stands in the place of a goal. */
+  /** Shown instead of a goal. */
   readonly note?: string;
   /** What CI fails at: wide, since its machines are shared; null = not looked at there. */
   readonly alarm?: Bound | null;

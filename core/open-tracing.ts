@@ -64,7 +64,7 @@ async function openProvider({ url, headers, serviceName, sampler, share }: Traci
   return new sdk.BasicTracerProvider({
     sampler: sampler.startsWith("parentbased_") ? new sdk.ParentBasedSampler({ root }) : root,
     resource: defaultResource().merge(resourceFromAttributes({ "service.name": serviceName })),
-    // Full, its queue drops spans: a collector that is away holds nothing up.
+    // A full queue drops spans: an unavailable collector delays nothing.
     spanProcessors: [new sdk.BatchSpanProcessor(new OTLPTraceExporter({ url, headers }))],
   });
 }

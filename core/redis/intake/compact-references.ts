@@ -121,7 +121,7 @@ export interface CompactReference {
   readonly candidate: Candidate;
 }
 
-/** Makes references tell of the archive; repeating it changes nothing. */
+/** Marks references as pointing to the archive. Idempotent. */
 export async function compactReferences(
   redis: Redis,
   items: readonly CompactReference[],
