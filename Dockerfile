@@ -6,6 +6,8 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts && node node_modules/bun/install.js
 COPY . .
 RUN node_modules/.bin/bun start/image/main.ts /image
+# The documentation site, which the panel serves at /docs.
+RUN node_modules/.bin/bun start/docs/main.ts /image/docs-built
 
 FROM debian:bookworm-slim
 LABEL org.opencontainers.image.title="Waybill"

@@ -1,9 +1,10 @@
-/** Rows of the archive (`schema/archived-shipments.sql`): shipments encrypted, what search needs beside them. */
+/** Rows of the archive (`schema/archived-shipments.sql`): what is personal encrypted, facts and what search needs beside it. */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { shipDay } from "#core/domain/shipments/shipment.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import type { ExactField } from "#core/redis/client/keys.ts";
 import {
+  type ArchivedParts,
   packWhole,
   unpackWhole,
   type WholeShipment,
@@ -11,13 +12,15 @@ import {
 import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
 import { type Leaving, updatedOf } from "#core/redis/shipments/remove-shipments.ts";
 import type { Vault } from "#core/secrets.ts";
+import { openWords, sealWords } from "./archive-words.ts";
 import type { Row, Table } from "./rows.ts";
 
 export const ARCHIVED_SHIPMENTS: Table = {
   name: "archived_shipments",
   columns: [
     ...["channel", "id", "company", "batch", "updated", "shipped", "status", "numbers"],
-    ...["order_reference", "custom1", "custom2", "custom3", "archived_on", "sealed_text"],
+    ...["order_reference", "custom1", "custom2", "custom3", "archived_on"],
+    ...["event_ids", "occurred", "rest", "words_text", "sealed_text"],
   ],
 };
 
@@ -37,7 +40,7 @@ type Keys = Pick<Vault, "keyFor">;
 /** @param archivedOn day, YYYY-MM-DD */
 export function archiveRow(
   vault: Keys,
-  { whole, facts }: Leaving,
+  { whole, texts, facts }: Leaving,
   batch: number,
   archivedOn: string,
 ): Row {
@@ -46,13 +49,17 @@ export function archiveRow(
   const hash = (field: ExactField, value: string | undefined) =>
     value ? valueHash(vault, companyId, field, value) : "0";
   const numbers = whole.numbers.map((number) => valueHash(vault, companyId, "number", number));
+  const parts = packWhole(whole, texts);
+  const place = { companyId, id: whole.id, batch };
   return [
     ...[channelId, whole.id, companyId, batch, updatedOf(facts)],
     ...[shipDay(record.shipDate) + DAY_SHIFT, STATUSES.indexOf(state.pair.status)],
     numbers as unknown as string,
     hash("orderReference", record.orderReference),
     ...[hash("custom1", custom?.custom1), hash("custom2", custom?.custom2)],
-    ...[hash("custom3", custom?.custom3), archivedOn, seal(vault, companyId, whole, batch)],
+    ...[hash("custom3", custom?.custom3), archivedOn, parts.eventIds, parts.occurred, parts.rest],
+    sealWords(wordKey(vault, companyId), parts.words).toString("base64"),
+    seal(vault, place, parts).toString("base64"),
   ];
 }
 
@@ -68,37 +75,56 @@ export function valueHash(
   return (digest.readBigUInt64BE(0) || 1n).toString();
 }
 
-/** AES-256-GCM under the company's own key: iv, tag, text. A text that stands in another row does not open. */
-function seal(vault: Keys, companyId: number, whole: WholeShipment, batch: number): string {
+interface Place {
+  readonly companyId: number;
+  readonly id: number;
+  readonly batch: number;
+}
+
+/**
+ * AES-256-GCM under the company's own key: iv, tag, text. A text that stands in another row, or beside facts that are not
+ * its own, does not open.
+ */
+function seal(vault: Keys, place: Place, { personal, ...parts }: ArchivedParts): Buffer {
   const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", keyOf(vault, companyId), iv);
-  cipher.setAAD(Buffer.from(`${whole.id} ${batch}`));
-  const text = Buffer.concat([cipher.update(packWhole(whole)), cipher.final()]);
-  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64");
+  const cipher = createCipheriv("aes-256-gcm", keyOf(vault, place.companyId), iv);
+  cipher.setAAD(beside(place, parts));
+  const text = [cipher.update(personal), cipher.final()];
+  return Buffer.concat([iv, cipher.getAuthTag(), ...text]);
+}
+
+/** What a row holds of a shipment, as it is read. */
+export interface StoredParts extends Pick<ArchivedParts, "eventIds" | "occurred" | "rest"> {
+  /** Base64. */
+  readonly words: string;
+  readonly sealed: string;
 }
 
 /** @throws when the bytes were not sealed by us for this row */
-export function unseal(
-  vault: Keys,
-  {
-    companyId,
-    id,
-    batch,
-  }: { readonly companyId: number; readonly id: number; readonly batch: number },
-  sealed: string,
-): WholeShipment {
-  const raw = Buffer.from(sealed, "base64");
-  const decipher = createDecipheriv(
-    "aes-256-gcm",
-    keyOf(vault, companyId),
-    raw.subarray(0, IV_BYTES),
-  );
+export function openParts(vault: Keys, place: Place, stored: StoredParts): WholeShipment {
+  const { eventIds, occurred, rest } = stored;
+  const { companyId, id } = place;
+  const words = openWords(wordKey(vault, companyId), Buffer.from(stored.words, "base64"));
+  const raw = Buffer.from(stored.sealed, "base64");
+  const key = keyOf(vault, companyId);
+  const decipher = createDecipheriv("aes-256-gcm", key, raw.subarray(0, IV_BYTES));
   decipher.setAuthTag(raw.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-  decipher.setAAD(Buffer.from(`${id} ${batch}`));
+  const parts = { eventIds, occurred, rest, words };
+  decipher.setAAD(beside(place, parts));
   const text = decipher.update(raw.subarray(IV_BYTES + TAG_BYTES));
-  return unpackWhole(id, Buffer.concat([text, decipher.final()]));
+  return unpackWhole(id, { ...parts, personal: Buffer.concat([text, decipher.final()]) });
+}
+
+/** JSON holds no line feed: no two rows have the same text. */
+function beside({ id, batch }: Place, parts: Omit<ArchivedParts, "personal">): Buffer {
+  const { eventIds, occurred, rest, words } = parts;
+  return Buffer.from([id, batch, eventIds, occurred, rest, JSON.stringify(words)].join("\n"));
 }
 
 function keyOf(vault: Keys, companyId: number): Buffer {
   return vault.keyFor(`archive of company ${companyId}`);
+}
+
+function wordKey(vault: Keys, companyId: number): Buffer {
+  return vault.keyFor(`archived words of company ${companyId}`);
 }

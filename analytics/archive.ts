@@ -4,7 +4,7 @@ import type { Config } from "#core/config.ts";
 import { Problem } from "#core/problem.ts";
 import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
 import type { Vault } from "#core/secrets.ts";
-import { countHits, openRow, readHits, readRows } from "./archive-table.ts";
+import { countHits, openRow, readBytes, readHits, readMarks, readRows } from "./archive-table.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 
 /** Questions of one process that wait for their answers; one more is refused at once. */
@@ -40,7 +40,10 @@ export function openArchive(config: Config, vault: Pick<Vault, "keyFor">): OpenA
     },
     hits: (question, offset, limit) =>
       ask((client) => readHits(client, vault, question, offset, limit)),
-    count: (question, before) => ask((client) => countHits(client, vault, question, before)),
+    count: (question) => ask((client) => countHits(client, vault, question)),
+    marks: (question, distance, end) =>
+      ask((client) => readMarks(client, vault, question, distance, end)),
+    storedBytes: () => ask(readBytes),
     close: store.close,
   };
 }

@@ -4,7 +4,7 @@
  *
  * | step                                | after a crash                                                            |
  * |-------------------------------------|--------------------------------------------------------------------------|
- * | numbers are dealt for batches       | they are skipped, and never count                                        |
+ * | numbers are allocated for batches   | they are skipped, and never count                                        |
  * | rows are inserted and confirmed     | the shipments are in Redis; their rows stand in batches that never count |
  * | references tell of the archive      | the same; events find the shipments as before                            |
  * | shipments are removed, batch settled | done: one step                                                           |
@@ -14,6 +14,8 @@ import { chunks } from "#core/chunks.ts";
 import { orderHash } from "#core/domain/courier-events/match-reference.ts";
 import { shipDay } from "#core/domain/shipments/shipment.ts";
 import { romeDate } from "#core/domain/time/rome-time.ts";
+import type { Log } from "#core/log.ts";
+import { turns } from "#core/next-turn.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition, trackingReference } from "#core/redis/client/keys.ts";
 import type { Lock } from "#core/redis/client/lock.ts";
@@ -21,29 +23,49 @@ import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import { type CompactReference, compactReferences } from "#core/redis/intake/compact-references.ts";
 import { candidateOf, referencesOf } from "#core/redis/intake/references.ts";
+import { noteMoved } from "#core/redis/shipments/archive-status.ts";
 import { nextBatches } from "#core/redis/shipments/archive-summary.ts";
+import { receivedTimes } from "#core/redis/shipments/archived-history.ts";
+import type { Hot, LeavingFacts } from "#core/redis/shipments/archived-shipment.ts";
+import { isHeld, readHeldChannels } from "#core/redis/shipments/held-channels.ts";
 import {
   type Leaving,
   numberRows,
   REMOVED_PER_CALL,
+  type Removal,
   readLeaving,
   removeShipments,
 } from "#core/redis/shipments/remove-shipments.ts";
-import { type HotShipment, readHotShipments } from "#core/redis/shipments/shipments.ts";
+import { readRetirement } from "#core/redis/shipments/retirement.ts";
+import { readHotShipments } from "#core/redis/shipments/shipments.ts";
 import type { Vault } from "#core/secrets.ts";
 import { archiveRow } from "./archive-rows.ts";
-import { deleteRows, insertArchived } from "./archive-table.ts";
+import { deleteRows, insertSound } from "./archive-table.ts";
+import type { Row } from "./rows.ts";
 
 const DAY_MS = 86_400_000;
 /** A shipment that has not reached a final status is archived after this many days without events. */
 export const SILENT_DAYS = 180;
-/** Shipments written with one insert: at most 100 batches. */
-export const SHIPMENTS_PER_INSERT = 10_000;
+/** Batches written with one insert: 10,000 shipments. */
+const BATCHES_PER_INSERT = 100;
+/** Batches whose references are made compact together: some 100 references for each partition of theirs. */
+const BATCHES_PER_COMPACTION = 8;
+/** Candidates whose listing is remembered at least, so that they are not read again where others have moved them. */
+const IDS_REMEMBERED = 10_000;
 /** Candidates that one command lists. */
 const LISTED_TOGETHER = 1_000;
 
+/** One shipment must not keep the others. */
+const STAYS = "a shipment cannot be archived and stays in Redis";
+
+/** Only the kind of the fault: its words may repeat what is personal. */
+function noteStaying(log: MoveDeps["log"], shipment: number, fault: unknown): void {
+  log.error({ shipment, fault: (fault as Error).name }, STAYS);
+}
+
 export interface MoveDeps {
   readonly redis: Redis;
+  readonly log: Pick<Log, "error">;
   readonly live: Pick<Live, "now" | "refresh">;
   readonly vault: Pick<Vault, "keyFor">;
   /** @throws while ClickHouse is unavailable */
@@ -53,9 +75,13 @@ export interface MoveDeps {
 export interface ArchiverDeps extends MoveDeps {
   /** Days without news after which a shipment that has ended is over. */
   readonly afterDays: number;
+  /** Awaited before the first shipment of a channel leaves: until something is archived nobody looks for it. */
+  readonly prepare: () => Promise<void>;
   /** Waits so that the work takes its share of a core and no more. */
   readonly pace: (workMs: number) => Promise<void>;
   readonly isStopping: () => boolean;
+  /** Something else is to be done; what has been written moves first. */
+  readonly isTimeUp: () => boolean;
 }
 
 /**
@@ -67,9 +93,11 @@ export async function archiveAll(
   assertHeld: Lock["assertHeld"],
 ): Promise<number> {
   const configuration = await deps.live.refresh();
+  const held = new Set((await readHeldChannels(deps.redis)).map(({ channelId }) => channelId));
   let moved = 0;
   for (const channel of configuration.channels.values()) {
-    if (deps.isStopping()) break;
+    if (deps.isStopping() || deps.isTimeUp()) break;
+    if (held.has(channel.id)) continue;
     const { id: channelId, companyId } = channel;
     moved += await archiveChannel(deps, { channelId, companyId, position: 0 }, assertHeld);
   }
@@ -88,55 +116,137 @@ async function archiveChannel(
   walk: Walk,
   assertHeld: Lock["assertHeld"],
 ): Promise<number> {
+  const { redis } = deps;
   let moved = 0;
-  for await (const leaving of leavingOf(deps, walk)) {
-    if (moved === 0) await numberRows(deps.redis, walk.companyId, walk.channelId);
-    const startedMs = performance.now();
-    const removed = await moveToArchive(deps, walk.companyId, leaving, assertHeld);
+  let written: WrittenBatch[] = [];
+  async function settle(): Promise<void> {
+    const removed = await settleBatches(deps, walk.companyId, written, assertHeld);
+    await noteMoved(redis, removed);
     walk.position = Math.max(0, walk.position - removed);
     moved += removed;
-    await deps.pace(performance.now() - startedMs);
-    if (deps.isStopping()) break;
+    written = [];
   }
+  for await (const leaving of leavingOf(deps, walk)) {
+    if (moved + written.length === 0) {
+      // A shipment that comes back while its batch is being removed gets its references again first.
+      if ((await readRetirement(redis, walk.companyId)).to !== null) return 0;
+      await deps.prepare();
+      if (deps.isStopping()) return 0;
+      await numberRows(redis, walk.companyId, walk.channelId);
+    }
+    const startedMs = performance.now();
+    await assertHeld();
+    written.push(await writeBatch(deps, walk.companyId, leaving));
+    await deps.pace(performance.now() - startedMs);
+    if (deps.isStopping()) return moved;
+    if (written.length < BATCHES_PER_INSERT) continue;
+    // An operator may have begun to keep the channel in Redis meanwhile.
+    if (await isHeld(redis, walk.channelId)) return moved;
+    await settle();
+    if (deps.isStopping() || deps.isTimeUp()) return moved;
+  }
+  if (!deps.isStopping() && !(await isHeld(redis, walk.channelId))) await settle();
   return moved;
 }
 
 /** Writes them with one insert, and removes them batch by batch. @returns how many were removed */
 export async function moveToArchive(
-  { redis, vault, clickhouse, live }: MoveDeps,
+  deps: MoveDeps,
   companyId: number,
   leaving: readonly Leaving[],
   assertHeld: Lock["assertHeld"],
 ): Promise<number> {
-  if (leaving.length === 0) return 0;
-  const configuration = await live.refresh();
-  const batches = chunks(leaving, REMOVED_PER_CALL);
+  const written: WrittenBatch[] = [];
   await assertHeld();
-  const first = await nextBatches(redis, companyId, batches.length);
+  for (const batch of chunks(leaving, REMOVED_PER_CALL)) {
+    written.push(await writeBatch(deps, companyId, batch));
+  }
+  return settleBatches({ ...deps, pace: async () => {} }, companyId, written, assertHeld);
+}
+
+/** A batch with its rows, not inserted yet, and what its removal needs. */
+interface WrittenBatch {
+  readonly number: number;
+  readonly rows: readonly Row[];
+  readonly leaving: readonly Removal[];
+}
+
+async function writeBatch(
+  { redis, vault, live, log }: MoveDeps,
+  companyId: number,
+  leaving: readonly Leaving[],
+): Promise<WrittenBatch> {
+  const number = await nextBatches(redis, companyId, 1);
   const day = romeDate(live.now());
-  const rows = batches.flatMap((batch, at) =>
-    batch.map((one) => archiveRow(vault, one, first + at, day)),
+  const configuration = await live.refresh();
+  const rows: Row[] = [];
+  const kept: Removal[] = [];
+  const turn = turns();
+  for (const one of leaving) {
+    const { facts, sideDigest } = one;
+    const { id, numbers } = one.whole;
+    const accounts = accountsOf(facts, configuration);
+    try {
+      rows.push(archiveRow(vault, { ...one, whole: { ...one.whole, accounts } }, number, day));
+      kept.push({ whole: { id, numbers, accounts }, facts, sideDigest });
+    } catch (error) {
+      noteStaying(log, id, error);
+    }
+    if (turn.due()) await turn.take();
+  }
+  return { number, rows, leaving: kept };
+}
+
+/** Inserts the rows of all, then removes batch by batch. @returns how many shipments were removed */
+async function settleBatches(
+  { redis, log, clickhouse, pace }: MoveDeps & Pick<ArchiverDeps, "pace">,
+  companyId: number,
+  written: readonly WrittenBatch[],
+  assertHeld: Lock["assertHeld"],
+): Promise<number> {
+  if (written.length === 0) return 0;
+  const insertedMs = performance.now();
+  const refused = await insertSound(
+    await clickhouse(),
+    written.flatMap(({ rows }) => rows),
   );
-  await insertArchived(await clickhouse(), rows);
+  await pace(performance.now() - insertedMs);
   let moved = 0;
-  for (const [at, batch] of batches.entries()) {
+  for (const group of chunks(written, BATCHES_PER_COMPACTION)) {
+    const startedMs = performance.now();
     await assertHeld();
-    await compactReferences(
-      redis,
-      batch.flatMap((one) => compactOf(one, configuration)),
-    );
-    const removed = await removeShipments(redis, companyId, first + at, batch);
-    moved += removed?.filter((isRemoved) => isRemoved).length ?? 0;
+    const references = group.flatMap(({ leaving }) => leaving.flatMap(compactOf));
+    await compactReferences(redis, references);
+    for (const { number, leaving: all, rows } of group) {
+      await assertHeld();
+      const leaving = all.filter((_, at) => !refused.has(rows[at] as Row));
+      for (const [at, { whole }] of all.entries()) {
+        const reason = refused.get(rows[at] as Row);
+        if (reason) log.error({ shipment: whole.id, reason }, STAYS);
+      }
+      if (leaving.length === 0) continue;
+      const removed = await removeShipments(redis, companyId, number, leaving);
+      moved += removed?.filter((isRemoved) => isRemoved).length ?? 0;
+    }
+    await pace(performance.now() - startedMs);
   }
   return moved;
 }
 
+/** Sender accounts whose events name the shipment by its order. */
+export function accountsOf(
+  { meta: { channelId, courier, orderReference } }: Pick<LeavingFacts, "meta">,
+  { channels }: Pick<Configuration, "channels">,
+): readonly string[] {
+  if (orderReference === null) return [];
+  return channels.get(channelId)?.couriers.get(courier)?.senderAccounts ?? [];
+}
+
 /** The references that events may find a shipment by. */
-function compactOf({ whole, facts }: Leaving, { channels }: Configuration): CompactReference[] {
+export function compactOf({ whole, facts }: Pick<Removal, "whole" | "facts">): CompactReference[] {
   const { meta, shipment } = facts;
-  const { courier, channelId, trackingNumber, parcelNumbers = [], orderReference } = meta;
+  const { courier, trackingNumber, parcelNumbers = [], orderReference } = meta;
   const { aliases, mapped } = shipment.state;
-  const accounts = channels.get(channelId)?.couriers.get(courier)?.senderAccounts ?? [];
   const common = {
     endedAtMs: mapped?.by.terminal ? mapped.by.occurredAtMs : null,
     orderHash: orderReference === null ? null : orderHash(orderReference),
@@ -148,32 +258,54 @@ function compactOf({ whole, facts }: Leaving, { channels }: Configuration): Comp
     const reference = trackingReference(courier, number);
     return { reference, isNumber: true, candidate: { ...candidate, archived } };
   });
-  const byExternal = referencesOf(courier, [], accounts, orderReference).map((reference) => {
+  const byExternal = referencesOf(courier, [], whole.accounts, orderReference).map((reference) => {
     const archived = { ...common, ownsNumber: false };
     return { reference, isNumber: false, candidate: { ...candidate, archived } };
   });
   return [...byNumber, ...byExternal];
 }
 
-/** Those of a channel that are over, as many as one insert takes. */
+/**
+ * Those of a channel that are over, a batch at a time. Shipments that come back or change while the index is read move the others,
+ * which are then listed again: no batch has a shipment twice.
+ */
 async function* leavingOf(deps: ArchiverDeps, walk: Walk): AsyncGenerator<Leaving[]> {
+  const { redis, live, log, afterDays } = deps;
   let found: Leaving[] = [];
+  const listed = new Set<number>();
   for await (const ids of candidatesOf(deps, walk)) {
-    const startedMs = performance.now();
-    for (const part of chunks(ids, REMOVED_PER_CALL)) {
-      const leaving = await readLeaving(deps.redis, part);
-      found.push(...leaving.filter((one) => isQuiet(one, deps.live.now(), deps.afterDays)));
+    if (listed.size > IDS_REMEMBERED) {
+      listed.clear();
+      for (const { whole } of found) listed.add(whole.id);
     }
-    await deps.pace(performance.now() - startedMs);
-    if (deps.isStopping()) return;
-    if (found.length < SHIPMENTS_PER_INSERT) continue;
-    yield found;
-    found = [];
+    const fresh = ids.filter((id) => !listed.has(id));
+    for (const id of fresh) listed.add(id);
+    for (const part of chunks(fresh, REMOVED_PER_CALL)) {
+      const startedMs = performance.now();
+      const nowMs = live.now();
+      const terms = {
+        isWanted: (hot: Hot) => isOver(hot, nowMs, afterDays),
+        onFault: (id: number, fault: unknown) => noteStaying(log, id, fault),
+      };
+      const leaving = await readLeaving(redis, part, terms);
+      for (const one of leaving) {
+        try {
+          if (isQuiet(one, nowMs, afterDays)) found.push(one);
+        } catch (error) {
+          noteStaying(log, one.whole.id, error);
+        }
+      }
+      await deps.pace(performance.now() - startedMs);
+      if (deps.isStopping()) return;
+      if (found.length < REMOVED_PER_CALL) continue;
+      yield found.slice(0, REMOVED_PER_CALL);
+      found = found.slice(REMOVED_PER_CALL);
+    }
   }
   if (found.length > 0) yield found;
 }
 
-/** Shipments that are over by their states, those first that changed longest ago. */
+/** Shipments without a new status for as long as is needed, those first that changed longest ago. */
 async function* candidatesOf(
   { redis, live, afterDays }: ArchiverDeps,
   walk: Walk,
@@ -191,24 +323,21 @@ async function* candidatesOf(
     if (members.length === 0) return;
     walk.position += members.length;
     const ids = members.map(({ value }) => Number(value));
-    const hot = await readHotShipments(redis, ids);
-    yield ids.filter((id) => {
-      const shipment = hot.get(id);
-      return shipment !== undefined && isOver(shipment, nowMs, afterDays);
-    });
+    yield ids;
     // Those that were never updated stand in the order of their creation: the next ones are younger.
-    const youngest = hot.get(ids.at(-1) ?? 0);
+    if (members.at(-1)?.score !== 0) continue;
+    const [youngest] = (await readHotShipments(redis, ids.slice(-1))).values();
     if (youngest?.updated === 0 && quietMs(youngest, nowMs) < SILENT_DAYS * DAY_MS) {
       walk.position = Math.max(walk.position, await redis.zCount(index, 0, 0));
     }
   }
 }
 
-/** Delivered or returned and without news for a while, or without news for very long; and nothing waits to be mapped. */
-export function isOver(shipment: HotShipment, nowMs: number, afterDays: number): boolean {
+/** Delivered or returned, all mapped and without news for a while; or without news for very long. */
+function isOver(shipment: Hot, nowMs: number, afterDays: number): boolean {
   const { pair, unmapped } = shipment.state;
-  if (unmapped > 0 || pair.status === "WAITING_TO_COMPUTE") return false;
-  const hasEnded = pair.status === "DELIVERED" || pair.status === "RETURNED";
+  if (pair.status === "WAITING_TO_COMPUTE") return false;
+  const hasEnded = unmapped === 0 && (pair.status === "DELIVERED" || pair.status === "RETURNED");
   const days = hasEnded ? Math.min(afterDays, SILENT_DAYS) : SILENT_DAYS;
   return quietMs(shipment, nowMs) >= days * DAY_MS;
 }
@@ -217,18 +346,17 @@ export function isOver(shipment: HotShipment, nowMs: number, afterDays: number):
  * Whether the shipment has had no event (one too late to change its status counts too), no notification and no stock release
  * lately: any of them may still be in progress.
  */
-function isQuiet({ facts, whole }: Leaving, nowMs: number, afterDays: number): boolean {
+function isQuiet({ texts, whole }: Leaving, nowMs: number, afterDays: number): boolean {
   const since = nowMs - Math.min(afterDays, SILENT_DAYS) * DAY_MS;
   const notified = whole.topics.filter((_, at) => at % 2 === 1).map(Number);
   const released = whole.releases
     .filter((_, at) => at % 2 === 1)
     .map((text): number => JSON.parse(text).askedAtMs);
-  const received = facts.facts().map(({ receivedAtMs }) => receivedAtMs);
-  return [...notified, ...released, ...received].every((atMs) => atMs <= since);
+  return [...notified, ...released, ...receivedTimes(texts)].every((atMs) => atMs <= since);
 }
 
 /** Since its last news: a change of its status, the latest fact, or its ship date where there is neither. */
-function quietMs({ updated, state, meta }: HotShipment, nowMs: number): number {
+function quietMs({ updated, state, meta }: Hot, nowMs: number): number {
   const received = state.last?.by.receivedAtMs ?? shipDay(meta.shipDate) * DAY_MS;
   return nowMs - Math.max(updated * 1_000, received);
 }
@@ -238,12 +366,16 @@ const DELETED_TOGETHER = 10_000;
 /** Longer than any answer, and any insert, that was under way when a row or batch ceased to count. */
 export const ABSENT_KEPT_MS = 3_600_000;
 
-/** Deletes rows that have been obsolete for a while, and then the marks that say so. */
+/**
+ * Deletes rows that have been obsolete for a while, and then the marks that say so; not while shipments of the company are being
+ * removed: by these rows those that came back meanwhile get their references again.
+ */
 export async function deleteAbsent(
   { redis, clickhouse }: Pick<MoveDeps, "redis" | "clickhouse">,
   companyId: number,
   keptMs = ABSENT_KEPT_MS,
 ): Promise<void> {
+  if ((await readRetirement(redis, companyId)).to !== null) return;
   const keys = companyKeys(companyPartition(companyId));
   const [rowsKey, batchesKey] = [keys.absentRows(companyId), keys.absentBatches(companyId)];
   const limit = { offset: 0, count: DELETED_TOGETHER };

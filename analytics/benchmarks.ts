@@ -24,7 +24,9 @@ import {
 } from "#core/domain/benchmarks/lane.ts";
 import { benchmarkFailures } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
+import type { ClickhouseFacts } from "#core/store-doctor.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
+import { readClickhouseFacts } from "./clickhouse-facts.ts";
 import { type CellsQuery, finestCell, type LaneCell, readCells } from "./lane-cells.ts";
 
 /** Questions throw `Problem` 503 BENCHMARKS_UNAVAILABLE while ClickHouse is unavailable. */
@@ -34,6 +36,8 @@ export interface Benchmarks {
   /** Ranked rows first, best first. */
   efficiencyIndex(query: DeliveryTimesQuery): Promise<CourierEfficiency[]>;
   ready(): Promise<boolean>;
+  /** What ClickHouse tells of itself; null while it does not answer. */
+  facts(): Promise<ClickhouseFacts | null>;
   close(): Promise<void>;
 }
 
@@ -122,6 +126,11 @@ export async function openBenchmarks(config: Config): Promise<Benchmarks> {
       );
       return ping?.success ?? false;
     },
+    facts: () =>
+      store
+        .client()
+        .then(readClickhouseFacts)
+        .catch(() => null),
     close: store.close,
   };
 }

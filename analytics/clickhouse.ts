@@ -101,7 +101,9 @@ async function openBesideWriter(
 /** The engine is a library of 566 MB: it is loaded only by the process that opens the folder. */
 async function openEmbedded(path: string, settings: ClickHouseSettings): Promise<ClickHouseClient> {
   await mkdir(path, { recursive: true });
-  const { createChdbConnection } = await import("chdb/connection");
+  const { createChdbConnection } = await import("chdb/connection").catch(() => {
+    throw new Error("no image and no binary contains the embedded ClickHouse: set CLICKHOUSE_URL");
+  });
   try {
     // The engine is typed by its own copy of the same interface, with a private member that sets the two apart.
     const connection = createChdbConnection({ path }) as unknown as Connection;

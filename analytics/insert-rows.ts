@@ -84,6 +84,6 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "VIOLATED_CONSTRAINT",
 ]);
 
-function isRefusal(error: unknown): error is Error {
+export function isRefusal(error: unknown): error is Error {
   return REFUSALS.has(clickhouseErrorType(error) ?? "");
 }

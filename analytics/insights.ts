@@ -39,6 +39,7 @@ import {
 import brokenRulesSql from "./queries/broken-rules.sql" with { type: "text" };
 import carrierQualitySql from "./queries/carrier-quality.sql" with { type: "text" };
 import findEventsSql from "./queries/find-events.sql" with { type: "text" };
+import provinceCouriersSql from "./queries/province-couriers.sql" with { type: "text" };
 import provincesSql from "./queries/provinces.sql" with { type: "text" };
 import silenceSql from "./queries/silence.sql" with { type: "text" };
 import trendSql from "./queries/trend.sql" with { type: "text" };
@@ -84,6 +85,12 @@ export interface ProvinceInsight {
   readonly leadMedianInterval: DayInterval | null;
   readonly leadMean: number;
   readonly troubleShare: number;
+}
+
+export interface ProvinceCourier {
+  readonly prefix: string;
+  readonly courier: string;
+  readonly deliveries: number;
 }
 
 export interface TrendInsight {
@@ -156,6 +163,8 @@ export interface Insights {
   lane(query: Omit<CellsQuery, "couriers">): Promise<LaneInsight[]>;
   /** @param courier empty = all */
   provinces(courier: string, nowMs: number): Promise<ProvinceInsight[]>;
+  /** Sample sizes only: whether a figure may be shown depends on all of them. */
+  provinceCouriers(nowMs: number): Promise<ProvinceCourier[]>;
   /** @param destCap empty = all of Italy */
   trend(destCap: string, nowMs: number): Promise<TrendInsight[]>;
   /** By courier and weight band, the lightest first. @param destCap empty = all of Italy */
@@ -217,6 +226,7 @@ export function openInsights(config: Config): Insights {
       const params = { courier, since: windowStart(nowMs) };
       return (await keptRows<ProvinceRow>(provincesSql, params)).map(provinceInsight);
     },
+    provinceCouriers: (nowMs) => keptRows(provinceCouriersSql, { since: windowStart(nowMs) }),
     async trend(destCap, nowMs) {
       const found = await keptRows<TrendRow>(trendSql, { destCap, since: windowStart(nowMs) });
       return found.map(({ courier, month, leads }) => ({ courier, month, ...summary(leads) }));

@@ -1,5 +1,5 @@
 /** The whole merchant API on one page: document 1 and the operator's probes. */
-import { Elysia } from "elysia";
+import { type AnyElysia, Elysia } from "elysia";
 import { addressCheckRoute } from "#api/addresses/check.ts";
 import { tokenRoute } from "#api/auth/token.ts";
 import { deliveryTimesRoute } from "#api/couriers/delivery-times.ts";
@@ -29,6 +29,7 @@ import { stockReleaseRoute } from "#api/shipments/stock-release.ts";
 import { everyRouteDeclared } from "#core/http/access.ts";
 import { compression } from "#core/http/compression.ts";
 import { toProblem } from "#core/http/errors.ts";
+import { exampleRoutes } from "#core/http/example-routes.ts";
 import { literalPaths, noRoute, type Route } from "#core/http/no-route.ts";
 import { openApiRoute } from "#core/http/openapi/document.ts";
 import { leadTo, viewerRoutes } from "#core/http/openapi/viewer.ts";
@@ -40,9 +41,11 @@ import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 export function createApiApp(deps: ApiDeps) {
   const { redis, log, config } = deps;
   const app = new Elysia(ONE_ROUTER)
-    .onError(({ code, error, path, set }) => {
+    .onError(({ code, error, path, request, set }) => {
       const problem =
-        code === "NOT_FOUND" ? noRoute(app.routes, path) : toProblem(error, redis, log);
+        code === "NOT_FOUND"
+          ? noRoute(app.routes, path, request.method)
+          : toProblem(error, redis, log);
       set.status = problem.status;
       return errorResponse(problem);
     })
@@ -58,33 +61,48 @@ export function createApiApp(deps: ApiDeps) {
         path: "/v2/docs",
         title: "Waybill merchant API",
         document: "/v2/openapi.json",
-        links: { "Error codes": "/v2/errors" },
+        links: {
+          "Error codes": "/v2/errors",
+          ...{ "Example in TypeScript": "/v2/examples/merchant.ts" },
+          ...{ "Example in Python": "/v2/examples/merchant.py" },
+          ...{ Guide: `${config.publicUrl}/docs/merchants` },
+          ...{ Webhooks: `${config.publicUrl}/docs/webhooks` },
+          ...{ "Test mode": `${config.publicUrl}/docs/test-mode` },
+        },
         keys: { tokenPath: "/v2/auth/token", scheme: "accessToken" },
       }),
     )
-    .use(leadTo("/v2/docs"))
-    .use(merchantErrors())
-    .use(tokenRoute(deps))
-    .use(createRoute(deps))
-    .use(searchRoute(deps))
-    .use(detailRoute(deps))
-    .use(importRoute(deps))
-    .use(stockReleaseRoute(deps))
-    .use(releaseRoute(deps))
-    .use(notifyRoute(deps))
-    .use(notificationRoute(deps))
-    .use(jobRoute(deps))
-    .use(sandboxRoute(deps))
-    .use(ordersRoute(deps))
-    .use(orderRoute(deps))
-    .use(parcelsRoute(deps))
-    .use(parcelRoute(deps))
-    .use(addressCheckRoute(deps))
-    .use(createLabelRoute(deps))
-    .use(readLabelRoute(deps))
-    .use(confirmLabelsRoute(deps))
-    .use(transmissionRoute(deps))
-    .use(deliveryTimesRoute(deps))
-    .use(efficiencyIndexRoute(deps));
+    .use(leadTo("/v2/docs"));
+  for (const routes of merchantRoutes(deps)) app.use(routes);
   return everyRouteDeclared(app);
+}
+
+/** As plain plugins: nobody reads their types off the app, and TypeScript cannot infer those of so long a chain. */
+function merchantRoutes(deps: ApiDeps): AnyElysia[] {
+  return [
+    merchantErrors(),
+    exampleRoutes("/v2/examples", "merchant"),
+    tokenRoute(deps),
+    createRoute(deps),
+    searchRoute(deps),
+    detailRoute(deps),
+    importRoute(deps),
+    stockReleaseRoute(deps),
+    releaseRoute(deps),
+    notifyRoute(deps),
+    notificationRoute(deps),
+    jobRoute(deps),
+    sandboxRoute(deps),
+    ordersRoute(deps),
+    orderRoute(deps),
+    parcelsRoute(deps),
+    parcelRoute(deps),
+    addressCheckRoute(deps),
+    createLabelRoute(deps),
+    readLabelRoute(deps),
+    confirmLabelsRoute(deps),
+    transmissionRoute(deps),
+    deliveryTimesRoute(deps),
+    efficiencyIndexRoute(deps),
+  ];
 }

@@ -38,7 +38,7 @@ export const ProblemDocument = Type.Object({
   title: Type.String(),
   status: Type.Integer(),
   code: Type.String({ description: "stable, upper snake case" }),
-  detail: Type.String({ description: "tells how many violations there are" }),
+  detail: Type.String({ description: "how many violations there are" }),
   violations: Type.Optional(
     Type.Array(Violation, { maxItems: FAULTS_LISTED, description: "the first of them" }),
   ),

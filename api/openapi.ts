@@ -128,6 +128,7 @@ export const MERCHANT_API: Api = {
     ...{ EfficiencyIndex, CourierEfficiency },
     ...{ SandboxEntity: SandboxView, SandboxPut, SandboxPatch },
   },
+  sampleToken: "the token of POST /v2/auth/token",
   securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
   security: { merchant: [{ accessToken: [] }] },
   errors: errorsOf("merchant"),

@@ -1,5 +1,7 @@
 /** Extensions of document 1 for readers: `Link` on pages (RFC 8288), `ETag` and `If-None-Match` (RFC 9110). */
+
 import { searchParamsOf } from "#core/http/search-params.ts";
+import { type JsonPieces, jsonResponse } from "#core/json-text.ts";
 
 /** The headers of an answer under way. */
 interface Sending {
@@ -40,14 +42,21 @@ export function linkPages(request: Request, set: Sending, page: number, pages: n
 
 /** The body with its tag, or 304 to a reader who has it. */
 export function tagged(request: Request, body: unknown): Response {
-  const text = JSON.stringify(body);
+  return taggedText(request, [JSON.stringify(body)]);
+}
+
+/** The same for JSON that is at hand as text. */
+export function taggedText(request: Request, pieces: JsonPieces): Response {
+  const hash = pieces.reduce((seed, piece) => Bun.hash.wyhash(piece, seed), 0n);
   // Weak: the same body may be encoded in several ways.
-  const tag = `W/"${Bun.hash(text).toString(36)}"`;
+  const tag = `W/"${hash.toString(36)}"`;
   const headers = { etag: tag, "cache-control": "private, no-cache" };
   if (isKnown(request.headers.get("if-none-match"), tag)) {
     return new Response(null, { status: 304, headers });
   }
-  return new Response(text, { headers: { ...headers, "content-type": "application/json" } });
+  const response = jsonResponse(pieces);
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+  return response;
 }
 
 function isKnown(header: string | null, tag: string): boolean {

@@ -1,18 +1,36 @@
-/** The peer of `bench/ingest.ts`: an Elysia route that inflates and parses the same body, and does nothing else. */
+/**
+ * The peers of `bench/ingest.ts`: Elysia routes that inflate and parse the same body. `/v1/events` does nothing else; `/v1/jobs` adds
+ * the message to a BullMQ queue on the Redis whose address is the argument, so that it is as durable as ours, and then answers.
+ */
 import { gunzipSync } from "node:zlib";
+import { createBunRedisClient, Queue } from "bullmq";
+import { RedisClient } from "bun";
 import { Elysia } from "elysia";
 import { BODY_LIMIT_BYTES } from "#core/domain/courier-events/event.ts";
 
 const utf8 = new TextDecoder();
+const [, , address = ""] = process.argv;
+const queue = new Queue("messages", {
+  connection: createBunRedisClient(new RedisClient(address)),
+});
+
+async function eventsOf(request: Request): Promise<unknown[]> {
+  const body = new Uint8Array(await request.arrayBuffer());
+  const isGzip = request.headers.get("content-encoding") === "gzip";
+  const plain = isGzip ? gunzipSync(body, { maxOutputLength: BODY_LIMIT_BYTES }) : body;
+  const { events } = JSON.parse(utf8.decode(plain)) as { events: unknown[] };
+  return events;
+}
 
 const app = new Elysia()
+  .post("/v1/events", async ({ request }) => ({ accepted: (await eventsOf(request)).length }), {
+    parse: "none",
+  })
   .post(
-    "/v1/events",
+    "/v1/jobs",
     async ({ request }) => {
-      const body = new Uint8Array(await request.arrayBuffer());
-      const isGzip = request.headers.get("content-encoding") === "gzip";
-      const plain = isGzip ? gunzipSync(body, { maxOutputLength: BODY_LIMIT_BYTES }) : body;
-      const { events } = JSON.parse(utf8.decode(plain)) as { events: unknown[] };
+      const events = await eventsOf(request);
+      await queue.add("message", { events }, { removeOnComplete: true });
       return { accepted: events.length };
     },
     { parse: "none" },

@@ -143,7 +143,7 @@ async function answer(runtime: Runtime, queue: Queue<StateJob>, request: Request
   const courier = live.configuration().courierByToken.get(hashToken(token));
   if (!courier) return new Response("unknown token", { status: 401 });
   const body = await readBody(request);
-  checkSignature(request, body, courier, secrets.vault, live.now());
+  await checkSignature(request, body, courier, secrets.vault, live.now());
   const { value } = await parseBody(request, body);
   if (checkEnvelope(value).length > 0) return new Response("bad envelope", { status: 400 });
   const { messageId, events } = value as Envelope;

@@ -2,9 +2,11 @@
  * Every published figure, each beside its limit or peer from the same run: `bun run bench [--rows 1,3] [--quick] [--check]
  * [--json]`. Each part runs as a process of its own, one after the other; rows 1, 3, 4 and 8 once more with
  * `appendfsync everysec`. `--quick` takes small sizes and few runs, and leaves out `everysec` and what takes minutes;
- * `--check` fails when a figure is past its alarm, far from its goal.
+ * `--check` fails when a figure is past its alarm, far from its goal. When a part fails, the others are measured and printed
+ * all the same, and the exit status is 1. Standard error shows how long each part took.
  */
 import { parseArgs } from "node:util";
+import { everyPart, type PartRun } from "./every-part.ts";
 import { boundText, everysecWork, type Figure, isWithin, print, type Report } from "./table.ts";
 
 interface Part {
@@ -32,7 +34,9 @@ const PARTS: readonly Part[] = [
   { file: "processes", rows: [15], everysec: [], isLong: true },
   { file: "one-endpoint", rows: [16, 17], everysec: [] },
   { file: "idle", rows: [18], everysec: [] },
-  { file: "archive", rows: [20, 21, 22, 23], everysec: [] },
+  { file: "archive", rows: [20, 21, 22], everysec: [] },
+  { file: "archive-reads", rows: [23, 24, 25], everysec: [] },
+  { file: "panel", rows: [26, 27, 28, 29], everysec: [] },
 ];
 
 const { values } = parseArgs({
@@ -56,20 +60,20 @@ async function measure(file: string, flags: readonly string[]): Promise<Report> 
   return JSON.parse(text.trim().split("\n").at(-1) ?? "");
 }
 
-async function measurePart({ file, rows, everysec }: Part): Promise<Report[]> {
+function runsOf({ file, rows, everysec }: Part): PartRun[] {
   const quick = values.quick ? ["--quick"] : [];
-  const reports: Report[] = [];
   const isTwice = !values.quick && everysec.some(isWanted);
-  for (const flags of isTwice ? [[], ["--everysec"]] : [[]]) {
-    process.stderr.write(`${[file, ...quick, ...flags].join(" ")}\n`);
-    const { machine, figures } = await measure(file, [...quick, ...flags]);
-    const kept = flags.length === 0 ? rows : everysec;
-    const named = figures
-      .filter(({ row }) => isWanted(row) && kept.includes(row))
-      .map((one) => (flags.length === 0 ? one : { ...one, work: everysecWork(one.work) }));
-    reports.push({ machine, figures: named });
-  }
-  return reports;
+  return (isTwice ? [[], ["--everysec"]] : [[]]).map((own) => ({
+    name: [file, ...quick, ...own].join(" "),
+    async measure() {
+      const { machine, figures } = await measure(file, [...quick, ...own]);
+      const kept = own.length === 0 ? rows : everysec;
+      const named = figures
+        .filter(({ row }) => isWanted(row) && kept.includes(row))
+        .map((one) => (own.length === 0 ? one : { ...one, work: everysecWork(one.work) }));
+      return { machine, figures: named };
+    },
+  }));
 }
 
 /** @returns whether every figure keeps away from its alarm */
@@ -83,13 +87,13 @@ function check(figures: readonly Figure[]): boolean {
   return far.length === 0;
 }
 
-const reports: Report[] = [];
-for (const part of PARTS) {
-  if (!part.rows.some(isWanted) || (values.quick && part.isLong)) continue;
-  reports.push(...(await measurePart(part)));
-}
+const parts = PARTS.filter(({ rows, isLong }) => rows.some(isWanted) && !(values.quick && isLong));
+const { reports, failures } = await everyPart(parts.flatMap(runsOf), (line) =>
+  process.stderr.write(`${line}\n`),
+);
 const figures = reports
   .flatMap((report) => report.figures)
   .sort((one, other) => one.row - other.row);
 print(figures, reports[0]?.machine ?? "", values.json);
-if (values.check && !check(figures)) process.exitCode = 1;
+for (const failure of failures) process.stderr.write(`${failure}\n`);
+if (failures.length > 0 || (values.check && !check(figures))) process.exitCode = 1;

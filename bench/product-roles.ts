@@ -15,8 +15,10 @@ const READY_LIMIT_MS = 60_000;
 /** Of `utime` and `stime`. */
 const TICKS_PER_SECOND = 100;
 const HIGH_WATER = 10_000_000;
-/** As processes of the product are started (`start/run.mjs`), and those of a peer likewise. */
+/** As processes of one role are started (package.json), and those of a peer likewise. */
 export const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "-1" };
+/** As `npm start` starts the process of all roles (`start/run.mjs`). */
+export const ALLOCATOR_OF_ALL = { MIMALLOC_PURGE_DELAY: "60000" };
 
 export interface Store {
   readonly runtime: Runtime;

@@ -12,6 +12,12 @@ const SMALL = 1_000;
 const DAY_SECONDS = 86_400;
 const GIB = 2 ** 30;
 const [GB, TB] = [1e9, 1e12];
+/** One machine that holds everything of an installation at the first of the rates. */
+const MACHINE = { memoryGb: 64, diskTb: 1 };
+/** Of its disk: the append-only file, and once more while it is rewritten. */
+const FILES_PER_MEMORY = 2;
+const MONTH_DAYS = 30.4;
+const YEAR_DAYS = 365;
 /** Of each family of hash tags, and so masters that have something to do. */
 const PARTITIONS = 16;
 
@@ -28,14 +34,22 @@ type Name =
   | "eventId memory"
   | "shipment memory"
   | "ClickHouse row"
+  | "archiving CPU"
+  | "Redis CPU for archiving"
+  | "reference memory"
+  | "archived row"
   | "share of a core used"
   | "peak over mean"
   | "events a shipment"
-  | "days a shipment stays in Redis"
+  | "days until a shipment has ended"
+  | "ARCHIVE_AFTER_DAYS"
+  | "references a shipment"
+  | "months of archived shipments"
   | "days an eventId stays"
   | "months of raw events"
   | "minutes of backlog"
   | "GB a master holds"
+  | "GB of Redis on a machine of 64"
   | "EUR a vCPU month"
   | "EUR a GiB month"
   | "EUR a TB month";
@@ -68,21 +82,31 @@ function plan(input: Inputs, rate: number): Plan {
     Math.max(least, Math.ceil((rate * us) / 1e6 / input("share of a core used")));
   const ingest = processes(input("ingest CPU"), 2);
   const processors = processes(input("processors CPU"), 2);
-  const analytics = processes(input("analytics CPU"), 1);
   const perDay = mean * DAY_SECONDS;
+  const ended = perDay / input("events a shipment");
+  // Archiving follows the mean: it waits while others are busy.
+  const archiving = (mean / input("events a shipment") / rate) * input("archiving CPU");
+  const analytics = processes(input("analytics CPU") + archiving, 1);
   const seen = perDay * input("days an eventId stays") * input("eventId memory");
-  const kept = (perDay / input("events a shipment")) * input("days a shipment stays in Redis");
-  const shipments = kept * input("shipment memory");
+  const hotDays = input("days until a shipment has ended") + input("ARCHIVE_AFTER_DAYS");
+  const shipments = ended * hotDays * input("shipment memory");
+  const archived = ended * MONTH_DAYS * input("months of archived shipments");
+  const references = archived * input("references a shipment") * input("reference memory");
   const backlog = rate * 60 * input("minutes of backlog") * input("log memory");
   const mastersFor = (us: number, bytes: number) =>
     Math.max(processes(us, 1), Math.ceil(bytes / GB / input("GB a master holds")));
   const events = mastersFor(input("Redis CPU for ingest"), seen + backlog);
-  const companies = mastersFor(input("Redis CPU for processors and analytics"), shipments);
-  const masters = rate <= SMALL ? companies : events + companies;
-  const memory = ((seen + shipments + backlog) * 2) / GIB;
-  const rows = (perDay * 30.4 * input("months of raw events") * input("ClickHouse row")) / TB;
+  const places = Math.ceil(references / GB / input("GB a master holds"));
+  const redisUs =
+    input("Redis CPU for processors and analytics") +
+    (mean / input("events a shipment") / rate) * input("Redis CPU for archiving");
+  const companies = mastersFor(redisUs, shipments);
+  const masters = rate <= SMALL ? companies : events + places + companies;
+  const memory = ((seen + shipments + references + backlog) * 2) / GIB;
+  const rows = (perDay * MONTH_DAYS * input("months of raw events") * input("ClickHouse row")) / TB;
   const cores = ingest + processors + analytics + 2 * masters;
-  const diskTb = rows * 2 + (memory * 2 * GIB) / TB;
+  const archive = (archived * input("archived row")) / TB;
+  const diskTb = (rows + archive) * 2 + (memory * 2 * GIB) / TB;
   const cost =
     cores * input("EUR a vCPU month") +
     memory * input("EUR a GiB month") +
@@ -94,21 +118,20 @@ function plan(input: Inputs, rate: number): Plan {
       "processors processes": whole(processors),
       "analytics processes": whole(analytics),
       "Redis masters, one replica each": whole(masters),
-      "for `{e}` and `{t}`, of 16": rate <= SMALL ? "in `{k}`'s" : ofPartitions(events),
+      "for `{e}`, of 16": rate <= SMALL ? "in `{k}`'s" : ofPartitions(events),
+      "for `{t}`, of 16": rate <= SMALL ? "in `{k}`'s" : ofPartitions(places),
       "for `{k}`, of 16": ofPartitions(companies),
-      "of them by CPU alone": `${processes(input("Redis CPU for ingest"), 1)} and ${processes(input("Redis CPU for processors and analytics"), 1)}`,
-      "days of shipments that 16 masters hold": shown(
-        (PARTITIONS * input("GB a master holds") * GB) /
-          ((perDay / input("events a shipment")) * input("shipment memory")),
-      ),
+      "of them by CPU alone": `${processes(input("Redis CPU for ingest"), 1)} and ${processes(redisUs, 1)}`,
       "cores, replicas in": whole(cores),
       "Redis memory: eventIds": size(seen),
       "Redis memory: shipments": size(shipments),
+      "Redis memory: references of archived shipments": size(references),
       "Redis memory: backlog": size(backlog),
       "Redis memory in all, replicas in": size(memory * GIB),
       "append-only file, written": `${size(rate * input("append-only bytes"))}/s`,
       "network in, not gzipped": `${shown((rate * input("message bytes") * 8) / 1e6)} Mbit/s`,
       "ClickHouse disk, raw events, one replica": size(rows * TB),
+      "ClickHouse disk, archived shipments, one replica": size(archive * TB),
       "cost a month": `EUR ${whole(Math.ceil(cost / 10) * 10)}`,
     },
   };
@@ -156,10 +179,34 @@ function limits(input: Inputs): string {
   ].join("\n");
 }
 
+/** What one machine keeps, by how long shipments that have ended stay in Redis. */
+function oneMachine(input: Inputs, rate: number): string {
+  const perDay = (rate / input("peak over mean")) * DAY_SECONDS;
+  const ended = perDay / input("events a shipment");
+  const redis = input("GB of Redis on a machine of 64") * GB;
+  const seen = perDay * input("days an eventId stays") * input("eventId memory");
+  const backlog = rate * 60 * input("minutes of backlog") * input("log memory");
+  const references = ended * YEAR_DAYS * input("references a shipment") * input("reference memory");
+  const rows = perDay * MONTH_DAYS * input("months of raw events") * input("ClickHouse row");
+  const archive = ended * YEAR_DAYS * input("archived row");
+  const disk = MACHINE.diskTb * TB - redis * FILES_PER_MEMORY - rows;
+  const lines = [30, 7, 1].map((afterDays) => {
+    const hotDays = input("days until a shipment has ended") + afterDays;
+    const hot = ended * hotDays * input("shipment memory");
+    const years = (redis - seen - backlog - hot) / references;
+    return `| ${afterDays} | ${size(hot)} | ${years.toFixed(1)} | ${whole(disk / archive)} |`;
+  });
+  return [
+    `| \`ARCHIVE_AFTER_DAYS\` | shipments in Redis | years until ${MACHINE.memoryGb} GB are full | years until ${MACHINE.diskTb} TB is full |`,
+    "|--:|--:|--:|--:|",
+    ...lines,
+  ].join("\n");
+}
+
 const { values } = parseArgs({ options: { write: { type: "boolean", default: false } } });
 const page = await Bun.file(PAGE).text();
 const input = readInputs(page);
-const text = `${tableOf(RATES.map((rate) => plan(input, rate)))}\n\n${limits(input)}`;
+const text = `${tableOf(RATES.map((rate) => plan(input, rate)))}\n\n${oneMachine(input, RATES[0] ?? 0)}\n\n${limits(input)}`;
 if (values.write) {
   const [before = "", rest = ""] = page.split(BEGIN);
   const [, after = ""] = rest.split(END);

@@ -1,5 +1,5 @@
 /**
- * One channel for `bench/search.ts`: a year of ship dates, created in their order give or take a week, most shipments
+ * One channel for `bench/search.ts` and `bench/archive-reads.ts`: a year of ship dates or another span, created in their order give or take a week, most shipments
  * delivered two to five days after they were shipped, the latest still under way. Everything goes through the store's own
  * create and commit, in the order of time. While it lasts Redis keeps no append-only file; it is written whole at the end
  * and kept from then on.
@@ -19,7 +19,6 @@ import { eventually } from "#test/support/eventually.ts";
 
 export const COMPANY = 1;
 export const CHANNEL = 1;
-const DAYS = 365;
 const DAY_SECONDS = 86_400;
 const DAY_MS = 86_400_000;
 const BATCH = 1_000;
@@ -44,9 +43,18 @@ interface Plan {
 
 const dateOf = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10);
 
-export async function loadShipments(redis: Redis, count: number): Promise<Loaded> {
+export interface Span {
+  /** Days up to now that the ship dates are spread over. */
+  readonly days: number;
+  /** Shipments that the channel has had before. */
+  readonly firstRank: number;
+}
+
+const YEAR: Span = { days: 365, firstRank: 0 };
+
+export async function loadShipments(redis: Redis, count: number, span = YEAR): Promise<Loaded> {
   await redis.configSet("appendonly", "no");
-  const loaded = await createAndCommit(redis, count);
+  const loaded = await createAndCommit(redis, count, span);
   await redis.configSet("appendonly", "yes");
   const isWritten = async () => !BUSY.test(await redis.info("persistence"));
   await eventually(isWritten, "the append-only file is written", REWRITE_LIMIT_MS);
@@ -55,21 +63,21 @@ export async function loadShipments(redis: Redis, count: number): Promise<Loaded
 
 const BUSY = /aof_rewrite_(in_progress|scheduled):1/;
 
-async function createAndCommit(redis: Redis, count: number): Promise<Loaded> {
+async function createAndCommit(redis: Redis, count: number, span: Span): Promise<Loaded> {
   const now = Math.floor(Date.now() / 1_000);
   const lastDay = Math.floor(now / DAY_SECONDS);
-  const firstDay = lastDay - DAYS + 1;
+  const firstDay = lastDay - span.days + 1;
   const plans: Plan[] = [];
   for (let from = 0; from < count; from += BATCH) {
     const items = Array.from({ length: Math.min(BATCH, count - from) }, (_, at) => {
-      const position = firstDay + ((from + at) / count) * DAYS + (Math.random() - 0.5) * 7;
+      const position = firstDay + ((from + at) / count) * span.days + (Math.random() - 0.5) * 7;
       const day = Math.min(lastDay, Math.max(firstDay, Math.floor(position)));
       return { day, ...itemOf(from + at, dateOf(day)) };
     });
     const ids = (await createShipments(redis, COMPANY, items)).map(({ id }) => id);
     items.forEach(({ day, meta }, at) => {
       const state = initialState("WAITING_TO_COMPUTE");
-      const head = { version: 1, rank: from + at, unpacked: 0, updated: 0 };
+      const head = { version: 1, rank: span.firstRank + from + at, unpacked: 0, updated: 0 };
       const created = { id: ids[at] ?? 0, ...head, state, meta, base: null };
       plans.push({ from: created, ...fateOf(day, lastDay, now) });
     });

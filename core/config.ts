@@ -82,6 +82,9 @@ export interface Config {
   readonly attemptRetentionDays: number;
   /** Days without news after which shipments that have ended are archived; 0 = never. */
   readonly archiveAfterDays: number;
+  /** Months in the archive after which shipments are removed for good; null = never. */
+  readonly shipmentRetentionMonths: number | null;
+  readonly archiveRoundSeconds: number;
   /** A folder or `s3://bucket/prefix` for Parquet files; null = no export. */
   readonly exportTo: string | null;
   readonly exportEveryMinutes: number;
@@ -269,6 +272,8 @@ function configOf(values: Values): Config {
     eventRetentionMonths: values.EVENT_RETENTION_MONTHS,
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
     archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
+    shipmentRetentionMonths: values.SHIPMENT_RETENTION_MONTHS,
+    archiveRoundSeconds: values.ARCHIVE_ROUND_SECONDS,
     exportTo: values.EXPORT_TO,
     exportEveryMinutes: values.EXPORT_EVERY_MINUTES,
     s3: {

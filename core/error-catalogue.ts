@@ -37,6 +37,20 @@ const SHARED = {
   UNAUTHORIZED: row(401, "The metrics need the bearer token METRICS_TOKEN.", "Send the token."),
 };
 
+/** Of calls that take an `Idempotency-Key`. */
+const IDEMPOTENCY = {
+  IDEMPOTENCY_KEY_REUSED: row(
+    409,
+    "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
+    "Use a new key for a new request.",
+  ),
+  IDEMPOTENCY_KEY_IN_USE: row(
+    409,
+    "The same request is being carried out under this Idempotency-Key.",
+    "Repeat the request after the seconds of Retry-After.",
+  ),
+};
+
 const MERCHANT = {
   ...SHARED,
   MALFORMED_BODY: row(
@@ -157,16 +171,7 @@ const MERCHANT = {
     "The channel has an order with this origin and reference.",
     "Change the parcels of that order.",
   ),
-  IDEMPOTENCY_KEY_REUSED: row(
-    409,
-    "The Idempotency-Key was used for another request within the last 24 hours: another path or another body.",
-    "Use a new key for a new request.",
-  ),
-  IDEMPOTENCY_KEY_IN_USE: row(
-    409,
-    "The same request is being carried out under this Idempotency-Key.",
-    "Repeat the request after the seconds of Retry-After.",
-  ),
+  ...IDEMPOTENCY,
   NOT_HELD_IN_DEPOT: row(
     409,
     "The shipment is not held in depot.",
@@ -386,6 +391,11 @@ const OPERATOR = {
     "Send it from a page of the panel, or with a token instead of a session.",
     "calls with credentials",
   ),
+  METHOD_NOT_ALLOWED: row(
+    405,
+    "The path exists for other methods, which the header Allow names.",
+    "Use one of them.",
+  ),
   ACCOUNT_NOT_FOUND: row(404, "There is no such account.", "Check the id."),
   COMPANY_NOT_FOUND: row(404, "There is no such company.", "Check the code."),
   INVITATION_NOT_FOUND: row(
@@ -409,6 +419,11 @@ const OPERATOR = {
     "Check the id or code.",
   ),
   ENDPOINT_NOT_FOUND: row(404, "There is no such webhook endpoint.", "Check the id or code."),
+  QUALITY_LINK_NOT_FOUND: row(
+    404,
+    "There is no such link to a quality report: it never was, was revoked, or is over.",
+    "Make another one.",
+  ),
   REMAP_NOT_FOUND: row(404, "There is no such remap.", "Check the id or code."),
   REPLAY_NOT_FOUND: row(404, "There is no such replay.", "Check the id or code."),
   SENDER_NOT_FOUND: row(404, "The channel has no sender.", "Nothing is left to do."),
@@ -451,6 +466,11 @@ const OPERATOR = {
     409,
     "The channel has this courier already.",
     "Change the courier instead of adding it.",
+  ),
+  CATALOGUE_CHANGED: row(
+    409,
+    "The courier's catalogue has changed since the preview that `base` is of.",
+    "Preview the file again.",
   ),
   CATALOGUE_FULL: row(
     409,
@@ -513,6 +533,11 @@ const OPERATOR = {
     "The channel has 5 webhook endpoints, disabled ones included.",
     "Delete one.",
   ),
+  TOO_MANY_LINKS: row(
+    409,
+    "The courier has as many links to its quality report as it may have.",
+    "Revoke one that is not used.",
+  ),
   TOO_MANY_ISSUED: row(
     409,
     "The courier has as many issued tokens or secrets as it may have.",
@@ -523,6 +548,7 @@ const OPERATOR = {
     "The channel has as many mail templates as it may have.",
     "Delete one that is not used.",
   ),
+  ...IDEMPOTENCY,
   TOO_MANY_REPLAYS: row(409, "Too many replays are under way.", "Wait for one to end."),
   BODY_TOO_LARGE: row(
     413,
@@ -535,6 +561,11 @@ const OPERATOR = {
     "The body violates the documented rules; `violations` lists what and where.",
     CORRECT,
     "calls with a body",
+  ),
+  INVALID_HEADER: row(
+    422,
+    "The Idempotency-Key is not 1 to 255 visible ASCII characters.",
+    "Send another key, such as a UUID.",
   ),
   INVALID_PATH: row(
     422,
@@ -563,6 +594,11 @@ const OPERATOR = {
     "Too many log-ins, or wrong tokens, came from this address.",
     "Wait the seconds of Retry-After.",
     "calls with credentials",
+  ),
+  TOO_MANY_IDEMPOTENCY_KEYS: row(
+    429,
+    "The caller has sent as many requests with an Idempotency-Key within 24 hours as are remembered.",
+    "Wait the seconds of Retry-After, or send the request without a key.",
   ),
   TOO_MANY_TEST_MAILS: row(
     429,

@@ -53,11 +53,13 @@ export function jsonObject(members: Readonly<Record<string, string | JsonPieces>
 export function jsonResponse(pieces: JsonPieces): Response {
   const [only = "", ...others] = pieces;
   const rest = pieces.values();
+  const turn = turns();
   const body =
     others.length === 0
       ? only
       : new ReadableStream({
-          pull(controller) {
+          async pull(controller) {
+            if (turn.due()) await turn.take();
             const { done, value } = rest.next();
             if (done) controller.close();
             else controller.enqueue(encoder.encode(value));

@@ -99,8 +99,23 @@ function envelopeOf({ messageId, to, from, subject, text, html }: Mail, mailFrom
     messageId: `<${messageId}>`,
     from: from ?? mailFrom,
     to,
-    subject,
+    subject: headerText(subject),
     text,
     ...(html !== undefined && { html }),
   };
+}
+
+/** Bytes of text in one encoded word, which has at most 75 characters (RFC 2047, section 2). */
+const WORD_BYTES = 45;
+
+/** A reader decodes what looks like an encoded word: a text that contains one is sent as encoded words itself. */
+function headerText(text: string): string {
+  if (!text.includes("=?")) return text;
+  const words = [""];
+  for (const character of text) {
+    const longer = `${words.at(-1)}${character}`;
+    if (Buffer.byteLength(longer) > WORD_BYTES) words.push(character);
+    else words[words.length - 1] = longer;
+  }
+  return words.map((word) => `=?UTF-8?B?${Buffer.from(word).toString("base64")}?=`).join(" ");
 }

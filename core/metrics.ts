@@ -1,8 +1,15 @@
 /** Prometheus metrics of this process, one registry for all of its roles. Labels never carry personal data. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
+/** How often the delay of the event loop is sampled: ten times as often would wake a process at rest a hundred times a second. */
+const LOOP_SAMPLE_MS = 100;
+
 export const registry = new Registry();
-collectDefaultMetrics({ register: registry, prefix: "waybill_" });
+collectDefaultMetrics({
+  register: registry,
+  prefix: "waybill_",
+  eventLoopMonitoringPrecision: LOOP_SAMPLE_MS,
+});
 
 const registers = [registry];
 
@@ -168,6 +175,24 @@ export const exportedFiles = new Counter({
 export const exportFinished = new Gauge({
   name: "waybill_export_finished_seconds",
   help: "When the latest complete export ended, Unix time; 0 = none has, or none is configured.",
+  registers,
+});
+
+export const archivedShipments = new Gauge({
+  name: "waybill_archived_shipments",
+  help: "Shipments in the archive, as of the latest complete round of this process' archiver.",
+  registers,
+});
+
+export const archiveQuiet = new Gauge({
+  name: "waybill_archive_quiet_shipments",
+  help: "Shipments in Redis without a new status for ARCHIVE_AFTER_DAYS, after that round: not ended, or something is kept for them.",
+  registers,
+});
+
+export const archiveFinished = new Gauge({
+  name: "waybill_archive_finished_seconds",
+  help: "When this process' archiver last completed a round, Unix time; 0 = it has not, or nothing is archived.",
   registers,
 });
 

@@ -63,8 +63,8 @@ export interface VaultKeys {
 }
 
 export function createVault({ key, previous, macKey, isReplaced }: VaultKeys): Vault {
-  const current = cipherOf(key);
-  const others = previous === null ? [] : [cipherOf(previous)];
+  const current = cipherOf(bytesOf(key));
+  const others = previous === null ? [] : [cipherOf(bytesOf(previous))];
   const macBytes = Buffer.from(macKey, "base64url");
   return {
     seal(secret) {
@@ -86,8 +86,12 @@ export function createVault({ key, previous, macKey, isReplaced }: VaultKeys): V
   };
 }
 
-function cipherOf(key: string) {
-  const bytes = createHash("sha256").update(`waybill vault ${key}`).digest();
+function bytesOf(key: string): Buffer {
+  return createHash("sha256").update(`waybill vault ${key}`).digest();
+}
+
+/** AES-256-GCM in the vault's text form. @param bytes 32, such as those of `Vault.keyFor` */
+export function cipherOf(bytes: Buffer) {
   return {
     seal(secret: string): string {
       const iv = randomBytes(IV_BYTES);

@@ -2,6 +2,8 @@
 import type { Redis } from "#core/redis/client/client.ts";
 
 export interface Finding {
+  /** Names the check where its words are in another language. */
+  readonly code: string;
   readonly check: string;
   readonly ok: boolean;
   readonly found: string;
@@ -10,9 +12,22 @@ export interface Finding {
   readonly advice: string;
 }
 
-/** Difference between our clock and that of Redis, from which on leases and expiries are off. */
+/** What a ClickHouse tells of itself. */
+export interface ClickhouseFacts {
+  readonly version: string;
+  /** Its clock less ours. */
+  readonly aheadMs: number;
+  /** `insert_deduplicate`, as our user has it. */
+  readonly deduplicates: string;
+  /** Tables of ours that would take an insert that is repeated a second time. */
+  readonly repeatingTables: readonly string[];
+}
+
+/** Difference between our clock and that of a store, from which on leases and expiries are off. */
 const CLOCK_LIMIT_MS = 2_000;
 const LEAST_VERSION = 7;
+/** Of ClickHouse, year and month. */
+const LEAST_CLICKHOUSE = [25, 8] as const;
 const UNKNOWN = "not readable";
 
 interface Wanted {
@@ -47,23 +62,54 @@ const SETTINGS: readonly Wanted[] = [
   },
 ];
 
-/** @param clickhouse whether the analytics answer; null = not to be asked from here */
+/** @param clickhouse what it tells, null if it does not answer; null = not to be asked from here */
 export async function examineStores(
   redis: Redis,
-  clickhouse: (() => Promise<boolean>) | null,
+  clickhouse: (() => Promise<ClickhouseFacts | null>) | null,
 ): Promise<Finding[]> {
-  const [settings, version, clock, answers] = await Promise.all([
+  const [settings, version, clock, facts] = await Promise.all([
     Promise.all(SETTINGS.map((one) => examineSetting(redis, one))),
     examineVersion(redis),
     examineClock(redis),
     clickhouse?.() ?? null,
   ]);
   const ofRedis = [version, ...settings, clock];
-  if (answers === null) return ofRedis;
+  return clickhouse === null ? ofRedis : [...ofRedis, ...examineClickhouse(facts)];
+}
+
+function examineClickhouse(facts: ClickhouseFacts | null): Finding[] {
+  const answers = finding("clickhouse", {
+    ...{ check: "ClickHouse answers", ok: facts !== null, found: facts ? "yes" : "no" },
+    wanted: "yes",
+    advice: "Check CLICKHOUSE_URL and the log of the analytics; changes wait meanwhile.",
+  });
+  if (facts === null) return [answers];
+  const { version, aheadMs, deduplicates, repeatingTables } = facts;
+  const [year = 0, month = 0] = version.split(".").map(Number);
+  const [leastYear, leastMonth] = LEAST_CLICKHOUSE;
+  const repeats = [
+    ...(deduplicates === "0" ? ["insert_deduplicate 0"] : []),
+    ...repeatingTables.map((table) => `no window: ${table}`),
+  ];
   return [
-    ...ofRedis,
-    finding("ClickHouse answers", answers, answers ? "yes" : "no", "yes", {
-      advice: "Check CLICKHOUSE_URL and the log of the analytics; changes wait meanwhile.",
+    answers,
+    finding("clickhouse-version", {
+      ...{ check: "ClickHouse is recent enough", found: version },
+      ok: year > leastYear || (year === leastYear && month >= leastMonth),
+      wanted: `${LEAST_CLICKHOUSE.join(".")} or later`,
+      advice: "Upgrade ClickHouse: Waybill is tested with no older one.",
+    }),
+    finding("clickhouse-clock", {
+      ...{ check: "The clock of ClickHouse agrees", ok: Math.abs(aheadMs) <= CLOCK_LIMIT_MS },
+      ...{ found: `${aheadMs} ms`, wanted: `at most ${CLOCK_LIMIT_MS} ms` },
+      advice:
+        "Let NTP set the clocks of this machine and of ClickHouse: figures of the last days are off.",
+    }),
+    finding("clickhouse-deduplication", {
+      check: "ClickHouse takes an insert that is repeated once",
+      ...{ ok: repeats.length === 0, found: repeats.join(", ") || "yes", wanted: "yes" },
+      advice:
+        "Set insert_deduplicate 1 for our user, and non_replicated_deduplication_window 1000 for the tables: without them a retry counts events twice.",
     }),
   ];
 }
@@ -78,7 +124,8 @@ async function examineSetting(
   );
   const hidden = `The server does not show ${setting}: check it where the server is configured.`;
   const shown = found === UNKNOWN ? hidden : advice;
-  return finding(check, isOk(found), `${setting} ${found}`, wanted, { advice: shown });
+  const ok = isOk(found);
+  return finding(setting, { check, ok, found: `${setting} ${found}`, wanted, advice: shown });
 }
 
 async function examineVersion(redis: Redis): Promise<Finding> {
@@ -90,15 +137,11 @@ async function examineVersion(redis: Redis): Promise<Finding> {
   const redisVersion = versionOf("redis") ?? UNKNOWN;
   const isOk = valkey !== undefined || Number.parseInt(redisVersion, 10) >= LEAST_VERSION;
   const version = valkey === undefined ? redisVersion : `Valkey ${valkey}`;
-  return finding(
-    "Redis is recent enough",
-    isOk,
-    version,
-    `${LEAST_VERSION}.0 or later, or Valkey`,
-    {
-      advice: "Upgrade Redis: scripts use what 7.0 has brought.",
-    },
-  );
+  return finding("redis-version", {
+    ...{ check: "Redis is recent enough", ok: isOk, found: version },
+    wanted: `${LEAST_VERSION}.0 or later, or Valkey`,
+    advice: "Upgrade Redis: scripts use what 7.0 has brought.",
+  });
 }
 
 async function examineClock(redis: Redis): Promise<Finding> {
@@ -106,21 +149,13 @@ async function examineClock(redis: Redis): Promise<Finding> {
   const [seconds = "0", micros = "0"] = (await redis.time().catch(() => [])) as string[];
   const middleMs = (beforeMs + Date.now()) / 2;
   const differenceMs = Math.round(Number(seconds) * 1_000 + Number(micros) / 1_000 - middleMs);
-  return finding(
-    "The clocks agree",
-    Math.abs(differenceMs) <= CLOCK_LIMIT_MS,
-    `${differenceMs} ms`,
-    `at most ${CLOCK_LIMIT_MS} ms`,
-    { advice: "Let NTP set the clocks of this machine and of Redis." },
-  );
+  return finding("redis-clock", {
+    ...{ check: "The clocks agree", ok: Math.abs(differenceMs) <= CLOCK_LIMIT_MS },
+    ...{ found: `${differenceMs} ms`, wanted: `at most ${CLOCK_LIMIT_MS} ms` },
+    advice: "Let NTP set the clocks of this machine and of Redis.",
+  });
 }
 
-function finding(
-  check: string,
-  ok: boolean,
-  found: string,
-  wanted: string,
-  { advice }: { readonly advice: string },
-): Finding {
-  return { check, ok, found, wanted, advice: ok ? "" : advice };
+function finding(code: string, found: Omit<Finding, "code">): Finding {
+  return { code, ...found, advice: found.ok ? "" : found.advice };
 }

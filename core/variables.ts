@@ -195,9 +195,18 @@ export const VARIABLES = {
     "How long the analytics keep webhook attempts.",
   ),
   ARCHIVE_AFTER_DAYS: preset(
-    "0",
+    "30",
     wholeNumber(0, 3_650),
     "Days without news after which shipments that have ended move to ClickHouse; 0 = never.",
+  ),
+  SHIPMENT_RETENTION_MONTHS: optional(
+    wholeNumber(1, 1_200),
+    "Months in the archive after which shipments are removed for good; without it they are kept.",
+  ),
+  ARCHIVE_ROUND_SECONDS: preset(
+    "60",
+    wholeNumber(1, 86_400),
+    "Seconds from one look for shipments to archive to the next; half as long others wait for a process that died.",
   ),
   EXPORT_TO: optional(
     exportTarget,

@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { explanationOf } from "#core/http/errors-page.ts";
+import { exampleRoutes } from "#core/http/example-routes.ts";
 import { noRoute, type Route } from "#core/http/no-route.ts";
 import { openApiRoute } from "#core/http/openapi/document.ts";
 import { leadTo, viewerRoutes } from "#core/http/openapi/viewer.ts";
@@ -51,7 +52,7 @@ export function createIngestApp(
     .onError(async ({ code, error, path, request, set, server }) => {
       const problem =
         code === "NOT_FOUND"
-          ? await admitted(deps, noRoute(app.routes, path), request, () =>
+          ? await admitted(deps, noRoute(app.routes, path, request.method), request, () =>
               findPeer(request, server),
             )
           : toProblem(error, redis, log);
@@ -84,6 +85,7 @@ export function createIngestApp(
     )
     .use(leadTo("/v1/docs", UNCOUNTED_HEADERS))
     .use(courierErrors())
+    .use(exampleRoutes("/v1/examples", "courier", UNCOUNTED_HEADERS))
     .use(referenceRoutes());
   return everyRouteDeclared(app);
 }

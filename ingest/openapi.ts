@@ -36,6 +36,7 @@ export const COURIER_API: Api = {
     ...{ Fault: FaultItem, Ping, Problem: CourierProblem },
     ...{ TokenRequest, TokenAnswer, TokenError },
   },
+  sampleToken: "issued at onboarding",
   securitySchemes: {
     token: { type: "http", scheme: "bearer", description: "Issued at onboarding." },
     oauth: {

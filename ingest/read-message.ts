@@ -25,7 +25,7 @@ export async function readMessage(
   body: Uint8Array,
   courier: Courier,
 ): Promise<ReadMessage> {
-  checkSignature(request, body, courier, secrets.vault, live.now());
+  await checkSignature(request, body, courier, secrets.vault, live.now());
   const { value, hasSurrogateEscapes } = await parseBody(request, body);
   const check = eventRule({ hasSurrogateEscapes });
   const errors = hasSurrogateEscapes ? checkEscapedEnvelope(value) : checkEnvelope(value);

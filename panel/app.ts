@@ -5,7 +5,7 @@ import type { Insights } from "#analytics/insights.ts";
 import { everyRouteDeclared } from "#core/http/access.ts";
 import { toProblem } from "#core/http/errors.ts";
 import { explanationOf } from "#core/http/errors-page.ts";
-import type { Route } from "#core/http/no-route.ts";
+import { noRoute, type Route } from "#core/http/no-route.ts";
 import { openApiRoute } from "#core/http/openapi/document.ts";
 import { viewerRoutes } from "#core/http/openapi/viewer.ts";
 import { ops } from "#core/http/ops.ts";
@@ -13,17 +13,21 @@ import { requestIds } from "#core/http/request-ids.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { createMailer, type Mailer } from "#core/mail.ts";
-import { Problem, problemResponse } from "#core/problem.ts";
+import { problemResponse } from "#core/problem.ts";
 import { NO_ARCHIVE, type SearchableArchive } from "#core/redis/search/archive-search.ts";
 import type { Runtime } from "#core/runtime.ts";
 import type { PanelDeps } from "#panel/caller.ts";
 import { operatorErrors } from "#panel/errors.ts";
+import { forgetKey } from "#panel/idempotency.ts";
 import { PANEL_API } from "#panel/openapi.ts";
 import { accountRoutes } from "#panel/routes/accounts.ts";
 import { addressChecksRoute } from "#panel/routes/address-checks.ts";
 import { analyticsRoutes } from "#panel/routes/analytics.ts";
+import { archiveRoutes } from "#panel/routes/archive.ts";
 import { auditRoute } from "#panel/routes/audit.ts";
 import { boxRoutes } from "#panel/routes/boxes.ts";
+import { catalogueFileRoutes } from "#panel/routes/catalogue-file.ts";
+import { changeChannelRoute } from "#panel/routes/change-channel.ts";
 import { channelCourierRoutes } from "#panel/routes/channel-couriers.ts";
 import { channelSettingsRoutes } from "#panel/routes/channel-settings.ts";
 import { channelRoutes } from "#panel/routes/channels.ts";
@@ -35,6 +39,7 @@ import { deliveryRoutes } from "#panel/routes/deliveries.ts";
 import { doctorRoute } from "#panel/routes/doctor.ts";
 import { documentRoutes } from "#panel/routes/documents.ts";
 import { eventsRoute } from "#panel/routes/events.ts";
+import { firstDayRoute } from "#panel/routes/first-day.ts";
 import { invitationRoutes } from "#panel/routes/invitations.ts";
 import { jobsRoute } from "#panel/routes/jobs.ts";
 import { mappingRoutes } from "#panel/routes/mapping.ts";
@@ -42,6 +47,7 @@ import { meRoutes } from "#panel/routes/me.ts";
 import { numberConflictsRoute } from "#panel/routes/number-conflicts.ts";
 import { panelOrdersRoute } from "#panel/routes/orders.ts";
 import { overviewRoute } from "#panel/routes/overview.ts";
+import { qualityLinkRoutes, sharedQualityRoute } from "#panel/routes/quality-links.ts";
 import { remapRoutes } from "#panel/routes/remaps.ts";
 import { shipmentRoutes } from "#panel/routes/shipments.ts";
 import { slipRoute } from "#panel/routes/slips.ts";
@@ -69,10 +75,14 @@ export function createPanelApp(
 ) {
   const mailer = createMailer(runtime.config);
   const app = new Elysia(ONE_ROUTER)
-    .onError(async ({ code, error, request, set }) => {
+    .onError(async ({ code, error, path, request, set }) => {
+      await forgetKey(runtime, request);
       const page = code === "NOT_FOUND" ? await notFoundPage(runtime, request) : null;
       if (page) return page;
-      const problem = problemOf(code, error, runtime);
+      const problem =
+        code === "NOT_FOUND"
+          ? noRoute(app.routes, path, request.method)
+          : toProblem(error, runtime.redis, runtime.log);
       set.status = problem.status;
       return problemResponse(problem, {}, explanationOf("operator", problem.code) ?? undefined);
     })
@@ -83,7 +93,7 @@ export function createPanelApp(
     .use(operation(runtime, benchmarks))
     .use(couriers(runtime))
     .use(shipments({ ...runtime, archive }, insights))
-    .use(webhooks(runtime))
+    .use(webhooks({ ...runtime, archive }))
     .use(merchants(runtime, mailer))
     .use(slipRoute(runtime))
     .use(trackingRoute(runtime, archive))
@@ -94,14 +104,19 @@ export function createPanelApp(
         path: "/panel/docs",
         title: "Waybill control panel API",
         document: "/panel/api/openapi.json",
-        links: { "Error codes": "/panel/errors", "Control panel": "/" },
+        links: {
+          ...{ Webhooks: "/webhooks/docs", "Error codes": "/panel/errors" },
+          ...{ Documents: "/docs", "Control panel": "/" },
+        },
       }),
     )
     .use(documentRoutes())
     .use(webRoutes(runtime))
     .use(people(runtime, mailer))
     .onStop(() => mailer.close());
-  if (insights) app.use(analyticsRoutes(runtime, insights));
+  if (insights) {
+    app.use(analyticsRoutes(runtime, insights)).use(sharedQualityRoute(runtime, insights));
+  }
   return everyRouteDeclared(app);
 }
 
@@ -119,7 +134,9 @@ function operation(runtime: Runtime, benchmarks: Benchmarks) {
 function couriers(runtime: Runtime) {
   return new Elysia({ name: "courier pages" })
     .use(mappingRoutes(runtime))
+    .use(catalogueFileRoutes(runtime))
     .use(remapRoutes(runtime))
+    .use(qualityLinkRoutes(runtime))
     .use(courierRoutes(runtime));
 }
 
@@ -127,11 +144,13 @@ function shipments(deps: Runtime & PanelDeps, insights?: Insights) {
   return new Elysia({ name: "shipment pages" })
     .use(numberConflictsRoute(deps))
     .use(traceRoute(deps))
+    .use(archiveRoutes(deps))
     .use(eventsRoute(deps, insights))
+    .use(firstDayRoute(deps))
     .use(shipmentRoutes(deps, insights));
 }
 
-function webhooks(runtime: Runtime) {
+function webhooks(runtime: Runtime & PanelDeps) {
   return new Elysia({ name: "webhook pages" })
     .use(webhookRoutes(runtime))
     .use(webhookTestRoutes(runtime))
@@ -146,6 +165,7 @@ function merchants(runtime: Runtime, mailer: Mailer) {
     .use(channelRoutes(runtime))
     .use(companyRoutes(runtime))
     .use(boxRoutes(runtime))
+    .use(changeChannelRoute(runtime))
     .use(channelSettingsRoutes(runtime))
     .use(channelCourierRoutes(runtime))
     .use(templateRoutes(runtime, mailer))
@@ -161,9 +181,4 @@ function people(runtime: Runtime, mailer: Mailer) {
     .use(accountRoutes(runtime, mailer))
     .use(meRoutes(runtime))
     .use(auditRoute(runtime));
-}
-
-function problemOf(code: string | number, error: unknown, { redis, log }: Runtime): Problem {
-  if (code === "NOT_FOUND") return new Problem(404, "NOT_FOUND", "There is no such path.");
-  return toProblem(error, redis, log);
 }

@@ -1,4 +1,5 @@
 /** API keys, settings and activation of channels, written under the setup lock, so that writers at the same time lose nothing. */
+import type { Fault } from "#core/domain/schema/fault.ts";
 import type { Scope } from "#core/domain/setup/setup.ts";
 import { Problem } from "#core/problem.ts";
 import {
@@ -15,37 +16,47 @@ import { newShadow, testCodeOf } from "#core/redis/config/test-channels.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { hashToken, newToken } from "#core/secrets.ts";
 import { notFound } from "#panel/not-found.ts";
-import { channelOf } from "#panel/webhook-access.ts";
+import { refuseFaults, settingsChannelOf } from "#panel/webhook-access.ts";
 
 type Deps = Pick<Runtime, "redis" | "live">;
 
-export interface NewApiKey {
-  readonly code: string | null;
-  /** test: for the channel's shadow, which is made with its first key. */
-  readonly mode: "live" | "test";
+interface KeyRights {
   readonly companyWideRead: boolean;
   readonly scopes: readonly Scope[];
 }
 
-export interface IssuedApiKey extends NewApiKey {
+export interface NewApiKey extends KeyRights {
+  readonly code: string | null;
+  /** test: for the channel's shadow, which is made with its first key. Null = that of the channel. */
+  readonly mode: "live" | "test" | null;
+}
+
+export interface IssuedApiKey extends KeyRights {
   readonly id: number;
   readonly code: string;
+  readonly mode: "live" | "test";
   /** Kept nowhere: shown this once. */
   readonly key: string;
 }
 
+const LIVE_KEY_OF_SHADOW: Fault = {
+  ...{ path: "mode", code: "NOT_ALLOWED" },
+  message: "A channel of test mode has test keys only.",
+};
 /** Keys of a channel, revoked ones included. */
 const KEYS_PER_CHANNEL = 1_000;
 
-/** @throws {Problem} 404 no such channel, 409 the code is in use or there are too many keys */
+/** @throws {Problem} 404 no such channel, 409 the code is in use or there are too many keys, 422 a live key for a shadow */
 export async function issueApiKey(
   { redis, live }: Deps,
   channelCode: string,
   wanted: NewApiKey,
 ): Promise<IssuedApiKey> {
   const issued = await underSetupLock(redis, async () => {
-    const live = await findChannel({ redis }, channelCode);
-    const channel = wanted.mode === "test" && !live.testOf ? await shadowOf({ redis }, live) : live;
+    const named = await findChannel({ redis }, channelCode);
+    if (named.testOf && wanted.mode === "live") refuseFaults([LIVE_KEY_OF_SHADOW]);
+    const isNew = wanted.mode === "test" && !named.testOf;
+    const channel = isNew ? await shadowOf({ redis }, named) : named;
     const all = await allEntities(redis, "apiKey");
     const own = all.filter(({ channelId }) => channelId === channel.id);
     if (own.length >= KEYS_PER_CHANNEL) {
@@ -116,9 +127,8 @@ export async function changeSettings(
   channelCode: string,
   changeOf: (before: ChannelEntity) => ChannelChange,
 ): Promise<{ readonly before: ChannelEntity; readonly after: ChannelEntity }> {
-  // A shadow has the settings of its channel.
-  const { id, testOf } = channelOf(await live.refresh(), channelCode);
-  const changed = await changeChannel(redis, testOf ?? id, changeOf);
+  const { id } = settingsChannelOf(await live.refresh(), channelCode);
+  const changed = await changeChannel(redis, id, changeOf);
   if (!changed) throw notFound("channel");
   await live.refresh();
   return changed;

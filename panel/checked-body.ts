@@ -35,6 +35,7 @@ export function checkedPath<T extends TSchema>(
 }
 
 /** For the OpenAPI document: handlers read their bodies themselves, after their caller was admitted. */
-export function jsonBody(schema: TSchema) {
-  return { required: true, content: { "application/json": { schema: schema as object } } };
+export function jsonBody<T extends TSchema>(schema: T, example: Static<T>) {
+  const content = { schema: schema as object, example: example as unknown };
+  return { required: true, content: { "application/json": content } };
 }

@@ -58,11 +58,9 @@ export async function findShipments(
   };
   const { redis, archive = NO_ARCHIVE } = deps;
   const channelIds = asked.channels.map(({ id }) => id);
-  const seen = new Set(channelIds);
   const find = async (matched: Match): Promise<Found> => {
     const ids = [...new Set(await finders[matched]())].slice(0, FOUND_LIMIT);
-    const stored = await readShipmentsAnywhere(redis, archive, ids, channelIds);
-    return { matched, shipments: stored.filter(({ record }) => seen.has(record.channelId)) };
+    return { matched, shipments: await readShipmentsAnywhere(redis, archive, ids, channelIds) };
   };
   const found = (await Promise.all(VALUES.map(find))).filter(isFound);
   for (const kind of REPORTS)

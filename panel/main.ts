@@ -5,7 +5,7 @@ import { openInsights } from "#analytics/insights.ts";
 import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { inviteFirstAdmin } from "#panel/first-admin.ts";
-import { ORDERS_BODY_BYTES } from "#panel/routes/orders.ts";
+import { ORDERS_BODY_BYTES } from "#panel/read-json.ts";
 import { webBundle } from "#panel/web-bundle.ts";
 
 /** Above our own limits, so that a body that is too large gets our problem document. */

@@ -1,6 +1,7 @@
 /** Mapping a courier's code and taking a mapping back. Both are written down as remaps and bear repetition. */
 
-import { checkRules, type SetupMappingRule } from "#core/domain/setup/setup.ts";
+import { CATALOGUE_LIMIT, checkRules, type SetupMappingRule } from "#core/domain/setup/setup.ts";
+import type { CatalogueChanges } from "#core/domain/statuses/compare-catalogues.ts";
 import { type CatalogueEntry, sameMapping } from "#core/domain/statuses/map-status.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
@@ -14,8 +15,10 @@ import {
   catalogueOf,
   listRemaps,
   type Remap,
+  type RemapEntry,
   type RemapOrder,
   readRemap,
+  remapped,
   saveCatalogue,
 } from "#core/redis/shipments/remaps.ts";
 import { readCourier } from "#panel/courier-of.ts";
@@ -32,8 +35,6 @@ export interface WantedMapping {
   readonly rules?: readonly SetupMappingRule[];
 }
 
-/** Codes of one courier. */
-const CATALOGUE_LIMIT = 5_000;
 /** Remaps among which a repeated call finds its own. */
 const LOOKED_BACK = 100;
 
@@ -84,7 +85,7 @@ export function mapCode(
     const catalogue = catalogueOf(courier);
     const before = catalogue.find(({ code }) => code === entry.code) ?? null;
     if (before === null && catalogue.length >= CATALOGUE_LIMIT) {
-      throw new Problem(409, "CATALOGUE_FULL", `A catalogue has at most ${CATALOGUE_LIMIT} codes.`);
+      throw catalogueFull();
     }
     const latest = await latestOf(redis, courierCode, entry.code);
     const isRepeated =
@@ -104,6 +105,54 @@ export function mapCode(
   /** An announced one is on its way into the catalogue; any other one counts as long as the catalogue says it. */
   function isInForce(remap: Remap, stored: CatalogueEntry | null): boolean {
     return remap.state === "announced" || sameMapping(stored, entry);
+  }
+}
+
+/**
+ * Writes the changes of an imported catalogue in one step, so that they can be taken back in one.
+ * @param changesFrom what the file says about the catalogue in force
+ * @returns null when no event is mapped otherwise than before
+ */
+export function importCatalogue(
+  redis: Redis,
+  courierCode: string,
+  changesFrom: (courier: CourierEntity) => CatalogueChanges,
+  nowMs: number,
+): Promise<{ readonly changes: CatalogueChanges; readonly remap: Remap | null }> {
+  return underSetupLock(redis, async () => {
+    await finishAnnounced(redis, courierCode);
+    const courier = await readCourier(redis, courierCode);
+    const changes = changesFrom(courier);
+    const { added, removed } = changes;
+    if (catalogueOf(courier).length + added.length - removed.length > CATALOGUE_LIMIT) {
+      throw catalogueFull();
+    }
+    const entries = entriesOf(changes);
+    if (remapped(entries).length > 0) {
+      const order = { courier: courierCode, by: BY, entries, reverts: null };
+      return { changes, remap: await ordered(redis, order, nowMs) };
+    }
+    if (entries.length > 0) {
+      await saveCatalogue(redis, courier, entries);
+      await bumpVersion(redis);
+    }
+    return { changes, remap: null };
+  });
+}
+
+export function entriesOf({ added, changed, removed }: CatalogueChanges): RemapEntry[] {
+  return [
+    ...added.map((after) => ({ code: after.code, before: null, after })),
+    ...changed.map(({ before, after }) => ({ code: after.code, before, after })),
+    ...removed.map((before) => ({ code: before.code, before, after: null })),
+  ];
+}
+
+/** What somebody died over is finished first: later it would write over the import. */
+async function finishAnnounced(redis: Redis, courierCode: string): Promise<void> {
+  const remaps = await listRemaps(redis, courierCode, 0, LOOKED_BACK);
+  for (const remap of remaps.toReversed()) {
+    if (remap.state === "announced") await applyRemap(redis, remap.id, remap);
   }
 }
 
@@ -133,6 +182,10 @@ export function revertRemap(redis: Redis, id: string, nowMs: number): Promise<Re
     }));
     return ordered(redis, { courier: remap.courier, by: BY, entries, reverts: id }, nowMs);
   });
+}
+
+function catalogueFull(): Problem {
+  return new Problem(409, "CATALOGUE_FULL", `A catalogue has at most ${CATALOGUE_LIMIT} codes.`);
 }
 
 async function ordered(redis: Redis, order: RemapOrder, nowMs: number): Promise<Remap> {

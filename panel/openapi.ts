@@ -1,6 +1,7 @@
 /** What the routes do not say in the OpenAPI document of the control panel's HTTP API. */
 import { Type } from "@sinclair/typebox";
 import { FaultItem } from "#core/domain/schema/fault.ts";
+import { JsonValue } from "#core/domain/schema/json-value.ts";
 import { EndpointInput, EndpointPatch } from "#core/domain/webhooks/webhook-endpoint.ts";
 import { errorsOf } from "#core/error-catalogue.ts";
 import { explanationOf } from "#core/http/errors-page.ts";
@@ -17,11 +18,19 @@ import {
 import { Overview } from "#panel/overview-view.ts";
 import { PANEL_BODY_BYTES } from "#panel/read-json.ts";
 import { AuditEntry } from "#panel/routes/audit.ts";
+import { ImportAnswer } from "#panel/routes/catalogue-file.ts";
 import { ChannelView, IssuedApiKeyView } from "#panel/routes/channels.ts";
 import { ChannelDetail, CompanyView } from "#panel/routes/companies.ts";
 import { Activation, CourierView } from "#panel/routes/couriers.ts";
-import { CodeMapping, MappingAnswer, PreviewAnswer } from "#panel/routes/mapping.ts";
+import {
+  CodeMapping,
+  MappingAnswer,
+  PreviewAnswer,
+  RemapPreview,
+  SuggestionView,
+} from "#panel/routes/mapping.ts";
 import { Me, TotpCode } from "#panel/routes/me.ts";
+import { NewQualityLink, QualityLinkView, SharedQuality } from "#panel/routes/quality-links.ts";
 import { RemapView } from "#panel/routes/remaps.ts";
 import { ShipmentItem, ShipmentPageDetail } from "#panel/routes/shipments.ts";
 import { Trace } from "#panel/routes/trace.ts";
@@ -62,6 +71,20 @@ const MERCHANTS = { name: "Merchants", description: "Companies, their channels a
 const ANALYTICS = { name: "Analytics", description: "Benchmarks, reporting quality and SQL." };
 const PEOPLE = { name: "People", description: "Sessions, accounts, and who changed what." };
 
+/** Of what the paths name. */
+const PARAMETER_EXAMPLES = {
+  ...{ "couriers/{code}": "GLS_ITA", "companies/{code}": "acme", "{channelCode}": "acme-it" },
+  ...{ "{courierCode}": "GLS_ITA", "{statusCode}": "DLV", "{boxCode}": "S" },
+  ...{ "{event}": "review-request", "{language}": "it" },
+  ...{ "{endpointId}": "ep_ced7ce0cea3a0d43", "{deliveryId}": `dlv_00${"3b9f0c4d".repeat(4)}` },
+  ...{ "replays/{replayId}": "rpl_005d2c8f1a9b3e4c70a1b2c3d4", "remaps/{id}": "1" },
+  ...{ "tokens/{id}": "tok_9f86d081884c7d65", "signing-secrets/{id}": "sec_2c26b46b68ffc68f" },
+  ...{ "api-keys/{id}": "key_b5bb9d8014a0f9b1", "accounts/{id}": "acc_7d865e959b246691" },
+  "quality-links/{id}": "ql_5f0c8a1e7d3b9264",
+  ...{ "shipments/{id}": "4096", "dead-letters/{id}": "events-0-1795161600000-0" },
+  ...{ "{token}": "Zm9yLWV4YW1wbGUtb25seQ" },
+};
+
 export const PANEL_API: Api = {
   info: {
     title: "Waybill control panel API",
@@ -76,12 +99,12 @@ export const PANEL_API: Api = {
     ...{ couriers: CARRIERS, remaps: CARRIERS, "unmapped-codes": CARRIERS },
     ...{ shipments: SHIPMENTS, events: SHIPMENTS, "number-conflicts": SHIPMENTS },
     ...{ channels: MERCHANTS, companies: MERCHANTS, "api-keys": MERCHANTS },
-    ...{ analytics: ANALYTICS, sql: ANALYTICS },
+    ...{ analytics: ANALYTICS, sql: ANALYTICS, quality: ANALYTICS },
     ...{ accounts: PEOPLE, invitations: PEOPLE, "password-reset": PEOPLE, session: PEOPLE },
     ...{ me: PEOPLE, audit: PEOPLE },
   },
   components: {
-    ...{ Problem, Violation: FaultItem },
+    ...{ Problem, Violation: FaultItem, JsonValue },
     ...{ Overview, Me, Account: AccountView, AuditEntry, Credentials, SecondFactorCode: TotpCode },
     ...{
       Company: CompanyView,
@@ -91,6 +114,8 @@ export const PANEL_API: Api = {
     },
     ...{ Courier: CourierView, CourierActivation: Activation },
     ...{ CodeMapping, MappedCode: MappingAnswer, MappingPreview: PreviewAnswer, Remap: RemapView },
+    ...{ RemapPreview, CatalogueUpload: ImportAnswer, MappingSuggestion: SuggestionView },
+    ...{ QualityLink: QualityLinkView, NewQualityLink, SharedQuality },
     ...{ Shipment: ShipmentItem, ShipmentDetail: ShipmentPageDetail, Trace },
     ...{
       LaneCourier: LaneView,
@@ -103,6 +128,8 @@ export const PANEL_API: Api = {
     ...{ EndpointInput, EndpointPatch, Delivery: DeliveryView, DeliveryDetail, Replay: ReplayView },
   },
   namesAfterCalls: true,
+  parameterExamples: PARAMETER_EXAMPLES,
+  sampleToken: "PANEL_TOKEN",
   securitySchemes: {
     token: { type: "http", scheme: "bearer", description: "PANEL_TOKEN." },
     session: {

@@ -86,6 +86,23 @@ export const Overview = Type.Object({
       ready: Type.Boolean(),
       behindSeconds: Type.Number({ description: "age of the oldest change not yet written" }),
     }),
+    archive: Type.Union(
+      [
+        Type.Object({
+          shipments: Type.Integer({ description: "in the archive" }),
+          quiet: Type.Integer({
+            description:
+              "in Redis without a new status for ARCHIVE_AFTER_DAYS: not ended, or something is kept for them",
+          }),
+          behindSeconds: Type.Number({ description: "since the latest complete round ended" }),
+          backlog: Type.Integer({
+            description: "shipments that the round under way has yet to look at, at most",
+          }),
+        }),
+        Type.Null(),
+      ],
+      { description: "as of the archiver's latest complete round; null = there was none" },
+    ),
   }),
 });
 export type Overview = Static<typeof Overview>;

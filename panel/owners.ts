@@ -8,9 +8,9 @@ import type { OwnedThing } from "#core/http/access.ts";
 import { readAccount } from "#core/redis/config/accounts.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
-import { channelsOfShipments, readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
 import { readRemap } from "#core/redis/shipments/remaps.ts";
 import { readDeliveries } from "#core/redis/webhooks/deliveries.ts";
+import { readMomentAnywhere } from "#core/redis/webhooks/shipment-moment.ts";
 import type { Caller, PanelDeps } from "#panel/caller.ts";
 import { notFound } from "#panel/not-found.ts";
 
@@ -29,7 +29,7 @@ export async function refuseOthers(
   thing: OwnedThing,
   params: Params,
 ): Promise<void> {
-  const owner = await ownerOf(deps, thing, params);
+  const owner = await ownerOf(deps, caller, thing, params);
   if (owner === null || !isTheirs(caller, owner)) throw notFound(thing);
 }
 
@@ -48,6 +48,7 @@ export function isTheirs({ kind, companyCode, courierCode }: Caller, owner: Owne
 /** Null if there is no such thing. */
 async function ownerOf(
   { redis, live, archive = NO_ARCHIVE }: PanelDeps,
+  { companyCode }: Caller,
   thing: OwnedThing,
   params: Params,
 ): Promise<Owner | null> {
@@ -69,10 +70,14 @@ async function ownerOf(
       return delivery ? ofEndpoint(configuration, delivery.endpointId) : null;
     }
     case "shipment": {
-      const ids = [idOf(id)];
-      const channelIds = channelsOfShipments(configuration, ids);
-      const [shipment] = await readShipmentsAnywhere(redis, archive, ids, channelIds);
-      return shipment ? ofChannel(configuration, shipment.record.channelId) : null;
+      // Among the caller's own: a foreign one is looked for in the archive too, as a missing one is.
+      const company = [...configuration.companies.values()].find(
+        ({ code }) => code === companyCode,
+      );
+      const channels = [...configuration.channels.values()];
+      const own = channels.filter(({ companyId }) => companyId === company?.id).map(({ id }) => id);
+      const moment = await readMomentAnywhere(redis, archive, idOf(id), own);
+      return moment ? ofChannel(configuration, moment.shipment.record.channelId) : null;
     }
     case "remap": {
       const remap = await readRemap(redis, id);

@@ -5,12 +5,14 @@
  */
 import { Elysia } from "elysia";
 import { masked } from "#core/domain/accounts/masked.ts";
-import { declared, type Needs, needed } from "#core/http/access.ts";
+import { declared, type Needs, needed, takesKey } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import { writeAudit } from "#core/redis/config/audit-log.ts";
 import { authenticate, type Caller, type PanelDeps, READING } from "#panel/caller.ts";
+import { answeredBefore, keepAnswer } from "#panel/idempotency.ts";
 import { notFoundCodes } from "#panel/not-found.ts";
 import { refuseOthers } from "#panel/owners.ts";
+import { PANEL_BODY_BYTES } from "#panel/read-json.ts";
 
 /** What a handler tells of its change; without it the answer is what there is after, and nothing before. */
 interface Change {
@@ -44,8 +46,19 @@ export function panelRoutes(deps: PanelDeps, name: string) {
         deps.log.debug({ method: request.method, path }, "panel call");
       },
       resolve: ({ request }) => ({ caller: callerOf(request) }),
-      afterHandle: ({ request, route, path, responseValue }) =>
-        audit(deps, request, { route, path, answer: responseValue }),
+      beforeHandle: async ({ request, set }) => {
+        if (!takesKey(request.method, needs)) return;
+        const { bodyBytes = PANEL_BODY_BYTES } = needs;
+        const answer = await answeredBefore(deps, request, callerOf(request), set, bodyBytes);
+        if (answer === null) return;
+        noteNoChange(request);
+        // A `never`, so that the types of the routes' answers stay those of their handlers.
+        return answer as never;
+      },
+      afterHandle: async ({ request, set, route, path, responseValue }) => {
+        await keepAnswer(deps, request, set, responseValue);
+        await audit(deps, request, { route, path, answer: responseValue });
+      },
     }),
   });
 }

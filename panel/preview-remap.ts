@@ -13,6 +13,7 @@ import {
   shipmentsToRemap,
 } from "#core/redis/shipments/remappings.ts";
 import { NO_PROGRESS } from "#core/redis/shipments/remaps.ts";
+import { missingOf } from "#core/redis/shipments/shipments.ts";
 
 /** Shipments a preview looks at; with more of them it tells what it has seen so far and that it is not complete. */
 const EXAMINED_LIMIT = 20_000;
@@ -48,15 +49,19 @@ export async function previewRemap(
   const catalogue = new Map(entries.map((entry) => [entry.code, entry]));
   const tally = createTally(configuration);
   let examined = 0;
+  let missing = 0;
   for await (const { ids } of shipmentsToRemap(redis, configuration, scope, NO_PROGRESS.cursor)) {
-    if (examined >= EXAMINED_LIMIT) return { examined, complete: false, ...tally.result() };
+    if (examined >= EXAMINED_LIMIT)
+      return { examined: examined - missing, complete: false, ...tally.result() };
+    // What is in the archive comes back for the remap, and not for a look at it.
+    missing += (await missingOf(redis, ids)).length;
     examined += ids.length;
     for (const remapping of await readRemappings(redis, scope, catalogue, ids)) {
       const { from, facts } = remapping;
       tally.add(remapping, refold(from.state, facts, from.base));
     }
   }
-  return { examined, complete: true, ...tally.result() };
+  return { examined: examined - missing, complete: missing === 0, ...tally.result() };
 }
 
 function createTally(configuration: Configuration) {

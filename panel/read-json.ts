@@ -5,6 +5,14 @@ import { Problem } from "#core/problem.ts";
 
 /** The largest is a statement of 20,000 characters, each of them an escape, or a mapping with its 50 rules. */
 export const PANEL_BODY_BYTES = 256 * 1024;
+/** An import of orders: no call of the panel takes more. */
+export const ORDERS_BODY_BYTES = 32 * 1024 * 1024;
+
+/** The body of a call that may be made without one: it then has no members. */
+export async function readOptionalJson(request: Request): Promise<unknown> {
+  const body = await readJson(request);
+  return body === undefined ? {} : body;
+}
 
 /**
  * @returns undefined for a request without a body

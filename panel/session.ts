@@ -3,12 +3,12 @@
  * application, which takes an account's password too. Both give the cookie of a session for a working day.
  */
 
-import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { readBody } from "#core/http/read-body.ts";
+import { ownFile } from "#core/own-files.ts";
 import { Problem } from "#core/problem.ts";
 import { endSession } from "#core/redis/config/sessions.ts";
 import type { PanelDeps } from "#panel/caller.ts";
@@ -18,7 +18,7 @@ import { html, pageResponse } from "#panel/html.ts";
 import { admitLogin, logInByPassword, logInByToken, refuseOtherSites } from "#panel/log-in.ts";
 import { readJson } from "#panel/read-json.ts";
 
-const STYLE = join(import.meta.dir, "style.css");
+const STYLE = ownFile("panel/style.css");
 export const LOGIN_LIMIT_BYTES = 4_096;
 /** Where a log-in by the form leads: the application. */
 const FIRST_PAGE = "/";
@@ -57,7 +57,10 @@ export function sessionRoutes(deps: PanelDeps) {
       parse: "none",
       detail: {
         summary: "Open a session: {token}, or {email, password, code} of an account",
-        requestBody: jsonBody(Credentials),
+        requestBody: jsonBody(Credentials, {
+          email: "dev@example.com",
+          password: "correct horse battery staple",
+        }),
         responses: { 204: { description: "the session cookie" } },
         ...mayAnswer(
           "UNKNOWN_OPERATOR",

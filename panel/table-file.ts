@@ -1,11 +1,10 @@
 /** Rows of an answer as a file: CSV (RFC 4180) or Parquet. The columns are those of the rows' schema. */
 import type { TSchema } from "@sinclair/typebox";
 import { parquetWriteBuffer } from "hyparquet-writer";
+import { type Cell, csvText } from "#panel/csv-text.ts";
 
 export const TABLE_FORMATS = ["csv", "parquet"] as const;
 export type TableFormat = (typeof TABLE_FORMATS)[number];
-
-type Cell = string | number | boolean | null;
 
 interface Column {
   /** Such as `leadMedianInterval.low`. */
@@ -69,16 +68,7 @@ function cellOf(row: object, path: readonly string[]): Cell {
 
 function csvOf(columns: readonly Column[], rows: readonly object[]): string {
   const head = columns.map(({ name }) => name);
-  const lines = [head, ...rows.map((row) => columns.map(({ path }) => cellOf(row, path)))];
-  return lines.map((line) => `${line.map(csvCell).join(",")}\r\n`).join("");
-}
-
-/** A spreadsheet would calculate a text that begins like a formula: an apostrophe before it keeps it a text. */
-function csvCell(value: Cell): string {
-  if (value === null) return "";
-  const isFormula = typeof value === "string" && /^[=+\-@\t\r]/.test(value);
-  const text = isFormula ? `'${value}` : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return csvText([head, ...rows.map((row) => columns.map(({ path }) => cellOf(row, path)))]);
 }
 
 function parquetOf(columns: readonly Column[], rows: readonly object[]): ArrayBuffer {

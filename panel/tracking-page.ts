@@ -4,18 +4,18 @@
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { compareFacts, type Fact, orderOf } from "#core/domain/courier-events/fact.ts";
 import { WORDS } from "#core/domain/messages/words.ts";
 import type { Language } from "#core/domain/shipments/shipment.ts";
 import type { Status } from "#core/domain/statuses/status.ts";
 import { statusDetailText, statusText } from "#core/domain/statuses/status-text.ts";
 import { instantOf } from "#core/domain/time/rome-time.ts";
+import { ownFile } from "#core/own-files.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
 import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import { type Html, html } from "#panel/html.ts";
 
-const STYLE = readFileSync(join(import.meta.dir, "tracking-page.css"), "utf8");
+const STYLE = readFileSync(ownFile("panel/tracking-page.css"), "utf8");
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 
 /** No script, no request to anybody, in no frame; the one style is named by its hash. */

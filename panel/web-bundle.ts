@@ -3,18 +3,28 @@
  * `DATA_DIR`, named by everything that it is made of, so that a second start only reads it.
  */
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
 import { Glob } from "bun";
+import { ownFile } from "#core/own-files.ts";
 
 const SOURCES = join(import.meta.dir, "web");
 const LOCK_FILE = join(import.meta.dir, "..", "package-lock.json");
 /** In an image and beside a binary the application is there already, and its sources are not. */
 export const BUILT = "panel/web-built";
 const ENTRY = "main.tsx";
+/** The styles of these come as their makers wrote them, those of the application's own files through the bundler. */
+const STYLED = ["core", "dates", "charts", "notifications"] as const;
+/** Of 11. The best takes two per cent off the size, and more than twice the time at the first start. */
+const BROTLI_QUALITY = 5;
+const packed = { brotli: promisify(brotliCompress), gzip: promisify(gzip) };
+const ENDINGS = { br: ".br", gzip: ".gz" } as const;
+export type Coding = keyof typeof ENDINGS;
 
 export interface WebAsset {
   readonly body: Uint8Array<ArrayBuffer>;
-  readonly gzip: Uint8Array<ArrayBuffer>;
+  readonly coded: Readonly<Record<Coding, Uint8Array<ArrayBuffer>>>;
   readonly type: string;
 }
 
@@ -22,7 +32,8 @@ export interface WebBundle {
   /** By file name; names carry a hash of their content. */
   readonly assets: ReadonlyMap<string, WebAsset>;
   readonly script: string;
-  readonly style: string;
+  /** In the order in which they apply. */
+  readonly styles: readonly string[];
 }
 
 let bundle: Promise<WebBundle> | null = null;
@@ -37,7 +48,7 @@ export function webBundle(dataDir: string): Promise<WebBundle> {
 }
 
 async function readOrBuild(folder: string): Promise<WebBundle> {
-  const built = join(import.meta.dir, basename(BUILT));
+  const built = ownFile(BUILT);
   if ((await readdir(built).catch(() => [])).length > 0) return read(built);
   const kept = join(folder, await keyOf());
   const files = await readdir(kept).catch(() => []);
@@ -77,7 +88,7 @@ async function buildInto(folder: string, kept: string): Promise<void> {
 }
 
 export async function buildWeb(outdir: string): Promise<void> {
-  await Bun.build({
+  const { outputs } = await Bun.build({
     entrypoints: [join(SOURCES, ENTRY)],
     outdir,
     target: "browser",
@@ -91,17 +102,61 @@ export async function buildWeb(outdir: string): Promise<void> {
     publicPath: "/assets/",
     define: { "process.env.NODE_ENV": '"production"' },
   });
+  const scripts = outputs.filter(({ path }) => path.endsWith(".js"));
+  const style = await libraryStyle((await Promise.all(scripts.map((one) => one.text()))).join(""));
+  await Bun.write(join(outdir, `libraries-${Bun.hash(style).toString(36)}.css`), style);
+  for (const name of await readdir(outdir)) await pack(join(outdir, name));
+}
+
+/**
+ * The styles of those components that the scripts name, in the order of the whole. The bundler would write each rule about
+ * left and right once for every language that is read from the right: half as much again.
+ */
+async function libraryStyle(scripts: string): Promise<string> {
+  const used = new Set(scripts.match(/\bm_[\da-f]+\b/g));
+  const isUsed = (rules: string) => {
+    const names = rules.match(/(?<=\.)m_[\da-f]+\b/g);
+    return names?.some((name) => used.has(name)) ?? true;
+  };
+  const parts: string[] = [];
+  for (const name of STYLED) {
+    const whole = import.meta.resolve(`@mantine/${name}/styles.css`).replace("file://", "");
+    const all = await Bun.file(whole).text();
+    const folder = join(dirname(whole), "styles");
+    const files = await readdir(folder).catch(() => []);
+    if (files.length === 0) parts.push(all);
+    const texts = files
+      .filter((file) => file.endsWith(".css") && !file.endsWith(".layer.css"))
+      .map(async (file) => (await Bun.file(join(folder, file)).text()).trim());
+    const inOrder = (await Promise.all(texts)).toSorted(
+      (one, other) => all.indexOf(one) - all.indexOf(other),
+    );
+    parts.push(...inOrder.filter(isUsed));
+  }
+  return parts.join("\n").replace(/\s+/g, " ");
+}
+
+/** Once, and well: the files are sent as they stand. */
+async function pack(path: string): Promise<void> {
+  const body = await Bun.file(path).bytes();
+  const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY };
+  const [br, gz] = await Promise.all([packed.brotli(body, { params }), packed.gzip(body)]);
+  await Bun.write(path + ENDINGS.br, br);
+  await Bun.write(path + ENDINGS.gzip, gz);
 }
 
 async function read(folder: string): Promise<WebBundle> {
-  const names = await readdir(folder);
+  const files = await readdir(folder);
+  const names = files.filter((name) => !/\.(br|gz)$/.test(name));
   const assets = new Map<string, WebAsset>();
   for (const name of names) {
-    const file = Bun.file(join(folder, name));
-    const body = await file.bytes();
-    assets.set(name, { body, gzip: Bun.gzipSync(body), type: file.type });
+    const path = join(folder, name);
+    const bytes = (ending = "") => Bun.file(path + ending).bytes();
+    const [body, br, gz] = [await bytes(), await bytes(ENDINGS.br), await bytes(ENDINGS.gzip)];
+    assets.set(name, { body, coded: { br, gzip: gz }, type: Bun.file(path).type });
   }
-  const entry = (ending: string) =>
-    names.find((name) => name.startsWith("entry-main-") && name.endsWith(ending)) ?? "";
-  return { assets, script: entry(".js"), style: entry(".css") };
+  const named = (start: string, ending: string) =>
+    names.filter((name) => name.startsWith(start) && name.endsWith(ending));
+  const styles = [...named("libraries-", ".css"), ...named("entry-main-", ".css")];
+  return { assets, script: named("entry-main-", ".js")[0] ?? "", styles };
 }

@@ -24,6 +24,14 @@ export function channelOf({ channelByCode }: Configuration, code: string): Chann
   return channel;
 }
 
+/** A channel with settings of its own. @throws {Problem} 404: a shadow has those of its channel */
+export function settingsChannelOf(configuration: Configuration, code: string): Channel {
+  const channel = channelOf(configuration, code);
+  if (channel.testOf === null) return channel;
+  const detail = "A channel of test mode has the settings of its live channel: change them there.";
+  throw new Problem(404, "CHANNEL_NOT_FOUND", detail);
+}
+
 /** @throws {Problem} 404 */
 export function endpointOf(
   { endpoints, channels }: Configuration,
@@ -66,18 +74,22 @@ export function refuseFaults(violations: readonly Fault[]): void {
  * Refuses a change with all of its faults. Every address of the host must be public; a name that cannot be resolved at the
  * moment is let pass: it is resolved again on every send.
  * @param url as the body has it
+ * @param path where it stands in the body
  * @throws {Problem} 422
  */
 export async function refuseEndpointFaults(
   faults: readonly Fault[],
   url: unknown,
   { webhookAllowedCidrs }: Pick<Config, "webhookAllowedCidrs">,
+  path = "url",
 ): Promise<void> {
-  const isJudged = faults.some(({ path }) => path === "url");
-  const host = typeof url === "string" && !isJudged ? hostOf(new URL(url)) : null;
+  const isJudged = faults.some((fault) => fault.path === path);
+  // A fault of another member may have come first: the URL has not been looked at then.
+  const isUrl = typeof url === "string" && !isJudged && URL.canParse(url);
+  const host = isUrl ? hostOf(new URL(url)) : null;
   const { refused } = await vetHosts(host === null ? [] : [host], webhookAllowedCidrs);
   const message = "The host must resolve only to public addresses.";
-  const notPublic: Fault = { path: "url", code: "NOT_ALLOWED", message };
+  const notPublic: Fault = { path, code: "NOT_ALLOWED", message };
   refuseFaults(refused.size === 0 ? faults : [...faults, notPublic]);
 }
 

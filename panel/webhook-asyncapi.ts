@@ -1,4 +1,7 @@
 /** The AsyncAPI 3 description of the webhooks that receivers get (document 3, "Receiver request"). */
+import { type Static, Type } from "@sinclair/typebox";
+import { publishedSchema } from "#core/domain/schema/published-schema.ts";
+import { ImportResult } from "#core/domain/shipments/import-result.ts";
 import { sign } from "#core/domain/webhooks/signature.ts";
 import {
   SAMPLE_FACT,
@@ -14,11 +17,11 @@ const text = (description: string, example: string) => ({
   examples: [example],
 });
 
-const EXAMPLE_SECRET = `whsec_${"0123456789abcdef".repeat(4)}`;
+export const EXAMPLE_SECRET = `whsec_${"0123456789abcdef".repeat(4)}`;
 const EXAMPLE_AT_MS = 1_795_161_600_000;
 const SIGNATURE = sign([EXAMPLE_SECRET], "{}", EXAMPLE_AT_MS);
 
-const SIGNATURE_SCHEME =
+export const SIGNATURE_SCHEME =
   "`X-Service-Signature` is `t=<unix seconds>,v1=<hex>`. `v1` is the HMAC-SHA256, in lowercase hex, of the text `<t>.<raw body>`, keyed with the endpoint's secret exactly as it was shown, `whsec_` included. For 24 hours after a rotation there are two `v1` values, one per secret: it is enough if one matches. Reject a `t` that differs from your clock by more than 5 minutes, and compare in constant time.";
 
 const HEADERS = {
@@ -39,12 +42,15 @@ const STANDARD_HEADERS = {
   ),
 };
 
-/** The signature is that of the payload as compact JSON. */
-function example(type: WebhookEvent["type"], id: string) {
+function eventPayload(type: WebhookEvent["type"], id: string) {
   const event: WebhookEvent = {
     ...{ id, type, createdAtMs: EXAMPLE_AT_MS, trigger: "every_event", fact: SAMPLE_FACT },
   };
-  const payload = webhookPayload(event, SAMPLE_SHIPMENT, true);
+  return webhookPayload(event, SAMPLE_SHIPMENT, true);
+}
+
+/** The signature is that of the payload as compact JSON. */
+function example(type: string, id: string, payload: object) {
   return {
     name: type,
     summary: `Signed with the secret ${EXAMPLE_SECRET} over the payload as compact JSON`,
@@ -60,7 +66,7 @@ function example(type: WebhookEvent["type"], id: string) {
   };
 }
 
-function message(name: WebhookEvent["type"], summary: string, exampleId: string) {
+function message(name: string, summary: string, id: string, schema: string, payload: object) {
   return {
     name,
     title: name,
@@ -72,15 +78,32 @@ function message(name: WebhookEvent["type"], summary: string, exampleId: string)
       required: Object.keys(HEADERS),
     },
     payload: {
-      allOf: [
-        { $ref: "#/components/schemas/payload" },
-        { type: "object", properties: { type: { const: name } } },
-      ],
+      $ref: `#/components/schemas/${schema}`,
     },
-    correlationId: { location: "$message.payload#/id" },
-    examples: [example(name, exampleId)],
+    correlationId: { location: "$message.header#/X-Service-Event-Id" },
+    examples: [example(name, id, payload)],
   };
 }
+
+function eventMessage(type: WebhookEvent["type"], summary: string, id: string) {
+  return message(type, summary, id, "payload", eventPayload(type, id));
+}
+
+const ImportCallback = Type.Object({
+  jobId: Type.String(),
+  status: Type.Union([Type.Literal("completed"), Type.Literal("failed")]),
+  result: Type.Union([ImportResult, Type.Null()], { description: "as the job has it" }),
+});
+
+const IMPORT_CALLBACK: Static<typeof ImportCallback> = {
+  jobId: "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11",
+  status: "completed",
+  result: {
+    summary: { totalRequested: 1, totalSuccess: 1, totalFailed: 0 },
+    successes: [{ index: 0, id: 4096, trackingNumber: "TN0001", trackingUrl: null }],
+    errors: [],
+  },
+};
 
 export function webhookAsyncapi() {
   return {
@@ -93,7 +116,6 @@ export function webhookAsyncapi() {
     defaultContentType: "application/json",
     channels: {
       receiver: {
-        address: null,
         title: "The merchant's receiver",
         description: "The url of an endpoint of the channel",
         messages: {
@@ -102,10 +124,17 @@ export function webhookAsyncapi() {
         },
         bindings: { http: {} },
       },
+      importCallback: {
+        title: "The merchant's receiver of import callbacks",
+        description: "The webhookUrl of POST /v2/shipments/import",
+        messages: { importFinished: { $ref: "#/components/messages/importFinished" } },
+        bindings: { http: {} },
+      },
     },
     operations: {
       deliver: {
         action: "send",
+        security: [{ $ref: "#/components/securitySchemes/signature" }],
         channel: { $ref: "#/channels/receiver" },
         summary: "The service tells the merchant",
         messages: [
@@ -114,21 +143,45 @@ export function webhookAsyncapi() {
         ],
         bindings: { http: { method: "POST", bindingVersion: "0.3.0" } },
       },
+      callBack: {
+        action: "send",
+        security: [{ $ref: "#/components/securitySchemes/signature" }],
+        channel: { $ref: "#/channels/importCallback" },
+        summary: "The service says that an import has ended; sent once, and not retried",
+        messages: [{ $ref: "#/channels/importCallback/messages/importFinished" }],
+        bindings: { http: { method: "POST", bindingVersion: "0.3.0" } },
+      },
     },
     components: {
+      securitySchemes: {
+        signature: {
+          ...{ type: "httpApiKey", in: "header", name: "X-Service-Signature" },
+          description: SIGNATURE_SCHEME,
+        },
+      },
       messages: {
-        shipmentUpdated: message(
+        shipmentUpdated: eventMessage(
           "shipment.updated",
           "A shipment of the channel has changed",
           "evt_0123456789abcdef0123456789abcdef",
         ),
-        webhookTest: message(
+        webhookTest: eventMessage(
           "webhook.test",
           "Sent on demand; no real update",
           "evt_test_0123456789abcdef0123456789abcdef",
         ),
+        importFinished: message(
+          "import.finished",
+          "An import with a webhookUrl has ended",
+          IMPORT_CALLBACK.jobId,
+          "importCallback",
+          IMPORT_CALLBACK,
+        ),
       },
-      schemas: { payload: WebhookPayload },
+      schemas: {
+        payload: publishedSchema(WebhookPayload),
+        importCallback: publishedSchema(ImportCallback),
+      },
     },
   };
 }

@@ -56,7 +56,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
   const alerts = await startAlertMails(runtime);
   const jobs = await startJobs(runtime);
   const notify = await startNotify(runtime);
-  const remaps = startRemaps({ redis, live, log });
+  const remaps = startRemaps({ redis, live, log, archive });
   const expiry = startSetAsideExpiry({ redis, live, log });
   const tests = startTestParcels(runtime);
   const erasures = startErasures({ redis, live, log, config, archive });

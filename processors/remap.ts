@@ -6,8 +6,11 @@ import type { Log } from "#core/log.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { type Lock, LockLost } from "#core/redis/client/lock.ts";
 import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
+import { type Archive, channelsOfShipments } from "#core/redis/shipments/archive.ts";
+import { bringBack } from "#core/redis/shipments/bring-back.ts";
 import {
   type RemapScope,
   readRemappings,
@@ -24,7 +27,7 @@ import {
   saveProgress,
   takeRemapLease,
 } from "#core/redis/shipments/remaps.ts";
-import { commitShipments } from "#core/redis/shipments/shipments.ts";
+import { commitShipments, missingOf } from "#core/redis/shipments/shipments.ts";
 import type { Ticking } from "#core/tick.ts";
 import { replaceHistory } from "#processors/commits.ts";
 
@@ -32,6 +35,8 @@ export interface RemapDeps {
   readonly redis: Redis;
   readonly live: Live;
   readonly log: Log;
+  /** Absent: nothing was ever archived. */
+  readonly archive?: Archive;
 }
 
 const LOOK_EVERY_MS = 2_000;
@@ -112,28 +117,48 @@ async function started(redis: Redis, id: string): Promise<Remap | null> {
 }
 
 async function remapPage(
-  { redis, live }: RemapDeps,
+  deps: RemapDeps,
   scope: RemapScope,
   ids: readonly number[],
 ): Promise<Done> {
+  const { redis, live } = deps;
   let open = ids;
   const done = { shipments: 0, statesChanged: 0, events: 0 };
   for (let round = 0; open.length > 0 && round < ROUNDS; round += 1) {
-    const { couriers, version } = await live.refresh();
+    const configuration = await live.refresh();
+    const { couriers, version } = configuration;
     const catalogue = couriers.get(scope.courier)?.catalogue ?? new Map();
+    const back = scope.isScan ? [] : await fromArchive(deps, configuration, open);
     const remappings = await readRemappings(redis, scope, catalogue, open);
     const commits = remappings.map(({ from, history, facts }) =>
       replaceHistory(from, history, facts),
     );
     const outcomes = await commitShipments(redis, commits, live.now(), version);
-    open = remappings.flatMap(({ from, history, facts }, at) => {
+    const conflicts = remappings.flatMap(({ from, history, facts }, at) => {
       if (outcomes[at] !== "committed") return [from.id];
       done.shipments += 1;
       done.statesChanged += Number(commits[at]?.stamp ?? false);
       done.events += facts.filter((fact, index) => fact !== history[index]).length;
       return [];
     });
+    // One that has moved again meanwhile may not have been remapped.
+    open = [...new Set([...conflicts, ...(await missingOf(redis, back))])];
   }
   if (open.length > 0) throw new Error("shipments kept changing while they were remapped");
   return done;
+}
+
+/**
+ * Shipments with unmapped events that have been silent for long enough to be archived come back.
+ * @throws {Problem} 503 ARCHIVE_UNAVAILABLE: the remap waits
+ */
+async function fromArchive(
+  { redis, archive }: RemapDeps,
+  configuration: Configuration,
+  ids: readonly number[],
+): Promise<number[]> {
+  if (!archive) return [];
+  const missing = await missingOf(redis, ids);
+  const channelIds = channelsOfShipments(configuration, missing);
+  return [...(await bringBack(redis, archive, missing, channelIds))];
 }

@@ -63,6 +63,7 @@ const leaseKeys = (name: WorkName) =>
 /** One of each partition. */
 const LEASE_KEYS: Readonly<Record<WorkName, readonly string[]>> = {
   imports: leaseKeys("imports"),
+  "import-callbacks": leaseKeys("import-callbacks"),
   messages: leaseKeys("messages"),
   "test-parcels": leaseKeys("test-parcels"),
 };

@@ -16,23 +16,24 @@ const TOOLS = join(MODULES, ".bin");
 /** A busy machine may be many times slower; tests that wait for a condition give up earlier and name it. */
 const TEST_TIMEOUT = "--timeout=120000";
 const MODES = { start: ["start/main.ts"], test: ["test", TEST_TIMEOUT] };
-/** Tests wait more than they compute: this many processes share the files of the whole suite. */
+/** Tests wait more than they compute: this many processes share the files of a round. */
 const TEST_PROCESSES = 3;
-/** Files that measure time or kill whole products run afterwards, in fewer processes. */
-const HEAVY_PROCESSES = 2;
-const HEAVY = [
-  "test/fault",
-  "test/flow",
-  "test/browser",
+/** Folders whose files start and kill whole products, one after the other with many processes each. */
+const HEAVY = ["test/fault", "test/flow", "test/browser"];
+/** Files that compare what they measure with a bound: nothing else runs beside them. */
+const ALONE = [
   "test/contract/webhooks-fairness.test.ts",
+  "test/fault/noisy-neighbour.test.ts",
+  "test/flow/bench.test.ts",
 ];
 
 /**
- * Bun's allocator keeps what it has freed instead of giving it back at once and asking for it again: a tenth of a loaded
- * process' CPU. Set where processes are started, since it is read before any code of theirs: here, in the scripts of
- * package.json, in the Dockerfile and in bench/product-roles.ts.
+ * Bun's allocator keeps what it has freed for a minute (milliseconds) before it gives it back: at rest the process that runs all
+ * roles then holds 300 MiB less. Processes of one role, which are there for load, keep it for ever, which saves them 5 to 10 % of
+ * their CPU. Set where processes are started, since it is read before any code of theirs: here, in the scripts of package.json,
+ * in the Dockerfile and in bench/product-roles.ts.
  */
-const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "-1" };
+const ALLOCATOR = { MIMALLOC_PURGE_DELAY: "60000" };
 const NODE_MAJOR = 20;
 const REDIS_MAJOR = 7;
 const XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>';
@@ -89,25 +90,47 @@ function readPackages(path) {
   }
 }
 
-/** npm writes what it installed into a lock file of its own; optional packages are those of other platforms. */
+/**
+ * npm writes what it installed into a lock file of its own; optional packages are those of other platforms.
+ * @param mode a start needs no package of development, and does not ask for its version
+ */
 function modulesMatch(mode) {
-  const installed = readPackages(join(MODULES, ".package-lock.json"));
-  const wanted = readPackages(join(ROOT, "package-lock.json"));
+  const { installed, wanted } = lockedPackages();
   if (installed === null || wanted === null) return false;
   return Object.entries(wanted).every(([path, entry]) => {
+    if (path === "" || (mode === "start" && entry.dev)) return true;
     const found = installed[path];
-    if (path === "" || found?.version === entry.version) return true;
-    return !found && (entry.optional || (mode === "start" && entry.dev));
+    return found ? found.version === entry.version : entry.optional === true;
   });
 }
 
-function installModules() {
+function lockedPackages() {
+  const installed = readPackages(join(MODULES, ".package-lock.json"));
+  return { installed, wanted: readPackages(join(ROOT, "package-lock.json")) };
+}
+
+/**
+ * What only development needs is a third of all: a start leaves it out where it is not installed yet, and tests then add it to
+ * what is there.
+ */
+function installCommand(mode) {
+  const { installed, wanted } = lockedPackages();
+  const isDeveloped = Object.keys(installed ?? {}).some((path) => wanted?.[path]?.dev);
+  if (mode === "start" && !isDeveloped) return ["ci", "--omit=dev"];
+  return modulesMatch("start")
+    ? ["install", "--no-save", "--include=dev"]
+    : ["ci", "--include=dev"];
+}
+
+function installModules(mode) {
   tell("installing the npm packages; the first start after this takes some 10 s longer");
+  // npm warns of packages that want a newer Node.js, which Bun runs.
+  const command = [...installCommand(mode), "--loglevel=error"];
   const npm = process.env.npm_execpath ?? "";
   const done = npm.endsWith("npm-cli.js")
-    ? succeeds(process.execPath, [npm, "ci"])
-    : succeeds("npm", ["ci"], { shell: platform() === "win32" });
-  if (!done) giveUp('"npm ci" failed, see above');
+    ? succeeds(process.execPath, [npm, ...command])
+    : succeeds("npm", command, { shell: platform() === "win32" });
+  if (!done) giveUp(`"npm ${command.join(" ")}" failed, see above`);
 }
 
 /** npm may have refused to run Bun's install script, which puts the platform's program in its place. */
@@ -252,27 +275,30 @@ async function run(bun, commands) {
 }
 
 /**
- * The whole suite, selected by naming no file: most of it side by side, the rest afterwards. Its reports are merged into
- * one.
+ * The whole suite, selected by naming no file: first the most of it, then what starts whole products, then what measures. The
+ * reports of the three rounds are merged into one.
  */
 async function runSuite(bun, flags) {
   const target = flags.find((flag) => flag.startsWith(OUTFILE))?.slice(OUTFILE.length);
-  const reports = target === undefined ? [] : [`${target}.1`, `${target}.2`];
   const others = flags.filter((flag) => !flag.startsWith(OUTFILE));
-  const common = (at) => [
-    ...MODES.test,
-    ...others,
-    ...(reports.length > 0 ? [`${OUTFILE}${reports[at]}`] : []),
+  const rounds = [
+    [`--parallel=${TEST_PROCESSES}`, ...without([...HEAVY, ...ALONE])],
+    [`--parallel=${TEST_PROCESSES}`, ...without(ALONE), ...HEAVY],
+    ["--parallel=1", ...ALONE],
   ];
-  const ignored = HEAVY.map(
-    (path) => `--path-ignore-patterns=${path}${path.endsWith(".ts") ? "" : "/**"}`,
-  );
-  const done = await run(bun, [
-    [...common(0), `--parallel=${TEST_PROCESSES}`, ...ignored],
-    [...common(1), `--parallel=${HEAVY_PROCESSES}`, ...HEAVY],
+  const reports = target === undefined ? [] : rounds.map((_, at) => `${target}.${at + 1}`);
+  const commands = rounds.map((round, at) => [
+    ...[...MODES.test, ...others],
+    ...(reports.length > 0 ? [`${OUTFILE}${reports[at]}`] : []),
+    ...round,
   ]);
+  const done = await run(bun, commands);
   if (target !== undefined) mergeReports(reports, target);
   return done;
+}
+
+function without(paths) {
+  return paths.map((path) => `--path-ignore-patterns=${path}${path.endsWith(".ts") ? "" : "/**"}`);
 }
 
 /** Counts of the root elements are added up; a run that was cut short has left no report. */
@@ -297,7 +323,7 @@ if (!Object.hasOwn(MODES, mode ?? "")) giveUp("usage: node start/run.mjs start|t
 if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR) {
   giveUp(`Node.js ${NODE_MAJOR} or newer is needed, this is ${process.versions.node}`);
 }
-if (!modulesMatch(mode)) installModules();
+if (!modulesMatch(mode)) installModules(mode);
 const bun = findBun();
 await ensureRedis(mode);
 if (mode === "test") ensurePoppler();

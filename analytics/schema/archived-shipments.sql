@@ -1,16 +1,16 @@
 -- One row per archived shipment and batch. Which rows count is known to Redis (`archive-summary.ts`): a shipment that was brought
 -- back leaves its row behind until it is deleted, and its next row stands in another batch.
--- Values that search asks for exactly are keyed hashes, 0 where a shipment has none. The shipment itself, with all that is
--- personal, is encrypted.
--- A shipment is read alone: a granule of 128 rows has some 80 KB, one of 2,048 would have 1.3 MB.
+-- Values that search asks for exactly are keyed hashes, 0 where a shipment has none. What is personal is encrypted, and so are the
+-- words of couriers and merchants (`archive-words.ts`); ids, times, codes and numbers stand in clear, since they pack well.
+-- A shipment is read alone: a granule of 128 rows has some 200 KB, one of 2,048 would have 3 MB.
 -- Questions are about the shipments of one channel or a few, most of them by id: rows stand in that order.
 CREATE TABLE IF NOT EXISTS archived_shipments
 (
     channel          UInt32,
-    id               UInt64,
+    id               UInt64 CODEC(Delta, ZSTD),
     company          UInt32,
-    batch            UInt64,
-    updated          UInt32 COMMENT 'statusUpdatedAt, seconds since 1970; 0: never',
+    batch            UInt64 CODEC(Delta, ZSTD),
+    updated          UInt32 COMMENT 'statusUpdatedAt, seconds since 1970; 0: never' CODEC(ZSTD),
     shipped          UInt32 COMMENT 'ship date, days since the year 0',
     status           UInt8 COMMENT 'its number',
     numbers          Array(UInt64) COMMENT 'tracking numbers',
@@ -19,8 +19,13 @@ CREATE TABLE IF NOT EXISTS archived_shipments
     custom2          UInt64,
     custom3          UInt64,
     archived_on      Date,
-    sealed_text      String EPHEMERAL '' COMMENT 'the same as base64',
-    sealed           String DEFAULT base64Decode(sealed_text) CODEC(NONE),
+    event_ids        String COMMENT 'JSON' CODEC(ZSTD(3)),
+    occurred         String COMMENT 'JSON: times of the events' CODEC(ZSTD(3)),
+    rest             String COMMENT 'JSON with marks for what is personal' CODEC(ZSTD(3)),
+    words_text       String EPHEMERAL '' COMMENT 'words as base64',
+    words            String DEFAULT base64Decode(words_text) CODEC(ZSTD(3)),
+    sealed_text      String EPHEMERAL '' COMMENT 'sealed as base64',
+    sealed           String DEFAULT base64Decode(sealed_text) COMMENT 'what is personal' CODEC(NONE),
     INDEX ids id TYPE minmax GRANULARITY 16,
     INDEX updates updated TYPE minmax GRANULARITY 16,
     INDEX ships shipped TYPE minmax GRANULARITY 16,

@@ -19,7 +19,7 @@ export async function ask(
   const answer = await fetch(url, {
     method: "POST",
     headers: {
-      authorization: `Bearer ${await tokenOf(config)}`,
+      authorization: `Bearer ${await operatorToken(config)}`,
       "content-type": "application/json",
     },
     body: JSON.stringify({ query, format }),
@@ -34,7 +34,7 @@ export async function ask(
 }
 
 /** @throws {Refused} */
-async function tokenOf({ panelToken, dataDir }: Config): Promise<string> {
+export async function operatorToken({ panelToken, dataDir }: Config): Promise<string> {
   if (panelToken !== null) return panelToken;
   const path = join(dataDir, "secrets", "panel-token");
   const text = await readFile(path, "utf8").catch(() => null);

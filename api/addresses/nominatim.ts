@@ -5,6 +5,7 @@ import { callGateway } from "#api/gateway.ts";
 import type { CarrierAnswer } from "#api/labels/label-carrier.ts";
 import { type CheckedAddress, type Match, NO_MATCH } from "#core/domain/orders/address-check.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { differingParts } from "./differing.ts";
 
 const text = Type.Optional(Type.String());
 
@@ -57,12 +58,15 @@ export async function matchByNominatim(
 
 function matchOf({ lat, lon, address = {} }: Place, asked: CheckedAddress): Match {
   const { house_number: house, road, postcode = null } = address;
-  const city = address.city ?? address.town ?? address.village ?? address.municipality ?? null;
-  const level = house ? "HOUSE" : road ? "STREET" : city ? "MUNICIPALITY" : "POSTCODE";
-  const isOther = asked.postcode !== null && postcode !== null && asked.postcode !== postcode;
-  const differing: Match["match"]["differing"] = [];
-  if (road === undefined && house === undefined) differing.push("street");
-  if (isOther) differing.push("postcode");
+  const { city: own, town, village, municipality } = address;
+  const cities = [own, town, village, municipality].filter((name) => name !== undefined);
+  const [city = null] = cities;
+  // `IT-RM`
+  const province = address["ISO3166-2-lvl6"]?.split("-")[1] ?? null;
+  const deepest = road ? (house ? "HOUSE" : "STREET") : null;
+  const level = deepest ?? (city ? "MUNICIPALITY" : "POSTCODE");
+  const found = { street: road ?? null, cities, state: province, postcode };
+  const differing = differingParts(asked, found);
   return {
     ...NO_MATCH,
     match: {
@@ -72,8 +76,7 @@ function matchOf({ lat, lon, address = {} }: Place, asked: CheckedAddress): Matc
     address: {
       street: road ? [road, house].filter(Boolean).join(" ") : null,
       city,
-      // `IT-RM`
-      state: address["ISO3166-2-lvl6"]?.split("-")[1] ?? address.state ?? null,
+      state: province ?? address.state ?? null,
       postcode,
       country: address.country_code?.toUpperCase() ?? asked.country,
     },

@@ -1,4 +1,5 @@
 /** Italian place names as people write them: without accents, with abbreviations, without their small words. */
+import type { CheckedAddress } from "#core/domain/orders/address-check.ts";
 
 /** Letters and digits alone: case, accents, apostrophes and hyphens do not count. */
 export function plain(text: string): string {
@@ -17,13 +18,13 @@ const SMALL_WORDS: ReadonlySet<string> = new Set(
 );
 
 /** Abbreviations that need no full stop. */
-const ABBREVIATIONS: Readonly<Record<string, readonly string[]>> = {
-  s: ["san", "sant", "santa", "santo"],
-  sta: ["santa"],
-  sto: ["santo"],
-  ss: ["santi", "sante", "santissima", "santissimo"],
-  mte: ["monte"],
-};
+const ABBREVIATIONS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["s", ["san", "sant", "santa", "santo"]],
+  ["sta", ["santa"]],
+  ["sto", ["santo"]],
+  ["ss", ["santi", "sante", "santissima", "santissimo"]],
+  ["mte", ["monte"]],
+]);
 
 /** "S.", "Cast." and "M.to" are one word each: the full stop ends it, or stands for its middle. */
 const WORD = /[a-z0-9]+(?:\.(?:ta|to|te|ti|go|lo|la|no|na)\b|\.)?/g;
@@ -44,17 +45,27 @@ export function matchesName(written: readonly string[], name: readonly string[])
 
 function matchesWord(written: string, word: string): boolean {
   const [start = "", end] = written.split(".");
-  if (!end && ABBREVIATIONS[start]?.includes(word)) return true;
+  if (!end && ABBREVIATIONS.get(start)?.includes(word)) return true;
   if (end === undefined) return start === word;
   return word.length >= start.length + end.length && word.startsWith(start) && word.endsWith(end);
 }
 
 /** What stands around the name of a province or region: "prov. di", "(FG)", "IT-FG". */
-const AROUND = /^(it-|\(|provincia |prov\.? |citta metropolitana |regione )+|\)$/g;
+const AROUND = /^(it-|\(|provincia |prov\. ?|prov |citta metropolitana |regione )+|\)$/g;
+/** The code of a province behind a name: "Foggia (FG)". */
+const CODE_BEHIND = /(?<=\S)\s*\(([A-Za-z]{2})\)\s*$/;
 
 /** One text for all spellings of a province or region. */
 export function regionKey(text: string): string {
-  const name = withoutAccents(text).trim().replaceAll(AROUND, "");
+  const name = withoutAccents(text).replace(CODE_BEHIND, "").trim().replaceAll(AROUND, "");
   // The codes of Lodi, Alessandria and Lecce are small words too.
   return name.length === 2 ? name : words(name).join(" ");
+}
+
+/** "Milano (MI)" names the province behind the city; a province that was given beside it counts more. */
+export function splitCity(address: CheckedAddress): CheckedAddress {
+  const { city, state, country } = address;
+  const province = CODE_BEHIND.exec(city)?.[1];
+  if (country !== "IT" || province === undefined) return address;
+  return { ...address, city: city.replace(CODE_BEHIND, ""), state: state ?? province };
 }

@@ -13,6 +13,7 @@ import {
   NO_MATCH,
 } from "#core/domain/orders/address-check.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { differingParts } from "./differing.ts";
 
 const text = Type.Optional(Type.Union([Type.String({ maxLength: 255 }), Type.Null()]));
 
@@ -39,13 +40,13 @@ export async function matchByRegistry(
   if (answer.kind === "away") return answer;
   // What the registry refuses to look up it does not know.
   if (answer.kind === "refused" || answer.value === null) return { kind: "ok", value: NO_MATCH };
-  return { kind: "ok", value: matchOf(answer.value) };
+  return { kind: "ok", value: matchOf(answer.value, address) };
 }
 
 /** One candidate with a street is the match; several are for the merchant to choose among. */
-function matchOf({ candidates, delivery }: RegistryAnswer): Match {
+function matchOf({ candidates, delivery }: RegistryAnswer, asked: CheckedAddress): Match {
   const shown = candidates.map(({ street, city, state, postcode }) => ({
-    street: street ?? null,
+    street: street || null,
     city: city ?? null,
     state: state ?? null,
     postcode: postcode ?? null,
@@ -54,12 +55,12 @@ function matchOf({ candidates, delivery }: RegistryAnswer): Match {
   const [only] = shown;
   if (!only) return NO_MATCH;
   const isOne = shown.length === 1;
-  const hasStreet = only.street !== null;
+  const differing = differingParts(asked, { ...only, cities: only.city ? [only.city] : [] });
   return {
     match: {
-      status: isOne && hasStreet ? "MATCHED" : "PARTIAL",
-      level: hasStreet ? "STREET" : "MUNICIPALITY",
-      differing: hasStreet ? [] : ["street"],
+      status: isOne && differing.length === 0 ? "MATCHED" : "PARTIAL",
+      level: only.street === null ? "MUNICIPALITY" : "STREET",
+      differing,
       unchecked: [],
     },
     address: isOne ? only : null,

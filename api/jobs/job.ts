@@ -4,11 +4,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { authenticated } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged, taggedText } from "#api/paging.ts";
 import { nullableText as text } from "#core/domain/schema/nullable.ts";
 import { ImportCallbackView, PENDING_CALLBACK } from "#core/domain/shipments/import-callback.ts";
 import { ImportResult } from "#core/domain/shipments/import-result.ts";
 import { described, inPath, json } from "#core/http/openapi/operation.ts";
-import { jsonObject, jsonResponse } from "#core/json-text.ts";
+import { jsonObject } from "#core/json-text.ts";
 import { Problem } from "#core/problem.ts";
 import { companyPartition } from "#core/redis/client/keys.ts";
 import { type ImportJob, importResultText, readJob } from "#core/redis/merchant/import-jobs.ts";
@@ -38,42 +39,47 @@ const JOB_ID = "7d0f9a52-8a0f-4f0e-9a36-0d6f6f4c0b11";
 const operation = described({
   id: "readJob",
   summary: "Read a background job",
+  description: "Ask every few seconds until `status` is `completed` or `failed`.",
   parameters: [inPath("jobId", Type.String(), JOB_ID)],
   answers: {
-    200: json(
-      "The job; `result` is null until it has ended.",
-      Type.Union([JobView, ParcelJobView]),
-      {
-        jobId: JOB_ID,
-        type: "shipments_import",
-        status: "completed",
-        totalItems: 2,
-        processedItems: 2,
-        failedItems: 1,
-        result: {
-          summary: { totalRequested: 2, totalSuccess: 1, totalFailed: 1 },
-          successes: [{ index: 0, id: 4096, trackingNumber: "AB1", trackingUrl: null }],
-          errors: [
-            {
-              index: 1,
-              trackingNumber: "AB1",
-              errors: [
-                {
-                  code: "DUPLICATE_SHIPMENT",
-                  message: "The channel has a shipment with this courier and tracking number.",
-                  field: "trackingNumber",
-                  existingId: 4096,
-                },
-              ],
-            },
-          ],
+    200: {
+      ...json(
+        "The job; `result` is null until it has ended.",
+        Type.Union([JobView, ParcelJobView]),
+        {
+          jobId: JOB_ID,
+          type: "shipments_import",
+          status: "completed",
+          totalItems: 2,
+          processedItems: 2,
+          failedItems: 1,
+          result: {
+            summary: { totalRequested: 2, totalSuccess: 1, totalFailed: 1 },
+            successes: [{ index: 0, id: 4096, trackingNumber: "AB1", trackingUrl: null }],
+            errors: [
+              {
+                index: 1,
+                trackingNumber: "AB1",
+                errors: [
+                  {
+                    code: "DUPLICATE_SHIPMENT",
+                    message: "The channel has a shipment with this courier and tracking number.",
+                    field: "trackingNumber",
+                    existingId: 4096,
+                  },
+                ],
+              },
+            ],
+          },
+          error: null,
+          createdAt: "2026-11-20T09:00:00.000Z",
+          completedAt: "2026-11-20T09:00:02.000Z",
+          callback: null,
         },
-        error: null,
-        createdAt: "2026-11-20T09:00:00.000Z",
-        completedAt: "2026-11-20T09:00:02.000Z",
-        callback: null,
-      },
-    ),
+      ),
+      headers: TAG_HEADERS,
+    },
+    ...NOT_MODIFIED,
   },
   errors: ["JOB_NOT_FOUND"],
 });
@@ -84,20 +90,20 @@ export function jobRoute(deps: ApiDeps) {
   const { redis, live } = deps;
   return new Elysia().use(authenticated(deps)).get(
     "/v2/jobs/:jobId",
-    async ({ params, caller: { channel, configuration } }) => {
+    async ({ request, params, caller: { channel, configuration } }) => {
       const partition = companyPartition(channel.companyId);
       const jobId = ID_FORM.test(params.jobId) ? params.jobId : "none";
       const job = await readJob(redis, partition, jobId, live.now());
       if (job?.channelId !== channel.id) {
-        const parcels = await readParcelJob(redis, channel.companyId, jobId);
-        if (parcels?.channelId === channel.id) return parcelJobView(parcels);
+        const parcels = await readParcelJob(redis, channel, jobId);
+        if (parcels) return tagged(request, parcelJobView(parcels));
         throw new Problem(404, "JOB_NOT_FOUND", "There is no such job.");
       }
       const view = jobView(job);
-      if (job.status === "processing") return { ...view, result: null };
+      if (job.status === "processing") return tagged(request, { ...view, result: null });
       const result = await importResultText(redis, partition, job, configuration.publicUrl);
       const members = Object.entries(view).map(([name, value]) => [name, JSON.stringify(value)]);
-      return jsonResponse(jsonObject({ ...Object.fromEntries(members), result }));
+      return taggedText(request, jsonObject({ ...Object.fromEntries(members), result }));
     },
     { scope: "jobs:read", ...operation },
   );

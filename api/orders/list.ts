@@ -5,11 +5,18 @@ import { Elysia } from "elysia";
 import { authenticated, type Caller } from "#api/auth/authenticated.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
-import { linkPages, PAGE_HEADERS } from "#api/paging.ts";
+import {
+  linkPages,
+  NOT_MODIFIED,
+  PAGE_HEADERS,
+  TAG_HEADERS,
+  tagged,
+  taggedText,
+} from "#api/paging.ts";
 import { OrderView } from "#core/domain/orders/order.ts";
-import { described, query } from "#core/http/openapi/operation.ts";
+import { described, inSamples, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
-import { jsonList, jsonResponse } from "#core/json-text.ts";
+import { jsonList } from "#core/json-text.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { findOrder, listOrders } from "#core/redis/merchant/orders.ts";
 import { EXAMPLE_ORDER, orderAnswer, orderNotFound, ownerOf } from "./order-answer.ts";
@@ -33,19 +40,21 @@ const operation = described({
     query("source", text, "Origin platform, exact.", "shopify"),
     query("reference", text, "Order reference, exact.", "1001"),
     query("page", lenient, "Default 1.", 1),
-    query("limit", lenient, `Default ${LIMIT_DEFAULT}, at most ${LIMIT_MAX}.`, 50),
+    inSamples(query("limit", lenient, `Default ${LIMIT_DEFAULT}, at most ${LIMIT_MAX}.`, 50)),
   ],
   answers: {
     200: {
       description: "Full orders.",
       headers: {
         ...PAGE_HEADERS,
+        ...TAG_HEADERS,
         "X-Page": "Page shown; not sent by the lookup.",
         "X-Limit": "Orders a page; not sent by the lookup.",
         "X-Total-Count": "Orders in all; 1 for the lookup.",
       },
       content: { schema: Type.Array(OrderView), example: [EXAMPLE_ORDER] },
     },
+    ...NOT_MODIFIED,
   },
   errors: ["ORDER_NOT_FOUND", "VALIDATION_FAILED"],
 });
@@ -61,7 +70,7 @@ export function ordersRoute(deps: ApiDeps) {
       if (source && reference) {
         const found = await lookUp(redis, caller, source, reference);
         set.headers["x-total-count"] = "1";
-        return [found];
+        return tagged(request, [found]);
       }
       const page = clamped(params.get("page"), 1, PAGE_MAX);
       const limit = clamped(params.get("limit"), LIMIT_DEFAULT, LIMIT_MAX);
@@ -72,7 +81,7 @@ export function ordersRoute(deps: ApiDeps) {
         "x-limit": String(limit),
         "x-total-count": String(total),
       });
-      return jsonResponse(await jsonList(orders, (order) => orderAnswer(order, caller)));
+      return taggedText(request, await jsonList(orders, (order) => orderAnswer(order, caller)));
     },
     { scope: "orders:read", ...operation },
   );

@@ -8,7 +8,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { onceByKey, repeatable } from "#api/idempotency.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
-import { linkPages, PAGE_HEADERS } from "#api/paging.ts";
+import { linkPages, NOT_MODIFIED, PAGE_HEADERS, TAG_HEADERS, tagged } from "#api/paging.ts";
 import { readChecked } from "#api/read-json.ts";
 import {
   OrderParcelView,
@@ -81,8 +81,9 @@ const OPERATIONS = {
           ...{ items: EXAMPLE_PARCELS, total: 1 },
           ...{ page: 1, limit: 20, pages: 1 },
         }),
-        headers: PAGE_HEADERS,
+        headers: { ...PAGE_HEADERS, ...TAG_HEADERS },
       },
+      ...NOT_MODIFIED,
     },
     errors: ["PRODUCT_NOT_OWNED", "VALIDATION_FAILED"],
   }),
@@ -95,7 +96,7 @@ const OPERATIONS = {
       body: { schema: ParcelsCreation, limitBytes: LIST_BODY_BYTES, example: EXAMPLE_CREATION },
       answers: {
         201: json("The parcels, in the order given.", Type.Array(OrderParcelView), EXAMPLE_PARCELS),
-        202: json("A job; its result tells the hashes.", AcceptedParcels, {
+        202: json("A job; its result has the hashes.", AcceptedParcels, {
           jobId: "0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
           status: "processing",
           statusUrl: "/jobs/0f6a2d6b-5a54-4a05-8f5f-2f9a7a7b7d10",
@@ -120,7 +121,7 @@ export function parcelsRoute(deps: ApiDeps) {
     .use(authenticated(deps))
     .get(
       "/v2/parcels",
-      async ({ request, caller, set }): Promise<OrderParcelPage> => {
+      async ({ request, caller, set }) => {
         checkProduct(caller);
         const query = readParcelQuery(searchParamsOf(request));
         const { orderOrigin, orderReference, page, limit } = query;
@@ -129,13 +130,13 @@ export function parcelsRoute(deps: ApiDeps) {
         const shown = parcels.slice((page - 1) * limit, page * limit);
         const pages = Math.ceil(parcels.length / limit);
         linkPages(request, set, page, pages);
-        return {
+        return tagged(request, {
           items: order ? shown.map((parcel) => parcelView(order.record, parcel)) : [],
           total: parcels.length,
           page,
           limit,
           pages,
-        };
+        } satisfies OrderParcelPage);
       },
       { scope: "parcels:read", ...OPERATIONS.list },
     )
@@ -145,13 +146,13 @@ export function parcelsRoute(deps: ApiDeps) {
         checkProduct(caller);
         const body = await readChecked(request, checker, LIST_BODY_BYTES);
         checkOrigin(body.orderOrigin, caller);
-        return onceByKey(deps, { request, caller, set }, [body], async () => {
-          const owner = ownerOf(caller);
+        const owner = ownerOf(caller);
+        const carryOut = async (): Promise<AcceptedParcels | { readonly createdAtMs: number }> => {
           const record = orderOfParcels(owner.channelId, body, live.now());
           if ((await createOrder(redis, owner, record)) === null) throw orderExists();
           if (record.parcels.length <= PARCELS_ANSWERED_AT_ONCE) {
             set.status = 201;
-            return record.parcels.map((parcel) => parcelView(record, parcel));
+            return { createdAtMs: record.updatedAtMs };
           }
           set.status = 202;
           const jobId = await saveParcelJob(redis, owner.companyId, {
@@ -160,8 +161,18 @@ export function parcelsRoute(deps: ApiDeps) {
             createdAtMs: live.now(),
           });
           const totalParcels = record.parcels.length;
-          return { jobId, status: "processing", statusUrl: `/jobs/${jobId}`, totalParcels };
-        });
+          return {
+            jobId,
+            status: "processing",
+            statusUrl: `/jobs/${jobId}`,
+            totalParcels,
+          };
+        };
+        const done = await onceByKey(deps, { request, caller, set }, [body], carryOut);
+        if (!("createdAtMs" in done)) return done;
+        // The parcels follow from the request: their texts are not kept for a repetition.
+        const record = orderOfParcels(owner.channelId, body, done.createdAtMs);
+        return record.parcels.map((parcel) => parcelView(record, parcel));
       },
       { scope: "parcels:create", parse: "none", ...OPERATIONS.create },
     )

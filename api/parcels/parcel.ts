@@ -7,6 +7,7 @@ import { SMALL_BODY_BYTES } from "#api/body-limits.ts";
 import type { ApiDeps } from "#api/deps.ts";
 import { validationFailed } from "#api/error-response.ts";
 import { ownerOf } from "#api/orders/order-answer.ts";
+import { NOT_MODIFIED, TAG_HEADERS, tagged } from "#api/paging.ts";
 import { readChecked } from "#api/read-json.ts";
 import type { OrderRecord } from "#core/domain/orders/order.ts";
 import {
@@ -36,7 +37,10 @@ const OPERATIONS = {
     ...common,
     id: "readParcel",
     summary: "Read a parcel",
-    answers: { 200: { description: "The parcel.", content } },
+    answers: {
+      200: { description: "The parcel.", headers: TAG_HEADERS, content },
+      ...NOT_MODIFIED,
+    },
   }),
   change: described({
     ...common,
@@ -60,10 +64,10 @@ export function parcelRoute(deps: ApiDeps) {
     .use(authenticated(deps))
     .get(
       "/v2/parcels/:hash",
-      async ({ params, caller }) => {
+      async ({ request, params, caller }) => {
         checkProduct(caller);
         const order = await orderOfParcel(redis, ownerOf(caller), params.hash);
-        return shown(order?.record, params.hash);
+        return tagged(request, shown(order?.record, params.hash));
       },
       { scope: "parcels:read", ...OPERATIONS.read },
     )

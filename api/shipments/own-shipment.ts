@@ -4,6 +4,7 @@ import type { ApiDeps } from "#api/deps.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
+import { companyKeys, indexMember, shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Channel } from "#core/redis/config/configuration.ts";
 import { readAnywhere } from "#core/redis/shipments/archive.ts";
 import type { WholeShipment } from "#core/redis/shipments/archived-shipment.ts";
@@ -35,10 +36,12 @@ export async function ownShipment(
   throw notFound();
 }
 
-/** A missing one is read like any other, so that a foreign one cannot be recognised by its timing. */
+/** A foreign one is not read, like a missing one: it cannot be recognised by its timing. */
 async function readOwn(redis: Redis, channel: Channel, id: number): Promise<StoredShipment | null> {
+  const ownIds = companyKeys(shipmentPartition(id)).index(channel.id, "id");
+  if ((await redis.zScore(ownIds, indexMember(id))) === null) return null;
   const [shipment] = await readShipments(redis, [id]);
-  return shipment?.record.channelId === channel.id ? shipment : null;
+  return shipment ?? null;
 }
 
 /**

@@ -20,7 +20,7 @@ import { EXAMPLE_SUMMARY, summaryOf } from "#api/shipments/summary.ts";
 import { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import { LOCAL_DATE_TIME } from "#core/domain/time/rome-time.ts";
-import { described, json, query } from "#core/http/openapi/operation.ts";
+import { described, inSamples, json, query } from "#core/http/openapi/operation.ts";
 import { searchParamsOf } from "#core/http/search-params.ts";
 import { Problem } from "#core/problem.ts";
 import { searchBoth } from "#core/redis/search/archive-search.ts";
@@ -47,8 +47,10 @@ const oneOf = (names: readonly string[]) => Type.Union(names.map((name) => Type.
 /** Document 1, "Reconciliation procedure": it ends, since at most 99 shipments of a company share a stamp. */
 const CATCH_UP =
   "To miss no change, ask with `updatedAfter`, `sortBy=updatedAt_asc` and `limit=100`, and repeat with `updatedAfter` set to the " +
-  "`statusUpdatedAt` of the last item, always on page 1, until fewer than 100 items return. That item comes back: deduplicate by `id`. " +
-  "A smaller `limit` may return the same second for ever.";
+  "`statusUpdatedAt` of the last item, always on page 1 (not by `Link`: items move between pages), until fewer than 100 items return. " +
+  "Items of that second come back: deduplicate by `id`, unless `statusUpdatedAt` is another one. At most 99 shipments of a company share " +
+  "a second, so a smaller `limit` may return the same second for ever. After many changes at once `statusUpdatedAt` may be some seconds " +
+  "ahead: begin with the value that you were given, not with your own clock.";
 
 const operation = described({
   id: "searchShipments",
@@ -68,11 +70,13 @@ const operation = described({
       `Comma-separated: ${STATUSES.join(", ")}.`,
       "IN_TRANSIT,DELIVERED",
     ),
-    query(
-      "updatedAfter",
-      Type.String({ pattern: LOCAL_DATE_TIME.source }),
-      "`YYYY-MM-DD HH:MM:SS`, Europe/Rome: shipments whose status changed then or later, none that never changed.",
-      "2026-11-20 09:00:00",
+    inSamples(
+      query(
+        "updatedAfter",
+        Type.String({ pattern: LOCAL_DATE_TIME.source }),
+        "`YYYY-MM-DD HH:MM:SS`, Europe/Rome: shipments whose status changed then or later, none that never changed.",
+        "2026-11-20 09:00:00",
+      ),
     ),
     query(
       "scope",
@@ -81,20 +85,24 @@ const operation = described({
       "channel",
     ),
     query("page", Type.Integer({ minimum: 1, maximum: PAGE_MAX }), "Default 1.", 1),
-    query(
-      "limit",
-      Type.Integer({ minimum: 1, maximum: LIMIT_MAX }),
-      `Default ${LIMIT_DEFAULT}.`,
-      20,
+    inSamples(
+      query(
+        "limit",
+        Type.Integer({ minimum: 1, maximum: LIMIT_MAX }),
+        `Default ${LIMIT_DEFAULT}.`,
+        100,
+      ),
     ),
-    query(
-      "sortBy",
-      oneOf(Object.keys(SORTS)),
-      "Default id_desc; updatedAt_* by statusUpdatedAt, ties by id.",
-      "updatedAt_asc",
+    inSamples(
+      query(
+        "sortBy",
+        oneOf(Object.keys(SORTS)),
+        "Default id_desc; updatedAt_* by statusUpdatedAt, ties by id.",
+        "updatedAt_asc",
+      ),
     ),
   ],
-  rules: [{ path: "updatedAfter", code: "BAD_FORMAT", rule: "a date and time that exist" }],
+  rules: [{ path: "updatedAfter", code: "BAD_FORMAT", rule: "a date that exists, and a time" }],
   answers: {
     200: {
       ...json("A page of summaries.", ShipmentPage, {

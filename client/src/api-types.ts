@@ -29,7 +29,7 @@ export interface paths {
         };
         /**
          * Search shipments
-         * @description All filters are optional and combined with AND. To miss no change, ask with `updatedAfter`, `sortBy=updatedAt_asc` and `limit=100`, and repeat with `updatedAfter` set to the `statusUpdatedAt` of the last item, always on page 1, until fewer than 100 items return. That item comes back: deduplicate by `id`. A smaller `limit` may return the same second for ever. Needs the scope `shipments:read`. 422 beyond the schema: `updatedAfter` BAD_FORMAT: a date and time that exist.
+         * @description All filters are optional and combined with AND. To miss no change, ask with `updatedAfter`, `sortBy=updatedAt_asc` and `limit=100`, and repeat with `updatedAfter` set to the `statusUpdatedAt` of the last item, always on page 1 (not by `Link`: items move between pages), until fewer than 100 items return. Items of that second come back: deduplicate by `id`, unless `statusUpdatedAt` is another one. At most 99 shipments of a company share a second, so a smaller `limit` may return the same second for ever. After many changes at once `statusUpdatedAt` may be some seconds ahead: begin with the value that you were given, not with your own clock. Needs the scope `shipments:read`. 422 beyond the schema: `updatedAfter` BAD_FORMAT: a date that exists, and a time.
          */
         get: operations["searchShipments"];
         put?: never;
@@ -173,7 +173,7 @@ export interface paths {
         };
         /**
          * Read a background job
-         * @description Needs the scope `jobs:read`.
+         * @description Ask every few seconds until `status` is `completed` or `failed`. Needs the scope `jobs:read`.
          */
         get: operations["readJob"];
         put?: never;
@@ -550,7 +550,7 @@ export interface components {
             status: number;
             /** @description stable, upper snake case */
             code: string;
-            /** @description tells how many violations there are */
+            /** @description how many violations there are */
             detail: string;
             /** @description the first of them */
             violations?: components["schemas"]["Violation"][];
@@ -729,7 +729,7 @@ export interface components {
         };
         ImportCallback: {
             /**
-             * @description pending: not sent yet; delivered: answered 2xx; failed: anything else, and not repeated; refused: the host is not public, so nothing was sent
+             * @description pending: not sent yet; delivered: answered 2xx; failed: anything else, and not repeated, or not sent since too many of the channel were waiting; refused: the host is not public, so nothing was sent
              * @enum {string}
              */
             status: "pending" | "delivered" | "failed" | "refused";
@@ -855,7 +855,7 @@ export interface components {
             status: number;
             /** @description stable, upper snake case */
             code: string;
-            /** @description tells how many violations there are */
+            /** @description how many violations there are */
             detail: string;
             /** @description the first of them */
             violations?: components["schemas"]["Violation"][];
@@ -1299,7 +1299,7 @@ export interface components {
             status: number;
             /** @description stable, upper snake case */
             code: string;
-            /** @description tells how many violations there are */
+            /** @description how many violations there are */
             detail: string;
             /** @description the first of them */
             violations?: components["schemas"]["Violation"][];
@@ -1918,7 +1918,7 @@ export interface operations {
                 page?: number;
                 /**
                  * @description Default 20.
-                 * @example 20
+                 * @example 100
                  */
                 limit?: number;
                 /**
@@ -4082,6 +4082,13 @@ export interface operations {
                     "application/json": components["schemas"]["ImportJob"] | components["schemas"]["ParcelsJob"];
                 };
             };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
+            };
             /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
             400: {
                 headers: {
@@ -5224,6 +5231,13 @@ export interface operations {
                     "application/json": components["schemas"]["Order"][];
                 };
             };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
+            };
             /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
             400: {
                 headers: {
@@ -5516,6 +5530,13 @@ export interface operations {
                     "application/json": components["schemas"]["Order"];
                 };
             };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
+            };
             /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
             400: {
                 headers: {
@@ -5724,6 +5745,13 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["OrderParcelPage"];
                 };
+            };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
             };
             /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
             400: {
@@ -5944,7 +5972,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrderParcel"][];
                 };
             };
-            /** @description A job; its result tells the hashes. */
+            /** @description A job; its result has the hashes. */
             202: {
                 headers: {
                     [name: string]: string;
@@ -6419,6 +6447,13 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["OrderParcel"];
                 };
+            };
+            /** @description `If-None-Match` names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: string;
+                };
+                content?: never;
             };
             /** @description BAD_REQUEST_TARGET: The Host header is missing, empty, duplicate or not a host name, the path is malformed, or the query is not UTF-8. */
             400: {

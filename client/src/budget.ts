@@ -21,7 +21,7 @@ export function createBudget(): Budget {
   let inFlight = 0;
   let remaining = Number.POSITIVE_INFINITY;
   let refillAtMs = 0;
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
 
   /** 0 = now; null = when another request has ended. */
   function waitMs(): number | null {
@@ -44,10 +44,27 @@ export function createBudget(): Budget {
     refillAtMs = Math.max(refillAtMs, atMs);
   }
 
+  /** Resolves when a request has ended. */
+  function othersEnd(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const giveUp = () => {
+        waiting.delete(goOn);
+        reject(signal.reason);
+      };
+      const goOn = () => {
+        signal.removeEventListener("abort", giveUp);
+        resolve();
+      };
+      waiting.add(goOn);
+      signal.addEventListener("abort", giveUp, { once: true });
+    });
+  }
+
   return {
     async take(signal) {
+      signal.throwIfAborted();
       for (let wait = waitMs(); wait !== 0; wait = waitMs()) {
-        if (wait === null) await new Promise<void>((resolve) => waiting.push(resolve));
+        if (wait === null) await othersEnd(signal);
         else await pause(wait, signal);
         signal.throwIfAborted();
       }
@@ -56,7 +73,8 @@ export function createBudget(): Budget {
     settle(response) {
       inFlight -= 1;
       if (response) note(response.headers);
-      for (const resume of waiting.splice(0)) resume();
+      for (const resume of waiting) resume();
+      waiting.clear();
     },
   };
 }

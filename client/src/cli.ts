@@ -10,6 +10,7 @@ const USAGE = `usage: waybill listen --forward URL [--endpoint ID | --channel CO
   --channel CODE    the same, if the channel has one endpoint alone; that of test keys ends with :test
   --panel URL       address of the control panel; default WAYBILL_PANEL_URL, or http://127.0.0.1:8082
   --token TOKEN     an operator's; default PANEL_TOKEN. Instead: WAYBILL_EMAIL and WAYBILL_PASSWORD of an account
+  --code CODE       of the account's second factor, where it has one
   --secret SECRET   the endpoint's, to verify signatures; default WAYBILL_WEBHOOK_SECRET
   --since TIME      also what happened since then: ISO 8601 with an offset
 Press the number of an event to send it again, q to end.`;
@@ -17,28 +18,36 @@ Press the number of an event to send it again, q to end.`;
 const text = { type: "string" } as const;
 const OPTIONS = {
   ...{ forward: text, endpoint: text, channel: text, panel: text },
-  ...{ token: text, secret: text, since: text },
+  ...{ token: text, code: text, secret: text, since: text },
 } as const;
 
 async function main(args: string[]): Promise<void> {
+  if (args.includes("--help")) {
+    process.stdout.write(`${USAGE}\n`);
+    return;
+  }
   const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
   const { forward, endpoint, channel, since } = values;
   if (positionals.join() !== "listen" || forward === undefined || !URL.canParse(forward)) {
     throw new Error(USAGE);
   }
+  const sinceMs = since === undefined ? Date.now() : Date.parse(since);
+  if (Number.isNaN(sinceMs)) throw new Error(`--since ${since} is no time.\n${USAGE}`);
   const { env } = process;
-  const panel = await openPanel({
+  const stop = new AbortController();
+  const access = {
     url: values.panel ?? env["WAYBILL_PANEL_URL"] ?? "http://127.0.0.1:8082",
     token: values.token ?? env["PANEL_TOKEN"],
     email: env["WAYBILL_EMAIL"],
     password: env["WAYBILL_PASSWORD"],
-  });
-  const stop = new AbortController();
+    code: values.code,
+  };
+  const panel = await openPanel(access, stop.signal);
   const listening = await listen(panel, {
     forward,
     endpoint: { id: endpoint, channel },
     secret: values.secret ?? env["WAYBILL_WEBHOOK_SECRET"],
-    sinceMs: since === undefined ? Date.now() : Date.parse(since),
+    sinceMs,
     print: (line) => void process.stdout.write(`${line}\n`),
     signal: stop.signal,
   });
@@ -50,8 +59,10 @@ async function main(args: string[]): Promise<void> {
       else if (/[1-9]/.test(key)) void listening.resend(Number(key));
     }
   });
-  await listening.ended;
-  process.stdin.pause();
+  await listening.ended.finally(() => {
+    process.stdin.setRawMode?.(false);
+    process.stdin.pause();
+  });
 }
 
 try {

@@ -2,6 +2,7 @@
 
 import type { Api } from "./api.ts";
 import type { paths } from "./api-types.ts";
+import { pause } from "./pause.ts";
 import { unwrap } from "./waybill-error.ts";
 
 export type ImportRequest = NonNullable<
@@ -15,14 +16,14 @@ export type ImportJob = Extract<
 const FIRST_POLL_MS = 500;
 const LONGEST_POLL_MS = 10_000;
 
-/** Imports and waits until the job has ended. */
+/** Imports and waits until the job has ended. The signal ends the wait, not the job. */
 export function runImport(api: Api) {
   return async (body: ImportRequest, signal?: AbortSignal): Promise<ImportJob> => {
     const options = signal === undefined ? {} : { signal };
     const { jobId } = unwrap(await api.POST("/v2/shipments/import", { body, ...options }));
     const params = { path: { jobId } };
     for (let waitMs = FIRST_POLL_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_POLL_MS)) {
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      await pause(waitMs, signal);
       const job = unwrap(await api.GET("/v2/jobs/{jobId}", { params, ...options }));
       if (job.type !== "shipments_import") throw new Error(`job ${jobId} is no import`);
       if (job.status !== "pending" && job.status !== "processing") return job;

@@ -19,26 +19,39 @@ export type Shipment = Json<"/v2/shipments">["items"][number];
 export type Order = Json<"/v2/orders">[number];
 export type Parcel = Json<"/v2/parcels">["items"][number];
 
+/** Items that have not come before: new ones move those behind them to the next page. */
+function unseen<T extends { readonly id: number }>() {
+  const seen = new Set<number>();
+  return (items: readonly T[]): T[] =>
+    items.filter(({ id }) => {
+      const isNew = !seen.has(id);
+      seen.add(id);
+      return isNew;
+    });
+}
+
 /** All matches, oldest first unless sorted otherwise, so that new shipments do not move the pages. */
 export function eachShipment(api: Api) {
   return async function* (query: ShipmentQuery = {}): AsyncGenerator<Shipment, void, undefined> {
+    const fresh = unseen<Shipment>();
     for (let page = 1, pages = 1; page <= pages; page += 1) {
       const params = { query: { sortBy: "id_asc" as const, ...query, page, limit: PAGE } };
       const found = unwrap(await api.GET("/v2/shipments", { params }));
       pages = found.pages;
-      yield* found.items;
+      yield* fresh(found.items);
     }
   };
 }
 
-/** All orders, the newest first. */
+/** All orders, the newest first, each once. */
 export function eachOrder(api: Api) {
   return async function* (): AsyncGenerator<Order, void, undefined> {
+    const fresh = unseen<Order>();
     for (let page = 1; ; page += 1) {
       const found = unwrap(
         await api.GET("/v2/orders", { params: { query: { page, limit: PAGE } } }),
       );
-      yield* found;
+      yield* fresh(found);
       if (found.length < PAGE) return;
     }
   };

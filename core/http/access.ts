@@ -34,6 +34,10 @@ export interface Needs {
    * handler shows its caller what is theirs. `installation`: operators only.
    */
   readonly of: OwnedThing | "caller" | "installation";
+  /** Of a POST that changes and sends nothing, or notes only when it was last made. All others take an `Idempotency-Key`. */
+  readonly reads?: true;
+  /** The largest body that its handler reads, where it is not the usual one: with an `Idempotency-Key` it is read before. */
+  readonly bodyBytes?: number;
 }
 
 export type OwnedThing =
@@ -67,6 +71,11 @@ export function accessOf(route: { readonly hooks: unknown }): Access | null {
 /** Null of a route that is none of the panel's, or declares nothing. */
 export function needsOf(route: { readonly hooks: unknown }): Needs | null {
   return (detailOf(route)[ROUTE_MEMBERS.needs] as Needs | undefined) ?? null;
+}
+
+/** A call of the panel that is carried out once under an `Idempotency-Key`. */
+export function takesKey(method: string, needs: Needs | null): boolean {
+  return method === "POST" && needs !== null && needs.reads !== true;
 }
 
 export function detailOf({

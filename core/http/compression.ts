@@ -5,7 +5,7 @@
 import { promisify } from "node:util";
 import { gzip, type ZlibOptions } from "node:zlib";
 import { Elysia } from "elysia";
-import { acceptsGzip } from "./accept-gzip.ts";
+import { acceptsGzip } from "./accept-coding.ts";
 
 /** Shorter bodies gain little: they fit into a packet or two anyway. */
 const GZIP_FROM_BYTES = 1024;

@@ -1,4 +1,4 @@
-/** The answer to a request that the router has found no route for. */
+/** The answer to a request that the router has found no route for, or whose route has nothing at that path. */
 import { Elysia } from "elysia";
 import { Problem } from "#core/problem.ts";
 
@@ -13,10 +13,12 @@ export interface Route {
  * 405 for another method on an existing path, 404 for any other path.
  * @param path as the router saw it
  */
-export function noRoute(routes: readonly Route[], path: string): Problem {
-  const methods = methodsOf(routes, path);
-  if (methods.length === 0) return new Problem(404, "NOT_FOUND", "There is no such path.");
-  const allow = [...methodSet(methods)].sort().join(", ");
+export function noRoute(routes: readonly Route[], path: string, method: string): Problem {
+  const methods = methodSet(methodsOf(routes, path));
+  if (methods.size === 0 || methods.has(method)) {
+    return new Problem(404, "NOT_FOUND", "There is no such path.");
+  }
+  const allow = [...methods].sort().join(", ");
   return new Problem(405, "METHOD_NOT_ALLOWED", `Allowed here: ${allow}.`, {
     headers: { allow },
   });
@@ -40,7 +42,9 @@ export function literalPaths(routes: () => readonly Route[]) {
     const { path } = context as typeof context & { readonly path: string };
     known ??= literalMethods(routes());
     const methods = known.get(withoutSlash(path));
-    if (methods && !methods.has(context.request.method)) throw noRoute(routes(), path);
+    if (methods && !methods.has(context.request.method)) {
+      throw noRoute(routes(), path, context.request.method);
+    }
   });
 }
 

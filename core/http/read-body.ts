@@ -5,6 +5,14 @@ import { type BodyReader, readAll } from "./read-bounded.ts";
 /** Enough for the largest body at about 4 Mbit/s. Without it a slow sender could hold its request open for ever. */
 const BODY_TIME_LIMIT_MS = 60_000;
 
+/** Of requests whose body was read before their handler asks for it. */
+const kept = new WeakMap<Request, Uint8Array>();
+
+/** For the handler, after the body was read. */
+export function keepBody(request: Request, bytes: Uint8Array): void {
+  kept.set(request, bytes);
+}
+
 /**
  * The limit applies to the bytes received, whatever `Content-Length` says. A body that announces more is refused unread.
  * @returns empty for a request without a body
@@ -17,6 +25,11 @@ export async function readBody(
 ): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > limitBytes) {
     throw bodyTooLarge(limitBytes);
+  }
+  const before = kept.get(request);
+  if (before) {
+    if (before.length > limitBytes) throw bodyTooLarge(limitBytes);
+    return before;
   }
   const reader = request.body?.getReader();
   if (!reader) return new Uint8Array();

@@ -1,4 +1,5 @@
-/** Pages of a reference: static HTML documents without scripts and without requests to anybody. */
+/** Pages of a reference: static HTML documents that ask nobody for anything. A long one may have a small script that searches its tables. */
+import { createHash } from "node:crypto";
 
 /** A row may have an id, so that an address can lead to it. */
 export interface Row {
@@ -7,7 +8,7 @@ export interface Row {
 }
 
 /** @param body HTML */
-export function referencePage(title: string, body: string): string {
+export function referencePage(title: string, body: string, isSearchable = false): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -16,19 +17,31 @@ export function referencePage(title: string, body: string): string {
 <style>${STYLE}</style>
 <main>
 <h1>${escapeHtml(title)}</h1>
-${body}
+${isSearchable ? SEARCH : ""}${body}
 </main>
 </html>
 `;
 }
 
-/** @param more headers, which every answer of the port has */
-export function pageResponse(page: string, more: Readonly<Record<string, string>> = {}): Response {
+/** A page that searches its tables may run the script that does, and no other. */
+function policyOf(page: string): string {
+  const scripts = page.includes(SEARCH) ? `script-src 'sha256-${SCRIPT_HASH}'; ` : "";
+  return `default-src 'none'; ${scripts}style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+}
+
+/**
+ * @param more headers, which every answer of the port has
+ * @param policy what the page may load
+ */
+export function pageResponse(
+  page: string,
+  more: Readonly<Record<string, string>> = {},
+  policy = policyOf(page),
+): Response {
   const headers = {
     ...more,
     "content-type": "text/html; charset=utf-8",
-    "content-security-policy":
-      "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "content-security-policy": policy,
     "x-content-type-options": "nosniff",
     ...PUBLIC_CACHE,
   };
@@ -55,6 +68,19 @@ export function escapeHtml(text: string): string {
     .replaceAll(">", "&gt;")
     .replaceAll('"', "&quot;");
 }
+
+/** Shows the rows of all tables that have every word. */
+const SCRIPT = `
+document.getElementById("search").addEventListener("input", ({ target }) => {
+  const words = target.value.toLowerCase().split(/\\s+/);
+  for (const row of document.querySelectorAll("tbody tr")) {
+    const text = row.textContent.toLowerCase();
+    row.hidden = !words.every((word) => text.includes(word));
+  }
+});
+`;
+const SCRIPT_HASH = createHash("sha256").update(SCRIPT).digest("base64");
+const SEARCH = `<p><label>Search the tables <input id="search" type="search"></label></p>\n<script type="module">${SCRIPT}</script>\n`;
 
 const STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#d5d9de, #3a4048); --soft: light-dark(#f4f6f8, #1d2126); }

@@ -1,7 +1,7 @@
 /** PDF documents with an embedded font that covers Latin, Greek and Cyrillic. */
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import PDFDocument from "pdfkit";
+import type PDFDocument from "pdfkit";
+import { packageFile } from "#core/own-files.ts";
 
 export type Pdf = InstanceType<typeof PDFDocument>;
 
@@ -11,12 +11,12 @@ export const mm = (millimetres: number) => (millimetres * 72) / 25.4;
 /** 10x15 cm. */
 export const LABEL_SIZE: [number, number] = [mm(100), mm(150)];
 
-const REGULAR = import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans.ttf");
-const BOLD = import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf");
+const REGULAR = "dejavu-fonts-ttf/ttf/DejaVuSans.ttf";
+const BOLD = "dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf";
 
 let fonts: { readonly regular: Buffer; readonly bold: Buffer } | undefined;
 
-const read = (url: string) => readFileSync(fileURLToPath(url));
+const read = (font: string) => readFileSync(packageFile(font));
 
 /**
  * @param draw may use the fonts `regular` and `bold`; it draws on the pages that it adds
@@ -28,9 +28,12 @@ export async function renderPdf(
   draw: (pdf: Pdf) => void | Promise<void>,
   createdAtMs = Date.now(),
 ): Promise<Uint8Array> {
+  // Loaded with the first document: a process that prints nothing does without it.
+  const { default: Document } = await import("pdfkit");
   fonts ??= { regular: read(REGULAR), bold: read(BOLD) };
   const info = { Title: title, Creator: "Waybill", CreationDate: new Date(createdAtMs) };
-  const pdf = new PDFDocument({ autoFirstPage: false, info });
+  // Without a font of its own, which would be read from a file of the package.
+  const pdf = new Document({ autoFirstPage: false, info, font: "" });
   const chunks: Uint8Array[] = [];
   const ended = new Promise((resolve, reject) => {
     pdf.on("end", resolve);

@@ -12,7 +12,8 @@ export function docsPage(): string {
   return referencePage(
     "Courier Event Ingestion API",
     `<p>Push tracking events as they happen. <a href="/v1/guide">Guide to a first integration</a>,
-<a href="/v1/openapi.json">OpenAPI description</a>, <a href="/v1/calls">calls to search and to try</a>, <a href="#doctor">doctor</a></p>
+<a href="/v1/openapi.json">OpenAPI description</a>, <a href="/v1/calls">calls to search and to try</a>, <a href="#doctor">doctor</a>,
+whole senders with nothing to install: <a href="/v1/examples/courier.ts">TypeScript</a>, <a href="/v1/examples/courier.py">Python</a></p>
 ${ENDPOINTS}
 <h2 id="example">Example</h2>
 <p>A message with three events, the last of them without an offset:</p>

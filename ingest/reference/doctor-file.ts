@@ -1,6 +1,11 @@
 /** The doctor as one file that Node.js and Bun run without anything else. */
 
-const ENTRY = new URL("../doctor/main.ts", import.meta.url).pathname;
+import { existsSync } from "node:fs";
+import { ownFile } from "#core/own-files.ts";
+
+const ENTRY = ownFile("ingest/doctor/main.ts");
+/** A standalone binary has it bundled beside it, and none of its sources. */
+export const BUILT_DOCTOR = "ingest/doctor/doctor.mjs";
 const BANNER = "#!/usr/bin/env node";
 
 /** Bundles it when it is first asked for, on threads of Bun's own; after a failure the next call tries again. */
@@ -16,7 +21,9 @@ export function doctorFile(): () => Promise<string> {
 }
 
 /** @throws if the sources are incomplete */
-async function bundle(): Promise<string> {
+export async function bundle(): Promise<string> {
+  const built = ownFile(BUILT_DOCTOR);
+  if (existsSync(built)) return Bun.file(built).text();
   const options = { target: "node", format: "esm", banner: BANNER } as const;
   const { outputs } = await Bun.build({ entrypoints: [ENTRY], ...options });
   const [file] = outputs;

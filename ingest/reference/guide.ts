@@ -1,7 +1,8 @@
 /** What carriers read of `docs/`: the guide, and vectors that a sender's signature is checked with. */
 import { readFileSync } from "node:fs";
+import { ownFile } from "#core/own-files.ts";
 
-const DOCS = new URL("../../docs/", import.meta.url).pathname;
+const DOCS = ownFile("docs/");
 /** Heading of the part of the guide that is not for carriers. */
 const FOR_OPERATORS = "\n# For operators\n";
 

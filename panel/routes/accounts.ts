@@ -101,7 +101,10 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         detail: {
           summary: "Invite somebody by mail; again replaces the link of an invitation not yet used",
           ...mayAnswer("ACCOUNT_EXISTS", "TOO_MANY_ACCOUNTS", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(InvitationInput),
+          requestBody: jsonBody(InvitationInput, {
+            ...{ email: "new@example.com", name: "Maria Bianchi", kind: "company", role: "member" },
+            companyCode: "acme",
+          }),
         },
       },
     )
@@ -122,7 +125,7 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         detail: {
           summary: "Change a role, disable or enable, take a lost second factor away",
           ...mayAnswer("OWN_ACCOUNT", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(AccountPatch),
+          requestBody: jsonBody(AccountPatch, { active: false }),
         },
       },
     )

@@ -7,6 +7,7 @@ import type { Insights } from "#analytics/insights.ts";
 import { isItalianCap, MIN_SAMPLE } from "#core/domain/benchmarks/lane.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
+import { jsonValue } from "#core/domain/schema/json-value.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -23,11 +24,11 @@ import { jsonBody } from "#panel/checked-body.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
+import { DAYS_LIMIT, daysOf } from "#panel/report-days.ts";
 import { TABLE_FORMATS, tableFile } from "#panel/table-file.ts";
-import { laneShownTo, shownTo } from "#panel/withheld.ts";
+import { laneShownTo, provincesShownTo, shownTo } from "#panel/withheld.ts";
 
 const DAY_MS = 86_400_000;
-const DAYS_LIMIT = 90;
 const COURIER_LENGTH = 64;
 /** Characters. */
 const STATEMENT_LENGTH = 20_000;
@@ -65,7 +66,7 @@ const FORMAT = text(`json, ${TABLE_FORMATS.join(", ")}; default json`);
 const READ = { can: "benchmarks:read", of: "caller" } as const;
 
 const LaneQuery = Type.Object({
-  destCap: text("CAP of the destination; needed"),
+  destCap: { ...text("CAP of the destination; needed"), examples: ["00184"] },
   originCap: text("CAP of the origin"),
   weightKg: text("weight of the parcel"),
   format: FORMAT,
@@ -76,6 +77,13 @@ const DestinationQuery = Type.Object({
   format: FORMAT,
 });
 
+/** Answers that are no JSON, as the OpenAPI document has them. */
+function filesOf(formats: readonly (keyof typeof CONTENT_TYPES)[]) {
+  const schema = { type: "string" };
+  const types = formats.map((format) => CONTENT_TYPES[format].split(";", 1)[0]);
+  return Object.fromEntries(types.map((type) => [type, { schema }]));
+}
+
 /** Their answers are written by hand: they may be files. */
 const told = (summary: string, item: TSchema) => ({
   summary,
@@ -83,7 +91,10 @@ const told = (summary: string, item: TSchema) => ({
   responses: {
     200: {
       description: "the rows; with format=csv or parquet a file with one column for each figure",
-      content: { "application/json": { schema: listOf(item) as object } },
+      content: {
+        "application/json": { schema: listOf(item) as object },
+        ...filesOf(TABLE_FORMATS),
+      },
     },
   },
   ...UNAVAILABLE,
@@ -115,9 +126,16 @@ function benchmarkRoutes(runtime: Runtime, insights: Insights) {
     )
     .get(
       "/panel/api/analytics/provinces",
-      async ({ query: { courier = "", format }, caller }) => {
-        const found = await insights.provinces(courier.slice(0, COURIER_LENGTH), live.now());
-        return answerOf("provinces", ProvinceView, shownTo(caller, found), format);
+      async ({ query, caller }) => {
+        const { format } = query;
+        const courier = (query.courier ?? "").slice(0, COURIER_LENGTH);
+        const nowMs = live.now();
+        const found = await insights.provinces(courier, nowMs);
+        const shown =
+          courier === ""
+            ? shownTo(caller, found)
+            : provincesShownTo(caller, found, courier, await insights.provinceCouriers(nowMs));
+        return answerOf("provinces", ProvinceView, shown, format);
       },
       {
         needs: READ,
@@ -215,7 +233,7 @@ function sqlRoute(runtime: Runtime, insights: Insights) {
       });
     },
     {
-      needs: { can: "sql:run", of: "installation" },
+      needs: { can: "sql:run", of: "installation", reads: true },
       parse: "none",
       detail: {
         summary:
@@ -227,11 +245,14 @@ function sqlRoute(runtime: Runtime, insights: Insights) {
           "SQL_DOOR_SHUT",
           "ANALYTICS_UNAVAILABLE",
         ),
-        requestBody: jsonBody(SqlQuestion),
+        requestBody: jsonBody(SqlQuestion, { query: "SELECT 1 AS one", format: "json" }),
         responses: {
           200: {
             description: "rows in the format that was asked for",
-            content: { "application/json": { schema: Type.Unknown() as object } },
+            content: {
+              "application/json": { schema: jsonValue() as object },
+              ...filesOf(["csv", "tsv", "parquet", "table"]),
+            },
           },
         },
       },
@@ -261,12 +282,6 @@ function capOf(text: string): string {
 /** Empty = all of Italy. @throws {Problem} 422 */
 function optionalCap(text: string | undefined): string {
   return text === undefined || text === "" ? "" : capOf(text);
-}
-
-function daysOf(text: string): number {
-  const days = Number(text);
-  if (/^\d+$/.test(text) && days >= 1 && days <= DAYS_LIMIT) return days;
-  throw wrongQuery("days", `A whole number from 1 to ${DAYS_LIMIT}.`);
 }
 
 function wrongQuery(path: string, message: string): Problem {

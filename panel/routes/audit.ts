@@ -1,5 +1,7 @@
 /** `GET /panel/api/audit`: who changed what, the newest first. */
+
 import { Type } from "@sinclair/typebox";
+import { jsonValue } from "#core/domain/schema/json-value.ts";
 import { nullableText } from "#core/domain/schema/nullable.ts";
 import { AUDIT_CURSOR, readAudit } from "#core/redis/config/audit-log.ts";
 import type { Runtime } from "#core/runtime.ts";
@@ -13,8 +15,8 @@ export const AuditEntry = Type.Object({
   actor: Type.String({ description: "e-mail address, or PANEL_TOKEN" }),
   action: Type.String({ description: "method and path of the call" }),
   target: Type.String({ description: "the path with its names" }),
-  before: Type.Unknown({ description: "null where there was nothing; secrets are masked" }),
-  after: Type.Unknown({ description: "null where nothing is left" }),
+  before: jsonValue("null where there was nothing; secrets are masked"),
+  after: jsonValue("null where nothing is left"),
 });
 
 const text = (description: string) => Type.Optional(Type.String({ description }));

@@ -40,7 +40,7 @@ export function boxRoutes(runtime: Runtime) {
         detail: {
           summary: "Make or change a box; parcels from now on have its measures",
           ...mayAnswer("TOO_MANY_BOXES", "INVALID_PATH", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(BoxInput),
+          requestBody: jsonBody(BoxInput, { length: 30, width: 20, height: 10 }),
         },
       },
     )

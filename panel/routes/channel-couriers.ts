@@ -1,7 +1,9 @@
 /** The couriers of a channel: which ones it ships with, what the merchant calls them, and its accounts with them. */
 import { type Static, Type } from "@sinclair/typebox";
+import type { Config } from "#core/config.ts";
 import { labelCarriers } from "#core/domain/labels/label-carrier.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import type { Fault } from "#core/domain/schema/fault.ts";
 import {
   ownersOfTranscodings,
   type StoredChannelCourier,
@@ -9,8 +11,10 @@ import {
   withCourierDefaults,
 } from "#core/domain/setup/merge-said.ts";
 import { COURIERS_PER_CHANNEL, SetupChannelCourier } from "#core/domain/setup/setup.ts";
+import { isTestCourier } from "#core/domain/shipments/test-parcel.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
+import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { ChannelEntity } from "#core/redis/config/entities.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { changeSettings } from "#panel/channel-access.ts";
@@ -85,10 +89,7 @@ export function channelCourierRoutes(runtime: Runtime) {
       async ({ params, request, set }) => {
         const wanted = await readChecked(request, newCourierChecker);
         const { code } = wanted;
-        const { couriers } = await live.refresh();
-        const isKnown = couriers.has(code) || labelCarriers(config.nationalCarrier)(code);
-        const message = `No courier ${code}.`;
-        refuseFaults(isKnown ? [] : [{ path: "code", code: "NOT_ALLOWED", message }]);
+        refuseFaults(faultsOfNew(code, await live.refresh(), config));
         const path = { ...params, courierCode: code };
         const added = await change(request, path, (all) => {
           refuseOneMore(all, code);
@@ -111,7 +112,7 @@ export function channelCourierRoutes(runtime: Runtime) {
             "TOO_MANY_COURIERS",
             "CONFIGURATION_BUSY",
           ),
-          requestBody: jsonBody(SetupChannelCourier),
+          requestBody: jsonBody(SetupChannelCourier, { code: "BRT_ITA", transcodings: ["BRT"] }),
         },
       },
     )
@@ -126,7 +127,7 @@ export function channelCourierRoutes(runtime: Runtime) {
         detail: {
           summary: "Enable or disable a courier, name it, choose its labels",
           ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(ChannelCourierInput),
+          requestBody: jsonBody(ChannelCourierInput, { labelFormat: "ZPL" }),
         },
       },
     )
@@ -141,7 +142,7 @@ export function channelCourierRoutes(runtime: Runtime) {
         detail: {
           summary:
             "The channel's accounts with a courier, for shipments that are created from now on",
-          requestBody: jsonBody(SenderAccountsInput),
+          requestBody: jsonBody(SenderAccountsInput, { senderAccounts: ["ACC-1"] }),
           ...mayAnswer("COURIER_NOT_FOUND", "CONFIGURATION_BUSY"),
         },
       },
@@ -161,6 +162,13 @@ export function channelCourierRoutes(runtime: Runtime) {
         detail: REMOVAL,
       },
     );
+}
+
+/** The test couriers are those of every shadow. */
+function faultsOfNew(code: string, { couriers }: Configuration, config: Config): Fault[] {
+  const isCourier = couriers.has(code) && !isTestCourier(code);
+  if (isCourier || labelCarriers(config.nationalCarrier)(code)) return [];
+  return [{ path: "code", code: "NOT_ALLOWED", message: `No courier ${code}.` }];
 }
 
 interface Names {

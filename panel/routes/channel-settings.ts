@@ -66,7 +66,7 @@ export function channelSettingsRoutes(runtime: Runtime) {
         detail: {
           summary: "The channel's request budget (document 1, Limits)",
           ...mayAnswer("CONFIGURATION_BUSY"),
-          requestBody: jsonBody(RateLimitInput),
+          requestBody: jsonBody(RateLimitInput, { bucketSize: 300, refillRate: 150 }),
         },
       },
     )
@@ -86,7 +86,10 @@ export function channelSettingsRoutes(runtime: Runtime) {
         detail: {
           summary: "The sender of labels, whose postal code is the origin of benchmarks",
           ...mayAnswer("CONFIGURATION_BUSY"),
-          requestBody: jsonBody(SenderInput),
+          requestBody: jsonBody(SenderInput, {
+            ...{ businessName: "Acme S.p.A.", street: "Via Roma 1", city: "Milano" },
+            ...{ state: "MI", postcode: "20121", country: "IT" },
+          }),
         },
       },
     )
@@ -132,7 +135,7 @@ function mailSettingsRoutes(runtime: Runtime) {
         detail: {
           summary: "Whether the service sends the channel's mails, and in whose name",
           ...mayAnswer("CONFIGURATION_BUSY"),
-          requestBody: jsonBody(EmailsInput),
+          requestBody: jsonBody(EmailsInput, { managed: true, from: "shop@example.com" }),
         },
       },
     )
@@ -155,7 +158,9 @@ function mailSettingsRoutes(runtime: Runtime) {
         detail: {
           summary: "The statuses whose recipients are notified",
           ...mayAnswer("CONFIGURATION_BUSY"),
-          requestBody: jsonBody(StatusNotificationsInput),
+          requestBody: jsonBody(StatusNotificationsInput, {
+            statuses: ["OUT_FOR_DELIVERY", "DELIVERED"],
+          }),
         },
       },
     );

@@ -21,8 +21,9 @@ import {
 import { jsonBody } from "#panel/checked-body.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
-import { readJson } from "#panel/read-json.ts";
-import { channelOf } from "#panel/webhook-access.ts";
+import { readOptionalJson } from "#panel/read-json.ts";
+import { ApiKeyView, keyView } from "#panel/routes/companies.ts";
+import { settingsChannelOf } from "#panel/webhook-access.ts";
 
 const ScopeSchema = Type.Union(SCOPES.map((name) => Type.Literal(name)));
 
@@ -31,7 +32,8 @@ const NewApiKeyBody = Type.Object(
     code: Type.Optional(entityCode),
     mode: Type.Optional(
       Type.Union([Type.Literal("live"), Type.Literal("test")], {
-        description: "test: for the channel's shadow, whose code ends with `:test`; default live",
+        description:
+          "test: for the channel's shadow, whose code ends with `:test`; default live, and test of the shadow itself",
       }),
     ),
     companyWideRead: Type.Optional(Type.Boolean()),
@@ -40,14 +42,6 @@ const NewApiKeyBody = Type.Object(
   { additionalProperties: false },
 );
 const checker = compileSchema(NewApiKeyBody);
-
-const ApiKeyView = Type.Object({
-  id: Type.Integer(),
-  code: Type.String(),
-  active: Type.Boolean({ description: "false: switched off or revoked" }),
-  companyWideRead: Type.Boolean(),
-  scopes: Type.Array(Type.String()),
-});
 
 export const IssuedApiKeyView = Type.Object({
   id: Type.Integer(),
@@ -78,7 +72,7 @@ function ownChannelRoutes(runtime: Runtime) {
   const { redis, live, log } = runtime;
 
   async function activate(request: Request, code: string, active: boolean) {
-    const before = channelOf(await live.refresh(), code).active;
+    const before = settingsChannelOf(await live.refresh(), code).active;
     await activateChannel(runtime, code, active);
     noteChange(request, { active: before }, { active });
     log.info({ channel: code, active }, "channel activation changed");
@@ -122,7 +116,7 @@ function ownChannelRoutes(runtime: Runtime) {
     .post(
       "/panel/api/channels/:channelCode/sandbox/reset",
       async ({ params }) => {
-        const channel = channelOf(await live.refresh(), params.channelCode);
+        const channel = settingsChannelOf(await live.refresh(), params.channelCode);
         const restored = await resetSandbox(redis, channel, live.now());
         log.info({ channel: channel.code, restored }, "sandbox reset");
         return { code: channel.code, restored };
@@ -144,7 +138,7 @@ function apiKeyRoutes(runtime: Runtime) {
     .post(
       "/panel/api/channels/:channelCode/api-keys",
       async ({ params, request, set }) => {
-        const wanted = wantedKey((await readJson(request)) ?? {});
+        const wanted = wantedKey(await readOptionalJson(request));
         const issued = await issueApiKey(runtime, params.channelCode, wanted);
         log.info({ channel: params.channelCode, id: issued.id }, "API key issued");
         set.status = 201;
@@ -156,7 +150,13 @@ function apiKeyRoutes(runtime: Runtime) {
         response: { 201: IssuedApiKeyView },
         detail: {
           summary: "Issue an API key; the others keep working until they are revoked",
-          requestBody: { ...jsonBody(NewApiKeyBody), required: false },
+          requestBody: {
+            ...jsonBody(NewApiKeyBody, {
+              mode: "test",
+              scopes: ["shipments:read", "shipments:write"],
+            }),
+            required: false,
+          },
           ...mayAnswer("TOO_MANY_API_KEYS", "API_KEY_CODE_IN_USE", "CONFIGURATION_BUSY"),
         },
       },
@@ -185,7 +185,7 @@ function wantedKey(body: unknown): NewApiKey {
     const violations = listFaults(checker.errors(body));
     throw new Problem(422, "INVALID_BODY", "The body is invalid.", { members: { violations } });
   }
-  return { code: null, mode: "live", companyWideRead: false, scopes: SCOPES, ...body };
+  return { code: null, mode: null, companyWideRead: false, scopes: SCOPES, ...body };
 }
 
 function channelsOf(configuration: Configuration, caller: Caller): Static<typeof ChannelView>[] {
@@ -197,9 +197,6 @@ function channelsOf(configuration: Configuration, caller: Caller): Static<typeof
   return shown.map((channel) => ({
     ...{ code: channel.code, name: channel.name, active: channel.active },
     company: companyOf(channel),
-    apiKeys: (keysOf.get(channel.id) ?? []).map(({ channelId: _, scopes, ...key }) => ({
-      ...key,
-      scopes: [...scopes],
-    })),
+    apiKeys: (keysOf.get(channel.id) ?? []).map((key) => keyView(key, channel)),
   }));
 }

@@ -7,6 +7,7 @@ import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { jsonBody } from "#panel/checked-body.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
 
@@ -42,12 +43,8 @@ export function clockRoute(runtime: Runtime) {
       detail: {
         summary: "Move the test clock forward",
         ...mayAnswer("TEST_CLOCK_OFF"),
-        requestBody: requestBody(),
+        requestBody: jsonBody(ClockAdvance, { advanceSeconds: 60 }),
       },
     },
   );
-}
-
-function requestBody() {
-  return { required: true, content: { "application/json": { schema: ClockAdvance as object } } };
 }

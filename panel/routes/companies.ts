@@ -2,6 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { nullableText as text } from "#core/domain/schema/nullable.ts";
 import type {
+  ApiKey,
   Channel,
   ChannelCourier,
   Company,
@@ -56,6 +57,15 @@ export const TemplateView = Type.Object({
   body: Type.String(),
 });
 
+export const ApiKeyView = Type.Object({
+  id: Type.Integer(),
+  code: Type.String(),
+  mode: Type.Union([Type.Literal("live"), Type.Literal("test")]),
+  active: Type.Boolean({ description: "false: switched off or revoked" }),
+  companyWideRead: Type.Boolean(),
+  scopes: Type.Array(Type.String()),
+});
+
 export const ChannelDetail = Type.Object({
   code: Type.String(),
   name: Type.String(),
@@ -68,23 +78,18 @@ export const ChannelDetail = Type.Object({
   addressChecks: Type.Integer({ description: "so far; by month: …/address-checks" }),
   couriers: Type.Array(ChannelCourierView),
   boxes: Type.Array(BoxView, { description: "of the company" }),
-  sender: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+  sender: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
   emails: Type.Object({
     managed: Type.Boolean(),
     from: text,
     statusNotifications: Type.Array(Type.String()),
     templates: Type.Array(TemplateView),
   }),
-  webhookV1: Type.Union([Type.Object({ url: Type.String() }), Type.Null()]),
-  apiKeys: Type.Array(
-    Type.Object({
-      id: Type.Integer(),
-      code: Type.String(),
-      active: Type.Boolean(),
-      companyWideRead: Type.Boolean(),
-      scopes: Type.Array(Type.String()),
-    }),
-  ),
+  webhookV1: Type.Union([
+    Type.Object({ url: Type.String(), acknowledgement: Type.String() }),
+    Type.Null(),
+  ]),
+  apiKeys: Type.Array(ApiKeyView, { description: "those of its shadow in test mode too" }),
 });
 
 export function companyRoutes(runtime: Runtime) {
@@ -163,11 +168,11 @@ export function channelCourierView(courier: ChannelCourier): Static<typeof Chann
 
 async function channelDetail(
   { redis }: Runtime,
-  { companies, apiKeyById }: Configuration,
+  configuration: Configuration,
   channel: Channel,
 ): Promise<Static<typeof ChannelDetail>> {
   const { id, companyId, code, name, active, language, trackingPage, addressCheck } = channel;
-  const company = companies.get(companyId);
+  const company = configuration.companies.get(companyId);
   const [templates, checks] = await Promise.all([
     templatesOf(redis, id),
     readAddressChecks(redis, { companyId, channelId: id }),
@@ -185,9 +190,18 @@ async function channelDetail(
       ...{ managed, from, statusNotifications: [...statusNotifications] },
       templates: templates.map(templateView),
     },
-    webhookV1: channel.webhookV1 && { url: channel.webhookV1.url },
-    apiKeys: [...apiKeyById.values()]
-      .filter(({ channelId }) => channelId === id)
-      .map(({ channelId: _, scopes, ...key }) => ({ ...key, scopes: [...scopes] })),
+    webhookV1: channel.webhookV1 && { ...channel.webhookV1 },
+    apiKeys: [...configuration.apiKeyById.values()].flatMap((key) => {
+      const owner = configuration.channels.get(key.channelId);
+      return owner && (owner.id === id || owner.testOf === id) ? [keyView(key, owner)] : [];
+    }),
   };
+}
+
+export function keyView(
+  { id, code, active, companyWideRead, scopes }: ApiKey,
+  { testOf }: Channel,
+): Static<typeof ApiKeyView> {
+  const mode = testOf === null ? "live" : "test";
+  return { id, code, mode, active, companyWideRead, scopes: [...scopes] };
 }

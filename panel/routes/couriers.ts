@@ -2,7 +2,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
+import { type NotedComparison, readComparisons } from "#core/redis/config/comparisons.ts";
 import { allEntities, type CourierEntity } from "#core/redis/config/entities.ts";
+import { catalogueOf } from "#core/redis/shipments/remaps.ts";
 import type { Runtime } from "#core/runtime.ts";
 import type { Caller } from "#panel/caller.ts";
 import {
@@ -32,6 +34,20 @@ export const CourierView = Type.Object({
   mtls: Type.Boolean({ description: "whether it is bound to a client certificate" }),
   tokens: Type.Array(Access, { description: "in force" }),
   signingSecrets: Type.Array(Access, { description: "in force" }),
+  catalogueCodes: Type.Integer({ description: "codes of its catalogue" }),
+  comparison: Type.Union(
+    [
+      Type.Object({
+        at: Type.String({ description: "UTC" }),
+        lines: Type.Integer(),
+        same: Type.Integer({
+          description: "lines that were received as the other tracking has them",
+        }),
+      }),
+      Type.Null(),
+    ],
+    { description: "the last first-day comparison; null = none" },
+  ),
 });
 
 export const IssuedToken = Type.Object({
@@ -46,6 +62,8 @@ export const IssuedSecret = Type.Object({
 
 export const Activation = Type.Object({ code: Type.String(), acceptingEvents: Type.Boolean() });
 
+type Comparisons = ReadonlyMap<string, NotedComparison>;
+
 export function courierRoutes(runtime: Runtime) {
   return new Elysia({ name: "courier-routes" })
     .use(ownCourierRoutes(runtime))
@@ -56,7 +74,8 @@ export function courierRoutes(runtime: Runtime) {
 function ownCourierRoutes(runtime: Runtime) {
   const { redis, log, secrets } = runtime;
 
-  function viewOf(courier: CourierEntity) {
+  function viewOf(courier: CourierEntity, comparisons: Comparisons) {
+    const compared = comparisons.get(courier.code);
     const { code, name, environment, acceptingEvents, signatureRequired } = courier;
     return {
       ...{ code, name, environment, acceptingEvents, signatureRequired },
@@ -64,6 +83,14 @@ function ownCourierRoutes(runtime: Runtime) {
       mtls: Boolean(courier.mtls),
       tokens: viewAccess(secrets.vault, courier, "tokens"),
       signingSecrets: viewAccess(secrets.vault, courier, "signing-secrets"),
+      catalogueCodes: catalogueOf(courier).length,
+      comparison: compared
+        ? {
+            at: new Date(compared.atMs).toISOString(),
+            lines: compared.lines,
+            same: compared.same,
+          }
+        : null,
     };
   }
 
@@ -83,7 +110,10 @@ function ownCourierRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "couriers")
     .get(
       "/panel/api/couriers",
-      async ({ caller }) => ({ items: (await couriersOf(caller)).map(viewOf) }),
+      async ({ caller }) => {
+        const comparisons = await readComparisons(redis);
+        return { items: (await couriersOf(caller)).map((one) => viewOf(one, comparisons)) };
+      },
       {
         needs: { can: "couriers:read", of: "caller" },
         response: Type.Object({ items: Type.Array(CourierView) }),
@@ -92,7 +122,8 @@ function ownCourierRoutes(runtime: Runtime) {
     )
     .get(
       "/panel/api/couriers/:code",
-      async ({ params }) => viewOf(await readCourier(redis, params.code)),
+      async ({ params }) =>
+        viewOf(await readCourier(redis, params.code), await readComparisons(redis)),
       {
         needs: { can: "couriers:read", of: "courier" },
         response: CourierView,

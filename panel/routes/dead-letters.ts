@@ -108,7 +108,7 @@ export function deadLetterRoutes(runtime: Runtime) {
         detail: {
           summary: "Discard an entry for good, with a reason for the audit log",
           ...mayAnswer("DEAD_LETTER_NOT_FOUND"),
-          requestBody: jsonBody(Discard),
+          requestBody: jsonBody(Discard, { reason: "A test shipment of last week." }),
           responses: { 204: { description: "discarded" } },
         },
       },

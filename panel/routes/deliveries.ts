@@ -9,7 +9,9 @@ import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import { companyPartition } from "#core/redis/client/keys.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
-import { readShipments, type StoredShipment } from "#core/redis/shipments/shipments.ts";
+import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
+import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
+import type { StoredShipment } from "#core/redis/shipments/shipments.ts";
 import {
   DELIVERY_LIFE_MS,
   type Delivery,
@@ -21,10 +23,18 @@ import {
   listDeliveries,
   searchDeliveries,
 } from "#core/redis/webhooks/delivery-log.ts";
-import { readReplay, replayDeliveries, startReplay } from "#core/redis/webhooks/replays.ts";
+import {
+  latestReplays,
+  REPLAYS_LISTED,
+  readReplay,
+  replayDeliveries,
+  startReplay,
+} from "#core/redis/webhooks/replays.ts";
 import { signedHeaders } from "#core/redis/webhooks/signed-headers.ts";
 import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Runtime } from "#core/runtime.ts";
+import type { PanelDeps } from "#panel/caller.ts";
+import { jsonBody } from "#panel/checked-body.ts";
 import { wrongCursor } from "#panel/list-page.ts";
 import { notFound } from "#panel/not-found.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
@@ -60,7 +70,7 @@ const LogQuery = Type.Object({
   orderReference: text("deliveries about shipments of this order"),
   eventId: text("the delivery of this event"),
   limit: text(`default ${DEFAULT_LIMIT}, at most ${MAX_LIMIT}`),
-  cursor: text("the cursor of the page before"),
+  cursor: text("the cursor of the page before, with the same filters"),
 });
 type LogQuery = Static<typeof LogQuery>;
 
@@ -71,6 +81,8 @@ const Log = Type.Object({
       "asks for the next page, which may be empty and have a cursor; null on the last one",
   }),
 });
+
+const ReplayList = Type.Object({ items: Type.Array(ReplayView) });
 
 const SignedRequest = Type.Object({
   headers: Type.Record(Type.String(), Type.String()),
@@ -90,11 +102,14 @@ const WindowBody = Type.Object(
 );
 const windowChecker = compileSchema(WindowBody);
 
-export function deliveryRoutes(runtime: Runtime) {
+/** The archive: absent, only shipments that Redis has are shown. */
+type Deps = Runtime & Pick<PanelDeps, "archive">;
+
+export function deliveryRoutes(runtime: Deps) {
   return new Elysia({ name: "delivery-routes" }).use(logRoutes(runtime)).use(replayRoutes(runtime));
 }
 
-function logRoutes(runtime: Runtime) {
+function logRoutes(runtime: Deps) {
   const { live } = runtime;
   return panelRoutes(runtime, "deliveries")
     .get(
@@ -134,7 +149,7 @@ function logRoutes(runtime: Runtime) {
     );
 }
 
-function replayRoutes(runtime: Runtime) {
+function replayRoutes(runtime: Deps) {
   const { redis, live } = runtime;
   return panelRoutes(runtime, "replays")
     .get(
@@ -190,11 +205,25 @@ function replayRoutes(runtime: Runtime) {
         detail: {
           summary: "Queue the failed deliveries of a window as new, paced",
           ...mayAnswer("ENDPOINT_DISABLED", "TOO_MANY_REPLAYS"),
-          requestBody: {
-            required: true,
-            content: { "application/json": { schema: WindowBody as object } },
-          },
+          requestBody: jsonBody(WindowBody, {
+            ...{ from: "2026-11-20T00:00:00+01:00", to: "2026-11-21T00:00:00+01:00" },
+            mode: "latest_per_shipment",
+          }),
         },
+      },
+    )
+    .get(
+      "/panel/api/webhooks/:endpointId/replays",
+      async ({ params: { endpointId } }) => {
+        const { channel } = endpointOf(await runtime.live.refresh(), endpointId);
+        const partition = companyPartition(channel.companyId);
+        const replays = await latestReplays(runtime.redis, partition, endpointId);
+        return { items: replays.map(replayView) };
+      },
+      {
+        needs: { can: "webhooks:read", of: "endpoint" },
+        response: ReplayList,
+        detail: { summary: `The ${REPLAYS_LISTED} latest replays of windows, the newest first` },
       },
     )
     .get(
@@ -233,25 +262,37 @@ function replayRefusal({ createdAtMs }: Delivery, nowMs: number): Problem {
   return new Problem(409, "DELIVERY_PENDING", detail);
 }
 
-async function readDetail(runtime: Runtime, deliveryId: string) {
+async function readDetail(runtime: Deps, deliveryId: string) {
   const delivery = await deliveryOf(runtime, deliveryId);
   const configuration = await runtime.live.refresh();
-  const [shipment] = await readShipments(runtime.redis, [delivery.shipmentId]);
+  const shipment = await shipmentOf(runtime, delivery, configuration);
   const body = shipment ? bodyNow(delivery, shipment, configuration) : null;
   return deliveryDetail(delivery, configuration, body);
 }
 
+/** Wherever it is. Null when the endpoint is gone, or the shipment. @throws {Problem} 503 ARCHIVE_UNAVAILABLE */
+async function shipmentOf(
+  { redis, archive = NO_ARCHIVE }: Deps,
+  { endpointId, shipmentId }: Delivery,
+  configuration: Configuration,
+): Promise<StoredShipment | null> {
+  const channelId = v1ChannelId(endpointId) ?? configuration.endpoints.get(endpointId)?.channelId;
+  if (channelId === undefined) return null;
+  const [found] = await readShipmentsAnywhere(redis, archive, [shipmentId], [channelId]);
+  return found ?? null;
+}
+
 /** As an attempt would send it now. @throws {Problem} 404, 409 */
 async function signedRequest(
-  runtime: Runtime,
+  runtime: Deps,
   deliveryId: string,
 ): Promise<Static<typeof SignedRequest>> {
-  const { live, redis, secrets } = runtime;
+  const { live, secrets } = runtime;
   const delivery = await deliveryOf(runtime, deliveryId);
   refuseV1(delivery.endpointId);
   const configuration = await live.refresh();
   const { endpoint } = endpointOf(configuration, delivery.endpointId);
-  const [shipment] = await readShipments(redis, [delivery.shipmentId]);
+  const shipment = await shipmentOf(runtime, delivery, configuration);
   const body = shipment && bodyNow(delivery, shipment, configuration);
   if (!body) throw notFound("delivery");
   const { eventId, attemptsMade } = delivery;
@@ -287,7 +328,8 @@ async function readLog(
     ...(orderReference !== undefined && { orderReference }),
     ...(eventId !== undefined && { eventId }),
   };
-  const page = pageOf(query);
+  const filters = filtersOf(endpointId, query);
+  const page = pageOf(query, filters);
   const found =
     Object.keys(search).length === 0
       ? await listDeliveries(redis, companyId, endpointId, page, live.now())
@@ -300,12 +342,15 @@ async function readLog(
         );
   return {
     items: found.deliveries.map((one) => deliveryView(one, configuration)),
-    cursor: found.cursor && cursorText(found.cursor),
+    cursor: found.cursor && cursorText(found.cursor, filters),
   };
 }
 
 /** @throws {Problem} 422 */
-function pageOf({ state, from, to, limit = String(DEFAULT_LIMIT), cursor }: LogQuery): LogPage {
+function pageOf(
+  { state, from, to, limit = String(DEFAULT_LIMIT), cursor }: LogQuery,
+  filters: string,
+): LogPage {
   const known = STATES.find((one) => one === state);
   if (state !== undefined && state !== "" && known === undefined) {
     throw invalidQuery(`state is one of ${STATES.join(", ")}.`);
@@ -320,7 +365,7 @@ function pageOf({ state, from, to, limit = String(DEFAULT_LIMIT), cursor }: LogQ
   return {
     fromMs,
     toMs,
-    cursor: cursor ? readCursor(cursor) : null,
+    cursor: cursor ? readCursor(cursor, filters) : null,
     limit: size,
     ...(known !== undefined && { state: known }),
   };
@@ -330,14 +375,27 @@ function invalidQuery(detail: string): Problem {
   return new Problem(422, "INVALID_QUERY", detail);
 }
 
-function cursorText({ beforeMs, skip }: LogCursor): string {
-  return Buffer.from(`${beforeMs}.${skip}`).toString("base64url");
+/** Of what a page was asked for, beside its place: a cursor goes on with the same question alone. */
+function filtersOf(endpointId: string, query: LogQuery): string {
+  const { state, from, to, trackingNumber, orderReference, eventId } = query;
+  const asked = [endpointId, state, from, to, trackingNumber, orderReference, eventId];
+  return Bun.hash(JSON.stringify(asked.map((one) => one ?? ""))).toString(36);
+}
+
+function cursorText({ beforeMs, skip }: LogCursor, filters: string): string {
+  return Buffer.from(`${beforeMs}.${skip}.${filters}`).toString("base64url");
 }
 
 /** @throws {Problem} 422 */
-function readCursor(cursor: string): LogCursor {
-  const match = /^(\d{1,16})\.(\d{1,7})$/.exec(Buffer.from(cursor, "base64url").toString());
+function readCursor(cursor: string, filters: string): LogCursor {
+  const text = Buffer.from(cursor, "base64url").toString();
+  const match = /^(\d{1,16})\.(\d{1,7})\.([0-9a-z]{1,13})$/.exec(text);
   if (!match) throw wrongCursor();
+  if (match[3] !== filters) {
+    throw invalidQuery(
+      "cursor belongs to other filters: give those of the page that it came with.",
+    );
+  }
   return { beforeMs: Number(match[1]), skip: Number(match[2]) };
 }
 

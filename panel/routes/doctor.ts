@@ -7,6 +7,7 @@ import { panelRoutes } from "#panel/panel-routes.ts";
 
 const Findings = Type.Array(
   Type.Object({
+    code: Type.String({ description: "names the check, for words in another language" }),
     check: Type.String(),
     ok: Type.Boolean(),
     found: Type.String(),
@@ -18,7 +19,7 @@ const Findings = Type.Array(
 export function doctorRoute(runtime: Runtime, benchmarks: Benchmarks) {
   return panelRoutes(runtime, "doctor").get(
     "/panel/api/doctor",
-    async () => [...(await examineStores(runtime.redis, () => benchmarks.ready()))],
+    async () => [...(await examineStores(runtime.redis, benchmarks.facts))],
     {
       needs: { can: "doctor:read", of: "installation" },
       response: Findings,

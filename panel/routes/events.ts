@@ -26,8 +26,10 @@ const KEPT_MS = OUTCOMES_KEPT_DAYS * 86_400_000;
 const ID_LENGTH = 256;
 
 const EventsQuery = Type.Object({
-  courier: Type.Optional(Type.String({ description: "courier code" })),
-  eventId: Type.Optional(Type.String({ description: "this, messageId, or both" })),
+  courier: Type.Optional(Type.String({ description: "courier code", examples: ["GLS_ITA"] })),
+  eventId: Type.Optional(
+    Type.String({ description: "this, messageId, or both", examples: ["5f1c-OUT-1"] }),
+  ),
   messageId: Type.Optional(Type.String()),
   cursor: Type.Optional(Type.String({ description: "nextCursor of the answer before" })),
 });

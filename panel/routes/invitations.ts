@@ -93,7 +93,9 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
             "LOGINS_BUSY",
             "CONFIGURATION_BUSY",
           ),
-          requestBody: jsonBody(AcceptanceInput),
+          requestBody: jsonBody(AcceptanceInput, {
+            ...{ password: "correct horse battery staple", name: "Maria Bianchi" },
+          }),
           responses: { 204: { description: "the session cookie" } },
         },
       },
@@ -114,7 +116,7 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
         detail: {
           summary: "Mail a link for another password, if there is such an account",
           ...mayAnswer("CROSS_SITE", "RATE_LIMITED"),
-          requestBody: jsonBody(ResetInput),
+          requestBody: jsonBody(ResetInput, { email: "dev@example.com" }),
           responses: { 202: { description: "always" } },
         },
       },

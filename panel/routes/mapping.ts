@@ -11,12 +11,15 @@ import {
 } from "#core/domain/setup/setup.ts";
 import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
 import { STATUSES, type Status, StatusSchema } from "#core/domain/statuses/status.ts";
+import type { Suggestion } from "#core/domain/statuses/suggest-mapping.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
+import { unmappedName } from "#core/redis/client/keys.ts";
 import type { Configuration, Courier } from "#core/redis/config/configuration.ts";
 import { scopeOf } from "#core/redis/shipments/remappings.ts";
 import { readUnmappedCodes } from "#core/redis/shipments/unmapped.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { jsonBody } from "#panel/checked-body.ts";
 import { courierOf } from "#panel/courier-of.ts";
 import { mapCode, type WantedMapping, wantedEntry } from "#panel/map-code.ts";
 import { isTheirs } from "#panel/owners.ts";
@@ -25,6 +28,7 @@ import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 import { previewRemap } from "#panel/preview-remap.ts";
 import { readJson } from "#panel/read-json.ts";
 import { RemapView, viewOf } from "#panel/routes/remaps.ts";
+import { createSuggestions } from "#panel/suggestions.ts";
 
 const instant = Type.String({ description: "ISO 8601" });
 const pair = Type.Object({
@@ -49,6 +53,15 @@ export const CodeMapping = Type.Object(
 );
 const checker = compileSchema(CodeMapping);
 
+export const SuggestionView = Type.Object({
+  status: Type.Unsafe<Status>(StatusSchema),
+  statusDetail: Type.Integer({ description: "0 = none" }),
+  confidence: Type.Unsafe<Suggestion["confidence"]>(
+    Type.Union((["high", "medium", "low"] as const).map((one) => Type.Literal(one))),
+  ),
+  because: Type.Object({ en: Type.String(), it: Type.String() }, { description: "for people" }),
+});
+
 const UnmappedCodes = Type.Object({
   total: Type.Integer(),
   items: Type.Array(
@@ -58,8 +71,15 @@ const UnmappedCodes = Type.Object({
       description: Type.String({ description: "as the courier sent it last" }),
       events: Type.Integer(),
       shipments: Type.Integer(),
+      parcels: Type.Integer({
+        description: "as many as shipments: an event is about one parcel of each",
+      }),
       firstSeen: instant,
       lastSeen: instant,
+      suggestion: Type.Union([SuggestionView, Type.Null()], {
+        description:
+          "null where too little speaks for one, behind the first 50 codes, and for members of a courier: it tells what others' codes mean",
+      }),
     }),
   ),
 });
@@ -71,25 +91,24 @@ export const MappingAnswer = Type.Object({
   }),
 });
 
-export const PreviewAnswer = Type.Object({
-  entry,
-  preview: Type.Object({
-    examined: Type.Integer({ description: "shipments looked at" }),
-    complete: Type.Boolean({ description: "false when there are more shipments than it looks at" }),
-    events: Type.Integer(),
-    shipments: Type.Integer(),
-    states: Type.Array(Type.Object({ before: pair, after: pair, shipments: Type.Integer() })),
-    webhooks: Type.Array(
-      Type.Object({
-        endpointId: Type.String(),
-        endpoint: Type.String(),
-        channel: Type.String(),
-        verdict: Type.String(),
-        count: Type.Integer(),
-      }),
-    ),
-  }),
+export const RemapPreview = Type.Object({
+  examined: Type.Integer({ description: "shipments looked at" }),
+  complete: Type.Boolean({ description: "false when there are more shipments than it looks at" }),
+  events: Type.Integer(),
+  shipments: Type.Integer(),
+  states: Type.Array(Type.Object({ before: pair, after: pair, shipments: Type.Integer() })),
+  webhooks: Type.Array(
+    Type.Object({
+      endpointId: Type.String(),
+      endpoint: Type.String(),
+      channel: Type.String(),
+      verdict: Type.String(),
+      count: Type.Integer(),
+    }),
+  ),
 });
+
+export const PreviewAnswer = Type.Object({ entry, preview: RemapPreview });
 
 export function mappingRoutes(runtime: Runtime) {
   return new Elysia({ name: "mapping-routes" })
@@ -98,7 +117,8 @@ export function mappingRoutes(runtime: Runtime) {
 }
 
 function unmappedRoute(runtime: Runtime) {
-  const { redis } = runtime;
+  const { redis, live } = runtime;
+  const suggestionsFor = createSuggestions(redis);
   return panelRoutes(runtime, "unmapped-codes").get(
     "/panel/api/unmapped-codes",
     async ({ query, caller }) => {
@@ -106,12 +126,16 @@ function unmappedRoute(runtime: Runtime) {
       const codes = (await readUnmappedCodes(redis)).filter(({ courier }) =>
         isTheirs(caller, { companyCode: null, courierCode: courier }),
       );
+      const isOperator = caller.kind === "operator";
+      const suggestions = isOperator ? await suggestionsFor(await live.refresh(), codes) : null;
       const items = codes
         .slice(offset, offset + limit)
         .map(({ firstSeenMs, lastSeenMs, ...rest }) => ({
           ...rest,
+          parcels: rest.shipments,
           firstSeen: isoOf(firstSeenMs),
           lastSeen: isoOf(lastSeenMs),
+          suggestion: suggestions?.get(unmappedName(rest.courier, rest.code)) ?? null,
         }));
       return { total: codes.length, items };
     },
@@ -119,7 +143,10 @@ function unmappedRoute(runtime: Runtime) {
       needs: { can: "couriers:read", of: "caller" },
       query: pageQuery,
       response: UnmappedCodes,
-      detail: { summary: "Codes that no catalogue maps, the most events first" },
+      detail: {
+        summary:
+          "Codes that no catalogue maps, the most parcels first, with what they probably mean",
+      },
     },
   );
 }
@@ -182,10 +209,11 @@ function catalogueRoutes(runtime: Runtime) {
             "CATALOGUE_FULL",
             "CONFIGURATION_BUSY",
           ),
-          requestBody: {
-            required: true,
-            content: { "application/json": { schema: CodeMapping as object } },
-          },
+          requestBody: jsonBody(CodeMapping, {
+            status: "DELIVERED",
+            statusDetail: 0,
+            terminal: true,
+          }),
         },
       },
     );

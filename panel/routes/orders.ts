@@ -15,16 +15,22 @@ import type { Configuration } from "#core/redis/config/configuration.ts";
 import { type PutOutcome, putOrders } from "#core/redis/merchant/orders.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
+import { ORDERS_BODY_BYTES } from "#panel/read-json.ts";
 import { channelOf } from "#panel/webhook-access.ts";
 
 /** 10,000 orders of some 3 KB. */
-export const ORDERS_BODY_BYTES = 32 * 1024 * 1024;
 const LINES_LIMIT = 10_000;
 /** An order with all its parcels and items: 1,500 of some 300 bytes. */
 const LINE_LIMIT_BYTES = 512 * 1024;
 const NEWLINE = 0x0a;
 
 const checker = compileSchema(OrderInput);
+
+const EXAMPLE: OrderInput = {
+  ...{ source: "shopify", reference: "1003", createdAt: "2026-11-20T10:00:00+01:00" },
+  consignee: { name: "Maria Bianchi", city: "Milano", postcode: "20121", country: "IT" },
+  items: [{ sku: "A-1", name: "Shirt", quantity: 2 }],
+};
 
 const LineOutcome = Type.Object({
   line: Type.Integer({ description: "from 1" }),
@@ -68,14 +74,15 @@ export function panelOrdersRoute(runtime: Runtime) {
       return answer(read, put);
     },
     {
-      needs: { can: "orders:write", of: "channel" },
+      needs: { can: "orders:write", of: "channel", bodyBytes: ORDERS_BODY_BYTES },
       parse: "none",
       detail: {
         summary: "Import orders, idempotent by (source, reference)",
         description: `One order a line. At most ${LINES_LIMIT} lines and ${ORDERS_BODY_BYTES} bytes.`,
         requestBody: {
-          required: true,
-          content: { "application/x-ndjson": { schema: OrderInput as object } },
+          // An export of no orders is an empty file.
+          required: false,
+          content: { "application/x-ndjson": { schema: OrderInput as object, example: EXAMPLE } },
         },
         responses: {
           200: {

@@ -4,6 +4,7 @@ import type { Benchmarks } from "#analytics/benchmarks.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { countConflicts } from "#core/redis/intake/number-conflicts.ts";
 import { readDone, readLags } from "#core/redis/log/streams.ts";
+import { readArchiveProgress, readArchiveStatus } from "#core/redis/shipments/archive-status.ts";
 import { readFailing } from "#core/redis/webhooks/endpoints.ts";
 import {
   type Ledger,
@@ -24,6 +25,12 @@ interface Sample {
   /** Entries done, by log and group. */
   readonly done: ReadonlyMap<string, number>;
 }
+
+/** An event of the stream: OpenAPI 3.1 has no words for the whole of it. */
+const StreamedOverview = Type.Object({
+  event: Type.Literal("overview"),
+  data: Type.String({ contentMediaType: "application/json" }),
+});
 
 const SAMPLE_EVERY_MS = 5_000;
 const SAMPLES_KEPT = 12;
@@ -74,7 +81,7 @@ export function overviewRoute(runtime: Runtime, benchmarks: Benchmarks) {
         responses: {
           200: {
             description: "events; the data of each is an overview",
-            content: { "text/event-stream": { schema: Type.String() as object } },
+            content: { "text/event-stream": { schema: StreamedOverview as object } },
           },
         },
       },
@@ -87,15 +94,18 @@ async function readOverview(
   from: Sample,
   now: Sample,
 ): Promise<Omit<Overview, "alarms">> {
-  const [ledger, lags, queues, conflicts, clickhouse, overdueMs, failing] = await Promise.all([
-    readBalance(redis, live.configuration()),
-    readLags(redis),
-    readQueueDepths(redis),
-    countConflicts(redis),
-    benchmarks.ready(),
-    longestOverdueMs(redis, live.now()),
-    readFailing(redis, Number.MAX_SAFE_INTEGER),
-  ]);
+  const [ledger, lags, queues, conflicts, clickhouse, overdueMs, failing, archive, progress] =
+    await Promise.all([
+      readBalance(redis, live.configuration()),
+      readLags(redis),
+      readQueueDepths(redis),
+      countConflicts(redis),
+      benchmarks.ready(),
+      longestOverdueMs(redis, live.now()),
+      readFailing(redis, Number.MAX_SAFE_INTEGER),
+      readArchiveStatus(redis),
+      readArchiveProgress(redis),
+    ]);
   const behindSeconds = lags.find(({ group }) => group === "analytics")?.seconds ?? 0;
   const overSeconds = (now.atMs - from.atMs) / 1000;
   const perSecond = (count: (sample: Sample) => number) =>
@@ -119,6 +129,15 @@ async function readOverview(
       failingEndpoints: failing.length,
     },
     numberConflicts: conflicts,
-    stores: { redis: { ready: redis.isReady }, clickhouse: { ready: clickhouse, behindSeconds } },
+    stores: {
+      redis: { ready: redis.isReady },
+      clickhouse: { ready: clickhouse, behindSeconds },
+      archive: archive && {
+        shipments: archive.archived,
+        quiet: archive.quiet,
+        behindSeconds: Math.max(0, Date.now() - archive.endedAtMs) / 1_000,
+        backlog: progress.backlog,
+      },
+    },
   };
 }

@@ -11,6 +11,9 @@ import { notFound } from "#panel/not-found.ts";
 import { pageOf, pageQuery } from "#panel/page.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
 
+/** Of a remap in a list: an upload may change thousands. */
+const ENTRIES_SHOWN = 20;
+
 const instant = Type.String({ description: "ISO 8601" });
 const entryOrNone = Type.Union([Type.Unsafe<CatalogueEntry>(SetupCatalogueEntry), Type.Null()]);
 
@@ -28,8 +31,10 @@ export const RemapView = Type.Object({
     events: Type.Integer({ description: "events mapped again" }),
     statesChanged: Type.Integer({ description: "shipments whose current status changed by it" }),
   }),
+  codes: Type.Integer({ description: "codes that it changes" }),
   entries: Type.Array(
     Type.Object({ code: Type.String(), before: entryOrNone, after: entryOrNone }),
+    { description: `the codes; in lists and answers to uploads the first ${ENTRIES_SHOWN}` },
   ),
 });
 export type RemapView = Static<typeof RemapView>;
@@ -42,7 +47,7 @@ export function remapRoutes(runtime: Runtime) {
       async ({ params, query }) => {
         const { offset, limit } = pageOf(query);
         const courier = courierOf(await live.refresh(), params.code);
-        return { items: (await listRemaps(redis, courier.code, offset, limit)).map(viewOf) };
+        return { items: (await listRemaps(redis, courier.code, offset, limit)).map(shortViewOf) };
       },
       {
         needs: { can: "couriers:read", of: "courier" },
@@ -86,8 +91,14 @@ export function viewOf(remap: Remap): RemapView {
     createdAt: isoOf(createdAtMs),
     finishedAt: finishedAtMs === null ? null : isoOf(finishedAtMs),
     progress: { examined, shipments, events, statesChanged },
+    codes: entries.length,
     entries: [...entries],
   };
+}
+
+export function shortViewOf(remap: Remap): RemapView {
+  const view = viewOf(remap);
+  return { ...view, entries: view.entries.slice(0, ENTRIES_SHOWN) };
 }
 
 function isoOf(ms: number): string {

@@ -89,6 +89,7 @@ const ListQuery = Type.Composite([
       Type.String({
         description:
           "tracking number, order reference, shipment id, event id or message id of the courier, event id or delivery id of a webhook",
+        examples: ["TN0001"],
       }),
     ),
     companyCode: Type.Optional(Type.String()),

@@ -19,7 +19,7 @@ import type { Runtime } from "#core/runtime.ts";
 import { checkedPath, jsonBody, readChecked } from "#panel/checked-body.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 import { TemplateView, templateView } from "#panel/routes/companies.ts";
-import { channelOf, refuseFaults } from "#panel/webhook-access.ts";
+import { channelOf, refuseFaults, settingsChannelOf } from "#panel/webhook-access.ts";
 
 /** A body of 100,000 characters, each of them an escape of two parts. */
 export const TEMPLATE_BODY_BYTES = 2 * 1024 * 1024;
@@ -28,6 +28,9 @@ export const TEST_MAIL_RATE = { perSecond: 1 / 60, burst: 10 };
 
 const strict = { additionalProperties: false } as const;
 const { event, language, subject, body } = SetupTemplate.properties;
+
+/** The example of the document. */
+const DRAFT = { subject: "How was it?", body: "Hello {{consignee.name}}, {{trackingUrl}}" };
 
 export const TemplateInput = Type.Object({ subject, body }, strict);
 const templateChecker = compileSchema(TemplateInput);
@@ -77,7 +80,7 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
       async ({ params, request }) => {
         const named = checkedPath(params, pathChecker);
         const wanted = await readChecked(request, templateChecker, TEMPLATE_BODY_BYTES);
-        const { id: channelId } = channelOf(await live.refresh(), params.channelCode);
+        const { id: channelId } = settingsChannelOf(await live.refresh(), params.channelCode);
         const { event, language } = named;
         const template: TemplateEntity = { channelId, event, language, ...wanted };
         const outcome = await putTemplate(redis, template);
@@ -92,14 +95,14 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         detail: {
           summary: "Make or change the mail of an event in a language",
           ...mayAnswer("TOO_MANY_TEMPLATES", "INVALID_PATH", "CONFIGURATION_BUSY"),
-          requestBody: jsonBody(TemplateInput),
+          requestBody: jsonBody(TemplateInput, DRAFT),
         },
       },
     )
     .delete(
       "/panel/api/channels/:channelCode/templates/:event/:language",
       async ({ params, request, set }) => {
-        const { id: channelId } = channelOf(await live.refresh(), params.channelCode);
+        const { id: channelId } = settingsChannelOf(await live.refresh(), params.channelCode);
         const deleted = await deleteSetting(
           redis,
           "template",
@@ -140,12 +143,12 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
         };
       },
       {
-        needs: { can: "channels:read", of: "channel" },
+        needs: { can: "channels:read", of: "channel", reads: true },
         parse: "none",
         response: Preview,
         detail: {
           summary: "A template as a recipient would read it, about a sample shipment",
-          requestBody: jsonBody(PreviewInput),
+          requestBody: jsonBody(PreviewInput, { ...DRAFT, language: "it" }),
         },
       },
     )
@@ -153,7 +156,7 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
       "/panel/api/channels/:channelCode/templates/test",
       async ({ params, request, set }) => {
         const input = await readChecked(request, testChecker, TEMPLATE_BODY_BYTES);
-        const channel = channelOf(await live.refresh(), params.channelCode);
+        const channel = settingsChannelOf(await live.refresh(), params.channelCode);
         const draft = await draftOf(runtime, channel, input);
         await takeTurn(runtime, channel);
         const values = sampleValues(input.language, channel.name, config.publicUrl);
@@ -164,13 +167,16 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
         return { to: input.to, event, language, subject: composed.subject };
       },
       {
-        needs: { can: "templates:write", of: "channel" },
+        needs: { can: "templates:write", of: "channel", bodyBytes: TEMPLATE_BODY_BYTES },
         parse: "none",
         response: { 202: TestMail },
         detail: {
           summary: "Send the mail of an event about a sample shipment to an address",
           ...mayAnswer("TOO_MANY_TEST_MAILS", "MAIL_NOT_SENT"),
-          requestBody: jsonBody(TestMailInput),
+          requestBody: jsonBody(TestMailInput, {
+            ...{ event: "review-request", language: "it", to: "dev@example.com" },
+            ...DRAFT,
+          }),
         },
       },
     );

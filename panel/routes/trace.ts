@@ -1,7 +1,9 @@
 /** `GET /panel/api/shipments/{id}/trace`: everything that happened to a shipment, and who was notified of it. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { jsonValue } from "#core/domain/schema/json-value.ts";
 import { nullableNumber as number, nullableText as text } from "#core/domain/schema/nullable.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { fold, initialState } from "#core/domain/shipments/fold.ts";
@@ -85,7 +87,7 @@ export const Trace = Type.Object({
   omitted: Type.Integer({ description: "further ones that the history does not keep" }),
   events: Type.Array(
     Type.Object({
-      event: Type.Unsafe<CourierEvent>(Type.Any({ description: "as the courier sent it" })),
+      event: jsonValue<CourierEvent>("as the courier sent it"),
       occurredAt: Type.String({ description: "UTC" }),
       receivedAt: Type.String({ description: "UTC, our clock" }),
       messageId: Type.Union([Type.String(), Type.Null()], {

@@ -3,41 +3,60 @@
  * for everybody; what the pages show comes from the HTTP API, which asks who is there.
  */
 import { randomBytes } from "node:crypto";
-import { acceptsGzip } from "#core/http/accept-gzip.ts";
+import { acceptsBrotli, acceptsGzip } from "#core/http/accept-coding.ts";
 import { publicRoutes } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { sessionIdOf } from "#panel/cookies.ts";
 import { html } from "#panel/html.ts";
-import { PAGE_PATHS } from "#panel/web/paths.ts";
-import { type WebBundle, webBundle } from "#panel/web-bundle.ts";
+import { UNSHARED } from "#panel/unshared.ts";
+import { PAGE_PATHS, type PagePath, SHARED_QUALITY_PATH } from "#panel/web/paths.ts";
+import { type Coding, type WebBundle, webBundle } from "#panel/web-bundle.ts";
 
 /** A name carries the hash of its content. */
 const FOR_EVER = "public, max-age=31536000, immutable";
 
 export function webRoutes({ config }: Pick<Runtime, "config">) {
-  const shell = async () => shellResponse(await webBundle(config.dataDir));
   const app = publicRoutes("web").get("/assets/:file", async ({ params, request }) => {
     const { assets } = await webBundle(config.dataDir);
     const asset = assets.get(params.file);
     if (!asset) throw new Problem(404, "NOT_FOUND", "There is no such path.");
-    const zips = acceptsGzip(request.headers.get("accept-encoding"));
-    return new Response(zips ? asset.gzip : asset.body, {
+    const coding = codingFor(request.headers.get("accept-encoding"));
+    return new Response(coding ? asset.coded[coding] : asset.body, {
       headers: {
         "content-type": asset.type,
         "cache-control": FOR_EVER,
         "x-content-type-options": "nosniff",
         vary: "accept-encoding",
-        ...(zips && { "content-encoding": "gzip" }),
+        ...(coding && { "content-encoding": coding }),
       },
     });
   });
-  for (const path of PAGE_PATHS) app.get(path, shell);
+  for (const path of PAGE_PATHS) {
+    app.get(path, async ({ request }) => {
+      // Nobody who is not logged in is answered by the API.
+      const first = sessionIdOf({ config }, request) === "" ? [] : FIRST_CALLS[path];
+      const page = shellResponse(await webBundle(config.dataDir), { first });
+      return path === SHARED_QUALITY_PATH ? unshared(page) : page;
+    });
+  }
   // Where older alert mails and bookmarks lead.
   return app
     .get("/panel/explorer", () => movedTo("/benchmarks"))
     .get("/panel/webhooks/:id", ({ params }) =>
       movedTo(`/webhooks/${encodeURIComponent(params.id)}`),
     );
+}
+
+/** The application's files are small: what takes the fewest bytes is the fastest. */
+function codingFor(header: string | null): Coding | null {
+  if (acceptsBrotli(header)) return "br";
+  return acceptsGzip(header) ? "gzip" : null;
+}
+
+function unshared(page: Response): Response {
+  for (const [name, value] of Object.entries(UNSHARED)) page.headers.set(name, value);
+  return page;
 }
 
 function movedTo(location: string): Response {
@@ -50,10 +69,28 @@ export async function notFoundPage(
   { method, headers }: Request,
 ): Promise<Response | null> {
   const isPerson = method === "GET" && /\btext\/html\b/.test(headers.get("accept") ?? "");
-  return isPerson ? shellResponse(await webBundle(config.dataDir), 404) : null;
+  return isPerson ? shellResponse(await webBundle(config.dataDir), { status: 404 }) : null;
 }
 
-function shellResponse({ script, style }: WebBundle, status = 200): Response {
+const ME = "/panel/api/me";
+/** What a page asks the API first: the browser asks it while the scripts are still on their way. */
+const FIRST_CALLS: Readonly<Partial<Record<PagePath, readonly string[]>>> = {
+  ...Object.fromEntries(PAGE_PATHS.map((path) => [path, [ME]])),
+  "/overview": [ME, "/panel/api/overview"],
+  "/login": [],
+  "/invitation/:token": [],
+  [SHARED_QUALITY_PATH]: [],
+};
+
+interface ShellOptions {
+  readonly status?: number;
+  readonly first?: readonly string[] | undefined;
+}
+
+function shellResponse(
+  { script, styles }: WebBundle,
+  { status = 200, first = [] }: ShellOptions,
+): Response {
   const nonce = randomBytes(16).toString("base64");
   const page = html`<!doctype html>
 <html lang="en">
@@ -63,7 +100,8 @@ function shellResponse({ script, style }: WebBundle, status = 200): Response {
 <meta name="color-scheme" content="light dark">
 <title>Waybill</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/assets/${style}">
+${styles.map((style) => html`<link rel="stylesheet" href="/assets/${style}">`)}
+${first.map((path) => html`<link rel="preload" as="fetch" crossorigin href="${path}">`)}
 <script type="module" src="/assets/${script}" nonce="${nonce}"></script>
 </head>
 <body>

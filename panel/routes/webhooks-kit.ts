@@ -1,13 +1,22 @@
 /** What receivers need and may read without a token: the addresses we call from, the payload's schema, AsyncAPI. */
+
+import { readFileSync } from "node:fs";
 import { type TSchema, Type } from "@sinclair/typebox";
+import { jsonValue } from "#core/domain/schema/json-value.ts";
 import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
 import { publicRoutes } from "#core/http/access.ts";
+import { PUBLIC_CACHE, pageResponse } from "#core/http/reference-page.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { webhookAsyncapi } from "#panel/webhook-asyncapi.ts";
+import { webhookReference } from "#panel/webhook-reference.ts";
 
 const SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
+const VECTOR = new URL("../../docs/vectors/webhook-signature.json", import.meta.url);
+
 export function webhookKitRoutes({ config }: Runtime) {
+  const page = webhookReference();
+  const vector = readFileSync(VECTOR, "utf8");
   return publicRoutes("webhook kit")
     .get("/ips.txt", () => new Response(addressList(config.outboundIps), { headers: PLAIN }), {
       detail: {
@@ -21,6 +30,13 @@ export function webhookKitRoutes({ config }: Runtime) {
         responses: answer("application/json", ANYTHING),
       },
     })
+    .get("/webhooks/docs", () => pageResponse(page))
+    .get("/webhooks/vector.json", () => new Response(vector, { headers: JSON_HEADERS }), {
+      detail: {
+        summary: "A body, two secrets and a signature, to test a receiver with",
+        responses: answer("application/json", ANYTHING),
+      },
+    })
     .get("/webhooks/asyncapi.json", () => webhookAsyncapi(), {
       detail: {
         summary: "AsyncAPI description of the webhooks",
@@ -29,7 +45,7 @@ export function webhookKitRoutes({ config }: Runtime) {
     });
 }
 
-const ANYTHING = Type.Unknown();
+const ANYTHING = jsonValue();
 
 function answer(mediaType: string, schema: TSchema) {
   return {
@@ -37,6 +53,7 @@ function answer(mediaType: string, schema: TSchema) {
   };
 }
 
+const JSON_HEADERS = { "content-type": "application/json", ...PUBLIC_CACHE };
 const PLAIN = { "content-type": "text/plain; charset=utf-8", "cache-control": "max-age=300" };
 
 /** Empty if none are configured: behind a router, receivers do not see this machine's own addresses. */

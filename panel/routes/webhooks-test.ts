@@ -12,7 +12,7 @@ import { requestTestEvent } from "#core/redis/webhooks/webhook-tests.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { checkedBody, jsonBody } from "#panel/checked-body.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
-import { readJson } from "#panel/read-json.ts";
+import { readOptionalJson } from "#panel/read-json.ts";
 import { endpointOf, refuseFaults } from "#panel/webhook-access.ts";
 
 const TestInput = Type.Object(
@@ -58,7 +58,7 @@ export function webhookTestRoutes(runtime: Runtime) {
     .post(
       "/panel/api/webhooks/:endpointId/test",
       async ({ params, request }) => {
-        const body = checkedBody((await readJson(request)) ?? {}, inputChecker);
+        const body = checkedBody(await readOptionalJson(request), inputChecker);
         const configuration = await live.refresh();
         endpointOf(configuration, params.endpointId);
         const pair = pairOf(configuration, body);
@@ -76,7 +76,7 @@ export function webhookTestRoutes(runtime: Runtime) {
         response: Tested,
         detail: {
           summary: "Send the test event: one attempt, with its result and what was sent",
-          requestBody: { ...jsonBody(TestInput), required: false },
+          requestBody: { ...jsonBody(TestInput, { status: "DELIVERED" }), required: false },
           ...mayAnswer("NOBODY_SENDS"),
         },
       },

@@ -1,6 +1,6 @@
 /** Webhook endpoints of the panel's HTTP API (document 3; setup-file.md, "The panel's HTTP API"). */
 
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
@@ -25,9 +25,10 @@ import {
   rotateEndpointSecret,
 } from "#core/redis/webhooks/endpoints.ts";
 import type { Runtime } from "#core/runtime.ts";
+import { jsonBody } from "#panel/checked-body.ts";
 import { notFound } from "#panel/not-found.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
-import { readJson } from "#panel/read-json.ts";
+import { readJson, readOptionalJson } from "#panel/read-json.ts";
 import {
   channelOf,
   endpointOf,
@@ -100,7 +101,10 @@ function channelWebhookRoutes(runtime: Runtime, calls: EndpointCalls) {
         detail: {
           summary: "Make an endpoint; its secret is shown this once",
           ...mayAnswer("TOO_MANY_ENDPOINTS"),
-          requestBody: requestBody(EndpointInput),
+          requestBody: jsonBody(EndpointInput, {
+            ...{ url: "https://merchant.example/hook", alertEmail: "ops@merchant.example" },
+            ...{ trigger: "status_change", statuses: ["DELIVERED", "EXCEPTION"] },
+          }),
         },
       },
     );
@@ -135,7 +139,10 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
         needs: { can: "webhooks:write", of: "endpoint" },
         parse: "none",
         response: EndpointView,
-        detail: { summary: "Change what is given", requestBody: requestBody(EndpointPatch) },
+        detail: {
+          summary: "Change what is given",
+          requestBody: jsonBody(EndpointPatch, { include: ["consignee"] }),
+        },
       },
     )
     .delete(
@@ -165,7 +172,7 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
       "/panel/api/webhooks/:endpointId/rotate-secret",
       async ({ params, request }) => {
         const { endpoint } = endpointOf(await live.refresh(), params.endpointId);
-        return { secret: await calls.rotate(endpoint, await readJson(request)) };
+        return { secret: await calls.rotate(endpoint, await readOptionalJson(request)) };
       },
       {
         needs: { can: "webhooks:write", of: "endpoint" },
@@ -174,7 +181,7 @@ function endpointActionRoutes(runtime: Runtime, calls: EndpointCalls) {
         detail: {
           summary: "A new secret, shown this once; 409 while an earlier rotation's 24 hours run",
           ...mayAnswer("ROTATION_RUNNING", "SECRET_REPLACED"),
-          requestBody: { ...requestBody(RotationInput), required: false },
+          requestBody: { ...jsonBody(RotationInput, { revokePrevious: true }), required: false },
         },
       },
     )
@@ -229,16 +236,15 @@ function endpointCalls(runtime: Runtime) {
    * @throws {Problem} 404, 409, 422
    */
   async function rotate(endpoint: Endpoint, body: unknown): Promise<string> {
-    const input = body ?? {};
-    if (!rotationChecker.check(input)) {
-      refuseFaults(listFaults(rotationChecker.errors(input)));
+    if (!rotationChecker.check(body)) {
+      refuseFaults(listFaults(rotationChecker.errors(body)));
       throw new Problem(422, "INVALID_BODY", "The body is invalid.");
     }
     const secret = newWebhookSecret();
     const outcome = await rotateEndpointSecret(redis, endpoint.id, {
       sealed: secrets.vault.seal(secret),
       replaces: endpoint.secret,
-      revokePrevious: input.revokePrevious ?? false,
+      revokePrevious: body.revokePrevious ?? false,
       nowMs: live.now(),
     });
     if (outcome === "rotated") return secret;
@@ -302,8 +308,4 @@ function notRotated(outcome: "overlapping" | "replaced"): Problem {
         "ROTATION_RUNNING",
         "The secret of an earlier rotation still signs, until previousSecretUntil; revokePrevious ends it.",
       );
-}
-
-function requestBody(schema: TSchema) {
-  return { required: true, content: { "application/json": { schema: schema as object } } };
 }

@@ -1,8 +1,4 @@
 /** The control panel's application: providers around the router. */
-import "@mantine/core/styles.css";
-import "@mantine/charts/styles.css";
-import "@mantine/dates/styles.css";
-import "@mantine/notifications/styles.css";
 import "./app.css";
 import { MantineProvider } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";
@@ -11,16 +7,9 @@ import { RouterProvider } from "@tanstack/react-router";
 import { setNonce } from "get-nonce";
 import { createRoot } from "react-dom/client";
 import { TextProvider } from "./i18n/text.tsx";
-import { isLoggedOut, queries } from "./queries.ts";
+import { queries } from "./queries.ts";
 import { router } from "./router.tsx";
 import { cssVariables, theme } from "./theme.ts";
-
-/** A session that has ended leads to the login page, and from there back. */
-queries.getQueryCache().subscribe(({ type, query }) => {
-  if (type !== "updated" || !isLoggedOut(query.state.error)) return;
-  const { pathname, href } = router.state.location;
-  if (pathname !== "/login") void router.navigate({ to: "/login", search: { next: href } });
-});
 
 /** The policy of the page lets in only styles that carry the nonce of its own answer. */
 const nonce = document.querySelector<HTMLScriptElement>("script[nonce]")?.nonce ?? "";

@@ -1,8 +1,12 @@
+/** Of a link that is its own password. */
+export const SHARED_QUALITY_PATH = "/quality/:token";
+
 /** Addresses of the application's pages. The server answers each of them with the shell; the router shows the page. */
 export const PAGE_PATHS = [
   "/",
   "/login",
   "/invitation/:token",
+  SHARED_QUALITY_PATH,
   "/overview",
   "/shipments",
   "/shipments/:id",
@@ -22,3 +26,4 @@ export const PAGE_PATHS = [
   "/audit",
   "/me",
 ] as const;
+export type PagePath = (typeof PAGE_PATHS)[number];

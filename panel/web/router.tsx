@@ -1,19 +1,36 @@
-/** Every page with its address. Pages are chunks of their own, loaded when they are first opened. */
+/**
+ * Every page with its address. The overview comes with the frame, so that the first page of most days needs nothing more;
+ * the others are chunks of their own, loaded when they are first opened.
+ */
 import {
   createRootRouteWithContext,
   createRoute,
   createRouter,
-  lazyRouteComponent,
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { LoginPage } from "./pages/login/login-page.tsx";
+import { OverviewPage } from "./pages/overview/overview-page.tsx";
 import { NotFoundPage } from "./parts/not-found-page.tsx";
+import { pageOf } from "./parts/page-of.ts";
 import { PagePending } from "./parts/page-pending.tsx";
 import { PageProblem } from "./parts/page-problem.tsx";
+import { tabSearch } from "./parts/use-tab.ts";
 import { isLoggedOut, meQuery, queries } from "./queries.ts";
 import { Layout } from "./shell/layout.tsx";
 import { firstPage } from "./shell/pages.ts";
+
+/** What a page keeps in its address. */
+function textsOf(
+  search: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  const given = names.flatMap((name) => {
+    // The router reads numbers out of the address.
+    const text = String(search[name] ?? "");
+    return text === "" ? [] : [[name, text] as const];
+  });
+  return Object.fromEntries(given);
+}
 
 const rootRoute = createRootRouteWithContext()({
   component: Outlet,
@@ -25,16 +42,20 @@ const loginRoute = createRoute({
   path: "/login",
   validateSearch: (search): { next?: string } =>
     typeof search["next"] === "string" ? { next: search["next"] } : {},
-  component: LoginPage,
+  component: pageOf(() => import("./pages/login/login-page.tsx"), "LoginPage"),
 });
 
 const invitationRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/invitation/$token",
-  component: lazyRouteComponent(
-    () => import("./pages/invitation/invitation-page.tsx"),
-    "InvitationPage",
-  ),
+  component: pageOf(() => import("./pages/invitation/invitation-page.tsx"), "InvitationPage"),
+});
+
+/** For people without an account, who have the link. */
+const sharedQualityRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/quality/$token",
+  component: pageOf(() => import("./pages/quality/quality-page.tsx"), "QualityPage"),
 });
 
 /** Pages of people who are logged in. */
@@ -64,137 +85,120 @@ const startRoute = createRoute({
 const overviewRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/overview",
-  component: lazyRouteComponent(() => import("./pages/overview/overview-page.tsx"), "OverviewPage"),
+  component: OverviewPage,
 });
 
 const webhooksRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/webhooks",
-  component: lazyRouteComponent(() => import("./pages/webhooks/webhooks-page.tsx"), "WebhooksPage"),
+  component: pageOf(() => import("./pages/webhooks/webhooks-page.tsx"), "WebhooksPage"),
 });
 
 const webhookRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/webhooks/$id",
-  component: lazyRouteComponent(() => import("./pages/webhooks/webhook-page.tsx"), "WebhookPage"),
+  validateSearch: tabSearch,
+  component: pageOf(() => import("./pages/webhooks/webhook-page.tsx"), "WebhookPage"),
 });
 
 const shipmentRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/shipments/$id",
-  component: lazyRouteComponent(
-    () => import("./pages/shipments/shipment-page.tsx"),
-    "ShipmentPage",
-  ),
+  component: pageOf(() => import("./pages/shipments/shipment-page.tsx"), "ShipmentPage"),
 });
 
 const benchmarksRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/benchmarks",
-  validateSearch: (search) =>
-    Object.fromEntries(
-      (["destCap", "originCap", "weightKg", "courier"] as const).flatMap((name) => {
-        // The router reads numbers out of the address.
-        const text = String(search[name] ?? "");
-        return text === "" ? [] : [[name, text]];
-      }),
-    ),
-  component: lazyRouteComponent(
-    () => import("./pages/benchmarks/benchmarks-page.tsx"),
-    "BenchmarksPage",
-  ),
+  validateSearch: (search) => textsOf(search, ["destCap", "originCap", "weightKg", "courier"]),
+  component: pageOf(() => import("./pages/benchmarks/benchmarks-page.tsx"), "BenchmarksPage"),
 });
 
 const sqlRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/sql",
-  component: lazyRouteComponent(() => import("./pages/sql/sql-page.tsx"), "SqlPage"),
+  component: pageOf(() => import("./pages/sql/sql-page.tsx"), "SqlPage"),
 });
 
 const deadLettersRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/dead-letters",
-  component: lazyRouteComponent(
-    () => import("./pages/dead-letters/dead-letters-page.tsx"),
-    "DeadLettersPage",
-  ),
+  component: pageOf(() => import("./pages/dead-letters/dead-letters-page.tsx"), "DeadLettersPage"),
 });
 
 const carriersRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/carriers",
-  component: lazyRouteComponent(() => import("./pages/carriers/carriers-page.tsx"), "CarriersPage"),
+  component: pageOf(() => import("./pages/carriers/carriers-page.tsx"), "CarriersPage"),
 });
 
 const carrierRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/carriers/$code",
-  component: lazyRouteComponent(() => import("./pages/carriers/carrier-page.tsx"), "CarrierPage"),
+  validateSearch: tabSearch,
+  component: pageOf(() => import("./pages/carriers/carrier-page.tsx"), "CarrierPage"),
 });
 
 const companiesRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/companies",
-  component: lazyRouteComponent(
-    () => import("./pages/companies/companies-page.tsx"),
-    "CompaniesPage",
-  ),
+  component: pageOf(() => import("./pages/companies/companies-page.tsx"), "CompaniesPage"),
 });
 
 const companyRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/companies/$code",
-  component: lazyRouteComponent(() => import("./pages/companies/company-page.tsx"), "CompanyPage"),
+  component: pageOf(() => import("./pages/companies/company-page.tsx"), "CompanyPage"),
 });
 
 const channelRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/channels/$code",
-  component: lazyRouteComponent(() => import("./pages/channels/channel-page.tsx"), "ChannelPage"),
+  validateSearch: tabSearch,
+  component: pageOf(() => import("./pages/channels/channel-page.tsx"), "ChannelPage"),
 });
 
 const shipmentsRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/shipments",
-  component: lazyRouteComponent(
-    () => import("./pages/shipments/shipments-page.tsx"),
-    "ShipmentsPage",
-  ),
+  validateSearch: (search) => textsOf(search, ["q", "channel", "status"]),
+  component: pageOf(() => import("./pages/shipments/shipments-page.tsx"), "ShipmentsPage"),
 });
 
 const accountsRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/accounts",
-  component: lazyRouteComponent(() => import("./pages/accounts/accounts-page.tsx"), "AccountsPage"),
+  component: pageOf(() => import("./pages/accounts/accounts-page.tsx"), "AccountsPage"),
 });
 
 const auditRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/audit",
-  component: lazyRouteComponent(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
+  component: pageOf(() => import("./pages/audit/audit-page.tsx"), "AuditPage"),
 });
 
 const meRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/me",
-  component: lazyRouteComponent(() => import("./pages/me/me-page.tsx"), "MePage"),
+  component: pageOf(() => import("./pages/me/me-page.tsx"), "MePage"),
 });
 
 const jobsRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/jobs",
-  component: lazyRouteComponent(() => import("./pages/jobs/jobs-page.tsx"), "JobsPage"),
+  component: pageOf(() => import("./pages/jobs/jobs-page.tsx"), "JobsPage"),
 });
 
 const doctorRoute = createRoute({
   getParentRoute: () => insideRoute,
   path: "/doctor",
-  component: lazyRouteComponent(() => import("./pages/doctor/doctor-page.tsx"), "DoctorPage"),
+  component: pageOf(() => import("./pages/doctor/doctor-page.tsx"), "DoctorPage"),
 });
 
 const routeTree = rootRoute.addChildren([
   loginRoute,
   invitationRoute,
+  sharedQualityRoute,
   insideRoute.addChildren([
     startRoute,
     overviewRoute,

@@ -4,15 +4,11 @@
  * ours ends no job: its work is tried again (`worker.ts`).
  */
 
-import { callbackOutcome, IMPORT_CALLBACK_TYPE } from "#core/domain/shipments/import-callback.ts";
 import {
   type ImportItem,
   readImportItem,
   trackingNumberOf,
 } from "#core/domain/shipments/import-item.ts";
-import { sign } from "#core/domain/webhooks/signature.ts";
-import { webhookHeaders } from "#core/domain/webhooks/webhook-request.ts";
-import { jsonObject } from "#core/json-text.ts";
 import type { Log } from "#core/log.ts";
 import { turns } from "#core/next-turn.ts";
 import type { Redis } from "#core/redis/client/client.ts";
@@ -25,25 +21,18 @@ import {
   type ImportFailure,
   type ImportJob,
   type ImportSuccess,
-  importResultText,
-  noteCallback,
   openChunks,
   readChunk,
   readJob,
 } from "#core/redis/merchant/import-jobs.ts";
 import type { Taken } from "#core/redis/merchant/work-queue.ts";
 import { beginItems, type ItemOutcome } from "#core/redis/shipments/create-items.ts";
-import { secretsInForce } from "#core/redis/webhooks/signed-headers.ts";
-import type { Vault } from "#core/secrets.ts";
-import type { Transport } from "#processors/webhooks/transport.ts";
 import type { WorkVerdict } from "#processors/worker.ts";
 
 export interface ImportDeps {
   readonly redis: Redis;
   readonly log: Log;
   readonly live: Live;
-  readonly vault: Vault;
-  readonly transport: Transport;
 }
 
 /** Chunks of one job before the next job's turn. */
@@ -56,7 +45,6 @@ export function importWork(deps: ImportDeps): (taken: Taken) => Promise<WorkVerd
   return async ({ partition, id }) => {
     const job = await readJob(redis, partition, id, live.now());
     if (!job) return null;
-    if (job.status !== "processing") return callBack(deps, partition, job);
     if (live.configuration().channels.has(job.channelId)) {
       const open = await openChunks(redis, partition, id);
       await workOff(deps, partition, job, open.slice(0, CHUNKS_AT_ONCE));
@@ -65,8 +53,7 @@ export function importWork(deps: ImportDeps): (taken: Taken) => Promise<WorkVerd
     } else {
       await finish(deps, partition, job, CHANNEL_GONE);
     }
-    const ended = await readJob(redis, partition, id, live.now());
-    return ended && callBack(deps, partition, ended);
+    return null;
   };
 }
 
@@ -184,35 +171,4 @@ async function finish(
   const allFailed = now.failedItems === now.totalItems;
   const error = fault ?? (allFailed ? `All ${now.totalItems} shipments failed.` : null);
   await finishJob(redis, partition, job, error, live.now());
-}
-
-/**
- * Best effort: one try, repeated only where a killed process may have cut it short. Polling is the source of truth. The
- * request is signed with the secret of every webhook endpoint of the channel, since nothing tells which of them the
- * receiver belongs to; a channel without endpoints has no secret.
- */
-async function callBack(
-  { redis, log, live, vault, transport }: ImportDeps,
-  partition: number,
-  job: ImportJob,
-): Promise<null> {
-  const { jobId, channelId, status, webhookUrl } = job;
-  if (webhookUrl === null || job.callback !== null) return null;
-  const { publicUrl, channels } = live.configuration();
-  const result = await importResultText(redis, partition, job, publicUrl);
-  const head = { jobId: JSON.stringify(jobId), status: JSON.stringify(status), result };
-  const body = jsonObject(head).join("");
-  const sentAtMs = live.now();
-  const event = { eventId: jobId, type: IMPORT_CALLBACK_TYPE, attempt: 1, sentAtMs };
-  const endpoints = channels.get(channelId)?.endpoints ?? [];
-  const secrets = endpoints.flatMap((endpoint) => secretsInForce(endpoint, vault, sentAtMs));
-  const headers = webhookHeaders(event, false);
-  if (secrets.length > 0) headers["X-Service-Signature"] = sign(secrets, body, sentAtMs);
-  const sent = await transport.post(webhookUrl, headers, body, { allowHttp: true });
-  const outcome = callbackOutcome(sent, sentAtMs);
-  await noteCallback(redis, partition, jobId, outcome);
-  if (outcome.status !== "delivered") {
-    log.info({ job: jobId, answer: sent.kind }, "the completion call failed");
-  }
-  return null;
 }

@@ -1,11 +1,14 @@
-/** The jobs part of the processors: imports. */
+/** The jobs part of the processors: imports and their callbacks. */
 import type { Running, Runtime } from "#core/runtime.ts";
 import { createTransport, readCa } from "#processors/webhooks/transport.ts";
 import { startWorker } from "#processors/worker.ts";
+import { callbackWork } from "./import-callbacks.ts";
 import { importWork } from "./import-work.ts";
 
 /** Jobs in work at once; each sends one command after the other. */
 const JOBS_AT_ONCE = 2;
+/** Callbacks under way at once, each of up to 10 s. */
+const CALLBACKS_IN_HAND = 32;
 
 /** @throws when WEBHOOK_CA_FILE cannot be read or holds no certificate. */
 export async function startJobs({ redis, log, live, config, secrets }: Runtime): Promise<Running> {
@@ -13,15 +16,19 @@ export async function startJobs({ redis, log, live, config, secrets }: Runtime):
     allowed: config.webhookAllowedCidrs,
     ca: await readCa(config.webhookCaFile),
   });
-  const worker = startWorker({
+  const imports = startWorker({
     ...{ redis, log, live, queue: "imports", atOnce: JOBS_AT_ONCE },
-    work: importWork({ redis, log, live, transport, vault: secrets.vault }),
+    work: importWork({ redis, log, live }),
+  });
+  const callbacks = startWorker({
+    ...{ redis, log, live, queue: "import-callbacks", atOnce: CALLBACKS_IN_HAND },
+    work: callbackWork({ redis, log, live, transport, vault: secrets.vault }),
   });
   return {
     name: "jobs",
     url: null,
     async stop() {
-      await worker.stop();
+      await Promise.all([imports.stop(), callbacks.stop()]);
       transport.close();
     },
   };

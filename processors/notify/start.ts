@@ -18,9 +18,14 @@ export async function startNotify({ redis, log, live, config }: Runtime): Promis
   const outbox = createMailer({ ...config, smtpUrl: null });
   const sms = config.smsGatewayUrl === null ? null : createSmsGateway(config.smsGatewayUrl);
   const consumer = startConsumer({
-    ...{ redis, log, batch: BATCH, source: "change", group: "notify" },
-    ...{ lingerMs: LINGER_MS, idleMs: LINGER_MS },
+    redis,
+    log,
+    source: "change",
+    group: "notify",
     handler: statusMessagesHandler({ redis, live, hasSms: sms !== null }),
+    batch: BATCH,
+    lingerMs: LINGER_MS,
+    gatherMs: LINGER_MS,
   });
   const host = new URL(config.publicUrl).hostname;
   const worker = startWorker({

@@ -40,7 +40,7 @@ export async function attempt(
     return isSlower ? { ...result, sign: loadSignOf(result.attempt, true) } : result;
   } catch (error) {
     internalErrors.inc({ part: "webhooks" });
-    const about = { err: error, delivery: leased.deliveryId };
+    const about = { err: error, delivery: leased.deliveryId, event: leased.eventId };
     deps.log.error(about, "a delivery could not be sent; it will be retried");
     return postponed(deps, leased);
   }

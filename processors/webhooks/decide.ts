@@ -1,5 +1,5 @@
 /** From the change log to webhook decisions: one for every change and endpoint, recorded with its deliveries. */
-import { decide, type Subscription } from "#core/domain/webhooks/trigger.ts";
+import { decide, type Subscription, type Verdict } from "#core/domain/webhooks/trigger.ts";
 import { v1EndpointId } from "#core/domain/webhooks/webhook-v1.ts";
 import { webhookDecisions } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client/client.ts";
@@ -36,12 +36,19 @@ export function decideHandler({ redis, live }: DecideDeps): Handler {
       }
     }
     const made = await recordDecisions(redis, decisions, live.now());
-    for (const { verdicts } of made) {
-      for (const { verdict } of verdicts) webhookDecisions.inc({ verdict });
-    }
+    countVerdicts(made);
     for (const span of spans) span.end();
     return failures;
   };
+}
+
+/** Once for a batch: a counter looks its labels up each time. */
+function countVerdicts(made: readonly Decision[]): void {
+  const counts = new Map<Verdict, number>();
+  for (const { verdicts } of made) {
+    for (const { verdict } of verdicts) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  }
+  for (const [verdict, count] of counts) webhookDecisions.inc({ verdict }, count);
 }
 
 /** The deliveries of a traced change go on under the span of its decision. */

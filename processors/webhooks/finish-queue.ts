@@ -55,9 +55,13 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
     flushing = false;
   }
 
-  function enqueue(results: Batch): void {
-    for (const [result, done] of results) waiting.set(result, done);
+  function record(result: Finished, done: () => void): void {
+    waiting.set(result, done);
     if (!flushing) void work();
+  }
+
+  function enqueue(results: Batch): void {
+    for (const [result, done] of results) record(result, done);
   }
 
   function enqueueUnhurried(): void {
@@ -67,7 +71,7 @@ export function createFinishQueue(redis: Redis, live: Live, log: Log): FinishQue
   }
 
   return {
-    record: (result, done) => enqueue(new Map([[result, done]])),
+    record,
     recordUnhurried(result, done) {
       if (unhurried.size === 0) setTimeout(enqueueUnhurried, UNHURRIED_MS);
       unhurried.set(result, done);

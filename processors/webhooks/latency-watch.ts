@@ -18,18 +18,22 @@ export interface LatencyWatch {
 }
 
 export function watchLatency(): LatencyWatch {
-  /** The one that answered longest ago comes first. */
   const trends = new Map<string, { readonly trend: LatencyTrend; readonly atMs: number }>();
+  let lookedAtMs = 0;
+
+  function forgetOld(nowMs: number): void {
+    lookedAtMs = nowMs;
+    for (const [id, { atMs }] of trends) if (atMs <= nowMs - REMEMBERED_MS) trends.delete(id);
+  }
+
   return {
     answered(endpointId, tookMs, nowMs) {
-      const before = trends.get(endpointId)?.trend ?? newLatencyTrend(nowMs);
+      if (nowMs > lookedAtMs + REMEMBERED_MS) forgetOld(nowMs);
+      const known = trends.get(endpointId);
+      const isNew = known === undefined || known.atMs <= nowMs - REMEMBERED_MS;
+      const before = isNew ? newLatencyTrend(nowMs) : known.trend;
       const { trend, isSlower } = afterAnswer(before, tookMs, nowMs);
-      trends.delete(endpointId);
       trends.set(endpointId, { trend, atMs: nowMs });
-      for (const [id, { atMs }] of trends) {
-        if (atMs > nowMs - REMEMBERED_MS) break;
-        trends.delete(id);
-      }
       return isSlower;
     },
   };

@@ -13,14 +13,14 @@ import {
   request as httpRequest,
   type IncomingMessage,
 } from "node:http";
-import { Agent, request } from "node:https";
-import { isIP } from "node:net";
+import { Agent, type RequestOptions, request } from "node:https";
 import { createSecureContext, rootCertificates } from "node:tls";
 import type { Cidr } from "#core/cidr.ts";
 import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import type { Answer } from "#core/domain/webhooks/delivery-outcome.ts";
 import type { Resolve } from "#core/resolve-name.ts";
-import { hostOf, vetHost } from "#core/vetted-address.ts";
+import { vetHost } from "#core/vetted-address.ts";
+import { rememberTargets, type Target } from "./targets.ts";
 
 /** Document 3, "Limits": the whole request. */
 const REQUEST_LIMIT_MS = 10_000;
@@ -84,38 +84,32 @@ export function createTransport(options: TransportOptions): Transport {
   const trust =
     ca === null ? {} : { secureContext: createSecureContext({ ca: [...rootCertificates, ca] }) };
   const kept = { keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS, timeout: IDLE_MS };
+  const targets = rememberTargets();
   const agents = {
-    "https:": { agent: new Agent({ ...trust, ...kept }), request },
+    "https:": { agent: new PinnedAgent({ ...trust, ...kept }), request },
     "http:": { agent: new HttpAgent(kept), request: httpRequest },
   };
 
   async function answerOf(
-    url: URL,
+    target: Target,
     headers: Readonly<Record<string, string>>,
     body: Buffer,
     deadline: Deadline,
   ): Promise<Reply> {
-    const host = hostOf(url);
+    const { host, authority, protocol, port, servername, path } = target;
     const vetted = await Promise.race([vetHost(host, allowed, resolve), deadline.reached]);
     await nextTurn();
     if (vetted === null) return TIMEOUT;
     if (vetted.kind === "refused") return REFUSED_ADDRESS;
     if (vetted.kind === "unresolved") return replyOf({ kind: "unreachable", error: vetted.error });
-    const { agent, request: open } = agents[url.protocol as keyof typeof agents];
-    const target = {
-      agent,
-      port: url.port === "" ? DEFAULT_PORTS[url.protocol] : Number(url.port),
-      // A literal address is verified as an address; names only are sent as SNI.
-      servername: isIP(host) === 0 ? host : "",
-      method: "POST",
-      path: `${url.pathname}${url.search}`,
-      headers: { Host: url.host, ...headers, "Content-Length": String(body.length) },
-    };
+    const { agent, request: open } = agents[protocol as keyof typeof agents];
+    const lines = headerLines(authority, headers, body.length);
+    const common = { agent, port, servername, method: "POST", path, headers: lines };
     const addresses = vetted.addresses.slice(0, ADDRESSES_TRIED);
     let reply = TIMEOUT;
     for (const [at, address] of addresses.entries()) {
       const limit = at < addresses.length - 1 ? CONNECT_LIMIT_MS : null;
-      reply = await exchange(open({ ...target, host: address }), body, deadline, limit);
+      reply = await exchange(open({ ...common, host: address }), body, deadline, limit);
       if (reply.connected || deadline.passed()) break;
     }
     return reply;
@@ -124,7 +118,7 @@ export function createTransport(options: TransportOptions): Transport {
   return {
     async post(url, headers, body, { allowHttp = false } = {}) {
       const startMs = performance.now();
-      const target = new URL(url);
+      const target = targets(url);
       const mayGo = target.protocol === "https:" || (allowHttp && target.protocol === "http:");
       const deadline = createDeadline(limitMs);
       const answering = mayGo
@@ -139,6 +133,28 @@ export function createTransport(options: TransportOptions): Transport {
       for (const { agent } of Object.values(agents)) agent.destroy();
     },
   };
+}
+
+/** Names and values in turn: as an object, each would be looked up and checked on its own. */
+function headerLines(
+  authority: string,
+  headers: Readonly<Record<string, string>>,
+  bodyBytes: number,
+): string[] {
+  const lines = ["Host", authority];
+  for (const [name, value] of Object.entries(headers)) lines.push(name, value);
+  lines.push("Content-Length", String(bodyBytes));
+  return lines;
+}
+
+/**
+ * Connections are kept by what distinguishes them: address, port and the name that the certificate was verified for. Node.js
+ * spells out every option of TLS for that, twice a request; here all other options are those of the agent.
+ */
+class PinnedAgent extends Agent {
+  override getName({ host, port, servername }: RequestOptions = {}): string {
+    return `${host}:${port}:${servername}`;
+  }
 }
 
 let turn: Promise<void> | null = null;
@@ -166,7 +182,6 @@ interface Reply {
 }
 
 const NOTHING = Buffer.alloc(0);
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { "https:": 443, "http:": 80 };
 
 const TIMEOUT = replyOf({ kind: "unreachable", error: "timeout" });
 const REFUSED_PROTOCOL = replyOf({ kind: "refused", error: "only https:// is accepted" });

@@ -77,8 +77,8 @@ export function demoSetup(
   nationalCarrier = "POSTE",
 ): SetupFile {
   const carriers = labelCarriers(nationalCarrier);
-  const hook = (channel: DemoChannel) => ({
-    code: "main",
+  const hook = (channel: DemoChannel, code: string) => ({
+    code,
     url: `${receiverUrl}/hooks/${channel.code}`,
     alertEmail: `ops@${channel.code}.example`,
     secret: channel.webhookSecret,
@@ -97,7 +97,7 @@ export function demoSetup(
         channels: [
           {
             ...demoChannel(AURORA_SHOP, "Aurora Casa Shop", true, carriers),
-            webhooks: [{ ...hook(AURORA_SHOP), trigger: "status_change" }],
+            webhooks: [{ ...hook(AURORA_SHOP, "order-service"), trigger: "status_change" }],
             orders: demoOrders(AURORA_SHOP, 8),
             sandbox: [
               {
@@ -113,7 +113,11 @@ export function demoSetup(
           {
             ...demoChannel(AURORA_MARKET, "Aurora Casa Marketplace", false, carriers),
             webhooks: [
-              { ...hook(AURORA_MARKET), trigger: "first_occurrence", include: ["consignee"] },
+              {
+                ...hook(AURORA_MARKET, "marketplace-sync"),
+                trigger: "first_occurrence",
+                include: ["consignee"],
+              },
             ],
             orders: demoOrders(AURORA_MARKET, 4),
           },
@@ -131,7 +135,7 @@ export function demoSetup(
             ...demoChannel(TIRRENO, "Tirreno Sport Italia", false, carriers),
             webhooks: [
               {
-                ...hook(TIRRENO),
+                ...hook(TIRRENO, "customer-care"),
                 trigger: "status_change",
                 statuses: ["OUT_FOR_DELIVERY", "FAILED_ATTEMPT", "EXCEPTION", "DELIVERED"],
               },
@@ -156,7 +160,7 @@ function demoChannel(
     language: "it",
     trackingPage: true,
     addressCheck: true,
-    apiKeys: [{ code: "main", key: channel.apiKey, companyWideRead }],
+    apiKeys: [{ code: "shop-backend", key: channel.apiKey, companyWideRead }],
     couriers: [
       ...DEMO_COURIERS.map((courier) => ({
         code: courier.code,

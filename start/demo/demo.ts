@@ -16,8 +16,11 @@ import {
 import { type DemoDepot, startDemoDepot } from "./demo-depot.ts";
 import { demoSetup } from "./demo-setup.ts";
 import { startFleet } from "./fleet.ts";
+import { createMerchantClient } from "./merchant-client.ts";
 import { type SimulatedCarrier, startNationalCarrier } from "./national-carrier.ts";
+import { settleIn } from "./people.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
+import { seedDay } from "./seed-day.ts";
 import { seedYear } from "./seed-year.ts";
 import { showSummaryLine } from "./summary-line.ts";
 import { welcome } from "./welcome.ts";
@@ -73,7 +76,16 @@ function startDemo(receiver: Receiver, depot: DemoDepot, carrier: SimulatedCarri
     await seedYear(runtime).catch((error: Error) =>
       log.warn({ reason: error.message }, "the demo's past year could not be written"),
     );
+    await seedDay(runtime);
     const fleet = startFleet({ apiUrl: urls.api, ingestUrl: urls.ingest, runtime });
+    const leaving = new AbortController();
+    const people = settleIn({
+      ...{ panelUrl: urls.panel, panelToken: runtime.secrets.panelToken, signal: leaving.signal },
+      merchants: createMerchantClient(urls.api, leaving.signal),
+    }).catch((error: Error) => {
+      if (leaving.signal.aborted) return;
+      log.warn({ reason: error.message }, "the demo's people could not settle in");
+    });
     process.stdout.write(welcome(urls));
     const line = showSummaryLine(async () => ({
       outcomes: fleet.outcomes,
@@ -85,6 +97,8 @@ function startDemo(receiver: Receiver, depot: DemoDepot, carrier: SimulatedCarri
       url: null,
       async stop() {
         line.stop();
+        leaving.abort();
+        await people;
         await fleet.stop();
         await depot.stop();
         await carrier.stop();

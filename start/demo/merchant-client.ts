@@ -10,6 +10,7 @@ export interface MerchantClient {
   create(channel: DemoChannel, shipments: readonly object[]): Promise<number>;
   /** Shipments that the channel has. */
   count(channel: DemoChannel): Promise<number>;
+  checkAddress(channel: DemoChannel, address: object): Promise<void>;
 }
 
 export function createMerchantClient(apiUrl: string, signal: AbortSignal): MerchantClient {
@@ -56,6 +57,11 @@ export function createMerchantClient(apiUrl: string, signal: AbortSignal): Merch
       if (!answer.ok) throw new Error(`GET /v2/shipments answered ${answer.status}`);
       const { total } = (await answer.json()) as { total: number };
       return total;
+    },
+    async checkAddress(channel, address) {
+      const body = JSON.stringify(address);
+      const answer = await call(channel, "/v2/addresses/check", { method: "POST", body });
+      if (!answer.ok) throw new Error(`POST /v2/addresses/check answered ${answer.status}`);
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { instantOf } from "#core/domain/time/rome-time.ts";
+import { courierRateKey } from "#core/redis/client/keys.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { createCourierClient } from "./courier-client.ts";
@@ -37,7 +38,13 @@ function createPusher(runtime: Runtime, courier: DemoCourier, signal: AbortSigna
   let nowMs = 0;
   const now = () => nowMs;
   const app = createIngestApp({ ...runtime, live: { ...runtime.live, now } });
-  const send = async (url: string, init: RequestInit) => app.handle(new Request(url, init));
+  /** A request made today moves the courier's rate limit to today's time, and past days would never refill it: it is reset. */
+  const send = async (url: string, init: RequestInit) => {
+    const answer = await app.handle(new Request(url, init));
+    if (answer.status !== 429) return answer;
+    await runtime.redis.del(courierRateKey(courier.code));
+    return app.handle(new Request(url, init));
+  };
   const client = createCourierClient("http://localhost", signal, now, send);
 
   return async (sent: readonly SentEvent[]): Promise<void> => {
@@ -46,7 +53,7 @@ function createPusher(runtime: Runtime, courier: DemoCourier, signal: AbortSigna
     for (const [, message] of messages) {
       signal.throwIfAborted();
       const latest = Math.max(...message.map(timeOf)) + LATEST_MS * Math.random();
-      nowMs = Math.min(latest, runtime.live.now());
+      nowMs = Math.min(Math.floor(latest), runtime.live.now());
       await client.push(courier, message);
     }
   };

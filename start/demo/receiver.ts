@@ -4,7 +4,7 @@ import { issueDemoCertificate } from "./certificate.ts";
 import { DEMO_CHANNELS } from "./demo-setup.ts";
 
 /** This merchant's receiver is down for one minute in nine: its endpoint shows failures, retries and alerts. */
-const UNSTEADY_PATH = "/hooks/aurora-market";
+export const UNSTEADY_PATH = "/hooks/aurora-market";
 const MINUTE_MS = 60_000;
 const DOWN_EVERY_MINUTES = 9;
 

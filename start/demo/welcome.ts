@@ -1,5 +1,6 @@
 /** What a newcomer reads first: where everything is, and three lines to paste, the same as in README.md. */
 import { DEMO_CHANNELS } from "./demo-setup.ts";
+import { COURIER, DEMO_PASSWORD, MERCHANT } from "./people.ts";
 import { BENCHMARK_PLACES } from "./places.ts";
 
 export interface Urls {
@@ -30,7 +31,8 @@ Waybill is ready: simulated couriers are sending, a demo merchant is receiving. 
 
   merchant API    ${urls.api}   API key ${DEMO_CHANNELS[0].apiKey}
   courier events  ${urls.ingest}
-  control panel   ${urls.panel}   with the operator's token, or the link above
+  control panel   ${urls.panel}   with the operator's token, or the link above;
+                  as a merchant ${MERCHANT.email}, as a courier ${COURIER.email}, password ${DEMO_PASSWORD}
 
 Paste these into another terminal for a token, the newest delivered shipment, and the fastest couriers to Rome:
 

@@ -17,7 +17,7 @@ async function examine(config: Config): Promise<Finding[]> {
     // The embedded ClickHouse answers only to the process of the analytics: the panel's doctor asks it there.
     if (config.clickhouseUrl === null) return await examineStores(store.redis, null);
     const benchmarks = await openBenchmarks(config);
-    return await examineStores(store.redis, benchmarks.ready).finally(benchmarks.close);
+    return await examineStores(store.redis, benchmarks.facts).finally(benchmarks.close);
   } finally {
     await store.close();
   }

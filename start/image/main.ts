@@ -12,7 +12,7 @@ import { reachedFiles } from "./reached-files.ts";
 /** Copied whole, but for the application: of that, only what the server imports. */
 const ROOMS = ["analytics", "api", "core", "ingest", "panel", "processors", "start"];
 const WEB = "panel/web";
-const OTHER_SOURCES = ["package.json", "docs"];
+const OTHER_SOURCES = ["package.json", "docs", "client/examples"];
 
 await guarded(async () => {
   const [out] = process.argv.slice(2);

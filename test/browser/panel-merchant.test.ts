@@ -96,6 +96,25 @@ describe("the owner of a company", () => {
     await end();
   });
 
+  test("issues a key of test mode, which sees the channel's shadow and stands in the same list", async () => {
+    const { page, open, problems, end } = await visit(owner);
+    await open("/channels/acme-it");
+    await page.getByRole("button", { name: "Issue a key" }).click();
+    const form = page.getByRole("dialog");
+    await form.getByRole("textbox", { name: "Code" }).fill("trial");
+    await form.getByRole("radio", { name: "Test" }).check();
+    expect(await accessFaults(page)).toEqual([]);
+    await form.getByRole("button", { name: "Issue", exact: true }).click();
+    const key = await page.getByRole("textbox", { name: "API key" }).inputValue();
+    expect(key).toStartWith("key_test_");
+    expect((await tokenOf(key)).status).toBe(200);
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("row", { name: /trial.*Test.*Active.*All scopes/ }).waitFor();
+    await page.getByRole("row", { name: /main.*Live.*Active/ }).waitFor();
+    expect(problems).toEqual([]);
+    await end();
+  });
+
   test("writes a mail template with its preview beside it, gets a test mail, and saves it", async () => {
     const { page, open, problems, end } = await visit(owner);
     await open("/channels/acme-it");
@@ -199,6 +218,35 @@ describe("somebody who may only read", () => {
 });
 
 describe("an operator", () => {
+  test("renames a channel, switches its tracking page on, and is told what is wrong with a URL where it was typed", async () => {
+    const operator = await makeAccount(api.runtime, "operator", "operator");
+    const { page, open, end } = await visit(operator);
+    await open("/channels/acme-outlet");
+    await tab(page, "Settings");
+    const own = page.getByRole("region", { name: "Channel" }).first();
+    await own.getByRole("textbox", { name: "Name" }).fill("Acme Outlet Store");
+    await own.getByRole("switch", { name: "Public tracking page" }).check();
+    await own.getByRole("textbox", { name: "URL of webhooks v1" }).fill("ftp://acme.test");
+    await own.getByRole("button", { name: "Save" }).click();
+    await own.getByText(/^Only https:/).waitFor();
+    await own.getByRole("textbox", { name: "URL of webhooks v1" }).fill("");
+    await own.getByRole("button", { name: "Save" }).click();
+    await heading(page, "Acme Outlet Store");
+    await page.getByRole("button", { name: "Deactivate" }).click();
+    await page.getByRole("dialog").getByText("Its API keys stop working").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    const saved = (await api.runtime.live.refresh()).channelByCode.get("acme-outlet");
+    expect(saved).toMatchObject({
+      name: "Acme Outlet Store",
+      trackingPage: true,
+      language: "it",
+      active: true,
+    });
+    await open("/audit");
+    await page.getByText(/name: "acme-outlet" → "Acme Outlet Store"/).waitFor();
+    await end();
+  });
+
   test("raises a channel's allowance and adds a carrier, by keyboard, in dialogues without a fault", async () => {
     const operator = await makeAccount(api.runtime, "operator", "admin");
     const { page, open, problems, end } = await visit(operator, {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { openBrowser } from "#test/support/browser.ts";
-import { accessFaults, openVisitor, overflowOf } from "#test/support/panel-visitor.ts";
+import { openVisitor } from "#test/support/panel-visitor.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 let product: TestAnalytics;
@@ -105,29 +105,4 @@ describe("every visitor", () => {
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     await end();
   });
-});
-
-describe("the frame", () => {
-  test("has no fault of accessibility and is never wider than its window, in both modes", async () => {
-    for (const colorScheme of ["light", "dark"] as const) {
-      for (const width of [360, 1_440]) {
-        const { page, open, end } = await visit({
-          ...{ token: token(), colorScheme },
-          viewport: { width, height: 900 },
-        });
-        for (const path of ["/login", "/overview"]) {
-          await open(path);
-          if (path === "/overview") await page.getByRole("heading", { name: "Pipeline" }).waitFor();
-          expect([path, colorScheme, width, await accessFaults(page)]).toEqual([
-            path,
-            colorScheme,
-            width,
-            [],
-          ]);
-          expect([path, width, await overflowOf(page)]).toEqual([path, width, 0]);
-        }
-        await end();
-      }
-    }
-  }, 60_000);
 });

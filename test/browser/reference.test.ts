@@ -1,10 +1,11 @@
-/** `/v2/docs` and `/v1/calls` in Chromium: to read, to search, and to try calls with an API key, without asking anybody else for anything. */
+/** The references of all ports in Chromium: to read, to search, and to try calls with an API key, without asking anybody else for anything. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { createApiApp } from "#api/app.ts";
 import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
 import { createIngestApp } from "#ingest/app.ts";
+import { createPanelApp } from "#panel/app.ts";
 import { openBrowser } from "#test/support/browser.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -14,6 +15,7 @@ let browser: Browser;
 let page: Page;
 let url: string;
 let courierUrl: string;
+let panelUrl: string;
 let stop: () => Promise<unknown>;
 const asked: string[] = [];
 const complaints: string[] = [];
@@ -30,8 +32,11 @@ beforeAll(async () => {
   url = `http://127.0.0.1:${app.server?.port}`;
   const ingest = createIngestApp(runtime).listen({ port: 0, hostname: "127.0.0.1" });
   courierUrl = `http://127.0.0.1:${ingest.server?.port}`;
+  const panel = createPanelApp(runtime, benchmarks).listen({ port: 0, hostname: "127.0.0.1" });
+  panelUrl = `http://127.0.0.1:${panel.server?.port}`;
   stop = async () => {
     await app.stop(true);
+    await panel.stop(true);
     await ingest.stop(true);
     await benchmarks.close();
   };
@@ -75,6 +80,10 @@ test("with an API key its calls can be tried", async () => {
   await page.getByText("Calls are sent with this key.").waitFor();
   const call = page.locator("#operations-Shipments-searchShipments");
   await call.locator(".opblock-summary-control").click();
+  for (const language of ["curl", "TypeScript", "Python"]) {
+    expect(await call.locator("summary", { hasText: language }).isVisible()).toBe(true);
+  }
+  await call.getByText('curl -sS "$URL/v2/shipments?updatedAfter=').waitFor();
   await call.getByRole("button", { name: "Try it out" }).click();
   const answer = page.waitForResponse((response) => response.url().includes("/v2/shipments?"));
   await call.getByRole("button", { name: "Execute" }).click();
@@ -93,9 +102,31 @@ test("the couriers' first page is their reference, which links to the calls", as
   await page.locator('.opblock-summary-path[data-path="/v1/events"]').waitFor();
 });
 
+test("the calls of the control panel can be searched", async () => {
+  await page.goto(`${panelUrl}/panel/docs`);
+  const [wanted, other] = ["/panel/api/couriers/{code}/tokens", "/panel/api/session"].map((path) =>
+    page.locator(`.opblock-summary-path[data-path="${path}"]`).first(),
+  );
+  await other?.waitFor();
+  await page.getByPlaceholder("Search calls").fill("couriers/{code}/tokens");
+  await other?.waitFor({ state: "hidden" });
+  expect(await wanted?.isVisible()).toBe(true);
+});
+
+test("the members and headers of the webhooks can be searched", async () => {
+  await page.goto(`${panelUrl}/webhooks/docs`);
+  const [wanted, other] = ["data.shipment.trackingNumber", "X-Service-Signature"].map((name) =>
+    page.locator("tbody tr", { has: page.getByText(name, { exact: true }) }).first(),
+  );
+  expect([await wanted?.isVisible(), await other?.isVisible()]).toEqual([true, true]);
+  await page.locator("#search").fill("tracking NUMBER");
+  await other?.waitFor({ state: "hidden" });
+  expect(await wanted?.isVisible()).toBe(true);
+});
+
 test("the pages ask nobody but their port, and break no rule of their content security policy", () => {
   const others = asked.filter(
-    (address) => ![url, courierUrl, "data:"].some((own) => address.startsWith(own)),
+    (address) => ![url, courierUrl, panelUrl, "data:"].some((own) => address.startsWith(own)),
   );
   expect(others).toEqual([]);
   expect(complaints).toEqual([]);

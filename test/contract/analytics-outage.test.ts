@@ -129,7 +129,7 @@ describe("a server that is killed and starts again", () => {
     expect(fault).toMatchObject({ status: 503, code: "BENCHMARKS_UNAVAILABLE" });
     expect(await behind()).toBeGreaterThanOrEqual(ROWS);
     await server.restart();
-    await eventually(async () => (await behind()) === 0, "the backlog drains", 30_000);
+    await eventually(async () => (await behind()) === 0, "the backlog drains", 60_000);
     const [answer] = await benchmarks.deliveryTimes(question("10128"));
     expect(answer?.sampleSize).toBe(2 * ROWS);
     await role.stop();
@@ -149,7 +149,7 @@ test("an embedded folder that another process holds: everything waits, nothing i
   expect(await held()).toBe(heldBefore);
 
   await holder.release();
-  await eventually(async () => (await unacknowledged()) === 0, "the backlog drains", 30_000);
+  await eventually(async () => (await unacknowledged()) === 0, "the backlog drains", 60_000);
   const sample = async (destCap: string) => {
     const answer = await benchmarks.deliveryTimes(question(destCap)).catch(() => []);
     return answer[0]?.sampleSize;

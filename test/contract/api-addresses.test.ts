@@ -29,6 +29,7 @@ function startGeocoder() {
       const address = {
         road: "Via Roma",
         ...(street.includes("1") && { house_number: "1" }),
+        ...(street.includes("unnamed") && { road: undefined }),
         city: "Milano",
         "ISO3166-2-lvl6": "IT-MI",
         postcode: "20121",
@@ -150,6 +151,21 @@ describe("200, offline gazetteer", () => {
       { city: "Cesena", state: "prov. di Forlì", postcode: null },
       "Cesena",
     ],
+    [
+      "a province with its code behind",
+      { city: "S. Giovanni Rotondo", state: "Foggia (FG)", postcode: null },
+      "San Giovanni Rotondo",
+    ],
+    [
+      "a province with an abbreviation and no blank",
+      { city: "S. Giovanni Rotondo", state: "prov.FG", postcode: null },
+      "San Giovanni Rotondo",
+    ],
+    [
+      "a city with the code of its province behind, which tells two of the name apart",
+      { city: "Samone (TN)", state: null, postcode: null },
+      "Samone",
+    ],
     ["both languages", { city: "Bolzano/Bozen", state: "Südtirol", postcode: "39100" }, "Bolzano"],
     [
       "a code that is a small word too",
@@ -176,6 +192,13 @@ describe("200, offline gazetteer", () => {
     expect(body.match).toEqual({ ...ALL_BUT_THE_STREET, level: "POSTCODE", differing: ["city"] });
   });
 
+  test("an unknown town with a postal code of several municipalities is not guessed", async () => {
+    const { body } = await check({ city: "Nessun Luogo", state: null, postcode: "24060" });
+    const match = { ...ALL_BUT_THE_STREET, level: "POSTCODE", differing: ["city"] };
+    expect(body).toMatchObject({ match, address: null, coordinates: null });
+    expect(body.candidates.length).toBeGreaterThan(10);
+  });
+
   test("a name that several places have, or may be short for, is never guessed", async () => {
     const castro = { city: "Castro", state: null, postcode: null };
     const { body } = await check(castro);
@@ -191,7 +214,9 @@ describe("200, offline gazetteer", () => {
   test("unmatched addresses, also those outside Italy, are 200 with NONE", async () => {
     const nowhere = { city: "Nessun Luogo", postcode: "99999", state: null };
     const abroad = { city: "Paris", state: null, postcode: "75001", country: "FR" };
-    for (const members of [nowhere, abroad]) {
+    const codeWords = ["constructor", "{{constructor}}", "San __proto__", "toString valueOf"];
+    const odd = codeWords.map((city) => ({ city, state: null, postcode: null }));
+    for (const members of [nowhere, abroad, ...odd]) {
       const { status, body } = await check(members);
       expect(status).toBe(200);
       expect(body).toMatchObject({
@@ -222,6 +247,28 @@ describe("200, geocoder by HTTP", () => {
     const none = await check({ street: "nowhere" }, geocoded);
     expect([none.status, none.body.match.status]).toEqual([200, "NONE"]);
   });
+
+  test.each([
+    ["a house number without a street", { street: "unnamed 1" }, "MUNICIPALITY", ["street"]],
+    ["another city", { city: "Monza" }, "HOUSE", ["city"]],
+    ["another province", { state: "MB" }, "HOUSE", ["state"]],
+    ["another postal code", { postcode: " 20122 " }, "HOUSE", ["postcode"]],
+  ])("%s is never MATCHED", async (_, members, level, differing) => {
+    const { body } = await check(members, geocoded);
+    expect(body.match).toEqual({ status: "PARTIAL", level, differing, unchecked: [] });
+  });
+
+  test("other spellings, and what was not given, do not differ", async () => {
+    for (const members of [
+      { city: "MILANO", state: "Lombardia", postcode: " " },
+      { city: "Milano", state: "prov. di Milano", postcode: " 20121 " },
+      { city: "Milano (MI)", state: "Milano (MI)" },
+      { state: " ", postcode: "" },
+    ]) {
+      const { body } = await check(members, geocoded);
+      expect(body.match).toMatchObject({ status: "MATCHED", differing: [] });
+    }
+  });
 });
 
 describe("200, street registry", () => {
@@ -243,6 +290,15 @@ describe("200, street registry", () => {
     expect(twice.body.candidates).toHaveLength(2);
     const none = await registry({ street: "nowhere" });
     expect([none.status, none.body.match.status]).toEqual([200, "NONE"]);
+  });
+
+  test("one candidate in another place, or without a street, is PARTIAL", async () => {
+    const other = await registry({ street: "elsewhere" });
+    const differing = ["city", "state", "postcode"];
+    expect(other.body.match).toMatchObject({ status: "PARTIAL", level: "STREET", differing });
+    const { body } = await registry({ street: "unnamed" });
+    const match = { status: "PARTIAL", level: "MUNICIPALITY", differing: ["street"] };
+    expect(body).toMatchObject({ match, address: { street: null } });
   });
 });
 

@@ -1,25 +1,40 @@
 /** `Idempotency-Key`, an extension of document 1: one answer for each key of a channel, for 24 hours. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { packAnswer, unpackAnswer } from "#core/http/kept-answer.ts";
 import { readAddressChecks } from "#core/redis/merchant/address-checks.ts";
 import {
   ANSWER_KEPT_CHARACTERS,
   beginRequest,
   endRequest,
 } from "#core/redis/merchant/idempotency.ts";
+import { type Depot, startDepot } from "#start/demo/depot.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
+import { applyEvents } from "#test/support/facts.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 
 let api: TestApi;
+let depot: Depot;
 let counter = 0;
 
 beforeAll(async () => {
   const setup = labelSetup();
   const acme = setup.companies?.[0];
   Object.assign(acme ?? {}, { products: ["api-parcels", "checkAddress"] });
-  Object.assign(acme?.channels?.[0] ?? {}, { addressCheck: true });
+  const template = { event: "review", language: "it", subject: "Com'è andata?", body: "x" };
+  Object.assign(acme?.channels?.[0] ?? {}, {
+    ...{ addressCheck: true, emails: { managed: true, templates: [template] } },
+  });
+  const words = { code: "OUT", description: "Svincolata" };
+  depot = startDepot({ now: Date.now, wordsOf: () => words, tell: async () => {} });
+  const stockReleaseUrl = depot.url("sync");
+  Object.assign(setup.couriers?.[0] ?? {}, { stockRelease: "sync", stockReleaseUrl });
   api = await openTestApi(setup);
 });
-afterAll(() => api.end());
+afterAll(async () => {
+  await depot.stop();
+  await api.end();
+});
 
 function newName(prefix = "IDEM"): string {
   counter += 1;
@@ -224,6 +239,40 @@ describe("a key", () => {
     expect(await kept(ANSWER_KEPT_CHARACTERS + 1)).toBe("begun");
   });
 
+  test("keeps the answer to 100 parcels however long their texts are", async () => {
+    const shippingNotes = () => randomBytes(1_000).toString("hex");
+    const parcels = Array.from({ length: 100 }, () => ({
+      weightKg: 1,
+      shippingNotes: shippingNotes(),
+    }));
+    const body = { orderReference: newName(), orderOrigin: "shopify", parcels };
+    const key = newName("key");
+    const first = await post("/v2/parcels", body, key);
+    await api.advance(1);
+    const second = await post("/v2/parcels", body, key);
+    expect([first.status, second.status, second.replayed]).toEqual([201, 201, true]);
+    expect(first.body).toHaveLength(100);
+    expect(second.body).toEqual(first.body);
+  });
+
+  test("keeps a long answer compressed: that to 100 shipments, and to 1,000 labels of as many transmissions", async () => {
+    const shipments = Array.from({ length: 100 }, () => item(newName()));
+    const key = newName("key");
+    const first = await post("/v2/shipments", { shipments }, key);
+    const second = await post("/v2/shipments", { shipments }, key);
+    expect([second.replayed, second.body]).toEqual([true, first.body]);
+    const transmissions = Array.from({ length: 1_000 }, (_, n) => ({
+      ...{ transmissionId: n, transmissionNumber: `T${String(n).padStart(9, "0")}` },
+      slipUrl: `https://track.example/slips/${randomBytes(16).toString("base64url")}`,
+      labelIds: [999_999_999_999 - n],
+    }));
+    const answer = JSON.stringify({ status: 200, location: null, body: { transmissions } });
+    const kept = await packAnswer(answer);
+    expect(answer.length).toBeGreaterThan(ANSWER_KEPT_CHARACTERS);
+    expect(kept.length).toBeLessThanOrEqual(ANSWER_KEPT_CHARACTERS);
+    expect(await unpackAnswer(kept)).toBe(answer);
+  });
+
   test("keeps the answer to a label however large its sheets are, and not the sheets", async () => {
     const size = { weight: 1, length: 1, width: 1, height: 1 };
     const body = labelBody({ parcels: Array.from({ length: 30 }, () => size) });
@@ -234,6 +283,97 @@ describe("a key", () => {
     expect([first.status, second.status, second.replayed]).toEqual([201, 201, true]);
     expect(second.body).toEqual(first.body);
   });
+});
+
+/** A request that carries the operation out, and another one of it. */
+interface Pair {
+  readonly path: string;
+  readonly body: object;
+  readonly other: object;
+}
+
+async function created(members: Readonly<Record<string, unknown>> = {}): Promise<number> {
+  const { body } = await post("/v2/shipments", { shipments: [item(newName(), members)] }, null);
+  return body.items[0].id;
+}
+
+/** By `operationId`. */
+const PAIRS: Readonly<Record<string, () => Promise<Pair>>> = {
+  createShipments: async () => ({
+    ...{ path: "/v2/shipments", body: creation(), other: creation() },
+  }),
+  importShipments: async () => ({
+    ...{ path: "/v2/shipments/import", body: creation(), other: creation() },
+  }),
+  releaseStock: async () => {
+    const id = await created();
+    await applyEvents(api.runtime, [{ shipmentId: id, code: "HLD" }]);
+    const path = `/v2/shipments/${id}/stock-release`;
+    return { path, body: { action: "redeliver" }, other: { action: "return_to_sender" } };
+  },
+  notifyRecipient: async () => {
+    const id = await created({ consignee: { name: "Ada", email: "ada@client.test" } });
+    const path = `/v2/shipments/${id}/notifications`;
+    return {
+      path,
+      body: { event: "review" },
+      other: { event: "review", variables: { custom1: "b" } },
+    };
+  },
+  createParcels: async () => {
+    const order = () => ({ orderReference: newName(), orderOrigin: "shopify" });
+    const parcels = [{ weightKg: 1 }];
+    const [body, other] = [order(), order()].map((one) => ({ ...one, parcels }));
+    return { path: "/v2/parcels", body: body ?? {}, other: other ?? {} };
+  },
+  checkAddress: async () => {
+    const body = { street: "Via Roma 1", city: "Milano" };
+    return { path: "/v2/addresses/check", body, other: { ...body, city: "Torino" } };
+  },
+  createLabel: async () => ({ path: "/v2/labels", body: labelBody(), other: labelBody() }),
+  confirmLabels: async () => {
+    const ids = [
+      await post("/v2/labels", labelBody(), null),
+      await post("/v2/labels", labelBody(), null),
+    ];
+    const [body, other] = ids.map(({ body: { id } }) => ({ courier: "GENERIC", labelIds: [id] }));
+    return { path: "/v2/labels/confirm", body: body ?? {}, other: other ?? {} };
+  },
+};
+/** They create, send and bill nothing. */
+const READING = ["createToken", "readDeliveryTimes", "readEfficiencyIndex"];
+
+describe("every POST of the API", () => {
+  const posts = () => api.operations.filter(({ method }) => method === "post");
+
+  test("takes a key, or changes nothing", () => {
+    const withKey = posts().filter(({ operation: { parameters = [] } }) =>
+      parameters.some(({ name }) => name === "Idempotency-Key"),
+    );
+    const ids = (list: ReturnType<typeof posts>) =>
+      list.map(({ operation }) => operation.id).sort();
+    expect(ids(withKey)).toEqual(Object.keys(PAIRS).sort());
+    expect(ids(posts())).toEqual([...Object.keys(PAIRS), ...READING].sort());
+  });
+
+  test.each(Object.entries(PAIRS))(
+    "%s is carried out once under a key, however many come at once, and another body is 409",
+    async (_, pairOf) => {
+      const { path, body, other } = await pairOf();
+      const key = newName("key");
+      const all = await Promise.all(Array.from({ length: 5 }, () => post(path, body, key)));
+      const busy = all.filter(({ body: answer }) => answer.code === "IDEMPOTENCY_KEY_IN_USE");
+      const [first, ...others] = all.filter(({ replayed, status }) => !replayed && status < 300);
+      expect([first?.status, others]).toEqual([expect.any(Number), []]);
+      const repeats = [...all.filter(({ replayed }) => replayed), await post(path, body, key)];
+      expect(repeats.length + busy.length).toBe(5);
+      for (const { status, replayed, body: answer } of repeats) {
+        expect([status, replayed, answer]).toEqual([first?.status ?? 0, true, first?.body]);
+      }
+      const bent = await post(path, other, key);
+      expect([bent.status, bent.body.code]).toEqual([409, "IDEMPOTENCY_KEY_REUSED"]);
+    },
+  );
 });
 
 /** Last: it moves the clock by a day. */

@@ -1,7 +1,16 @@
 /** Document 1, `POST /v2/shipments/import` and `GET /v2/jobs/{jobId}`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { verifySignature } from "#core/domain/webhooks/signature.ts";
+import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import {
+  acceptJob,
+  CALLBACKS_PER_CHANNEL,
+  finishJob,
+  noteCallback,
+  readJob as storedJob,
+} from "#core/redis/merchant/import-jobs.ts";
 import type { Running } from "#core/runtime.ts";
+import { CALLBACKS_AT_ONCE } from "#processors/jobs/import-callbacks.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { type Answer, item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -207,6 +216,38 @@ function startReceiver(status = 200) {
   return { calls, url: `http://127.0.0.1:${server.port}/done`, stop: () => server.stop(true) };
 }
 
+/** One that answers nothing until it is released. */
+function startHoldingReceiver() {
+  const gate = Promise.withResolvers<void>();
+  let open = 0;
+  let most = 0;
+  const server = Bun.serve({
+    port: 0,
+    async fetch() {
+      open += 1;
+      most = Math.max(most, open);
+      await gate.promise;
+      open -= 1;
+      return new Response("");
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}/done`,
+    open: () => open,
+    most: () => most,
+    release: gate.resolve,
+    stop: () => server.stop(true),
+  };
+}
+
+function ownChannel() {
+  const channels = [...api.runtime.live.configuration().channels.values()];
+  const channel = channels.find(({ code }) => code === "acme-it");
+  if (!channel) throw new Error("no channel");
+  const { companyId, id: channelId } = channel;
+  return { partition: companyPartition(companyId), companyId, channelId };
+}
+
 /** The job once its call has an outcome. */
 async function calledBack(jobId: string, as = token) {
   return eventually(async () => {
@@ -287,6 +328,66 @@ describe("the completion call", () => {
       error: "host resolves to a non-public address",
     });
     receiver.stop();
+  });
+
+  test("a receiver that does not answer has 4 calls under way, and holds up neither imports nor other channels", async () => {
+    const slow = startHoldingReceiver();
+    const quick = startReceiver();
+    const held: string[] = [];
+    for (let n = 0; n < CALLBACKS_AT_ONCE + 2; n += 1) {
+      held.push((await run([item(newNumber())], { webhookUrl: slow.url })).jobId);
+    }
+    await eventually(() => slow.open() === CALLBACKS_AT_ONCE, "the calls are under way");
+    const outlet = await api.token("key_acme_outlet");
+    const other = await run([item(newNumber())], { webhookUrl: quick.url }, outlet);
+    const { callback } = await calledBack(other.jobId, outlet);
+    expect(callback.status).toBe("delivered");
+    slow.release();
+    for (const jobId of held) await calledBack(jobId);
+    expect(slow.most()).toBe(CALLBACKS_AT_ONCE);
+    slow.stop();
+    quick.stop();
+  }, 60_000);
+
+  test("of a job that an earlier version ended before it called is made", async () => {
+    const receiver = startReceiver();
+    await jobs.stop();
+    const { body } = await importThem({ shipments: [item(newNumber())], webhookUrl: receiver.url });
+    const { redis } = api.runtime;
+    const { partition } = ownChannel();
+    await redis.hSet(companyKeys(partition).job(body.jobId), { status: "failed", error: "gone" });
+    jobs = await startJobs(api.runtime);
+    expect((await calledBack(body.jobId)).callback.status).toBe("delivered");
+    expect(receiver.calls).toHaveLength(1);
+    receiver.stop();
+  });
+
+  test("is not made for a job that ends while 100 of its channel wait", async () => {
+    await jobs.stop();
+    const { redis, live } = api.runtime;
+    const { partition, companyId, channelId } = ownChannel();
+    const end = async () => {
+      const chunks = [{ from: 0, text: "[{}]" }];
+      const job = { companyId, channelId, chunks, total: 1, webhookUrl: "https://127.0.0.1:1/" };
+      const jobId = (await acceptJob(redis, job, live.now())) ?? "";
+      const stored = await storedJob(redis, partition, jobId, live.now());
+      if (stored) await finishJob(redis, partition, stored, null, live.now());
+      return jobId;
+    };
+    const callbackOf = async (jobId: string) =>
+      (await storedJob(redis, partition, jobId, live.now()))?.callback;
+    const waiting: string[] = [];
+    for (let n = 0; n < CALLBACKS_PER_CHANNEL; n += 1) waiting.push(await end());
+    const beyond = await end();
+    expect(await callbackOf(waiting.at(-1) ?? "")).toBeNull();
+    const failed = { status: "failed", httpStatus: null, sentAt: null } as const;
+    const told = { ...failed, error: "too many callbacks are waiting" };
+    expect(await callbackOf(beyond)).toEqual(told);
+    for (const jobId of waiting) {
+      await noteCallback(redis, partition, { jobId, channelId }, { ...failed, error: null });
+    }
+    expect(await callbackOf(await end())).toBeNull();
+    jobs = await startJobs(api.runtime);
   });
 
   test("a private webhookUrl is refused before anything is imported", async () => {

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import { Elysia } from "elysia";
 import { compression } from "#core/http/compression.ts";
+import { companyPartition } from "#core/redis/client/keys.ts";
+import { finishJob, readJob } from "#core/redis/merchant/import-jobs.ts";
 import { item, openTestApi, type TestApi } from "#test/support/api.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -100,6 +102,64 @@ describe.each([
     const changed = await get(path(), { "if-none-match": tag });
     expect(changed.status).toBe(200);
     expect(changed.headers.get("etag")).not.toBe(tag);
+  });
+});
+
+describe("ETag of orders, parcels and jobs", () => {
+  const OF_ORDER = "orderReference=O1&orderOrigin=shopify";
+
+  /** @returns the tag of the body, after 304 was the answer to it */
+  async function tagOf(path: string): Promise<string> {
+    const tag = (await get(path)).headers.get("etag") ?? "";
+    expect(tag).toMatch(/^W\/"[0-9a-z]+"$/);
+    const again = await get(path, { "if-none-match": tag });
+    expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", tag]);
+    return tag;
+  }
+
+  test("stays until what they say changes", async () => {
+    const token = await api.token("key_acme_main");
+    const [order] = (await (await get("/v2/orders")).json()) as { id: number }[];
+    const page = (await (await get(`/v2/parcels?${OF_ORDER}`)).json()) as {
+      items: { hash: string }[];
+    };
+    const parcel = `/v2/parcels/${page.items[0]?.hash}`;
+    const lookup = "/v2/orders?source=shopify&reference=O1";
+    const paths = [
+      "/v2/orders",
+      lookup,
+      `/v2/orders/${order?.id}`,
+      `/v2/parcels?${OF_ORDER}`,
+      parcel,
+    ];
+    const before = await Promise.all(paths.map(tagOf));
+    expect(
+      (await get("/v2/orders", { "if-none-match": before[0] ?? "" })).headers.has("link"),
+    ).toBe(true);
+    await api.advance(1);
+    await api.call("PATCH", parcel, { token, body: { weightKg: 7 } });
+    const after = await Promise.all(paths.map(tagOf));
+    for (const [at, tag] of after.entries())
+      expect([paths[at], tag]).not.toEqual([paths[at], before[at]]);
+  });
+
+  test("of a job stays while nothing of it is done, and changes when it ends", async () => {
+    const token = await api.token("key_acme_main");
+    const shipments = [item("PAGE-JOB")];
+    const { body } = await api.call("POST", "/v2/shipments/import", { token, body: { shipments } });
+    const path = `/v2/jobs/${body.jobId}`;
+    const begun = await tagOf(path);
+    const { redis, live } = api.runtime;
+    const channels = [...live.configuration().channels.values()];
+    const channel = channels.find(({ code }) => code === "acme-it");
+    const partition = companyPartition(channel?.companyId ?? 0);
+    const job = await readJob(redis, partition, body.jobId, live.now());
+    if (job) await finishJob(redis, partition, job, null, live.now());
+    expect(await tagOf(path)).not.toBe(begun);
+    const parcels = Array.from({ length: 101 }, () => ({ weightKg: 1 }));
+    const order = { orderReference: "O2", orderOrigin: "shopify", parcels };
+    const { body: accepted } = await api.call("POST", "/v2/parcels", { token, body: order });
+    await tagOf(`/v2/jobs/${accepted.jobId}`);
   });
 });
 

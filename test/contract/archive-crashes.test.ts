@@ -2,20 +2,23 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { applySchema } from "#analytics/apply-schema.ts";
-import { type OpenArchive, openArchive } from "#analytics/archive.ts";
+import { ARCHIVE_WAITING, type OpenArchive, openArchive } from "#analytics/archive.ts";
 import { archiveRow } from "#analytics/archive-rows.ts";
 import { insertArchived } from "#analytics/archive-table.ts";
-import { deleteAbsent, moveToArchive } from "#analytics/archiver.ts";
+import { archiveAll, deleteAbsent, moveToArchive } from "#analytics/archiver.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { Problem } from "#core/problem.ts";
+import { binary } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition, EVENT_LOGS, retriesKey } from "#core/redis/client/keys.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
 import { MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
 import { searchBoth } from "#core/redis/search/archive-search.ts";
 import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
+import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
 import { nextBatches } from "#core/redis/shipments/archive-summary.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
+import { markBatch } from "#core/redis/shipments/held-channels.ts";
 import {
   type Leaving,
   numberRows,
@@ -29,6 +32,7 @@ import { event } from "#test/support/courier.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
+import { passTime } from "#test/support/webhooks.ts";
 
 /** Nothing listens there. */
 const AWAY = "http://nobody:nothing@127.0.0.1:1/none";
@@ -116,8 +120,8 @@ async function insert(leaving: readonly Leaving[], batch: number): Promise<void>
 const leavingOf = (some: readonly number[]) => readLeaving(runtime.redis, some);
 
 async function move(some: readonly number[]): Promise<number> {
-  const { redis, live, secrets } = runtime;
-  const deps = { redis, live, vault: secrets.vault, clickhouse: async () => clickhouse };
+  const { secrets } = runtime;
+  const deps = { ...runtime, vault: secrets.vault, clickhouse: async () => clickhouse };
   return moveToArchive(deps, companyId, await leavingOf(some), async () => {});
 }
 
@@ -126,7 +130,7 @@ async function rowsOf(some: readonly number[]): Promise<number> {
 }
 
 describe("a process that dies", () => {
-  test("after it was dealt a batch leaves nothing behind", async () => {
+  test("after its number was allocated a batch leaves nothing behind", async () => {
     await nextBatches(runtime.redis, companyId, 3);
     await expectWhole();
     expect(await move(ids)).toBe(5);
@@ -144,6 +148,16 @@ describe("a process that dies", () => {
     expect(await rowsOf(ids)).toBe(5);
     await expectWhole();
   });
+});
+
+test("a number of a batch that was settled is not allocated again after a failover has lost its allocation", async () => {
+  const { archived } = companyKeys(companyPartition(companyId));
+  await move(ids.slice(0, 2));
+  const settled = Number(await runtime.redis.hGet(archived(companyId), "batch"));
+  await runtime.redis.hSet(archived(companyId), "next", String(settled - 1));
+  expect(await nextBatches(runtime.redis, companyId, 2)).toBe(settled + 1);
+  expect(await move(ids.slice(2))).toBe(3);
+  await expectWhole();
 });
 
 test("a process that was overtaken removes nothing, and its rows never count", async () => {
@@ -168,6 +182,87 @@ test("a shipment that changes between the insert and its removal stays, as it is
   await expectWhole();
   const [stored] = await readShipments(runtime.redis, [changed]);
   expect(stored?.state.keys).toHaveLength(2);
+});
+
+test("a batch that names a shipment twice is refused as a whole", async () => {
+  const leaving = await leavingOf(ids);
+  const batch = await nextBatches(runtime.redis, companyId, 1);
+  await insert(leaving, batch);
+  const twice = [...leaving, ...leaving.slice(0, 1)];
+  await expect(removeShipments(runtime.redis, companyId, batch, twice)).rejects.toThrow(
+    "a shipment is named twice",
+  );
+  await expectWhole();
+  expect(await readShipments(runtime.redis, ids)).toHaveLength(5);
+});
+
+const moveAll = async (afterDays = 30) => {
+  const { redis, live, log, secrets } = runtime;
+  return archiveAll(
+    {
+      ...{ redis, live, log, vault: secrets.vault, clickhouse: async () => clickhouse },
+      ...{ afterDays, isStopping: () => false, isTimeUp: () => false },
+      ...{ prepare: async () => {}, pace: async () => {} },
+    },
+    async () => {},
+  );
+};
+
+describe("a shipment that cannot be archived stays, and the others move", () => {
+  test("where its state cannot be read", async () => {
+    const [bad = 0, ...others] = ids;
+    const { shipment } = companyKeys(companyPartition(companyId));
+    const bytes = await binary(runtime.redis).hGet(shipment(bad), "st");
+    await runtime.redis.hSet(shipment(bad), "st", "spoilt");
+    await passTime(runtime, 31 * 86_400);
+    expect(await moveAll()).toBeGreaterThanOrEqual(4);
+    await expectWhole();
+    expect(await readShipments(runtime.redis, others)).toEqual([]);
+    await runtime.redis.hSet(shipment(bad), "st", bytes ?? "");
+    expect(await moveAll()).toBe(1);
+    await expectWhole();
+  });
+
+  test("where ClickHouse refuses its row", async () => {
+    const [, bad = 0] = ids;
+    const alter = (change: string) =>
+      clickhouse.command({ query: `ALTER TABLE archived_shipments ${change}` });
+    await alter(`ADD CONSTRAINT refused CHECK id != ${bad}`);
+    expect(await move(ids)).toBe(4);
+    await expectWhole();
+    expect(await readShipments(runtime.redis, ids)).toHaveLength(1);
+    await alter("DROP CONSTRAINT refused");
+    expect(await move([bad])).toBe(1);
+    await expectWhole();
+  });
+});
+
+test("shipments that come back while the others are listed do not make these move twice", async () => {
+  const early = ids.slice(0, 3);
+  await move(early);
+  await passTime(runtime, 31 * 86_400);
+  let paces = 0;
+  const { redis, live, secrets } = runtime;
+  await archiveAll(
+    {
+      ...{
+        redis,
+        live,
+        log: runtime.log,
+        vault: secrets.vault,
+        clickhouse: async () => clickhouse,
+      },
+      ...{ afterDays: 30, isStopping: () => false, isTimeUp: () => false, prepare: async () => {} },
+      async pace() {
+        paces += 1;
+        if (paces === 1) await restoreShipments(redis, await archive.read(early, [channelId]));
+      },
+    },
+    async () => {},
+  );
+  await expectWhole();
+  const found = await readShipmentsAnywhere(redis, archive, ids, [channelId]);
+  expect(found.map(({ record }) => record.id)).toEqual(ids);
 });
 
 test("two processes bring a shipment back once", async () => {
@@ -240,6 +335,39 @@ describe("while the archive is away", () => {
       await redis.zAdd(key, { score: 0, value: next });
     }
   });
+});
+
+test("a batch is marked in place of its rows only where none of them counts", async () => {
+  await move(ids);
+  const [row] = await archive.read(ids, [channelId]);
+  const [first = 0] = ids;
+  const batch = row?.batch ?? 0;
+  await restoreShipments(runtime.redis, await archive.read([first], [channelId]));
+  await markBatch(runtime.redis, companyId, batch, ids);
+  await expectWhole();
+  await restoreShipments(runtime.redis, await archive.read(ids, [channelId]));
+  await markBatch(runtime.redis, companyId, batch, ids);
+  const { absentBatches } = companyKeys(companyPartition(companyId));
+  expect(await runtime.redis.zScore(absentBatches(companyId), String(batch))).not.toBeNull();
+  await expectWhole();
+});
+
+test(`${ARCHIVE_WAITING} questions wait for the archive, and a further one is refused at once`, async () => {
+  const silent = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Promise(() => {}) });
+  const clickhouseUrl = `http://name:word@127.0.0.1:${silent.port}/none`;
+  const waiting = openArchive({ ...runtime.config, clickhouseUrl }, runtime.secrets.vault);
+  let ended = 0;
+  const asked = Array.from({ length: ARCHIVE_WAITING }, () =>
+    waiting.read(ids, [channelId]).catch(() => (ended += 1)),
+  );
+  await expect(waiting.read(ids, [channelId])).rejects.toMatchObject({
+    ...{ status: 503, code: "ARCHIVE_UNAVAILABLE" },
+  });
+  expect(ended).toBe(0);
+  await silent.stop(true);
+  await Promise.all(asked);
+  expect(ended).toBe(ARCHIVE_WAITING);
+  await waiting.close();
 });
 
 test("rows that count no more are told by Redis only until they are deleted", async () => {

@@ -9,6 +9,7 @@ import { startApi } from "#api/main.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { readLags } from "#core/redis/log/streams.ts";
+import { noteRound } from "#core/redis/shipments/archive-status.ts";
 import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import { readBalance } from "#core/redis/webhooks/ledger.ts";
 import type { Running, StartRole } from "#core/runtime.ts";
@@ -143,11 +144,14 @@ async function advanceDays(days: number): Promise<void> {
 
 const DEPS: () => ArchiverDeps = () => ({
   redis: runtime.redis,
+  log: runtime.log,
   live: runtime.live,
   vault: runtime.secrets.vault,
   clickhouse: async () => clickhouse,
   afterDays: 30,
   isStopping: () => false,
+  isTimeUp: () => false,
+  prepare: async () => {},
   pace: async () => {},
 });
 
@@ -196,6 +200,39 @@ test("a delivered shipment that has been quiet moves, and every answer about it 
   expect((await call("GET", "/v2/shipments", undefined, foreign)).body.total).toBe(0);
 }, 60_000);
 
+test("a delivery of an archived shipment is shown, and signed for a receiver under development, as before", async () => {
+  const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
+  const webhooks = `${urlOf("panel")}/panel/api/channels/acme-it/webhooks`;
+  const wanted = { url: "https://127.0.0.1:1/hook", alertEmail: "ops@acme.test" };
+  const { endpointId } = (await request("POST", webhooks, wanted, headers)).body;
+  const one = await create();
+  await deliver(one);
+  const log = `/panel/api/webhooks/${endpointId}/deliveries?trackingNumber=${one.number}`;
+  const deliveryId = await eventually(
+    async () => (await panel(log)).body.items[0]?.deliveryId,
+    "the delivery is decided",
+  );
+  const path = `/panel/api/deliveries/${deliveryId}`;
+  const endpoint = `${urlOf("panel")}/panel/api/webhooks/${endpointId}`;
+  // A shipment does not move before its webhook decisions have expired; a delivery that was replayed late outlives them.
+  await request("POST", `${endpoint}/disable`, undefined, headers);
+  await eventually(async () => (await panel(path)).body.state === "failed", "it is not sent again");
+  const [decisions = ""] = await runtime.redis.keys(`*:dv:${one.id}`);
+  await runtime.redis.del(decisions);
+  const shown = async () => [
+    (await panel(path)).body.payload,
+    (await panel(`${path}/request`)).body.body,
+  ];
+  const before = await shown();
+  await advanceDays(3);
+  expect(await archiveAll({ ...DEPS(), afterDays: 2 }, async () => {})).toBe(1);
+  expect(await keysOf(one.id)).toEqual([]);
+  expect(await shown()).toEqual(before);
+  const { id } = JSON.parse(before[1]);
+  expect(id).toStartWith("evt_");
+  expect((await request("DELETE", endpoint, undefined, headers)).status).toBe(204);
+}, 60_000);
+
 test("a shipment with news, and one that is under way, stays", async () => {
   const [late, open] = [await create(), await create()];
   await deliver(late);
@@ -211,6 +248,29 @@ test("a shipment with news, and one that is under way, stays", async () => {
   expect(await archiveNow()).toBe(0);
   await advanceDays(150);
   expect(await archiveNow()).toBe(2);
+}, 60_000);
+
+test("a shipment with events that nobody has mapped stays for 180 days, and comes back when they are mapped", async () => {
+  const one = await create();
+  await deliver(one);
+  const unknown = { code: "XYZ", description: "Chissà" };
+  await send(event({ trackingNumber: one.number, occurredAt: at(), status: unknown }));
+  await settled();
+  await advanceDays(31);
+  expect(await archiveNow()).toBe(0);
+  await advanceDays(150);
+  expect(await archiveNow()).toBe(1);
+  const authorization = `Bearer ${runtime.secrets.panelToken}`;
+  const url = `${urlOf("panel")}/panel/api/couriers/GLS_ITA/catalogue/XYZ`;
+  const mapping = { status: "RETURNED", statusDetail: 0, terminal: true };
+  const preview = await request("PUT", `${url}?preview=true`, mapping, { authorization });
+  expect(preview.body.preview).toMatchObject({ examined: 0, complete: false });
+  expect((await request("PUT", url, mapping, { authorization })).status).toBe(200);
+  const statusOf = async () => (await call("GET", `/v2/shipments/${one.id}`)).body.status;
+  await eventually(async () => (await statusOf()) === "RETURNED", "the remap has reached it");
+  expect(await keysOf(one.id)).not.toEqual([]);
+  await advanceDays(31);
+  expect(await archiveNow()).toBe(1);
 }, 60_000);
 
 describe("a late event of an archived shipment", () => {
@@ -355,6 +415,35 @@ test("the recipient of an archived shipment is erased, there too", async () => {
   await archive.close();
   expect(JSON.stringify(rows.map(({ whole }) => factsOfWhole(whole)))).not.toContain("Ada");
 }, 60_000);
+
+test("the overview tells what the latest round of the archiver has left", async () => {
+  const { redis, live } = runtime;
+  const shown = async () => (await panel("/panel/api/overview")).body.stores.archive;
+  const note = () => noteRound(redis, live.configuration(), live.now(), 30);
+  await archiveNow();
+  const before = await note();
+  await deliver(await create());
+  await advanceDays(31);
+  const { quiet } = await note();
+  expect(quiet).toBe(before.quiet + 1);
+  expect(await archiveNow()).toBe(1);
+  await note();
+  const { behindSeconds, ...counts } = await shown();
+  expect(counts).toEqual({ shipments: before.archived + 1, quiet: before.quiet, backlog: 0 });
+  expect(behindSeconds).toBeLessThan(60);
+}, 60_000);
+
+test("a generation of references is not used early by a process that did not begin it", async () => {
+  const nextYear = runtime.live.now() + 366 * DAY_SECONDS * 1_000;
+  const waits = [];
+  for (let times = 0; times < 2; times += 1) {
+    waits.push(await beginGeneration(runtime.redis, nextYear, runtime.config.eventsPerDay));
+  }
+  const [first = 0, second = 0] = waits;
+  expect(first).toBeGreaterThan(10_000);
+  expect(second).toBeGreaterThan(10_000);
+  expect(second).toBeLessThanOrEqual(first);
+});
 
 test("what Redis keeps of archived shipments are their references alone", async () => {
   const ids: number[] = [];

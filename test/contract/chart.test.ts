@@ -1,11 +1,19 @@
-/** The Helm chart, rendered and checked against the schemas of Kubernetes and KEDA. */
-import { describe, expect, test } from "bun:test";
+/**
+ * The Helm chart, rendered and checked against the schemas of Kubernetes and KEDA: by packages from npm everywhere, and by Helm and
+ * kubeconform where they are to be had. The tests that these skip are shown as skipped.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ScaledObject } from "@kubernetes-models/keda/keda.sh/v1alpha1";
 import { Deployment } from "kubernetes-models/apps/v1";
 import { NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
 import { ConfigMap, Service } from "kubernetes-models/v1";
 import { documentsOf, renderChart } from "#test/support/chart.ts";
+import { chartTools } from "#test/support/chart-tools.ts";
+import { outcomeOf, startCommand } from "#test/support/command.ts";
 
 const CHART = "deploy/helm/waybill";
 const ROLES = ["analytics", "api", "ingest", "panel", "processors"];
@@ -27,6 +35,25 @@ type Manifest = any;
 
 async function render(changes: Readonly<Record<string, unknown>> = {}): Promise<Manifest[]> {
   return renderChart(CHART, "prod", changes);
+}
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "waybill-chart-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Members by their paths with dots, as a file of values. */
+async function valuesFile(changes: Readonly<Record<string, unknown>>): Promise<string> {
+  const values: Record<string, Record<string, unknown>> = {};
+  for (const [path, value] of Object.entries(changes)) {
+    const [section = "", name = ""] = path.split(".");
+    values[section] = { ...values[section], [name]: value };
+  }
+  const path = join(folder, "values.json");
+  await writeFile(path, JSON.stringify(values));
+  return path;
 }
 
 const ofKind = (all: readonly Manifest[], kind: string) => all.filter((one) => one.kind === kind);
@@ -103,14 +130,70 @@ describe("the chart", () => {
     const found = Object.entries<Manifest>(roles).map(([role, { port }]) => [role, port]);
     expect(Object.fromEntries(found)).toEqual(ports);
   });
+});
 
-  test.skipIf(Bun.which("helm") === null)("is rendered by helm to the same", async () => {
-    const helm = Bun.spawn(["helm", "template", "prod", CHART], { stdout: "pipe" });
-    const text = await new Response(helm.stdout).text();
+const { helm, kubeconform, schemas } = await chartTools([
+  ...["apps.v1.Deployment", "core.v1.ConfigMap", "core.v1.Service"],
+  ...["networking.v1.NetworkPolicy", "policy.v1.PodDisruptionBudget"],
+]);
+
+/** @param values a file of them, as an operator has one */
+async function renderByHelm(values: string): Promise<string> {
+  // A helm that was built from source assumes an old cluster unless the version is given.
+  const args = ["template", "prod", CHART, "--kube-version", "1.30.0"];
+  const command = [helm ?? "", ...args, "--values", values];
+  const { output, errors, status } = await outcomeOf(startCommand(command, {}));
+  expect([status, errors]).toEqual([0, ""]);
+  return output;
+}
+
+describe.skipIf(helm === null)("by helm", () => {
+  test.each([{}, CHANGES])("the chart is rendered to the same with %j", async (changes) => {
     const sorted = (all: readonly Manifest[]) =>
       all.toSorted((one, other) =>
         `${one.kind} ${one.metadata.name}` < `${other.kind} ${other.metadata.name}` ? -1 : 1,
       );
-    expect(sorted(documentsOf(text))).toEqual(sorted(await render()));
+    const values = await valuesFile(changes);
+    expect(sorted(documentsOf(await renderByHelm(values)))).toEqual(sorted(await render(changes)));
+  });
+
+  test("the chart is found to be without faults", async () => {
+    const linted = await outcomeOf(startCommand([helm ?? "", "lint", "--strict", CHART], {}));
+    expect([linted.status, linted.output]).toEqual([
+      0,
+      expect.stringContaining("0 chart(s) failed"),
+    ]);
+  });
+});
+
+describe.skipIf(kubeconform === null || schemas === null)("by kubeconform", () => {
+  /** The schema of KEDA comes with the package from npm, above. */
+  const check = (text: string) =>
+    outcomeOf(
+      startCommand(
+        [
+          ...[kubeconform ?? "", "-strict", "-summary", "-skip", "ScaledObject"],
+          ...["-schema-location", `${schemas}/{{ .ResourceKind }}.json`, "-"],
+        ],
+        {},
+        { input: text },
+      ),
+    );
+  const textOf = async (changes: Readonly<Record<string, unknown>>) =>
+    helm === null
+      ? (await render(changes)).map((one) => JSON.stringify(one)).join("\n---\n")
+      : renderByHelm(await valuesFile(changes));
+
+  test.each([{}, CHANGES])("the chart is valid with %j", async (changes) => {
+    const { output, status } = await check(await textOf(changes));
+    expect(output).toMatch(/Valid: 21, Invalid: 0, Errors: 0, Skipped: [01]/);
+    expect(status).toBe(0);
+  });
+
+  test("a member that Kubernetes does not know is refused", async () => {
+    const [deployment] = ofKind(await render(), "Deployment");
+    deployment.spec.template.spec.containers[0].readynessProbe = {};
+    const { output, status } = await check(JSON.stringify(deployment));
+    expect([status, output]).toEqual([1, expect.stringContaining("readynessProbe")]);
   });
 });

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Api } from "#client/src/api.ts";
 import { createClient, unwrap, WaybillError } from "#client/src/client.ts";
 import { SignatureError, verifyImportCallback, verifyWebhook } from "#client/src/webhooks.ts";
+import { orderOfParcels } from "#core/domain/orders/order-parcel.ts";
 import { sign } from "#core/domain/webhooks/signature.ts";
+import { createOrder } from "#core/redis/merchant/orders.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
 import { CLIENT_TYPES_FILE, clientTypes } from "#test/client-types/generate.ts";
 import { PYTHON_TYPES_FILE, pythonTypes } from "#test/client-types/python-types.ts";
@@ -182,7 +184,75 @@ describe("requests", () => {
   });
 });
 
+describe("a signal", () => {
+  test("ends a request that waits for others to end", async () => {
+    const gate = Promise.withResolvers<void>();
+    let held = 0;
+    const { api: on } = clientOf("key_acme_main", async (request, pass) => {
+      if (request.url.endsWith("/token")) return pass();
+      held += 1;
+      await gate.promise;
+      return pass();
+    });
+    const first = Array.from({ length: 8 }, () => anyShipment(on));
+    await eventually(() => held === 8, "as many as may be are in flight");
+    const ending = new AbortController();
+    const params = { query: { limit: 1 } };
+    const next = on.GET("/v2/shipments", { params, signal: ending.signal });
+    let reason: unknown = null;
+    next.catch((error: unknown) => {
+      reason = error;
+    });
+    await Bun.sleep(0);
+    ending.abort(new Error("enough"));
+    await eventually(() => reason !== null, "the request that waits has ended");
+    expect(String(reason)).toContain("enough");
+    gate.resolve();
+    for (const { response } of await Promise.all(first)) expect(response.status).toBe(200);
+    expect((await anyShipment(on)).response.status).toBe(200);
+    expect(held).toBe(9);
+  });
+
+  test("ends the wait for an import at once", async () => {
+    const { runImport, seen } = clientOf();
+    const ending = new AbortController();
+    const running = runImport({ shipments: [item("CLIENT-IMPORT")] }, ending.signal);
+    const ended = running.catch((error: unknown) => String(error));
+    // Nothing works the job off.
+    await eventually(
+      () => seen.some(({ path }) => path.startsWith("/v2/jobs/")),
+      "the job is read",
+    );
+    await Bun.sleep(0);
+    ending.abort(new Error("enough"));
+    const timer = new Promise((resolve) => setTimeout(resolve, 0, "it waits for its next look"));
+    expect(await Promise.race([ended, timer])).toContain("enough");
+  });
+});
+
 describe("lists", () => {
+  test("every order once, also while new ones are created", async () => {
+    const channel = [...api.runtime.live.configuration().channels.values()].find(
+      ({ code }) => code === "acme-it",
+    );
+    const owner = { companyId: channel?.companyId ?? 0, channelId: channel?.id ?? 0 };
+    const create = async (reference: string) => {
+      const parcels = [{ weightKg: 1 }];
+      const wanted = { orderReference: reference, orderOrigin: "shopify", parcels };
+      const record = orderOfParcels(owner.channelId, wanted, api.runtime.live.now());
+      await createOrder(api.runtime.redis, owner, record);
+    };
+    for (let n = 0; n < 120; n += 1) await create(`CLIENT-ORDER-${n}`);
+    const { orders } = clientOf();
+    const found: string[] = [];
+    for await (const { reference } of orders()) {
+      found.push(reference);
+      if (found.length === 50) for (let n = 0; n < 5; n += 1) await create(`CLIENT-NEW-${n}`);
+    }
+    expect(found).toHaveLength(120);
+    expect(new Set(found).size).toBe(120);
+  });
+
   test("every page of a search, each shipment once", async () => {
     const ids = await createMany("CLIENT-PAGE", 230);
     const { shipments } = clientOf();

@@ -1,8 +1,15 @@
 /** A call that commits many shipments does all of it for those that stand as they were read, and nothing for the others. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { companyKeys, shipmentPartition } from "#core/redis/client/keys.ts";
+import { binary } from "#core/redis/client/client.ts";
+import {
+  companyKeys,
+  indexMember,
+  logCountsKey,
+  shipmentPartition,
+} from "#core/redis/client/keys.ts";
 import { type Change, decodeChangeEntry } from "#core/redis/log/change-log.ts";
 import { LOGS } from "#core/redis/log/streams.ts";
+import { BYTES_PER_ROW } from "#core/redis/shipments/columns.ts";
 import {
   type Commit,
   commitShipments,
@@ -80,4 +87,39 @@ test("a shipment keeps its statusUpdatedAt through commits that do not move it",
   expect(stamped).toBeGreaterThanOrEqual(NOW_MS);
   await commit(false);
   expect(await updatedAt()).toBe(stamped ?? 0);
+});
+
+test("what was committed is counted, and stands in the index and the row of each shipment that it moved", async () => {
+  const { redis } = runtime;
+  const ids: number[] = [];
+  for (let n = 0; n < 4; n += 1) ids.push(await addShipment(runtime, `ROW${n}`));
+  const [first = 0] = ids;
+  const keys = companyKeys(shipmentPartition(first));
+  const counted = async () => {
+    const ledger = await redis.hmGet(keys.ledger, ["applied", "released"]);
+    const logged = await redis.hGet(logCountsKey(keys.changes), "logged");
+    return [...ledger, logged].map(Number);
+  };
+  const before = await counted();
+  const hot = [...(await readHotShipments(redis, ids)).values()];
+  const counts = { applied: 3, released: 2 };
+  const commits = hot.map((from, at) => ({
+    ...commitOf(at === 3 ? { ...from, version: from.version - 1 } : from, 1),
+    ...{ stamp: at !== 1, counts },
+  }));
+  await commitShipments(redis, commits, NOW_MS);
+  const after = await counted();
+  expect(after.map((value, at) => value - (before[at] ?? 0))).toEqual([9, 6, 3]);
+  const seconds = (await readShipments(redis, ids)).map((one) => one?.statusUpdatedAtMs ?? null);
+  expect(seconds.map((ms) => ms !== null)).toEqual([true, false, true, false]);
+  const { channelId } = hot[0]?.meta ?? { channelId: 0 };
+  const scores = await redis.zmScore(keys.index(channelId, "upd"), ids.map(indexMember));
+  expect(scores).toEqual(seconds.map((ms) => (ms ?? 0) / 1_000));
+  const block = (await binary(redis).get(keys.block(channelId, 0))) as unknown as Buffer;
+  const rows = hot.map(({ rank }) => block.readUInt32LE(rank * BYTES_PER_ROW + 4));
+  expect(rows).toEqual(seconds.map((ms) => (ms ?? 0) / 1_000));
+  const [again] = (await readHotShipments(redis, [first])).values();
+  const one = { applied: 1, released: 0 };
+  if (again) await commitShipments(redis, [{ ...commitOf(again, 0), counts: one }], NOW_MS);
+  expect((await counted()).map((value, at) => value - (after[at] ?? 0))).toEqual([1, 0, 0]);
 });

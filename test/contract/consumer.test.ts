@@ -3,14 +3,17 @@
  * many events: what fails of them is tried again by itself.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import pino from "pino";
 import { run, script } from "#core/redis/client/client.ts";
 import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS, logCountsKey } from "#core/redis/client/keys.ts";
 import { type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
 import dropSource from "#core/redis/log/drop-consumer.lua" with { type: "text" };
-import { splitEvents } from "#core/redis/log/event-log.ts";
+import { encodeLoggedEvent, splitEvents } from "#core/redis/log/event-log.ts";
 import { type LogEntry, logEntry } from "#core/redis/log/log-entry.ts";
 import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
+import { seenBucket } from "#core/redis/log/seen.ts";
 import { ensureGroups, readLags, readWaiting, trimLog } from "#core/redis/log/streams.ts";
+import { event } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -215,6 +218,29 @@ describe("an entry that holds many events", () => {
       [`${id}.2`, JSON.stringify({ e: "c" })],
     ]);
   }, 120_000);
+
+  test("is named in the log by its event, its message and its shipment", async () => {
+    const one = event({ trackingNumber: "NAMED" });
+    const logged = { shipmentId: 7, courier: "GLS_ITA", messageIndex: 0, receivedAtMs: 1 };
+    const { factKey } = seenBucket("GLS_ITA", one.eventId);
+    const entry = { ...logged, event: one, factKey, messageId: "message-9" };
+    await append(encodeLoggedEvent(entry));
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => void lines.push(line) });
+    let tries = 0;
+    const consumer = startConsumer({
+      ...{ redis: runtime.redis, log, source: "event", group: "track", batch: BATCH },
+      async handler([item]) {
+        tries += 1;
+        return item && tries === 1 ? [{ entry: item, reason: "no" }] : [];
+      },
+    });
+    await eventually(() => tries === 2, "it is tried again");
+    await consumer.stop();
+    const ids = { courier: "GLS_ITA", messageId: "message-9", eventId: one.eventId, shipment: 7 };
+    const line = lines.find((text) => text.includes("entry failed; retrying")) ?? "{}";
+    expect(JSON.parse(line)).toMatchObject({ group: "track", ...ids, reason: "no" });
+  });
 
   test("while a part waits for its next try it counts, with the age of its entry, log or no log", async () => {
     const { redis } = runtime;

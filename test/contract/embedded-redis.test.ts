@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createLog } from "#core/log.ts";
 import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+import { eventually } from "#test/support/eventually.ts";
 
 const SETTINGS = {
   appendonly: "yes",
@@ -37,6 +38,21 @@ afterAll(async () => {
 test.each(Object.entries(SETTINGS))("the embedded Redis runs with %s %s", async (name, value) => {
   const reported = value === "512mb" ? String(512 * MB) : value;
   expect(await redis.configGet(name)).toEqual({ [name]: reported });
+});
+
+test("a server that is running is not asked again and again whether it is there", async () => {
+  const connections = async () =>
+    Number(/total_connections_received:(\d+)/.exec(await redis.info("stats"))?.[1]);
+  await eventually(
+    async () => {
+      const before = await connections();
+      // Three looks.
+      await Bun.sleep(1_500);
+      return (await connections()) === before;
+    },
+    "nothing connects any more",
+    10_000,
+  );
 });
 
 test.each(Object.entries(SETTINGS))("compose.yaml starts Redis with %s %s", async (name, value) => {

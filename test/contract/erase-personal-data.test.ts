@@ -224,10 +224,13 @@ async function answers(): Promise<string[]> {
   return snippets.filter((snippet) => snippet.includes(PLANTED));
 }
 
+/** A file that is erased between listing and reading is empty. */
 async function outbox(): Promise<string> {
   const folder = join(otherDataDir, "outbox");
   const names = await readdir(folder).catch(() => []);
-  const files = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
+  const files = await Promise.all(
+    names.map((name) => readFile(join(folder, name), "utf8").catch(() => "")),
+  );
   return files.join("\n");
 }
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { BODY_LIMIT_BYTES } from "#core/domain/courier-events/event.ts";
+import { sign } from "#core/domain/webhooks/signature.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { applySetup } from "#core/redis/setup/apply-setup.ts";
 import { applySetupFile, type Running } from "#core/runtime.ts";
@@ -96,6 +97,30 @@ describe("authentication (document 2, Authentication)", () => {
     expect((await push(url, [event()], { secrets: ["sig_gls_1"] })).status).toBe(200);
     const answer = await push(url, [event()], { secrets: ["wrong"] });
     expect([answer.status, answer.body.code]).toEqual([403, "BAD_SIGNATURE"]);
+  });
+
+  test("2: a signature of any size of body is verified before the body is read", async () => {
+    const headOf = (padding: string) =>
+      JSON.stringify({ schemaVersion: "1.0", messageId: "sized", events: [], padding });
+    for (const bytes of [64 * 1024, 64 * 1024 + 1, 300_000]) {
+      const body = headOf("p".repeat(bytes - headOf("").length));
+      expect(body.length).toBe(bytes);
+      for (const [secret, code] of [
+        ["wrong", "BAD_SIGNATURE"],
+        ["sig_gls_1", "INVALID_ENVELOPE"],
+      ] as const) {
+        const answer = await fetch(`${url}/v1/events`, {
+          method: "POST",
+          headers: {
+            authorization: "Bearer tok_gls_1",
+            "content-type": "application/json",
+            "x-service-signature": sign([secret], body, runtime.live.now()),
+          },
+          body,
+        });
+        expect(((await answer.json()) as { code: string }).code).toBe(code);
+      }
+    }
   });
 
   test("2: mandatory signing refuses an unsigned message", async () => {

@@ -21,6 +21,7 @@ import { startIngest } from "#ingest/main.ts";
 import { COURIER_API } from "#ingest/openapi.ts";
 import { EXAMPLE_ANSWER, EXAMPLE_MESSAGE } from "#ingest/reference/example.ts";
 import { fieldRows } from "#ingest/reference/field-rows.ts";
+import { typesOf, UNKNOWN_TYPE } from "#test/client-types/generate.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { event, push } from "#test/support/courier.ts";
 import { answerChecker } from "#test/support/described-answers.ts";
@@ -104,6 +105,12 @@ describe("OpenAPI", () => {
         expect(examples.length).toBe(contents.length);
       }
     }
+  });
+
+  test("types that are generated from it know every member", async () => {
+    const types = await typesOf(await description());
+    expect(types).not.toMatch(UNKNOWN_TYPE);
+    expect(types).toContain("eventId: string;");
   });
 
   test("its example of a message is answered as its example of an answer says", async () => {
@@ -224,7 +231,10 @@ describe("reference page", () => {
     expect(answer).toEqual(EXAMPLE_ANSWER);
     const links = [...page.matchAll(/href="(\/[^"]+)"/g)].map(([, path]) => path);
     expect(new Set(links)).toEqual(
-      new Set(["/v1/guide", "/v1/calls", "/v1/openapi.json", "/v1/vectors.json", "/v1/doctor.mjs"]),
+      new Set([
+        ...["/v1/guide", "/v1/calls", "/v1/openapi.json", "/v1/vectors.json", "/v1/doctor.mjs"],
+        ...["/v1/examples/courier.ts", "/v1/examples/courier.py"],
+      ]),
     );
     for (const path of links) expect((await fetch(`${url}${path}`)).status).toBe(200);
   });

@@ -212,3 +212,24 @@ test("a replay past the memory of ids is accepted again, changes nothing, and th
   expect(await track([entry])).toEqual([]);
   expect((await atRest()).applied).toBe(after.applied);
 });
+
+test("what moves while the ledger is read is no difference", async () => {
+  await addShipment(runtime, "MOVES");
+  let isOver = false;
+  const sending = (async () => {
+    while (!isOver) {
+      const events = Array.from({ length: 5 }, () => event({ trackingNumber: "MOVES" }));
+      expect((await push(url, events)).status).toBe(200);
+    }
+  })();
+  const sent: number[] = [];
+  for (let reading = 0; reading < 100; reading += 1) {
+    const balance = await readBalance(runtime.redis, runtime.live.configuration());
+    sent.push(balance.sent);
+    expect(balance.difference.webhooks).toBe(0);
+  }
+  isOver = true;
+  await sending;
+  expect(new Set(sent).size).toBeGreaterThan(10);
+  expect((await atRest()).difference).toEqual(AT_REST);
+});

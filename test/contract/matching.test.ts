@@ -383,7 +383,8 @@ describe("round trips", () => {
     return calls.reduce((sum, [, count]) => sum + Number(count), 0);
   }
 
-  test("a message whose numbers two companies have costs as many as another, and one more read where they are used again", async () => {
+  /** Of a message whose numbers two companies have, and of one that uses them again: how many more than of an ordinary one. */
+  async function furtherCalls() {
     const own: string[] = [];
     const shared: string[] = [];
     for (let n = 0; n < 50; n += 1) {
@@ -393,16 +394,29 @@ describe("round trips", () => {
       await add(shared[n] ?? "");
       await add(shared[n] ?? "", "beta-it");
     }
-    await tracking.stopTrack();
     const message = (all: readonly string[], occurredAt = "2026-11-10T10:00:00Z") =>
       all.map((trackingNumber) => event({ trackingNumber, occurredAt }));
     await callsOf(message(own));
     const ordinary = await callsOf(message(own));
-    expect(await callsOf(message(shared))).toBe(ordinary);
-    const later = await callsOf(message(shared, "2027-11-10T10:00:00Z"));
+    const first = await callsOf(message(shared));
+    const again = await callsOf(message(shared, "2027-11-10T10:00:00Z"));
+    return { first: first - ordinary, again: again - ordinary };
+  }
+
+  test("a message whose numbers two companies have costs as many as another, and one more read where they are used again", async () => {
     // One for each of the two companies' partitions.
-    expect(later).toBe(ordinary + 2);
-    tracking.startTrack();
+    const expected = { first: 0, again: 2 };
+    await tracking.stopTrack();
+    try {
+      // What runs beside it by its own clock may fall into one of the messages, but not into one of each round.
+      let found = await furtherCalls();
+      for (let round = 1; round < 4 && !Bun.deepEquals(found, expected); round += 1) {
+        found = await furtherCalls();
+      }
+      expect(found).toEqual(expected);
+    } finally {
+      tracking.startTrack();
+    }
     expect((await settled()).difference).toEqual(AT_REST);
   });
 });

@@ -36,6 +36,18 @@ beforeAll(async () => {
       at === 0 ? { ...row, transitDays: null } : row,
     ),
     ...add(19, { courier: "TWENTY", destCap: "09124", leadDays: 5 }),
+    ...add(20, { courier: "TWENTY", destCap: "10121", leadDays: 5 }),
+    ...add(5, { courier: "FIVE", destCap: "10121", leadDays: 9 }),
+    // Two small ones have 19 together, which is what the three others leave of the row of all.
+    ...add(50, { courier: "FIFTY", destCap: "20121", leadDays: 2 }),
+    ...add(30, { courier: "TWENTY", destCap: "20121", leadDays: 3 }),
+    ...add(20, { courier: "OTHER", destCap: "20121", leadDays: 3 }),
+    ...add(12, { courier: "FIVE", destCap: "20121", leadDays: 9 }),
+    ...add(7, { courier: "NINETEEN", destCap: "20121", leadDays: 9 }),
+    // Two that are small by themselves have 20 together.
+    ...add(30, { courier: "FIFTY", destCap: "30121", leadDays: 2 }),
+    ...add(19, { courier: "NINETEEN", destCap: "30121", leadDays: 9 }),
+    ...add(1, { courier: "FIVE", destCap: "30121", leadDays: 9 }),
   ];
   for (const row of rows) {
     await runtime.redis.xAdd(companyKeys(1).changes, "*", laneFields(row));
@@ -97,6 +109,36 @@ describe("a member of a company", () => {
     }
     const file = await (await asMember("weights?format=csv")).text();
     expect(file).not.toContain("NINETEEN");
+  });
+
+  test("is not shown a courier's figure that would tell, taken from that of all, what a few others did", async () => {
+    const prefixes = async (name: string) =>
+      (await itemsOf(await asMember(name))).map(({ prefix }: { prefix: string }) => prefix);
+    expect(await prefixes("provinces")).toEqual(["00", "10", "20", "30"]);
+    expect(await prefixes("provinces?courier=TWENTY")).toEqual(["00", "20"]);
+    const shown = await itemsOf(await asOperator("provinces?courier=TWENTY"));
+    expect(shown.map(({ prefix }) => prefix)).toEqual(["00", "09", "10", "20"]);
+  });
+
+  test("cannot subtract several couriers' figures from those of all and learn what a few others did", async () => {
+    const couriers = ["TWENTY", "NINETEEN", "FIVE", "FIFTY", "OTHER", FORMULA];
+    const rowsOf = async (name: string): Promise<{ prefix: string; deliveries: number }[]> =>
+      itemsOf(await asMember(name));
+    const all = await rowsOf("provinces");
+    const answers = await Promise.all(
+      couriers.map((name) => rowsOf(`provinces?courier=${encodeURIComponent(name)}`)),
+    );
+    const left = all.map(({ prefix, deliveries }) => {
+      const shown = answers.flat().filter((row) => row.prefix === prefix);
+      return [prefix, deliveries - shown.reduce((sum, row) => sum + row.deliveries, 0)] as const;
+    });
+    expect(left).toEqual([
+      ["00", 39],
+      ["10", 25],
+      // 19 with the row of OTHER, which is the smallest.
+      ["20", 39],
+      ["30", 20],
+    ]);
   });
 
   test("is not shown how couriers report", async () => {

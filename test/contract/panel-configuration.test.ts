@@ -1,7 +1,7 @@
 /** Companies, channels, jobs and the examination of the stores, as the panel shows them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acceptJob } from "#core/redis/merchant/import-jobs.ts";
-import { examineStores } from "#core/store-doctor.ts";
+import { type ClickhouseFacts, examineStores } from "#core/store-doctor.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
@@ -90,7 +90,27 @@ describe("jobs", () => {
   });
 });
 
+/** What a ClickHouse with the right settings tells of itself. */
+const RIGHT: ClickhouseFacts = {
+  ...{ version: "25.8.1", aheadMs: 2_000, deduplicates: "1", repeatingTables: [] },
+};
+
 describe("the examination of the stores", () => {
+  test("names what is wrong with ClickHouse: its version, its clock, inserts that would count twice", async () => {
+    const wrongWith = async (facts: Partial<ClickhouseFacts>) => {
+      const all = await examineStores(runtime.redis, async () => ({ ...RIGHT, ...facts }));
+      return all.filter(({ ok }) => !ok).map(({ code, found }) => [code, found]);
+    };
+    expect(await wrongWith({})).toEqual([]);
+    expect(await wrongWith({ version: "25.7.9", aheadMs: -2_001 })).toEqual([
+      ["clickhouse-version", "25.7.9"],
+      ["clickhouse-clock", "-2001 ms"],
+    ]);
+    expect(await wrongWith({ deduplicates: "0", repeatingTables: ["events"] })).toEqual([
+      ["clickhouse-deduplication", "insert_deduplicate 0, no window: events"],
+    ]);
+  });
+
   test("finds nothing wrong with what the start gives Redis, and says that ClickHouse is away", async () => {
     const wrong = (await get("/doctor")).filter(({ ok }: { ok: boolean }) => !ok);
     expect(wrong).toMatchObject([{ check: "ClickHouse answers", found: "no" }]);
@@ -120,7 +140,7 @@ describe("the examination of the stores", () => {
     const { redis } = runtime;
     await redis.configSet("maxmemory-policy", "allkeys-lru");
     try {
-      const wrong = (await examineStores(redis, async () => true)).filter(({ ok }) => !ok);
+      const wrong = (await examineStores(redis, async () => RIGHT)).filter(({ ok }) => !ok);
       expect(wrong).toMatchObject([
         { found: "maxmemory-policy allkeys-lru", wanted: "noeviction" },
       ]);

@@ -7,6 +7,7 @@ import { errorsOf } from "#core/error-catalogue.ts";
 import { openApiDocument } from "#core/http/openapi/document.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { PANEL_API } from "#panel/openapi.ts";
+import { typesOf, UNKNOWN_TYPE } from "#test/client-types/generate.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
@@ -60,6 +61,10 @@ describe("the panel's OpenAPI document", () => {
     expect(calls.length).toBeGreaterThan(70);
   });
 
+  test("types that are generated from it know every member", async () => {
+    expect(await typesOf(document())).not.toMatch(UNKNOWN_TYPE);
+  });
+
   test("every body and answer that has members is a named component", () => {
     const schemas = [...JSON.stringify(document().paths).matchAll(/"schema":(\{"[^}]*\})/g)];
     const written = schemas.map(([, text = ""]) => text);
@@ -73,6 +78,7 @@ describe("the panel's OpenAPI document", () => {
     const listed = new Set(codes.flatMap(([, text = "[]"]): string[] => JSON.parse(text)));
     const missing = errorsOf("operator").map(({ code }) => code);
     expect(missing.filter((code) => !listed.has(code)).sort()).toEqual([
+      "METHOD_NOT_ALLOWED",
       "METRICS_ELSEWHERE",
       "NOT_FOUND",
       "UNAUTHORIZED",
@@ -84,7 +90,10 @@ describe("the panel's OpenAPI document", () => {
     const responses = paths?.["/panel/api/couriers/{code}/tokens"]?.["post"]?.responses;
     expect(responses?.[404]?.["x-codes"]).toEqual(["COURIER_NOT_FOUND"]);
     expect(responses?.[403]?.["x-codes"]).toEqual(["FORBIDDEN", "CROSS_SITE"]);
-    expect(responses?.[409]?.["x-codes"]).toEqual(["TOO_MANY_ISSUED"]);
+    expect(responses?.[409]?.["x-codes"]).toEqual([
+      ...["TOO_MANY_ISSUED", "IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_IN_USE"],
+    ]);
+    expect(responses?.[429]?.["x-codes"]).toContain("TOO_MANY_IDEMPOTENCY_KEYS");
   });
 
   test("has a page to read and to search", async () => {
@@ -93,6 +102,62 @@ describe("the panel's OpenAPI document", () => {
     expect((await read("/panel/docs/swagger-ui.js")).status).toBe(200);
   });
 });
+
+describe("what schemathesis has found in the panel's API", () => {
+  const send = async (method: string, path: string, body?: unknown) => {
+    const answer = await app.handle(
+      new Request(`http://localhost/panel/api${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${runtime.secrets.panelToken}`,
+          "content-type": "application/json",
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    );
+    const { code, violations } = (await answer.json()) as Record<string, unknown>;
+    return { status: answer.status, code, violations, allow: answer.headers.get("allow") };
+  };
+
+  test("a URL that is none is 422 beside another fault too", async () => {
+    const webhookV1 = { url: "0", acknowledgement: {} };
+    expect(await send("PATCH", "/channels/acme-it", { webhookV1 })).toMatchObject({
+      ...{ status: 422, code: "INVALID_BODY" },
+      violations: [{ path: "webhookV1.acknowledgement" }],
+    });
+  });
+
+  test("a body that may be left out is no null", async () => {
+    const made = await send("POST", "/channels/acme-it/api-keys", null);
+    expect(made).toMatchObject({ status: 422, code: "INVALID_BODY" });
+  });
+
+  test("another method of an existing path is 405 with the methods that it has", async () => {
+    expect(await send("DELETE", "/companies")).toMatchObject({
+      ...{ status: 405, code: "METHOD_NOT_ALLOWED", allow: "GET, HEAD" },
+    });
+    expect(await send("DELETE", "/nothing")).toMatchObject({ status: 404, code: "NOT_FOUND" });
+  });
+
+  test("files are described beside JSON where a format is asked for", () => {
+    const { paths } = document() as unknown as {
+      readonly paths: Record<string, Record<string, { responses: Record<number, Contents> }>>;
+    };
+    const typesAt = (path: string, method: string) =>
+      Object.keys(paths[path]?.[method]?.responses[200]?.content ?? {});
+    expect(typesAt("/panel/api/analytics/trend", "get")).toEqual([
+      ...["application/json", "text/csv", "application/vnd.apache.parquet"],
+    ]);
+    expect(typesAt("/panel/api/sql", "post")).toEqual([
+      ...["application/json", "text/csv", "text/tab-separated-values"],
+      ...["application/vnd.apache.parquet", "text/plain"],
+    ]);
+  });
+});
+
+interface Contents {
+  readonly content: object;
+}
 
 interface Told {
   readonly responses: Readonly<Record<number, { readonly "x-codes": readonly string[] }>>;

@@ -115,7 +115,9 @@ describe("alarms", () => {
     expect(findings.length).toBe(lag.length + 5);
     const read = async (path: string) => (await fetch(`${panel.url}${path}`)).text();
     const contents = await read("/docs");
-    const names = [...contents.matchAll(/href="\/docs\/([a-z]+)"/g)].map(([, name = ""]) => name);
+    const names = [...contents.matchAll(/href="\/docs\/([a-z0-9-]+)(?:#[^"]*)?"/g)].map(
+      ([, name = ""]) => name,
+    );
     const pages = new Map<string, string>();
     for (const name of names) pages.set(name, await read(`/docs/${name}`));
     const leadsSomewhere = (link: string) => {
@@ -128,10 +130,14 @@ describe("alarms", () => {
     }
     for (const [name, text] of pages) {
       const links = [...text.matchAll(/href="([^"]*)"/g)].map(([, link = ""]) => link);
+      const others = links.filter((link) => /^\/(?!docs\/)/.test(link));
       const dead = links.filter((link) => {
-        if (link.startsWith("https://")) return false;
+        if (/^https?:/.test(link) || others.includes(link)) return false;
         return !leadsSomewhere(link.startsWith("#") ? name + link : link.replace("/docs/", ""));
       });
+      for (const link of others) {
+        if ((await fetch(`${panel.url}${link}`)).status !== 200) dead.push(link);
+      }
       expect([name, dead]).toEqual([name, []]);
     }
     expect((await fetch(`${panel.url}/docs/..%2Fpackage`)).status).toBe(404);

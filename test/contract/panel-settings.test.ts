@@ -30,6 +30,7 @@ let token: string;
 let counter = 0;
 
 const SENDER = { businessName: "Acme S.p.A.", city: "Milano", postcode: "20121", country: "IT" };
+const ADDRESS = { street: "Via Roma 1", city: "Milano", postcode: "20121", country: "IT" };
 const TEMPLATE = { subject: "Ciao {{consignee.name}}", body: "<p>{{trackingNumber}}</p>" };
 
 function channelsOf(setup: SetupFile): readonly [SetupChannel, SetupChannel] {
@@ -52,6 +53,7 @@ function fullSetup(): SetupFile {
       { event: "default", language: "it", ...TEMPLATE },
     ],
   };
+  Object.assign(setup.companies?.[0] ?? {}, { products: ["checkAddress"] });
   setup.companies?.[0]?.boxes?.push({ code: "M", length: 40, width: 30, height: 20 });
   return setup;
 }
@@ -421,6 +423,45 @@ describe("mail templates", () => {
   });
 });
 
+describe("a channel's own settings", () => {
+  const path = "/channels/acme-outlet";
+
+  test("count at once on every process: name, language, tracking page, address checks, webhooks v1", async () => {
+    const webhookV1 = { url: "http://8.8.8.8/v1", acknowledgement: "OK" };
+    const wanted = {
+      ...{ name: "Outlet 2", language: "en", trackingPage: true, addressCheck: true, webhookV1 },
+    };
+    const { body } = await call("PATCH", path, wanted);
+    expect(body).toEqual(wanted);
+    expect(await channel("acme-outlet")).toMatchObject(wanted);
+    const key = { body: { apiKey: "key_acme_outlet" } };
+    const { token: outlet } = (await another("POST", "/v2/auth/token", key)).body;
+    const check = () => another("POST", "/v2/addresses/check", { token: outlet, body: ADDRESS });
+    expect((await check()).status).toBe(200);
+    const { body: log } = await call("GET", "/audit?limit=1");
+    expect(log.items[0]).toMatchObject({
+      ...{ action: "PATCH /channels/:channelCode", target: path },
+      ...{ before: { name: "acme-outlet", trackingPage: false }, after: { name: "Outlet 2" } },
+    });
+    const last = { webhookV1: null, trackingPage: false, addressCheck: false };
+    expect((await call("PATCH", path, last)).body).toMatchObject({ name: "Outlet 2", ...last });
+    expect((await check()).status).toBe(403);
+  });
+
+  test("are refused with every fault, and whole", async () => {
+    const webhookV1 = { url: "http://10.0.0.1/v1", acknowledgement: "OK" };
+    expect(await refusal("PATCH", path, { name: "", trackingPage: true })).toBe(
+      "422 name TOO_SHORT",
+    );
+    expect(await refusal("PATCH", path, {})).toStartWith("422 ");
+    expect(await refusal("PATCH", path, { active: false })).toBe("422 active UNKNOWN_FIELD");
+    expect(await refusal("PATCH", path, { webhookV1 })).toBe("422 webhookV1.url NOT_ALLOWED");
+    const ftp = { ...webhookV1, url: "ftp://8.8.8.8/" };
+    expect(await refusal("PATCH", path, { webhookV1: ftp })).toBe("422 webhookV1.url BAD_FORMAT");
+    expect(await channel("acme-outlet")).toMatchObject({ trackingPage: false, webhookV1: null });
+  });
+});
+
 describe("a test mail", () => {
   const path = "/channels/acme-it/templates/test";
   const send = (body: object) =>
@@ -482,6 +523,7 @@ describe("a test mail", () => {
 describe("the setup file at the next start", () => {
   test("undoes nothing of what the panel has changed, added or deleted", async () => {
     const base = "/channels/acme-it";
+    await call("PATCH", base, { name: "Panel", language: "de", trackingPage: true });
     await call("PUT", `${base}/rate-limit`, { bucketSize: 7, refillRate: 8 });
     await call("PUT", `${base}/couriers/GLS_ITA`, { transcodings: ["gielle"], errorLabel: true });
     await call("DELETE", `${base}/couriers/BRT_ITA`);
@@ -497,6 +539,7 @@ describe("the setup file at the next start", () => {
     expect(await applySetupFile(api.runtime, fullSetup())).toBe(0);
     expect(await channel()).toEqual(before);
     expect(before).toMatchObject({
+      ...{ name: "Panel", language: "de", trackingPage: true },
       rateLimit: { bucketSize: 7, refillRate: 8 },
       couriers: [{ code: "GLS_ITA", transcodings: ["gielle"] }, { code: "GENERIC" }],
       boxes: [{ code: "S", length: 1 }],
@@ -508,6 +551,7 @@ describe("the setup file at the next start", () => {
   test("counts where it says something new, and there alone", async () => {
     const file = fullSetup();
     const [main] = channelsOf(file);
+    main.language = "en";
     main.rateLimit = { bucketSize: 100_000, refillRate: 9 };
     main.couriers = [
       { code: "GLS_ITA", transcodings: ["GLS", "corriere gls"], labelFormat: "ZPL" },
@@ -519,6 +563,7 @@ describe("the setup file at the next start", () => {
     file.companies?.[0]?.boxes?.splice(1, 1, { code: "M", length: 41, width: 30, height: 20 });
     expect(await applySetupFile(api.runtime, file)).toBeGreaterThan(0);
     expect(await channel()).toMatchObject({
+      ...{ name: "Panel", language: "en", trackingPage: true },
       rateLimit: { bucketSize: 7, refillRate: 9 },
       couriers: [
         { code: "GLS_ITA", transcodings: ["gielle"], labelFormat: "ZPL", errorLabel: true },
@@ -561,6 +606,7 @@ describe("the setup file at the next start", () => {
 
 describe("people", () => {
   const CALLS = [
+    ["PATCH", "/channels/acme-it"],
     ["PUT", "/channels/acme-it/rate-limit"],
     ["PUT", "/channels/acme-it/emails"],
     ["POST", "/channels/acme-it/couriers"],
@@ -576,7 +622,7 @@ describe("people", () => {
     ["GET", "/channels/acme-it/usage"],
   ] as const;
   /** The allowance, and whose a parcel is, are the operators' to say; what is read, everybody's. */
-  const [OPERATORS, MERCHANTS] = [5, 11];
+  const [OPERATORS, MERCHANTS] = [6, 12];
 
   async function asked(cookie: string, site = "same-origin"): Promise<number[]> {
     const statuses: number[] = [];

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { PAGE_PATHS } from "#panel/web/paths.ts";
 import { webBundle } from "#panel/web-bundle.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
@@ -91,19 +92,41 @@ describe("the shell", () => {
   });
 });
 
+describe("the first calls of a page", () => {
+  test("are asked for with the page by those who are logged in, and by nobody else", async () => {
+    const callsOf = async (path: string, headers = {}) => {
+      const page = await (await get(path, headers)).text();
+      return [...page.matchAll(/rel="preload" as="fetch" crossorigin href="([^"]+)"/g)].map(
+        ([, call]) => call,
+      );
+    };
+    const session = { cookie: "waybill_session=1" };
+    expect(await callsOf("/overview", session)).toEqual(["/panel/api/me", "/panel/api/overview"]);
+    expect(await callsOf("/webhooks/1", session)).toEqual(["/panel/api/me"]);
+    expect(await callsOf("/quality/1", session)).toEqual([]);
+    expect(await callsOf("/overview")).toEqual([]);
+  });
+});
+
 describe("the application's files", () => {
-  test("are named by their content, kept for ever, and zipped for those who take it", async () => {
+  test("are named by their content, kept for ever, and compressed for those who take it", async () => {
     const [path = ""] = await firstFiles();
     const plain = await get(path);
-    const zipped = await get(path, { "accept-encoding": "gzip, br" });
     expect(plain.headers.get("content-encoding")).toBeNull();
-    expect(zipped.headers.get("content-encoding")).toBe("gzip");
-    for (const answer of [plain, zipped]) {
-      expect(answer.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
-      expect(answer.headers.get("vary")).toBe("accept-encoding");
+    const body = await plain.bytes();
+    const codings = [
+      ["gzip", "gzip", gunzipSync],
+      ["gzip, deflate, br, zstd", "br", brotliDecompressSync],
+      ["br;q=0, gzip", "gzip", gunzipSync],
+    ] as const;
+    for (const [accepted, coding, decode] of codings) {
+      const coded = await get(path, { "accept-encoding": accepted });
+      expect([accepted, coded.headers.get("content-encoding")]).toEqual([accepted, coding]);
+      expect(Buffer.compare(decode(await coded.bytes()), body)).toBe(0);
+      expect(coded.headers.get("content-type")).toBe(plain.headers.get("content-type"));
+      expect(coded.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+      expect(coded.headers.get("vary")).toBe("accept-encoding");
     }
-    const unzipped = Bun.gunzipSync(await zipped.arrayBuffer());
-    expect(Buffer.compare(unzipped, await plain.bytes())).toBe(0);
     expect((await get("/assets/nothing.js")).status).toBe(404);
     expect((await get("/assets/..%2f..%2fpackage.json")).status).toBe(404);
   });
@@ -123,8 +146,29 @@ describe("the application's files", () => {
       }
     }
     expect(seen.size).toBeGreaterThanOrEqual(2);
+    const script = await (await get([...seen].find((path) => path.endsWith(".js")) ?? "")).text();
+    // The page itself is part of it, and the charts are not.
+    expect(script).toContain("/panel/api/overview/stream");
+    expect(script).not.toContain("recharts-wrapper");
     expect(bytes).toBeGreaterThan(100_000);
     expect(bytes).toBeLessThan(FIRST_ROUTE_BYTES);
+  });
+
+  test("hold every style of a component that the scripts name, and none of the others", async () => {
+    const { assets, styles } = await webBundle(runtime.config.dataDir);
+    const textOf = (name: string) => new TextDecoder().decode(assets.get(name)?.body);
+    const classesOf = (text: string) => new Set(text.match(/\bm_[\da-f]{7,8}\b/g));
+    const names = [...assets.keys()].filter((name) => name.endsWith(".js"));
+    const used = classesOf(names.map(textOf).join(""));
+    const kept = classesOf(styles.map(textOf).join(""));
+    const packages = ["core", "dates", "charts", "notifications"];
+    const whole = await Promise.all(
+      packages.map((name) => Bun.file(`node_modules/@mantine/${name}/styles.css`).text()),
+    );
+    const styled = classesOf(whole.join(""));
+    expect([...used].filter((name) => styled.has(name) && !kept.has(name))).toEqual([]);
+    expect(kept.size).toBeLessThan(styled.size);
+    expect(textOf(styles[0] ?? "")).toContain("--mantine-color-body");
   });
 
   test("are bundled once, and kept for the next start", async () => {

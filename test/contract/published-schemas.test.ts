@@ -91,6 +91,8 @@ describe("document 1", () => {
         async (value) => {
           const answer = await api.call(method.toUpperCase(), target, { token, body: value });
           expect(answer.status).not.toBe(500);
+          // Larger than a body, or one shipment of it, may be.
+          if (answer.status === 413) return null;
           const { code, violations = [] } = answer.body;
           if (code !== "VALIDATION_FAILED") return true;
           return violations.every((violation: Violation) => isBusinessRule(id, violation))

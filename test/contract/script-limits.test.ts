@@ -39,16 +39,19 @@ const numbered = (count: number, name: string) =>
 /** Commits shipments that stand there, each with the fields. */
 async function commit(shipments: number, fields: readonly string[], dropped: readonly string[]) {
   const keys = [...COMMON, ...CHANNEL];
-  const items = Array.from({ length: shipments }, (_, at) => {
+  const rows = Array.from({ length: shipments }, (_, at) => {
     keys.push(shipmentKey(at));
-    const texts = [String(at), String(at).padStart(12, "0"), "1 0 0 0", "2 0 0 ", "0", "state"];
+    const texts = [String(at), String(at).padStart(12, "0"), "1 0 0 0", "2 0 0 ", "0"];
     const indices = [keys.length, 6, 7, 9];
-    const row = [at, String(at * 16 + 4), 739_000, 3, 1, 1];
-    const lists = [fields.flatMap((one) => [one, one]), dropped, []];
-    return [...texts, ...indices, ...row, ...[0, 0, 0, 0], ...lists];
+    const row = [at, 739_000, 3, 1, 1];
+    const lengths = [fields.length, dropped.length];
+    return [...texts, String(at * 16 + 4), ...indices, ...row, ...[0, 0, 0, 0], ...lengths];
   });
-  await Promise.all(items.map((_, at) => redis.hSet(shipmentKey(at), "v", "1 0 0 0")));
-  const args = ["1000", "1000", "1", "10", "0", "0", packList(items), ""];
+  await Promise.all(rows.map((_, at) => redis.hSet(shipmentKey(at), "v", "1 0 0 0")));
+  const args: Array<string | Buffer> = ["1000", "1000", "1", "10", "0", "0"];
+  args.push(packList(rows.flat()), packList([]), "");
+  const written = fields.flatMap((one) => [one, one]);
+  for (const _ of rows) args.push("state", ...written, ...dropped);
   return run<number[]>(redis, commitScript, keys, args);
 }
 

@@ -25,8 +25,8 @@ const times = (count: number, items: (n: number) => string[]) =>
   Array.from({ length: count }, (_, n) => items(n)).flat();
 
 const change = (sends: number) => [
-  ...["1", "evt", "[]", "1", "{}", String(sends)],
-  ...times(sends, (n) => ["send", `d${n}`, "1", "every_event"]),
+  ...["evt", String(sends)],
+  ...times(sends, (n) => ["send", `d${n}`, "1"]),
 ];
 
 function decide(changes: number, sends: number): ScriptCall {
@@ -36,6 +36,7 @@ function decide(changes: number, sends: number): ScriptCall {
       ...["1", "1000", "1000", "1000", "full", "1e15"],
       packList(["ep"]),
       packList(times(changes, () => change(sends))),
+      ...times(changes, () => ["[]", ...names(sends, "frozen")]),
     ],
   };
 }

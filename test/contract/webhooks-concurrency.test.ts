@@ -24,9 +24,11 @@ import type { TestRuntime } from "#test/support/runtime.ts";
 import {
   deliveriesOf,
   endpointOf,
+  leaseRound,
   newShipment,
   openWebhookRuntime,
   passTime,
+  recordResults,
   sendDeps,
 } from "#test/support/webhooks.ts";
 
@@ -92,14 +94,44 @@ async function queue(count: number): Promise<void> {
   await recordDecisions(runtime.redis, decisions, runtime.live.now());
 }
 
+const owner = () => runtime.live.configuration().channels.get(main().channelId)?.companyId ?? 0;
+
 function load(): Promise<EndpointLoad> {
   const { redis, live } = runtime;
-  const { id, channelId, maxConcurrency } = main();
-  const companyId = live.configuration().channels.get(channelId)?.companyId ?? 0;
-  return readEndpointLoad(redis, companyPartition(companyId), id, maxConcurrency, live.now());
+  const { id, maxConcurrency } = main();
+  return readEndpointLoad(redis, companyPartition(owner()), id, maxConcurrency, live.now());
 }
 
 const level = async () => (await load()).concurrency;
+
+/** What a failing endpoint has under way. */
+const FAILING_CONCURRENCY = 2;
+
+/**
+ * Leases what an endpoint may have under way and answers all of it, as quickly as ever.
+ * @returns how many that were
+ */
+async function record(sign: "good" | "overloaded", most: number): Promise<number> {
+  const companyId = owner();
+  const share = { partition: companyPartition(companyId), wanted: most, wantedFailing: most };
+  const own = { companyId, most, mostInAll: null, maxPerSecond: null };
+  const leased = await leaseRound(runtime, [share], {
+    ...{ leaseMs: 30_000, perEndpoint: START_CONCURRENCY, perFailingEndpoint: FAILING_CONCURRENCY },
+    ...{ endpoint: () => own, retries: "first" },
+  });
+  const atMs = runtime.live.now();
+  const httpStatus = sign === "good" ? 200 : 503;
+  const answer = { httpStatus, durationMs: 7, error: null, responseSnippet: null, request: null };
+  const result = sign === "good" ? "delivered" : "waiting";
+  await recordResults(
+    runtime,
+    leased.map((of) => ({
+      ...{ of, sign, state: result, nextAttemptAtMs: sign === "good" ? null : atMs, reason: null },
+      attempt: { generation: of.generation, attempt: 1, atMs, ...answer },
+    })),
+  );
+  return leased.length;
+}
 
 /** Lets answers go in rounds until the level is as wanted. @returns it, once as many requests wait */
 async function grow(wanted: number): Promise<number> {
@@ -179,34 +211,19 @@ describe("the level", () => {
 
   test("after ten minutes of failures three answers bring it back: within 30 s where one takes up to ten", async () => {
     const MOST = 64;
-    await change({ maxConcurrency: MOST });
-    hold();
-    await queue(200);
-    start();
-    await grow(MOST);
-    receiver.behave(503);
-    for (const response of held.splice(0)) response.writeHead(503).end();
-    await eventually(
-      async () => (await level()) === START_CONCURRENCY,
-      "it has fallen to the start",
-    );
-    await passTime(runtime, 300);
-    const before = receiver.requests.length;
-    await eventually(() => receiver.requests.length > before + 2, "it fails still");
-    await passTime(runtime, 300);
-    hold();
-    await queue(200);
-    let answers = 0;
-    while ((await level()) < MOST) {
-      answers += 1;
-      // A failing endpoint has two under way, whatever its level.
-      const underWay = async () => (answers === 1 ? 2 : await level());
-      await eventually(async () => held.length >= (await underWay()), "its level is under way");
-      const was = await level();
-      release();
-      await eventually(async () => (await level()) > was, "it grows");
+    await queue(400);
+    await record("good", MOST);
+    for (let left = 10; (await level()) < MOST; left -= 1) {
+      expect(left).toBeGreaterThan(0);
+      await record("good", MOST);
     }
-    expect(answers).toBeLessThanOrEqual(4);
+    while ((await level()) > START_CONCURRENCY) await record("overloaded", MOST);
+    await passTime(runtime, 300);
+    expect(await record("overloaded", MOST)).toBeLessThanOrEqual(FAILING_CONCURRENCY);
+    await passTime(runtime, 300);
+    expect(await record("good", MOST)).toBe(FAILING_CONCURRENCY);
+    for (let answers = 0; answers < 3; answers += 1) await record("good", MOST);
+    expect(await level()).toBe(MOST);
   });
 
   test("ten minutes without use begin it again", async () => {

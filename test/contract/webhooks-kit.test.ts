@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import {
@@ -14,6 +15,7 @@ import {
 } from "#core/domain/webhooks/webhook-payload.ts";
 import { WebhookPayload } from "#core/domain/webhooks/webhook-schema.ts";
 import { createPanelApp } from "#panel/app.ts";
+import { typesOf, UNKNOWN_TYPE } from "#test/client-types/generate.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -27,6 +29,12 @@ interface Vector {
 
 const vector: Vector = await Bun.file("docs/vectors/webhook-signature.json").json();
 const guide = await readFile("docs/webhooks.md", "utf8");
+interface Message {
+  readonly name: string;
+  readonly headers: { readonly properties: object };
+  readonly examples: readonly { readonly headers: Readonly<Record<string, string>> }[];
+}
+
 const OTHER = `whsec_${"a".repeat(64)}`;
 
 let runtime: TestRuntime;
@@ -336,16 +344,60 @@ describe("what receivers may read without a token", () => {
     expect(headers.required).toContain("X-Service-Signature");
   });
 
+  test("has no fault and no warning by Redocly's recommended rules", async () => {
+    const source = await (await open("/webhooks/asyncapi.json")).text();
+    const config = await createConfig({ extends: ["recommended"] });
+    const problems = await lintFromString({ source, config });
+    expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+  });
+
+  test("says of every member of a message what it is: `unknown` nowhere in types made from it", async () => {
+    const { components } = JSON.parse(await (await open("/webhooks/asyncapi.json")).text());
+    const parts = Object.entries<Record<"payload" | "headers", object>>(components.messages);
+    const schemas = Object.fromEntries(
+      parts.flatMap(([name, { payload, headers }]) => [
+        [`${name}Payload`, payload],
+        [`${name}Headers`, headers],
+      ]),
+    );
+    expect(parts.length).toBeGreaterThan(2);
+    const types = await typesOf({
+      ...{ openapi: "3.1.0", info: { title: "webhooks", version: "2" }, paths: {} },
+      components: { schemas: { ...components.schemas, ...schemas } },
+    });
+    expect(types).toContain("importFinishedPayload");
+    expect(types).not.toMatch(UNKNOWN_TYPE);
+  });
+
+  test("its page has every event with its signed example, every header and member, and the test vector", async () => {
+    const document = JSON.parse(await (await open("/webhooks/asyncapi.json")).text());
+    const page = await (await open("/webhooks/docs")).text();
+    for (const { name, headers, examples } of Object.values<Message>(
+      document.components.messages,
+    )) {
+      expect(page).toContain(`<h3 id="${name}">`);
+      for (const header of Object.keys(headers.properties))
+        expect(page).toContain(`<td>${header}</td>`);
+      expect(page).toContain(examples[0]?.headers["X-Service-Signature"] ?? "none");
+    }
+    for (const member of ["data.shipment.consignee.email", "data.event.statusDetailId"]) {
+      expect(page).toContain(`<td>${member}</td>`);
+    }
+    expect(await (await open("/webhooks/vector.json")).json()).toEqual(vector);
+    expect(await (await open("/docs/webhooks")).text()).toContain('href="/webhooks/vector.json"');
+  });
+
   test("its examples are payloads of the schema, with signatures that verify with the secret they name", async () => {
     const document = JSON.parse(await (await open("/webhooks/asyncapi.json")).text());
     expect(document.info.description).toContain("`<t>.<raw body>`");
     const checker = TypeCompiler.Compile(WebhookPayload);
-    for (const type of ["shipmentUpdated", "webhookTest"]) {
+    for (const type of ["shipmentUpdated", "webhookTest", "importFinished"]) {
       const { name, examples } = document.components.messages[type];
       expect(examples).toHaveLength(1);
       const [{ headers, payload, summary }] = examples;
-      expect([...checker.Errors(payload)]).toEqual([]);
-      expect([payload.type, headers["X-Service-Event-Id"]]).toEqual([name, payload.id]);
+      expect(type === "importFinished" || checker.Check(payload)).toBe(true);
+      expect(headers["X-Service-Event-Type"]).toBe(name);
+      expect([payload.id, payload.jobId]).toContain(headers["X-Service-Event-Id"]);
       const secret = /whsec_[0-9a-f]{64}/.exec(summary)?.[0] ?? "";
       const signature = headers["X-Service-Signature"];
       const atMs = Number(/t=(\d+)/.exec(signature)?.[1]) * 1000;

@@ -121,6 +121,15 @@ test.each([4_001, 10_000])(
   120_000,
 );
 
+test("one delivery is among the first two that are handed out, however many another endpoint has queued before it", async () => {
+  await queue(Array.from({ length: 1_000 }, () => "ep-loud"));
+  await queue([main().id]);
+  const share = { partition: partition(), wanted: 4, wantedFailing: 4 };
+  const owners = (await leaseRound(runtime, [share], LIMITS)).map(({ endpointId }) => endpointId);
+  expect(owners).toHaveLength(4);
+  expect(owners.indexOf(main().id)).toBeWithin(0, 2);
+});
+
 test("an endpoint that has recovered is among the healthy ones immediately", async () => {
   const failing = Array.from({ length: 300 }, (_, n) => `ep-${n}`);
   await setFailing([...failing, main().id]);

@@ -5,7 +5,13 @@ import { romeDateTime } from "#core/domain/time/rome-time.ts";
 import { START_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import { webhookKeys } from "#core/redis/client/keys.ts";
 import { readNotifications } from "#core/redis/merchant/notifications.ts";
-import { readReplay, startReplay, stepReplay } from "#core/redis/webhooks/replays.ts";
+import {
+  latestReplays,
+  REPLAYS_LISTED,
+  readReplay,
+  startReplay,
+  stepReplay,
+} from "#core/redis/webhooks/replays.ts";
 import { readMoment } from "#core/redis/webhooks/shipment-moment.ts";
 import type { Running } from "#core/runtime.ts";
 import { startWebhooks } from "#processors/webhooks/start.ts";
@@ -213,6 +219,19 @@ describe("the delivery log", () => {
   );
 
   test.each([
+    "",
+    "&orderReference=ORDER-1&to=2026-11-01",
+    "&orderReference=ORDER-1&state=delivered",
+    "&orderReference=ORDER-2",
+  ])("422 of a cursor with other filters than those of its page: %s", async (filters) => {
+    const first = await get("?limit=1&orderReference=ORDER-1");
+    const path = `/panel/api/webhooks/${id()}/deliveries?limit=1&cursor=${first.cursor}${filters}`;
+    const { status, body } = await panel.call("GET", path);
+    expect([status, body.code]).toEqual([422, "INVALID_QUERY"]);
+    expect(body.detail).toContain("filters");
+  });
+
+  test.each([
     "state=lost",
     "from=yesterday",
     "from=2026-11-10&to=2026-11-09",
@@ -260,7 +279,8 @@ describe("document 1, Shipment detail: notifications", () => {
     const { status } = await panel.call("PATCH", `/panel/api/webhooks/${id()}`, { url });
     expect(status).toBe(200);
     const { redis, live } = runtime;
-    const moment = await readMoment(redis, sent?.shipmentId ?? 0);
+    const channelIds = [...live.configuration().channels.keys()];
+    const moment = await readMoment(redis, sent?.shipmentId ?? 0, channelIds);
     if (!moment) throw new Error("no shipment");
     const reported = await readNotifications(redis, moment, await live.refresh(), live.now());
     expect(reported.map(({ recipient }) => recipient)).toEqual([receiver.url]);
@@ -381,8 +401,10 @@ describe("document 3, Delivery: replaying one", () => {
   test("a replay at the end of the 30 days stays in the log until its last attempt", async () => {
     receiver.behave(400);
     const number = await deliver(1);
-    const [failed] = await items(`?trackingNumber=${number}`);
-    const deliveryId = failed?.deliveryId ?? "";
+    const { deliveryId } = await eventually(
+      async () => (await items(`?trackingNumber=${number}&state=failed`))[0],
+      "it has failed",
+    );
     // Otherwise the endpoint would be disabled after three days.
     receiver.behave(200);
     await deliver(1);
@@ -488,6 +510,10 @@ describe("replaying a window", () => {
       ...window,
       ...{ endpointId: id(), startedAtMs: runtime.live.now() },
     });
+    // Whoever has left the page finds it again.
+    const listed = async () =>
+      (await panel.call("GET", `/panel/api/webhooks/${id()}/replays`)).body.items;
+    expect((await listed())[0]).toMatchObject({ replayId, state: "running", queued: 0 });
     const before = (await items("?state=failed")).length;
     const job = await readReplay(runtime.redis, replayId ?? "");
     if (!job) throw new Error("no replay");
@@ -497,6 +523,18 @@ describe("replaying a window", () => {
     expect(await items("?state=failed")).toHaveLength(before - 2);
     webhooks = await startWebhooks(runtime);
     expect(await ended(replayId ?? "")).toMatchObject({ state: "done", queued: before });
+    expect((await listed())[0]).toMatchObject({ replayId, state: "done", queued: before });
+  });
+
+  test(`the latest ${REPLAYS_LISTED} are listed, the newest first, and those of no other endpoint`, async () => {
+    const window = { endpointId: "ep_listed", fromMs: 0, toMs: 1, mode: "each" as const };
+    const begun: (string | null)[] = [];
+    for (let startedAtMs = 0; startedAtMs <= REPLAYS_LISTED; startedAtMs += 1) {
+      begun.push(await startReplay(runtime.redis, 3, { ...window, startedAtMs }));
+    }
+    const found = await latestReplays(runtime.redis, 3, "ep_listed");
+    expect(found.map(({ replayId }) => replayId)).toEqual(begun.slice(1).reverse() as string[]);
+    expect(await latestReplays(runtime.redis, 3, "ep_other")).toEqual([]);
   });
 
   test("a bounded number a second", async () => {

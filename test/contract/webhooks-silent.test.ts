@@ -31,8 +31,11 @@ import {
   sendDeps,
 } from "#test/support/webhooks.ts";
 
-/** A tenth of everything: of the timeout, of the deliveries, of what may be under way, of the ten minutes. */
-const TENTH = { limitMs: 1_000, deliveries: 2_000, underWay: 100, lateMs: 60_000 };
+/**
+ * Small beside the real thing (20,000 deliveries, `bench/silent-receiver.ts`): a tenth of the timeout and of the ten minutes, a
+ * fortieth of the deliveries and of what may be under way, so that a busy machine is not what delays them.
+ */
+const SMALL = { limitMs: 1_000, deliveries: 500, underWay: 25, lateMs: 60_000 };
 const SLOW_MS = 300;
 
 let authority: TestAuthority;
@@ -71,7 +74,7 @@ afterEach(async () => {
 
 function start(limits: Partial<DeliverLimits> = {}): void {
   const { redis, log } = runtime;
-  const deps = sendDeps(runtime, authority.pem, { limitMs: TENTH.limitMs });
+  const deps = sendDeps(runtime, authority.pem, { limitMs: SMALL.limitMs });
   deliverers.push(startDeliverer({ redis, log, ...deps, limits: { slowMs: SLOW_MS, ...limits } }));
 }
 
@@ -132,8 +135,8 @@ async function silence(code: string): Promise<void> {
   await eventually(async () => (await waiting(code, 1)) === 1, `${code} has not answered`);
 }
 
-test("2,000 deliveries to a receiver that never answers stay on schedule, and others are served meanwhile", async () => {
-  const { deliveries, underWay, lateMs } = TENTH;
+test("500 deliveries to a receiver that never answers stay on schedule, and others are served meanwhile", async () => {
+  const { deliveries, underWay, lateMs } = SMALL;
   start({ silentInFlightPerEndpoint: underWay });
   await queue("silent", deliveries);
   let sent = 0;
@@ -159,7 +162,9 @@ test("2,000 deliveries to a receiver that never answers stay on schedule, and ot
   }
   expect(early).toEqual([]);
   expect(Math.max(...late)).toBeLessThan(lateMs);
-  await eventually(() => quick.requests.length === sent, "the other endpoint has all its own");
+  // A busy machine answers some after the second that they have: these are sent again.
+  const arrived = () => new Set(quick.requests.map(({ body }) => body.id)).size;
+  await eventually(() => arrived() === sent, "the other endpoint has all its own");
   const waitedMs = (await allOf("quick")).map(
     ({ createdAtMs, attempts }) => (attempts[0]?.atMs ?? Infinity) - createdAtMs,
   );

@@ -131,7 +131,7 @@ describe("webhooks v1", () => {
     const id = await change();
     await newest("delivered", id);
     const { redis, live } = runtime;
-    const moment = await readMoment(redis, id);
+    const moment = await readMoment(redis, id, [...live.configuration().channels.keys()]);
     if (!moment) throw new Error("no shipment");
     const { port } = server.address() as AddressInfo;
     const reported = await readNotifications(redis, moment, live.configuration(), live.now());

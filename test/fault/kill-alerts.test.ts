@@ -4,8 +4,8 @@ import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";
-import { request } from "#test/support/merchant.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import { askPanel } from "#test/support/operator.ts";
+import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
   createAuthority,
   type Receiver,
@@ -57,10 +57,8 @@ describe.each(STORES)("on %s", (store) => {
     await authority.end();
   }, 120_000);
 
-  const operator = async (method: string, path: string, body?: unknown) => {
-    const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
-    return (await request(method, `${product.panel}/panel/api${path}`, body, headers)).body;
-  };
+  const operator = async (method: string, path: string, body?: unknown) =>
+    (await askPanel(product, method, path, body)).body;
   const endpoint = async () => (await operator("GET", "/channels/acme-it/webhooks")).items[0];
   const messageIds = (subject: RegExp) =>
     new Set(mails.received.filter((one) => subject.test(one.subject)).map((one) => one.messageId));

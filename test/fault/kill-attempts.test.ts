@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { request } from "#test/support/merchant.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import { askPanel } from "#test/support/operator.ts";
+import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
   createAuthority,
   type Receiver,
@@ -49,8 +49,7 @@ describe.each(STORES)("on %s", (store) => {
   }, 120_000);
 
   async function operator(method: string, path: string, body?: unknown) {
-    const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
-    return (await request(method, `${product.panel}/panel/api${path}`, body, headers)).body;
+    return (await askPanel(product, method, path, body)).body;
   }
 
   async function deliveryLog(): Promise<Logged[]> {

@@ -30,13 +30,15 @@ test("repeated until it is answered, every request creates once and keeps its an
   const open = () => Array.from({ length: REQUESTS }, (_, n) => n).filter((n) => !answers.has(n));
   for (let kill = 0; kill < KILLS; kill += 1) {
     const some = open().slice(0, REQUESTS / (KILLS + 1));
+    let came = 0;
     const sent = Promise.all(
       some.map(async (n) => {
         const answer = await post(n);
+        if (answer) came += 1;
         if (answer?.status === 201) answers.set(n, JSON.stringify(answer.body));
       }),
     );
-    await eventually(() => answers.size > (kill * REQUESTS) / (KILLS + 1), "an answer came");
+    await eventually(() => came > 0, "an answer came");
     await product.kill(false);
     await sent;
     await product.start();

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { request, signIn } from "#test/support/merchant.ts";
+import { signIn } from "#test/support/merchant.ts";
+import { askPanel } from "#test/support/operator.ts";
 import { expectSettled, listAll } from "#test/support/oracle.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
 
@@ -24,11 +25,6 @@ describe.each(STORES)("on %s", (store) => {
 
   afterAll(() => product.end(), 120_000);
 
-  const panel = (method: string, path: string, body?: unknown) =>
-    request(method, `${product.panel}/panel/api/${path}`, body, {
-      authorization: `Bearer ${PANEL_TOKEN}`,
-    });
-
   test("kill -9 in the middle of a remap leaves no shipment behind", async () => {
     const ids = await createShipments(product, "RM", SHIPMENTS);
     for (let from = 0; from < SHIPMENTS; from += PER_MESSAGE) {
@@ -38,19 +34,20 @@ describe.each(STORES)("on %s", (store) => {
       expect((await push(product.ingest, events)).body.accepted).toBe(PER_MESSAGE);
     }
     await eventually(async () => {
-      const { body } = await panel("GET", "unmapped-codes");
+      const { body } = await askPanel(product, "GET", "/unmapped-codes");
       return body.items[0]?.shipments === SHIPMENTS;
     }, "every shipment has its unmapped event");
 
     const mapping = { status: "DELIVERED", terminal: true };
-    const { body } = await panel("PUT", "couriers/GLS_ITA/catalogue/NEW", mapping);
+    const { body } = await askPanel(product, "PUT", "/couriers/GLS_ITA/catalogue/NEW", mapping);
     for (let kills = 0; kills < KILLS[store]; kills += 1) {
       await Bun.sleep(LIFE_MS.least + Math.random() * LIFE_MS.spread);
       await product.kill(kills % 2 === 1);
       await product.start();
     }
     await eventually(
-      async () => (await panel("GET", `remaps/${body.remap.id}`)).body.state === "done",
+      async () =>
+        (await askPanel(product, "GET", `/remaps/${body.remap.id}`)).body.state === "done",
       "the remap is done",
       60_000,
     );
@@ -58,6 +55,6 @@ describe.each(STORES)("on %s", (store) => {
     await expectSettled(product, SHIPMENTS);
     const found = await listAll(again, "status=DELIVERED");
     expect(found.map(({ id }) => id)).toEqual(ids.toSorted((one, other) => one - other));
-    expect((await panel("GET", "unmapped-codes")).body.total).toBe(0);
+    expect((await askPanel(product, "GET", "/unmapped-codes")).body.total).toBe(0);
   }, 240_000);
 });

@@ -3,8 +3,7 @@
  * killed at random points.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openClickhouse } from "#analytics/clickhouse.ts";
-import { readConfig } from "#core/config.ts";
+import { analysedEvents } from "#test/support/analysed-events.ts";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
@@ -60,21 +59,11 @@ describe.each(STORES)("on %s", (store) => {
       expect(answer.status).toBe(200);
     }
     await roles.halt();
-    const analysed = await analysedEvents(roles.dataDir);
+    const analysed = await analysedEvents({ DATA_DIR: roles.dataDir });
     expect(analysed).toBe(stream.accepted.size);
     await measuring.done({ kills, ...counted, further: { "events in ClickHouse": analysed } });
   }, 3_600_000);
 });
-
-/** What the analytics processes, of which one at a time may have the folder, wrote between their kills. */
-async function analysedEvents(dataDir: string): Promise<number> {
-  const clickhouse = await openClickhouse(readConfig({ DATA_DIR: dataDir }), "write");
-  const query = "SELECT toUInt32(count()) AS events FROM events FINAL";
-  const answer = await clickhouse.query({ query, format: "JSONEachRow" });
-  const [row] = await answer.json<{ events: number }>();
-  await clickhouse.close();
-  return row?.events ?? 0;
-}
 
 /** @returns the cookie of an operator in a browser */
 async function logIn(panel: string): Promise<string> {

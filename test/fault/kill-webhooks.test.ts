@@ -5,9 +5,9 @@ import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { request } from "#test/support/merchant.ts";
+import { askPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
   createAuthority,
   type Receiver,
@@ -58,11 +58,8 @@ describe.each(STORES)("on %s", (store) => {
     await authority.end();
   }, 120_000);
 
-  const operator = async (method: string, path: string) => {
-    const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
-    const url = `${product.panel}/panel/api${path}`;
-    return (await request(method, url, undefined, headers)).body;
-  };
+  const operator = async (method: string, path: string) =>
+    (await askPanel(product, method, path)).body;
 
   test("kills during deliveries lose none, and an endpoint switched off hears nothing more", async () => {
     const measuring = startMeasuring("Kill everything", `webhooks on their way, on ${store}`);
@@ -77,9 +74,17 @@ describe.each(STORES)("on %s", (store) => {
     );
     await product.kill(false);
     await product.start();
+    const served = async (what: string) => {
+      const before = slow.requests.length;
+      await eventually(() => slow.requests.length > before, what);
+    };
     await sendMessages(3);
-    const before = slow.requests.length;
-    await eventually(() => slow.requests.length > before, "the slow endpoint is served again");
+    await served("the slow endpoint is served again");
+    // From now on it answers nothing: what it has been sent is still under way when it is switched off.
+    slow.behave(() => {});
+    const sending = sendMessages(1);
+    await served("it is waited for");
+    await sending;
     const off = await operator("POST", `/webhooks/${idOf("slow")}/disable`);
     expect(off.status).toBe("disabled");
     const offAtMs = Date.now();

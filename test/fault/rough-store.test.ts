@@ -1,11 +1,15 @@
 /**
  * A bad day without an outage: Redis answers 200 ms late and connections are reset in the middle of its answers, ClickHouse is
- * away all day, a process is stopped for longer than its leases, and the append-only file ends in the middle of a command.
+ * away all day, a process is stopped for longer than its leases, and the append-only file ends in the middle of a command. When
+ * ClickHouse comes back, in a measured run, it gets every event of the day, once.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { analysedEvents } from "#test/support/analysed-events.ts";
+import { type ClickhouseServer, startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
+import { IS_MEASURED, RUN_MS, startMeasuring } from "#test/support/measured.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { type RedisProxy, startRedisProxy } from "#test/support/redis-proxy.ts";
@@ -19,28 +23,30 @@ const LATE_MS = 200;
 const STOPPED_MS = 8_000;
 const TEARS = 3;
 const LIMIT_MS = 60_000;
+/** Characters of the log of a process that does not recover. */
+const LOG_SHOWN = 4_000;
 /** Both processes have them. */
 const SECRETS = {
   ENCRYPTION_KEY: "encryption-key-of-the-tests",
   JWT_SECRET: "jwt-secret-of-the-tests-0123456789",
 };
-/** Nothing listens there. */
-const NO_CLICKHOUSE = "http://nobody:nothing@127.0.0.1:1/none";
-
 let server: RedisServer;
 let proxy: RedisProxy;
+let clickhouse: ClickhouseServer;
 let first: Product;
 let second: Product;
 
 beforeAll(async () => {
   server = await startRedisServer();
   proxy = await startRedisProxy({ port: server.port });
+  clickhouse = await startClickhouseHttp();
+  await clickhouse.kill();
   const start = async (url: string) => {
     const env = {
       ...SECRETS,
       REDIS_URL: url,
-      CLICKHOUSE_URL: NO_CLICKHOUSE,
-      CLICKHOUSE_READ_URL: NO_CLICKHOUSE,
+      CLICKHOUSE_URL: clickhouse.address,
+      CLICKHOUSE_READ_URL: clickhouse.address,
     };
     const product = await newProduct(BARE, testSetup(), env);
     await product.start();
@@ -54,7 +60,25 @@ afterAll(async () => {
   await Promise.all([first.end(), second.end()]);
   await proxy.stop();
   await server.stop();
+  await clickhouse.stop();
 }, 60_000);
+
+/** @returns what it got, and how soon */
+async function clickhouseReturns(
+  ids: readonly number[],
+  accepted: ReadonlyMap<string, CourierEvent>,
+): Promise<Record<string, number>> {
+  const backAtMs = performance.now();
+  await clickhouse.restart();
+  await expectExactlyOnce(second, "ROUGH", ids, accepted);
+  const caughtUpMs = performance.now() - backAtMs;
+  const analysed = await analysedEvents({ CLICKHOUSE_URL: clickhouse.address });
+  expect(analysed).toBe(accepted.size);
+  return {
+    "events in ClickHouse": analysed,
+    "seconds from ClickHouse's return until it had them": Math.round(caughtUpMs / 100) / 10,
+  };
+}
 
 test("late and torn answers, a stopped process and a half-written file lose nothing and double nothing", async () => {
   const ids = await createShipments(second, "ROUGH", SHIPMENTS);
@@ -66,7 +90,8 @@ test("late and torn answers, a stopped process and a half-written file lose noth
   const recovers = async (since: number) => {
     const answered = () => stream.answered.get(first.ingest) ?? 0;
     const before = answered();
-    await eventually(() => answered() > before, "it accepts events again", LIMIT_MS);
+    const what = () => `it accepts events again; it says:\n${first.output().slice(-LOG_SHOWN)}`;
+    await eventually(() => answered() > before, what, LIMIT_MS);
     measuring.recovered(since);
     await flows();
   };
@@ -104,5 +129,7 @@ test("late and torn answers, a stopped process and a half-written file lose noth
   const counted = await expectExactlyOnce(second, "ROUGH", ids, stream.accepted, {
     away: ["analytics"],
   });
-  await measuring.done({ faults, ...counted });
+  // It takes four seconds, and once in ten runs it took more than the minute that is waited for.
+  const further = IS_MEASURED ? await clickhouseReturns(ids, stream.accepted) : {};
+  await measuring.done({ faults, ...counted, further });
 }, 3_600_000);

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { request } from "#test/support/merchant.ts";
+import { askPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
   createAuthority,
   type Receiver,
@@ -50,9 +50,7 @@ afterAll(async () => {
 }, 30_000);
 
 async function readLedger(): Promise<{ difference: Record<string, number>; delivered: number }> {
-  const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
-  const overview = await request("GET", `${product.panel}/panel/api/overview`, undefined, headers);
-  return overview.body.ledger;
+  return (await askPanel(product, "GET", "/overview")).body.ledger;
 }
 
 test("slots that move away and back lose no event and no webhook, and double none", async () => {

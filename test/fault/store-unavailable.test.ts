@@ -8,8 +8,9 @@ import { createShipments, startEventStream } from "#test/support/event-stream.ts
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 import { type Merchant, request, signIn } from "#test/support/merchant.ts";
+import { askPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
+import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
   createAuthority,
   type Receiver,
@@ -215,13 +216,10 @@ describe.each([
   /** @param codes of the accepted events: each is reported to the endpoint that listens to its status */
   async function expectEachOnce(codes: readonly string[]): Promise<void> {
     const due = codes.filter((code) => code === "TRN" || code === "DEP").length;
-    const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
-    const overview = async () =>
-      (await request("GET", `${product.panel}/panel/api/overview`, undefined, headers)).body;
     const ledger = await eventually(
       async () => {
-        const { ledger: books } = await overview();
-        return books.pending === 0 ? books : null;
+        const { ledger: books } = (await askPanel(product, "GET", "/overview")).body;
+        return books.sent === due && books.pending === 0 ? books : null;
       },
       "every delivery is over",
       60_000,

@@ -1,14 +1,17 @@
-/** The merchants' packages as they are published: alone with what they depend on, and the examples of their READMEs. */
+/**
+ * The merchants' packages as they are published: alone with what they depend on, and the examples of their READMEs. The programs of
+ * `client/examples`, which need no package, are run as the product hands them out.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { sign } from "#core/domain/webhooks/signature.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
-import { labelSetup } from "#test/support/label-setup.ts";
+import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { BARE, newProduct, type Product, productEnv } from "#test/support/product.ts";
 import { WEBHOOK_SECRET } from "#test/support/setup.ts";
 
@@ -33,6 +36,9 @@ function examplesOf(text: string, language: string, ending: string) {
 }
 
 const EXAMPLES = examplesOf(readme, "ts", "ts");
+const PROGRAMS = ["merchant.ts", "merchant.py", "courier.ts", "courier.py"].map((name) =>
+  name.startsWith("merchant") ? `/v2/examples/${name}` : `/v1/examples/${name}`,
+);
 const PYTHON = Bun.which("python3");
 const PYTHON_EXAMPLES = examplesOf(
   await readFile("client/python/README.md", "utf8"),
@@ -46,7 +52,9 @@ beforeAll(async () => {
   await mkdir(installed, { recursive: true });
   const built = run("tsc", ["-p", "client", "--outDir", join(installed, "dist")], process.cwd());
   expect(built).toEqual({ status: 0, stdout: "", stderr: "" });
-  await cp("client/package.json", join(installed, "package.json"));
+  for (const file of ["package.json", "README.md"]) {
+    await cp(join("client", file), join(installed, file));
+  }
   for (const name of ["openapi-fetch", "openapi-typescript-helpers"]) {
     await symlink(join(MODULES, name), join(home, "node_modules", name));
   }
@@ -54,14 +62,23 @@ beforeAll(async () => {
   for (const { file, code } of [...EXAMPLES, ...PYTHON_EXAMPLES]) {
     await writeFile(join(home, file), code);
   }
-  product = await newProduct(BARE, labelSetup());
+  const setup = labelSetup();
+  Object.assign(setup.couriers?.[0] ?? {}, { signatureRequired: true });
+  product = await newProduct(BARE, setup);
   await product.start();
+  for (const path of PROGRAMS) {
+    const answer = await fetch(`${path.startsWith("/v1") ? product.ingest : product.api}${path}`);
+    await writeFile(join(home, path.split("/").at(-1) ?? ""), await answer.text());
+  }
 }, 120_000);
 
 afterAll(async () => {
   await product.end();
   await rm(home, { recursive: true, force: true });
 }, 60_000);
+
+/** As the courier must sign. */
+const SIGNED = { secrets: ["sig_gls_1"] };
 
 function environment(more: Readonly<Record<string, string>> = {}) {
   const own = productEnv();
@@ -73,9 +90,19 @@ function environment(more: Readonly<Record<string, string>> = {}) {
   };
 }
 
-function run(program: string, args: readonly string[], cwd = home) {
-  const ran = spawnSync(program, args, { cwd, env: environment(), encoding: "utf8" });
+function run(program: string, args: readonly string[], cwd = home, more: RunOptions = {}) {
+  const { input, env = {} } = more;
+  const ran = spawnSync(program, args, {
+    ...{ cwd, env: environment(env), encoding: "utf8" },
+    ...(input !== undefined && { input }),
+  });
   return { status: ran.status, stdout: ran.stdout, stderr: ran.stderr };
+}
+
+interface RunOptions {
+  /** Standard input. */
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Lines that an example prints. */
@@ -119,15 +146,38 @@ test("the built package runs on Node.js, from every path that it exports", () =>
   expect(ran).toEqual({ status: 0, stdout: "true\n".repeat(names.length), stderr: "" });
 });
 
-test("the examples have the types that the package declares", async () => {
-  const compilerOptions = {
-    ...{ target: "ES2022", module: "NodeNext", strict: true, noEmit: true, skipLibCheck: true },
-    ...{ types: ["node"], typeRoots: [join(MODULES, "@types")] },
-  };
-  const files = EXAMPLES.map(({ file }) => file);
-  await writeFile(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
-  expect(run("tsc", ["-p", "."])).toEqual({ status: 0, stdout: "", stderr: "" });
+test("the published package has its code with its types, the README, and nothing else", async () => {
+  const sources = (await readdir("client/src")).map((file) => file.replace(/\.ts$/, ""));
+  const installed = join(home, "node_modules", manifest.name);
+  const { stdout } = run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], installed);
+  const [{ files }] = JSON.parse(stdout);
+  expect(files.map(({ path }: { path: string }) => path).sort()).toEqual(
+    [
+      ...["README.md", "package.json"],
+      ...sources.flatMap((name) => [`dist/${name}.d.ts`, `dist/${name}.js`]),
+    ].sort(),
+  );
+  const program = files.find(({ path }: { path: string }) => path === "dist/cli.js");
+  expect(await readFile(join(installed, program.path), "utf8")).toStartWith(
+    "#!/usr/bin/env node\n",
+  );
 });
+
+test.each([
+  ["node16", "node16"],
+  ["ESNext", "bundler"],
+])(
+  "the examples have the types that the package declares, with module %s and its resolution %s",
+  async (module, moduleResolution) => {
+    const compilerOptions = {
+      ...{ target: "ES2022", module, moduleResolution, strict: true, noEmit: true },
+      ...{ skipLibCheck: true, types: ["node"], typeRoots: [join(MODULES, "@types")] },
+    };
+    const files = [...EXAMPLES.map(({ file }) => file), "merchant.ts", "courier.ts"];
+    await writeFile(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
+    expect(run("tsc", ["-p", "."])).toEqual({ status: 0, stdout: "", stderr: "" });
+  },
+);
 
 describe("the README's examples, against the running product", () => {
   test("Create shipments", () => {
@@ -146,7 +196,7 @@ describe("the README's examples, against the running product", () => {
 
   test("Search and reconcile", async () => {
     const events = [event({ trackingNumber: "README-1" })];
-    expect((await push(product.ingest, events)).status).toBe(200);
+    expect((await push(product.ingest, events, SIGNED)).status).toBe(200);
     const lines = await eventually(() => {
       const all = printed("Search and reconcile");
       return all.includes("changed README-1 IN_TRANSIT") && all;
@@ -181,7 +231,7 @@ describe.skipIf(!PYTHON)("the examples of the Python package, against the runnin
 
   test("Search and reconcile", async () => {
     const events = [event({ trackingNumber: "PYTHON-1" })];
-    expect((await push(product.ingest, events)).status).toBe(200);
+    expect((await push(product.ingest, events, SIGNED)).status).toBe(200);
     const lines = await eventually(() => {
       const all = python("Search and reconcile");
       return all.includes("changed PYTHON-1 IN_TRANSIT") && all;
@@ -255,4 +305,87 @@ for secret, raw, sign, now in [
       ...["mismatch", "expired", "malformed", "malformed"],
     ]);
   });
+});
+
+describe.each([
+  ["TypeScript", "bun", "ts"],
+  ["Python", "python3", "py"],
+])("the whole programs in %s, as the service hands them out", (language, program, ending) => {
+  const isMissing = Bun.which(program) === null;
+  const numbers = [1, 2, 3].map((n) => `${language}-${n}`);
+  const said = (name: string, args: readonly string[], options: RunOptions = {}) => {
+    const { status, stdout, stderr } = run(program, [`${name}.${ending}`, ...args], home, options);
+    return { status, lines: stdout.trim().split("\n"), stderr };
+  };
+  const courier = {
+    ...{ WAYBILL_TOKEN: "tok_gls_1", WAYBILL_SIGNING_SECRET: "sig_gls_1" },
+    WAYBILL_COURIER: "GLS_ITA",
+  };
+  const send = (events: readonly object[], env: Readonly<Record<string, string>> = {}) =>
+    said("courier", [], {
+      input: events.map((one) => `${JSON.stringify(one)}\n`).join(""),
+      env: { ...courier, WAYBILL_URL: product.ingest, ...env },
+    });
+
+  test.skipIf(isMissing)("a merchant imports, and the same import again creates nothing", () => {
+    const shipments = numbers.map((trackingNumber) => ({
+      ...{ trackingNumber, courier: "GLS_ITA", shipDate: "2026-11-10" },
+    }));
+    const input = JSON.stringify([...shipments, { ...shipments[0], courier: "NOBODY" }]);
+    for (const _ of ["once", "again"]) {
+      const { status, lines, stderr } = said("merchant", ["import"], { input });
+      expect([status, lines]).toEqual([0, ["completed 3 created 1 refused"]]);
+      expect(stderr).toContain("INVALID_COURIER");
+    }
+  });
+
+  test.skipIf(isMissing)(
+    "a courier sends signed batches of 500 at most, and learns what is wrong with an event",
+    () => {
+      const events = Array.from({ length: 501 }, (_, n) =>
+        event({ trackingNumber: numbers[n] ?? `${language}-nobody` }),
+      );
+      const bad = { ...event(), occurredAt: "yesterday" };
+      expect(send([...events, bad], { VALIDATE: "1" })).toMatchObject({ status: 0 });
+      const { lines, stderr } = send([...events, bad]);
+      expect(lines).toEqual([
+        "accepted 3, duplicate 0, unknown 497, invalid 0",
+        "accepted 0, duplicate 0, unknown 1, invalid 1",
+      ]);
+      expect(stderr).toContain("BAD_FORMAT");
+      expect(send(events.slice(0, 1)).lines).toEqual([
+        "accepted 0, duplicate 1, unknown 0, invalid 0",
+      ]);
+      const forged = send(events.slice(0, 1), { WAYBILL_SIGNING_SECRET: "another" });
+      expect([forged.status === 0, forged.lines]).toEqual([false, [""]]);
+      expect(forged.stderr).toContain("BAD_SIGNATURE");
+    },
+  );
+
+  test.skipIf(isMissing)("a merchant reconciles what the courier has sent", async () => {
+    const lines = await eventually(() => {
+      const all = said("merchant", ["reconcile", "2026-11-01 00:00:00"]).lines;
+      const moved = numbers.filter((number) =>
+        all.some((line) => line.startsWith(`${number} IN_`)),
+      );
+      return moved.length === numbers.length && all;
+    }, "the changes are there");
+    const since = /^next time from (.+)$/.exec(lines.at(-1) ?? "")?.[1] ?? "";
+    expect(lines.at(-2)).toEndWith(since);
+  });
+
+  test.skipIf(isMissing)("a merchant prints a label, and gets the same one again", async () => {
+    const input = JSON.stringify(labelBody({ reference: `${language}-1` }));
+    const [name = ""] = said("merchant", ["print"], { input }).lines;
+    expect((await readFile(join(home, name))).subarray(0, 5).toString()).toBe("%PDF-");
+    expect(said("merchant", ["print"], { input }).lines).toEqual([name]);
+  });
+
+  test.skipIf(isMissing)(
+    "a merchant receives a webhook once, and none that is forged",
+    async () => {
+      const lines = await received([program, `merchant.${ending}`, "receive"]);
+      expect(lines.at(-1)).toBe("TEST0000000001 IN_TRANSIT");
+    },
+  );
 });

@@ -3,13 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { verifyWebhook } from "#client/src/webhooks.ts";
+import { totpCode } from "#core/domain/accounts/totp.ts";
 import { TEST_LIVES } from "#core/domain/shipments/test-parcel.ts";
 import { item } from "#test/support/api.ts";
+import { bytesOfBase32 } from "#test/support/base32.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { request } from "#test/support/merchant.ts";
-import { BARE, newProduct, PANEL_TOKEN, type Product, productEnv } from "#test/support/product.ts";
+import { askPanel } from "#test/support/operator.ts";
+import { BARE, newProduct, type Product, productEnv } from "#test/support/product.ts";
 import {
   createAuthority,
   type Receiver,
@@ -78,10 +81,8 @@ async function tokenOf(apiKey: string): Promise<string> {
   return (await request("POST", `${product.api}/v2/auth/token`, { apiKey })).body.token;
 }
 
-const operator = async (method: string, path: string, body?: unknown) => {
-  const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
-  return request(method, `${product.panel}/panel/api${path}`, body, headers);
-};
+const operator = (method: string, path: string, body?: unknown) =>
+  askPanel(product, method, path, body);
 
 const advance = (seconds: number) => operator("POST", "/clock", { advanceSeconds: seconds });
 
@@ -167,10 +168,187 @@ test("listen forwards signed events to a receiver on this machine, and sends one
   expect(await listener.exited).toBe(0);
   const lines = (await new Response(listener.stdout).text()).trim().split("\n");
   expect(lines[0]).toContain(`forwarding to ${forward}`);
-  expect(lines[1]).toMatch(/^\[1\] evt_[0-9a-f]{32} TEST_LOST-12 INFO_RECEIVED -> 204 in \d+ ms$/);
-  expect(lines).toHaveLength(6);
+  const shown = lines.slice(1, -1);
+  expect(shown).toHaveLength(5);
+  expect(lines.at(-1)).toMatch(/--since \d{4}-\S+Z$/);
+  const pattern = /^\[[1-4]\] evt_[0-9a-f]{32} TEST_LOST-12 [A-Z_]+ -> 204 in \d+ ms$/;
+  // A busy product takes up several steps at once: what it then shows is the status after the last of them.
+  for (const line of shown) expect(line).toMatch(pattern);
   await local.stop(true);
 }, 60_000);
+
+test("listen goes on after an outage of the panel, ends at once by q, and says so when its endpoint is gone", async () => {
+  const heard: string[] = [];
+  let answer: () => Promise<Response> = async () => new Response(null, { status: 204 });
+  const local = Bun.serve({
+    port: 0,
+    async fetch(sent) {
+      heard.push(((await sent.json()) as { id: string }).id);
+      return answer();
+    },
+  });
+  let isOut = false;
+  let refused = 0;
+  const proxy = Bun.serve({
+    port: 0,
+    fetch(sent) {
+      const { pathname, search } = new URL(sent.url);
+      if (isOut && pathname.endsWith("/request")) {
+        refused += 1;
+        return new Response("restarting", { status: 503 });
+      }
+      return fetch(`${product.panel}${pathname}${search}`, { headers: sent.headers });
+    },
+  });
+  const made = await operator("POST", "/channels/acme-it:test/webhooks", {
+    ...{ url: rehearsal.url, alertEmail: "ops@acme.test", trigger: "every_event" },
+  });
+  const options = ["--panel", proxy.url.href, "--endpoint", made.body.endpointId];
+  const start = () =>
+    Bun.spawn(["bun", "client/src/cli.ts", "listen", ...options, "--forward", `${local.url}hook`], {
+      env: productEnv(),
+      stdin: "pipe",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+  const listener = start();
+  const output = listener.stdout.getReader();
+  expect(new TextDecoder().decode((await output.read()).value)).toContain("listening to");
+  isOut = true;
+  await create("TEST_LOST-13");
+  await eventually(() => refused >= 2, "the panel is asked again");
+  isOut = false;
+  await eventually(() => new Set(heard).size === 4, "no event is lost");
+  await operator("DELETE", `/webhooks/${made.body.endpointId}`);
+  expect(await listener.exited).toBe(1);
+  expect(await new Response(listener.stderr).text()).toContain("ENDPOINT_NOT_FOUND");
+
+  options.splice(2, 2, "--channel", "acme-it:test", "--since", "2026-01-01T00:00:00Z");
+  answer = () => new Promise(() => {});
+  const slow = start();
+  const before = heard.length;
+  await eventually(() => heard.length > before, "a receiver that does not answer has an event");
+  slow.stdin.write("q");
+  await slow.stdin.end();
+  // Each event would wait for 10 seconds.
+  await eventually(() => slow.exitCode === 0, "listening has ended", 8_000);
+  await Promise.all([local.stop(true), proxy.stop(true)]);
+}, 60_000);
+
+test("listen can log in with an account of the panel, and says why when it cannot", async () => {
+  const email = "listener@example.com";
+  const password = "correct horse battery staple";
+  const invited = { email, name: "L", kind: "company", role: "owner", companyCode: "acme" };
+  const { link } = (await operator("POST", "/invitations", invited)).body;
+  const token = new URL(link).pathname.split("/").at(-1);
+  expect((await operator("POST", `/invitations/${token}`, { password })).status).toBeLessThan(300);
+  const options = ["--panel", product.panel, "--channel", "acme-it:test"];
+  const command = ["bun", "client/src/cli.ts", "listen", ...options];
+  const listenAs = async (given: string) => {
+    const { PANEL_TOKEN: _, ...env } = productEnv();
+    const child = Bun.spawn([...command, "--forward", "http://127.0.0.1:1/"], {
+      env: { ...env, WAYBILL_EMAIL: email, WAYBILL_PASSWORD: given },
+      ...{ stdin: new Blob(["q"]), stdout: "pipe", stderr: "pipe" },
+    });
+    const [said, failed] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    return { status: await child.exited, said, failed };
+  };
+  const good = await listenAs(password);
+  expect(good).toMatchObject({ status: 0, failed: "" });
+  expect(good.said).toContain("of acme-it:test, forwarding to");
+  const wrong = await listenAs("another password");
+  expect(wrong.status).toBe(1);
+  expect(wrong.failed).toContain("The log-in was answered 401");
+
+  const codeOf = await activateTotp(email, password);
+  const without = await listenAs(password);
+  expect([without.status, without.failed]).toEqual([1, expect.stringContaining("Give --code.")]);
+  command.push("--code", codeOf());
+  expect(await listenAs(password)).toMatchObject({ status: 0, failed: "" });
+}, 60_000);
+
+test("listen says that its endpoint is disabled, and sends its credentials to no address that the panel redirects to", async () => {
+  const made = await operator("POST", "/channels/acme-it:test/webhooks", {
+    ...{ url: rehearsal.url, alertEmail: "ops@acme.test" },
+  });
+  await operator("POST", `/webhooks/${made.body.endpointId}/disable`);
+  const elsewhere: string[] = [];
+  const other = Bun.serve({
+    port: 0,
+    fetch(sent) {
+      elsewhere.push(new URL(sent.url).pathname);
+      return Response.json({ items: [] });
+    },
+  });
+  const moved = Bun.serve({
+    port: 0,
+    fetch: (sent) => Response.redirect(new URL(new URL(sent.url).pathname, other.url).href, 307),
+  });
+  const listenAt = async (panel: string, more: object = {}) => {
+    const options = ["--panel", panel, "--endpoint", made.body.endpointId];
+    const command = ["bun", "client/src/cli.ts", "listen", ...options];
+    const child = Bun.spawn([...command, "--forward", "http://127.0.0.1:1/"], {
+      env: { ...productEnv(), ...more },
+      ...{ stdin: new Blob(["q"]), stdout: "pipe", stderr: "pipe" },
+    });
+    const texts = [child.stdout, child.stderr].map((stream) => new Response(stream).text());
+    return [await child.exited, ...(await Promise.all(texts))];
+  };
+  expect(await listenAt(product.panel)).toEqual([
+    ...[0, expect.stringContaining("the endpoint is disabled (manual)"), ""],
+  ]);
+  for (const more of [
+    {},
+    { PANEL_TOKEN: undefined, WAYBILL_EMAIL: "a@b.test", WAYBILL_PASSWORD: "p" },
+  ]) {
+    expect(await listenAt(moved.url.href, more)).toEqual([
+      ...[1, "", expect.stringContaining(`redirects to ${other.url.origin}`)],
+    ]);
+  }
+  expect(elsewhere).toEqual([]);
+  await operator("DELETE", `/webhooks/${made.body.endpointId}`);
+  await Promise.all([other.stop(true), moved.stop(true)]);
+}, 60_000);
+
+test("listen prints its usage, names an address where no panel answers, and says that a channel has no endpoint", async () => {
+  const listenWith = async (...options: string[]) => {
+    const child = Bun.spawn(["bun", "client/src/cli.ts", "listen", ...options], {
+      env: productEnv(),
+      ...{ stdin: new Blob(["q"]), stdout: "pipe", stderr: "pipe" },
+    });
+    const texts = [child.stdout, child.stderr].map((stream) => new Response(stream).text());
+    return [await child.exited, ...(await Promise.all(texts))];
+  };
+  const forward = ["--forward", "http://127.0.0.1:1/"];
+  expect(await listenWith("--help")).toEqual([0, expect.stringMatching(/^usage: /), ""]);
+  expect(await listenWith(...forward, "--panel", "http://127.0.0.1:1")).toEqual([
+    ...[1, "", expect.stringMatching(/^http:\/\/127\.0\.0\.1:1: /)],
+  ]);
+  const empty = ["--panel", product.panel, "--channel", "acme-outlet:test"];
+  expect(await listenWith(...forward, ...empty)).toEqual([
+    ...[1, "", "There is no endpoint yet: create one in the control panel.\n"],
+  ]);
+}, 60_000);
+
+/** @returns a code that has not been used */
+async function activateTotp(email: string, password: string): Promise<() => string> {
+  const url = `${product.panel}/panel/api`;
+  const body = JSON.stringify({ email, password });
+  const login = await fetch(`${url}/session`, { method: "POST", body });
+  const cookie = login.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  const headers = { cookie, "sec-fetch-site": "same-origin" };
+  const begun = await fetch(`${url}/me/totp`, { method: "POST", headers });
+  const { secret } = (await begun.json()) as { secret: string };
+  const stepNow = () => Math.floor(Date.now() / 30_000);
+  const used = stepNow();
+  const code = totpCode(bytesOfBase32(secret), used);
+  const put = { method: "PUT", headers, body: JSON.stringify({ code }) };
+  expect((await fetch(`${url}/me/totp`, put)).status).toBeLessThan(300);
+  return () => totpCode(bytesOfBase32(secret), Math.max(used + 1, stepNow()));
+}
 
 test("every scenario ends as its name says", async () => {
   const ends: Readonly<Record<string, string>> = {
@@ -315,4 +493,31 @@ test("the panel issues keys of a channel's shadow, which it makes", async () => 
   await advance(30);
   const read = () => call("GET", `/shipments/${id}`, undefined, again.body.key);
   await eventually(async () => (await read()).body.status === "DELIVERED", "it is delivered");
+}, 30_000);
+
+test("a shadow has the settings of its channel: they are changed there alone, and nothing live has a test courier", async () => {
+  const shadow = "/channels/acme-it:test";
+  const mail = { event: "review", language: "it", to: "ada@client.test" };
+  const calls: [method: string, path: string, body?: object][] = [
+    ["PATCH", shadow, { name: "renamed" }],
+    ["POST", `${shadow}/deactivate`],
+    ["POST", `${shadow}/couriers`, { code: "BRT_ITA" }],
+    ["PUT", `${shadow}/rate-limit`, { bucketSize: 1, refillRate: 1 }],
+    ["PUT", `${shadow}/templates/review/en`, { subject: "x", body: "x" }],
+    ["DELETE", `${shadow}/templates/review/it`],
+    ["POST", `${shadow}/templates/test`, { ...mail, subject: "x", body: "x" }],
+    ["POST", `${shadow}/sandbox/reset`],
+  ];
+  const before = (await operator("GET", "/channels/acme-it")).body;
+  for (const [method, path, body] of calls) {
+    const { status, body: problem } = await operator(method, path, body);
+    expect([method, path, status]).toEqual([method, path, 404]);
+    expect(problem.detail).toContain("change them there");
+  }
+  const after = (await operator("GET", "/channels/acme-it")).body;
+  expect({ ...after, requests: null }).toEqual({ ...before, requests: null });
+  const live = await operator("POST", `${shadow}/api-keys`, { mode: "live" });
+  expect([live.status, live.body.violations?.[0]?.path]).toEqual([422, "mode"]);
+  const added = await operator("POST", "/channels/acme-it/couriers", { code: COURIER });
+  expect([added.status, added.body.violations?.[0]?.code]).toEqual([422, "NOT_ALLOWED"]);
 }, 30_000);

@@ -1,4 +1,4 @@
-"""What schemathesis has to know of our two interface descriptions, beside what every OpenAPI document says.
+"""What schemathesis has to know of our interface descriptions, beside what every OpenAPI document says.
 
 A refusal of a request that the schema allows is fine if the description lists it: a code of the status (`x-codes`),
 or for a validation failure the rule that no schema can say (`x-rules`).
@@ -19,6 +19,11 @@ ITEM_SYNTAX = {"VALIDATION_ERROR", "INTERNAL_ERROR"}
 KNOWN = json.loads(os.environ.get("FUZZ_KNOWN", "{}"))
 COURIER = "GLS_ITA"
 UNSENT = {"content-encoding", "x-service-signature"}
+
+
+@schemathesis.serializer("application/x-ndjson")
+def one_line(context, value):
+    return value if isinstance(value, bytes) else json.dumps(value).encode()
 
 
 @schemathesis.hook
@@ -49,12 +54,27 @@ def filter_failure(context, failure, case, response):
     name = type(failure).__name__
     answer = answer_of(response)
     if name == "AcceptedNegativeData":
-        return not answer.get("invalid", 0) > 0
+        # Events and lines are refused one by one, shipments of an import in its job, and a file lists what is wrong in it.
+        refused = answer.get("invalid", 0) > 0 or answer.get("summary", {}).get("rejected", 0) > 0
+        listed = case.operation.path.endswith("/comparison") and len(answer.get("errors") or []) > 0
+        return not (refused or listed or is_wrong_in_shipments(case, answer))
+    if name == "AllowHeaderMismatch":
+        # `catalogue/import` is also the address of a code that is named so, which PUT maps.
+        return "/catalogue/" not in case.operation.path
     if name == "RejectedPositiveData":
         return not is_listed(case, response, answer)
     if name == "ServerError":
         return response.status_code == 500 or answer.get("code") not in codes_of(case, response.status_code)
     return True
+
+
+def is_wrong_in_shipments(case, answer):
+    """An import that was taken, and nothing around its shipments is wrong."""
+    if "jobId" not in answer or not isinstance(case.body, dict):
+        return False
+    shipments, webhook_url = case.body.get("shipments"), case.body.get("webhookUrl")
+    around_is_right = isinstance(shipments, list) and len(shipments) > 0 and isinstance(webhook_url, str | None)
+    return case.operation.path.endswith("/import") and around_is_right
 
 
 @schemathesis.check

@@ -1,7 +1,10 @@
-/** The merchant API and the courier API in this process, with a merchant and a courier to fuzz them as. */
+/** The three APIs in this process, and a merchant, a courier and an operator to call them as. */
+import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { openInsights } from "#analytics/insights.ts";
 import { startApi } from "#api/main.ts";
 import type { SetupFile } from "#core/domain/setup/setup.ts";
 import { startIngest } from "#ingest/main.ts";
+import { createPanelApp } from "#panel/app.ts";
 import { labelBody, labelSetup } from "#test/support/label-setup.ts";
 import { openTestRuntime } from "#test/support/runtime.ts";
 
@@ -12,9 +15,11 @@ const SANDBOX_ROWS = 500;
 export interface Served {
   readonly api: string;
   readonly ingest: string;
+  readonly panel: string;
   /** Access token of the merchant. */
   readonly token: string;
   readonly courierToken: string;
+  readonly panelToken: string;
   /** What paths can name, by parameter: existing resources, so that cases reach beyond 404. */
   readonly known: Readonly<Record<string, readonly (string | number)[]>>;
   readonly stop: () => Promise<void>;
@@ -25,6 +30,11 @@ export async function serve(): Promise<Served> {
   const api = await startApi(runtime);
   const ingest = await startIngest(runtime);
   const url = api.url ?? "";
+  const benchmarks = await openBenchmarks(runtime.config);
+  const insights = openInsights(runtime.config);
+  const panel = createPanelApp(runtime, benchmarks, insights).listen({
+    ...{ port: 0, hostname: "127.0.0.1" },
+  });
 
   async function call(path: string, body: unknown, token = "") {
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
@@ -49,7 +59,8 @@ export async function serve(): Promise<Served> {
   const job = await call("/v2/shipments/import", { shipments }, token);
   await call("/v2/labels", labelBody(), token);
   return {
-    ...{ api: url, ingest: ingest.url ?? "", token, courierToken: "tok_gls_1" },
+    ...{ api: url, ingest: ingest.url ?? "", panel: `http://127.0.0.1:${panel.server?.port}` },
+    ...{ token, courierToken: "tok_gls_1", panelToken: runtime.secrets.panelToken },
     known: {
       "/v2/shipments/{id}": created.items.map(({ id }: { id: number }) => id),
       "/v2/sandbox/{id}": Array.from({ length: SANDBOX_ROWS }, (_, at) => at + 1),
@@ -59,6 +70,8 @@ export async function serve(): Promise<Served> {
     async stop() {
       await api.stop();
       await ingest.stop();
+      await panel.stop(true);
+      await Promise.all([benchmarks.close(), insights.close()]);
       await runtime.end();
     },
   };

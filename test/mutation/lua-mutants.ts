@@ -10,15 +10,19 @@ const CHANGES: ReadonlyArray<readonly [pattern: RegExp, after: (before: string) 
   [/ ~= /g, () => " == "],
   [/ and /g, () => " or "],
   [/ or /g, () => " and "],
-  [/ \+ /g, () => " - "],
+  // `+ 0` turns a text into a number.
+  [/ \+ (?!0\b)/g, () => " - "],
   [/ - /g, () => " + "],
   [/\bnot /g, () => ""],
   [/\btrue\b/g, () => "false"],
   [/\bfalse\b/g, () => "true"],
-  [/(?<![\w%.'"[])\d+\b(?![%'"\]])/g, (before) => String(Number(before) + 1)],
+  [/(?<![\w%.'"[])(?!(?<=\+ )0\b)\d+\b(?![%'"\]])/g, (before) => String(Number(before) + 1)],
   // A call for its effect, that stands alone in its line.
   [/(?<=^ *)(?:redis\.)?call\(.*\)$/gm, () => "do end"],
 ];
+
+/** What a check adds up and compares, it only does so that a wrong type fails. */
+const IS_CHECK = /\bassert\(|\bareTexts\b|\bsum = sum \+/;
 
 export function luaMutantsOf(source: string): Mutant[] {
   return CHANGES.flatMap(([pattern, after]) =>
@@ -26,7 +30,7 @@ export function luaMutantsOf(source: string): Mutant[] {
       const line = source.slice(0, index).split("\n").length;
       const text = source.split("\n")[line - 1] ?? "";
       // Comments, the header, and checks of arguments, which tests of their own spoil one by one.
-      if (/^\s*(?:--|#!)/.test(text) || /\bassert\(/.test(text)) return [];
+      if (/^\s*(?:--|#!)/.test(text) || IS_CHECK.test(text)) return [];
       const changed = after(before);
       const mutated = source.slice(0, index) + changed + source.slice(index + before.length);
       return [{ line, before: before.trim(), after: changed.trim(), source: mutated }];

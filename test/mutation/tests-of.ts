@@ -10,8 +10,10 @@ export interface Tests {
   readonly far: readonly string[];
 }
 
-/** Unit tests that import a file of `core/domain`: themselves, and through others. */
-export async function unitTestsOf(file: string): Promise<Tests> {
+/** Unit tests that import a file of `core/domain`: themselves, and through others. What is listed for it is run last. */
+export async function testsOfRule(
+  file: string,
+): Promise<Tests & { readonly listed: readonly string[] }> {
   const tests = [...new Bun.Glob("test/unit/*.test.ts").scanSync(".")].toSorted();
   const near: string[] = [];
   const far: string[] = [];
@@ -19,12 +21,12 @@ export async function unitTestsOf(file: string): Promise<Tests> {
     if ((await Bun.file(test).text()).includes(`"#${file}"`)) near.push(test);
     else if ((await importsOf(test)).has(file)) far.push(test);
   }
-  return { near, far };
+  return { near, far, listed: TESTS_OF_RULES[file] ?? [] };
 }
 
 const known = new Map<string, Promise<Set<string>>>();
 
-function importsOf(file: string, above: readonly string[] = []): Promise<Set<string>> {
+export function importsOf(file: string, above: readonly string[] = []): Promise<Set<string>> {
   const before = known.get(file);
   if (before) return before;
   const reading = readImports(file, [...above, file]);
@@ -52,12 +54,64 @@ const contract = (...names: readonly string[]) =>
 
 /** Scripts whose mutants are made, and the contract tests of what they do. */
 export const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
-  "core/redis/shipments/commit.lua": contract("commits", "track"),
+  "core/redis/shipments/commit.lua": contract("commits", "track", "search-columns", "mapping"),
+  "core/redis/shipments/create.lua": contract("create-rows", "create-shipments", "api-create"),
   "core/redis/log/claim.lua": contract("log-limits", "ingest-events", "ingest-backpressure"),
   "core/redis/log/acknowledge.lua": contract("consumer", "dead-letters"),
   "core/redis/log/settle-retry.lua": contract("consumer", "dead-letters"),
   "core/redis/intake/park.lua": contract("set-aside", "one-moment"),
-  "core/redis/webhooks/decide.lua": contract("webhooks-decisions", "webhooks-lanes"),
+  "core/redis/webhooks/decide.lua": contract(
+    "webhooks-results",
+    "webhooks-decisions",
+    "webhooks-lanes",
+  ),
   "core/redis/webhooks/lease.lua": contract("webhooks-leases", "webhooks-lanes"),
-  "core/redis/webhooks/finish.lua": contract("webhooks-leases", "webhooks-delivery"),
+  "core/redis/webhooks/finish.lua": contract(
+    "webhooks-results",
+    "webhooks-leases",
+    "webhooks-delivery",
+  ),
+};
+
+/** Contract tests of rules whose answers come out at a port: what the unit tests do not notice is tried on them too. */
+const TESTS_OF_RULES: Readonly<Record<string, readonly string[]>> = {
+  "core/domain/accounts/account-mail.ts": contract("panel-accounts"),
+  "core/domain/accounts/masked.ts": contract("panel-audit"),
+  "core/domain/accounts/roles.ts": ["test/security/panel-roles.test.ts"],
+  "core/domain/benchmarks/latency-buckets.ts": contract("webhooks-log"),
+  "core/domain/courier-events/match-reference.ts": contract("matching"),
+  "core/domain/labels/label-carrier.ts": contract("api-labels"),
+  "core/domain/labels/label.ts": contract("api-labels"),
+  "core/domain/labels/slip.ts": contract("api-confirm"),
+  "core/domain/labels/stock-release.ts": contract("api-stock-release"),
+  "core/domain/messages/compose-message.ts": contract("api-notifications", "notify-status"),
+  "core/domain/messages/message-values.ts": contract("api-notifications", "notify-status"),
+  "core/domain/messages/notification.ts": contract("api-notifications"),
+  "core/domain/orders/address-check.ts": contract("api-addresses"),
+  "core/domain/orders/measure.ts": contract("api-create"),
+  "core/domain/orders/order-parcel.ts": contract("api-parcels"),
+  "core/domain/orders/order.ts": contract("api-orders"),
+  "core/domain/schema/fault.ts": contract("api-errors"),
+  "core/domain/schema/path-id.ts": contract("api-detail"),
+  "core/domain/schema/published-schema.ts": contract("published-schemas", "api-openapi"),
+  "core/domain/schema/rejected-value.ts": contract("api-errors"),
+  "core/domain/setup/merge-said.ts": contract("setup-file"),
+  "core/domain/setup/setup.ts": contract("setup-file"),
+  "core/domain/shipments/erase.ts": contract("erase-personal-data"),
+  "core/domain/shipments/import-callback.ts": contract("api-import"),
+  "core/domain/shipments/import-item.ts": contract("api-import"),
+  "core/domain/shipments/import-result.ts": contract("api-import"),
+  "core/domain/shipments/new-shipment.ts": contract("api-create"),
+  "core/domain/shipments/refold.ts": contract("mapping", "history-limit"),
+  "core/domain/shipments/shipment.ts": contract("api-create"),
+  "core/domain/shipments/shipment-view.ts": contract("api-detail", "api-search"),
+  "core/domain/shipments/tracking-link.ts": contract("api-create"),
+  "core/domain/statuses/compare-catalogues.ts": contract("panel-catalogue-file"),
+  "core/domain/statuses/map-status.ts": contract("mapping"),
+  "core/domain/statuses/merge-catalogue.ts": contract("setup-file"),
+  "core/domain/statuses/status-details.ts": contract("setup-file"),
+  "core/domain/webhooks/alert-mail.ts": contract("webhooks-alert-mail"),
+  "core/domain/webhooks/webhook-endpoint.ts": contract("webhooks-panel"),
+  "core/domain/webhooks/webhook-request.ts": contract("webhooks-sent-request"),
+  "core/domain/webhooks/webhook-v1.ts": contract("webhooks-v1"),
 };

@@ -1,5 +1,6 @@
 /** docs/reliability.md from the report of a run: figures that were measured, and nothing else. */
 import { availableParallelism, totalmem } from "node:os";
+import type { MutantRecord } from "#test/mutation/record.ts";
 import { type Measured, SECTIONS } from "#test/support/measured.ts";
 
 export interface Part {
@@ -24,8 +25,9 @@ export function machine(): string {
   return `${availableParallelism()} cores, ${memory} GiB of memory, Bun ${Bun.version}`;
 }
 
-export function pageOf(report: Report): string {
-  const rows = report.parts.flatMap(({ file, measured }) => measured.map((row) => ({ file, row })));
+export function pageOf(report: Report, mutants: MutantRecord): string {
+  const all = report.parts.flatMap(({ file, measured }) => measured.map((row) => ({ file, row })));
+  const rows = all.filter(({ row }) => row.skipped === undefined);
   const failed = report.parts.filter(({ passed }) => !passed);
   return [
     "# Reliability in figures",
@@ -36,14 +38,23 @@ export function pageOf(report: Report): string {
     "accepted. `docs/reliability.json` has every figure. The same tests run in `npm test`, in their shortest form.",
     "",
     ...totals(rows.map(({ row }) => row)),
-    ...failed.map(({ file }) => `**Failed in this run:** \`${file}\`. Its figures are missing.\n`),
+    ...failed.map(
+      ({ file }) => `**Failed in this run:** \`${file}\`. What failed may have left no figures.\n`,
+    ),
     ...(report.notRun.length > 0 ? [`Not part of this run: ${listed(report.notRun)}.`, ""] : []),
+    ...all.flatMap(({ row: { name, skipped } }) =>
+      skipped === undefined ? [] : [`**Not done in this run:** ${name} (${skipped}).`, ""],
+    ),
+    ...rows.flatMap(({ row: { name, missed = [] } }) =>
+      missed.flatMap((goal) => [`**Not reached in this run:** ${name}: ${goal}.`, ""]),
+    ),
     ...SECTIONS.flatMap((section) =>
       sectionOf(
         section,
         rows.filter(({ row }) => row.section === section),
       ),
     ),
+    ...mutantsOf(mutants),
     "## Commands",
     "",
     "| Test | Command |",
@@ -51,6 +62,35 @@ export function pageOf(report: Report): string {
     ...report.parts.map(({ file, command }) => `| \`${file}\` | \`${command}\` |`),
     "",
   ].join("\n");
+}
+
+function mutantsOf(mutants: MutantRecord): string[] {
+  const files = Object.entries(mutants);
+  if (files.length === 0) return [];
+  const tried = files.reduce((sum, [, file]) => sum + file.tried, 0);
+  const alive = files.flatMap(([path, { survivors }]) => survivors.map((one) => ({ path, one })));
+  const share = (all: number, left: number) => `${((100 * (all - left)) / all).toFixed(1)} %`;
+  return [
+    "## Tests that can fail",
+    "",
+    "`bun run mutate` changes one operator, number, condition, call or statement at a time and runs the tests of the file: a change",
+    `that no test notices survives. ${tried.toLocaleString("en")} changes in ${files.length} files, ${share(tried, alive.length)} noticed. Files that are not listed`,
+    "were not measured. `docs/mutants.json` has every survivor.",
+    "",
+    "| File | Changes | Noticed | Survivors without a reason |",
+    "|---|---|---|---|",
+    ...files.map(([path, { tried: own, survivors }]) => {
+      const open = survivors.filter(({ reason }) => reason === undefined).length;
+      return `| \`${path}\` | ${own} | ${share(own, survivors.length)} | ${open || ""} |`;
+    }),
+    "",
+    ...alive.flatMap(({ path, one: { line, before, after, reason } }) =>
+      reason === undefined
+        ? []
+        : [`- \`${path}\`, line ${line}, \`${before}\` to \`${after}\`: ${reason}`],
+    ),
+    ...(alive.some(({ one }) => one.reason !== undefined) ? [""] : []),
+  ];
 }
 
 function listed(files: readonly string[]): string {
@@ -62,10 +102,19 @@ function totals(rows: readonly Measured[]): string[] {
   const sum = (name: "kills" | "faults" | "lost" | "doubled") =>
     rows.reduce((total, row) => total + (row[name] ?? 0), 0).toLocaleString("en");
   const checked = rows.filter(({ lost }) => lost !== undefined);
+  const bad = rows
+    .filter(({ section }) => section === "Bad input" || section === "Nobody in")
+    .reduce((total, row) => total + (row.inputs ?? 0), 0);
   const inputs = checked.reduce((total, row) => total + (row.inputs ?? 0), 0).toLocaleString("en");
   return [
     `**${sum("kills")} kills, ${sum("faults")} faults, ${inputs} inputs whose fate was checked: ${sum("lost")} lost, ${sum("doubled")} doubled.**`,
     "",
+    ...(bad > 0
+      ? [
+          `**${bad.toLocaleString("en")} bad inputs and attempts to get in**, each answered or refused.`,
+          "",
+        ]
+      : []),
   ];
 }
 
@@ -85,7 +134,7 @@ function sectionOf(
       return `| ${row.name} | ${cells.map(numberOf).join(" | ")} | ${recoveryOf(row)} | ${name} |`;
     }),
     "",
-    ...rows.flatMap(({ row }) => furtherOf(row)),
+    ...rows.flatMap(({ row }) => [...furtherOf(row), ...slopesOf(row)]),
   ];
 }
 
@@ -98,6 +147,21 @@ function recoveryOf({ recoverySeconds = [] }: Measured): string {
   const sorted = recoverySeconds.toSorted((one, other) => one - other);
   const median = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
   return `${median.toFixed(2)}, ${(sorted.at(-1) ?? 0).toFixed(2)}`;
+}
+
+function slopesOf({ name, slopes = [] }: Measured): string[] {
+  if (slopes.length === 0) return [];
+  const per = (value: number) => value.toLocaleString("en", { maximumFractionDigits: 2 });
+  return [
+    `How ${name} grows, by the straight line with the least squares:`,
+    "",
+    "| What | Median | More per minute |",
+    "|---|---|---|",
+    ...slopes.map(
+      ({ what, median, perMinute }) => `| ${what} | ${numberOf(median)} | ${per(perMinute)} |`,
+    ),
+    "",
+  ];
 }
 
 function furtherOf({ name, further = {} }: Measured): string[] {

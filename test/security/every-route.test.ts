@@ -10,6 +10,7 @@ import { openArchive } from "#analytics/archive.ts";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { type Insights, openInsights } from "#analytics/insights.ts";
 import { createApiApp } from "#api/app.ts";
+import { type Claims, createTokens, TOKEN_LIFE_SECONDS } from "#api/auth/tokens.ts";
 import { accessOf, everyRouteDeclared } from "#core/http/access.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { createPanelApp } from "#panel/app.ts";
@@ -38,6 +39,8 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /ips.txt",
     "GET /webhooks/payload.schema.json",
     "GET /webhooks/asyncapi.json",
+    "GET /webhooks/docs",
+    "GET /webhooks/vector.json",
     // What describes the API holds no secret, and is the same everywhere.
     "GET /panel/api/openapi.json",
     "GET /panel/docs",
@@ -55,7 +58,7 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /panel/webhooks/:id",
     // The documents are the same everywhere.
     "GET /docs",
-    "GET /docs/:page",
+    "GET /docs/*",
     // Where callers show who they are.
     "GET /panel/login",
     "POST /panel/login",
@@ -66,6 +69,7 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     // Behind addresses that cannot be guessed, for those without an account yet.
     "GET /panel/api/invitations/:token",
     "POST /panel/api/invitations/:token",
+    "GET /panel/api/quality/:token",
     // Behind addresses that cannot be guessed.
     "GET /slips/:token",
     "GET /t/:token",
@@ -83,6 +87,8 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /v2/openapi.json",
     "GET /v2/errors",
     "GET /v2/errors.json",
+    "GET /v2/examples/merchant.ts",
+    "GET /v2/examples/merchant.py",
     "POST /v2/auth/token",
   ],
   ingest: [
@@ -101,6 +107,8 @@ const PUBLIC: Readonly<Record<Port, readonly string[]>> = {
     "GET /v1/docs",
     "GET /v1/guide",
     "GET /v1/vectors.json",
+    "GET /v1/examples/courier.ts",
+    "GET /v1/examples/courier.py",
     "GET /v1/doctor.mjs",
     "POST /v1/oauth/token",
   ],
@@ -139,6 +147,8 @@ let acme: string;
 let beta: string;
 let loggedOut: string;
 let session: string;
+/** Tokens that were good, by the port that took them, and how they ended. */
+let ended: Readonly<Record<Port, Readonly<Record<"expired" | "revoked", string>>>>;
 
 beforeAll(async () => {
   const setup = testSetup();
@@ -166,6 +176,7 @@ beforeAll(async () => {
   loggedOut = await logIn();
   const headers = { cookie: loggedOut };
   await fetch(`${urlOf("panel")}/panel/api/session`, { method: "DELETE", headers });
+  ended = await endedTokens();
   served = { panel: serve("panel"), api: serve("api"), ingest: serve("ingest") };
 });
 
@@ -223,6 +234,33 @@ async function logIn(): Promise<string> {
     headers: { "content-type": "application/json" },
   });
   return answer.headers.get("set-cookie")?.split(";")[0] ?? "";
+}
+
+async function endedTokens(): Promise<typeof ended> {
+  const { jwtSecret } = runtime.secrets;
+  const claims = JSON.parse(atob(acme.split(".")[1] ?? "")) as Claims;
+  const { keyId, channelId, companyId, scopes } = claims;
+  const expired = await createTokens(jwtSecret).mint(
+    { keyId, channelId, companyId, scopes },
+    runtime.live.now() - TOKEN_LIFE_SECONDS * 1_000,
+  );
+  const key = await asOperator("POST", "/panel/api/channels/acme-it/api-keys");
+  const courierToken = await asOperator("POST", "/panel/api/couriers/GLS_ITA/tokens");
+  const revoked = await merchantToken(key["key"] ?? "");
+  await asOperator("DELETE", `/panel/api/api-keys/${key["id"]}`);
+  await asOperator("DELETE", `/panel/api/couriers/GLS_ITA/tokens/${courierToken["id"]}`);
+  return {
+    panel: { expired, revoked: loggedOut },
+    api: { expired, revoked },
+    ingest: { expired, revoked: courierToken["token"] ?? "" },
+  };
+}
+
+async function asOperator(method: string, path: string): Promise<Record<string, string>> {
+  const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
+  const answer = await fetch(`${urlOf("panel")}${path}`, { method, headers });
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  return answer.status === 204 ? {} : ((await answer.json()) as Record<string, string>);
 }
 
 let addresses = 0;
@@ -342,6 +380,40 @@ describe("the table of routes", () => {
   });
 });
 
+describe("what a browser may do with an answer", () => {
+  const runs = /^(?:text\/html|image\/svg|application\/xhtml|text\/xml|application\/xml)/;
+  const isScript = /^(?:text|application)\/javascript/;
+
+  test.each([...PORTS])(
+    "%s: a page runs no foreign script and stands in no foreign frame, and nothing is taken for a page",
+    async (port) => {
+      const rightful = { panel: runtime.secrets.panelToken, api: acme, ingest: "tok_gls_1" }[port];
+      const credentials = [`Authorization: Bearer ${rightful}`];
+      const reading = served[port].routes.filter(
+        ({ method, pattern }) => method === "GET" && !pattern.endsWith("/stream"),
+      );
+      const target = (path: string) => path.replace("*", "index.html");
+      const attempts = reading.flatMap((route) =>
+        [credentials, []].map((own) => ({
+          ...{ route, credentials: own },
+          target: target(route.path),
+        })),
+      );
+      const isSafe = ({ headers, status, body }: RawAnswer) => {
+        const type = headers.get("content-type") ?? "";
+        if (type === "") return body === "" || (status >= 300 && status < 400);
+        const sniffed = headers.get("x-content-type-options") !== "nosniff";
+        const policy = headers.get("content-security-policy") ?? "";
+        const isClosed = policy.includes("frame-ancestors 'none'") && !policy.includes("*");
+        if (runs.test(type)) return !sniffed && isClosed && !/script-src[^;]*unsafe/.test(policy);
+        return isScript.test(type) ? !sniffed : /^[a-z]+\/[a-z0-9.+-]+/.test(type);
+      };
+      expect(await faultsOf(port, attempts, isSafe)).toEqual([]);
+      expect(attempts.length).toBeGreaterThan(0);
+    },
+  );
+});
+
 function firstGuarded(port: Port): Route {
   const [route] = served[port].guarded;
   if (!route) throw new Error(`${port} has no guarded route`);
@@ -375,6 +447,16 @@ describe("who may not call", () => {
         othersCredentials(port).map((credentials) => ({ route, credentials })),
       );
       expect(await faultsOf(port, attempts, isRefused)).toEqual([]);
+    },
+  );
+
+  test.each(PORTS.flatMap((port) => [[port, "expired"] as const, [port, "revoked"] as const]))(
+    "%s: no route takes a credential that is %s",
+    async (port, state) => {
+      const credentials = [`Authorization: Bearer ${ended[port][state]}`];
+      const attempts = served[port].guarded.map((route) => ({ route, credentials }));
+      expect(await faultsOf(port, attempts, isRefused)).toEqual([]);
+      expect(attempts.length).toBeGreaterThan(0);
     },
   );
 

@@ -14,7 +14,7 @@ import {
 import { type Needs, needsOf } from "#core/http/access.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
-
+import { type Measuring, startMeasuring } from "#test/support/measured.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { addShipment } from "#test/support/shipments.ts";
@@ -37,6 +37,9 @@ const OWNERS = {
   courier: { courierCode: "BRT_ITA" },
 } as const;
 
+let measuring: Measuring;
+/** By what came of them. */
+const calls = { refused: 0, admitted: 0, foreign: 0 };
 let runtime: TestRuntime;
 let benchmarks: Benchmarks;
 let insights: Insights;
@@ -48,6 +51,7 @@ let others: Readonly<Record<string, string>>;
 const logged: string[] = [];
 
 beforeAll(async () => {
+  measuring = startMeasuring("Nobody in", "every call of the panel, by every role");
   const setup = testSetup();
   const [channel] = setup.companies?.[0]?.channels ?? [];
   if (channel) {
@@ -152,12 +156,14 @@ describe("every role and every call", () => {
     }
     expect(wrong).toEqual([]);
     expect(asked).toBeGreaterThan(150);
+    calls.refused = asked;
   });
 
   test("what it includes is not refused", async () => {
     const wrong: string[] = [];
     for (const member of members) {
       for (const route of routes.filter((one) => may(member, one))) {
+        calls.admitted += 1;
         const { status, told } = await ask(member, route, {});
         if ([303, 401, 403, 500].includes(status)) wrong.push(`${told} ${status}`);
       }
@@ -183,6 +189,7 @@ describe("every role and every call", () => {
     }
     expect(wrong).toEqual([]);
     expect(asked).toBeGreaterThan(40);
+    calls.foreign = asked;
   });
 
   test("lists show members what is theirs", async () => {
@@ -211,8 +218,17 @@ describe("every role and every call", () => {
     }
   });
 
-  test("none of this was an unexpected error: the log is empty", () => {
+  test("none of this was an unexpected error: the log is empty", async () => {
     expect(logged).toEqual([]);
+    const { refused, admitted, foreign } = calls;
+    await measuring.done({
+      inputs: refused + admitted + foreign,
+      further: {
+        "calls a role lacks, each answered 403": refused,
+        "calls a role has, each admitted": admitted,
+        "another's things, each answered as a missing one": foreign,
+      },
+    });
   });
 });
 

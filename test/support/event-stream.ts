@@ -57,6 +57,8 @@ export interface StreamOptions {
   /** Told of every answer, those that are tried again too. */
   readonly onAnswer?: (answer: PushResult) => void;
   readonly senders?: number;
+  /** Events that another stream of the same shipments has sent: no two happen at the same time. */
+  readonly sentBefore?: number;
 }
 
 /** Several senders of document 2 that push events of the shipments `<prefix>-n`. */
@@ -64,12 +66,17 @@ export function startEventStream(
   product: Ingest,
   prefix: string,
   shipments: number,
-  { paceMs = PACE_MS, onAnswer = () => {}, senders: senderCount = SENDERS }: StreamOptions = {},
+  {
+    paceMs = PACE_MS,
+    onAnswer = () => {},
+    senders: senderCount = SENDERS,
+    sentBefore = 0,
+  }: StreamOptions = {},
 ): EventStream {
   const accepted = new Map<string, CourierEvent>();
   const answered = new Map<string, number>();
   let over = false;
-  let sent = 0;
+  let sent = sentBefore;
 
   async function sendUntilOver(sender: number): Promise<void> {
     for (let message = 0; !over; message += 1) {

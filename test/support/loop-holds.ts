@@ -1,6 +1,7 @@
 /**
- * How long this process holds its event loop at once. Of each turn the smaller of wall time and CPU time counts: on a busy
- * machine a turn takes long because another process runs, and then little CPU is used.
+ * How long this process holds its event loop at once. Of each turn the smaller of wall time and the CPU time of this thread
+ * counts: on a busy machine a turn takes long because another process runs, and then little CPU is used; other threads of this
+ * process do not hold the loop.
  */
 export interface LoopWatch {
   /** @returns the longest turn since the last call, milliseconds */
@@ -35,6 +36,6 @@ export function watchLoop(): LoopWatch {
 }
 
 function usedCpuMs(): number {
-  const { user, system } = process.cpuUsage();
+  const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }

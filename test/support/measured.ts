@@ -8,6 +8,7 @@ export const SECTIONS = [
   "Overload",
   "Bad input",
   "Nobody in",
+  "Alarms",
   "Personal data",
   "Backup and restore",
 ] as const;
@@ -27,10 +28,29 @@ export interface Measured {
   readonly recoverySeconds?: readonly number[];
   /** Further figures, by what they count. */
   readonly further?: Readonly<Record<string, number>>;
+  /** Goals of its figures that were not reached, each as a phrase; the test fails by them. */
+  readonly missed?: readonly string[];
+  /** Series that were sampled during a soak: how fast each of them grows. */
+  readonly slopes?: readonly Slope[];
+  /** Why it was not done here. */
+  readonly skipped?: string;
+}
+
+export interface Slope {
+  /** With its unit. */
+  readonly what: string;
+  readonly median: number;
+  /** Of the straight line with the least squares, in the unit per minute. */
+  readonly perMinute: number;
 }
 
 /** How long the tests of a file go on, at least; 0 = as short as they can be. */
 export const RUN_MS = Number(productEnv()["FAULT_MINUTES"] ?? 0) * 60_000;
+
+/** Whether this is `bun run reliability`. */
+export const IS_MEASURED = Boolean(productEnv()["RELIABILITY_FILE"]);
+/** Inputs that the fuzzing in bulk sends at least. */
+export const INPUTS_DUE = Number(productEnv()["RELIABILITY_INPUTS"] ?? 0);
 
 export interface Measuring {
   /** Notes a recovery. @param sinceMs `performance.now()` of the kill or of the end of the fault */
@@ -58,6 +78,17 @@ export function startMeasuring(section: Measured["section"], name: string): Meas
       await appendFile(file, `${JSON.stringify(row)}\n`);
     },
   };
+}
+
+/** For the page: what this machine or clone does not allow. */
+export async function noteSkipped(
+  section: Measured["section"],
+  name: string,
+  skipped: string,
+): Promise<void> {
+  const file = productEnv()["RELIABILITY_FILE"];
+  const row: Measured = { section, name, seconds: 0, skipped };
+  if (file) await appendFile(file, `${JSON.stringify(row)}\n`);
 }
 
 function secondsSince(ms: number): number {

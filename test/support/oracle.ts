@@ -1,9 +1,10 @@
 /** An oracle of its own: recomputes what the product must know from what couriers were answered, and compares all of it. */
+
 import { expect } from "bun:test";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { eventually } from "./eventually.ts";
-import { type Merchant, request, signIn } from "./merchant.ts";
-import { PANEL_TOKEN } from "./product.ts";
+import { type Merchant, signIn } from "./merchant.ts";
+import { askPanel } from "./operator.ts";
 
 /** Codes of the test setup and what its catalogue makes of them. */
 const STATUS_OF: Readonly<Record<string, string>> = {
@@ -161,9 +162,7 @@ export async function expectSettled(
   routed = accepted,
   away: readonly string[] = [],
 ): Promise<void> {
-  const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
-  const ask = (path: string) =>
-    request("GET", `${panel}/panel/api/${path}`, undefined, headers).catch(() => null);
+  const ask = (path: string) => askPanel({ panel }, "GET", `/${path}`).catch(() => null);
   let last: unknown;
   await eventually(
     async () => {

@@ -8,6 +8,7 @@ import type { TestRuntime } from "./runtime.ts";
 
 export interface TestPanel {
   readonly handle: (request: Request) => Promise<Response>;
+  /** A body that is a text is sent as CSV, anything else as JSON. */
   readonly call: (method: string, path: string, body?: unknown) => Promise<Answer>;
   readonly end: () => Promise<void>;
 }
@@ -24,13 +25,18 @@ export async function openTestPanel(runtime: TestRuntime): Promise<TestPanel> {
     async call(method, path, body) {
       const headers = {
         authorization: `Bearer ${runtime.secrets.panelToken}`,
-        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(body !== undefined && {
+          "content-type": typeof body === "string" ? "text/csv" : "application/json",
+        }),
       };
-      const text = body === undefined ? null : JSON.stringify(body);
-      const request = new Request(`http://localhost${path}`, { method, headers, body: text });
+      const text = typeof body === "string" || body === undefined ? body : JSON.stringify(body);
+      const request = new Request(`http://localhost${path}`, {
+        ...{ method, headers },
+        body: text ?? null,
+      });
       const response = await app.handle(request);
       const answer = await response.text();
-      const isText = response.headers.get("content-type")?.startsWith("text/plain");
+      const isText = response.headers.get("content-type")?.startsWith("text/");
       const reported = answer === "" ? null : isText ? answer : JSON.parse(answer);
       const { status, headers: answered } = response;
       checker.check({ method, path, status, headers: answered, body: reported });

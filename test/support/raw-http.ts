@@ -105,3 +105,43 @@ function readAnswer(text: string, isHead: boolean, isClosed: boolean): RawAnswer
       : body.length >= Number(length);
   return isWhole ? { status, headers, body } : null;
 }
+
+/** Of a connection that was answered: whatever follows comes at once. */
+const MORE_MS = 150;
+
+/** Any bytes, on a connection of their own. @returns the status of each answer until the server closes or says no more */
+export async function statusesOf(url: string, bytes: string): Promise<readonly number[]> {
+  const { hostname, port } = new URL(url);
+  const statuses: number[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let timer = setTimeout(resolve, ANSWER_LIMIT_MS);
+  let received = "";
+  const socket = connect(Number(port), hostname, () => socket.write(bytes, "latin1"));
+  socket.on("data", (more) => {
+    received += more.toString("latin1");
+    for (let length = lengthOfFirst(received); length > 0; length = lengthOfFirst(received)) {
+      statuses.push(Number(received.slice(9, 12)));
+      received = received.slice(length);
+    }
+    clearTimeout(timer);
+    timer = setTimeout(resolve, statuses.length > 0 ? MORE_MS : ANSWER_LIMIT_MS);
+  });
+  socket.on("close", () => resolve()).on("error", () => resolve());
+  await promise;
+  clearTimeout(timer);
+  socket.destroy();
+  return statuses;
+}
+
+/** Of the first answer in a text; 0 while something is missing of it. */
+function lengthOfFirst(text: string): number {
+  const body = text.indexOf("\r\n\r\n") + 4;
+  if (body < 4) return 0;
+  const head = text.slice(0, body).toLowerCase();
+  if (head.includes("\r\ntransfer-encoding: chunked")) {
+    const last = text.indexOf("0\r\n\r\n", body);
+    return last < 0 ? 0 : last + 5;
+  }
+  const whole = body + Number(/\r\ncontent-length: *(\d+)/.exec(head)?.[1] ?? 0);
+  return text.length < whole ? 0 : whole;
+}

@@ -35,13 +35,22 @@ export async function startRedisProxy(
       [redis, client, "replies"],
     ] as const) {
       open.add(from);
+      /** Answers that are kept back, in their order: one that comes at once waits for those before it. */
+      const late: Buffer[] = [];
+      const pass = () => {
+        const [bytes] = late.splice(0, 1);
+        if (bytes) to.write(bytes);
+      };
       from.on("data", (bytes: Buffer) => {
         if (losing === what) lost += bytes.toString("latin1");
         else if (what === "replies" && torn) {
+          while (late.length > 0) pass();
           to.write(bytes.subarray(0, bytes.length / 2), () => client.resetAndDestroy());
           torn();
-        } else if (what === "replies" && lateMs > 0) setTimeout(() => to.write(bytes), lateMs);
-        else to.write(bytes);
+        } else if (what === "replies" && (lateMs > 0 || late.length > 0)) {
+          late.push(bytes);
+          setTimeout(pass, lateMs);
+        } else to.write(bytes);
       });
       // A killed client resets its connection.
       from.on("error", () => {});

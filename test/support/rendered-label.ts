@@ -28,12 +28,13 @@ function poppler(program: string, args: readonly string[], input: Uint8Array): B
   return stdout;
 }
 
-/** Width and height in points, and how many pages. */
-export function pdfInfo(pdf: Uint8Array): { pages: number; width: number; height: number } {
+/** Width and height in points, how many pages, and whether it would run a script. */
+export function pdfInfo(pdf: Uint8Array) {
   const text = poppler("pdfinfo", ["-"], pdf).toString();
   const [, width, height] = /Page size: +([\d.]+) x ([\d.]+) pts/.exec(text) ?? [];
   const pages = Number(/Pages: +(\d+)/.exec(text)?.[1]);
-  return { pages, width: Number(width), height: Number(height) };
+  const hasScript = !/JavaScript: +no/.test(text);
+  return { pages, width: Number(width), height: Number(height), hasScript };
 }
 
 export function pdfText(pdf: Uint8Array): string {

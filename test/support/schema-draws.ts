@@ -157,9 +157,9 @@ export function schemaDraws(
   }
 
   function drawObject(schema: Schema, g: Dice): Record<string, unknown> {
-    const { properties = {}, required = [], anyOf = [], patternProperties = {} } = schema;
-    const forms = anyOf as readonly Schema[];
-    const form = forms.length > 0 ? (g.pick(forms)["required"] ?? []) : [];
+    const { properties = {}, required = [], patternProperties = {} } = schema;
+    const forms = [schema["if"], schema["else"]] as readonly (Schema | undefined)[];
+    const form = g.pick(forms)?.["required"] ?? [];
     const needed = [required, form].flat() as string[];
     const members = Object.entries(properties as Record<string, unknown>)
       .filter(([name]) => needed.includes(name) || g.below(3) === 0)

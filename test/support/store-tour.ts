@@ -20,6 +20,7 @@ import {
   beginGeneration,
   type CompactReference,
   compactReferences,
+  forgetReferences,
 } from "#core/redis/intake/compact-references.ts";
 import { forgetCourierCounts, readCourierCounts } from "#core/redis/intake/courier-counts.ts";
 import { takeCourierRate } from "#core/redis/intake/courier-rate.ts";
@@ -63,13 +64,17 @@ import { renewWork, settleWork, takeWork } from "#core/redis/merchant/work-queue
 import { searchShipments } from "#core/redis/search/search.ts";
 import { nextBatches, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
+import { markBatch } from "#core/redis/shipments/held-channels.ts";
+import { registerAgain } from "#core/redis/shipments/register-shipments.ts";
 import {
   numberRows,
   readLeaving,
   removeShipments,
 } from "#core/redis/shipments/remove-shipments.ts";
 import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
+import { forgetNumbers, noteRetiring, retireBatches } from "#core/redis/shipments/retirement.ts";
 import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
+import { forgetUnmapped } from "#core/redis/shipments/unmapped.ts";
 import { applyEvents } from "./facts.ts";
 import type { TestRuntime } from "./runtime.ts";
 
@@ -186,6 +191,35 @@ async function archiveTour(runtime: TestRuntime, ids: readonly number[]): Promis
     redis,
     leaving.map(({ whole }) => ({ companyId, batch: batch + 1, whole })),
   );
+  await retirementTour(runtime, references);
+}
+
+async function retirementTour(
+  { redis, live }: TestRuntime,
+  references: readonly CompactReference[],
+): Promise<void> {
+  const items = references.map(({ reference, candidate: { shipmentId, companyId, channelId } }) => {
+    return { reference, shipmentId, companyId, channelId };
+  });
+  await forgetReferences(redis, items);
+  await forgetNumbers(
+    redis,
+    items.map((one) => ({ ...one, courier: COURIER, number: "NOBODY" })),
+  );
+  const [{ companyId, channelId } = { companyId: 0, channelId: 0 }] = items;
+  const { floor = 0, batch = 0, moves = 0 } = (await readArchiveSummary(redis, companyId)) ?? {};
+  await noteRetiring(redis, companyId, batch + 1, "2026-01-01");
+  const counts = [{ channel: channelId, status: 0, shipments: 1 }];
+  const removal = { atMs: 0, archivedBefore: "2026-01-01", shipments: 1 };
+  const terms = { from: floor, to: batch + 1, moves };
+  await retireBatches(redis, companyId, terms, counts, removal);
+  await registerAgain(
+    redis,
+    live.configuration(),
+    items.map(({ shipmentId }) => shipmentId),
+  );
+  await forgetUnmapped(redis, items[0]?.shipmentId ?? 0, COURIER, ["NOBODY"]);
+  await markBatch(redis, companyId, batch + 1, [items[0]?.shipmentId ?? 0]);
 }
 
 async function eventTour({ redis, live, config }: TestRuntime): Promise<void> {
@@ -290,7 +324,7 @@ async function queueTour(runtime: TestRuntime, shipmentId: number): Promise<void
   const partition = companyPartition(companyId);
   for (let n = 0; n < 3; n += 1) {
     const chunks = [{ from: 0, text: "[{}]" }];
-    const job = { companyId, channelId, chunks, total: 1, webhookUrl: null };
+    const job = { companyId, channelId, chunks, total: 1, webhookUrl: "https://a.test/" };
     if ((await acceptJob(redis, job, nowMs)) === null) throw new Error("not accepted");
   }
   // The first lease has ended when the others are taken.
@@ -301,7 +335,7 @@ async function queueTour(runtime: TestRuntime, shipmentId: number): Promise<void
     await finishChunk(redis, partition, one.id, 0, { successes: [], errors: [] });
     const job = await readJob(redis, partition, one.id, nowMs);
     if (job) await finishJob(redis, partition, job, null, nowMs);
-    await noteCallback(redis, partition, one.id, PENDING_CALLBACK);
+    await noteCallback(redis, partition, { jobId: one.id, channelId }, PENDING_CALLBACK);
     await settleWork(redis, "imports", one, at === 0 ? nowMs : null);
   }
   for (const one of await takeWork(redis, "imports", 1, 60_000, nowMs)) {

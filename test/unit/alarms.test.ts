@@ -192,6 +192,11 @@ const PROVOKED: Readonly<Record<string, Provocation>> = {
     at: 50,
     step: "1h",
   },
+  WaybillArchiveOverdue: {
+    series: { waybill_archive_finished_seconds: "3600x35 270000x60" },
+    at: 30,
+    step: "1h",
+  },
   WaybillOpenFiles: {
     series: {
       'waybill_process_open_fds{role="ingest"}': "81x10 10x60",

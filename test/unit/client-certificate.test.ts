@@ -16,6 +16,11 @@ describe("subjects", () => {
     expect(new Set(forms.map(canonicalSubject)).size).toBe(1);
   });
 
+  test("a part without a type, or with an empty one, stays what it is", () => {
+    expect(canonicalSubject(" push.gls.test ,CN=a")).toBe("CN=a,push.gls.test");
+    expect(canonicalSubject("= a")).toBe("=a");
+  });
+
   test("a value cannot pretend to be another part", () => {
     const split = canonicalSubject("CN=a,O=b");
     expect(canonicalSubject("CN=a\\,O=b")).not.toBe(split);

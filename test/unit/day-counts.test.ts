@@ -50,6 +50,9 @@ test("the median's interval ends at the ranks of the binomial table, and under 6
   expect(ranks(5)).toBeNull();
   expect(ranks(6)).toEqual({ low: 1, high: 6 });
   expect(ranks(10)).toEqual({ low: 2, high: 9 });
+  // Of the sizes at which the normal approximation is one rank too low.
+  expect(ranks(17)).toEqual({ low: 5, high: 13 });
+  expect(ranks(846)).toEqual({ low: 395, high: 452 });
   expect(ranks(20)).toEqual({ low: 6, high: 15 });
   expect(ranks(100)).toEqual({ low: 40, high: 61 });
   // The exact table and its limit for large samples meet.

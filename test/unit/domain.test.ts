@@ -11,12 +11,13 @@ import { planningOf } from "#core/domain/shipments/shipment.ts";
 import {
   instantOf,
   isOffsetDateTime,
+  monthsBefore,
   parseRomeDateTime,
   romeDateTime,
   romeIso,
 } from "#core/domain/time/rome-time.ts";
 import { parseRetryAfter, retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
-import { sign, verifySignature } from "#core/domain/webhooks/signature.ts";
+import { sign, verifySignature, verifySignatureAside } from "#core/domain/webhooks/signature.ts";
 import { decide } from "#core/domain/webhooks/trigger.ts";
 import { faultOfWebhookUrl, WEBHOOK_URL_LENGTH } from "#core/domain/webhooks/webhook-url.ts";
 
@@ -109,6 +110,23 @@ describe("signature (documents 2 and 3)", () => {
     expect(verifySignature(header, ["other"], body, now)).toBe("mismatch");
   });
 
+  test("is judged alike by the event loop and by the thread pool", async () => {
+    const large = new Uint8Array(300_000).fill(97);
+    const header = sign(["new", "old"], large, now);
+    for (const [text, secrets, atMs] of [
+      [header, ["old"], now],
+      [header, ["other", "new"], now],
+      [header, ["other"], now],
+      [header, [], now],
+      [header, ["new"], now + 301_000],
+      ["t=1", ["new"], now],
+    ] as const) {
+      const verdict = verifySignature(text, secrets, large, atMs);
+      expect(await verifySignatureAside(text, secrets, large, atMs)).toBe(verdict);
+    }
+    expect(await verifySignatureAside(header, ["new"], large.fill(98, -1), now)).toBe("mismatch");
+  });
+
   test("is refused more than 5 minutes from the clock, both ways, and when malformed", () => {
     const header = sign(["s"], body, now);
     for (const [offset, verdict] of [
@@ -187,6 +205,7 @@ describe("triggers (document 3, Trigger semantics)", () => {
 
 describe("endpoint url (document 3, Endpoint configuration)", () => {
   test("is https, without credentials, of at most 2048 characters", () => {
+    expect(WEBHOOK_URL_LENGTH).toBe(2_048);
     const long = (length: number) => `https://a.example/${"x".repeat(length - 18)}`;
     expect(faultOfWebhookUrl("https://merchant.example/hook")).toBeNull();
     expect(faultOfWebhookUrl(long(WEBHOOK_URL_LENGTH))).toBeNull();
@@ -247,4 +266,15 @@ describe("lanes (document 1, Couriers)", () => {
     expect(transitDays(null, delivered)).toBeNull();
     expect(transitDays(delivered + 1, delivered)).toBeNull();
   });
+});
+
+test("a day some months before is the same day, or the last one of a shorter month", () => {
+  const cases = [
+    ["2026-11-23", 2, "2026-09-23"],
+    ["2026-03-31", 1, "2026-02-28"],
+    ["2028-03-31", 1, "2028-02-29"],
+    ["2026-01-31", 2, "2025-11-30"],
+    ["2026-06-30", 24, "2024-06-30"],
+  ] as const;
+  for (const [day, months, before] of cases) expect(monthsBefore(day, months)).toBe(before);
 });

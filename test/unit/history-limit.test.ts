@@ -87,3 +87,16 @@ describe("a history over its limit", () => {
     expect([base.dropped, base.keys.length]).toEqual([251, 251]);
   });
 });
+
+test("the latest 5,000 keys of facts that have left stay known, and no more", () => {
+  const facts = factsOf(
+    [{ occurredAtMs: 1, status: 0, isMapped: true, attempt: 1 }],
+    HISTORY_LIMIT,
+  );
+  const keys = Array.from({ length: 5_000 }, (_, at) => `before-${at}`);
+  const { base } = makeRoom(facts, { ...initialState("PENDING"), keys });
+  expect(base.keys).toHaveLength(5_000);
+  const left = base.keys.filter((key) => !keys.includes(key)).length;
+  expect(left).toBeGreaterThan(0);
+  expect(base.keys.slice(0, -left)).toEqual(keys.slice(left));
+});

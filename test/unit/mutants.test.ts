@@ -31,6 +31,7 @@ test("a rule is changed in its operators, values, conditions and calls, not in i
 const SCRIPT = `#!lua
 -- if a < 1 then
 local due = assert(ARGV[1] + 0, 'a time')
+local share = ARGV[2] + 0
 if due <= 10 and not gone then
   redis.call('DEL', KEYS[1])
 end
@@ -41,11 +42,11 @@ test("a script is changed in its conditions, numbers and effects, not in comment
     ({ line, before, after }) => `${line} ${before}>${after}`,
   );
   expect(changes.toSorted()).toEqual([
-    "4 10>11",
-    "4 <=><",
-    "4 and>or",
-    "4 not>",
-    "5 redis.call('DEL', KEYS[1])>do end",
-    "7 1>2",
+    "5 10>11",
+    "5 <=><",
+    "5 and>or",
+    "5 not>",
+    "6 redis.call('DEL', KEYS[1])>do end",
+    "8 1>2",
   ]);
 });

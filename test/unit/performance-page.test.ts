@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { everyPart } from "#bench/every-part.ts";
 import { merge, rewritten } from "#bench/publish.ts";
 import { everysecWork, type Figure, type Report } from "#bench/table.ts";
 
@@ -37,4 +38,18 @@ test("figures of both kinds stand in their own tables, with what became of their
   expect(everysec).toContain("| 1 | a, everysec | 12.0 |  | ms |  | < 10.0 ms MISSED |");
   expect(text).not.toContain("old");
   expect(() => rewritten("no table", { machine: "", figures })).toThrow("no table");
+});
+
+test("a part of the benchmark that fails costs its own rows only", async () => {
+  const report: Report = { machine: "m", figures: [figure(2, "b", 4)] };
+  const lines: string[] = [];
+  const outcome = await everyPart(
+    [
+      { name: "one", measure: () => Promise.reject(new Error("no answer")) },
+      { name: "two", measure: async () => report },
+    ],
+    (line) => lines.push(line),
+  );
+  expect(outcome).toEqual({ reports: [report], failures: ["one FAILED: no answer"] });
+  expect(lines).toEqual(["one", "one FAILED: no answer", "two", "two: 0 s"]);
 });

@@ -11,7 +11,8 @@ function longTests(source: string): string[] {
   return lines.flatMap((line, at) => {
     const indent = /^(\s*)(?:test|it)(?:\.\w+)?\(/.exec(line)?.[1];
     if (indent === undefined) return [];
-    const length = lines.slice(at).findIndex((other) => other.startsWith(`${indent}}`)) + 1;
+    const ends = [`${indent}}`, `${indent})`];
+    const length = lines.slice(at).findIndex((one) => ends.some((end) => one.startsWith(end))) + 1;
     return length > MAX_LINES ? [`line ${at + 1}: ${length} lines`] : [];
   });
 }
@@ -25,8 +26,10 @@ test("no test is longer than 70 lines", async () => {
   expect(found).toEqual([]);
 });
 
-test("a test of 70 lines passes, one of 71 does not", () => {
+test("a test of 70 lines passes, one of 71 does not, however it is called", () => {
   const ofLines = (count: number) => `test("x", () => {\n${"  run();\n".repeat(count - 2)}});\n`;
   expect(longTests(ofLines(MAX_LINES))).toEqual([]);
   expect(longTests(ofLines(MAX_LINES + 1))).toEqual(["line 1: 71 lines"]);
+  const table = `test.each([1])(\n  "x",\n${"  run();\n".repeat(MAX_LINES - 3)});\n`;
+  expect(longTests(`${table}\n${ofLines(3)}`)).toEqual([]);
 });

@@ -147,11 +147,13 @@ class Client:
         return confirmed
 
     def orders(self) -> Iterator[Order]:
-        """All orders, the newest first."""
+        """All orders, the newest first, each once: new ones move those behind them to the next page."""
         page = 1
+        seen: set[int] = set()
         while True:
             found: list[Order] = self._get("/v2/orders", {"page": page, "limit": PAGE})
-            yield from found
+            yield from (order for order in found if order["id"] not in seen)
+            seen.update(order["id"] for order in found)
             if len(found) < PAGE:
                 return
             page += 1

@@ -48,7 +48,7 @@ export function medianInterval(counts: DayCounts): DayInterval | null {
   const rank = size > EXACT_SIZE_LIMIT ? normalRank(size) : exactRank(size);
   const low = valueAt(counts, rank);
   const high = valueAt(counts, size + 1 - rank);
-  return rank === 0 || low === null || high === null ? null : { low, high };
+  return low === null || high === null ? null : { low, high };
 }
 
 function exactRank(size: number): number {

@@ -28,8 +28,7 @@ export const WEIGHT_BANDS = [
 export type WeightBand = (typeof WEIGHT_BANDS)[number];
 
 export function weightBand(weightKg: number): WeightBand {
-  const at = BAND_BOUNDS_KG.findIndex((bound) => weightKg <= bound);
-  return WEIGHT_BANDS[at === -1 ? WEIGHT_BANDS.length - 1 : at] ?? "50+";
+  return WEIGHT_BANDS[BAND_BOUNDS_KG.findIndex((bound) => weightKg <= bound)] ?? "50+";
 }
 
 /** Grains of a lane from finest to coarsest; each contains the destination CAP. */

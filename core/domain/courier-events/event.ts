@@ -119,10 +119,14 @@ export const CourierEvent = Type.Object(
       ),
     ),
   },
-  // Published, and checked by `checkEvent`.
+  // Published, and checked by `checkEvent`. Makers of types read `anyOf` beside `properties` as another type.
   {
     ...strict,
-    anyOf: [{ required: ["trackingNumber"] }, { required: ["externalId", "senderAccount"] }],
+    if: { properties: { trackingNumber: {} }, required: ["trackingNumber"] },
+    else: {
+      properties: { externalId: {}, senderAccount: {} },
+      required: ["externalId", "senderAccount"],
+    },
   },
 );
 export type CourierEvent = Static<typeof CourierEvent>;

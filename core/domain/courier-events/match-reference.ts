@@ -1,5 +1,5 @@
 /** Which shipments an event means (document 2, "Data rules" 2; design, "Reference matching"). Pure; the index is in the store. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { CourierEvent } from "./event.ts";
 
 /** One shipment that a reference finds. */
@@ -28,7 +28,7 @@ export interface ArchivedCandidate {
 
 /** 24 bits of an order reference, never 0. */
 export function orderHash(orderReference: string): number {
-  return createHash("sha256").update(orderReference).digest().readUIntBE(0, 3) || 1;
+  return hash("sha256", orderReference, "buffer").readUIntBE(0, 3) || 1;
 }
 
 export type Match =

@@ -146,6 +146,7 @@ export type LabelView = Static<typeof LabelView>;
 
 /** What a confirmation needs of a label later; the label itself stands beside it. */
 export interface LabelRecord {
+  /** First in the stored text too (`core/redis/merchant/own-record.ts`). */
   readonly channelId: number;
   readonly courier: string;
   readonly reference: string;

@@ -4,8 +4,13 @@
  */
 import type { Remaining, SetupChannel, SetupChannelCourier } from "./setup.ts";
 
+/** Settings of a channel that are one value each; `active` is kept apart. */
+const OWN_SETTINGS = ["name", "language", "trackingPage", "addressCheck", "webhookV1"] as const;
+type OwnSettings = Pick<SetupChannel, (typeof OWN_SETTINGS)[number]>;
+
 /** What a setup file has said last of a channel's settings. */
 export interface SaidOfChannel {
+  readonly own?: OwnSettings;
   readonly rateLimit?: SetupChannel["rateLimit"] | undefined;
   /** By code. */
   readonly couriers?: Readonly<Record<string, SetupChannelCourier>>;
@@ -23,11 +28,17 @@ export function newlySaid<T extends object>(
   return Object.fromEntries(Object.entries(now ?? {}).filter(differs)) as Partial<T>;
 }
 
+export function ownSettingsOf(file: SetupChannel): OwnSettings {
+  const given = OWN_SETTINGS.filter((name) => file[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, file[name]]));
+}
+
 /** What is known of a channel after this file: what it does not name, an earlier one has said. */
 export function saidAfter(said: SaidOfChannel, file: SetupChannel): SaidOfChannel {
   const { templates: _, ...emails } = file.emails ?? {};
   const couriers = (file.couriers ?? []).map((courier) => [courier.code, courier] as const);
   return {
+    own: { ...said.own, ...ownSettingsOf(file) },
     rateLimit: file.rateLimit ?? said.rateLimit,
     couriers: { ...said.couriers, ...Object.fromEntries(couriers) },
     sender: file.sender ?? said.sender,

@@ -20,7 +20,7 @@ import {
   MAX_PER_SECOND_LIMIT,
 } from "#core/domain/webhooks/concurrency.ts";
 import { TriggerSchema } from "#core/domain/webhooks/trigger.ts";
-import { faultOfWebhookUrl } from "#core/domain/webhooks/webhook-url.ts";
+import { faultOfWebhookUrl, WEBHOOK_V1_PROTOCOLS } from "#core/domain/webhooks/webhook-url.ts";
 
 /** Document 3, "Limits"; disabled ones count. */
 export const ENDPOINTS_PER_CHANNEL = 5;
@@ -42,6 +42,8 @@ const secret = Type.String({
 /** Couriers' tokens come from existing contracts: any non-empty text. */
 const token = Type.String({ minLength: 1, maxLength: 255 });
 
+/** Codes of one courier. */
+export const CATALOGUE_LIMIT = 5_000;
 /** Rules one catalogue entry may hold. */
 export const RULES_PER_CODE = 50;
 /** Document 2, "Status mapping": a code has at most 64 characters. */
@@ -147,7 +149,7 @@ export const SetupCourier = Type.Object(
         description: "http or https address of the gateway for stock releases; empty = none",
       }),
     ),
-    catalogue: optional(Type.Array(SetupCatalogueEntry, { maxItems: 5_000 })),
+    catalogue: optional(Type.Array(SetupCatalogueEntry, { maxItems: CATALOGUE_LIMIT })),
   },
   strict,
 );
@@ -322,6 +324,14 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
+export const SetupWebhookV1 = Type.Object(
+  {
+    url: Type.String({ minLength: 1 }),
+    acknowledgement: Type.String({ maxLength: ACKNOWLEDGEMENT_LENGTH }),
+  },
+  strict,
+);
+
 export const SetupChannel = Type.Object(
   {
     code,
@@ -361,15 +371,7 @@ export const SetupChannel = Type.Object(
       ),
     ),
     webhooks: optional(Type.Array(SetupWebhook, { maxItems: ENDPOINTS_PER_CHANNEL })),
-    webhookV1: optional(
-      Type.Object(
-        {
-          url: Type.String({ minLength: 1 }),
-          acknowledgement: Type.String({ maxLength: ACKNOWLEDGEMENT_LENGTH }),
-        },
-        strict,
-      ),
-    ),
+    webhookV1: optional(SetupWebhookV1),
     orders: optional(Type.Array({ ...OrderInput, nullIsAbsent: true })),
     sandbox: optional(Type.Array(SandboxRow)),
   },
@@ -621,7 +623,7 @@ function checkCompany(company: Remaining<SetupCompany>, path: string): Fault[] {
             ? naturalKey(source, reference)
             : undefined,
         ),
-        ...checkUrl(channel.webhookV1?.url, `${here}.webhookV1.url`, ["https:", "http:"]),
+        ...checkUrl(channel.webhookV1?.url, `${here}.webhookV1.url`, WEBHOOK_V1_PROTOCOLS),
         ...(channel.webhooks ?? []).flatMap(({ url }, index) =>
           checkUrl(url, `${here}.webhooks[${index}].url`),
         ),

@@ -14,7 +14,7 @@ export const ImportCallbackView = Type.Object({
     ),
     {
       description:
-        "pending: not sent yet; delivered: answered 2xx; failed: anything else, and not repeated; refused: the host is not public, so nothing was sent",
+        "pending: not sent yet; delivered: answered 2xx; failed: anything else, and not repeated, or not sent since too many of the channel were waiting; refused: the host is not public, so nothing was sent",
     },
   ),
   httpStatus: Type.Union([Type.Integer(), Type.Null()]),
@@ -26,6 +26,11 @@ type ImportCallbackStatus = "pending" | "delivered" | "failed" | "refused";
 
 export const PENDING_CALLBACK: ImportCallbackView = {
   ...{ status: "pending", httpStatus: null, error: null, sentAt: null },
+};
+
+/** Of a job that ends while the channel has as many callbacks waiting as it may. */
+export const UNSENT_CALLBACK: ImportCallbackView = {
+  ...{ status: "failed", httpStatus: null, error: "too many callbacks are waiting", sentAt: null },
 };
 
 export function callbackOutcome(answer: Answer, sentAtMs: number): ImportCallbackView {

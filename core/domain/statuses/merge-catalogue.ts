@@ -19,7 +19,11 @@ export function mergeCatalogue(
   const entries = new Map(before.entries.map((entry) => [entry.code, entry]));
   const said = new Map(before.said.map((entry) => [entry.code, entry]));
   for (const entry of file) {
-    entries.set(entry.code, merged(entries.get(entry.code), said.get(entry.code), entry));
+    const stored = entries.get(entry.code);
+    const last = said.get(entry.code);
+    // What the operators have removed stays so until the file says it otherwise.
+    const isRemoved = !stored && JSON.stringify(last) === JSON.stringify(entry);
+    if (!isRemoved) entries.set(entry.code, merged(stored, last, entry));
     said.set(entry.code, entry);
   }
   return { entries: [...entries.values()], said: [...said.values()] };

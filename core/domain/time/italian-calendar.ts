@@ -2,25 +2,19 @@
 
 const DAY_MS = 86_400_000;
 
-/** Month and day; Easter Monday moves. Saint Francis (4 October) is a public holiday again from 2026 (law 151/2025). */
-const FIXED_HOLIDAYS: ReadonlyMap<string, number> = new Map([
-  ["01-01", 0],
-  ["01-06", 0],
-  ["04-25", 0],
-  ["05-01", 0],
-  ["06-02", 0],
-  ["08-15", 0],
-  ["10-04", 2026],
-  ["11-01", 0],
-  ["12-08", 0],
-  ["12-25", 0],
-  ["12-26", 0],
-]);
+/** Month and day; Easter Monday moves. */
+const FIXED_HOLIDAYS: ReadonlySet<string> = new Set(
+  "01-01 01-06 04-25 05-01 06-02 08-15 11-01 12-08 12-25 12-26".split(" "),
+);
+/** A public holiday again from 2026 (law 151/2025). */
+const SAINT_FRANCIS = "10-04";
+const SAINT_FRANCIS_SINCE = 2026;
 
 export function isItalianHoliday(date: string): boolean {
   const year = Number(date.slice(0, 4));
-  const since = FIXED_HOLIDAYS.get(date.slice(5));
-  if (since !== undefined && year >= since) return true;
+  const day = date.slice(5);
+  if (FIXED_HOLIDAYS.has(day)) return true;
+  if (day === SAINT_FRANCIS && year >= SAINT_FRANCIS_SINCE) return true;
   return date === easterSunday(year) || date === daysAfter(easterSunday(year), 1);
 }
 

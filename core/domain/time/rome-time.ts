@@ -105,6 +105,17 @@ export function addYears(date: string, years: number): string {
   return isCalendarDate(`${year}${date.slice(4)}`) ? `${year}${date.slice(4)}` : `${year}-02-28`;
 }
 
+/**
+ * The same day some months before, or the last day of that month.
+ * @param date `YYYY-MM-DD`
+ */
+export function monthsBefore(date: string, months: number): string {
+  const [year = 0, month = 1, day = 1] = date.split("-").map(Number);
+  const first = new Date(Date.UTC(year, month - 1 - months, 1));
+  const last = new Date(Date.UTC(year, month - months, 0)).getUTCDate();
+  return `${first.toISOString().slice(0, 8)}${String(Math.min(day, last)).padStart(2, "0")}`;
+}
+
 /** Days from `from` to `to`, both `YYYY-MM-DD`. */
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000);
@@ -136,8 +147,19 @@ export function isOffsetDateTime(text: string): boolean {
   return offsetDateTime.test(text);
 }
 
+/** Length of a time in whole seconds with an offset in hours and minutes, and where its offset begins. */
+const [ORDINARY_LENGTH, OFFSET_AT] = [25, 19];
+
+/** As nearly all couriers write it, which needs no change before it is parsed; a leap second does. */
+function isAsParsed(text: string): boolean {
+  const sign = text[OFFSET_AT];
+  const isOrdinary = text.length === ORDINARY_LENGTH && (sign === "+" || sign === "-");
+  return isOrdinary && text[10] === "T" && text[17] !== "6";
+}
+
 /** UTC milliseconds of a text that `isOffsetDateTime` accepts. */
 export function instantOf(text: string): number {
+  if (isAsParsed(text)) return Date.parse(text);
   const normal = text
     .toUpperCase()
     .replace(",", ".")

@@ -59,16 +59,21 @@ export interface LevelChange {
 export function levelChange(
   attempts: ReadonlyArray<{ readonly sign: LoadSign; readonly atMs: number }>,
 ): LevelChange {
-  const overloaded = attempts.filter(({ sign }) => sign === "overloaded");
-  const slower = attempts.filter(({ sign }) => sign === "slower");
-  const good = attempts.filter(({ sign }) => sign === "good").length;
-  const signs = overloaded.length > 0 ? overloaded : slower;
-  if (signs.length === 0) return { good, factor: null, fallAtMs: null };
-  return {
-    good: 0,
-    factor: overloaded.length > 0 ? OVERLOAD_FACTOR : SLOWER_FACTOR,
-    fallAtMs: Math.max(...signs.map(({ atMs }) => atMs)),
-  };
+  let good = 0;
+  let overloadedAtMs = Number.NEGATIVE_INFINITY;
+  let slowerAtMs = Number.NEGATIVE_INFINITY;
+  for (const { sign, atMs } of attempts) {
+    if (sign === "good") good += 1;
+    if (sign === "overloaded") overloadedAtMs = Math.max(overloadedAtMs, atMs);
+    if (sign === "slower") slowerAtMs = Math.max(slowerAtMs, atMs);
+  }
+  if (overloadedAtMs > Number.NEGATIVE_INFINITY) {
+    return { good: 0, factor: OVERLOAD_FACTOR, fallAtMs: overloadedAtMs };
+  }
+  if (slowerAtMs > Number.NEGATIVE_INFINITY) {
+    return { good: 0, factor: SLOWER_FACTOR, fallAtMs: slowerAtMs };
+  }
+  return { good, factor: null, fallAtMs: null };
 }
 
 /**

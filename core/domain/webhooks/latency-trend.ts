@@ -32,7 +32,9 @@ export function afterAnswer(
 ): { readonly trend: LatencyTrend; readonly isSlower: boolean } {
   const [count, sumMs] = [trend.count + 1, trend.sumMs + tookMs];
   if (count < WINDOW_ANSWERS || nowMs < trend.windowFromMs + WINDOW_MS) {
-    return { trend: { ...trend, count, sumMs }, isSlower: false };
+    const { windowFromMs, lowest, lowestBefore, minuteFromMs } = trend;
+    const next = { count, sumMs, windowFromMs, lowest, lowestBefore, minuteFromMs };
+    return { trend: next, isSlower: false };
   }
   const mean = sumMs / count;
   const isNewMinute = nowMs >= trend.minuteFromMs + USUAL_MS;

@@ -3,6 +3,7 @@
 import { isHttpUri, isLongerThan } from "#core/domain/schema/text-formats.ts";
 /** Document 3, "Limits". */
 export const WEBHOOK_URL_LENGTH = 2_048;
+export const WEBHOOK_V1_PROTOCOLS = ["https:", "http:"] as const;
 
 /**
  * Why the text cannot be an endpoint's url, or null when it can.

@@ -14,6 +14,7 @@ import type { Route } from "#core/http/no-route.ts";
 import { PUBLIC_CACHE } from "#core/http/reference-page.ts";
 import { REQUEST_ID_LENGTH } from "#core/http/request-ids.ts";
 import { TITLES } from "#core/problem.ts";
+import { codeSamples, SAMPLES_WORDS } from "./code-samples.ts";
 import { elysiaOperation } from "./elysia-operation.ts";
 import type { Answer, Content, Operation, Parameter, Rule } from "./operation.ts";
 
@@ -35,6 +36,10 @@ export interface Api {
   /** Names of schemas; a schema without one is written out where it is used, or named after its call. */
   readonly components: Readonly<Record<string, TSchema>>;
   readonly namesAfterCalls?: boolean;
+  /** Of parameters whose operation has none, by name in braces; a code that stands for different things is found with the segment before it. */
+  readonly parameterExamples?: Readonly<Record<string, string | number>>;
+  /** What `TOKEN` of the code samples is. */
+  readonly sampleToken: string;
   readonly securitySchemes: Json;
   readonly security: Readonly<Partial<Record<Access, readonly Json[]>>>;
   readonly errors: readonly ErrorEntry[];
@@ -112,7 +117,7 @@ export function openApiDocument(routes: readonly Route[], api: Api) {
   const tags = new Set(published.map(([{ path }]) => tagOf(path, api)));
   return {
     openapi: "3.1.0",
-    info: { ...api.info, license: LICENSE },
+    info: { ...api.info, description: withSamples(api), license: LICENSE },
     servers: [{ url: "/", description: "The address that serves this document." }],
     tags: [...new Set(Object.values(api.tags))].filter((tag) => tags.has(tag)),
     paths: Object.fromEntries(
@@ -162,6 +167,11 @@ const REQUEST_ID = {
   [REQUEST_ID_HEADER]: { $ref: `#/components/headers/${REQUEST_ID_HEADER}` },
 };
 
+/** The description, and what its code samples read. */
+function withSamples({ info, sampleToken }: Api): string {
+  return `${info.description}\n\n${SAMPLES_WORDS}\n\n    export URL=https://… TOKEN=… # ${sampleToken}`;
+}
+
 const LICENSE = { name: "Proprietary", identifier: "LicenseRef-Proprietary" };
 
 function tagOf(path: string, { tags }: Api): Tag | undefined {
@@ -172,7 +182,8 @@ function tagOf(path: string, { tags }: Api): Tag | undefined {
 
 function operationObject(route: DescribedRoute, api: Api, components: Components): Json {
   const { operation, access } = route;
-  const { id, summary, rules = [], parameters, body, answers } = operation;
+  const { id, summary, rules = [], body, answers } = operation;
+  const parameters = parametersOf(route, api);
   return {
     operationId: id,
     tags: [tagOf(route.path, api)?.name],
@@ -198,6 +209,10 @@ function operationObject(route: DescribedRoute, api: Api, components: Components
       ),
       ...errorObjects(route, api, components),
     },
+    "x-codeSamples": codeSamples({
+      ...{ method: route.method, path: route.path, isPublic: access === "public" },
+      ...{ parameters, body, answers },
+    }),
   };
 }
 
@@ -210,12 +225,25 @@ function descriptionOf({ operation, scope }: DescribedRoute, rules: readonly Rul
   return parts.length === 0 ? {} : { description: parts.join(" ") };
 }
 
-function parameterObject({ schema, ...parameter }: Parameter, components: Components): Json {
+function parametersOf({ path, operation }: DescribedRoute, { parameterExamples = {} }: Api) {
+  return operation.parameters?.map((parameter): Parameter => {
+    const before = path.split(`/{${parameter.name}}`)[0]?.split("/").at(-1);
+    const name = `{${parameter.name}}`;
+    const example = parameterExamples[`${before}/${name}`] ?? parameterExamples[name];
+    const isGiven = parameter.in !== "path" || parameter.example !== undefined;
+    return isGiven || example === undefined ? parameter : { ...parameter, example };
+  });
+}
+
+function parameterObject(
+  { schema, inSample: _, ...parameter }: Parameter,
+  components: Components,
+): Json {
   return { ...parameter, schema: publishedSchema(schema, { components }) };
 }
 
 function answerObject(
-  { description, content, headers = {} }: Answer,
+  { description, content, otherContents = [], headers = {} }: Answer,
   common: Readonly<Record<string, Header>>,
   components: Components,
 ): Json {
@@ -224,7 +252,7 @@ function answerObject(
   return {
     description,
     headers: all,
-    ...(content && { content: contentObject([content], components) }),
+    ...(content && { content: contentObject([content, ...otherContents], components) }),
   };
 }
 

@@ -1,6 +1,7 @@
 /** What a route that validates with Elysia's own schemas says of itself, from those and its `detail`. */
 import { type TSchema, Type } from "@sinclair/typebox";
-import { detailOf, ROUTE_MEMBERS } from "#core/http/access.ts";
+import { detailOf, needsOf, ROUTE_MEMBERS, takesKey } from "#core/http/access.ts";
+import { KEY_ERRORS, KEY_PARAMETER } from "#core/http/idempotency-key.ts";
 import type { Route } from "#core/http/no-route.ts";
 import type { Answer, Operation, Parameter } from "./operation.ts";
 
@@ -14,14 +15,16 @@ interface Detail {
   readonly description?: string;
   readonly requestBody?: {
     readonly required?: boolean;
-    readonly content: Readonly<Record<string, { readonly schema: TSchema }>>;
+    readonly content: Readonly<
+      Record<string, { readonly schema: TSchema; readonly example?: unknown }>
+    >;
   };
   readonly responses?: Readonly<Record<number, DetailAnswer>>;
 }
 
 interface DetailAnswer {
   readonly description: string;
-  /** By media type; the first counts. */
+  /** By media type; code samples and clients take the first. */
   readonly content?: Readonly<Record<string, { readonly schema: TSchema }>>;
 }
 
@@ -32,18 +35,26 @@ export function elysiaOperation(route: Route): Operation | null {
   const { query, response } = route.hooks as Hooks;
   const [body] = Object.entries(requestBody?.content ?? {});
   const answers = { ...answersOf(response, summary), ...answersOfDetail(responses) };
+  const hasKey = takesKey(route.method, needsOf(route));
   return {
     id: idOf(route),
     summary,
     ...(description !== undefined && { description }),
-    parameters: [...pathParameters(route.path), ...queryParameters(query)],
+    parameters: [
+      ...pathParameters(route.path),
+      ...queryParameters(query),
+      ...(hasKey ? [KEY_PARAMETER] : []),
+    ],
     ...(body && {
-      body: { mediaType: body[0], schema: body[1].schema, optional: !requestBody?.required },
+      body: { mediaType: body[0], ...body[1], optional: !requestBody?.required },
     }),
     answers,
-    errors: [ROUTE_MEMBERS.notFound, ROUTE_MEMBERS.errors].flatMap(
-      (name) => (detailOf(route)[name] as readonly string[] | undefined) ?? [],
-    ),
+    errors: [
+      ...[ROUTE_MEMBERS.notFound, ROUTE_MEMBERS.errors].flatMap(
+        (name) => (detailOf(route)[name] as readonly string[] | undefined) ?? [],
+      ),
+      ...(hasKey ? [...KEY_ERRORS, "TOO_MANY_IDEMPOTENCY_KEYS", "INVALID_HEADER"] : []),
+    ],
   };
 }
 
@@ -69,9 +80,10 @@ function answersOf(response: Hooks["response"], description: string): Record<num
 
 function answersOfDetail(responses: Readonly<Record<number, DetailAnswer>>) {
   const answers = Object.entries(responses).map(([status, { description, content }]) => {
-    const [only] = Object.entries(content ?? {});
-    const body = only && { content: { mediaType: only[0], schema: only[1].schema } };
-    return [status, { description, ...body }] as const;
+    const [first, ...otherContents] = Object.entries(content ?? {}).map(
+      ([mediaType, { schema }]) => ({ mediaType, schema }),
+    );
+    return [status, { description, ...(first && { content: first, otherContents }) }] as const;
   });
   return Object.fromEntries(answers) as Record<number, Answer>;
 }
@@ -87,9 +99,11 @@ function queryParameters(schema: TSchema | undefined): Parameter[] {
   const required: readonly string[] = schema?.["required"] ?? [];
   return Object.entries(properties).map(([name, member]) => {
     const { description } = member;
+    const [example] = (member["examples"] ?? []) as readonly unknown[];
     return {
       ...{ name, in: "query", required: required.includes(name), schema: member },
       ...(description !== undefined && { description }),
+      ...(example !== undefined && { example, inSample: true }),
     };
   });
 }

@@ -44,6 +44,8 @@ export interface Answer {
   readonly description: string;
   /** Absent: no body. */
   readonly content?: Content;
+  /** The same in other media types. */
+  readonly otherContents?: readonly Content[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -54,6 +56,8 @@ export interface Parameter {
   readonly required: boolean;
   readonly schema: TSchema;
   readonly example?: unknown;
+  /** Whether the code samples have it though it is optional. */
+  readonly inSample?: boolean;
 }
 
 /** An answer in JSON. */
@@ -84,6 +88,9 @@ export function query(
 ): Parameter {
   return { name, in: "query", description, required, schema, example };
 }
+
+/** An optional parameter that the code samples have. */
+export const inSamples = (parameter: Parameter): Parameter => ({ ...parameter, inSample: true });
 
 export function inPath(name: string, schema: TSchema, example: unknown): Parameter {
   const description = name === "id" ? "The resource's id." : `The resource's ${name}.`;

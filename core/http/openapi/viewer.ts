@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { publicRoutes } from "#core/http/access.ts";
 import { publicText } from "#core/http/compression.ts";
 import { escapeHtml, PUBLIC_CACHE } from "#core/http/reference-page.ts";
+import { packageFile } from "#core/own-files.ts";
 
 export interface Viewer {
   /** Of the page; its files lie below it. */
@@ -58,16 +59,16 @@ export function leadTo(location: string, headers: Readonly<Record<string, string
   );
 }
 
-const renderer = readOnce(() => import.meta.resolve("swagger-ui-dist/swagger-ui-bundle.js"));
-const rendererStyle = readOnce(() => import.meta.resolve("swagger-ui-dist/swagger-ui.css"));
+const renderer = readOnce("swagger-ui-dist/swagger-ui-bundle.js");
+const rendererStyle = readOnce("swagger-ui-dist/swagger-ui.css");
 const script = publicText(() => SCRIPT);
 const style = publicText(() => STYLE);
 
 /** Files of the renderer are read when somebody first asks for them. */
-function readOnce(address: () => string) {
+function readOnce(path: string) {
   let text: string | null = null;
   return publicText(() => {
-    text ??= readFileSync(new URL(address()), "utf8");
+    text ??= readFileSync(packageFile(path), "utf8");
     return text;
   });
 }
@@ -105,6 +106,11 @@ const KEY_FORM = `<form id="keys">
 const STYLE = `body { margin: 0; font: 15px/1.5 system-ui, sans-serif; }
 header { display: flex; flex-wrap: wrap; gap: .4rem 1.5rem; align-items: baseline; padding: .6rem 20px; border-bottom: 1px solid #d5d9de; }
 header h1 { font-size: 1.1rem; margin: 0; }
+/* Of Swagger UI's own look. */
+.swagger-ui .samples { padding: 10px 20px; }
+.swagger-ui .samples h4 { margin: 0 0 5px; font-size: 14px; }
+.swagger-ui .samples summary { cursor: pointer; font-size: 14px; }
+.swagger-ui .samples pre { overflow-x: auto; margin: 5px 0 10px; padding: 10px; font: 13px/1.45 ui-monospace, monospace; color: #fff; background: #333; }
 .swagger-ui, .swagger-ui .info .title, .swagger-ui .opblock-tag { font-family: system-ui, sans-serif; }
 `;
 
@@ -125,15 +131,24 @@ function searchCalls(tags, phrase) {
     .filter((group) => group.get("operations").size > 0);
 }
 
+// Samples stand before the answers of a call.
+const withSamples = (Responses, { React: { createElement: make, Fragment } }) => (props) => {
+  const { path, method, specSelectors } = props;
+  const samples = specSelectors.specJson().getIn(["paths", path, method, "x-codeSamples"])?.toJS() ?? [];
+  const shown = samples.map(({ label, source }, at) =>
+    make("details", { key: label, open: at === 0 }, make("summary", null, label), make("pre", { tabIndex: 0 }, source)),
+  );
+  return make(Fragment, null, make("section", { className: "samples" }, make("h4", null, "Examples"), shown), make(Responses, props));
+};
+
 const ui = SwaggerUIBundle({
   url,
   domNode: element,
   deepLinking: true,
   filter: true,
   validatorUrl: null,
-  requestSnippetsEnabled: true,
   defaultModelsExpandDepth: 0,
-  plugins: [() => ({ fn: { opsFilter: searchCalls } })],
+  plugins: [() => ({ fn: { opsFilter: searchCalls }, wrapComponents: { responses: withSamples } })],
   onComplete: () => {
     element.querySelector(".operation-filter-input").placeholder = "Search calls";
   },

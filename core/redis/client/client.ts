@@ -172,7 +172,10 @@ export async function run<Reply>(
 
 const binaries = new WeakMap<Redis, Redis>();
 
-/** The same client, whose replies are bytes instead of text. */
+/**
+ * The same client, whose replies are bytes instead of text. Not for pipelines: `multi` of a cluster's client ignores the mapping.
+ * Commands that are sent without waiting for each other go together as well.
+ */
 export function binary(redis: Redis): Redis {
   const known = binaries.get(redis);
   if (known) return known;

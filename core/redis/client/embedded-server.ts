@@ -113,6 +113,26 @@ export async function probe(address: string, folder: FolderIdentity): Promise<Ve
   return pong === "+PONG" ? "ready" : "busy";
 }
 
+/** An open connection that asks nothing: it closes when the server ends. */
+export interface HeldConnection {
+  readonly isOpen: () => boolean;
+  readonly close: () => void;
+}
+
+export function holdConnection(address: string): HeldConnection {
+  const socket = createConnection(address);
+  let isOpen = false;
+  const ended = () => {
+    isOpen = false;
+    socket.destroy();
+  };
+  socket.on("connect", () => {
+    isOpen = true;
+  });
+  for (const event of ["error", "end", "close"]) socket.on(event, ended);
+  return { isOpen: () => isOpen, close: ended };
+}
+
 /** @returns what was received in time, "" for nothing; null if nobody is listening */
 function ask(address: string, commands: readonly string[]): Promise<string | null> {
   return new Promise((resolve) => {

@@ -8,6 +8,7 @@
  * a descriptor that it inherits, and nobody starts one without that lock. One that is running but unreachable is stopped first.
  */
 import type { ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type FileLock, tryLock, waitForLock } from "#core/file-lock.ts";
 import type { Log } from "#core/log.ts";
@@ -19,7 +20,14 @@ import {
   prepareDataFolder,
   reachableAddress,
 } from "./embedded-folder.ts";
-import { lastWords, launchServer, probe, serversOf, type Verdict } from "./embedded-server.ts";
+import {
+  holdConnection,
+  lastWords,
+  launchServer,
+  probe,
+  serversOf,
+  type Verdict,
+} from "./embedded-server.ts";
 
 /** Also limits the wait for another process to start it, and for an unreachable server to exit. */
 const START_LIMIT_MS = 60_000;
@@ -31,6 +39,8 @@ const UNREACHABLE_AFTER_MS = 1_000;
 const POLL_MS = 20;
 /** A server that was killed is back within a second. */
 const WATCH_EVERY_MS = 500;
+/** The same for a server that keeps its connection open. */
+const PROBE_EVERY_MS = 10_000;
 
 export interface EmbeddedRedis {
   /** Path of the Unix socket. */
@@ -108,6 +118,12 @@ function watch(
   const { identity, log } = served;
   let looking: Promise<void> | null = null;
   let lastReason = "";
+  let held = holdConnection(address);
+  let probedAtMs = 0;
+
+  /** A server whose connection is open is alive: whether it is still ours is asked less often. */
+  const isKnown = () =>
+    held.isOpen() && existsSync(address) && performance.now() < probedAtMs + PROBE_EVERY_MS;
 
   async function look(): Promise<void> {
     const verdict = await probe(address, identity);
@@ -117,9 +133,14 @@ function watch(
       await ensureRunning();
     }
     lastReason = "";
+    probedAtMs = performance.now();
+    if (held.isOpen()) return;
+    held.close();
+    held = holdConnection(address);
   }
 
   const timer = setInterval(() => {
+    if (isKnown()) return;
     looking ??= look()
       .catch(({ message }: Error) => {
         if (message !== lastReason)
@@ -133,6 +154,7 @@ function watch(
   return async () => {
     clearInterval(timer);
     await looking;
+    held.close();
   };
 }
 

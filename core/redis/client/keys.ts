@@ -34,8 +34,24 @@ export const EXPORT_LOCK_KEY = "waybill:export-lock";
 export const ERASED_MAILS_KEY = "waybill:erased-mails";
 /** String: which process moves shipments to the archive. */
 export const ARCHIVER_LOCK_KEY = "waybill:archiver-lock";
+/** Hash: what the latest complete round of it left (`archive-status.ts`). */
+export const ARCHIVER_STATUS_KEY = "waybill:archiver";
+/** Hash: channels kept out of the archive, and how far they have come back (`held-channels.ts`). */
+export const HELD_CHANNELS_KEY = "waybill:archiver:held";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";
+/** Hash: a link to a courier's quality report (JSON), by the hash of its token. */
+export const QUALITY_LINKS_KEY = "waybill:quality-links";
+/** Calls of a caller of the panel under idempotency keys. */
+export const panelRequestKeys = (identity: string) => {
+  const tag = `{panel-requests:${identity}}`;
+  return {
+    /** Hash: a call and its sealed answer, by the digest of the key. */
+    request: (digest: string) => `${tag}:${digest}`,
+    /** Sorted set: digests by when they are forgotten (service clock, milliseconds). */
+    remembered: `${tag}:keys`,
+  };
+};
 /** Hash: a box or template that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_SETTINGS_KEY = "waybill:deleted-settings";
 
@@ -181,6 +197,8 @@ const shipmentKeys = (tag: string) => ({
   absentRows: (companyId: number) => `${tag}:ax:${companyId}`,
   /** Sorted set of batches of the archive that do not count, in the same order. */
   absentBatches: (companyId: number) => `${tag}:ab:${companyId}`,
+  /** List of removals of archived shipments of a company (JSON), newest first (`retirement.ts`). */
+  removals: (companyId: number) => `${tag}:rm:${companyId}`,
   /** String: version of the configuration that facts must have been mapped with at least. */
   mappingFloor: `${tag}:mapping-floor`,
   /** Set of `courier:code`. */
@@ -235,6 +253,8 @@ const jobAndMessageKeys = (tag: string) => ({
   jobResults: (jobId: string) => `${tag}:jobr:${jobId}`,
   /** Set: ids of a channel's unfinished jobs. */
   openJobs: (channelId: number) => `${tag}:jobs:${channelId}`,
+  /** Set: ids of a channel's finished jobs whose callback has not been sent. */
+  callbacks: (channelId: number) => `${tag}:jobcb:${channelId}`,
   /** Sorted set: `shipment:number` of the repetitions of an erasure, by due time (service clock, milliseconds). */
   erasures: `${tag}:erasures`,
   /** String: the last shipment of a channel's shadow whose life has begun. */
@@ -264,7 +284,7 @@ const COMPANY_KEYS = Array.from({ length: PARTITIONS }, (_, n) => allCompanyKeys
 export const companyKeys = (n: number) => COMPANY_KEYS[n] ?? allCompanyKeys(companyTag(n));
 
 /** Queues of work under leases; the tag is that of a partition. */
-export type WorkName = "imports" | "messages" | "test-parcels";
+export type WorkName = "imports" | "import-callbacks" | "messages" | "test-parcels";
 
 export const workKeys = (tag: string, name: WorkName) => ({
   /** Sorted set by due time (service clock, milliseconds). */
@@ -304,17 +324,16 @@ export function unmappedName(courier: string, code: string): string {
 }
 
 /** What idle loops wait for: entries of the logs, deliveries, test events, work of the queues. */
-export const WAKE_TOPICS = [
-  "event",
-  "change",
-  "attempt",
-  "webhooks",
-  "webhook-tests",
-  "imports",
-  "messages",
-  "test-parcels",
-] as const;
-export type WakeTopic = (typeof WAKE_TOPICS)[number];
+export type WakeTopic =
+  | "event"
+  | "change"
+  | "attempt"
+  | "webhooks"
+  | "webhook-tests"
+  | "imports"
+  | "import-callbacks"
+  | "messages"
+  | "test-parcels";
 /** Channel of messages that say nothing but that there is work. */
 export const wakeChannel = (topic: WakeTopic) => `waybill:wake:${topic}`;
 
@@ -346,6 +365,8 @@ const webhookKeysOf = (n: number) => {
     attempts: (endpointId: string, hour: number) => `${tag}:dh:${endpointId}:${hour}`,
     /** Set of the ids of replays of whole windows that are not done. */
     replays: `${tag}:replays`,
+    /** Sorted set of the latest replays of an endpoint's windows by their beginning, UTC milliseconds. */
+    replaysOf: (endpointId: string) => `${tag}:rpe:${endpointId}`,
     /** JSON: a replay of a window and how far it has come. */
     replay: (replayId: string) => `${tag}:rp:${replayId}`,
     /** Set of the shipments that a replay has served, for one delivery a shipment. */

@@ -7,12 +7,10 @@
  * replies.
  */
 import { isCluster, type Redis } from "./client.ts";
-import { WAKE_TOPICS, type WakeTopic, wakeChannel } from "./keys.ts";
+import { type WakeTopic, wakeChannel } from "./keys.ts";
 
 /** Announcements of a topic by a process are no closer than this: the first goes out at once, those that follow share the next. */
 const GAP_MS = 5;
-
-const WAKE_CHANNELS = WAKE_TOPICS.map(wakeChannel);
 
 interface Announcing {
   /** Somebody has announced since the last message. */
@@ -82,16 +80,23 @@ export function openWaker(redis: Redis, topic: WakeTopic, onWake = () => {}): Wa
 interface Subscription {
   readonly connection: Redis;
   readonly listeners: Map<WakeTopic, Set<() => void>>;
+  /** Never fails: a connection that cannot be made now is made later, or the loops look by themselves. */
+  readonly connected: Promise<void>;
 }
 
 const subscriptions = new WeakMap<Redis, Subscription>();
 
+/** Only of the topics that somebody waits for: under load each message costs Redis and its receiver some microseconds. */
 function listen(redis: Redis, topic: WakeTopic, listener: () => void): () => void {
-  const subscription = subscriptions.get(redis) ?? subscribe(redis);
+  const subscription = subscriptions.get(redis) ?? openSubscription(redis);
   const { listeners } = subscription;
-  const own = listeners.get(topic) ?? new Set();
-  listeners.set(topic, own);
+  const known = listeners.get(topic);
+  const own = known ?? new Set();
   own.add(listener);
+  if (!known) {
+    listeners.set(topic, own);
+    void subscribe(subscription, topic, own);
+  }
   return () => {
     own.delete(listener);
     if ([...listeners.values()].some(({ size }) => size > 0)) return;
@@ -100,34 +105,35 @@ function listen(redis: Redis, topic: WakeTopic, listener: () => void): () => voi
   };
 }
 
-function subscribe(redis: Redis): Subscription {
+function openSubscription(redis: Redis): Subscription {
   // A cluster's client keeps a connection for messages by itself.
   const connection = isCluster(redis) ? redis : (redis.duplicate() as Redis);
-  const subscription = { connection, listeners: new Map<WakeTopic, Set<() => void>>() };
+  const connected = connection === redis ? Promise.resolve() : connect(connection);
+  const subscription = { connection, listeners: new Map(), connected };
   subscriptions.set(redis, subscription);
-  void connect(redis, subscription);
   return subscription;
 }
 
 /** Whatever happens to the connection afterwards, the client heals it and subscribes again. */
-async function connect(redis: Redis, { connection, listeners }: Subscription): Promise<void> {
-  const onMessage = (_: string, channel: string) => {
-    for (const [topic, own] of listeners) {
-      if (wakeChannel(topic) === channel) for (const listener of own) listener();
-    }
-  };
-  try {
-    if (connection !== redis) {
-      connection.on("error", () => {});
-      await connection.connect();
-    }
-    await connection.subscribe(WAKE_CHANNELS, onMessage);
-  } catch {
-    // Without it the loops look by themselves.
-  }
+async function connect(connection: Redis): Promise<void> {
+  connection.on("error", () => {});
+  await connection.connect().catch(() => {});
 }
 
-function unsubscribe(redis: Redis, { connection }: Subscription): void {
+async function subscribe(
+  { connection, connected }: Subscription,
+  topic: WakeTopic,
+  own: ReadonlySet<() => void>,
+): Promise<void> {
+  await connected;
+  const onMessage = () => {
+    for (const listener of own) listener();
+  };
+  await connection.subscribe(wakeChannel(topic), onMessage).catch(() => {});
+}
+
+function unsubscribe(redis: Redis, { connection, listeners }: Subscription): void {
+  const channels = [...listeners.keys()].map(wakeChannel);
   if (connection !== redis) connection.destroy();
-  else if (redis.isOpen) void redis.unsubscribe(WAKE_CHANNELS).catch(() => {});
+  else if (redis.isOpen) void redis.unsubscribe(channels).catch(() => {});
 }

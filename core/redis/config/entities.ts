@@ -324,7 +324,8 @@ export async function entityIds(redis: Redis, name: EntityKind): Promise<string[
 }
 
 function repository(redis: Redis, name: EntityKind) {
-  // redis-om 0.4 types an older client; hashes need only the commands that have not changed.
+  // redis-om 0.4 types an older client. Hashes need only the commands that have not changed, so package.json gives it ours by
+  // an override, and no second client is loaded.
   return new Repository(KINDS[name].schema, redis as never);
 }
 
@@ -381,7 +382,7 @@ export function nextId(redis: Redis, name: EntityKind): Promise<number> {
   return redis.incr(`config:next:${name}`);
 }
 
-/** Tells every process that the configuration has changed. @returns its new version */
+/** Raises the version that every process compares before it uses the configuration (`live.ts`). @returns the new one */
 export async function bumpVersion(redis: Redis): Promise<number> {
   await expectSetupLock();
   return announceChanges(redis);

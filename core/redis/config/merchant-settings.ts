@@ -23,7 +23,19 @@ type Listed = { readonly box: BoxEntity; readonly template: TemplateEntity };
 type Kind = keyof Listed;
 
 export type ChannelChange = Partial<
-  Pick<ChannelEntity, "bucketSize" | "refillRate" | "couriers" | "sender" | "emails">
+  Pick<
+    ChannelEntity,
+    | "name"
+    | "language"
+    | "trackingPage"
+    | "addressCheck"
+    | "webhookV1"
+    | "bucketSize"
+    | "refillRate"
+    | "couriers"
+    | "sender"
+    | "emails"
+  >
 >;
 
 export function templateId({
@@ -56,7 +68,8 @@ export function changeChannel(
     const stored = await readEntity(redis, "channel", String(channelId));
     if (!stored) return null;
     // redis-om drops an empty text on the way.
-    const before = { ...stored, sender: stored.sender ?? "", emails: stored.emails ?? "" };
+    const { sender = "", emails = "", webhookV1 = "" } = stored;
+    const before = { ...stored, sender, emails, webhookV1 };
     const change = changeOf(before);
     const after = { ...before, ...change };
     const fields = Object.keys(change) as (keyof ChannelChange)[];

@@ -23,9 +23,12 @@ import {
   type Reference,
   SYSTEM_KEY,
 } from "#core/redis/client/keys.ts";
+import { packList } from "#core/redis/client/packed-list.ts";
 import compactSource from "./compact.lua" with { type: "text" };
+import forgetSource from "./forget.lua" with { type: "text" };
 
 const compactScript = script(compactSource);
+const forgetScript = script(forgetSource);
 
 const HOUR_MS = 3_600_000;
 const GENERATION_MS = 365 * 24 * HOUR_MS;
@@ -34,14 +37,15 @@ const BUCKET_FILL = 128;
 /** References of a day's shipments for each event of a day: two for a shipment of eight events. */
 const REFERENCES_PER_EVENT = 1 / 4;
 /** References that one call makes compact: some 1 ms of Redis. */
-const COMPACTED_PER_CALL = 100;
+const COMPACTED_PER_CALL = 128;
 /** How long a process relies on the generations that it has read. */
 const LAYOUT_MS = 5_000;
 /** From the beginning of a generation until something stands in it: by then every process looks there. */
-export const GENERATION_WAIT_MS = 6 * LAYOUT_MS;
+const GENERATION_WAIT_MS = 3 * LAYOUT_MS;
 
 const OWNS = 0x800000;
 const NUMBER_BYTES = 14;
+const ID_BYTES = 5;
 
 /** Newest first. */
 interface Layout {
@@ -67,7 +71,7 @@ async function readLayout(redis: Redis): Promise<Layout> {
     .filter(([name]) => name.startsWith(FIELD))
     .map(([name, buckets]) => ({
       number: Number(name.slice(FIELD.length)),
-      buckets: Number(buckets),
+      buckets: Number.parseInt(buckets, 10),
     }))
     .sort((one, other) => other.number - one.number);
   return { generations, readAtMs };
@@ -75,20 +79,23 @@ async function readLayout(redis: Redis): Promise<Layout> {
 
 /**
  * Begins the generation of a moment, unless it has begun.
- * @returns whether it has just begun: nothing may stand in it for `GENERATION_WAIT_MS`
+ * @returns milliseconds until something may stand in it, whichever process began it
  */
 export async function beginGeneration(
   redis: Redis,
   nowMs: number,
   eventsPerDay: number,
-): Promise<boolean> {
+): Promise<number> {
   const days = GENERATION_MS / (24 * HOUR_MS);
   const expected = (eventsPerDay * REFERENCES_PER_EVENT * days) / PARTITIONS / BUCKET_FILL;
   const buckets = String(Math.max(1, Math.ceil(expected)));
   const field = `${FIELD}${Math.floor(nowMs / GENERATION_MS)}`;
-  const isNew = (await redis.hSetNX(SYSTEM_KEY, field, buckets)) === 1;
+  const isNew = (await redis.hSetNX(SYSTEM_KEY, field, `${buckets} ${Date.now()}`)) === 1;
   if (isNew) layouts.delete(redis);
-  return isNew;
+  const [, begunAtMs = 0] = String(await redis.hGet(SYSTEM_KEY, field))
+    .split(" ")
+    .map(Number);
+  return Math.max(0, begunAtMs + GENERATION_WAIT_MS - Date.now());
 }
 
 /** Whether anything was ever archived. */
@@ -134,16 +141,52 @@ export async function compactReferences(
         reference.key,
         ...bucketsOf(layout, reference),
       ]);
-      const args = part.flatMap(({ reference, isNumber, candidate }) => {
+      const items = part.flatMap(({ reference, isNumber, candidate }) => {
         const value = encode(candidate, isNumber);
         const start = `[${candidate.shipmentId},`;
         const line = archivedLine(candidate, value);
         const name = candidate.isPlaceholder ? "" : compactPlace(reference).name;
         return [start, line, name, value];
       });
-      await run(redis, compactScript, keys, [String(layout.generations.length), ...args]);
+      const generations = String(layout.generations.length);
+      await run(redis, compactScript, keys, [generations, packList(items)]);
     }
   });
+}
+
+/**
+ * Shipments are found by these references no more. Idempotent.
+ * @returns how many did until then
+ */
+export async function forgetReferences(
+  redis: Redis,
+  items: ReadonlyArray<Pick<CompactReference, "reference"> & { readonly shipmentId: number }>,
+): Promise<number> {
+  const layout = await layoutOf(redis);
+  const groups = Map.groupBy(items, ({ reference }) => reference.partition);
+  let forgotten = 0;
+  await perPartition(groups, async (_, group) => {
+    for (const part of chunks(group, COMPACTED_PER_CALL)) {
+      const keys = part.flatMap(({ reference }) => [
+        reference.key,
+        ...bucketsOf(layout, reference),
+      ]);
+      const args = part.flatMap(({ reference, shipmentId }) => [
+        `[${shipmentId},`,
+        compactPlace(reference).name,
+        idBytes(shipmentId),
+      ]);
+      const generations = String(layout.generations.length);
+      forgotten += await run<number>(redis, forgetScript, keys, [generations, ...args]);
+    }
+  });
+  return forgotten;
+}
+
+function idBytes(shipmentId: number): Buffer {
+  const bytes = Buffer.alloc(ID_BYTES);
+  bytes.writeUIntLE(shipmentId, 0, ID_BYTES);
+  return bytes;
 }
 
 /** Candidates of the references that stand in buckets, by reference key; others are absent. */
@@ -157,16 +200,16 @@ export async function resolveCompact(
   if (layout.generations.length === 0) return found;
   const groups = Map.groupBy(references, ({ partition }) => partition);
   await perPartition(groups, async (_, group) => {
-    const pipeline = binary(redis).multi();
     const asked = group.flatMap((reference) =>
-      bucketsOf(layout, reference).map((key) => {
-        pipeline.hGet(key, compactPlace(reference).name);
-        return reference.key;
-      }),
+      bucketsOf(layout, reference).map((bucket) => ({ reference, bucket })),
     );
-    const values = (await pipeline.execAsPipeline()) as unknown as (Buffer | null)[];
+    const values = (await Promise.all(
+      asked.map(({ reference, bucket }) =>
+        binary(redis).hGet(bucket, compactPlace(reference).name),
+      ),
+    )) as unknown as (Buffer | null)[];
     values.forEach((value, at) => {
-      const key = asked[at] ?? "";
+      const key = asked[at]?.reference.key ?? "";
       // Of several generations the newest says what is.
       if (value && !found.has(key)) found.set(key, [decodeCompact(value)]);
     });
@@ -175,8 +218,8 @@ export async function resolveCompact(
 }
 
 function encode({ shipmentId, channelId, archived }: Candidate, isNumber: boolean): Buffer {
-  const value = Buffer.alloc(isNumber ? NUMBER_BYTES : 5);
-  value.writeUIntLE(shipmentId, 0, 5);
+  const value = Buffer.alloc(isNumber ? NUMBER_BYTES : ID_BYTES);
+  value.writeUIntLE(shipmentId, 0, ID_BYTES);
   if (!isNumber) return value;
   const { endedAtMs = null, ownsNumber = false, orderHash = null } = archived ?? {};
   const hours = endedAtMs === null ? 0 : Math.ceil(endedAtMs / HOUR_MS);
@@ -188,7 +231,7 @@ function encode({ shipmentId, channelId, archived }: Candidate, isNumber: boolea
 
 /** The company is not known here. */
 export function decodeCompact(value: Buffer): Candidate {
-  const shipmentId = value.readUIntLE(0, 5);
+  const shipmentId = value.readUIntLE(0, ID_BYTES);
   const isNumber = value.length === NUMBER_BYTES;
   const ended = isNumber ? value.readUIntLE(8, 3) : 0;
   const hours = ended % OWNS;

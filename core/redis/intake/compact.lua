@@ -4,18 +4,19 @@
 -- KEYS     for each reference: its candidates (string, a line each, as in register.lua), then a bucket of each generation (hash),
 --          the newest first
 -- ARGV[1]  generations
--- then for each reference four: start of the line that identifies the shipment, the line of an archived shipment, its name in a
---   bucket ('' = it stays as it is), its value there, which begins with the shipment's id in 5 bytes
+-- ARGV[2]  a list (MessagePack), for each reference four: start of the line that identifies the shipment, the line of an archived
+--   shipment, its name in a bucket ('' = it stays as it is), its value there, which begins with the shipment's id in 5 bytes
 --
 -- The only candidate goes into the bucket; among others it stands as an archived one.
 --
 -- Reply: how many stand in buckets.
 local call, generations, compact = redis.call, ARGV[1] + 0, 0
 local per = generations + 1
-assert(generations >= 1 and #KEYS % per == 0 and #ARGV == 1 + 4 * #KEYS / per, 'a key or an argument too few')
-for at = 2, #ARGV, 4 do
-  assert(string.match(ARGV[at], '^%[%d+,$') and string.sub(ARGV[at + 1], 1, #ARGV[at]) == ARGV[at], 'a line')
-  assert(#ARGV[at + 3] >= 5, 'a value')
+local list = cmsgpack.unpack(ARGV[2])
+assert(generations >= 1 and #KEYS % per == 0 and #list == 4 * #KEYS / per, 'a key or an argument too few')
+for at = 1, #list, 4 do
+  assert(string.match(list[at], '^%[%d+,$') and string.sub(list[at + 1], 1, #list[at]) == list[at], 'a line')
+  assert(type(list[at + 2]) == 'string' and #list[at + 3] >= 5, 'a name and a value')
 end
 
 local function replaced(lines, start, line)
@@ -35,8 +36,8 @@ local function isKnown(first, name, id)
 end
 
 for place = 0, #KEYS / per - 1 do
-  local key, first, at = KEYS[place * per + 1], place * per + 2, 2 + 4 * place
-  local start, line, name, value = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local key, first = KEYS[place * per + 1], place * per + 2
+  local start, line, name, value = unpack(list, 4 * place + 1, 4 * place + 4)
   local lines = call('GET', key)
   if lines then
     local isOwn = string.sub(lines, 1, #start) == start

@@ -25,6 +25,7 @@
 local call, counts, due, DAY_MS = redis.call, KEYS[1], KEYS[2], 86400000
 local now, lifeMs, perReference, perPartition, looks = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0, ARGV[5] + 0
 assert(#KEYS % 2 == 0 and #ARGV == 2 * #KEYS + 1 and looks >= 1, 'a key or an argument too few')
+assert(string.match(ARGV[1], '^%d+$'), 'a time in whole milliseconds')
 for at = 7, #ARGV, 4 do assert(string.match(ARGV[at], '^%d+$'), 'a message index') end
 local today, oldest = math.floor(now / DAY_MS), math.floor((now - lifeMs) / DAY_MS)
 

@@ -133,33 +133,35 @@ export async function registerReferences(
  */
 export async function resolveReferences(
   redis: Redis,
-  references: Iterable<Reference>,
+  references: readonly Reference[],
 ): Promise<Map<string, Candidate[]>> {
   const found = new Map<string, Candidate[]>();
   const keys = new Map<number, string[]>();
-  const all = new Map<string, Reference>();
-  for (const reference of references) {
-    const { key, partition } = reference;
+  for (const { key, partition } of references) {
     if (found.has(key)) continue;
     found.set(key, NOBODY);
-    all.set(key, reference);
     const known = keys.get(partition);
     if (known) known.push(key);
     else keys.set(partition, [key]);
   }
+  const missing = new Set<string>();
   const reads = readTogether(redis, keys).map(async (together) => {
     const values = await redis.mGet([...together]);
     together.forEach((key, at) => {
       const lines = values[at];
-      if (!lines) return;
+      if (!lines) {
+        missing.add(key);
+        return;
+      }
       const candidates = lines.split("\n").map(candidateOfLine);
       texts.set(candidates, lines);
       found.set(key, candidates);
     });
   });
   await Promise.all(reads);
-  const missing = [...all.values()].filter(({ key }) => found.get(key) === NOBODY);
-  for (const [key, candidates] of await resolveCompact(redis, missing)) found.set(key, candidates);
+  if (missing.size === 0) return found;
+  const unfound = references.filter(({ key }) => missing.delete(key));
+  for (const [key, candidates] of await resolveCompact(redis, unfound)) found.set(key, candidates);
   return found;
 }
 
@@ -182,20 +184,33 @@ function lineOf(candidate: Candidate): string {
 
 function candidateOfLine(line: string): Candidate {
   const row = JSON.parse(line);
-  const [shipmentId, channelId, placeholder, orderReference, ...rest] = row;
   // What the reference tells of an archived shipment stands before the company.
-  const hex = typeof rest[0] === "string" ? rest.shift() : null;
-  const archived = hex === null ? null : decodeCompact(Buffer.from(hex, "hex"));
-  const [companyId, shipDay] = rest;
+  if (typeof row[4] === "string") return candidateThatWasArchived(row);
+  const [shipmentId, channelId, placeholder, orderReference, companyId, shipDay] = row;
   return {
     shipmentId,
     // A line of 0.1.0 does not name the company: it counts as one of its own.
     companyId: companyId ?? -shipmentId,
-    // A line that register.lua made of a compact one has it only there.
-    channelId: channelId || (archived?.channelId ?? 0),
+    channelId,
     isPlaceholder: placeholder === 1,
     orderReference,
-    shipDay: shipDay || (archived?.shipDay ?? 0),
-    ...(archived?.archived && { archived: archived.archived }),
+    shipDay: shipDay ?? 0,
+  };
+}
+
+type ArchivedRow = readonly [number, number, number, string | null, string, number?, number?];
+
+function candidateThatWasArchived(row: ArchivedRow): Candidate {
+  const [shipmentId, channelId, placeholder, orderReference, hex, companyId, shipDay] = row;
+  const compact = decodeCompact(Buffer.from(hex, "hex"));
+  return {
+    shipmentId,
+    companyId: companyId ?? -shipmentId,
+    // A line that register.lua made of a compact one has it only there.
+    channelId: channelId || compact.channelId,
+    isPlaceholder: placeholder === 1,
+    orderReference,
+    shipDay: shipDay || compact.shipDay,
+    ...(compact.archived && { archived: compact.archived }),
   };
 }

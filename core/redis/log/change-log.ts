@@ -1,7 +1,7 @@
 /**
  * The change log: what happened to shipments, read by webhooks, benchmarks and whoever comes next. An entry holds the
  * changes of one commit call or the creations of one call: `s` ids of the shipments, `change` two lines for each, or
- * `created` one.
+ * `created` one. Shipments that were registered again stand there like created ones.
  */
 import type { EventRow } from "#core/domain/benchmarks/event-row.ts";
 import type { LaneRow } from "#core/domain/benchmarks/lane.ts";

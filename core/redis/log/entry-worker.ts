@@ -5,6 +5,7 @@ import { deadLetters, deadLettersAtLimit } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { Outage } from "#core/redis/client/outage.ts";
 import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+import { loggedIds } from "./event-log.ts";
 import type { LogEntry, LogItem } from "./log-entry.ts";
 import {
   acknowledge,
@@ -81,8 +82,8 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
     );
   }
 
-  function logRetry({ id }: LogItem, tries: number, reason: string): void {
-    log.warn({ group, entry: id, tries, reason }, "entry failed; retrying");
+  function logRetry(entry: LogItem, tries: number, reason: string): void {
+    log.warn({ group, ...idsOf(source, entry), tries, reason }, "entry failed; retrying");
   }
 
   function logSettled(settled: Settled): void {
@@ -90,11 +91,11 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
     if (reason === null || waits) return;
     if (isKept) {
       deadLettersAtLimit.inc({ group });
-      const about = { group, log: retry.key, entry: retry.id, reason };
+      const about = { group, log: retry.key, ...idsOf(source, retry), reason };
       log.error(about, "the log has no room for more dead letters; the entry keeps retrying");
     } else if (isLastTry(settled)) {
       deadLetters.inc({ group });
-      log.error({ group, entry: retry.id, reason }, "entry parked as dead letter");
+      log.error({ group, ...idsOf(source, retry), reason }, "entry parked as dead letter");
     } else logRetry(retry, retry.tries + 1, reason);
   }
 
@@ -122,6 +123,10 @@ export function openEntryWorker(options: EntryWorkerOptions): EntryWorker {
       for (const settled of await settleRetries(redis, group, tried)) logSettled(settled);
     },
   };
+}
+
+function idsOf(source: LogName, { id, fields }: LogItem) {
+  return { entry: id, ...(source === "event" && loggedIds(fields)) };
 }
 
 function logWaiting(log: Log, group: GroupName, failures: readonly Failure[]): void {

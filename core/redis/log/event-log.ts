@@ -69,6 +69,16 @@ export function decodeLoggedEvent(text: string): LoggedEvent {
   return traceparent === undefined ? named : { ...named, traceparent };
 }
 
+/** What names an event in the program's log: nothing where the entry cannot be read. */
+export function loggedIds(fields: Fields): Readonly<Record<string, string | number | undefined>> {
+  try {
+    const { shipmentId, courier, event, messageId } = decodeLoggedEvent(fields["e"] ?? "");
+    return { courier, messageId, eventId: event.eventId, shipment: shipmentId };
+  } catch {
+    return {};
+  }
+}
+
 /** An event for one shipment, as a handler is given it and a dead letter keeps it. */
 export function splitEvents(fields: Fields): readonly Fields[] {
   const lines = (fields["e"] ?? "").split("\n");

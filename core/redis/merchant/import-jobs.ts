@@ -1,7 +1,10 @@
 /** Import jobs in the company's partition (document 1, `POST /v2/shipments/import`): items in chunks, results by chunk. */
 
 import { randomUUID } from "node:crypto";
-import type { ImportCallbackView } from "#core/domain/shipments/import-callback.ts";
+import {
+  type ImportCallbackView,
+  UNSENT_CALLBACK,
+} from "#core/domain/shipments/import-callback.ts";
 import { importSummary, successView } from "#core/domain/shipments/import-result.ts";
 import type { ItemError } from "#core/domain/shipments/new-shipment.ts";
 import { type JsonPieces, jsonList, jsonObject } from "#core/json-text.ts";
@@ -31,6 +34,8 @@ const KEPT_MS = 30 * 86_400_000;
 const KEPT_SECONDS = KEPT_MS / 1000;
 /** Unfinished jobs of one channel: each may hold as much as a body. */
 const OPEN_JOBS_PER_CHANNEL = 20;
+/** Callbacks of one channel that wait to be sent. */
+export const CALLBACKS_PER_CHANNEL = 100;
 
 export type JobStatus = "processing" | "completed" | "failed";
 
@@ -237,31 +242,41 @@ export async function finishChunk(
   );
 }
 
-/** @param error null = completed */
+/** Ends a job, and queues its callback. @param error null = completed */
 export async function finishJob(
   redis: Redis,
   partition: number,
-  { jobId, channelId }: ImportJob,
+  { jobId, channelId, webhookUrl }: ImportJob,
   error: string | null,
   nowMs: number,
 ): Promise<void> {
   const keys = companyKeys(partition);
+  const { waiting } = workKeys(companyTag(partition), "import-callbacks");
   await run(
     redis,
     finishJobScript,
-    [keys.job(jobId), keys.jobItems(jobId), keys.openJobs(channelId)],
-    [jobId, error === null ? "completed" : "failed", error ?? "", String(nowMs)],
+    [
+      ...[keys.job(jobId), keys.jobItems(jobId), keys.openJobs(channelId)],
+      ...[keys.callbacks(channelId), waiting],
+    ],
+    [
+      ...[jobId, error === null ? "completed" : "failed", error ?? "", String(nowMs)],
+      ...[webhookUrl === null ? 0 : CALLBACKS_PER_CHANNEL, KEPT_SECONDS].map(String),
+      JSON.stringify(UNSENT_CALLBACK),
+    ],
   );
+  if (webhookUrl !== null) announce(redis, "import-callbacks");
 }
 
 export async function noteCallback(
   redis: Redis,
   partition: number,
-  jobId: string,
+  { jobId, channelId }: Pick<ImportJob, "jobId" | "channelId">,
   outcome: ImportCallbackView,
 ): Promise<void> {
-  const key = companyKeys(partition).job(jobId);
-  await run(redis, noteCallbackScript, [key], [JSON.stringify(outcome)]);
+  const keys = companyKeys(partition);
+  const args = [jobId, JSON.stringify(outcome)];
+  await run(redis, noteCallbackScript, [keys.job(jobId), keys.callbacks(channelId)], args);
 }
 
 /** The `result` of a finished job as JSON: the results of all items, in the order of the request. */

@@ -12,6 +12,7 @@ import { hashToken } from "#core/secrets.ts";
 import claimIdSource from "./claim-id.lua" with { type: "text" };
 import claimSource from "./claim-label.lua" with { type: "text" };
 import confirmSource from "./confirm-labels.lua" with { type: "text" };
+import { ownRecord } from "./own-record.ts";
 import settleSource from "./settle-label.lua" with { type: "text" };
 
 const claimScript = script(claimSource);
@@ -112,8 +113,8 @@ export async function readLabels(
   const rows = await readFields<(string | null)[]>(redis, names, fields);
   return own.flatMap((id, at) => {
     const [text, transmissionId, slipToken] = rows[at] ?? [];
-    const record: LabelRecord | null = text ? JSON.parse(text) : null;
-    if (record?.channelId !== channelId) return [];
+    const record = ownRecord<LabelRecord>(text, channelId);
+    if (!record) return [];
     const transmission =
       transmissionId && slipToken ? { id: Number(transmissionId), slipToken } : null;
     return [{ id, record, transmission }];

@@ -289,6 +289,27 @@ export async function readOrders(redis: Redis, ids: readonly number[]): Promise<
   return orders;
 }
 
+/**
+ * Null when the channel has no such order or has deleted it. Whose it is is looked up in the channel's index, so that a foreign
+ * order, which may be large, is not read: it costs what a missing one costs.
+ */
+export async function readOwnOrder(
+  redis: Redis,
+  { companyId, channelId }: OrderOwner,
+  id: number,
+): Promise<StoredOrder | null> {
+  const dates = companyKeys(companyPartition(companyId)).orderDates(channelId);
+  if ((await redis.zScore(dates, dateMember(id))) === null) return null;
+  const [order] = await readOrders(redis, [id]);
+  // Deleted since the index was read.
+  return order && !order.record.input.deleted ? order : null;
+}
+
+/** Of an order in the index by date, as `save-orders.lua` writes it. */
+function dateMember(id: number): string {
+  return String(id).padStart(12, "0");
+}
+
 /** A page of a channel's orders, newest order date first, ties by the higher id. */
 export async function listOrders(
   redis: Redis,

@@ -2,13 +2,16 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import type { Channel } from "#core/redis/config/configuration.ts";
+import { ownRecord } from "./own-record.ts";
 
 /** As long as import jobs. */
 const KEPT_MS = 30 * 86_400_000;
 
 export interface ParcelJob {
-  readonly jobId: string;
+  /** First in the stored text too (`own-record.ts`). */
   readonly channelId: number;
+  readonly jobId: string;
   readonly hashes: readonly string[];
   readonly createdAtMs: number;
 }
@@ -16,19 +19,20 @@ export interface ParcelJob {
 export async function saveParcelJob(
   redis: Redis,
   companyId: number,
-  job: Omit<ParcelJob, "jobId">,
+  { channelId, ...job }: Omit<ParcelJob, "jobId">,
 ): Promise<string> {
   const jobId = randomUUID();
   const key = companyKeys(companyPartition(companyId)).parcelJob(jobId);
-  await redis.set(key, JSON.stringify({ ...job, jobId }), { PX: KEPT_MS });
+  await redis.set(key, JSON.stringify({ channelId, ...job, jobId }), { PX: KEPT_MS });
   return jobId;
 }
 
+/** Null when the channel has none of that id. */
 export async function readParcelJob(
   redis: Redis,
-  companyId: number,
+  { companyId, id }: Pick<Channel, "companyId" | "id">,
   jobId: string,
 ): Promise<ParcelJob | null> {
   const text = await redis.get(companyKeys(companyPartition(companyId)).parcelJob(jobId));
-  return text ? JSON.parse(text) : null;
+  return ownRecord<ParcelJob>(text, id);
 }

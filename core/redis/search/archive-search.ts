@@ -8,7 +8,7 @@
  * | nothing archived that can match                                 | nothing                       |
  * | a page before everything archived, total known from the summary | nothing                       |
  * | a page near the head                                            | its total, and as many heads  |
- * | any other page                                                  | how many stand before some of Redis, then the page |
+ * | any other page                                                  | its total, marks on the way there, then the page |
  */
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import type { Redis } from "#core/redis/client/client.ts";
@@ -41,8 +41,15 @@ export interface SearchableArchive extends Archive {
     offset: number,
     limit: number,
   ) => Promise<ArchivedHit[]>;
-  /** @param before counts those that stand before it in the order; null = all */
-  readonly count: (question: ArchiveQuestion, before: Hit | null) => Promise<number>;
+  readonly count: (question: ArchiveQuestion) => Promise<number>;
+  /** Every `distance`-th of those that stand at the positions below `end`, from the first on. */
+  readonly marks: (
+    question: ArchiveQuestion,
+    distance: number,
+    end: number,
+  ) => Promise<ArchivedHit[]>;
+  /** Bytes on its disk. */
+  readonly storedBytes: () => Promise<number>;
 }
 
 /** Readings of Redis until no shipment moves meanwhile. */
@@ -52,10 +59,14 @@ export const NO_ARCHIVE: SearchableArchive = {
   read: async () => [],
   hits: async () => [],
   count: async () => 0,
+  marks: async () => [],
+  storedBytes: async () => 0,
 };
 
 /** Up to this end of a page both sides give all that stands before it. */
 const HEADS = 1_000;
+/** Positions from one mark to the next: a deep page reads so many more of either side. */
+const MARK_DISTANCE = 128;
 
 /** @throws {Problem} 503 ARCHIVE_UNAVAILABLE */
 export async function searchBoth(
@@ -79,7 +90,7 @@ export async function searchBoth(
   throw new Unavailable("shipments kept moving to the archive");
 }
 
-const NOTHING: Counting = { batch: 0, absentRows: [], absentBatches: [] };
+const NOTHING: Counting = { batch: 0, floor: 0, absentRows: [], absentBatches: [] };
 
 interface Both {
   readonly redis: Redis;
@@ -139,7 +150,7 @@ async function headPage(
     return { total: head.total + total, hits: head.hits.slice(offset, end) };
   }
   const question = { query, counting };
-  const archived = total ?? (await archive.count(question, null));
+  const archived = total ?? (await archive.count(question));
   const hits = archived === 0 || isBefore ? [] : await archive.hits(question, 0, end);
   return { total: head.total + archived, hits: joined(head.hits, hits, query).slice(offset, end) };
 }
@@ -156,25 +167,48 @@ function joined(
   return [...hot, ...archived].sort(compareHits(order));
 }
 
-/** A page so far on that what stands before it is counted: how many shipments of Redis do is found by halving. */
+/**
+ * A page so far on that what stands before it is counted: among marks, every so many archived ones, it is found by halving how many of
+ * Redis stand before the page, give or take the distance of two marks. What lies between is read from both sides.
+ */
 async function deepPage({ redis, archive, query, counting }: Both, about: About): Promise<HitPage> {
-  const { offset, limit } = query;
+  const { offset, limit, order } = query;
   const question = { query, counting };
   const hotAt = async (at: number, count: number) =>
     searchShipments(redis, { ...query, offset: at, limit: count });
   const { total: hot } = await hotAt(0, 1);
-  const archived = about.total ?? (await archive.count(question, null));
+  const archived = about.total ?? (await archive.count(question));
   const total = hot + archived;
   if (offset >= total) return { total, hits: [] };
+  const marks = await archive.marks(question, MARK_DISTANCE, offset);
+  const compare = compareHits(order);
+  /** Archived ones before a hit, at most. */
+  const mostBefore = (hit: Hit) => marksBefore(marks, hit, compare) * MARK_DISTANCE;
   let [least, most] = [Math.max(0, offset - archived), Math.min(hot, offset)];
   while (least < most) {
     const middle = Math.ceil((least + most) / 2);
     const [hit] = (await hotAt(middle - 1, 1)).hits;
-    const before = hit ? await archive.count(question, hit) : 0;
-    if (hit && middle - 1 + before < offset) least = middle;
+    if (hit && middle - 1 + mostBefore(hit) < offset) least = middle;
     else most = middle - 1;
   }
-  const { hits } = await hotAt(least, limit);
-  const others = await archive.hits(question, offset - least, limit);
-  return { total, hits: joined(hits, others, query).slice(0, limit) };
+  const passed = Math.max(0, offset - least - MARK_DISTANCE);
+  const { hits } = await hotAt(least, MARK_DISTANCE + limit);
+  const others = await archive.hits(question, passed, MARK_DISTANCE + limit);
+  const from = offset - least - passed;
+  return { total, hits: joined(hits, others, query).slice(from, from + limit) };
+}
+
+/** How many of these, which are in order, stand before a hit. */
+function marksBefore(
+  marks: readonly Hit[],
+  hit: Hit,
+  compare: (one: Hit, other: Hit) => number,
+): number {
+  let [least, most] = [0, marks.length];
+  while (least < most) {
+    const middle = (least + most) >> 1;
+    if (compare(marks[middle] as Hit, hit) < 0) least = middle + 1;
+    else most = middle;
+  }
+  return least;
 }

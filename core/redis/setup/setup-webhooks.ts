@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Cidr } from "#core/cidr.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
+import type { SaidOfChannel } from "#core/domain/setup/merge-said.ts";
 import {
   ENDPOINTS_PER_CHANNEL,
   type Remaining,
@@ -15,6 +16,7 @@ import { testCodeOf } from "#core/redis/config/test-channels.ts";
 import type { Resolve } from "#core/resolve-name.ts";
 import { hashToken, type Vault } from "#core/secrets.ts";
 import { hostOf, isPrivateByItself, vetHosts } from "#core/vetted-address.ts";
+import { parseStored } from "./stored-setup.ts";
 
 interface StoredWebhooks {
   /** By code. */
@@ -85,6 +87,7 @@ function targetsOf(
   stored: StoredWebhooks,
   path: string,
 ): Target[] {
+  const said: SaidOfChannel = owner?.setupSaid ? parseStored(owner.setupSaid) : {};
   // What is no URL is a fault already.
   const target = (name: string, url: string | undefined, isSaved: boolean): Target[] =>
     url !== undefined && URL.canParse(url)
@@ -94,7 +97,11 @@ function targetsOf(
     ...webhooks.flatMap((webhook, at) =>
       target(`webhooks[${at}]`, webhook.url, isNew(webhook, ids[webhook.mode ?? "live"], stored)),
     ),
-    ...target("webhookV1", webhookV1?.url, JSON.stringify(webhookV1) !== owner?.webhookV1),
+    ...target(
+      "webhookV1",
+      webhookV1?.url,
+      JSON.stringify(webhookV1) !== JSON.stringify(said.own?.webhookV1),
+    ),
   ];
 }
 

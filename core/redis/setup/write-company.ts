@@ -2,6 +2,7 @@
 import {
   mergeChannelCouriers,
   newlySaid,
+  ownSettingsOf,
   type SaidOfChannel,
   type StoredChannelCourier,
   saidAfter,
@@ -28,6 +29,10 @@ import { fingerprintOf } from "./setup-webhooks.ts";
 import { listOf, type SetupWriter } from "./setup-writer.ts";
 import { parseStored } from "./stored-setup.ts";
 import { writeWebhook } from "./write-webhook.ts";
+
+/** Requests of a channel at once, and again in a minute, unless it is given others. */
+const DEFAULT_BUCKET_SIZE = 300;
+const DEFAULT_REFILL_RATE = 150;
 
 export async function writeCompany(writer: SetupWriter, company: SetupCompany): Promise<void> {
   const { redis, stored, save } = writer;
@@ -60,6 +65,7 @@ async function writeChannel(
   const said: SaidOfChannel = before?.setupSaid ? parseStored(before.setupSaid) : {};
   const after = saidAfter(said, channel);
   const known = before ? parseStored<StoredChannelCourier[]>(before.couriers) : [];
+  const own = newlySaid(ownSettingsOf(channel), said.own);
   const rateLimit = newlySaid(channel.rateLimit, said.rateLimit);
   const isNewSender = JSON.stringify(channel.sender) !== JSON.stringify(said.sender);
   const sender = isNewSender ? channel.sender : undefined;
@@ -68,19 +74,19 @@ async function writeChannel(
     id,
     companyId,
     code: channel.code,
-    name: channel.name ?? before?.name ?? channel.code,
+    name: own.name ?? before?.name ?? channel.code,
     ...activation(channel.active, before),
-    language: channel.language ?? before?.language ?? "it",
-    bucketSize: rateLimit.bucketSize ?? before?.bucketSize ?? 300,
-    refillRate: rateLimit.refillRate ?? before?.refillRate ?? 150,
-    trackingPage: channel.trackingPage ?? before?.trackingPage ?? false,
-    addressCheck: channel.addressCheck ?? before?.addressCheck ?? false,
+    language: own.language ?? before?.language ?? "it",
+    bucketSize: rateLimit.bucketSize ?? before?.bucketSize ?? DEFAULT_BUCKET_SIZE,
+    refillRate: rateLimit.refillRate ?? before?.refillRate ?? DEFAULT_REFILL_RATE,
+    trackingPage: own.trackingPage ?? before?.trackingPage ?? false,
+    addressCheck: own.addressCheck ?? before?.addressCheck ?? false,
     couriers: JSON.stringify(mergeChannelCouriers(known, said.couriers, channel.couriers)),
     sender: sender ? JSON.stringify(sender) : (before?.sender ?? ""),
     emails: emails
       ? JSON.stringify({ ...(before?.emails ? parseStored<object>(before.emails) : {}), ...emails })
       : (before?.emails ?? ""),
-    webhookV1: channel.webhookV1 ? JSON.stringify(channel.webhookV1) : (before?.webhookV1 ?? ""),
+    webhookV1: own.webhookV1 ? JSON.stringify(own.webhookV1) : (before?.webhookV1 ?? ""),
     setupSaid: JSON.stringify(after),
   };
   await save("channel", String(id), before, entity);

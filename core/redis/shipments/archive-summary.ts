@@ -5,14 +5,18 @@
  */
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import allocateSource from "./allocate-batches.lua" with { type: "text" };
 import readSummarySource from "./read-summary.lua" with { type: "text" };
 
 const readSummaryScript = script(readSummarySource);
+const allocateScript = script(allocateSource);
 
 /** Rows of the archive that count. */
 export interface Counting {
   /** The last batch that is settled; 0 = none. */
   readonly batch: number;
+  /** The first batch that is not removed for good; 0 = none was. */
+  readonly floor: number;
   /** `id batch` of rows that do not count. */
   readonly absentRows: readonly string[];
   readonly absentBatches: readonly number[];
@@ -51,12 +55,13 @@ export async function readArchiveSummary(
 /** @param fields and values in turn, as `remove.lua` writes them */
 function summaryOf(fields: readonly string[]) {
   const channels = new Map<number, { -readonly [K in keyof Draft]: Draft[K] }>();
-  let [batch, moves] = [0, 0];
+  let [batch, moves, floor] = [0, 0, 0];
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const [kind, channel, status] = (fields[at] ?? "").split(":");
     const value = Number(fields[at + 1]);
     if (kind === "batch") batch = value;
     else if (kind === "seq") moves = value;
+    else if (kind === "floor") floor = value;
     else if (channel !== undefined) {
       const id = Number(channel);
       const own = channels.get(id) ?? { counts: new Map(), id: 0, updated: 0, shipped: 0 };
@@ -67,7 +72,7 @@ function summaryOf(fields: readonly string[]) {
       else if (kind === "s") own.shipped = value;
     }
   }
-  return { batch, moves, channels: channels as ReadonlyMap<number, ChannelSummary> };
+  return { batch, floor, moves, channels: channels as ReadonlyMap<number, ChannelSummary> };
 }
 
 interface Draft extends ChannelSummary {
@@ -75,11 +80,14 @@ interface Draft extends ChannelSummary {
 }
 
 /** Whether a row of the archive counts. */
-export function counts({ batch, absentRows, absentBatches }: Counting) {
+export function counts({ batch, floor, absentRows, absentBatches }: Counting) {
   const rows = new Set(absentRows);
   const batches = new Set(absentBatches);
   return (row: { readonly id: number; readonly batch: number }): boolean =>
-    row.batch <= batch && !batches.has(row.batch) && !rows.has(`${row.id} ${row.batch}`);
+    row.batch >= floor &&
+    row.batch <= batch &&
+    !batches.has(row.batch) &&
+    !rows.has(`${row.id} ${row.batch}`);
 }
 
 /**
@@ -89,6 +97,5 @@ export function counts({ batch, absentRows, absentBatches }: Counting) {
  */
 export async function nextBatches(redis: Redis, companyId: number, count: number): Promise<number> {
   const keys = companyKeys(companyPartition(companyId));
-  const last = await redis.hIncrBy(keys.archived(companyId), "next", count);
-  return last - count + 1;
+  return run<number>(redis, allocateScript, [keys.archived(companyId)], [String(count)]);
 }

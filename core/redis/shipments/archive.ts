@@ -101,7 +101,8 @@ export async function readAnywhere<T>(
 }
 
 /**
- * Shipments as they are now, in the order of their ids, wherever they are.
+ * Shipments of some channels as they are now, in the order of their ids, wherever they are. One of another channel is looked for
+ * like a missing one.
  * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
  */
 export async function readShipmentsAnywhere(
@@ -114,7 +115,8 @@ export async function readShipmentsAnywhere(
     channelIds,
     readHot: async (some) => {
       const hot = await readShipments(redis, some);
-      return new Map(hot.map((one) => [one.record.id, one]));
+      const own = hot.filter(({ record }) => channelIds.includes(record.channelId));
+      return new Map(own.map((one) => [one.record.id, one]));
     },
     thaw: ({ whole }) => factsOfWhole(whole)?.shipment ?? null,
   });

@@ -1,10 +1,28 @@
-/** A shipment as the archive keeps it: what its keys in Redis hold, as one text. */
+/**
+ * A shipment as the archive keeps it, taken apart: what is not personal as texts that resemble those of its neighbours, words that
+ * come again and again, and all else as one packed text that is to be encrypted. A text is personal unless it is named here.
+ */
 import type { ShipmentMeta } from "#core/domain/shipments/shipment.ts";
 import { createDeflater, createInflater } from "#core/redis/client/deflate.ts";
-import { factKeyOf } from "#core/redis/log/seen.ts";
-import { DICTIONARY } from "./codec-dictionary.ts";
-import { decodeFactsText, decodeHot, encodeFacts } from "./shipment-codec.ts";
-import { fieldsOf, type ShipmentWithHistory, shipmentWithHistory } from "./shipments.ts";
+import { historyApart, historyJoined } from "./archived-history.ts";
+import { createJoining, openText, type Parts, personalValue } from "./archived-parts.ts";
+import {
+  keysOfState,
+  type OwnKeys,
+  recordApart,
+  stateApart,
+  stateJoined,
+} from "./archived-state.ts";
+import { HEAD, RECORD, STATE, type Texts } from "./archived-texts.ts";
+import { PERSONAL_DICTIONARY } from "./codec-dictionary.ts";
+import { decodeHot, encodeFacts, hotOf, recordOf } from "./shipment-codec.ts";
+import {
+  fieldsOf,
+  type HotShipment,
+  headOf,
+  type ShipmentWithHistory,
+  shipmentWithHistory,
+} from "./shipments.ts";
 
 /** Everything that is kept about a shipment. */
 export interface WholeShipment {
@@ -19,13 +37,9 @@ export interface WholeShipment {
   readonly topics: readonly string[];
   /** Tracking numbers that are taken by it on its channel. */
   readonly numbers: readonly string[];
+  /** Sender accounts under which its references stand; those of its channel may change later. */
+  readonly accounts: readonly string[];
 }
-
-/** Level 9 takes three times as long as this one, for 1 byte in 100. */
-const deflate = createDeflater({ dictionary: DICTIONARY, level: 6 });
-const inflate = createInflater({ dictionary: DICTIONARY });
-/** The first byte: another layout has another one. */
-const LAYOUT = 1;
 
 /** What its rows and indices are made of. */
 export interface ShipmentFacts extends ShipmentWithHistory {
@@ -36,90 +50,171 @@ export interface ShipmentFacts extends ShipmentWithHistory {
   readonly meta: ShipmentMeta;
 }
 
-/** What stands beside the hash. The layout is a contract with what is stored already: members are only added at its end. */
-type Beside = readonly [
+/** As a row of the archive holds it. The layout is a contract with what is stored already. */
+export interface ArchivedParts {
+  /** Ids of its events, JSON. */
+  readonly eventIds: string;
+  /** When they happened, JSON: see `archived-history.ts`. */
+  readonly occurred: string;
+  /** Everything else that is not personal, JSON; marks stand for the rest (`archived-parts.ts`). */
+  readonly rest: string;
+  readonly words: readonly string[];
+  /** Packed, to be encrypted. */
+  readonly personal: Buffer;
+}
+
+const deflate = createDeflater({ dictionary: PERSONAL_DICTIONARY, level: 6 });
+const inflate = createInflater({ dictionary: PERSONAL_DICTIONARY });
+/** The first byte of what is packed: another layout has another one. */
+const LAYOUT = 2;
+
+type Beside = Pick<WholeShipment, "messages" | "releases" | "numbers" | "topics" | "accounts">;
+
+interface Apart extends Parts {
+  readonly eventIds: readonly string[];
+  readonly occurred: ReadonlyArray<string | number>;
+  /** What is kept outside of the hash; times and indices of the events, their fields, their rows; other fields and texts in turn. */
+  readonly rest: readonly [
+    beside: unknown,
+    received: readonly number[],
+    indices: readonly number[],
+    fields: ReadonlyArray<readonly [name: string, facts: number]>,
+    rows: readonly unknown[],
+    others: readonly unknown[],
+  ];
+}
+
+/** @param texts of its hash */
+export function packWhole(beside: Beside, texts: Texts): ArchivedParts {
+  const { apart, keys } = takenApart(beside, texts);
+  // What would not come back exactly stands there as personal texts.
+  const parts = isExact(apart, keys, texts) ? apart : plainly(beside, texts);
+  return {
+    eventIds: JSON.stringify(parts.eventIds),
+    occurred: JSON.stringify(parts.occurred),
+    rest: JSON.stringify(parts.rest),
+    words: parts.words,
+    personal: deflate(JSON.stringify(parts.personal), LAYOUT),
+  };
+}
+
+function takenApart(beside: Beside, texts: Texts): { apart: Apart; keys: OwnKeys | undefined } {
+  const parts: Parts = { words: [], personal: [] };
+  const besideMark = personalValue(parts, besideRow(beside));
+  const history = historyApart(parts, texts);
+  const state = texts.get(STATE);
+  const keys = state && keysOfState(state.value, history);
+  const others: unknown[] = [];
+  for (const [name, { text, value }] of texts) {
+    if (history.names.has(name)) continue;
+    others.push(openText(name));
+    if (name === HEAD) others.push(openText(text));
+    else if (name === STATE && keys) others.push(stateApart(parts, value, history, keys));
+    else if (name === RECORD) others.push(recordApart(parts, value));
+    else others.push(personalValue(parts, text));
+  }
+  const { eventIds, occurred, received, indices, fields, rows } = history;
+  const rest = [besideMark, received, indices, fields, rows, others] as const;
+  return { apart: { ...parts, eventIds, occurred, rest }, keys };
+}
+
+function plainly(beside: Beside, texts: Texts): Apart {
+  const personal = [besideRow(beside), ...[...texts.values()].map(({ text }) => text)];
+  const others = [...texts.keys()].flatMap((name) => [openText(name), "p"]);
+  return { words: [], personal, eventIds: [], occurred: [], rest: ["p", [], [], [], [], others] };
+}
+
+/** Members are only added at its end. */
+type BesideRow = readonly [
   messages: readonly string[],
   releases: readonly string[],
   numbers: readonly string[],
   topics: readonly string[],
+  accounts?: readonly string[],
 ];
 
-const HEAD = "v";
-const STATE = "st";
-const HISTORY = "h";
-/** Name of a state whose keys are left out: they follow from the history. */
-const STATE_WITHOUT_KEYS = "st=";
-const NO_KEYS = '"="';
+function besideRow({ messages, releases, numbers, topics, accounts }: Beside): BesideRow {
+  return [messages, releases, numbers, topics, accounts];
+}
+
+function isExact(apart: Apart, keys: OwnKeys | undefined, texts: Texts): boolean {
+  const again = joined(apart, keys).texts;
+  if (again.size !== texts.size) return false;
+  for (const [name, { text }] of texts) if (again.get(name) !== text) return false;
+  return true;
+}
+
+/** @param keys of its events, where they have been computed before */
+function joined({ eventIds, occurred, rest, words, personal }: Apart, keys?: OwnKeys) {
+  const join = createJoining({ words, personal });
+  const [besideMark, received, indices, fields, rows, others] = rest;
+  const beside = join(besideMark) as BesideRow;
+  const history = historyJoined({ eventIds, occurred, received, indices, fields, rows }, join);
+  const texts = new Map(history.texts);
+  for (let at = 0; at < others.length; at += 2) {
+    const name = join(others[at]) as string;
+    const value = join(others[at + 1]);
+    if (typeof value === "string") texts.set(name, value);
+    else if (name === STATE) texts.set(name, JSON.stringify(stateJoined(value, history, keys)));
+    else texts.set(name, JSON.stringify(value));
+  }
+  return { beside, texts };
+}
 
 /**
- * Lines: the head, what stands beside the hash, then names and texts of its other fields in turn. They are JSON, in which no line
- * ends, and stand as they are, so that the dictionary knows them.
+ * Its fields are not packed: most of them are read once.
+ * @throws when the parts are not ours
  */
-export function packWhole({
-  fields,
-  messages,
-  releases,
-  numbers,
-  topics,
-}: Omit<WholeShipment, "id">): Buffer {
-  const texts = new Map<string, string>();
-  let head = "";
-  for (const [name, bytes] of fieldsOf(fields)) {
-    if (name === HEAD) head = String(bytes);
-    else texts.set(name, decodeFactsText(bytes));
+export function unpackWhole(id: number, parts: ArchivedParts): WholeShipment {
+  if (parts.personal[0] !== LAYOUT) {
+    throw new Error("a shipment is archived in a layout of another version");
   }
-  const beside: Beside = [messages, releases, numbers, topics];
-  const lines = [head, JSON.stringify(beside)];
-  const keys = keysOf(texts);
-  for (const [name, text] of texts) {
-    const isShort = name === STATE && text.includes(keys) && !text.includes(NO_KEYS);
-    if (isShort) lines.push(STATE_WITHOUT_KEYS, text.replace(keys, NO_KEYS));
-    else lines.push(name, text);
-  }
-  return deflate(lines.join("\n"), LAYOUT);
-}
-
-/** @throws when the bytes are not ours */
-export function unpackWhole(id: number, bytes: Buffer): WholeShipment {
-  const [head = "", beside = "", ...lines] = unpacked(bytes).split("\n");
-  const [messages, releases, numbers, topics]: Beside = JSON.parse(beside);
-  const names = lines.filter((_, at) => at % 2 === 0);
-  const texts = new Map(names.map((name, at) => [name, lines[2 * at + 1] ?? ""]));
-  const fields = [...texts].flatMap(([name, text]) => {
-    const isShort = name === STATE_WITHOUT_KEYS;
-    const full = isShort ? text.replace(NO_KEYS, keysOf(texts)) : text;
-    return [Buffer.from(isShort ? STATE : name), Buffer.from(encodeFacts(full))];
+  const { beside, texts } = joined({
+    eventIds: JSON.parse(parts.eventIds),
+    occurred: JSON.parse(parts.occurred),
+    rest: JSON.parse(parts.rest),
+    words: [...parts.words],
+    personal: JSON.parse(inflate(parts.personal, 1)),
   });
-  return {
-    id,
-    fields: [Buffer.from(HEAD), Buffer.from(head), ...fields],
-    messages,
-    releases,
-    numbers,
-    topics,
-  };
-}
-
-/** The keys of the events in the history, as the state has them if it has those of no others: 8 random bytes an event. */
-function keysOf(texts: ReadonlyMap<string, string>): string {
-  const state = texts.get(STATE) ?? texts.get(STATE_WITHOUT_KEYS) ?? "[[]]";
-  const [[, , courier]] = JSON.parse(state);
-  const facts: [eventId: string][] = JSON.parse(`[${texts.get(HISTORY) ?? ""}]`);
-  return `"${facts.map(([eventId]) => factKeyOf(courier, eventId)).join("")}"`;
-}
-
-function unpacked(bytes: Buffer): string {
-  if (bytes[0] !== LAYOUT) throw new Error("a shipment is archived in a layout of another version");
-  return inflate(bytes, 1);
+  const fields = [...texts].flatMap(([name, text]) => {
+    const bytes = name === HEAD ? text : encodeFacts(text, true);
+    return [Buffer.from(name), Buffer.from(bytes)];
+  });
+  const [messages, releases, numbers, topics, accounts = []] = beside;
+  return { id, fields, messages, releases, numbers, topics, accounts };
 }
 
 /** @returns null if the fields are not those of a shipment */
-export function factsOfWhole({ id, fields }: WholeShipment): ShipmentFacts | null {
+export function factsOfWhole({
+  id,
+  fields,
+}: Pick<WholeShipment, "id" | "fields">): ShipmentFacts | null {
   const found = shipmentWithHistory(id, fields);
   const byName = fieldsOf(fields);
-  const [head, hot] = [byName.get(HEAD), byName.get("st")];
+  const [head, hot] = [byName.get(HEAD), byName.get(STATE)];
   if (!found || !head || !hot) return null;
-  const [version, rank] = String(head).split(" ").map(Number);
-  const { meta } = decodeHot(hot);
-  return { ...found, head: String(head), version: version ?? 0, rank: rank ?? 0, meta };
+  const { version, rank } = headOf(String(head));
+  return { ...found, head: String(head), version, rank, meta: decodeHot(hot).meta };
+}
+
+/** The same of texts that have been unpacked. */
+export type LeavingFacts = Omit<ShipmentFacts, "facts">;
+
+/** What tells whether a shipment is over, before the rest of it is unpacked. */
+export type Hot = Pick<HotShipment, "meta" | "state" | "updated">;
+
+/** @returns null if it is not wanted, or the texts are not those of a shipment */
+export function factsOfTexts(
+  id: number,
+  texts: Texts,
+  isWanted: (hot: Hot) => boolean,
+): LeavingFacts | null {
+  const [head, hot, record] = [HEAD, STATE, RECORD].map((name) => texts.get(name));
+  if (!head || !hot || !record) return null;
+  const { meta, state } = hotOf(hot.value);
+  const { version, rank, updated } = headOf(head.text);
+  if (!isWanted({ meta, state, updated })) return null;
+  const statusUpdatedAtMs = updated === 0 ? null : updated * 1_000;
+  const shipment = { record: { id, ...recordOf(record.value, meta) }, state, statusUpdatedAtMs };
+  return { shipment, head: head.text, version, rank, meta };
 }

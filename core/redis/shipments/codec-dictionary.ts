@@ -36,3 +36,24 @@ export const DICTIONARY = Buffer.from(
     '+01:00",179,[12,0,1],"DLV","Consegnata","',
   ].join(""),
 );
+
+/**
+ * The same for the personal values of an archived shipment, in the order in which they stand there (`archived-shipment.ts`). Never
+ * change it either.
+ */
+export const PERSONAL_DICTIONARY = Buffer.from(
+  [
+    '"pickupPoint":{"id":"","name":"","address":"","postalCode":"","countryCode":"","availableUntil":"',
+    '"attributes":{"trackingNumberChange":{"newTrackingNumber":"","recipientActionUrl":"https://"location":{',
+    "Consegna al vicino Lasciato in portineria Destinatario assente Indirizzo errato o incompleto Rifiutata dal destinatario",
+    '"PICKUP_POINT""MAILBOX""NEIGHBOUR""SAFE_PLACE""OTHER""HOUSEHOLD_MEMBER"https://',
+    "@hotmail.it@icloud.com@yahoo.it@outlook.it@libero.it@gmail.com@example.com",
+    "Giuseppe Maria Anna Francesco Antonio Giovanni Paolo Andrea Laura Francesca Chiara Elena Marco Sara Luca Giulia Mario ",
+    "Russo Esposito Romano Colombo Ricci Marino Greco Bruno Gallo Conti De Luca Costa Giordano Mancini Ferrari Bianchi Rossi",
+    "Piazza Corso Viale Vicolo Strada Largo Via Mazzini Cavour Dante Marconi Verdi Vittorio Emanuele Giuseppe Garibaldi ",
+    '","Milano","20121","MI","Bologna","40121","BO","Firenze","50121","FI","Palermo","90121","PA","Napoli","80121","NA"',
+    '","Torino","10121","TO","Roma","00118","RM","',
+    '[[[],[],["1Z000"],[]],"RECIPIENT","1Z000","IT-2026-1","SKU-","SKU-","',
+    '","RM","@example.com","+39 3',
+  ].join(""),
+);

@@ -7,57 +7,58 @@
 -- KEYS[4]  unmapped codes (set of `courier:code`)
 -- KEYS[5]  counts of the log (hash): `logged` grows by the changes
 -- KEYS[6…] in any order, the keys that the list refers to by their index in KEYS
--- ARGV[1]  the service clock, seconds since 1970
--- ARGV[2]  shipments of one company that may share a statusUpdatedAt
+-- ARGV[1]  the service clock, seconds since 1970    ARGV[2]  shipments of one company that may share a statusUpdatedAt
 -- ARGV[3]  version of the configuration that the facts were mapped with
 -- ARGV[4]  unmapped codes a partition keeps; events of further ones are counted in the ledger as `untold`
 -- ARGV[5]  first second of the hour that no stamp may stand in    ARGV[6]  the second it ends with; both 0 = none
--- ARGV[7]  the shipments (MessagePack, texts and numbers #), each a list of:
---   id, member of the indices, expected head, new head without its end, statusUpdatedAt so far (the end of the head), new
---   state (packed), # shipment (hash), # clock of its company (hash), # row log of its channel (string; its index by
---   statusUpdatedAt, a sorted set, follows), # block of its row (string), # rank, # where in the block the change begins
---   (statusUpdatedAt when stamped, else the status), # ship date (days since the year 0), # new status (its number), # stamp
---   (1 when the pair changed), # row (1 when its row changes; 0 needs no block), # changes, # bytes of them, # facts
---   applied, # facts released from the set-aside, and three lists: of fields and values to be written in turn, of fields
---   that go, and of codes whose unmapped events became more or fewer, each a list of:
---     `courier:code`, description, first and last time seen (milliseconds), # its counts (hash; its shipments, a sorted set
---     by id, follow), # events more or fewer, # 1 when some are left in the shipment
--- ARGV[8]  the changes of all of them, two lines of JSON each
+-- ARGV[7]  the shipments (MessagePack, one list of texts and numbers #), for each:
+--   id, member of the indices, expected head, new head without its end, statusUpdatedAt so far (the end of the head), where in
+--   the block the change begins (statusUpdatedAt when stamped, else the status), # shipment (hash), # clock of its company
+--   (hash), # row log of its channel (string; its index by statusUpdatedAt, a sorted set, follows), # block of its row
+--   (string), # rank, # ship date (days since the year 0), # new status (its number), # stamp (1 when the pair changed), # row
+--   (1 when its row changes; 0 needs no block), # changes, # bytes of them, # facts applied, # facts released from the
+--   set-aside, # fields that are written, # fields that go
+-- ARGV[8]  codes whose unmapped events became more or fewer (MessagePack), each a list of:
+--   # which of the shipments, `courier:code`, description, first and last time seen (milliseconds), # its counts (hash; its
+--   shipments, a sorted set by id, follow), # events more or fewer, # 1 when some are left in the shipment
+-- ARGV[9]  the changes of all of them, two lines of JSON each
+-- ARGV[10…] for each shipment: its new state, the fields and values to be written in turn, the fields that go
 --
--- Texts go on as they came: Redis hashes every byte of a text that a script makes, and writes a number with 17 digits.
+-- Texts go on as they came: Redis hashes every byte of a text that a script makes, and writes a number with 17 digits. Long ones
+-- are arguments of their own: from a list they would be hashed twice.
 -- Index members are ids of twelve digits, and rows stand at the rank in the index by id, as in create.lua (columns.ts).
 -- All changes of a call stand in one entry of the log.
 -- Reply: for each shipment its statusUpdatedAt, 0 when it was not stamped, -1 when its version has moved on
 -- (nothing done for it); an empty list, and nothing done, when the facts were mapped with an older configuration.
-local TEXTS, NUMBERS, ITEM, CODE, TOGETHER = 6, 20, 23, 7, 1000
+local ROW, CODE, FIRST_TEXT, TOGETHER = 21, 8, 10, 1000
 local now, share, version, codesLimit = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
-local skipFrom, skipTo, shipments, texts = ARGV[5] + 0, ARGV[6] + 0, cmsgpack.unpack(ARGV[7]), ARGV[8]
-local call, pack, unpack = redis.call, struct.pack, unpack
+local skipFrom, skipTo, rows, codes = ARGV[5] + 0, ARGV[6] + 0, cmsgpack.unpack(ARGV[7]), cmsgpack.unpack(ARGV[8])
+local texts, call, pack, unpack = ARGV[9], redis.call, struct.pack, unpack
 -- part: row-log
 -- part: company-clock
 -- part: unmapped-codes
 
 -- Everything is checked before the first write: missing or wrongly typed values fail here. A text compares with texts alone.
-local textBytes, sum, areTexts = 0, 0, true
-for _, item in ipairs(shipments) do
-  for index = 1, TEXTS do areTexts = areTexts and item[index] >= '' end
-  for index = TEXTS + 1, NUMBERS do sum = sum + item[index] end
-  local shipment, clock, log, block, _, offset, _, _, _, isRow, changes, bytes, _, _, fields, drops, codes =
-    unpack(item, TEXTS + 1, ITEM)
+local sum, areTexts, textBytes, text, codesOf = 0, true, 0, FIRST_TEXT, {}
+for at = 1, #rows, ROW do
+  local id, member, expected, head, updated, offset, shipment, clock, log, block, rank, ship, status, isStamped, isRow, changes,
+    bytes, facts, parked, fields, drops = unpack(rows, at, at + ROW - 1)
+  areTexts = areTexts and id >= '' and member >= '' and expected >= '' and head >= '' and updated >= '' and offset >= ''
+  sum = sum + rank + ship + isStamped + facts + parked
   assert(KEYS[shipment] and KEYS[clock] and KEYS[log + 1], 'keys of a shipment')
-  assert(isRow == 0 or (KEYS[block] and offset + 0 >= 0), 'row of a shipment')
-  assert(changes >= 0 and 2 * changes <= bytes and #fields % 2 == 0 and #item == ITEM, 'a shipment')
-  assert(#fields <= TOGETHER and #drops <= TOGETHER, 'too many fields')
-  for index = 1, #fields do areTexts = areTexts and fields[index] >= '' end
-  for index = 1, #drops do areTexts = areTexts and drops[index] >= '' end
-  for _, code in ipairs(codes) do
-    local name, description, first, last, counts, events, isLeft = unpack(code)
-    areTexts, sum = areTexts and name >= '' and description >= '', sum + first + last + events + isLeft
-    assert(KEYS[counts + 1] and #code == CODE, 'a code')
-  end
-  textBytes = textBytes + bytes
+  assert(isRow == 0 or (KEYS[block] and offset + 0 >= 0 and status <= 255), 'row of a shipment')
+  assert(changes >= 0 and 2 * changes <= bytes and fields >= 0 and drops >= 0, 'a shipment')
+  assert(2 * fields <= TOGETHER and drops <= TOGETHER, 'too many fields')
+  textBytes, text = textBytes + bytes, text + 1 + 2 * fields + drops
 end
-assert(textBytes == #texts, 'length of the changes')
+for _, code in ipairs(codes) do
+  local index, name, description, first, last, counts, events, isLeft = unpack(code)
+  areTexts, sum = areTexts and name >= '' and description >= '', sum + first + last + events + isLeft
+  assert(KEYS[counts + 1] and #code == CODE and rows[index * ROW], 'a code')
+  codesOf[index] = codesOf[index] or {}
+  codesOf[index][#codesOf[index] + 1] = code
+end
+assert(#rows % ROW == 0 and textBytes == #texts and text == #ARGV + 1, 'length of the list, of the changes or of the texts')
 
 local reply, applied, released = {}, 0, 0
 if (tonumber(call('GET', KEYS[3])) or 0) > version then return reply end
@@ -67,10 +68,12 @@ local changed, stamped = {}, {}
 
 -- Changes are appended in the order given, without those of shipments whose version has moved on.
 local ids, parts, from, seen = {}, {}, 1, 0
-for _, item in ipairs(shipments) do
-  local id, member, expected, head, updated, state, shipment, clock, log, block, rank, offset, ship, status,
-    isStamped, isRow, changes, bytes, facts, parked, fields, drops, codes = unpack(item)
-  local key = KEYS[shipment]
+text = FIRST_TEXT
+for at = 1, #rows, ROW do
+  local id, member, expected, head, updated, offset, shipment, clock, log, block, rank, ship, status, isStamped, isRow, changes,
+    bytes, facts, parked, fields, drops = unpack(rows, at, at + ROW - 1)
+  local key, state, dropped = KEYS[shipment], text, text + 1 + 2 * fields
+  text = dropped + drops
   seen = seen + bytes
   if call('HGET', key, 'v') ~= expected then
     reply[#reply + 1] = -1
@@ -83,8 +86,8 @@ for _, item in ipairs(shipments) do
       local scores = stamped[log + 1] or {}
       stamped[log + 1], scores[#scores + 1], scores[#scores + 2] = scores, updated, member
     end
-    call('HSET', key, 'v', head .. updated, 'st', state, unpack(fields))
-    if #drops > 0 then call('HDEL', key, unpack(drops)) end
+    call('HSET', key, 'v', head .. updated, 'st', unpack(ARGV, state, dropped - 1))
+    if drops > 0 then call('HDEL', key, unpack(ARGV, dropped, text - 1)) end
     if isRow == 1 then
       local row = second > 0 and pack('<I4I4B', second, ship, status) or string.char(status)
       call('SETRANGE', KEYS[block], offset, row)
@@ -92,7 +95,7 @@ for _, item in ipairs(shipments) do
       changed[log], ranks[#ranks + 1] = ranks, pack('<I4', rank)
     end
     for _ = 1, changes do ids[#ids + 1] = id end
-    for _, code in ipairs(codes) do noteCode(id, unpack(code)) end
+    for _, code in ipairs(codesOf[(at - 1) / ROW + 1] or {}) do noteCode(id, unpack(code, 2)) end
     applied, released = applied + facts, released + parked
     reply[#reply + 1] = second
   end

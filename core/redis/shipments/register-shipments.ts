@@ -3,7 +3,9 @@
  * PENDING. Done in the request that creates and repeated from the change log; repeating it changes nothing.
  */
 
-import type { Redis } from "#core/redis/client/client.ts";
+import { chunks } from "#core/chunks.ts";
+import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
+import { companyKeys, logCountsKey, shipmentPartition } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import {
   candidateOf,
@@ -11,7 +13,15 @@ import {
   referencesOf,
   registerReferences,
 } from "#core/redis/intake/references.ts";
-import { commitShipments, type HotShipment, readHotShipments } from "./shipments.ts";
+import askReleaseSource from "./ask-release.lua" with { type: "text" };
+import {
+  commitShipments,
+  type HotShipment,
+  readHotShipments,
+  SHIPMENTS_PER_CALL,
+} from "./shipments.ts";
+
+const askReleaseScript = script(askReleaseSource);
 
 /** Rounds of reading and committing again when a carrier event got ahead. */
 const ROUNDS = 10;
@@ -40,10 +50,35 @@ export async function registerShipments(
   return early.map(({ id }) => id);
 }
 
-function registrationsOf({ id, meta }: HotShipment, { channels }: Configuration): Registration[] {
+/**
+ * Makes shipments findable again after their references were removed. Events that were set aside meanwhile are released by whoever
+ * repeats registrations from the change log.
+ */
+export async function registerAgain(
+  redis: Redis,
+  configuration: Configuration,
+  ids: readonly number[],
+): Promise<void> {
+  const hot = [...(await readHotShipments(redis, ids)).values()];
+  const registrations = hot.flatMap((shipment) => registrationsOf(shipment, configuration));
+  await registerReferences(redis, registrations);
+  const groups = Map.groupBy(hot, ({ id }) => shipmentPartition(id));
+  await perPartition(groups, async (partition, group) => {
+    const { changes } = companyKeys(partition);
+    for (const part of chunks(group, SHIPMENTS_PER_CALL)) {
+      const args = part.flatMap(({ id, meta }) => [String(id), JSON.stringify(meta)]);
+      await run<number>(redis, askReleaseScript, [changes, logCountsKey(changes)], args);
+    }
+  });
+}
+
+function registrationsOf(
+  { id, meta, state }: HotShipment,
+  { channels }: Configuration,
+): Registration[] {
   const { channelId, courier, trackingNumber, parcelNumbers = [], orderReference } = meta;
   const accounts = channels.get(channelId)?.couriers.get(courier)?.senderAccounts ?? [];
-  const numbers = [trackingNumber, ...parcelNumbers];
+  const numbers = [...new Set([trackingNumber, ...parcelNumbers, ...state.aliases])];
   const candidate = candidateOf(id, meta);
   return referencesOf(courier, numbers, accounts, orderReference).map((reference) => ({
     ...candidate,

@@ -11,7 +11,7 @@ import {
   unmappedName,
 } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
-import type { RemapCursor, RemapEntry } from "./remaps.ts";
+import { type RemapCursor, type RemapEntry, remapped } from "./remaps.ts";
 import { type HotShipment, readHotHistories, readHotShipments } from "./shipments.ts";
 
 /** Shipments read at once. */
@@ -31,10 +31,11 @@ export function scopeOf(
   entries: readonly RemapEntry[],
   isScan: boolean,
 ): RemapScope {
-  const before = entries.flatMap((entry) => pairsOf(entry.before));
+  const changed = remapped(entries);
+  const before = changed.flatMap((entry) => pairsOf(entry.before));
   return {
     courier,
-    codes: new Set(entries.map(({ code }) => code)),
+    codes: new Set(changed.map(({ code }) => code)),
     pairs: new Set(before.map(({ status, detail }) => `${status}:${detail}`)),
     isScan,
   };

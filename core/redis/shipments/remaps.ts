@@ -10,7 +10,7 @@
  *
  * Remaps are worked off one after the other, the oldest first.
  */
-import { type CatalogueEntry, pairsOf } from "#core/domain/statuses/map-status.ts";
+import { type CatalogueEntry, pairsOf, sameMapping } from "#core/domain/statuses/map-status.ts";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, PARTITIONS, REMAP_KEYS } from "#core/redis/client/keys.ts";
 import { type Lock, LockLost, takeLock } from "#core/redis/client/lock.ts";
@@ -114,8 +114,13 @@ export async function announceRemap(
 }
 
 /** Facts of a code that had a mapping are in no list: all shipments of the courier are looked at. */
-function needsScan(entries: readonly RemapEntry[]): boolean {
-  return entries.some(({ before }) => pairsOf(before).length > 0);
+export function needsScan(entries: readonly RemapEntry[]): boolean {
+  return remapped(entries).some(({ before }) => pairsOf(before).length > 0);
+}
+
+/** The entries that map an event otherwise than before: those of an import may only describe a code otherwise. */
+export function remapped(entries: readonly RemapEntry[]): RemapEntry[] {
+  return entries.filter(({ before, after }) => !sameMapping(before, after));
 }
 
 /**

@@ -12,8 +12,16 @@ import {
   webhookKeys,
 } from "#core/redis/client/keys.ts";
 import { type ListItem, packList } from "#core/redis/client/packed-list.ts";
+import { readFields } from "#core/redis/client/read-fields.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
-import { factsOfWhole, type ShipmentFacts, type WholeShipment } from "./archived-shipment.ts";
+import {
+  factsOfTexts,
+  type Hot,
+  type LeavingFacts,
+  type ShipmentFacts,
+  type WholeShipment,
+} from "./archived-shipment.ts";
+import { type Texts, textsOf } from "./archived-texts.ts";
 import { DAY_SHIFT, GONE, ROWS_PER_BLOCK } from "./columns.ts";
 import { exactValues } from "./create-shipments.ts";
 import numberRowsSource from "./number-rows.lua" with { type: "text" };
@@ -36,19 +44,40 @@ const NUMBERED_PER_CALL = 1_000;
 /** Far longer than the creation of a shipment may take after a look at its references. */
 export const NUMBER_TAKEN_MS = 10 * 60_000;
 
-/** A shipment that may go. */
-export interface Leaving {
-  readonly whole: WholeShipment;
-  readonly facts: ShipmentFacts;
+/** What the removal of a shipment needs. */
+export interface Removal {
+  readonly whole: Pick<WholeShipment, "id" | "numbers" | "accounts">;
+  readonly facts: LeavingFacts;
   /** Of what is kept beside the shipment, as `side-digest.lua` computes it. */
   readonly sideDigest: string;
+}
+
+/** A shipment that may go. */
+export interface Leaving extends Removal {
+  readonly whole: WholeShipment;
+  /** Of its hash. */
+  readonly texts: Texts;
+}
+
+export interface ReadingTerms {
+  readonly isWanted: (hot: Hot) => boolean;
+  /** What is called for a shipment that cannot be read; without it the fault is thrown. */
+  readonly onFault: (shipmentId: number, fault: unknown) => void;
+}
+
+function raise(_: number, fault: unknown): never {
+  throw fault;
 }
 
 /**
  * The shipments among these whose webhook decisions are no longer kept, with all that is kept of them.
  * @param ids of one partition, at most `REMOVED_PER_CALL`
  */
-export async function readLeaving(redis: Redis, ids: readonly number[]): Promise<Leaving[]> {
+export async function readLeaving(
+  redis: Redis,
+  ids: readonly number[],
+  { isWanted = () => true, onFault = raise }: Partial<ReadingTerms> = {},
+): Promise<Leaving[]> {
   const partition = shipmentPartition(ids[0] ?? 0);
   const names = ids.flatMap((id) => keysOf(partition, id));
   const reply = await run<(Buffer[] | Buffer | number)[]>(
@@ -64,10 +93,20 @@ export async function readLeaving(redis: Redis, ids: readonly number[]): Promise
       ...[digest: Buffer, isDecided: number],
     ];
     if (isDecided === 1 || fields.length === 0) return [];
-    const texts = { messages: messages.map(String), releases: releases.map(String) };
-    const whole = { id, fields, ...texts, numbers: [], topics: topics.map(String) };
-    const facts = factsOfWhole(whole);
-    return facts ? [{ whole, facts, sideDigest: String(digest) }] : [];
+    let texts: Texts;
+    let facts: LeavingFacts | null;
+    try {
+      texts = textsOf(fields);
+      facts = factsOfTexts(id, texts, isWanted);
+    } catch (error) {
+      onFault(id, error);
+      return [];
+    }
+    if (!facts) return [];
+    const beside = { messages: messages.map(String), releases: releases.map(String) };
+    const none = { numbers: [], accounts: [] };
+    const whole = { id, fields, ...beside, ...none, topics: topics.map(String) };
+    return [{ whole, texts, facts, sideDigest: String(digest) }];
   });
   return withNumbers(redis, partition, found);
 }
@@ -86,18 +125,20 @@ async function withNumbers(
 ): Promise<Leaving[]> {
   if (found.length === 0) return [];
   const { numbers } = companyKeys(partition);
-  const pipeline = redis.multi();
   const asked = found.map(({ facts: { shipment } }) => {
-    const { channelId, courier, trackingNumber } = shipment.record;
+    const { channelId, trackingNumber } = shipment.record;
     const all = [...new Set([trackingNumber, ...shipment.state.aliases])];
-    for (const number of all) pipeline.hGet(numbers(channelId, number), courier);
-    return all;
+    return all.map((number) => ({ number, key: numbers(channelId, number) }));
   });
-  const owners = (await pipeline.execAsPipeline()) as unknown as (string | null)[];
+  const couriers = [...new Set(found.map(({ facts }) => facts.shipment.record.courier))];
+  const keys = asked.flatMap((own) => own.map(({ key }) => key));
+  const owners = await readFields<readonly (string | null)[]>(redis, keys, couriers);
   let at = 0;
   return found.map((one, place) => {
-    const own = (asked[place] ?? []).filter(() => owners[at++] === String(one.whole.id));
-    return { ...one, whole: { ...one.whole, numbers: own } };
+    const courier = couriers.indexOf(one.facts.shipment.record.courier);
+    const id = String(one.whole.id);
+    const own = (asked[place] ?? []).filter(() => owners[at++]?.[courier] === id);
+    return { ...one, whole: { ...one.whole, numbers: own.map(({ number }) => number) } };
   });
 }
 
@@ -109,7 +150,7 @@ export async function removeShipments(
   redis: Redis,
   companyId: number,
   batch: number,
-  leaving: readonly Leaving[],
+  leaving: readonly Removal[],
 ): Promise<boolean[] | null> {
   const names = companyKeys(companyPartition(companyId));
   const { archived, absentRows, absentBatches } = names;
@@ -141,7 +182,7 @@ function addLeaving(
   items: ListItem[],
   keys: DeclaredKeys,
   names: Names,
-  { whole, facts, sideDigest: digest }: Leaving,
+  { whole, facts, sideDigest: digest }: Removal,
   channelIds: readonly number[],
 ): void {
   const { id, numbers } = whole;

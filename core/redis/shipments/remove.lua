@@ -22,7 +22,7 @@
 -- Reply: for each shipment 1 = removed, 0 = it stays; an empty list, and nothing done, when the batch came too late.
 local FIXED, call, summary = 13, redis.call, KEYS[1]
 local batch, takenMs, per, gone = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, string.char(ARGV[4])
-local list, channels, shipments, at = cmsgpack.unpack(ARGV[5]), {}, {}, 3
+local list, channels, shipments, named, at = cmsgpack.unpack(ARGV[5]), {}, {}, {}, 3
 assert(batch >= 1 and takenMs >= 1 and per >= 1, 'a number')
 -- part: row-log
 -- part: side-digest
@@ -39,6 +39,7 @@ for place = 1, list[2] do
   local id, member, head, digest, channel, key, block, rank, status, updated, shipped, sets, numbers = unpack(list, at, at + FIXED - 1)
   assert(id > '' and member > '' and head > '' and type(digest) == 'string' and channels[channel] and KEYS[key + 4] and KEYS[block], 'a shipment')
   assert(rank + status + updated + shipped >= 0, 'numbers of a shipment')
+  named[id] = not named[id] or error('a shipment is named twice: the row that holds it would not count')
   shipments[place] = {id = id, member = member, head = head, digest = digest, channel = channels[channel], key = key, block = block, rank = rank,
     status = status, updated = updated, shipped = shipped, sets = {}, numbers = {}}
   at = at + FIXED

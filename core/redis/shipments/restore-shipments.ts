@@ -13,6 +13,7 @@ import exactPart from "./parts/exact-values.lua" with { type: "text" };
 import rowLog from "./parts/row-log.lua" with { type: "text" };
 import { placesOfChannel, placesOfValues, updatedOf } from "./remove-shipments.ts";
 import restoreSource from "./restore.lua" with { type: "text" };
+import { decodeFactsText, encodeFacts } from "./shipment-codec.ts";
 
 const restoreScript = scriptOfParts(restoreSource, {
   "row-log": rowLog,
@@ -104,10 +105,11 @@ function addRestored(
   );
 }
 
-/** A version that its row in the archive has not: nobody who read it before commits to it. */
-function withNextVersion(fields: readonly Buffer[]): Buffer[] {
+/** Packed, with a version that its row in the archive has not: nobody who read it before commits to it. */
+function withNextVersion(fields: readonly Buffer[]): (Buffer | string)[] {
   return fields.map((value, at) => {
-    if (at % 2 === 0 || String(fields[at - 1]) !== "v") return value;
+    if (at % 2 === 0) return value;
+    if (String(fields[at - 1]) !== "v") return encodeFacts(decodeFactsText(value));
     const [version, ...others] = String(value).split(" ");
     return Buffer.from([Number(version) + 1, ...others].join(" "));
   });

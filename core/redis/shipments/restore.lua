@@ -65,12 +65,12 @@ for place = 1, list[2] do
 end
 assert(at == #list + 1, 'length of the list')
 
-local settled = tonumber(call('HGET', summary, 'batch') or 0)
+local settled, floor = tonumber(call('HGET', summary, 'batch') or 0), tonumber(call('HGET', summary, 'floor') or 0)
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function isCurrent(shipment)
-  return shipment.batch + 0 <= settled and not call('ZSCORE', KEYS[2], shipment.id .. ' ' .. shipment.batch)
+  return shipment.batch + 0 >= floor and shipment.batch + 0 <= settled and not call('ZSCORE', KEYS[2], shipment.id .. ' ' .. shipment.batch)
     and not call('ZSCORE', KEYS[3], shipment.batch) and call('EXISTS', KEYS[shipment.key]) == 0
 end
 

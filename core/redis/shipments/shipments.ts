@@ -98,8 +98,8 @@ export interface Head {
   readonly updated: number;
 }
 
-function headOf(bytes: Buffer): Head {
-  const numbers = bytes.toString("latin1").split(" ");
+export function headOf(text: string): Head {
+  const numbers = text.split(" ");
   return {
     version: Number(numbers[0]),
     rank: Number(numbers[1]),
@@ -131,8 +131,14 @@ export async function readHotShipments(
   return found;
 }
 
+/** Those of the shipments that Redis does not have. */
+export async function missingOf(redis: Redis, ids: readonly number[]): Promise<number[]> {
+  const found = await readShipmentFields(redis, ids, ["v"]);
+  return ids.filter((id) => !found.get(id)?.[0]);
+}
+
 function hotShipment(id: number, head: Buffer, hot: Buffer): HotShipment {
-  const { version, rank, unpacked, updated } = headOf(head);
+  const { version, rank, unpacked, updated } = headOf(head.toString("latin1"));
   const { meta, state } = decodeHot(hot);
   return { id, version, rank, unpacked, updated, state, meta, base: null };
 }
@@ -161,7 +167,7 @@ export function storedShipment(
 ): StoredShipment | null {
   if (!packed || !hot || !head) return null;
   const { meta, state } = decodeHot(hot);
-  const { updated } = headOf(head);
+  const { updated } = headOf(head.toString("latin1"));
   return {
     record: { id, ...decodeRecord(packed, meta) },
     state,
@@ -338,16 +344,9 @@ export async function commitShipments(
     const second = Math.floor(nowMs / 1000);
     const numbers = [second, SHARED_SECOND_LIMIT, mappedWith, UNMAPPED_CODES_LIMIT].map(String);
     for (const part of chunksBySize(group, CHANGES_PER_CALL, sizeOfWrite)) {
-      const items: ListItem[] = [];
       const keys: CallKeys = { ...declaredKeys(common), names };
-      let texts = "";
-      for (const write of part) {
-        const text = write.commit.changes.map((change) => `${encodeChange(change)}\n`).join("");
-        const packed = stored.get(write.commit.from.id) ?? [];
-        items.push(writeItem(keys, write, packed, Buffer.byteLength(text)));
-        texts += text;
-      }
-      const args = [...numbers, ...skipped, packList(items), texts];
+      const { rows, codes, changes: lines, texts } = callArguments(keys, part, stored);
+      const args = [...numbers, ...skipped, packList(rows), packList(codes), lines, ...texts];
       const reply = await run<number[]>(redis, commitScript, keys.declared, args);
       part.forEach(({ at }, position) => {
         outcomes[at] = outcomeOf(reply[position]);
@@ -406,43 +405,68 @@ interface CallKeys extends DeclaredKeys {
   readonly names: ReturnType<typeof companyKeys>;
 }
 
-/** As `commit.lua` takes it. */
-function writeItem(
+/** What `commit.lua` takes of the shipments of a call. */
+interface CallArguments {
+  readonly rows: ListItem[];
+  readonly codes: ListItem[];
+  /** Those of all shipments. */
+  changes: string;
+  /** The long ones, in the order of the shipments. */
+  readonly texts: Array<string | Buffer>;
+}
+
+function callArguments(
+  keys: CallKeys,
+  writes: readonly Write[],
+  stored: ReadonlyMap<number, FieldRow>,
+): CallArguments {
+  const call: CallArguments = { rows: [], codes: [], changes: "", texts: [] };
+  for (const [at, write] of writes.entries()) {
+    const { from, changes, replaced, facts } = write.commit;
+    const lines = changes.map((change) => `${encodeChange(change)}\n`).join("");
+    addWrite(call, keys, write, stored.get(from.id) ?? [], Buffer.byteLength(lines));
+    call.changes += lines;
+    for (const delta of unmappedDeltas(replaced ?? [], facts)) {
+      call.codes.push([at + 1, ...codeItem(keys, from, delta)]);
+    }
+  }
+  return call;
+}
+
+function addWrite(
+  { rows, texts }: CallArguments,
   keys: CallKeys,
   { commit, change }: Write,
   stored: FieldRow,
   changesBytes: number,
-): ListItem[] {
+): void {
   const { from, state, facts, replaced, base, record, changes, stamp } = commit;
-  const added = replaced === undefined ? facts.length : 0;
   const { fields, dropped, unpacked } = partsOf(change, stored);
   const isRowChanged = stamp || from.state.pair.status !== state.pair.status;
-  return [
+  rows.push(
     String(from.id),
     indexMember(from.id),
     `${from.version} ${from.rank} ${from.unpacked} ${from.updated}`,
     `${from.version + 1} ${from.rank} ${unpacked} `,
     String(from.updated),
-    encodeHot(from.meta, state),
+    String((from.rank % ROWS_PER_BLOCK) * BYTES_PER_ROW + (stamp ? 4 : 12)),
     ...keysOf(keys, from, isRowChanged),
     from.rank,
-    String((from.rank % ROWS_PER_BLOCK) * BYTES_PER_ROW + (stamp ? 4 : 12)),
     shipDay(from.meta.shipDate) + DAY_SHIFT,
     STATUSES.indexOf(state.pair.status),
     Number(stamp),
     Number(isRowChanged),
     changes.length,
     changesBytes,
-    commit.counts?.applied ?? added,
+    commit.counts?.applied ?? (replaced === undefined ? facts.length : 0),
     commit.counts?.released ?? 0,
-    [
-      ...(base ? [BASE, encodeHot(from.meta, base)] : []),
-      ...(record ? ["c", encodeRecord(record, from.meta)] : []),
-      ...fields,
-    ],
-    dropped,
-    unmappedDeltas(replaced ?? [], facts).map((delta) => codeItem(keys, from, delta)),
-  ];
+    fields.length / 2 + (base ? 1 : 0) + (record ? 1 : 0),
+    dropped.length,
+  );
+  texts.push(encodeHot(from.meta, state));
+  if (base) texts.push(BASE, encodeHot(from.meta, base));
+  if (record) texts.push("c", encodeRecord(record, from.meta));
+  texts.push(...fields, ...dropped);
 }
 
 function codeItem(

@@ -1,6 +1,15 @@
 /** Codes that no catalogue maps, as commits have counted them. */
-import type { Redis } from "#core/redis/client/client.ts";
-import { companyKeys, PARTITIONS, unmappedName } from "#core/redis/client/keys.ts";
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import {
+  companyKeys,
+  companyPartition,
+  PARTITIONS,
+  shipmentPartition,
+  unmappedName,
+} from "#core/redis/client/keys.ts";
+import forgetUnmappedSource from "./forget-unmapped.lua" with { type: "text" };
+
+const forgetUnmappedScript = script(forgetUnmappedSource);
 
 export interface UnmappedCode {
   readonly courier: string;
@@ -14,7 +23,7 @@ export interface UnmappedCode {
   readonly lastSeenMs: number;
 }
 
-/** Every unmapped code, summed over the partitions, the most events first. */
+/** Every unmapped code, summed over the partitions, the most shipments first. */
 export async function readUnmappedCodes(redis: Redis): Promise<UnmappedCode[]> {
   const perPartition = await Promise.all(
     Array.from({ length: PARTITIONS }, (_, n) => readPartition(redis, n)),
@@ -23,7 +32,12 @@ export async function readUnmappedCodes(redis: Redis): Promise<UnmappedCode[]> {
     unmappedName(courier, code),
   );
   const sums = [...byName.values()].map((parts) => parts.reduce(joined));
-  return sums.sort((one, other) => other.events - one.events || (one.code < other.code ? -1 : 1));
+  return sums.sort(
+    (one, other) =>
+      other.shipments - one.shipments ||
+      other.events - one.events ||
+      (unmappedName(one.courier, one.code) < unmappedName(other.courier, other.code) ? -1 : 1),
+  );
 }
 
 async function readPartition(redis: Redis, partition: number): Promise<UnmappedCode[]> {
@@ -47,6 +61,29 @@ async function readPartition(redis: Redis, partition: number): Promise<UnmappedC
       };
     }),
   );
+}
+
+/** Whether any code of a company's partition is unmapped. */
+export async function hasUnmapped(redis: Redis, companyId: number): Promise<boolean> {
+  return (await redis.exists(companyKeys(companyPartition(companyId)).unmappedCodes)) === 1;
+}
+
+/** Drops a shipment that is removed for good from the lists of these codes of its courier. */
+export async function forgetUnmapped(
+  redis: Redis,
+  shipmentId: number,
+  courier: string,
+  codes: readonly string[],
+): Promise<void> {
+  if (codes.length === 0) return;
+  const keys = companyKeys(shipmentPartition(shipmentId));
+  const lists = codes.flatMap((code) => [
+    keys.unmapped(courier, code),
+    keys.unmappedShipments(courier, code),
+  ]);
+  const names = codes.map((code) => unmappedName(courier, code));
+  const args = [String(shipmentId), ...names];
+  await run<number>(redis, forgetUnmappedScript, [keys.unmappedCodes, ...lists], args);
 }
 
 function splitName(name: string): [courier: string, code: string] {

@@ -11,45 +11,48 @@
 -- ARGV[5]  failure reason of a delivery whose lane is full
 -- ARGV[6]  where the scores of failing endpoints begin in the ring
 -- ARGV[7]  endpoints (MessagePack, one list of texts)
--- ARGV[8]  the changes, 500 at most, with 1,000 deliveries at most (MessagePack, one list of texts); for each: shipment id,
---   event id, decision (JSON), channel id, fact (JSON; '' without deliveries), v = number of verdicts, then v times: the verdict
---   and, where it is `send`, delivery id, index of its endpoint in ARGV[7] from 1, trigger
+-- ARGV[8]  the changes, 500 at most, with 1,000 deliveries at most (MessagePack, one list of texts); for each: event id, v =
+--   number of verdicts, then v times: the verdict and, where it is `send`, delivery id, index of its endpoint in ARGV[7] from 1
+-- ARGV[9…] for each change: its decision (JSON), then what never changes of each of its deliveries
 --
+-- Texts go on as they came: Redis hashes every byte of a text that a script makes, and writes a number with 17 digits. Long ones
+-- are arguments of their own: from a list they would be hashed twice.
 -- A shipment at its limit of decisions keeps the old ones; its deliveries are made all the same. A delivery for a full
 -- lane fails at once and stays replayable.
 --
 -- Reply: for each change the number of deliveries made, -1 when it was decided before.
 local ring, turns, failing, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local FIXED_KEYS, MOST_CHANGES, MOST_DELIVERIES = 4, 500, 1000
+local FIXED_KEYS, FIXED_ARGUMENTS, MOST_CHANGES, MOST_DELIVERIES = 4, 8, 500, 1000
 local now, ttl, keep, hold = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local full, failingFrom, call = ARGV[5], tonumber(ARGV[6]), redis.call
+local nowText, ttlText, full, failingFrom, call = ARGV[1], ARGV[2], ARGV[5], tonumber(ARGV[6]), redis.call
 local endpoints, list = cmsgpack.unpack(ARGV[7]), cmsgpack.unpack(ARGV[8])
 assert(now and ttl and keep and hold and failingFrom and type(endpoints) == 'table' and type(list) == 'table', 'malformed arguments')
 for at = 1, #list do assert(type(list[at]) == 'string', 'changes are no texts') end
 
-local lanes, changes, sends, at, key = {}, {}, 0, 1, FIXED_KEYS
+local lanes, changes, sends, at, key, text = {}, {}, 0, 1, FIXED_KEYS, FIXED_ARGUMENTS
 for index, id in ipairs(endpoints) do
   assert(type(id) == 'string', 'an endpoint is no text')
   lanes[index] = { id = id, queue = KEYS[key + 1], retries = KEYS[key + 2], log = KEYS[key + 3], failures = KEYS[key + 4] }
   lanes[index].queued, lanes[index].failed, lanes[index].logged, key = {}, {}, {}, key + 4
 end
 while at <= #list do
-  local change, verdicts = { decisions = KEYS[key + 1], sends = {}, verdicts = {} }, tonumber(list[at + 5])
-  change.shipment, change.event, change.decision, change.channel, change.fact = unpack(list, at, at + 4)
-  assert(verdicts and verdicts >= 0, 'a change is cut off')
-  key, at = key + 1, at + 6
+  local change = { decisions = KEYS[key + 1], event = list[at], decision = ARGV[text + 1], sends = {}, verdicts = {} }
+  local verdicts = tonumber(list[at + 1])
+  assert(verdicts and verdicts >= 0 and change.decision, 'a change is cut off')
+  key, text, at = key + 1, text + 1, at + 2
   for n = 1, verdicts do
     local verdict = assert(list[at], 'a verdict is missing')
     change.verdicts[n], at = verdict, at + 1
     if verdict == 'send' then
-      local send = { id = list[at], lane = lanes[tonumber(list[at + 1])], trigger = list[at + 2], delivery = KEYS[key + 1] }
-      assert(send.lane and send.trigger and send.delivery, 'malformed delivery')
-      change.sends[#change.sends + 1], key, at, sends = send, key + 1, at + 3, sends + 1
+      local send = { id = list[at], lane = lanes[tonumber(list[at + 1])], delivery = KEYS[key + 1], frozen = ARGV[text + 1] }
+      assert(send.lane and send.delivery and send.frozen, 'malformed delivery')
+      change.sends[#change.sends + 1], key, text, at, sends = send, key + 1, text + 1, at + 2, sends + 1
     end
   end
   changes[#changes + 1] = change
 end
-assert(key == #KEYS and #changes <= MOST_CHANGES and sends <= MOST_DELIVERIES, 'keys and changes do not fit')
+assert(key == #KEYS and text == #ARGV, 'keys, texts and changes do not fit')
+assert(#changes <= MOST_CHANGES and sends <= MOST_DELIVERIES, 'changes or deliveries do not fit')
 
 local reply, counts, kept, grown = {}, {}, {}, {}
 local function count(name) counts[name] = (counts[name] or 0) + 1 end
@@ -67,22 +70,20 @@ end
 
 -- Generation 1 and no attempts stand for themselves where nothing else is written. A decision lives as long as its
 -- deliveries, replayed ones included: only where it left no trace may one be there already.
-local function create(change, send, isTraced)
-  local lane, delivery = send.lane, send.delivery
+local function create(send, isTraced)
+  local lane, delivery, frozen = send.lane, send.delivery, send.frozen
   if not isTraced and call('EXISTS', delivery) == 1 then return 0 end
   lane.room = (lane.room or hold - call('LLEN', lane.queue) - call('ZCARD', lane.retries)) - 1
-  local words = { lane.id, change.event, change.shipment, change.channel, send.trigger, ARGV[1] }
-  local frozen = table.concat(words, ' ') .. '\n' .. change.fact
-  lane.logged[#lane.logged + 1], lane.logged[#lane.logged + 2] = now, send.id
+  lane.logged[#lane.logged + 1], lane.logged[#lane.logged + 2] = nowText, send.id
   if lane.room >= 0 then
     call('HSET', delivery, 'i', frozen, 's', 'queued')
     lane.queued[#lane.queued + 1] = send.id
   else
     call('HSET', delivery, 'i', frozen, 's', 'failed', 'r', full)
-    lane.failed[#lane.failed + 1], lane.failed[#lane.failed + 2] = now, send.id
+    lane.failed[#lane.failed + 1], lane.failed[#lane.failed + 2] = nowText, send.id
     count('failed')
   end
-  call('PEXPIRE', delivery, ttl)
+  call('PEXPIRE', delivery, ttlText)
   return 1
 end
 
@@ -90,7 +91,7 @@ end
 local function file(sorted, members)
   if #members > 0 then
     call('ZADD', sorted, unpack(members))
-    call('PEXPIRE', sorted, ttl)
+    call('PEXPIRE', sorted, ttlText)
   end
   call('ZREMRANGEBYSCORE', sorted, '-inf', now - ttl)
 end
@@ -99,9 +100,9 @@ for index, change in ipairs(changes) do
   local isNew, isTraced = record(change)
   reply[index] = isNew and 0 or -1
   for _, verdict in ipairs(isNew and change.verdicts or {}) do count(verdict) end
-  for _, send in ipairs(isNew and change.sends or {}) do reply[index] = reply[index] + create(change, send, isTraced) end
+  for _, send in ipairs(isNew and change.sends or {}) do reply[index] = reply[index] + create(send, isTraced) end
 end
-for _, change in pairs(grown) do call('PEXPIRE', change.decisions, ttl) end
+for _, change in pairs(grown) do call('PEXPIRE', change.decisions, ttlText) end
 for _, lane in ipairs(lanes) do
   if #lane.logged > 0 then
     file(lane.log, lane.logged)

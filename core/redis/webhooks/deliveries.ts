@@ -119,14 +119,11 @@ export async function recordDecisions(
   await perPartition(groups, async (partition, group) => {
     const limits = [nowMs, DELIVERY_LIFE_MS, DECISIONS_PER_SHIPMENT, laneLimit].map(String);
     for (const part of chunks(group, ITEMS_PER_CALL)) {
-      const { keys, endpointIds, changes } = decideArguments(partition, part, nowMs);
-      const reply = await runTogether<number[]>(
-        redis,
-        decideScript,
-        keys,
-        [...limits, "lane full", String(FAILING_FROM), packList(endpointIds), packList(changes)],
-        part.length * DECISION_US,
-      );
+      const { keys, endpointIds, changes, texts } = decideArguments(partition, part, nowMs);
+      const lists = [packList(endpointIds), packList(changes)];
+      const args = [...limits, "lane full", String(FAILING_FROM), ...lists, ...texts];
+      const costUs = part.length * DECISION_US;
+      const reply = await runTogether<number[]>(redis, decideScript, keys, args, costUs);
       made.push(...part.filter((_, at) => reply[at] !== -1));
       queued += reply.filter((deliveries) => deliveries > 0).length;
     }
@@ -135,7 +132,7 @@ export async function recordDecisions(
   return made;
 }
 
-/** The arguments KEYS, ARGV[7] and ARGV[8] of `decide.lua`. */
+/** The arguments KEYS, ARGV[7], ARGV[8] and those from ARGV[9] on of `decide.lua`. */
 function decideArguments(partition: number, decisions: readonly Decision[], nowMs: number) {
   const keys = webhookKeys(partition);
   const { firstRing, turns, failing, ledger, queue, retries, log, failed } = keys;
@@ -143,9 +140,12 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
   const endpointKeys: string[] = [];
   const changeKeys: string[] = [];
   const changes: string[] = [];
+  const texts: string[] = [];
   for (const { shipmentId, channelId, eventId, entryId, fact, verdicts } of decisions) {
     const rows: string[] = [];
     const pairs: string[] = [];
+    const frozen: string[] = [];
+    let factText: string | null = null;
     changeKeys.push(keys.verdicts(shipmentId));
     for (const { endpointId, trigger, verdict } of verdicts) {
       pairs.push(`["${endpointId}","${verdict}"]`);
@@ -160,17 +160,21 @@ function decideArguments(partition: number, decisions: readonly Decision[], nowM
       }
       const deliveryId = deliveryIdOf(partition, endpointId, eventId);
       changeKeys.push(keys.delivery(deliveryId));
-      rows.push(deliveryId, laneIndex, trigger);
+      rows.push(deliveryId, laneIndex);
+      factText ??= JSON.stringify(fact);
+      frozen.push(
+        `${endpointId} ${eventId} ${shipmentId} ${channelId} ${trigger} ${nowMs}\n${factText}`,
+      );
     }
     const kept = `["${entryId}",${nowMs},${JSON.stringify(fact.key)},[${pairs.join(",")}]]`;
-    const factText = rows.length === verdicts.length ? "" : JSON.stringify(fact);
-    const head = [String(shipmentId), eventId, kept, String(channelId), factText];
-    changes.push(...head, String(verdicts.length), ...rows);
+    texts.push(kept, ...frozen);
+    changes.push(eventId, String(verdicts.length), ...rows);
   }
   return {
     keys: [firstRing, turns, failing, ledger, ...endpointKeys, ...changeKeys],
     endpointIds: [...laneIndices.keys()],
     changes,
+    texts,
   };
 }
 
@@ -199,12 +203,14 @@ export function decisionsOf(rows: readonly string[]): KeptDecision[] {
   return kept.map(({ decision }) => decision);
 }
 
-/** What a delivery is but for its fact, as `decide.lua` has written it. */
+/** What a delivery is but for its fact, as `decideArguments` has written it. */
 export function readWords(text: string): Omit<FrozenDelivery, "fact"> {
   const [endpointId = "", eventId = "", shipmentId, channelId, trigger, createdAtMs] =
     text.split(" ");
   return {
-    ...{ endpointId, eventId, trigger: trigger as Trigger },
+    endpointId,
+    eventId,
+    trigger: trigger as Trigger,
     shipmentId: Number(shipmentId),
     channelId: Number(channelId),
     createdAtMs: Number(createdAtMs),

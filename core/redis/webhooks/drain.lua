@@ -1,5 +1,5 @@
 #!lua
--- Fails the waiting deliveries of an endpoint that was disabled. Deliveries in progress finish normally.
+-- Fails the waiting deliveries of an endpoint that was deleted or disabled. Deliveries in progress finish normally.
 --
 -- KEYS[1]  endpoints with first attempts (sorted set)    KEYS[2]  endpoints with retries (sorted set)
 -- KEYS[3]  ledger (hash): `webhook:failed` grows

@@ -101,41 +101,46 @@ function finishArguments(partition: number, results: readonly Finished[], hour: 
   const list: string[] = [];
   for (const [id, group] of Map.groupBy(results, ({ of }) => of.endpointId)) {
     keys.push(own.queue(id), own.retries(id), own.log(id), own.failed(id), own.attempts(id, hour));
-    list.push(id, String(group.length), ...signTexts(group));
+    list.push(id, String(group.length));
+    pushSigns(list, group);
     for (const result of group) {
       keys.push(own.delivery(result.of.deliveryId));
-      list.push(...resultTexts(result));
+      pushResult(list, result);
     }
   }
   return { keys, list };
 }
 
 /** What the part `endpoint-level` receives about the results of an endpoint. */
-function signTexts(group: readonly Finished[]): string[] {
-  const made = group.flatMap((one) => (one.attempt === null ? [] : [one]));
-  const signs = made.map(({ sign = null, attempt: { atMs } }) => ({ sign, atMs }));
+function pushSigns(list: string[], group: readonly Finished[]): void {
+  const signs: { sign: LoadSign; atMs: number }[] = [];
+  let pausedUntilMs = 0;
+  for (const one of group) {
+    if (one.attempt === null) continue;
+    signs.push({ sign: one.sign ?? null, atMs: one.attempt.atMs });
+    pausedUntilMs = Math.max(pausedUntilMs, one.pausedUntilMs ?? 0);
+  }
   const { good, factor, fallAtMs } = levelChange(signs);
-  const pausedUntilMs = Math.max(0, ...made.map((one) => one.pausedUntilMs ?? 0));
-  const most = group[0]?.of.most ?? 0;
-  const fall = factor === null ? ["", ""] : [String(factor), String(fallAtMs)];
-  return [String(most), String(good), ...fall, pausedUntilMs === 0 ? "" : String(pausedUntilMs)];
+  list.push(String(group[0]?.of.most ?? 0), String(good));
+  list.push(...(factor === null ? ["", ""] : [String(factor), String(fallAtMs)]));
+  list.push(pausedUntilMs === 0 ? "" : String(pausedUntilMs));
 }
 
-function resultTexts(result: Finished): string[] {
+function pushResult(list: string[], result: Finished): void {
   const { of, attempt, state, nextAttemptAtMs, reason } = result;
-  const { deliveryId, lease } = of;
   const due = nextAttemptAtMs === null ? "" : String(nextAttemptAtMs);
   if (attempt === null) {
     const { attemptsMade = 0, attemptsText: made = "[]" } = of;
-    return [deliveryId, lease, state, String(attemptsMade), made, due, reason ?? "", "", ""];
+    list.push(of.deliveryId, of.lease, state, String(attemptsMade), made, due);
+    list.push(reason ?? "", "", "");
+    return;
   }
   const isOwnFault = result.isOwnFault ?? false;
   const made = isOwnFault ? of.attemptsMade : attempt.attempt;
-  return [
-    ...[deliveryId, lease, state, String(made), attemptsText(of, attempt, isOwnFault), due],
-    reason ?? "",
-    ...(isOwnFault ? ["", ""] : [bucketOf(attempt.durationMs), attemptLine(of, state, attempt)]),
-  ];
+  const attempts = attemptsText(of, attempt, isOwnFault);
+  list.push(of.deliveryId, of.lease, state, String(made), attempts, due, reason ?? "");
+  if (isOwnFault) list.push("", "");
+  else list.push(bucketOf(attempt.durationMs), attemptLine(of, state, attempt));
 }
 
 /** The earlier attempts and the new one, without the oldest if there would be too many. */

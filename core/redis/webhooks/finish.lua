@@ -37,7 +37,7 @@ for item = 1, #list do assert(type(list[item]) == 'string', 'results are no text
 
 local lanes, ids, members = {}, {}, {}
 while at <= #list do
-  local lane, results = { id = list[at], first = keyIndex + 1 }, tonumber(list[at + 1])
+  local lane, results = { id = list[at] }, tonumber(list[at + 1])
   assert(results and results >= 1 and at + 6 + 9 * results <= #list, 'results are cut off')
   readSigns(lane, at + 2)
   lane.queue, lane.retries, lane.log = KEYS[keyIndex + 1], KEYS[keyIndex + 2], KEYS[keyIndex + 3]

@@ -33,8 +33,7 @@ local FIXED_KEYS, FIXED_ARGUMENTS, MOST, MOST_ENDPOINTS = 9, 12, 1000, 400
 local SHARE_PAUSE_MS, call, numbers = 5, redis.call, {}
 for at = 1, FIXED_ARGUMENTS do numbers[at] = assert(tonumber(ARGV[at]), 'malformed arguments') end
 local now, lasts, left, leftFailing, leftSilent, failingLimit, silentLimit, startLevel, levelLife = unpack(numbers)
-local failingFrom, retriesFirst, firsts = unpack(numbers, 10)
-local names = (#ARGV - FIXED_ARGUMENTS) / 2
+local failingFrom, retriesFirst, firsts, names = numbers[10], numbers[11], numbers[12], (#ARGV - FIXED_ARGUMENTS) / 2
 assert(math.max(left, leftSilent) <= MOST and names <= MOST_ENDPOINTS, 'malformed arguments')
 assert(firsts <= names and #KEYS == FIXED_KEYS + names, 'malformed arguments')
 if names == 0 then return { '0', '', '' } end
@@ -93,16 +92,16 @@ for _, lane in ipairs(retryLanes) do
   if lane.share > 0 then call('ZREM', lane.retries, unpack(lane.own)) end
 end
 
-local time = call('TIME')
-local ends, leased, rows, flights = time[1] * 1000 + math.floor(time[2] / 1000) + lasts, {}, {}, {}
+local time, leased, rows = call('TIME'), {}, {}
+-- As a text: Redis writes a number of a script with 17 digits each time.
+local ends = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + lasts)
 for at, lane in ipairs(order) do
   lane.given = (lane.given or 0) + 1
   local delivery, lease = lane.own[lane.given], string.format(lane.of.isSilent and 'w%.0f' or '%.0f', nextTurn())
   leased[2 * at - 1], leased[2 * at] = ends, lane.id .. ' ' .. delivery .. ' ' .. lease
-  flights[2 * at - 1], flights[2 * at] = lane.of.field, lane.of.before + lane.of.taken
   rows[at] = lane.id .. '\n' .. delivery .. '\n' .. lease .. '\n' .. (lane.of.fails and '1' or '0')
 end
-if #order > 0 then call('ZADD', leases, unpack(leased)) call('HSET', flight, unpack(flights)) end
+if #order > 0 then call('ZADD', leases, unpack(leased)) call('HSET', flight, unpack(flightsOf(known))) end
 -- New positions of the endpoints: those that were served come after the others of their kind.
 local function stand(ring, lanes, scoreOf)
   local stay, gone = {}, {}

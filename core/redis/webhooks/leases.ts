@@ -286,14 +286,17 @@ async function takeShare(
     (wanted + wantedSilent) * LEASE_US,
   );
   const lines = text === "" ? [] : text.split("\n");
-  const slots = chunks(lines, SLOT_LINES).map(
-    ([endpointId = "", deliveryId = "", lease = "", failing]) => {
-      const { companyId = 0, most = 1 } = known.get(endpointId) ?? {};
-      const [isFailing, isSilent] = [failing === "1", lease.startsWith(SILENT_LEASE)];
-      const slot = { partition, endpointId, deliveryId, lease, companyId, most };
-      return { ...slot, failing: isFailing, silent: isSilent };
-    },
-  );
+  const slots: Slot[] = [];
+  for (let at = 0; at < lines.length; at += SLOT_LINES) {
+    const [endpointId = "", deliveryId = "", lease = ""] = [
+      lines[at],
+      lines[at + 1],
+      lines[at + 2],
+    ];
+    const { companyId = 0, most = 1 } = known.get(endpointId) ?? {};
+    const [failing, silent] = [lines[at + 3] === "1", lease.startsWith(SILENT_LEASE)];
+    slots.push({ partition, endpointId, deliveryId, lease, failing, silent, companyId, most });
+  }
   return { slots, hasMore: hasMore === "1", pauseEnd };
 }
 
@@ -336,7 +339,7 @@ export interface Read {
 
 /** The content to send for leases: first the deliveries, then their shipments, each read at one point in time. */
 export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<Read> {
-  const rows = new Map<Slot, DeliveryRow>();
+  const rows = new Map<Slot, DeliveryRow | null>();
   const facts = new Map<string, Leased["fact"]>();
   const bySlot = Map.groupBy(slots, ({ partition }) => partition);
   const deliveries = await readSome(
@@ -373,14 +376,36 @@ export async function readLeased(redis: Redis, slots: readonly Slot[]): Promise<
   const leased: Leased[] = [];
   const gone: Slot[] = [];
   for (const [slot, row] of rows) {
+    const shipment = row === null ? undefined : shipments.get(row.words.shipmentId);
     if (row === null) gone.push(slot);
-    else {
-      const { words, ...rest } = row;
-      const shipment = shipments.get(words.shipmentId);
-      if (shipment) leased.push({ ...slot, ...words, ...rest, shipment });
-    }
+    else if (shipment) leased.push(leasedOf(slot, row, shipment));
   }
   return { leased, gone, failure: deliveries ?? read };
+}
+
+/** Member by member: copies of objects cost more than all else that is done here for a delivery. */
+function leasedOf(slot: Slot, row: DeliveryRow, shipment: Leased["shipment"]): Leased {
+  const { words } = row;
+  return {
+    partition: slot.partition,
+    endpointId: slot.endpointId,
+    deliveryId: slot.deliveryId,
+    lease: slot.lease,
+    failing: slot.failing,
+    silent: slot.silent,
+    companyId: slot.companyId,
+    most: slot.most,
+    eventId: words.eventId,
+    shipmentId: words.shipmentId,
+    channelId: words.channelId,
+    trigger: words.trigger,
+    createdAtMs: words.createdAtMs,
+    generation: row.generation,
+    attemptsMade: row.attemptsMade,
+    attemptsText: row.attemptsText,
+    fact: row.fact,
+    shipment,
+  };
 }
 
 const SHIPMENT_FIELDS = ["c", "st", "v"];
@@ -401,28 +426,27 @@ async function readSome<T>(
   return failed?.status === "rejected" ? (failed.reason as Error) : null;
 }
 
-/** Null if the delivery no longer exists. */
-type DeliveryRow =
-  | ({
-      readonly words: Omit<FrozenDelivery, "fact">;
-    } & Pick<Leased, "generation" | "attemptsMade" | "attemptsText" | "fact">)
-  | null;
+interface DeliveryRow
+  extends Pick<Leased, "generation" | "attemptsMade" | "attemptsText" | "fact"> {
+  readonly words: Omit<FrozenDelivery, "fact">;
+}
 
 const DELIVERY_LINES = 5;
 
-/** Parses the reply of `read-deliveries.lua`. */
+/**
+ * Parses the reply of `read-deliveries.lua`.
+ * @param rows is given a row for each slot, null if the delivery no longer exists
+ */
 function readRows(
   text: string,
   slots: readonly Slot[],
-  rows: Map<Slot, DeliveryRow>,
+  rows: Map<Slot, DeliveryRow | null>,
   facts: Map<string, Leased["fact"]>,
 ): void {
   const lines = text.split("\n");
   slots.forEach((slot, at) => {
-    const [generation, made, frozen = "", factText = "", attemptsText = "[]"] = lines.slice(
-      DELIVERY_LINES * at,
-      DELIVERY_LINES * (at + 1),
-    );
+    const first = DELIVERY_LINES * at;
+    const [frozen = "", factText = ""] = [lines[first + 2], lines[first + 3]];
     if (frozen === "") {
       rows.set(slot, null);
       return;
@@ -435,9 +459,11 @@ function readRows(
       );
     const fact = facts.get(words.eventId) ?? missingFact;
     rows.set(slot, {
-      ...{ words, attemptsText, fact },
-      generation: Number(generation),
-      attemptsMade: Number(made),
+      words,
+      fact,
+      generation: Number(lines[first]),
+      attemptsMade: Number(lines[first + 1]),
+      attemptsText: lines[first + 4] ?? "[]",
     });
   });
 }

@@ -29,6 +29,8 @@ const REPLAYED_LIFE_MS = 7 * 86_400_000;
 const PAGE = 200;
 /** Replays of windows under way in a partition; further ones are refused. */
 const REPLAYS_PER_PARTITION = 100;
+/** Replays of windows that an endpoint is listed with, done ones included. */
+export const REPLAYS_LISTED = 20;
 
 /**
  * Queues failed and delivered deliveries as new: same event id, next generation, attempts from 1. Those created 30 days ago or
@@ -132,14 +134,30 @@ export async function startReplay(
   const keys = webhookKeys(partition);
   if ((await redis.sCard(keys.replays)) >= REPLAYS_PER_PARTITION) return null;
   const replayId = `rpl_${partition.toString(16).padStart(2, "0")}${randomBytes(12).toString("hex")}`;
+  const latest = keys.replaysOf(window.endpointId);
   const fields = { window: JSON.stringify(window), state: "running", queued: "0", passedOver: "0" };
   await redis
     .multi()
     .hSet(keys.replay(replayId), { ...fields, at: cursorText(null, 0) })
     .pExpire(keys.replay(replayId), DELIVERY_LIFE_MS)
     .sAdd(keys.replays, replayId)
+    .zAdd(latest, { score: window.startedAtMs, value: replayId })
+    .zRemRangeByRank(latest, 0, -REPLAYS_LISTED - 1)
+    .pExpire(latest, DELIVERY_LIFE_MS)
     .exec();
   return replayId;
+}
+
+/** The latest replays of windows of an endpoint, the newest first. */
+export async function latestReplays(
+  redis: Redis,
+  partition: number,
+  endpointId: string,
+): Promise<Replay[]> {
+  const key = webhookKeys(partition).replaysOf(endpointId);
+  const ids = await redis.zRange(key, 0, REPLAYS_LISTED - 1, { REV: true });
+  const found = await Promise.all(ids.map((id) => readReplay(redis, id)));
+  return found.filter((one) => one !== null);
 }
 
 /** Null when there is none of this id, or when it was 30 days ago. */

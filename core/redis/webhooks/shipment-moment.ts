@@ -4,7 +4,12 @@
  */
 import type { SentNotification } from "#core/domain/messages/notification.ts";
 import { binary, type Redis, run, script } from "#core/redis/client/client.ts";
-import { companyKeys, shipmentPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import {
+  companyKeys,
+  indexMember,
+  shipmentPartition,
+  webhookKeys,
+} from "#core/redis/client/keys.ts";
 import { type Archive, readAnywhere } from "#core/redis/shipments/archive.ts";
 import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import type { ArchivedShipment } from "#core/redis/shipments/restore-shipments.ts";
@@ -14,7 +19,7 @@ import readMomentSource from "./read-moment.lua" with { type: "text" };
 
 const readMomentScript = script(readMomentSource);
 
-/** Lists are unpacked only when needed: shipments of other channels are read too, but not shown. */
+/** Lists are unpacked only when needed. */
 export interface ShipmentMoment extends ShipmentWithHistory {
   /** Messages to its recipient that were sent or have failed, newest first. */
   readonly messages: () => SentNotification[];
@@ -45,24 +50,30 @@ export async function readMomentAnywhere(
     channelIds,
     thaw: momentOf,
     async readHot([one = 0]) {
-      const moment = await readMoment(redis, one);
-      const isOwn = moment && channelIds.includes(moment.shipment.record.channelId);
-      return new Map(isOwn ? [[one, moment]] : []);
+      const moment = await readMoment(redis, one, channelIds);
+      return new Map(moment ? [[one, moment]] : []);
     },
   });
   return found.get(id) ?? null;
 }
 
-/** @returns null if Redis does not have the shipment */
-export async function readMoment(redis: Redis, id: number): Promise<ShipmentMoment | null> {
+/** @returns null if Redis does not have the shipment, or has it for another channel: both take the same time */
+export async function readMoment(
+  redis: Redis,
+  id: number,
+  channelIds: readonly number[],
+): Promise<ShipmentMoment | null> {
   const partition = shipmentPartition(id);
-  const { shipment, notifications } = companyKeys(partition);
-  const keys = [shipment(id), notifications(id), webhookKeys(partition).verdicts(id)];
+  const { shipment, notifications, index } = companyKeys(partition);
+  const keys = [
+    ...[shipment(id), notifications(id), webhookKeys(partition).verdicts(id)],
+    ...channelIds.map((channelId) => index(channelId, "id")),
+  ];
   const [row, messages, decisions] = await run<[Buffer[], Buffer[], Buffer[]]>(
     redis,
     readMomentScript,
     keys,
-    [],
+    [indexMember(id)],
     binary(redis),
   );
   const found = shipmentWithHistory(id, row);

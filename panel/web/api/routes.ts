@@ -41,12 +41,16 @@ export type MappingPreview = Extract<
   Reply<"put", "/panel/api/couriers/:code/catalogue/:statusCode">,
   { readonly preview: unknown }
 >["preview"];
+export type CatalogueUpload = Reply<"post", "/panel/api/couriers/:code/catalogue/import">;
+export type CatalogueChanges = NonNullable<CatalogueUpload["changes"]>;
+export type FirstDayAnswer = Reply<"post", "/panel/api/couriers/:code/comparison">;
 export type FoundEvents = Reply<"get", "/panel/api/events">;
 export type Account = Reply<"get", "/panel/api/accounts">["items"][number];
 export type AuditEntry = Reply<"get", "/panel/api/audit">["items"][number];
 export type Job = Reply<"get", "/panel/api/jobs">["items"][number];
 export type ShipmentItem = Reply<"get", "/panel/api/shipments">["items"][number];
 export type ShipmentDetail = Reply<"get", "/panel/api/shipments/:id">;
+export type CompanyPage = Reply<"get", "/panel/api/companies">;
 export type Company = Reply<"get", "/panel/api/companies/:code">;
 export type Box = Company["boxes"][number];
 export type Channel = Reply<"get", "/panel/api/channels/:channelCode">;

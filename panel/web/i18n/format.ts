@@ -1,14 +1,20 @@
 /** Numbers and instants as the visitor's language writes them. Instants are shown in the documents' time zone. */
-import { useMemo } from "react";
 import { type Language, useText } from "./text.tsx";
 
 const ZONE = "Europe/Rome";
 const LOCALES: Readonly<Record<Language, string>> = { en: "en-GB", it: "it-IT" };
 const NOTHING = "–";
 
-export function useFormat() {
+type Formats = ReturnType<typeof formatsOf>;
+
+/** Making a formatter takes longer than using it a hundred times. */
+const made = new Map<Language, Formats>();
+
+export function useFormat(): Formats {
   const { language } = useText();
-  return useMemo(() => formatsOf(LOCALES[language]), [language]);
+  const known = made.get(language) ?? formatsOf(LOCALES[language]);
+  made.set(language, known);
+  return known;
 }
 
 function formatsOf(locale: string) {
@@ -45,6 +51,8 @@ function formatsOf(locale: string) {
   return {
     whole: (value: number | null | undefined) => or(value, (one) => whole.format(one)),
     decimal: (value: number | null | undefined) => or(value, (one) => decimal.format(one)),
+    interval: (value: { readonly low: number; readonly high: number } | null | undefined) =>
+      or(value, ({ low, high }) => `${decimal.format(low)}–${decimal.format(high)}`),
     /** From a hundred on, a fraction tells nothing. */
     rate: (value: number) =>
       value < 100 ? decimal.format(value) : whole.format(Math.round(value)),

@@ -32,9 +32,13 @@ export function useText(): Text {
   return text;
 }
 
+function languageNow(): Language {
+  return document.documentElement.lang === "it" ? "it" : "en";
+}
+
 /** For what is said outside of a component. */
 export function wordsNow(): Messages {
-  return ALL[document.documentElement.lang === "it" ? "it" : "en"];
+  return ALL[languageNow()];
 }
 
 function firstLanguage(): Language {

@@ -28,14 +28,14 @@ export function Confirm({
   return (
     <Modal
       opened={opened}
-      onClose={onClose}
+      onClose={isPending ? () => {} : onClose}
       title={title}
       closeButtonProps={{ "aria-label": t.common.close }}
     >
       <Stack>
         <Text size="sm">{text}</Text>
         <Group justify="end">
-          <Button variant="default" onClick={onClose}>
+          <Button variant="default" onClick={onClose} disabled={isPending}>
             {t.common.cancel}
           </Button>
           <Button color={`${color}.9`} loading={isPending} onClick={onConfirm} data-autofocus>

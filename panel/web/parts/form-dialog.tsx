@@ -23,7 +23,7 @@ export function FormDialog(props: FormDialogProps) {
   return (
     <Modal
       opened
-      onClose={onClose}
+      onClose={isPending ? () => {} : onClose}
       title={title}
       closeButtonProps={{ "aria-label": t.common.close }}
     >
@@ -32,7 +32,7 @@ export function FormDialog(props: FormDialogProps) {
           {!isOfFields && <ProblemNote error={error} />}
           {children}
           <Group justify="end">
-            <Button variant="default" onClick={onClose}>
+            <Button variant="default" onClick={onClose} disabled={isPending}>
               {t.common.cancel}
             </Button>
             <Button type="submit" loading={isPending}>

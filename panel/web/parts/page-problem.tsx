@@ -2,12 +2,16 @@ import { Alert, Button, Stack, Text } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import type { ErrorComponentProps } from "@tanstack/react-router";
 import { ApiProblem } from "#panel/web/api/call.ts";
+import { problemText } from "#panel/web/i18n/problem-text.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { faultText } from "./fault-of.ts";
 import { NotFoundPage } from "./not-found-page.tsx";
 
 /** What a page shows when it cannot be shown. */
 export function PageProblem({ error, reset }: ErrorComponentProps) {
-  if (error instanceof ApiProblem && error.status === 404) return <NotFoundPage />;
+  // What a role does not include is not there for it.
+  const isNotTheirs = error instanceof ApiProblem && [403, 404].includes(error.status);
+  if (isNotTheirs) return <NotFoundPage />;
   return <ProblemNote error={error} onRetry={reset} />;
 }
 
@@ -20,16 +24,14 @@ interface ProblemNoteProps {
 export function ProblemNote({ error, onRetry }: ProblemNoteProps) {
   const { t } = useText();
   if (!error) return null;
-  const isAway = error instanceof ApiProblem && error.status === 0;
-  const detail = error instanceof Error ? error.message : String(error);
   const violations = error instanceof ApiProblem ? error.violations : [];
   return (
     <Alert color="red" icon={<IconAlertTriangle aria-hidden />} role="alert">
       <Stack gap="xs" align="start">
-        <Text size="sm">{isAway ? t.app.unreachable : detail}</Text>
-        {violations.map(({ path, message }) => (
-          <Text key={`${path} ${message}`} size="sm">
-            <b>{path}</b> {message}
+        <Text size="sm">{problemText(t, error)}</Text>
+        {violations.map((violation) => (
+          <Text key={`${violation.path} ${violation.message}`} size="sm">
+            <b>{violation.path}</b> {faultText(violation)}
           </Text>
         ))}
         {onRetry && (

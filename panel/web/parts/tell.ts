@@ -1,4 +1,5 @@
 import { notifications } from "@mantine/notifications";
+import { problemText } from "#panel/web/i18n/problem-text.ts";
 import { wordsNow } from "#panel/web/i18n/text.tsx";
 
 const PROBLEM_SHOWN_MS = 8_000;
@@ -10,7 +11,7 @@ export function tell(message: string): void {
 
 /** Says that something could not be done, and why. */
 export function tellProblem(error: Error): void {
-  const { message } = error;
+  const message = problemText(wordsNow(), error);
   const autoClose = PROBLEM_SHOWN_MS;
   notifications.show({ message, color: "red", autoClose, closeButtonProps: closeButton() });
 }

@@ -7,9 +7,13 @@ interface ListPage<T> {
   readonly nextCursor: string | null;
 }
 
-export function usePaged<T>(
+type ItemOf<Page> = Page extends ListPage<infer T> ? T : never;
+
+/** @param everyMs asks again for all pages that are there; 0 = only when asked to */
+export function usePaged<Page extends ListPage<unknown>>(
   queryKey: QueryKey,
-  ask: (cursor: string, signal: AbortSignal) => Promise<ListPage<T>>,
+  ask: (cursor: string, signal: AbortSignal) => Promise<Page>,
+  everyMs = 0,
 ) {
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } =
     useInfiniteQuery({
@@ -17,10 +21,12 @@ export function usePaged<T>(
       queryFn: ({ signal, pageParam }) => ask(pageParam, signal),
       initialPageParam: "",
       getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+      refetchInterval: everyMs === 0 ? false : everyMs,
     });
-  const rows = useMemo(() => data?.pages.flatMap(({ items }) => items) ?? [], [data]);
+  const pages = data?.pages;
+  const rows = useMemo(() => pages?.flatMap(({ items }) => items as ItemOf<Page>[]) ?? [], [pages]);
   const onEnd = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
-  return { rows, error, isLoading: isPending || isFetchingNextPage, onEnd };
+  return { rows, pages, error, isLoading: isPending || isFetchingNextPage, onEnd };
 }

@@ -2,16 +2,22 @@
 import { AppShell, Burger, Group, Text, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconRoute } from "@tabler/icons-react";
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { NotFoundPage } from "#panel/web/parts/not-found-page.tsx";
+import { meQuery } from "#panel/web/queries.ts";
 import { Navigation } from "./navigation.tsx";
+import { maySee } from "./pages.ts";
+import { SessionEnded } from "./session-ended.tsx";
 import { SettingsMenu } from "./settings-menu.tsx";
 
 export function Layout() {
   const { t } = useText();
   const [opened, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
+  const mayOpen = maySee(useSuspenseQuery(meQuery).data.capabilities, pathname);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the menu of small screens
   useEffect(close, [pathname]);
   return (
@@ -49,8 +55,9 @@ export function Layout() {
         <Navigation />
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1} className="page-body">
-        <Outlet />
+        {mayOpen ? <Outlet /> : <NotFoundPage />}
       </AppShell.Main>
+      <SessionEnded />
     </AppShell>
   );
 }

@@ -69,8 +69,15 @@ export const NAV_GROUPS: readonly NavGroup[] = [
   },
 ];
 
+const PAGES = NAV_GROUPS.flatMap(({ pages }) => pages);
+
+/** What a role does not include is not there for it, by a typed address either. */
+export function maySee(capabilities: readonly string[], path: string): boolean {
+  const page = PAGES.find(({ to }) => path === to || path.startsWith(`${to}/`));
+  return page === undefined || capabilities.includes(page.needs);
+}
+
 /** Where a visitor begins: the first page that they may open. */
 export function firstPage(capabilities: readonly string[]): string {
-  const pages = NAV_GROUPS.flatMap(({ pages: all }) => all);
-  return pages.find(({ needs }) => capabilities.includes(needs))?.to ?? "/me";
+  return PAGES.find(({ needs }) => capabilities.includes(needs))?.to ?? "/me";
 }

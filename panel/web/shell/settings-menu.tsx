@@ -8,11 +8,13 @@ import {
   IconMoon,
   IconSun,
   IconUserCircle,
+  IconWebhook,
 } from "@tabler/icons-react";
-import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { call } from "#panel/web/api/call.ts";
 import { type Language, useText } from "#panel/web/i18n/text.tsx";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 
 /** Language, colours, and the visitor's own account. */
@@ -92,7 +94,7 @@ function AccountMenu() {
   const { t } = useText();
   const { name, email } = useSuspenseQuery(meQuery).data;
   const navigate = useNavigate();
-  const leaving = useMutation({
+  const leaving = useAction({
     mutationFn: () => call("delete", "/panel/api/session"),
     async onSuccess() {
       await navigate({ to: "/login" });
@@ -113,6 +115,13 @@ function AccountMenu() {
         </Menu.Item>
         <Menu.Item component="a" href="/panel/docs" leftSection={<IconApi size={16} aria-hidden />}>
           {t.app.apiReference}
+        </Menu.Item>
+        <Menu.Item
+          component="a"
+          href="/webhooks/docs"
+          leftSection={<IconWebhook size={16} aria-hidden />}
+        >
+          {t.app.webhookReference}
         </Menu.Item>
         <Menu.Item
           leftSection={<IconLogout size={16} aria-hidden />}

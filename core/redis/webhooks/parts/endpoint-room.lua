@@ -45,6 +45,15 @@ local function readRooms()
   return known
 end
 
+-- What is under way of each endpoint after this call, as fields and values.
+local function flightsOf(known)
+  local flights = {}
+  for _, one in pairs(known) do
+    if one.taken > 0 then flights[#flights + 1], flights[#flights + 2] = one.field, one.before + one.taken end
+  end
+  return flights
+end
+
 -- Those held back by their rate or by their tenant's share, and not by their level, are not brought back by a result.
 -- Returns when the first of these pauses ends.
 local function pauseHeldBack(known)

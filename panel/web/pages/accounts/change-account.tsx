@@ -1,6 +1,5 @@
 /** Another's account: its role, whether it works, a lost second factor, and its end. */
 import { Button, Group, Modal, Select, Stack, Text } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { rolesOf } from "#core/domain/accounts/roles.ts";
 import { call } from "#panel/web/api/call.ts";
@@ -9,6 +8,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 
 interface ChangeAccountProps {
@@ -94,12 +94,12 @@ function useChanges(id: string, saved: string, onDone: () => void) {
     await queries.invalidateQueries({ queryKey: ["accounts"] });
     await queries.invalidateQueries({ queryKey: ["audit"] });
   }
-  const changing = useMutation({
+  const changing = useAction({
     mutationFn: (body: object) =>
       call("patch", "/panel/api/accounts/:id", { params: { id }, body }),
     onSuccess,
   });
-  const deleting = useMutation({
+  const deleting = useAction({
     mutationFn: () => call("delete", "/panel/api/accounts/:id", { params: { id } }),
     onError: tellProblem,
     onSuccess,

@@ -1,7 +1,7 @@
 /** An invitation: for whom, and what they may do. Owners invite members of what is theirs. */
 import { Alert, Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import {
   ACCOUNT_KINDS,
   type AccountKind,
@@ -9,14 +9,16 @@ import {
   rolesOf,
 } from "#core/domain/accounts/roles.ts";
 import { call } from "#panel/web/api/call.ts";
+import type { CompanyPage } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { couriersQuery } from "#panel/web/pages/carriers/queries.ts";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 
 /** As many as a page of the list may have. */
-const COMPANIES_SHOWN = 200;
+const COMPANIES_ASKED = 200;
 
 interface InviteDialogProps {
   readonly onClose: () => void;
@@ -41,7 +43,7 @@ export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
     },
   });
   const { kind } = form.values;
-  const inviting = useMutation({
+  const inviting = useAction({
     mutationFn: ({ owner, ...wanted }: Wanted) => {
       const companyCode = wanted.kind === "company" ? { companyCode: owner } : {};
       const courierCode = wanted.kind === "courier" ? { courierCode: owner } : {};
@@ -119,12 +121,11 @@ function OwnerSelect({ kind, ...input }: OwnerSelectProps) {
   const isCompany = kind === "company";
   const companies = useQuery({
     queryKey: ["companies", "names"],
-    queryFn: ({ signal }) =>
-      call("get", "/panel/api/companies", { query: { limit: COMPANIES_SHOWN }, signal }),
+    queryFn: ({ signal }) => allCompanies(signal),
     enabled: isCompany,
   });
   const couriers = useQuery({ ...couriersQuery, enabled: !isCompany });
-  const shown = (isCompany ? companies.data : couriers.data)?.items ?? [];
+  const shown = (isCompany ? companies.data : couriers.data?.items) ?? [];
   return (
     <Select
       key={kind}
@@ -135,6 +136,19 @@ function OwnerSelect({ kind, ...input }: OwnerSelectProps) {
       {...input}
     />
   );
+}
+
+async function allCompanies(signal: AbortSignal) {
+  const all: CompanyPage["items"] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page: CompanyPage = await call("get", "/panel/api/companies", {
+      query: { limit: COMPANIES_ASKED, cursor },
+      signal,
+    });
+    all.push(...page.items);
+    cursor = page.nextCursor;
+  }
+  return all;
 }
 
 /** The least powerful role is the one offered first. */

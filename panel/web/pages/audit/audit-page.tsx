@@ -1,5 +1,5 @@
 /** Who changed what, the newest first. */
-import { Card, Code, Group, Text, TextInput } from "@mantine/core";
+import { Box, Card, Code, Group, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo, useState } from "react";
@@ -65,14 +65,14 @@ function AuditTable({ rows, isLoading, onEnd }: AuditTableProps) {
       column.accessor("target", {
         header: t.audit.target,
         cell: ({ row: { original } }) => (
-          <>
+          <Box miw={{ sm: 220 }} data-wide>
             <Text size="sm" className="break">
               {original.target}
             </Text>
             <Text size="xs" c="dimmed" className="break">
               {original.action}
             </Text>
-          </>
+          </Box>
         ),
       }),
       column.display({
@@ -95,20 +95,30 @@ function AuditTable({ rows, isLoading, onEnd }: AuditTableProps) {
   );
 }
 
+const NOTHING = "–";
+
 /** Only the members that differ, where both sides have members. */
 function Change({ before, after }: Pick<AuditEntry, "before" | "after">) {
   const { t } = useText();
   const names = new Set([...Object.keys(membersOf(before)), ...Object.keys(membersOf(after))]);
   const differing = [...names].flatMap((name) => {
     const [old, now] = [membersOf(before)[name], membersOf(after)[name]].map(written);
-    return old === now ? [] : [`${name}: ${old} → ${now}`];
+    if (old === now) return [];
+    return old === NOTHING ? [`${name}: ${now}`] : [`${name}: ${old} → ${now}`];
   });
   if (differing.length === 0) return <>{t.audit.noChange}</>;
-  return differing.map((line) => (
-    <Code key={line} block className="break" mb={2}>
-      {line}
+  return (
+    <Code
+      block
+      className="break"
+      miw={{ sm: 320 }}
+      maw={640}
+      data-wide
+      style={{ whiteSpace: "pre-wrap" }}
+    >
+      {differing.join("\n")}
     </Code>
-  ));
+  );
 }
 
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {
@@ -117,5 +127,5 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 function written(value: unknown): string {
-  return value === undefined ? "–" : JSON.stringify(value);
+  return value === undefined ? NOTHING : JSON.stringify(value);
 }

@@ -51,7 +51,7 @@ function LaneTable({ rows }: { readonly rows: readonly LaneInsight[] }) {
     ...[t.benchmarks.p90, t.benchmarks.transit, t.benchmarks.trouble],
   ];
   return (
-    <ScrollTable label={t.benchmarks.comparison} minWidth={960}>
+    <ScrollTable label={t.benchmarks.comparison} minWidth={960} narrow="figures">
       <Table.Caption>{t.benchmarks.comparison}</Table.Caption>
       <CourierFiguresHead names={head} />
       <Table.Tbody className="figures">
@@ -67,11 +67,7 @@ function LaneTable({ rows }: { readonly rows: readonly LaneInsight[] }) {
             <Table.Td ta="right">{t.benchmarks.grains[row.grain]}</Table.Td>
             <Table.Td ta="right">{f.whole(row.deliveries)}</Table.Td>
             <Table.Td ta="right">{f.decimal(row.leadMedian)}</Table.Td>
-            <Table.Td ta="right">
-              {row.leadMedianInterval
-                ? `${f.decimal(row.leadMedianInterval.low)}–${f.decimal(row.leadMedianInterval.high)}`
-                : "–"}
-            </Table.Td>
+            <Table.Td ta="right">{f.interval(row.leadMedianInterval)}</Table.Td>
             <Table.Td ta="right">{f.decimal(row.leadMean)}</Table.Td>
             <Table.Td ta="right">{f.decimal(row.leadP90)}</Table.Td>
             <Table.Td ta="right">{f.decimal(row.transitMedian)}</Table.Td>

@@ -24,6 +24,11 @@ export function ProvinceTable({ provinces }: { readonly provinces: readonly Prov
         meta: right,
         cell: ({ getValue }) => f.decimal(getValue()),
       }),
+      column.accessor("leadMedianInterval", {
+        header: t.benchmarks.interval,
+        meta: right,
+        cell: ({ getValue }) => f.interval(getValue()),
+      }),
       column.accessor("leadMean", {
         header: t.benchmarks.mean,
         meta: right,
@@ -42,7 +47,8 @@ export function ProvinceTable({ provinces }: { readonly provinces: readonly Prov
       rows={provinces}
       columns={columns}
       idOf={({ prefix }) => prefix}
-      minWidth={520}
+      minWidth={600}
+      narrow="figures"
     />
   );
 }

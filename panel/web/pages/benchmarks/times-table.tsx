@@ -39,10 +39,7 @@ export function TimesTable({ label, byHeader, rows }: TimesTableProps) {
       column.accessor("leadMedianInterval", {
         header: t.benchmarks.interval,
         meta: right,
-        cell: ({ getValue }) => {
-          const interval = getValue();
-          return interval ? `${f.decimal(interval.low)}–${f.decimal(interval.high)}` : "–";
-        },
+        cell: ({ getValue }) => f.interval(getValue()),
       }),
       column.accessor("leadMean", {
         header: t.benchmarks.mean,
@@ -58,6 +55,7 @@ export function TimesTable({ label, byHeader, rows }: TimesTableProps) {
       columns={columns}
       idOf={({ courier, by }) => `${courier} ${by}`}
       minWidth={620}
+      narrow="figures"
     />
   );
 }

@@ -1,6 +1,6 @@
 /** Tokens or signing secrets in force: issued once, revoked at once. */
 import { Group, Table } from "@mantine/core";
-import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Courier } from "#panel/web/api/routes.ts";
@@ -13,6 +13,7 @@ import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 
 interface AccessListProps {
@@ -89,7 +90,7 @@ function useAccess(
   onRevoked: () => void,
 ) {
   const changed = () => queries.invalidateQueries({ queryKey: ["couriers", code] });
-  const issuing = useMutation({
+  const issuing = useAction({
     mutationFn: async () => {
       if (kind === "tokens") {
         return (await call("post", "/panel/api/couriers/:code/tokens", { params: { code } })).token;
@@ -103,7 +104,7 @@ function useAccess(
       await changed();
     },
   });
-  const revoking = useMutation({
+  const revoking = useAction({
     mutationFn: (id: string) =>
       call("delete", `/panel/api/couriers/:code/${kind}/:id`, { params: { code, id } }),
     onError: tellProblem,

@@ -2,14 +2,14 @@
 import {
   Anchor,
   Breadcrumbs,
-  Button,
   Group,
   SimpleGrid,
   Stack,
   Stepper,
   Tabs,
+  useMatches,
 } from "@mantine/core";
-import { useMutation, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { call } from "#panel/web/api/call.ts";
 import type { Courier } from "#panel/web/api/routes.ts";
@@ -18,12 +18,16 @@ import { QualitySection } from "#panel/web/pages/benchmarks/quality-section.tsx"
 import { qualityQuery } from "#panel/web/pages/benchmarks/queries.ts";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
-import { tellProblem } from "#panel/web/parts/tell.ts";
+import { SwitchButton } from "#panel/web/parts/switch-button.tsx";
+import { useMay } from "#panel/web/parts/use-may.ts";
+import { useTab } from "#panel/web/parts/use-tab.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 import { AcceptingBadge } from "./accepting-badge.tsx";
 import { AccessList } from "./access-list.tsx";
 import { Catalogue } from "./catalogue.tsx";
+import { FirstDay } from "./first-day.tsx";
 import { MessageFinder } from "./message-finder.tsx";
+import { QualityLinks } from "./quality-links.tsx";
 import { courierQuery } from "./queries.ts";
 import { UnmappedCodes } from "./unmapped-codes.tsx";
 
@@ -34,6 +38,8 @@ export function CarrierPage() {
   const { t } = useText();
   const { code = "" } = useParams({ strict: false });
   const courier = useSuspenseQuery(courierQuery(code)).data;
+  const mayShare = useMay("quality:share");
+  const [tab, setTab] = useTab(["access", "catalogue", "finder", "first-day", "quality"]);
   return (
     <>
       <Breadcrumbs mb="xs">
@@ -54,11 +60,12 @@ export function CarrierPage() {
       </PageHead>
       <Stack gap="lg">
         <Onboarding courier={courier} />
-        <Tabs defaultValue="access" keepMounted={false}>
+        <Tabs value={tab} onChange={setTab} keepMounted={false}>
           <Tabs.List mb="md">
             <Tabs.Tab value="access">{t.carriers.access}</Tabs.Tab>
             <Tabs.Tab value="catalogue">{t.carriers.catalogue}</Tabs.Tab>
             <Tabs.Tab value="finder">{t.carriers.finder}</Tabs.Tab>
+            <Tabs.Tab value="first-day">{t.firstDay.tab}</Tabs.Tab>
             <Tabs.Tab value="quality">{t.carriers.quality}</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="access">
@@ -76,8 +83,14 @@ export function CarrierPage() {
           <Tabs.Panel value="finder">
             <MessageFinder courier={code} />
           </Tabs.Panel>
+          <Tabs.Panel value="first-day">
+            <FirstDay courier={courier} />
+          </Tabs.Panel>
           <Tabs.Panel value="quality">
-            <QualitySection courier={code} />
+            <Stack gap="lg">
+              <QualitySection courier={code} />
+              {mayShare && <QualityLinks code={code} />}
+            </Stack>
           </Tabs.Panel>
         </Tabs>
       </Stack>
@@ -85,16 +98,19 @@ export function CarrierPage() {
   );
 }
 
-/** The steps from a contract to the first event. */
+/** The steps from a contract to the comparison of the first day, after which the carrier is live. */
 function Onboarding({ courier }: { readonly courier: Courier }) {
   const { t } = useText();
+  const orientation = useMatches({ base: "vertical", md: "horizontal" } as const);
   const { data = [] } = useQuery(qualityQuery(QUALITY_DAYS));
   const received = data.find((row) => row.courier === courier.code)?.received ?? 0;
   const steps = [
     [t.carriers.stepToken, courier.tokens.length > 0 || courier.oauth],
     [t.carriers.stepSecret, courier.signingSecrets.length > 0 || !courier.signatureRequired],
+    [t.carriers.stepCatalogue, courier.catalogueCodes > 0],
     [t.carriers.stepAccepting, courier.acceptingEvents],
     [t.carriers.stepFirst, received > 0],
+    [t.carriers.stepCompared, courier.comparison !== null],
   ] as const;
   const open = steps.findIndex(([, isDone]) => !isDone);
   return (
@@ -102,6 +118,7 @@ function Onboarding({ courier }: { readonly courier: Courier }) {
       <Stepper
         active={open === -1 ? steps.length : open}
         size="sm"
+        orientation={orientation}
         allowNextStepsSelect={false}
         wrap
       >
@@ -116,18 +133,19 @@ function Onboarding({ courier }: { readonly courier: Courier }) {
 function Activation({ courier: { code, acceptingEvents } }: { readonly courier: Courier }) {
   const { t } = useText();
   const { capabilities } = useSuspenseQuery(meQuery).data;
-  const switching = useMutation({
-    mutationFn: () =>
-      call("post", `/panel/api/couriers/:code/${acceptingEvents ? "deactivate" : "activate"}`, {
-        params: { code },
-      }),
-    onError: tellProblem,
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["couriers"] }),
-  });
   if (!capabilities.includes("couriers:write")) return null;
   return (
-    <Button variant="default" loading={switching.isPending} onClick={() => switching.mutate()}>
-      {acceptingEvents ? t.carriers.deactivate : t.carriers.activate}
-    </Button>
+    <SwitchButton
+      isOn={acceptingEvents}
+      turnOn={t.carriers.activate}
+      turnOff={t.carriers.deactivate}
+      turnOffText={t.carriers.deactivateText}
+      onSwitch={() =>
+        call("post", `/panel/api/couriers/:code/${acceptingEvents ? "deactivate" : "activate"}`, {
+          params: { code },
+        })
+      }
+      onDone={() => queries.invalidateQueries({ queryKey: ["couriers"] })}
+    />
   );
 }

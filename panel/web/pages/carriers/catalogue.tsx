@@ -1,6 +1,6 @@
 /** A carrier's codes with what they mean, and the latest changes, each of which can be taken back. */
 import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
-import { useMutation, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo, useState } from "react";
 import { call } from "#panel/web/api/call.ts";
@@ -12,8 +12,13 @@ import { Instant } from "#panel/web/parts/instant.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
+import { CatalogueFile } from "./catalogue-file.tsx";
 import { catalogueQuery, remapsQuery } from "./queries.ts";
+
+/** Of a change with many codes. */
+const CODES_NAMED = 5;
 
 export function Catalogue({ code }: { readonly code: string }) {
   const { t } = useText();
@@ -28,14 +33,18 @@ export function Catalogue({ code }: { readonly code: string }) {
       <Remaps code={code} />
       <Section
         title={t.carriers.catalogue}
+        lead={t.carriers.catalogueLead}
         aside={
-          <TextInput
-            aria-label={t.common.search}
-            placeholder={t.common.search}
-            size="xs"
-            value={search}
-            onChange={(event) => setSearch(event.currentTarget.value)}
-          />
+          <Group gap="xs">
+            <TextInput
+              aria-label={t.common.search}
+              placeholder={t.common.search}
+              size="xs"
+              value={search}
+              onChange={(event) => setSearch(event.currentTarget.value)}
+            />
+            <CatalogueFile code={code} />
+          </Group>
         }
       >
         <EntryTable rows={rows} isLoading={isPending} />
@@ -112,7 +121,7 @@ function RemapLine({ remap, isReverted }: RemapLineProps) {
   const f = useFormat();
   const { capabilities } = useSuspenseQuery(meQuery).data;
   const { id, courier, entries, progress, state, reverts } = remap;
-  const reverting = useMutation({
+  const reverting = useAction({
     mutationFn: () => call("post", "/panel/api/remaps/:id/revert", { params: { id } }),
     onError: tellProblem,
     async onSuccess() {
@@ -127,9 +136,14 @@ function RemapLine({ remap, isReverted }: RemapLineProps) {
       <Group gap="xs">
         <Instant at={remap.createdAt} />
         <Text size="sm" fw={600}>
-          {entries.map((entry) => entry.code).join(", ")}
+          {entries
+            .slice(0, CODES_NAMED)
+            .map((entry) => entry.code)
+            .join(", ")}
+          {remap.codes > CODES_NAMED &&
+            ` ${t.carriers.andMore(f.whole(remap.codes - CODES_NAMED))}`}
         </Text>
-        {entries.slice(0, 1).map(({ code, after }) =>
+        {(remap.codes === 1 ? entries : []).map(({ code, after }) =>
           after?.status ? (
             <StatusBadge key={code} status={after.status} />
           ) : (

@@ -1,31 +1,22 @@
 /** Mapping a code: what it means, what would change by it, and applying it. */
-import {
-  Alert,
-  Button,
-  Checkbox,
-  Group,
-  Modal,
-  NumberInput,
-  Select,
-  Stack,
-  Text,
-} from "@mantine/core";
+import { Button, Checkbox, Group, Modal, NumberInput, Select, Stack, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
-import type { MappingPreview } from "#panel/web/api/routes.ts";
 import { en } from "#panel/web/i18n/en.ts";
-import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
-import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
+import { PreviewNote } from "./preview-note.tsx";
+import { type MappingSuggestion, SuggestionNote } from "./suggestion.tsx";
 
 interface MapCodeProps {
   readonly courier: string;
   readonly code: string;
   readonly description: string;
+  /** Fills the form in; null = there is none. */
+  readonly suggestion: MappingSuggestion;
   readonly onClose: () => void;
 }
 
@@ -35,10 +26,17 @@ interface Meaning {
   readonly terminal: boolean;
 }
 
-export function MapCode({ courier, code, description, onClose }: MapCodeProps) {
+/** Statuses that end a shipment. */
+const ENDS: ReadonlySet<string> = new Set(["DELIVERED", "RETURNED"]);
+
+export function MapCode({ courier, code, description, suggestion, onClose }: MapCodeProps) {
   const { t } = useText();
   const form = useForm<Meaning>({
-    initialValues: { status: "IN_TRANSIT", statusDetail: 0, terminal: false },
+    initialValues: {
+      status: suggestion?.status ?? "IN_TRANSIT",
+      statusDetail: suggestion?.statusDetail ?? 0,
+      terminal: ENDS.has(suggestion?.status ?? ""),
+    },
     onValuesChange: () => previewing.reset(),
   });
   const put = (preview: boolean) =>
@@ -47,8 +45,8 @@ export function MapCode({ courier, code, description, onClose }: MapCodeProps) {
       query: preview ? { preview: "true" } : {},
       body: { ...form.getValues(), description },
     });
-  const previewing = useMutation({ mutationFn: () => put(true) });
-  const applying = useMutation({
+  const previewing = useAction({ mutationFn: () => put(true) });
+  const applying = useAction({
     mutationFn: () => put(false),
     async onSuccess() {
       tell(t.carriers.applied);
@@ -70,6 +68,7 @@ export function MapCode({ courier, code, description, onClose }: MapCodeProps) {
         <Text size="sm">
           {courier} · {description}
         </Text>
+        <SuggestionNote suggestion={suggestion} />
         <Select
           label={t.carriers.status}
           data={Object.keys(en.statuses).map((value) => ({
@@ -106,33 +105,5 @@ export function MapCode({ courier, code, description, onClose }: MapCodeProps) {
         </Group>
       </Stack>
     </Modal>
-  );
-}
-
-function PreviewNote({ preview }: { readonly preview: MappingPreview }) {
-  const { t } = useText();
-  const f = useFormat();
-  const sent = preview.webhooks
-    .filter(({ verdict }) => verdict === "send")
-    .reduce((sum, { count }) => sum + count, 0);
-  return (
-    <Alert
-      color="blue"
-      role="status"
-      title={t.carriers.wouldChange(f.whole(preview.events), f.whole(preview.shipments))}
-    >
-      <Stack gap={6}>
-        {preview.states.map(({ before, after, shipments }) => (
-          <Group key={JSON.stringify([before, after])} gap={6}>
-            <StatusBadge status={before.status} detail={before.detail} />
-            <span aria-hidden>→</span>
-            <StatusBadge status={after.status} detail={after.detail} />
-            <Text size="sm">{f.whole(shipments)}</Text>
-          </Group>
-        ))}
-        <Text size="sm">{t.carriers.wouldSend(f.whole(sent))}</Text>
-        {!preview.complete && <Text size="sm">{t.carriers.notAll(f.whole(preview.examined))}</Text>}
-      </Stack>
-    </Alert>
   );
 }

@@ -7,33 +7,47 @@ import {
   Group,
   SegmentedControl,
   Stack,
-  Table,
   Text,
   TextInput,
 } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { IconSearch } from "@tabler/icons-react";
-import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { createColumnHelper } from "@tanstack/react-table";
+import { useMemo, useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { FoundEvents } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
-import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+import { usePaged } from "#panel/web/parts/use-paged.ts";
+import { queries } from "#panel/web/queries.ts";
+
+type FoundEvent = FoundEvents["items"][number];
+
+interface Asked {
+  readonly by: string;
+  readonly id: string;
+}
+
+const keyOf = (courier: string, { by, id }: Asked) => ["events", courier, by, id];
 
 export function MessageFinder({ courier }: { readonly courier: string }) {
   const { t } = useText();
   const form = useForm({ initialValues: { by: "eventId", id: "" } });
-  const finding = useMutation({
-    mutationFn: ({ by, id }: { readonly by: string; readonly id: string }) =>
-      call("get", "/panel/api/events", { query: { courier, [by]: id.trim() } }),
-  });
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const find = ({ by, id }: Asked) => {
+    const wanted = { by, id: id.trim() };
+    // Asked once more, it is answered as it is now.
+    queries.removeQueries({ queryKey: keyOf(courier, wanted) });
+    setAsked(wanted);
+  };
   return (
     <Section title={t.carriers.finder} lead={t.carriers.finderLead}>
       <Stack>
-        <form onSubmit={form.onSubmit((values) => finding.mutate(values))}>
+        <form onSubmit={form.onSubmit(find)}>
           <Group align="end" gap="sm">
             <SegmentedControl
               aria-label={t.carriers.findBy}
@@ -50,19 +64,46 @@ export function MessageFinder({ courier }: { readonly courier: string }) {
               flex="1 1 220px"
               {...form.getInputProps("id")}
             />
-            <Button
-              type="submit"
-              leftSection={<IconSearch size={16} aria-hidden />}
-              loading={finding.isPending}
-            >
+            <Button type="submit" leftSection={<IconSearch size={16} aria-hidden />}>
               {t.carriers.find}
             </Button>
           </Group>
         </form>
-        <ProblemNote error={finding.error} />
-        {finding.data && <Found found={finding.data} />}
+        {asked && <Found courier={courier} asked={asked} />}
       </Stack>
     </Section>
+  );
+}
+
+function Found({ courier, asked }: { readonly courier: string; readonly asked: Asked }) {
+  const { t } = useText();
+  const { by, id } = asked;
+  const { rows, pages, error, isLoading, onEnd } = usePaged(
+    keyOf(courier, asked),
+    (cursor, signal) =>
+      call("get", "/panel/api/events", { query: { courier, [by]: id, cursor }, signal }),
+  );
+  const columns = useColumns();
+  const first = pages?.[0];
+  const isWhole = pages?.every(({ isComplete }) => isComplete) ?? true;
+  if (error) return <ProblemNote error={error} />;
+  return (
+    <Stack role="status">
+      {!isWhole && <Alert color="yellow">{t.carriers.notComplete}</Alert>}
+      {first?.isKnown != null && (
+        <Text size="sm">{first.isKnown ? t.carriers.known : t.carriers.notKnown}</Text>
+      )}
+      <DataTable
+        label={t.carriers.finder}
+        rows={rows}
+        columns={columns}
+        idOf={({ receivedAt, place, messageId }) => `${receivedAt} ${place} ${messageId}`}
+        isLoading={isLoading}
+        emptyText={t.carriers.neverSeen}
+        onEnd={onEnd}
+        minWidth={980}
+      />
+    </Stack>
   );
 }
 
@@ -73,44 +114,45 @@ const COLOURS = {
   INVALID: "red",
 } as const;
 
-function Found({ found: { items, isComplete } }: { readonly found: FoundEvents }) {
+function useColumns() {
   const { t } = useText();
-  return (
-    <Stack role="status">
-      {!isComplete && <Alert color="yellow">{t.carriers.notComplete}</Alert>}
-      {items.length === 0 && <Text size="sm">{t.carriers.neverSeen}</Text>}
-      {items.length > 0 && (
-        <ScrollTable label={t.carriers.finder} minWidth={640}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>{t.carriers.received}</Table.Th>
-              <Table.Th>{t.carriers.outcome}</Table.Th>
-              <Table.Th>{t.carriers.reasons}</Table.Th>
-              <Table.Th>{t.carriers.shipments}</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {items.map((one) => (
-              <Table.Tr key={`${one.receivedAt} ${one.place} ${one.messageId}`}>
-                <Table.Td>
-                  <Instant at={one.receivedAt} precise />
-                </Table.Td>
-                <Table.Td>
-                  <Badge color={COLOURS[one.outcome]}>{one.outcome}</Badge>
-                </Table.Td>
-                <Table.Td className="break">{one.reasons.join(", ") || "–"}</Table.Td>
-                <Table.Td>
-                  {one.shipmentIds.map((id) => (
-                    <Anchor key={id} component={Link} to={`/shipments/${id}`} size="sm" mr={6}>
-                      {id}
-                    </Anchor>
-                  ))}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </ScrollTable>
-      )}
-    </Stack>
-  );
+  return useMemo(() => {
+    const column = createColumnHelper<FoundEvent>();
+    return [
+      column.accessor("receivedAt", {
+        header: t.carriers.received,
+        cell: ({ getValue }) => <Instant at={getValue()} precise />,
+      }),
+      column.accessor("messageId", {
+        header: t.carriers.messageId,
+        cell: ({ getValue }) => <Id id={getValue()} />,
+      }),
+      column.accessor("place", { header: t.carriers.place, meta: { align: "right" } }),
+      column.accessor("eventId", {
+        header: t.carriers.eventId,
+        cell: ({ getValue }) => <Id id={getValue()} />,
+      }),
+      column.accessor("outcome", {
+        header: t.carriers.outcome,
+        cell: ({ getValue }) => <Badge color={COLOURS[getValue()]}>{getValue()}</Badge>,
+      }),
+      column.accessor("reasons", {
+        header: t.carriers.reasons,
+        cell: ({ getValue }) => <span className="break">{getValue().join(", ") || "–"}</span>,
+      }),
+      column.accessor("shipmentIds", {
+        header: t.carriers.shipments,
+        cell: ({ getValue }) =>
+          getValue().map((id) => (
+            <Anchor key={id} component={Link} to={`/shipments/${id}`} size="sm" mr={6}>
+              {id}
+            </Anchor>
+          )),
+      }),
+    ];
+  }, [t]);
+}
+
+function Id({ id }: { readonly id: string | null }) {
+  return <span className="mono break">{id ?? "–"}</span>;
 }

@@ -25,6 +25,13 @@ export const catalogueQuery = (code: string) =>
       call("get", "/panel/api/couriers/:code/catalogue", { params: { code }, signal }),
   });
 
+export const qualityLinksQuery = (code: string) =>
+  queryOptions({
+    queryKey: ["couriers", code, "quality-links"],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/couriers/:code/quality-links", { params: { code }, signal }),
+  });
+
 export const remapsQuery = (code: string) =>
   queryOptions({
     queryKey: ["couriers", code, "remaps"],

@@ -13,6 +13,7 @@ import { Section } from "#panel/web/parts/section.tsx";
 import { meQuery } from "#panel/web/queries.ts";
 import { MapCode } from "./map-code.tsx";
 import { unmappedQuery } from "./queries.ts";
+import { SuggestionCell } from "./suggestion.tsx";
 
 /** @param courier of one alone; absent = all */
 export function UnmappedCodes({ courier }: { readonly courier?: string }) {
@@ -20,10 +21,7 @@ export function UnmappedCodes({ courier }: { readonly courier?: string }) {
   const { data, error, isPending } = useQuery(unmappedQuery);
   const [mapped, setMapped] = useState<UnmappedCode | null>(null);
   const rows = useMemo(
-    () =>
-      (data?.items ?? [])
-        .filter((one) => courier === undefined || one.courier === courier)
-        .toSorted((one, other) => other.shipments - one.shipments),
+    () => (data?.items ?? []).filter((one) => courier === undefined || one.courier === courier),
     [data, courier],
   );
   return (
@@ -35,6 +33,7 @@ export function UnmappedCodes({ courier }: { readonly courier?: string }) {
           courier={mapped.courier}
           code={mapped.code}
           description={mapped.description}
+          suggestion={mapped.suggestion}
           onClose={() => setMapped(null)}
         />
       )}
@@ -59,10 +58,14 @@ function CodeTable({ rows, isLoading, onMap }: CodeTableProps) {
       column.accessor("courier", { header: t.carriers.carrier }),
       column.accessor("code", { header: t.carriers.code }),
       column.accessor("description", { header: t.carriers.description }),
-      column.accessor("shipments", {
+      column.accessor("parcels", {
         header: t.carriers.parcels,
         meta: { align: "right" },
         cell: ({ getValue }) => f.whole(getValue()),
+      }),
+      column.accessor("suggestion", {
+        header: t.carriers.suggestion,
+        cell: ({ getValue }) => <SuggestionCell suggestion={getValue()} />,
       }),
       column.accessor("lastSeen", {
         header: t.carriers.lastSeen,
@@ -92,7 +95,7 @@ function CodeTable({ rows, isLoading, onMap }: CodeTableProps) {
       idOf={({ courier, code }) => `${courier} ${code}`}
       isLoading={isLoading}
       emptyText={t.carriers.noUnmapped}
-      minWidth={760}
+      minWidth={980}
     />
   );
 }

@@ -1,53 +1,58 @@
 /** API keys of a channel: issued once, revoked at once. */
-import { Badge, Checkbox, Group, MultiSelect, Table, Text, TextInput } from "@mantine/core";
+import {
+  Badge,
+  Checkbox,
+  Group,
+  MultiSelect,
+  Radio,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+} from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { usageQuery } from "#panel/web/pages/companies/queries.ts";
-import { AddButton } from "#panel/web/parts/add-button.tsx";
+import { AddSecret } from "#panel/web/parts/add-secret.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
-import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { useMay } from "#panel/web/parts/use-may.ts";
 import { queries } from "#panel/web/queries.ts";
-import { SCOPES } from "./choices.ts";
+import { isShadow, SCOPES } from "./choices.ts";
 
 type ApiKey = Channel["apiKeys"][number];
 
 export function ApiKeys({ channel }: { readonly channel: Channel }) {
   const { t } = useText();
   const mayChange = useMay("keys:write");
-  const [isIssuing, setIsIssuing] = useState(false);
-  const [issued, setIssued] = useState<string | null>(null);
   return (
     <Section
       title={t.merchants.keys}
       lead={t.merchants.keysLead}
       aside={
-        mayChange && <AddButton label={t.merchants.issueKey} onClick={() => setIsIssuing(true)} />
+        mayChange && (
+          <AddSecret
+            label={t.merchants.issueKey}
+            title={t.merchants.apiKey}
+            dialogOf={(onClose, onIssued) => (
+              <IssueKey channelCode={channel.code} onClose={onClose} onIssued={onIssued} />
+            )}
+          />
+        )
       }
     >
       <KeyTable channel={channel} mayChange={mayChange} />
-      {isIssuing && (
-        <IssueKey
-          channelCode={channel.code}
-          onClose={() => setIsIssuing(false)}
-          onIssued={(key) => {
-            setIsIssuing(false);
-            setIssued(key);
-          }}
-        />
-      )}
-      <SecretOnce title={t.merchants.apiKey} secret={issued} onClose={() => setIssued(null)} />
     </Section>
   );
 }
@@ -63,7 +68,7 @@ function KeyTable({ channel: { code, apiKeys }, mayChange }: KeyTableProps) {
   const { data: usage } = useQuery(usageQuery(code));
   const suspendedUntil = (id: number) =>
     usage?.suspendedKeys.find((one) => one.id === id)?.until ?? null;
-  const revoking = useMutation({
+  const revoking = useAction({
     mutationFn: (id: number) => call("delete", "/panel/api/api-keys/:id", { params: { id } }),
     onError: tellProblem,
     async onSuccess() {
@@ -74,10 +79,11 @@ function KeyTable({ channel: { code, apiKeys }, mayChange }: KeyTableProps) {
   });
   return (
     <>
-      <ScrollTable label={t.merchants.keys} minWidth={560}>
+      <ScrollTable label={t.merchants.keys} minWidth={640}>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>{t.merchants.code}</Table.Th>
+            <Table.Th>{t.merchants.mode}</Table.Th>
             <Table.Th>{t.merchants.state}</Table.Th>
             <Table.Th>{t.merchants.scopes}</Table.Th>
             {mayChange && <Table.Th />}
@@ -89,6 +95,11 @@ function KeyTable({ channel: { code, apiKeys }, mayChange }: KeyTableProps) {
               <Table.Th scope="row" className="mono">
                 {key.code}
               </Table.Th>
+              <Table.Td>
+                <Badge color={key.mode === "test" ? "yellow" : "blue"}>
+                  {t.merchants.modes[key.mode]}
+                </Badge>
+              </Table.Td>
               <Table.Td>
                 <KeyState apiKey={key} suspendedUntil={suspendedUntil(key.id)} />
               </Table.Td>
@@ -133,20 +144,11 @@ interface KeyStateProps {
 function KeyState({ apiKey: { active }, suspendedUntil }: KeyStateProps) {
   const { t } = useText();
   const f = useFormat();
-  if (!active)
-    return (
-      <Badge miw="fit-content" color="gray">
-        {t.merchants.revokedState}
-      </Badge>
-    );
+  if (!active) return <Badge color="gray">{t.merchants.revokedState}</Badge>;
   return suspendedUntil === null ? (
-    <Badge miw="fit-content" color="teal">
-      {t.merchants.active}
-    </Badge>
+    <Badge color="teal">{t.merchants.active}</Badge>
   ) : (
-    <Badge miw="fit-content" color="red">
-      {t.merchants.suspendedUntil(f.minute(suspendedUntil))}
-    </Badge>
+    <Badge color="red">{t.merchants.suspendedUntil(f.minute(suspendedUntil))}</Badge>
   );
 }
 
@@ -154,16 +156,12 @@ function Scopes({ apiKey: { scopes, companyWideRead } }: { readonly apiKey: ApiK
   const { t } = useText();
   return (
     <Group gap={4}>
-      {companyWideRead && (
-        <Badge miw="fit-content" color="indigo">
-          {t.merchants.companyWide}
-        </Badge>
-      )}
+      {companyWideRead && <Badge color="indigo">{t.merchants.companyWide}</Badge>}
       {scopes.length === SCOPES.length ? (
         <Text size="sm">{t.merchants.allScopes}</Text>
       ) : (
         scopes.map((one) => (
-          <Badge key={one} miw="fit-content" color="gray">
+          <Badge key={one} color="gray">
             {one}
           </Badge>
         ))
@@ -181,14 +179,17 @@ interface IssueKeyProps {
 function IssueKey({ channelCode, onClose, onIssued }: IssueKeyProps) {
   const { t } = useText();
   const form = useForm({
-    initialValues: { code: "", scopes: [] as string[], companyWideRead: false },
+    initialValues: {
+      ...{ code: "", mode: isShadow(channelCode) ? "test" : "live" },
+      ...{ scopes: [] as string[], companyWideRead: false },
+    },
   });
-  const issuing = useMutation({
-    mutationFn: ({ code, scopes, companyWideRead }: typeof form.values) =>
+  const issuing = useAction({
+    mutationFn: ({ code, mode, scopes, companyWideRead }: typeof form.values) =>
       call("post", "/panel/api/channels/:channelCode/api-keys", {
         params: { channelCode },
         body: {
-          companyWideRead,
+          ...{ mode, companyWideRead },
           ...(code !== "" && { code }),
           ...(scopes.length > 0 && { scopes }),
         },
@@ -215,6 +216,20 @@ function IssueKey({ channelCode, onClose, onIssued }: IssueKeyProps) {
         {...form.getInputProps("code")}
         error={faultOf(issuing.error, "code")}
       />
+      {!isShadow(channelCode) && (
+        <Radio.Group label={t.merchants.mode} {...form.getInputProps("mode")}>
+          <Stack gap="xs" mt="xs">
+            {(["live", "test"] as const).map((mode) => (
+              <Radio
+                key={mode}
+                value={mode}
+                label={t.merchants.modes[mode]}
+                description={t.merchants.modeHints[mode]}
+              />
+            ))}
+          </Stack>
+        </Radio.Group>
+      )}
       <MultiSelect
         label={t.merchants.scopes}
         placeholder={form.values.scopes.length === 0 ? t.merchants.allScopes : ""}

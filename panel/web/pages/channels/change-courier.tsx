@@ -1,12 +1,12 @@
 import { Select, Switch, TagsInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { ChannelCourier } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { FormDialog } from "#panel/web/parts/form-dialog.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { useMay } from "#panel/web/parts/use-may.ts";
 import { queries } from "#panel/web/queries.ts";
 
@@ -22,7 +22,7 @@ export function ChangeCourier({ channelCode, courier, onClose }: ChangeCourierPr
   const maySetAccounts = useMay("channels:write");
   const { code: courierCode, senderAccounts, ...settings } = courier;
   const form = useForm({ initialValues: { ...settings, senderAccounts } });
-  const saving = useMutation({
+  const saving = useAction({
     mutationFn: async ({ senderAccounts: accounts, ...body }: typeof form.values) => {
       const params = { channelCode, courierCode };
       const path = "/panel/api/channels/:channelCode/couriers/:courierCode" as const;

@@ -1,7 +1,7 @@
 /** The carriers that a channel ships with, under the names that the merchant gives them. */
 import { Badge, Group, Select, Table } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel, ChannelCourier } from "#panel/web/api/routes.ts";
@@ -15,13 +15,14 @@ import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
-import { useMay } from "#panel/web/parts/use-may.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 import { ChangeCourier } from "./change-courier.tsx";
+import { useMayChange } from "./use-may-change.ts";
 
 export function ChannelCouriers({ channel }: { readonly channel: Channel }) {
   const { t } = useText();
-  const mayAdd = useMay("channels:write");
+  const mayAdd = useMayChange("channels:write", channel.code);
   const [isAdding, setIsAdding] = useState(false);
   const [changed, setChanged] = useState<ChannelCourier | null>(null);
   return (
@@ -53,9 +54,9 @@ interface CourierTableProps {
 
 function CourierTable({ channel, mayRemove, onChange }: CourierTableProps) {
   const { t } = useText();
-  const mayChange = useMay("shipping:write");
+  const mayChange = useMayChange("shipping:write", channel.code);
   const [removed, setRemoved] = useState<string | null>(null);
-  const removing = useMutation({
+  const removing = useAction({
     mutationFn: (courierCode: string) =>
       call("delete", "/panel/api/channels/:channelCode/couriers/:courierCode", {
         params: { channelCode: channel.code, courierCode },
@@ -86,7 +87,7 @@ function CourierTable({ channel, mayRemove, onChange }: CourierTableProps) {
                 {courier.code}
               </Table.Th>
               <Table.Td>
-                <Badge miw="fit-content" color={courier.shippingEnabled ? "teal" : "gray"}>
+                <Badge color={courier.shippingEnabled ? "teal" : "gray"}>
                   {courier.shippingEnabled ? t.merchants.enabled : t.merchants.disabled}
                 </Badge>
               </Table.Td>
@@ -139,7 +140,7 @@ function AddCourier({ channel, onClose }: AddCourierProps) {
   const form = useForm({ initialValues: { code: "" } });
   const known = new Set(channel.couriers.map(({ code }) => code));
   const offered = [...(data?.items.map(({ code }) => code) ?? []), "GENERIC"];
-  const adding = useMutation({
+  const adding = useAction({
     mutationFn: (body: { code: string }) =>
       call("post", "/panel/api/channels/:channelCode/couriers", {
         params: { channelCode: channel.code },

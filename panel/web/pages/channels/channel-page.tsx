@@ -1,6 +1,6 @@
 /** One channel: its keys, carriers, mails, settings and usage. */
-import { Anchor, Breadcrumbs, Button, Group, Stack, Tabs } from "@mantine/core";
-import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { Anchor, Breadcrumbs, Group, Stack, Tabs } from "@mantine/core";
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
@@ -8,8 +8,8 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { ActiveBadge } from "#panel/web/pages/companies/active-badge.tsx";
 import { channelQuery } from "#panel/web/pages/companies/queries.ts";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
-import { tellProblem } from "#panel/web/parts/tell.ts";
-import { useMay } from "#panel/web/parts/use-may.ts";
+import { SwitchButton } from "#panel/web/parts/switch-button.tsx";
+import { useTab } from "#panel/web/parts/use-tab.ts";
 import { queries } from "#panel/web/queries.ts";
 import { ApiKeys } from "./api-keys.tsx";
 import { ChannelCouriers } from "./channel-couriers.tsx";
@@ -17,11 +17,13 @@ import { ChannelSettings } from "./channel-settings.tsx";
 import { MailSettings } from "./mail-settings.tsx";
 import { Templates } from "./templates.tsx";
 import { Usage } from "./usage.tsx";
+import { useMayChange } from "./use-may-change.ts";
 
 export function ChannelPage() {
   const { t } = useText();
   const { code = "" } = useParams({ strict: false });
   const channel = useSuspenseQuery(channelQuery(code)).data;
+  const [tab, setTab] = useTab(["keys", "couriers", "mails", "settings", "usage"]);
   return (
     <>
       <Breadcrumbs mb="xs">
@@ -43,7 +45,7 @@ export function ChannelPage() {
       >
         <Activation channel={channel} />
       </PageHead>
-      <Tabs defaultValue="keys" keepMounted={false}>
+      <Tabs value={tab} onChange={setTab} keepMounted={false}>
         <Tabs.List mb="md">
           <Tabs.Tab value="keys">{t.merchants.keys}</Tabs.Tab>
           <Tabs.Tab value="couriers">{t.nav.carriers}</Tabs.Tab>
@@ -76,18 +78,19 @@ export function ChannelPage() {
 
 function Activation({ channel: { code, active } }: { readonly channel: Channel }) {
   const { t } = useText();
-  const switching = useMutation({
-    mutationFn: () =>
-      call("post", `/panel/api/channels/:channelCode/${active ? "deactivate" : "activate"}`, {
-        params: { channelCode: code },
-      }),
-    onError: tellProblem,
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["channels"] }),
-  });
-  if (!useMay("channels:write")) return null;
+  if (!useMayChange("channels:write", code)) return null;
   return (
-    <Button variant="default" loading={switching.isPending} onClick={() => switching.mutate()}>
-      {active ? t.merchants.deactivate : t.merchants.activate}
-    </Button>
+    <SwitchButton
+      isOn={active}
+      turnOn={t.merchants.activate}
+      turnOff={t.merchants.deactivate}
+      turnOffText={t.merchants.deactivateText}
+      onSwitch={() =>
+        call("post", `/panel/api/channels/:channelCode/${active ? "deactivate" : "activate"}`, {
+          params: { channelCode: code },
+        })
+      }
+      onDone={() => queries.invalidateQueries({ queryKey: ["channels"] })}
+    />
   );
 }

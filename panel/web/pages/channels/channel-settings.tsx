@@ -1,17 +1,19 @@
 /** Settings of a channel: who sends its parcels, and how many requests it may make. */
-import { Button, Group, NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
+import { SaveButton } from "#panel/web/parts/save-button.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
-import { useMay } from "#panel/web/parts/use-may.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
+import { OwnSettings } from "./own-settings.tsx";
+import { useMayChange } from "./use-may-change.ts";
 
 const SENDER = [
   ...["businessName", "referent", "street", "city", "state", "postcode", "country"],
@@ -26,19 +28,22 @@ interface ChannelProps {
 export function ChannelSettings({ channel }: ChannelProps) {
   return (
     <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
+      <Stack gap="lg">
+        <OwnSettings channel={channel} />
+        <RateLimit channel={channel} />
+      </Stack>
       <Sender channel={channel} />
-      <RateLimit channel={channel} />
     </SimpleGrid>
   );
 }
 
 function Sender({ channel }: ChannelProps) {
   const { t } = useText();
-  const mayChange = useMay("shipping:write");
+  const mayChange = useMayChange("shipping:write", channel.code);
   const known = channel.sender ?? {};
   const initial = Object.fromEntries(SENDER.map((name) => [name, String(known[name] ?? "")]));
   const form = useForm({ initialValues: initial });
-  const saving = useMutation({
+  const saving = useAction({
     mutationFn: (values: Record<string, string>) => {
       const body = Object.fromEntries(Object.entries(values).filter(([, text]) => text !== ""));
       const path = "/panel/api/channels/:channelCode/sender" as const;
@@ -67,13 +72,7 @@ function Sender({ channel }: ChannelProps) {
               />
             ))}
           </SimpleGrid>
-          {mayChange && (
-            <Group>
-              <Button type="submit" loading={saving.isPending}>
-                {t.common.save}
-              </Button>
-            </Group>
-          )}
+          {mayChange && <SaveButton isPending={saving.isPending} />}
         </Stack>
       </form>
     </Section>
@@ -83,7 +82,7 @@ function Sender({ channel }: ChannelProps) {
 function RateLimit({ channel }: ChannelProps) {
   const { t } = useText();
   const f = useFormat();
-  const mayChange = useMay("channels:write");
+  const mayChange = useMayChange("channels:write", channel.code);
   const { bucketSize, refillRate } = channel.rateLimit;
   return (
     <Section title={t.merchants.allowance} lead={t.merchants.allowanceLead}>
@@ -110,7 +109,7 @@ function RateLimitForm({ channel }: ChannelProps) {
   const { t } = useText();
   const { bucketSize, refillRate } = channel.rateLimit;
   const form = useForm({ initialValues: { bucketSize, refillRate } });
-  const saving = useMutation({
+  const saving = useAction({
     mutationFn: (body: typeof form.values) =>
       call("put", "/panel/api/channels/:channelCode/rate-limit", {
         params: { channelCode: channel.code },
@@ -137,11 +136,7 @@ function RateLimitForm({ channel }: ChannelProps) {
             error={faultOf(saving.error, name)}
           />
         ))}
-        <Group>
-          <Button type="submit" loading={saving.isPending}>
-            {t.common.save}
-          </Button>
-        </Group>
+        <SaveButton isPending={saving.isPending} />
       </Stack>
     </form>
   );

@@ -37,3 +37,8 @@ const SCOPE_SET: Readonly<Record<Scope, true>> = {
   "sandbox:write": true,
 };
 export const SCOPES = Object.keys(SCOPE_SET);
+
+/** A channel of test mode ends so (docs/test-mode.md). */
+export function isShadow(channelCode: string): boolean {
+  return channelCode.endsWith(":test");
+}

@@ -1,26 +1,27 @@
 /** Who sends a channel's mails, in whose name, and about which statuses. */
-import { Button, Group, MultiSelect, Stack, Switch, TextInput } from "@mantine/core";
+import { MultiSelect, Stack, Switch, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel } from "#panel/web/api/routes.ts";
 import { en } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
+import { SaveButton } from "#panel/web/parts/save-button.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
-import { useMay } from "#panel/web/parts/use-may.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
+import { useMayChange } from "./use-may-change.ts";
 
 export function MailSettings({ channel }: { readonly channel: Channel }) {
   const { t } = useText();
-  const mayChange = useMay("templates:write");
-  const maySend = useMay("channels:write");
+  const mayChange = useMayChange("templates:write", channel.code);
+  const maySend = useMayChange("channels:write", channel.code);
   const { managed, from, statusNotifications } = channel.emails;
   const form = useForm({
     initialValues: { managed, from: from ?? "", statuses: statusNotifications },
   });
-  const saving = useMutation({
+  const saving = useAction({
     mutationFn: async ({ statuses, ...sending }: typeof form.values) => {
       const params = { channelCode: channel.code };
       if (maySend) {
@@ -65,13 +66,7 @@ export function MailSettings({ channel }: { readonly channel: Channel }) {
             {...form.getInputProps("statuses")}
             error={faultOf(saving.error, "statuses")}
           />
-          {mayChange && (
-            <Group>
-              <Button type="submit" loading={saving.isPending}>
-                {t.common.save}
-              </Button>
-            </Group>
-          )}
+          {mayChange && <SaveButton isPending={saving.isPending} />}
         </Stack>
       </form>
     </Section>

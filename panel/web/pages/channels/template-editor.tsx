@@ -1,6 +1,5 @@
 /** A mail template beside the mail that it makes, and a test mail of it. */
 import {
-  Button,
   Code,
   Group,
   Modal,
@@ -13,13 +12,15 @@ import {
 } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel, Template } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { SaveButton } from "#panel/web/parts/save-button.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 import { languageChoices } from "./choices.ts";
 import { TemplatePreview } from "./template-preview.tsx";
@@ -89,7 +90,7 @@ interface TemplateFormProps extends Pick<TemplateEditorProps, "mayChange" | "onC
 
 function TemplateForm({ channelCode, form, isNew, mayChange, onClose }: TemplateFormProps) {
   const { t, language: own } = useText();
-  const saving = useMutation({
+  const saving = useAction({
     mutationFn: ({ event, language, ...body }: Template) =>
       call("put", "/panel/api/channels/:channelCode/templates/:event/:language", {
         params: { channelCode, event, language },
@@ -150,13 +151,7 @@ function TemplateForm({ channelCode, form, isNew, mayChange, onClose }: Template
           {...form.getInputProps("body")}
           error={faults[3]}
         />
-        {mayChange && (
-          <Group>
-            <Button type="submit" loading={saving.isPending}>
-              {t.common.save}
-            </Button>
-          </Group>
-        )}
+        {mayChange && <SaveButton isPending={saving.isPending} />}
       </Stack>
     </form>
   );

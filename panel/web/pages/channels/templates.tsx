@@ -1,6 +1,5 @@
 /** Mail templates of a channel by event and language. */
 import { Group, Table, Text } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Channel, Template } from "#panel/web/api/routes.ts";
@@ -11,14 +10,15 @@ import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tellProblem } from "#panel/web/parts/tell.ts";
-import { useMay } from "#panel/web/parts/use-may.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 import { languageName } from "./choices.ts";
 import { TemplateEditor } from "./template-editor.tsx";
+import { useMayChange } from "./use-may-change.ts";
 
 export function Templates({ channel }: { readonly channel: Channel }) {
   const { t } = useText();
-  const mayChange = useMay("templates:write");
+  const mayChange = useMayChange("templates:write", channel.code);
   const [edited, setEdited] = useState<Template | null>(null);
   const { templates } = channel.emails;
   const first: Template = { event: "", language: channel.language, subject: "", body: "" };
@@ -58,7 +58,7 @@ interface TemplateTableProps {
 function TemplateTable({ channel, mayChange, onOpen }: TemplateTableProps) {
   const { t, language: own } = useText();
   const [removed, setRemoved] = useState<Template | null>(null);
-  const removing = useMutation({
+  const removing = useAction({
     mutationFn: ({ event, language }: Template) =>
       call("delete", "/panel/api/channels/:channelCode/templates/:event/:language", {
         params: { channelCode: channel.code, event, language },

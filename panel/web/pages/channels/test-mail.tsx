@@ -1,12 +1,13 @@
 import { Alert, Button, Group, TextInput } from "@mantine/core";
 import { IconSend } from "@tabler/icons-react";
-import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Template } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery } from "#panel/web/queries.ts";
 
 interface TestMailProps {
@@ -19,7 +20,7 @@ export function TestMail({ channelCode, draft }: TestMailProps) {
   const { t } = useText();
   const { email } = useSuspenseQuery(meQuery).data;
   const [to, setTo] = useState(email ?? "");
-  const sending = useMutation({
+  const sending = useAction({
     mutationFn: () =>
       call("post", "/panel/api/channels/:channelCode/templates/test", {
         params: { channelCode },

@@ -38,7 +38,7 @@ export function Usage({ channel }: { readonly channel: Channel }) {
             {channel.addressCheck ? t.merchants.noChecks : t.merchants.checksOff}
           </Text>
         ) : (
-          <ScrollTable label={t.merchants.addressChecks} minWidth={240}>
+          <ScrollTable label={t.merchants.addressChecks} minWidth={240} narrow="figures">
             <Table.Thead>
               <Table.Tr>
                 <Table.Th>{t.merchants.month}</Table.Th>

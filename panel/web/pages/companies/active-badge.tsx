@@ -4,7 +4,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 export function ActiveBadge({ isActive }: { readonly isActive: boolean }) {
   const { t } = useText();
   return (
-    <Badge miw="fit-content" color={isActive ? "teal" : "gray"}>
+    <Badge color={isActive ? "teal" : "gray"}>
       {isActive ? t.merchants.active : t.merchants.inactive}
     </Badge>
   );

@@ -1,7 +1,6 @@
 /** The boxes of a company: a parcel that names one has its measures. */
 import { Group, NumberInput, SimpleGrid, Table, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Box } from "#panel/web/api/routes.ts";
@@ -15,6 +14,7 @@ import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { useMay } from "#panel/web/parts/use-may.ts";
 import { queries } from "#panel/web/queries.ts";
 
@@ -59,7 +59,7 @@ function BoxTable({ companyCode, boxes, onEdit }: BoxTableProps) {
   const { t } = useText();
   const f = useFormat();
   const [removed, setRemoved] = useState<string | null>(null);
-  const removing = useMutation({
+  const removing = useAction({
     mutationFn: (boxCode: string) =>
       call("delete", "/panel/api/companies/:code/boxes/:boxCode", {
         params: { code: companyCode, boxCode },
@@ -130,7 +130,7 @@ function BoxDialog({ companyCode, box, onClose }: BoxDialogProps) {
   const { t } = useText();
   const isNew = box.code === "";
   const form = useForm({ initialValues: { ...box } });
-  const saving = useMutation({
+  const saving = useAction({
     mutationFn: ({ code, ...body }: Box) =>
       call("put", "/panel/api/companies/:code/boxes/:boxCode", {
         params: { code: companyCode, boxCode: code },

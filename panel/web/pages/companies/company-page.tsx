@@ -4,6 +4,7 @@ import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import type { Company } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { languageName } from "#panel/web/pages/channels/choices.ts";
 import { Facts } from "#panel/web/parts/facts.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
@@ -13,7 +14,7 @@ import { Boxes } from "./boxes.tsx";
 import { companyQuery } from "./queries.ts";
 
 export function CompanyPage() {
-  const { t } = useText();
+  const { t, language } = useText();
   const { code = "" } = useParams({ strict: false });
   const company = useSuspenseQuery(companyQuery(code)).data;
   return (
@@ -30,7 +31,7 @@ export function CompanyPage() {
           <Section title={t.merchants.facts}>
             <Facts
               rows={[
-                [t.merchants.language, company.language],
+                [t.merchants.language, languageName(company.language, language)],
                 [t.merchants.seat, company.seatPostcode ?? "–"],
                 [t.merchants.products, company.products.join(", ") || "–"],
               ]}

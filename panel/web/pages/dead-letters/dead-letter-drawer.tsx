@@ -2,7 +2,6 @@
 import { Button, Code, Drawer, Group, Modal, Stack, Textarea, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconRefresh, IconTrash } from "@tabler/icons-react";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { DeadLetter } from "#panel/web/api/routes.ts";
@@ -11,6 +10,7 @@ import { Facts } from "#panel/web/parts/facts.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 
 export const DEAD_LETTERS = ["dead-letters"];
@@ -69,7 +69,7 @@ interface LetterActionsProps {
 function LetterActions({ letter: { id }, onDone }: LetterActionsProps) {
   const { t } = useText();
   const [isAsking, { open, close }] = useDisclosure(false);
-  const redriving = useMutation({
+  const redriving = useAction({
     mutationFn: () => call("post", "/panel/api/dead-letters/:id/redrive", { params: { id } }),
     async onSuccess() {
       tell(t.deadLetters.redrivenOne);
@@ -112,7 +112,7 @@ interface DiscardDialogProps {
 function DiscardDialog({ id, onClose, onDone }: DiscardDialogProps) {
   const { t } = useText();
   const [reason, setReason] = useState("");
-  const discarding = useMutation({
+  const discarding = useAction({
     mutationFn: () =>
       call("delete", "/panel/api/dead-letters/:id", {
         params: { id },

@@ -1,7 +1,7 @@
 /** Log entries that our own code could not process. */
 import { Button, Card, Text } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
-import { useInfiniteQuery, useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useCallback, useMemo, useState } from "react";
 import { call } from "#panel/web/api/call.ts";
@@ -15,6 +15,7 @@ import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { RowButton } from "#panel/web/parts/row-button.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 import { DEAD_LETTERS, DeadLetterDrawer } from "./dead-letter-drawer.tsx";
 
@@ -37,7 +38,7 @@ export function DeadLettersPage() {
     refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? ASK_EVERY_MS : false),
   });
   const rows = useMemo(() => list.data?.pages.flatMap(({ items }) => items) ?? [], [list.data]);
-  const all = useMutation({
+  const all = useAction({
     mutationFn: () => call("post", "/panel/api/dead-letters/redrive"),
     onError: tellProblem,
     async onSuccess({ redriven, remaining }) {

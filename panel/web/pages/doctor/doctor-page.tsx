@@ -9,12 +9,19 @@ import { PagePending } from "#panel/web/parts/page-pending.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
 
+interface DoctorWords {
+  readonly check: string;
+  readonly advice: string;
+}
+
 export function DoctorPage() {
   const { t } = useText();
   const { data, error, isPending, isFetching, refetch } = useQuery({
     queryKey: ["doctor"],
     queryFn: ({ signal }) => call("get", "/panel/api/doctor", { signal }),
   });
+  // English is what the server says.
+  const words: Readonly<Record<string, DoctorWords>> = t.doctor.words;
   return (
     <>
       <PageHead title={t.doctor.title} lead={t.doctor.lead}>
@@ -40,13 +47,13 @@ export function DoctorPage() {
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
-              {data.map(({ check, ok, found, wanted, advice }) => (
-                <Table.Tr key={check}>
+              {data.map(({ code, check, ok, found, wanted, advice }) => (
+                <Table.Tr key={code}>
                   <Table.Th scope="row">
-                    {check}
+                    {words[code]?.check ?? check}
                     {advice !== "" && (
                       <Text size="sm" c="dimmed">
-                        {advice}
+                        {words[code]?.advice ?? advice}
                       </Text>
                     )}
                   </Table.Th>

@@ -11,13 +11,14 @@ import {
   Title,
 } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { call, send } from "#panel/web/api/call.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { PagePending } from "#panel/web/parts/page-pending.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { useAction } from "#panel/web/parts/use-action.ts";
 
 export function InvitationPage() {
   const { t } = useText();
@@ -64,7 +65,7 @@ interface AcceptFormProps {
 
 function AcceptForm({ token, name, email, needsCode }: AcceptFormProps) {
   const { t } = useText();
-  const accepting = useMutation({
+  const accepting = useAction({
     mutationFn: (body: object) =>
       send("post", "/panel/api/invitations/:token", { params: { token }, body }),
     onSuccess: () => location.assign("/"),

@@ -1,6 +1,5 @@
 /** Imports that are under way, the oldest first. */
 import { Card, Progress } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo } from "react";
 import { call } from "#panel/web/api/call.ts";
@@ -11,20 +10,21 @@ import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { usePaged } from "#panel/web/parts/use-paged.ts";
 
 const ASK_EVERY_MS = 3_000;
 /** As many as a page of the list may have. */
-const JOBS_SHOWN = 200;
+const JOBS_ASKED = 200;
 
 export function JobsPage() {
   const { t } = useText();
   const f = useFormat();
-  const { data, error, isPending } = useQuery({
-    queryKey: ["jobs"],
-    queryFn: ({ signal }) =>
-      call("get", "/panel/api/jobs", { query: { limit: JOBS_SHOWN }, signal }),
-    refetchInterval: ASK_EVERY_MS,
-  });
+  const { rows, error, isLoading, onEnd } = usePaged(
+    ["jobs"],
+    (cursor, signal) =>
+      call("get", "/panel/api/jobs", { query: { limit: JOBS_ASKED, cursor }, signal }),
+    ASK_EVERY_MS,
+  );
   const columns = useMemo(() => {
     const column = createColumnHelper<Job>();
     const right = { align: "right" } as const;
@@ -65,10 +65,11 @@ export function JobsPage() {
       <Card padding={0}>
         <DataTable
           label={t.jobs.title}
-          rows={data?.items ?? []}
+          rows={rows}
           columns={columns}
           idOf={({ jobId }) => jobId}
-          isLoading={isPending}
+          isLoading={isLoading}
+          onEnd={onEnd}
           emptyText={t.jobs.empty}
           minWidth={860}
         />

@@ -1,17 +1,20 @@
 /** Asks for a link by mail. Whether there is such an account is not told. */
 import { Alert, Anchor, Button, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { send } from "#panel/web/api/call.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { useAction } from "#panel/web/parts/use-action.ts";
+
+/** In front of the log-in of a page whose session has ended. */
+const Z_INDEX = 500;
 
 export function ForgottenPassword() {
   const { t } = useText();
   const [opened, { open, close }] = useDisclosure(false);
   const [email, setEmail] = useState("");
-  const asking = useMutation({
+  const asking = useAction({
     mutationFn: () => send("post", "/panel/api/password-reset", { body: { email } }),
   });
   return (
@@ -22,6 +25,7 @@ export function ForgottenPassword() {
       <Modal
         opened={opened}
         onClose={close}
+        zIndex={Z_INDEX}
         title={t.login.forgotten}
         closeButtonProps={{ "aria-label": t.common.close }}
       >

@@ -1,28 +1,11 @@
 /** Log-in: by an account's e-mail address and password, or by an operator's token. */
-import {
-  Alert,
-  Box,
-  Button,
-  Card,
-  Center,
-  Group,
-  PasswordInput,
-  Stack,
-  Tabs,
-  Text,
-  TextInput,
-  Title,
-} from "@mantine/core";
-import { useForm } from "@mantine/form";
+import { Box, Card, Center, Group, Stack, Text, Title } from "@mantine/core";
 import { IconRoute } from "@tabler/icons-react";
-import { useMutation } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { ApiProblem, send } from "#panel/web/api/call.ts";
-import type { Messages } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { queries } from "#panel/web/queries.ts";
 import { ColourMenu, LanguageMenu } from "#panel/web/shell/settings-menu.tsx";
-import { ForgottenPassword } from "./forgotten-password.tsx";
+import { LoginForms } from "./login-forms.tsx";
 
 export function LoginPage() {
   const { t } = useText();
@@ -50,18 +33,7 @@ export function LoginPage() {
             </Text>
           </Stack>
           <Card shadow="sm">
-            <Tabs defaultValue="account" keepMounted={false}>
-              <Tabs.List grow mb="md">
-                <Tabs.Tab value="account">{t.login.withAccount}</Tabs.Tab>
-                <Tabs.Tab value="token">{t.login.withToken}</Tabs.Tab>
-              </Tabs.List>
-              <Tabs.Panel value="account">
-                <AccountForm />
-              </Tabs.Panel>
-              <Tabs.Panel value="token">
-                <TokenForm />
-              </Tabs.Panel>
-            </Tabs>
+            <LoginForms onEntered={goOn} />
           </Card>
         </Stack>
       </Center>
@@ -69,110 +41,10 @@ export function LoginPage() {
   );
 }
 
-function AccountForm() {
-  const { t } = useText();
-  const entering = useLogin();
-  const needsCode = codeOf(entering.error) === "TOTP_REQUIRED";
-  const form = useForm({ initialValues: { email: "", password: "", code: "" } });
-  return (
-    <form
-      onSubmit={form.onSubmit(({ email, password, code }) =>
-        entering.mutate({ email, password, ...(code !== "" && { code }) }),
-      )}
-    >
-      <Stack>
-        <Fault error={entering.error} />
-        <TextInput
-          label={t.login.email}
-          type="email"
-          autoComplete="username"
-          required
-          {...form.getInputProps("email")}
-        />
-        <PasswordInput
-          label={t.login.password}
-          autoComplete="current-password"
-          required
-          {...form.getInputProps("password")}
-        />
-        {needsCode && (
-          <TextInput
-            label={t.login.code}
-            inputMode="numeric"
-            autoComplete="one-time-code"
-            maxLength={6}
-            required
-            {...form.getInputProps("code")}
-          />
-        )}
-        <Button type="submit" fullWidth loading={entering.isPending}>
-          {t.login.submit}
-        </Button>
-        <ForgottenPassword />
-      </Stack>
-    </form>
-  );
-}
-
-function TokenForm() {
-  const { t } = useText();
-  const entering = useLogin();
-  const form = useForm({ initialValues: { token: "" } });
-  return (
-    <form onSubmit={form.onSubmit((credentials) => entering.mutate(credentials))}>
-      <Stack>
-        <Fault error={entering.error} />
-        <PasswordInput
-          label={t.login.token}
-          description={t.login.tokenHint}
-          autoComplete="current-password"
-          required
-          {...form.getInputProps("token")}
-        />
-        <Button type="submit" fullWidth loading={entering.isPending}>
-          {t.login.submit}
-        </Button>
-      </Stack>
-    </form>
-  );
-}
-
-function useLogin() {
-  return useMutation({
-    mutationFn: (credentials: object) => send("post", "/panel/api/session", { body: credentials }),
-    onSuccess() {
-      queries.clear();
-      const next = new URLSearchParams(location.search).get("next") ?? "/";
-      // A path of ours only: anybody can write the link.
-      location.assign(/^\/(?![/\\])/.test(next) ? next : "/");
-    },
-  });
-}
-
-function Fault({ error }: { readonly error: Error | null }) {
-  const { t } = useText();
-  if (!error) return null;
-  const code = codeOf(error);
-  return (
-    <Alert color={code === "TOTP_REQUIRED" ? "blue" : "red"} role="alert">
-      {faultText(t, code) ?? error.message}
-    </Alert>
-  );
-}
-
-function codeOf(error: Error | null): string | null {
-  return error instanceof ApiProblem ? error.code : null;
-}
-
-function faultText({ login }: Messages, code: string | null): string | null {
-  switch (code) {
-    case "TOTP_REQUIRED":
-      return login.needsCode;
-    case "UNKNOWN_OPERATOR":
-      return login.wrong;
-    case "RATE_LIMITED":
-      return login.tooMany;
-    default:
-      return null;
-  }
+/** To the page that was asked for. */
+function goOn(): void {
+  queries.clear();
+  const next = new URLSearchParams(location.search).get("next") ?? "/";
+  // A path of ours only: anybody can write the link.
+  location.assign(/^\/(?![/\\])/.test(next) ? next : "/");
 }

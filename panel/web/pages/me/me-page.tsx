@@ -1,14 +1,16 @@
 /** The visitor's own account: name, password, second factor. */
 import { Alert, Button, Group, PasswordInput, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Facts } from "#panel/web/parts/facts.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { SaveButton } from "#panel/web/parts/save-button.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 import { SecondFactor } from "./second-factor.tsx";
 
@@ -45,7 +47,7 @@ export function MePage() {
 
 function useOwnChange(onDone: () => void) {
   const { t } = useText();
-  return useMutation({
+  return useAction({
     mutationFn: (body: object) => call("patch", "/panel/api/me", { body }),
     async onSuccess() {
       tell(t.common.saved);
@@ -70,11 +72,7 @@ function NameForm({ name }: { readonly name: string }) {
           maxLength={100}
           {...form.getInputProps("name")}
         />
-        <Group>
-          <Button type="submit" loading={changing.isPending}>
-            {t.common.save}
-          </Button>
-        </Group>
+        <SaveButton isPending={changing.isPending} />
       </Stack>
     </form>
   );

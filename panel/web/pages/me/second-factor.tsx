@@ -1,18 +1,19 @@
 /** The codes of an authenticator app: set up by a first code, removed by another. */
 import { Anchor, Badge, Button, Group, Stack, Text, TextInput } from "@mantine/core";
-import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 
 export function SecondFactor() {
   const { t } = useText();
   const { totp } = useSuspenseQuery(meQuery).data;
-  const making = useMutation({ mutationFn: () => call("post", "/panel/api/me/totp") });
+  const making = useAction({ mutationFn: () => call("post", "/panel/api/me/totp") });
   return (
     <Section
       title={t.accounts.secondFactor}
@@ -58,7 +59,7 @@ interface CodeFormProps {
 function CodeForm({ method, action, onDone }: CodeFormProps) {
   const { t } = useText();
   const [code, setCode] = useState("");
-  const sending = useMutation({
+  const sending = useAction({
     mutationFn: () => call(method, "/panel/api/me/totp", { body: { code } }),
     async onSuccess() {
       tell(t.common.saved);

@@ -9,6 +9,7 @@ import { PagePending } from "#panel/web/parts/page-pending.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
 import { Stat } from "#panel/web/parts/stat.tsx";
+import { whenIdle } from "#panel/web/parts/when-idle.ts";
 import { AlarmList } from "./alarm-list.tsx";
 import { ConsumerTable, LedgerTable, StoreList } from "./overview-tables.tsx";
 import { Pipeline } from "./pipeline.tsx";
@@ -17,7 +18,8 @@ import { type Reading, useOverview } from "./use-overview.ts";
 /** Below that, something is wrong with receivers. */
 const GOOD_SUCCESS = 0.9;
 
-const loadCharts = () => import("./overview-charts.tsx");
+/** They take longer to draw than all the rest of the page. */
+const loadCharts = () => whenIdle().then(() => import("./overview-charts.tsx"));
 const RateChart = lazy(async () => ({ default: (await loadCharts()).RateChart }));
 const OutcomeChart = lazy(async () => ({ default: (await loadCharts()).OutcomeChart }));
 

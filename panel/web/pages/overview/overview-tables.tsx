@@ -12,7 +12,7 @@ export function ConsumerTable({ lag }: { readonly lag: readonly Lag[] }) {
   const { t } = useText();
   const f = useFormat();
   return (
-    <ScrollTable label={t.overview.lag} minWidth={320}>
+    <ScrollTable label={t.overview.lag} minWidth={320} narrow="figures">
       <Table.Thead>
         <Table.Tr>
           <Table.Th>{t.overview.group}</Table.Th>
@@ -107,6 +107,23 @@ export function StoreList({ stores }: Pick<Overview, "stores">) {
             </Group>
           </List.Item>
         ))}
+        {stores.archive && (
+          <List.Item styles={{ itemWrapper: { width: "100%" }, itemLabel: { width: "100%" } }}>
+            <Group justify="space-between">
+              <Text size="sm" fw={500}>
+                {t.overview.archive}
+              </Text>
+              <Text size="sm" c="dimmed">
+                {t.overview.archived(
+                  f.whole(stores.archive.shipments),
+                  f.duration(stores.archive.behindSeconds),
+                )}
+                {stores.archive.backlog > 0 &&
+                  `, ${t.overview.backlog(f.whole(stores.archive.backlog))}`}
+              </Text>
+            </Group>
+          </List.Item>
+        )}
       </List>
     </Section>
   );

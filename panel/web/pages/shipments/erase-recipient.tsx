@@ -2,18 +2,19 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconUserOff } from "@tabler/icons-react";
-import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 
 export function EraseRecipient({ id }: { readonly id: string }) {
   const { t } = useText();
   const { capabilities } = useSuspenseQuery(meQuery).data;
   const [isAsking, { open, close }] = useDisclosure(false);
-  const erasing = useMutation({
+  const erasing = useAction({
     mutationFn: () => call("delete", "/panel/api/shipments/:id/personal-data", { params: { id } }),
     onError: tellProblem,
     async onSuccess() {

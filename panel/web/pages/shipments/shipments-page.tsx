@@ -3,9 +3,9 @@ import { Anchor, Badge, Card, Group, Select, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useInfiniteQuery, useSuspenseQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { createColumnHelper } from "@tanstack/react-table";
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { ShipmentItem } from "#panel/web/api/routes.ts";
 import { en } from "#panel/web/i18n/en.ts";
@@ -19,16 +19,24 @@ import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { StatusBadge } from "#panel/web/parts/status-badge.tsx";
 
 const TYPING_MS = 300;
+
+interface ListSearch {
+  readonly q?: string;
+  readonly channel?: string;
+  readonly status?: string;
+}
 const PAGE_ROWS = 100;
 
 export function ShipmentsPage() {
   const { t } = useText();
   const f = useFormat();
   const channels = useSuspenseQuery(channelsQuery).data.items;
-  const [search, setSearch] = useState("");
+  const kept: ListSearch = useSearch({ strict: false });
+  const [search, setSearch] = useState(kept.q ?? "");
   const [q] = useDebouncedValue(search.trim(), TYPING_MS);
-  const [channelCode, setChannelCode] = useState(channels[0]?.code ?? "");
-  const [status, setStatus] = useState("");
+  const [channelCode, setChannelCode] = useState(kept.channel ?? channels[0]?.code ?? "");
+  const [status, setStatus] = useState(kept.status ?? "");
+  useKept({ q, channel: channelCode, status });
   const query = q === "" ? { channelCode, status } : { q };
   const list = useShipments(query);
   const rows = useMemo(() => list.data?.pages.flatMap(({ items }) => items) ?? [], [list.data]);
@@ -41,10 +49,10 @@ export function ShipmentsPage() {
     <>
       <PageHead title={t.shipments.title} lead={t.shipments.lead} />
       <Card padding={0}>
-        <Group p="sm" gap="sm">
+        <Group p="sm" gap="sm" align="end">
           <TextInput
             aria-label={t.common.search}
-            placeholder={t.shipments.searchHint}
+            description={t.shipments.searchHint}
             leftSection={<IconSearch size={16} aria-hidden />}
             value={search}
             onChange={(event) => setSearch(event.currentTarget.value)}
@@ -83,6 +91,15 @@ export function ShipmentsPage() {
       </Card>
     </>
   );
+}
+
+/** In the address, so that whoever comes back from a shipment, or reloads, finds the same list. */
+function useKept({ q, channel, status }: Readonly<Record<"q" | "channel" | "status", string>>) {
+  const navigate = useNavigate();
+  useEffect(() => {
+    const search = { ...(q && { q }), channel, ...(status && { status }) };
+    void navigate({ to: ".", search, replace: true, resetScroll: false });
+  }, [navigate, q, channel, status]);
 }
 
 function useShipments(query: Readonly<Record<string, string>>) {

@@ -62,7 +62,7 @@ function VerdictLine({ verdict: made, onShow }: VerdictLineProps) {
           size="xs"
           onClick={() => onShow(delivery.deliveryId)}
         >
-          {t.shipments.attempts(delivery.attempts.length)}
+          {t.shipments.attempts(f.whole(delivery.attempts.length))}
         </Anchor>
       )}
       {last && (

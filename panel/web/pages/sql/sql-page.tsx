@@ -1,7 +1,6 @@
 /** The data team's door as an editor: one SELECT, its rows, and the same rows as a file. */
 import { Button, Card, Group, Menu, Skeleton, Stack, Text } from "@mantine/core";
 import { IconChevronDown, IconDownload, IconPlayerPlay } from "@tabler/icons-react";
-import { useMutation } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import { send } from "#panel/web/api/call.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
@@ -9,6 +8,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { EXAMPLES, type ExampleName } from "./examples.ts";
 import { SqlResult, type SqlRows } from "./sql-result.tsx";
 
@@ -17,7 +17,7 @@ const SqlEditor = lazy(async () => ({ default: (await import("./sql-editor.tsx")
 export function SqlPage() {
   const { t } = useText();
   const [query, setQuery] = useState(EXAMPLES.couriers);
-  const asking = useMutation({
+  const asking = useAction({
     mutationFn: async (statement: string) => {
       const answer = await send("post", "/panel/api/sql", { body: { query: statement } });
       return (await answer.json()) as SqlRows;
@@ -91,7 +91,7 @@ const FORMATS = ["csv", "parquet"] as const;
 /** The same rows as a file. */
 function Downloads({ query }: { readonly query: string }) {
   const { t } = useText();
-  const loading = useMutation({
+  const loading = useAction({
     mutationFn: async (format: (typeof FORMATS)[number]) => {
       const answer = await send("post", "/panel/api/sql", { body: { query, format } });
       saveAs(await answer.blob(), `waybill.${format}`);

@@ -40,6 +40,7 @@ export function SqlResult({ answer: { meta, data } }: { readonly answer: SqlRows
       columns={columns}
       idOf={({ at }) => String(at)}
       minWidth={COLUMN_WIDTH * meta.length}
+      narrow="figures"
     />
   );
 }

@@ -13,34 +13,30 @@ import {
 } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import { IconCheck, IconCopy, IconRefresh } from "@tabler/icons-react";
-import { useMutation, useQuery, useSuspenseQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { parseRomeDateTime, romeDateTime } from "#core/domain/time/rome-time.ts";
 import { call } from "#panel/web/api/call.ts";
-import type { Endpoint, Missed, ReplayState } from "#panel/web/api/routes.ts";
-import type { Messages } from "#panel/web/i18n/en.ts";
-import { useFormat } from "#panel/web/i18n/format.ts";
+import type { Endpoint, Missed } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { Section } from "#panel/web/parts/section.tsx";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 import { MissedText } from "./outage-note.tsx";
-import { missedQuery } from "./queries.ts";
+import { missedQuery, replaysQuery } from "./queries.ts";
+import { ReplayTable } from "./replays.tsx";
 
 const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
-const ASK_EVERY_MS = 1_000;
 
 type Mode = "latest_per_shipment" | "each";
 
 interface CatchUpProps {
   readonly endpoint: Endpoint;
-  /** The one that was begun on this page. */
-  readonly replay: ReplayState | null;
-  readonly onReplay: (replay: ReplayState) => void;
 }
 
-export function CatchUp({ endpoint, replay, onReplay }: CatchUpProps) {
+export function CatchUp({ endpoint }: CatchUpProps) {
   const { t } = useText();
   const { capabilities } = useSuspenseQuery(meQuery).data;
   const { data: missed, error } = useQuery(missedQuery(endpoint.endpointId));
@@ -53,9 +49,9 @@ export function CatchUp({ endpoint, replay, onReplay }: CatchUpProps) {
         {/* Otherwise the note above the tabs says it. */}
         {from !== null && shipmentsBehind === 0 && <MissedText missed={missed} />}
         {capabilities.includes("webhooks:replay") && (
-          <CatchUpForm endpoint={endpoint} missed={missed} onReplay={onReplay} />
+          <CatchUpForm endpoint={endpoint} missed={missed} />
         )}
-        {replay && <ReplayProgress replay={replay} />}
+        <ReplayTable endpointId={endpoint.endpointId} />
         {pullCall !== null && <PullCall line={pullCall} />}
       </Stack>
     </Section>
@@ -65,23 +61,22 @@ export function CatchUp({ endpoint, replay, onReplay }: CatchUpProps) {
 interface CatchUpFormProps {
   readonly endpoint: Endpoint;
   readonly missed: Missed;
-  readonly onReplay: (replay: ReplayState) => void;
 }
 
-function CatchUpForm({ endpoint, missed, onReplay }: CatchUpFormProps) {
+function CatchUpForm({ endpoint, missed }: CatchUpFormProps) {
   const { t } = useText();
   const { endpointId } = endpoint;
   const [first] = useState(() => windowOf(missed));
   const [from, setFrom] = useState(first.from);
   const [to, setTo] = useState(first.to);
   const [mode, setMode] = useState<Mode>("latest_per_shipment");
-  const replaying = useMutation({
+  const replaying = useAction({
     mutationFn: () =>
       call("post", "/panel/api/webhooks/:endpointId/replay", {
         params: { endpointId },
         body: { from: instantOf(from), to: instantOf(to), mode },
       }),
-    onSuccess: onReplay,
+    onSuccess: () => queries.invalidateQueries({ queryKey: replaysQuery(endpointId).queryKey }),
   });
   const isOff = endpoint.status === "disabled";
   return (
@@ -142,38 +137,6 @@ function windowOf({ from, to }: Missed) {
 /** Of a time that exists twice the earlier one, as everywhere. */
 function instantOf(romeText: string): string {
   return new Date(parseRomeDateTime(romeText) ?? Number.NaN).toISOString();
-}
-
-function ReplayProgress({ replay }: { readonly replay: ReplayState }) {
-  const { t } = useText();
-  const f = useFormat();
-  const { endpointId, replayId } = replay;
-  const { data = replay } = useQuery({
-    queryKey: ["webhooks", endpointId, "replays", replayId],
-    queryFn: ({ signal }) =>
-      call("get", "/panel/api/webhooks/:endpointId/replays/:replayId", {
-        params: { endpointId, replayId },
-        signal,
-      }),
-    refetchInterval: ({ state }) => (state.data?.state === "running" ? ASK_EVERY_MS : false),
-    initialData: replay,
-  });
-  const isRunning = data.state === "running";
-  useEffect(() => {
-    if (isRunning) return;
-    for (const about of ["missed", "deliveries", "stats"]) {
-      void queries.invalidateQueries({ queryKey: ["webhooks", endpointId, about] });
-    }
-  }, [isRunning, endpointId]);
-  return (
-    <Alert
-      role="status"
-      color={isRunning ? "blue" : "teal"}
-      title={t.webhooks.replayStates[data.state as keyof Messages["webhooks"]["replayStates"]]}
-    >
-      {t.webhooks.replayed(f.whole(data.queued), f.whole(data.passedOver))}
-    </Alert>
-  );
 }
 
 /** For those who would rather ask: document 1's reconciliation. */

@@ -12,7 +12,7 @@ import {
   Title,
 } from "@mantine/core";
 import { IconCheck, IconRefresh, IconX } from "@tabler/icons-react";
-import { useMutation, useQuery, useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { call } from "#panel/web/api/call.ts";
 import type { DeliveryDetail } from "#panel/web/api/routes.ts";
@@ -22,6 +22,7 @@ import { Facts } from "#panel/web/parts/facts.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { tell, tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 import { DeliveryBadge } from "./delivery-badge.tsx";
 import { deliveryQuery } from "./queries.ts";
@@ -59,7 +60,7 @@ function DeliveryView({ delivery }: { readonly delivery: DeliveryDetail }) {
   const { capabilities } = useSuspenseQuery(meQuery).data;
   const { deliveryId, endpointId, state, body } = delivery;
   const mayReplay = capabilities.includes("webhooks:replay");
-  const again = useMutation({
+  const again = useAction({
     mutationFn: () =>
       call("post", "/panel/api/deliveries/:deliveryId/replay", { params: { deliveryId } }),
     onError: tellProblem,

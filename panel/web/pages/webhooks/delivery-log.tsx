@@ -1,5 +1,5 @@
 /** The delivery log of an endpoint, the newest first, with each attempt on request. */
-import { Card, Group, SegmentedControl, TextInput } from "@mantine/core";
+import { Card, Group, SegmentedControl, Select, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -18,11 +18,12 @@ import { DeliveryDrawer } from "./delivery-drawer.tsx";
 import { deliveriesQuery } from "./queries.ts";
 
 const STATES = ["", "queued", "waiting", "delivered", "failed"] as const;
+type State = (typeof STATES)[number];
 const TYPING_MS = 300;
 
 export function DeliveryLog({ endpointId }: { readonly endpointId: string }) {
   const { t } = useText();
-  const [state, setState] = useState<(typeof STATES)[number]>("");
+  const [state, setState] = useState<State>("");
   const [search, setSearch] = useState("");
   const [typed] = useDebouncedValue(search.trim(), TYPING_MS);
   const [shown, setShown] = useState<string | null>(null);
@@ -45,16 +46,7 @@ export function DeliveryLog({ endpointId }: { readonly endpointId: string }) {
           onChange={(event) => setSearch(event.currentTarget.value)}
           flex="1 1 220px"
         />
-        <SegmentedControl
-          aria-label={t.webhooks.state}
-          value={state}
-          onChange={(value) => setState(value as typeof state)}
-          data={STATES.map((value) => ({
-            value,
-            label: t.webhooks.logStates[value === "" ? "all" : value],
-          }))}
-          size="xs"
-        />
+        <StateFilter state={state} onChange={setState} />
       </Group>
       <ProblemNote error={log.error} />
       <DeliveryTable
@@ -65,6 +57,40 @@ export function DeliveryLog({ endpointId }: { readonly endpointId: string }) {
       />
       <DeliveryDrawer deliveryId={shown} onClose={() => setShown(null)} />
     </Card>
+  );
+}
+
+interface StateFilterProps {
+  readonly state: State;
+  readonly onChange: (state: State) => void;
+}
+
+/** All of them at a glance, or as a list where they have no room beside each other. */
+function StateFilter({ state, onChange }: StateFilterProps) {
+  const { t } = useText();
+  const shared = {
+    "aria-label": t.webhooks.state,
+    value: state,
+    data: STATES.map((value) => ({
+      value,
+      label: t.webhooks.logStates[value === "" ? "all" : value],
+    })),
+  };
+  return (
+    <>
+      <SegmentedControl
+        {...shared}
+        visibleFrom="sm"
+        size="xs"
+        onChange={(value) => onChange(value as State)}
+      />
+      <Select
+        {...shared}
+        hiddenFrom="sm"
+        allowDeselect={false}
+        onChange={(value) => onChange((value ?? "") as State)}
+      />
+    </>
   );
 }
 

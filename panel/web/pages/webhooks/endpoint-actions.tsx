@@ -9,7 +9,7 @@ import {
   IconSend,
   IconTrash,
 } from "@tabler/icons-react";
-import { useMutation, useSuspenseQuery } from "@tanstack/react-query";
+import { useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
@@ -18,6 +18,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { Confirm } from "#panel/web/parts/confirm.tsx";
 import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
 import { tellProblem } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { meQuery, queries } from "#panel/web/queries.ts";
 import { EditEndpoint } from "./endpoint-form.tsx";
 import { TestEndpoint } from "./test-endpoint.tsx";
@@ -95,7 +96,7 @@ export function EndpointActions({ endpoint }: { readonly endpoint: Endpoint }) {
 }
 
 function useSwitch(endpointId: string) {
-  return useMutation({
+  return useAction({
     mutationFn: (to: "enable" | "disable") =>
       call("post", `/panel/api/webhooks/:endpointId/${to}`, { params: { endpointId } }),
     onError: tellProblem,
@@ -112,7 +113,7 @@ interface AskedProps {
 function RotateSecret({ endpointId, opened, onClose }: AskedProps) {
   const { t } = useText();
   const [secret, setSecret] = useState<string | null>(null);
-  const rotating = useMutation({
+  const rotating = useAction({
     mutationFn: () =>
       call("post", "/panel/api/webhooks/:endpointId/rotate-secret", { params: { endpointId } }),
     onError: tellProblem,
@@ -148,7 +149,7 @@ interface DeleteEndpointProps {
 function DeleteEndpoint({ endpoint: { endpointId, code }, opened, onClose }: DeleteEndpointProps) {
   const { t } = useText();
   const navigate = useNavigate();
-  const deleting = useMutation({
+  const deleting = useAction({
     mutationFn: () => call("delete", "/panel/api/webhooks/:endpointId", { params: { endpointId } }),
     onError: tellProblem,
     async onSuccess() {

@@ -13,7 +13,6 @@ import {
   TextInput,
 } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import {
@@ -25,9 +24,11 @@ import { ApiProblem, call } from "#panel/web/api/call.ts";
 import type { Endpoint } from "#panel/web/api/routes.ts";
 import { en } from "#panel/web/i18n/en.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
+import { faultOf } from "#panel/web/parts/fault-of.ts";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { SecretOnce } from "#panel/web/parts/secret-once.tsx";
 import { tell } from "#panel/web/parts/tell.ts";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 
 const TRIGGERS = ["status_change", "first_occurrence", "every_event"] as const;
@@ -67,7 +68,7 @@ export function NewEndpoint({ opened, onClose, channels }: NewEndpointProps) {
   const [channelCode, setChannelCode] = useState(channels[0] ?? "");
   const navigate = useNavigate();
   const [made, setMade] = useState<NewlyMade | null>(null);
-  const making = useMutation({
+  const making = useAction({
     mutationFn: (fields: Fields) =>
       call("post", "/panel/api/channels/:channelCode/webhooks", {
         params: { channelCode },
@@ -127,7 +128,7 @@ interface EditEndpointProps {
 export function EditEndpoint({ endpoint, opened, onClose }: EditEndpointProps) {
   const { t } = useText();
   const { endpointId, url, alertEmail, trigger, statuses, include, standardWebhooks } = endpoint;
-  const changing = useMutation({
+  const changing = useAction({
     mutationFn: (fields: Fields) =>
       call("patch", "/panel/api/webhooks/:endpointId", {
         params: { endpointId },
@@ -185,7 +186,6 @@ function EndpointFields({
   const { t } = useText();
   const form = useForm<Fields>({ initialValues: initial });
   const faults = error instanceof ApiProblem ? error.violations : [];
-  const faultOf = (path: string) => faults.find((one) => one.path === path)?.message;
   return (
     <form onSubmit={form.onSubmit(onSubmit)}>
       <Stack>
@@ -195,7 +195,7 @@ function EndpointFields({
           placeholder="https://"
           required
           {...form.getInputProps("url")}
-          error={faultOf("url")}
+          error={faultOf(error, "url")}
         />
         <TextInput
           label={t.webhooks.alertEmail}
@@ -203,7 +203,7 @@ function EndpointFields({
           type="email"
           required
           {...form.getInputProps("alertEmail")}
-          error={faultOf("alertEmail")}
+          error={faultOf(error, "alertEmail")}
         />
         <Select
           label={t.webhooks.trigger}
@@ -238,7 +238,7 @@ function EndpointFields({
             allowDecimal={false}
             required
             {...form.getInputProps("maxConcurrency")}
-            error={faultOf("maxConcurrency")}
+            error={faultOf(error, "maxConcurrency")}
           />
           <NumberInput
             label={t.webhooks.maxPerSecond}
@@ -247,7 +247,7 @@ function EndpointFields({
             min={0}
             max={MAX_PER_SECOND_LIMIT}
             {...form.getInputProps("maxPerSecond")}
-            error={faultOf("maxPerSecond")}
+            error={faultOf(error, "maxPerSecond")}
           />
         </SimpleGrid>
         <Group justify="end">

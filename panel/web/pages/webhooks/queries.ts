@@ -1,8 +1,10 @@
 /** Questions about webhook endpoints. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { call } from "#panel/web/api/call.ts";
+import type { ReplayState } from "#panel/web/api/routes.ts";
 
 const HEALTH_EVERY_MS = 10_000;
+const PROGRESS_EVERY_MS = 1_000;
 const LOG_EVERY_MS = 5_000;
 const UNDER_WAY_MS = 2_000;
 /** It reads many deliveries after a long outage. */
@@ -44,6 +46,20 @@ export const missedQuery = (endpointId: string) =>
       call("get", "/panel/api/webhooks/:endpointId/missed", { params: { endpointId }, signal }),
     refetchInterval: MISSED_EVERY_MS,
   });
+
+/** The latest replays of windows: whoever began one finds it again. */
+export const replaysQuery = (endpointId: string) =>
+  queryOptions({
+    queryKey: ["webhooks", endpointId, "replays"],
+    queryFn: ({ signal }) =>
+      call("get", "/panel/api/webhooks/:endpointId/replays", { params: { endpointId }, signal }),
+    refetchInterval: ({ state }) =>
+      state.data?.items.some(isRunning) ? PROGRESS_EVERY_MS : HEALTH_EVERY_MS,
+  });
+
+export function isRunning({ state }: ReplayState): boolean {
+  return state === "running";
+}
 
 export const statusDetailsQuery = queryOptions({
   queryKey: ["status-details"],

@@ -1,6 +1,6 @@
 /** One test event, at once, in a chosen status, with what was sent and what came back. */
 import { Alert, Button, Code, Group, Modal, Select, SimpleGrid, Stack, Text } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import type { Tested } from "#panel/web/api/routes.ts";
@@ -8,6 +8,7 @@ import { en } from "#panel/web/i18n/en.ts";
 import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
+import { useAction } from "#panel/web/parts/use-action.ts";
 import { queries } from "#panel/web/queries.ts";
 import { statusDetailsQuery } from "./queries.ts";
 
@@ -23,7 +24,7 @@ export function TestEndpoint({ endpointId, opened, onClose }: TestEndpointProps)
   const { t } = useText();
   const [status, setStatus] = useState("IN_TRANSIT");
   const [detail, setDetail] = useState(NO_DETAIL);
-  const testing = useMutation({
+  const testing = useAction({
     mutationFn: () =>
       call("post", "/panel/api/webhooks/:endpointId/test", {
         params: { endpointId },

@@ -2,10 +2,9 @@
 import { Anchor, Breadcrumbs, Group, SimpleGrid, Stack, Tabs } from "@mantine/core";
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import { useState } from "react";
-import type { ReplayState } from "#panel/web/api/routes.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { PageHead } from "#panel/web/parts/page-head.tsx";
+import { useTab } from "#panel/web/parts/use-tab.ts";
 import { CatchUp } from "./catch-up.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
 import { EndpointActions } from "./endpoint-actions.tsx";
@@ -14,13 +13,13 @@ import { EndpointHealth } from "./endpoint-health.tsx";
 import { EndpointSettings } from "./endpoint-settings.tsx";
 import { OutageNote } from "./outage-note.tsx";
 import { endpointQuery } from "./queries.ts";
+import { RunningReplays } from "./replays.tsx";
 
 export function WebhookPage() {
   const { t } = useText();
   const { id } = useParams({ strict: false });
   const endpoint = useSuspenseQuery(endpointQuery(id ?? "")).data;
-  const [tab, setTab] = useState<string | null>("log");
-  const [replay, setReplay] = useState<ReplayState | null>(null);
+  const [tab, setTab] = useTab(["log", "health", "again"]);
   return (
     <>
       <Breadcrumbs mb="xs">
@@ -40,6 +39,7 @@ export function WebhookPage() {
         <EndpointActions endpoint={endpoint} />
       </PageHead>
       <Stack gap="lg">
+        <RunningReplays endpointId={endpoint.endpointId} />
         <OutageNote endpoint={endpoint} onCatchUp={() => setTab("again")} />
         <Tabs value={tab} onChange={setTab} keepMounted={false}>
           <Tabs.List mb="md">
@@ -57,7 +57,7 @@ export function WebhookPage() {
             </SimpleGrid>
           </Tabs.Panel>
           <Tabs.Panel value="again">
-            <CatchUp endpoint={endpoint} replay={replay} onReplay={setReplay} />
+            <CatchUp endpoint={endpoint} />
           </Tabs.Panel>
         </Tabs>
       </Stack>

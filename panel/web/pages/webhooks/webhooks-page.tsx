@@ -2,11 +2,12 @@
 import { Anchor, Button, Card, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";
-import { useQueries, useSuspenseQuery } from "@tanstack/react-query";
+import { useQueries, useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo } from "react";
 import type { Endpoint } from "#panel/web/api/routes.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { DataTable } from "#panel/web/parts/data-table.tsx";
 import { Instant } from "#panel/web/parts/instant.tsx";
@@ -14,7 +15,9 @@ import { PageHead } from "#panel/web/parts/page-head.tsx";
 import { meQuery } from "#panel/web/queries.ts";
 import { EndpointBadge } from "./endpoint-badge.tsx";
 import { NewEndpoint } from "./endpoint-form.tsx";
-import { channelsQuery, endpointsQuery } from "./queries.ts";
+import { channelsQuery, endpointsQuery, statsQuery } from "./queries.ts";
+
+const SUCCESS_EVERY_MS = 60_000;
 
 export function WebhooksPage() {
   const { t } = useText();
@@ -72,6 +75,12 @@ function EndpointTable({ rows, isLoading }: EndpointTableProps) {
         header: t.webhooks.state,
         cell: ({ row: { original } }) => <EndpointBadge endpoint={original} />,
       }),
+      column.display({
+        id: "success",
+        header: t.webhooks.successDay,
+        meta: { align: "right" },
+        cell: ({ row: { original } }) => <Success endpointId={original.endpointId} />,
+      }),
       column.accessor("failingSince", {
         header: t.webhooks.failingSince,
         cell: ({ getValue }) => <Instant at={getValue()} />,
@@ -88,4 +97,11 @@ function EndpointTable({ rows, isLoading }: EndpointTableProps) {
       minWidth={760}
     />
   );
+}
+
+/** Of the rows in sight only. */
+function Success({ endpointId }: { readonly endpointId: string }) {
+  const f = useFormat();
+  const { data } = useQuery({ ...statsQuery(endpointId), refetchInterval: SUCCESS_EVERY_MS });
+  return <>{f.percent(data?.total.successRate)}</>;
 }

@@ -1,11 +1,20 @@
-/** What the header Accept-Encoding says about gzip (RFC 9110, 12.5.3). */
+/** What the header Accept-Encoding says about codings of content (RFC 9110, 12.5.3). */
 
 /** Of the names of gzip the first that is listed counts, then `*`. An explicit preference for no coding is respected. */
 export function acceptsGzip(header: string | null): boolean {
+  return accepts(header, ["gzip", "x-gzip"]);
+}
+
+export function acceptsBrotli(header: string | null): boolean {
+  return accepts(header, ["br"]);
+}
+
+function accepts(header: string | null, names: readonly string[]): boolean {
   if (header === null) return false;
   const qualities = new Map(header.split(",").map(codingOf));
-  const gzip = qualities.get("gzip") ?? qualities.get("x-gzip") ?? qualities.get("*") ?? 0;
-  return gzip > 0 && gzip >= (qualities.get("identity") ?? 0);
+  const named = names.find((name) => qualities.has(name)) ?? "*";
+  const quality = qualities.get(named) ?? 0;
+  return quality > 0 && quality >= (qualities.get("identity") ?? 0);
 }
 
 function codingOf(text: string): readonly [string, number] {

@@ -1,0 +1,197 @@
+/** CSV files that people upload: their lines by column, and what is wrong in them. Commas, semicolons (as Excel in Italian writes) and tabs separate. */
+import { Type } from "@sinclair/typebox";
+import { CsvError, parse } from "csv-parse/sync";
+import { type FaultCode, FaultItem } from "#core/domain/schema/fault.ts";
+import { readBody } from "#core/http/read-body.ts";
+import { Problem } from "#core/problem.ts";
+import { unguarded } from "#panel/csv-text.ts";
+
+/** Of a catalogue enough for every code with a description of 300 characters. */
+export const CSV_FILE_BYTES = 2 * 1024 * 1024;
+/** Of one file. */
+export const CSV_FAULTS_LISTED = 100;
+
+/** What only a file can have wrong, so that the panel says it in the visitor's language. */
+export const FILE_FAULTS = [
+  ...(["EMPTY_FILE", "TOO_MANY_LINES", "CELLS", "QUOTES"] as const),
+  ...(["REPEATED_COLUMN", "MISSING_COLUMN"] as const),
+] as const;
+type FileFault = (typeof FILE_FAULTS)[number];
+
+export interface LineFault<Reason extends string> {
+  readonly line: number;
+  /** Null = the whole line. */
+  readonly column: string | null;
+  readonly code: FaultCode;
+  /** Null = a value is wrong in itself, which the code tells. */
+  readonly reason: Reason | null;
+  readonly message: string;
+}
+
+/** Takes the faults that it names, whatever others it has. */
+interface Faults<Reason extends string> {
+  readonly length: number;
+  readonly push: (fault: LineFault<Reason>) => unknown;
+}
+
+/** What a file looks like. */
+interface Form<Column extends string, Reason extends string> {
+  readonly columns: readonly Column[];
+  readonly needed: readonly Column[];
+  /** With the head. */
+  readonly mostLines: number;
+  /** The fault of a column that is none of them; null = it is passed over. */
+  readonly unknownColumn: Reason | null;
+}
+
+/** A line with text in it, by column; columns that the file does not have are absent. */
+export interface FileLine<Column extends string> {
+  readonly line: number;
+  readonly cells: Readonly<Partial<Record<Column, string>>>;
+}
+
+/** Schema of the errors of a file in an answer. @param description what they keep from happening */
+export function faultsOfFile<const Reason extends string>(
+  reasons: readonly Reason[],
+  description: string,
+) {
+  const names = reasons.map((name) => Type.Literal(name));
+  return Type.Array(
+    Type.Object({
+      line: Type.Integer({ description: "of the file; the head is line 1" }),
+      column: Type.Union([Type.String(), Type.Null()], { description: "null = the whole line" }),
+      code: Type.Unsafe<FaultCode>(FaultItem.properties.code),
+      reason: Type.Unsafe<Reason | null>(
+        Type.Union([...names, Type.Null()], {
+          description: "null = the value is wrong in itself, as the code tells",
+        }),
+      ),
+      message: Type.String({ description: "for people; it may change" }),
+    }),
+    { description },
+  );
+}
+
+/** @throws {Problem} 400, 408, 413 */
+export async function csvBody(request: Request): Promise<string> {
+  const bytes = await readBody(request, CSV_FILE_BYTES);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    const detail = "The file is not in UTF-8: save it as “CSV UTF-8”.";
+    throw new Problem(400, "MALFORMED_BODY", detail);
+  }
+}
+
+/** @param faults what is wrong is added to it; where the head is, no line is read */
+export function linesOf<Column extends string, Reason extends string>(
+  text: string,
+  form: Form<Column, Reason>,
+  faults: Faults<Reason | FileFault>,
+): FileLine<Column>[] {
+  const { mostLines } = form;
+  const count = text.split(/\r\n|\n|\r/, mostLines + 2).length - Number(/[\r\n]$/.test(text));
+  if (count > mostLines) {
+    const message = `At most ${mostLines} lines with the head.`;
+    faults.push(fault(mostLines + 1, null, "TOO_MANY", message, "TOO_MANY_LINES"));
+    return [];
+  }
+  const [head, ...records] = recordsOf(text, faults);
+  if (!head) {
+    if (faults.length === 0)
+      faults.push(fault(1, null, "REQUIRED", "The file is empty.", "EMPTY_FILE"));
+    return [];
+  }
+  const columns = columnsOf(head, form, faults);
+  if (columns === null) return [];
+  return records.flatMap(({ line, cells }) => {
+    if (cells.every((cell) => cell.trim() === "")) return [];
+    if (cells.length === columns.length) return [{ line, cells: named(columns, cells) }];
+    const message = `${cells.length} cells; the head has ${columns.length}. Is a separator not in quotes?`;
+    faults.push(fault(line, null, "BAD_FORMAT", message, "CELLS"));
+    return [];
+  });
+}
+
+interface CsvRecord {
+  /** Where it begins. */
+  readonly line: number;
+  readonly cells: readonly string[];
+}
+
+function recordsOf(text: string, faults: Faults<FileFault>): CsvRecord[] {
+  const [first = ""] = text.split(/[\r\n]/, 1);
+  const commonest = [",", ";", "\t"]
+    .map((delimiter) => ({ delimiter, count: first.split(delimiter).length }))
+    .reduce((one, other) => (other.count > one.count ? other : one));
+  try {
+    const found = parse(text, {
+      delimiter: commonest.delimiter,
+      record_delimiter: ["\r\n", "\n", "\r"],
+      relax_column_count: true,
+      info: true,
+    }) as unknown as ReadonlyArray<{
+      readonly record: readonly string[];
+      readonly info: { readonly lines: number };
+    }>;
+    let line = 1;
+    return found.map(({ record, info }) => {
+      const begin = line;
+      line = info.lines + 1;
+      return { line: begin, cells: record };
+    });
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const message =
+      "A quote is wrong: a cell with quotes in it is in quotes, and those in it are doubled.";
+    faults.push(fault(Number(error["lines"] ?? 1), null, "BAD_FORMAT", message, "QUOTES"));
+    return [];
+  }
+}
+
+/** @returns the name of each column, null for one that is ignored; null if the head is faulty, and no line can be read by it */
+function columnsOf<Column extends string, Reason extends string>(
+  { cells }: CsvRecord,
+  { columns: known, needed, unknownColumn }: Form<Column, Reason>,
+  faults: Faults<Reason | FileFault>,
+): (Column | null)[] | null {
+  const columns = cells.map((cell) => {
+    const wanted = cell.trim().toLowerCase();
+    return known.find((name) => name.toLowerCase() === wanted) ?? null;
+  });
+  const found = faults.length;
+  for (const [at, name] of columns.entries()) {
+    if (name === null && unknownColumn !== null) {
+      const message = `Not a column; the columns are ${known.join(", ")}.`;
+      const given = (cells[at] ?? "").trim().slice(0, 64);
+      faults.push(fault(1, given, "UNKNOWN_FIELD", message, unknownColumn));
+    } else if (name !== null && columns.indexOf(name) < at) {
+      faults.push(fault(1, name, "NOT_ALLOWED", "The column is there twice.", "REPEATED_COLUMN"));
+    }
+  }
+  for (const name of needed) {
+    if (!columns.includes(name))
+      faults.push(fault(1, name, "REQUIRED", "The column is missing.", "MISSING_COLUMN"));
+  }
+  return faults.length > found ? null : columns;
+}
+
+function named<Column extends string>(
+  columns: readonly (Column | null)[],
+  cells: readonly string[],
+): FileLine<Column>["cells"] {
+  const known = columns.flatMap((name, at) =>
+    name === null ? [] : [[name, unguarded(cells[at] ?? "")] as const],
+  );
+  return Object.fromEntries(known) as Partial<Record<Column, string>>;
+}
+
+export function fault<Reason extends string>(
+  line: number,
+  column: string | null,
+  code: FaultCode,
+  message: string,
+  reason: Reason | null = null,
+): LineFault<Reason> {
+  return { line, column: column || null, code, reason, message };
+}

@@ -1,0 +1,134 @@
+/** The first-day comparison of a courier: the lines of a file beside the events that it has sent of the same tracking numbers. */
+import { chunks } from "#core/chunks.ts";
+import {
+  type ComparedLine,
+  compareTracking,
+  type ReceivedEvent,
+  SAME_TIME_MS,
+  type TrackedLine,
+} from "#core/domain/courier-events/compare-tracking.ts";
+import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { trackingReference } from "#core/redis/client/keys.ts";
+import { resolveReferences } from "#core/redis/intake/references.ts";
+import { factKeyOf } from "#core/redis/log/seen.ts";
+import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
+import { channelsOfShipments, readAnywhere } from "#core/redis/shipments/archive.ts";
+import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
+import { readHistories } from "#core/redis/shipments/shipments.ts";
+import type { PanelDeps } from "#panel/caller.ts";
+
+/** Numbers whose shipments are read in one go. */
+const NUMBERS_AT_ONCE = 100;
+/** Of a file; all are counted. */
+export const FURTHER_LISTED = 1_000;
+
+export type FirstDayLine =
+  | ComparedLine
+  | (TrackedLine & { readonly result: "unknownNumber"; readonly received: null });
+
+export interface FurtherEvent extends ReceivedEvent {
+  readonly trackingNumber: string;
+}
+
+export interface FirstDay {
+  /** In the order of the file. */
+  readonly lines: readonly FirstDayLine[];
+  /** Received within the time of the file, and no line says it. */
+  readonly further: readonly FurtherEvent[];
+}
+
+/** @throws {Problem} 503 ARCHIVE_UNAVAILABLE */
+export async function compareFirstDay(
+  deps: PanelDeps,
+  courier: string,
+  tracked: readonly TrackedLine[],
+): Promise<FirstDay> {
+  const times = tracked.map(({ occurredAtMs }) => occurredAtMs);
+  const fromMs = times.reduce((one, other) => Math.min(one, other), Number.MAX_SAFE_INTEGER);
+  const toMs = times.reduce((one, other) => Math.max(one, other), 0);
+  const byNumber = [...Map.groupBy(tracked, ({ trackingNumber }) => trackingNumber)];
+  const lines: FirstDayLine[] = [];
+  const further: FurtherEvent[] = [];
+  for (const part of chunks(byNumber, NUMBERS_AT_ONCE)) {
+    const numbers = part.map(([number]) => number);
+    const received = await receivedOf(deps, courier, numbers);
+    for (const [trackingNumber, own] of part) {
+      const events = received.get(trackingNumber);
+      if (!events) {
+        const unknown = { result: "unknownNumber", received: null } as const;
+        lines.push(...own.map((line) => ({ ...line, ...unknown })));
+        continue;
+      }
+      const compared = compareTracking(own, events);
+      lines.push(...compared.lines);
+      for (const event of compared.left) {
+        const { occurredAtMs } = event;
+        const isWithin = occurredAtMs > fromMs - SAME_TIME_MS && occurredAtMs < toMs + SAME_TIME_MS;
+        if (isWithin) further.push({ ...event, trackingNumber });
+      }
+    }
+  }
+  return { lines: lines.sort((one, other) => one.line - other.line), further };
+}
+
+/** Events of the courier by number; a number that means no shipment of the courier is absent. */
+async function receivedOf(
+  deps: PanelDeps,
+  courier: string,
+  numbers: readonly string[],
+): Promise<Map<string, ReceivedEvent[]>> {
+  const { redis, live, archive = NO_ARCHIVE } = deps;
+  const references = numbers.map((number) => trackingReference(courier, number));
+  const candidates = await resolveReferences(redis, references);
+  const idsOf = references.map(({ key }) =>
+    (candidates.get(key) ?? []).map(({ shipmentId }) => shipmentId),
+  );
+  const histories = new Map<number, readonly Fact[]>();
+  for (const ids of chunks([...new Set(idsOf.flat())], NUMBERS_AT_ONCE)) {
+    const found = await readAnywhere<Fact[]>(redis, archive, ids, {
+      channelIds: channelsOfShipments(live.configuration(), ids),
+      readHot: (some) => readHistories(redis, some),
+      thaw: ({ whole }) => factsOfWhole(whole)?.facts() ?? null,
+    });
+    for (const [id, facts] of found) histories.set(id, facts);
+  }
+  return new Map(
+    numbers.flatMap((number, at) => {
+      const ids = idsOf[at] ?? [];
+      if (ids.length === 0) return [];
+      const facts = ids.flatMap((id) => factsUnder(number, histories.get(id) ?? []));
+      const own = facts.filter(({ key, event }) => key === factKeyOf(courier, event.eventId));
+      // Several shipments have the same event where several merchants follow the parcel.
+      const byKey = new Map(own.map((fact) => [fact.key, receivedEvent(fact)]));
+      return [[number, [...byKey.values()]] as const];
+    }),
+  );
+}
+
+/**
+ * Those of the parcel with the number: events that name it, or the number that it had before or has got since, and events that
+ * name the shipment alone.
+ */
+function factsUnder(number: string, history: readonly Fact[]): Fact[] {
+  const next = new Map<string, string>();
+  for (const { event } of history) {
+    const { trackingNumber, trackingNumberChange } = event;
+    if (trackingNumber !== undefined && trackingNumberChange)
+      next.set(trackingNumber, trackingNumberChange.newTrackingNumber);
+  }
+  const latest = (one: string) => {
+    let last = one;
+    // Numbers may change in a circle.
+    for (let hops = 0; hops < next.size; hops += 1) last = next.get(last) ?? last;
+    return last;
+  };
+  const wanted = latest(number);
+  return history.filter(({ event: { trackingNumber, parcel } }) => {
+    const named = [trackingNumber, parcel?.trackingNumber].filter((one) => one !== undefined);
+    return named.length === 0 || named.some((one) => latest(one) === wanted);
+  });
+}
+
+function receivedEvent({ event, occurredAtMs }: Fact): ReceivedEvent {
+  return { eventId: event.eventId, code: event.status.code, occurredAtMs };
+}

@@ -1,0 +1,66 @@
+/** The figures of how couriers report, one row for each. */
+import { Badge, Table } from "@mantine/core";
+import type { CarrierQuality, Silence } from "#analytics/insights.ts";
+import { useFormat } from "#panel/web/i18n/format.ts";
+import { useText } from "#panel/web/i18n/text.tsx";
+import { ScrollTable } from "#panel/web/parts/scroll-table.tsx";
+import { CourierFiguresHead } from "./courier-figures-head.tsx";
+
+interface QualityTableProps {
+  readonly rows: readonly CarrierQuality[];
+  readonly silence: ReadonlyArray<Omit<Silence, "lastHourMs">>;
+}
+
+export function QualityTable({ rows, silence }: QualityTableProps) {
+  const { t } = useText();
+  const f = useFormat();
+  const heard = new Map(silence.map((row) => [row.courier, row]));
+  const head = [
+    ...[
+      t.benchmarks.received,
+      t.benchmarks.delayP50,
+      t.benchmarks.delayP95,
+      t.benchmarks.outOfOrder,
+    ],
+    ...[
+      t.benchmarks.duplicates,
+      t.benchmarks.invalid,
+      t.benchmarks.unknownTracking,
+      t.benchmarks.unmapped,
+      t.benchmarks.lastHours,
+    ],
+  ];
+  return (
+    <ScrollTable label={t.benchmarks.quality} minWidth={940} narrow="figures">
+      <CourierFiguresHead names={head} />
+      <Table.Tbody className="figures">
+        {rows.map((row) => (
+          <Table.Tr key={row.courier}>
+            <Table.Th scope="row" fw={600}>
+              {row.courier}
+            </Table.Th>
+            <Table.Td ta="right">{f.whole(row.received)}</Table.Td>
+            <Table.Td ta="right">{f.duration(row.delayP50)}</Table.Td>
+            <Table.Td ta="right">{f.duration(row.delayP95)}</Table.Td>
+            <Table.Td ta="right">{f.percent(row.outOfOrderShare)}</Table.Td>
+            <Table.Td ta="right">{f.percent(row.duplicateShare)}</Table.Td>
+            <Table.Td ta="right">{f.percent(row.invalidShare)}</Table.Td>
+            <Table.Td ta="right">{f.percent(row.unknownTrackingShare)}</Table.Td>
+            <Table.Td ta="right">{f.percent(row.unmappedShare)}</Table.Td>
+            <Table.Td ta="right">
+              <HeardBadge row={heard.get(row.courier)} />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </ScrollTable>
+  );
+}
+
+function HeardBadge({ row }: { readonly row: Omit<Silence, "lastHourMs"> | undefined }) {
+  const { t } = useText();
+  const f = useFormat();
+  if (!row || row.weeks === 0 || row.expected < 1) return <>{t.benchmarks.tooEarly}</>;
+  const figures = t.benchmarks.ofUsual(f.whole(row.seen), f.whole(Math.round(row.expected)));
+  return <Badge color={row.silent ? "red" : "teal"}>{figures}</Badge>;
+}

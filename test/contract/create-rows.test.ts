@@ -1,0 +1,146 @@
+/** What the creation of a shipment writes: ids, rows of columns, indices, exact values and the change log. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { prepareShipment } from "#core/domain/shipments/new-shipment.ts";
+import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import { binary } from "#core/redis/client/client.ts";
+import {
+  companyKeys,
+  companyPartition,
+  indexMember,
+  logCountsKey,
+  PARTITIONS,
+} from "#core/redis/client/keys.ts";
+import { BYTES_PER_ROW } from "#core/redis/shipments/columns.ts";
+import { creationContext } from "#core/redis/shipments/create-items.ts";
+import { createShipments } from "#core/redis/shipments/create-shipments.ts";
+import { readHotShipments } from "#core/redis/shipments/shipments.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const SHIP_DATE = "2026-11-09";
+const SHIP_DAY = Date.parse(SHIP_DATE) / 86_400_000;
+const WAITING = STATUSES.indexOf("WAITING_TO_COMPUTE");
+
+let runtime: TestRuntime;
+let channelId: number;
+let partition: number;
+let keys: ReturnType<typeof companyKeys>;
+
+beforeEach(async () => {
+  runtime = await openTestRuntime(testSetup());
+  const channel = runtime.live.configuration().channelByCode.get("acme-it");
+  channelId = channel?.id ?? 0;
+  partition = companyPartition(channel?.companyId ?? 0);
+  keys = companyKeys(partition);
+});
+afterEach(() => runtime.end());
+
+/** @returns the ids, negative where the number exists already */
+async function create(...numbers: readonly string[]): Promise<number[]> {
+  const { redis, live } = runtime;
+  const channel = live.configuration().channels.get(channelId);
+  if (!channel) throw new Error("no channel");
+  const ready = numbers.map((trackingNumber) => {
+    const item = {
+      ...{ courier: "GLS_ITA", trackingNumber, shipDate: SHIP_DATE, language: "it" },
+      ...{ orderReference: "ORDER", customAttributes: { custom1: "RED", custom3: "BIG" } },
+      destination: { postcode: "00118", country: "IT" },
+    } as unknown as ShipmentInput;
+    const one = prepareShipment(item, creationContext(live.configuration(), channel), live.now());
+    if (one.kind !== "ready") throw new Error(JSON.stringify(one));
+    return one;
+  });
+  const created = await createShipments(redis, channel.companyId, ready);
+  return created.map(({ id, isNew }) => (isNew ? id : -id));
+}
+
+const idOf = (number: number) => number * PARTITIONS + partition;
+
+async function bytesOf(key: string): Promise<Buffer> {
+  const bytes = (await binary(runtime.redis).get(key)) as Buffer | null;
+  return bytes ?? Buffer.alloc(0);
+}
+
+async function rowsOf(block: number): Promise<number[][]> {
+  const bytes = await bytesOf(keys.block(channelId, block));
+  return Array.from({ length: bytes.length / BYTES_PER_ROW }, (_, at) =>
+    [0, 4, 8, 12].map((offset) => bytes.readUInt32LE(at * BYTES_PER_ROW + offset)),
+  );
+}
+
+test("ids follow each other from the first number on, and stand in every index and under every exact value", async () => {
+  const { redis } = runtime;
+  const ids = [...(await create("A", "B")), ...(await create("C"))];
+  expect(ids).toEqual([1, 2, 3].map(idOf));
+  const members = ids.map(indexMember);
+  const index = (order: "id" | "ship" | "upd") =>
+    redis.zRangeWithScores(keys.index(channelId, order), 0, -1);
+  const scored = (scoreOf: (id: number) => number) =>
+    ids.map((id, at) => ({ value: members[at] ?? "", score: scoreOf(id) }));
+  expect(await index("id")).toEqual(scored((id) => id));
+  expect(await index("ship")).toEqual(scored(() => SHIP_DAY));
+  expect(await index("upd")).toEqual(scored(() => 0));
+  const values = [
+    ["orderReference", "ORDER"],
+    ["custom1", "RED"],
+    ["custom3", "BIG"],
+  ] as const;
+  for (const [field, value] of values) {
+    const found = await redis.sMembers(keys.exact(channelId, field, value));
+    expect(found.map(Number).toSorted((one, other) => one - other)).toEqual(ids);
+  }
+  const hot = await readHotShipments(redis, ids);
+  expect(ids.map((id) => [hot.get(id)?.rank, hot.get(id)?.version])).toEqual([
+    [0, 1],
+    [1, 1],
+    [2, 1],
+  ]);
+});
+
+test("rows stand at their ranks, with no time of a change, and the row log tells each", async () => {
+  const ids = [...(await create("A", "B")), ...(await create("C"))];
+  const day = SHIP_DAY + 719_528;
+  expect(await rowsOf(0)).toEqual(ids.map((id) => [id, 0, day, WAITING]));
+  const log = await bytesOf(keys.rowLog(channelId));
+  const ranks = Array.from({ length: (log.length - 8) / 4 }, (_, at) =>
+    log.readUInt32LE(8 + at * 4),
+  );
+  expect([log.readDoubleLE(0), ranks]).toEqual([0, [0, 1, 2]]);
+});
+
+test("what was created is one entry of the change log, and what exists already is none", async () => {
+  const { redis } = runtime;
+  const [first, second] = await create("A", "B");
+  expect(await create("A", "B", "C")).toEqual([-(first ?? 0), -(second ?? 0), idOf(5)]);
+  expect(await create("A")).toEqual([-(first ?? 0)]);
+  const entries = (await redis.xRange(keys.changes, "-", "+")) ?? [];
+  expect(entries.map(({ message }) => message["s"])).toEqual([`${first} ${second}`, `${idOf(5)}`]);
+  expect(entries.map(({ message }) => String(message["created"]).split("\n").length)).toEqual([
+    2, 1,
+  ]);
+  expect(await redis.hGet(logCountsKey(keys.changes), "logged")).toBe("3");
+  expect(await rowsOf(0)).toHaveLength(3);
+});
+
+test("an id of more than 32 bits is cut into the two columns that hold it", async () => {
+  const before = Math.ceil((3 * 2 ** 32) / PARTITIONS);
+  await runtime.redis.set(keys.shipmentIds, String(before));
+  const [id = 0] = await create("A");
+  expect(id).toBe(idOf(before + 1));
+  const [row] = await rowsOf(0);
+  expect(row?.[0]).toBe(id % 2 ** 32);
+  expect(row?.[3]).toBe(3 * 256 + WAITING);
+});
+
+test("in a channel that shipments have left a row's rank counts them, and is its score by id", async () => {
+  const { redis } = runtime;
+  await create("A");
+  // As a removal leaves it.
+  await redis.hSet(keys.rows(channelId), "gone", "4");
+  const [id = 0] = await create("B");
+  const scores = await redis.zRangeWithScores(keys.index(channelId, "id"), 0, -1);
+  expect(scores.find(({ value }) => value === indexMember(id))?.score).toBe(5);
+  expect((await rowsOf(0))[5]?.[0]).toBe(id);
+  expect((await readHotShipments(redis, [id])).get(id)?.rank).toBe(5);
+});

@@ -1,0 +1,14 @@
+/** Calls of the panel's API by a script that has the operator's token. */
+import { type Answer, request } from "./merchant.ts";
+import { PANEL_TOKEN } from "./product.ts";
+
+/** @param path below `/panel/api` */
+export function askPanel(
+  { panel }: { readonly panel: string },
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Answer> {
+  const headers = { authorization: `Bearer ${PANEL_TOKEN}` };
+  return request(method, `${panel}/panel/api${path}`, body, headers);
+}
