@@ -90,7 +90,9 @@ test("late and torn answers, a stopped process and a half-written file lose noth
   const recovers = async (since: number) => {
     const answered = () => stream.answered.get(first.ingest) ?? 0;
     const before = answered();
-    const what = () => `it accepts events again; it says:\n${first.output().slice(-LOG_SHOWN)}`;
+    const what = () =>
+      `${first.ingest} accepts events again; silent: ${stream.unanswered}; it says:\n` +
+      first.output().slice(-LOG_SHOWN);
     await eventually(() => answered() > before, what, LIMIT_MS);
     measuring.recovered(since);
     await flows();
@@ -125,6 +127,7 @@ test("late and torn answers, a stopped process and a half-written file lose noth
     faults += 3;
   } while (Date.now() < until);
   await stream.stop();
+  expect(stream.unanswered).toEqual([]);
   for (const { output } of [first, second]) expect(output()).not.toContain("dead letter");
   const counted = await expectExactlyOnce(second, "ROUGH", ids, stream.accepted, {
     away: ["analytics"],

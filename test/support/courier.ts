@@ -20,6 +20,8 @@ export interface PushOptions {
   readonly nowMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly envelope?: Readonly<Record<string, unknown>>;
+  /** Ends the wait for an answer. */
+  readonly signal?: AbortSignal;
 }
 
 let counter = 0;
@@ -66,6 +68,7 @@ export async function pushBytes(
   const response = await fetch(`${url}${options.path ?? "/v1/events"}`, {
     method: "POST",
     body,
+    ...(options.signal && { signal: options.signal }),
     headers: {
       "content-type": "application/json",
       ...(token !== null && { authorization: `Bearer ${token}` }),

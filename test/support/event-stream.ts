@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { event, type PushResult, push } from "./courier.ts";
+import { within } from "./eventually.ts";
 import { shipmentItem, signIn } from "./merchant.ts";
 
 const EVENTS_PER_MESSAGE = 10;
@@ -10,6 +11,9 @@ const SENDERS = 4;
 const PACE_MS = 60;
 const SHIPMENTS_PER_CALL = 100;
 const RETRY_WAIT_MS = 50;
+/** Whatever is away, the product says so sooner. */
+const ANSWER_LIMIT_MS = 45_000;
+const STOP_LIMIT_MS = 60_000;
 /** Codes of the test setup. */
 const CODES = ["TRN", "OUT", "HLD", "DEP"];
 /** Steps through a million seconds in an order of its own, then through their next milliseconds: no two events have one. */
@@ -22,6 +26,8 @@ export interface EventStream {
   readonly accepted: ReadonlyMap<string, CourierEvent>;
   /** Messages that each ingest process has answered. */
   readonly answered: ReadonlyMap<string, number>;
+  /** Doors that a message had no answer from, nor an end of its connection, within 45 s. */
+  readonly unanswered: readonly string[];
   /** Ends after the messages under way have been answered. */
   readonly stop: () => Promise<void>;
 }
@@ -75,6 +81,7 @@ export function startEventStream(
 ): EventStream {
   const accepted = new Map<string, CourierEvent>();
   const answered = new Map<string, number>();
+  const unanswered: string[] = [];
   let over = false;
   let sent = sentBefore;
 
@@ -87,7 +94,8 @@ export function startEventStream(
           sent,
         );
       });
-      const { door, results } = await sendUntilAnswered(product, events, sender, onAnswer);
+      const told = { onAnswer, onSilence: (door: string) => void unanswered.push(door) };
+      const { door, results } = await sendUntilAnswered(product, events, sender, told);
       answered.set(door, (answered.get(door) ?? 0) + 1);
       results.forEach(({ outcome }, at) => {
         expect(["ACCEPTED", "DUPLICATE"]).toContain(outcome);
@@ -102,9 +110,10 @@ export function startEventStream(
   return {
     accepted,
     answered,
+    unanswered,
     async stop() {
       over = true;
-      await Promise.all(senders);
+      await within(Promise.all(senders), "the last messages are accepted", STOP_LIMIT_MS);
     },
   };
 }
@@ -121,15 +130,22 @@ function numbered(trackingNumber: string, sent: number): CourierEvent {
   };
 }
 
+interface Told {
+  readonly onAnswer: (answer: PushResult) => void;
+  readonly onSilence: (door: string) => void;
+}
+
 async function sendUntilAnswered(
   { ingest, otherIngest = ingest }: Ingest,
   events: readonly CourierEvent[],
   sender: number,
-  onAnswer: (answer: PushResult) => void,
+  { onAnswer, onSilence }: Told,
 ): Promise<{ door: string; results: Array<{ outcome: string }> }> {
   for (let tries = sender; ; tries += 1) {
     const door = tries % 2 === 0 ? ingest : otherIngest;
-    const answer = await push(door, events).catch(() => null);
+    const signal = AbortSignal.timeout(ANSWER_LIMIT_MS);
+    const answer = await push(door, events, { signal }).catch(() => null);
+    if (answer === null && signal.aborted) onSilence(door);
     if (answer) onAnswer(answer);
     if (answer?.status === 200) return { door, results: answer.body.results };
     await Bun.sleep(RETRY_WAIT_MS);

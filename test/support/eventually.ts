@@ -3,9 +3,20 @@ const POLL_MS = 10;
 
 type Truthy<T> = Exclude<T, null | undefined | false | 0 | "">;
 
+/** @throws naming `what` when the promise has not settled within `limitMs` */
+export async function within<T>(
+  promise: Promise<T>,
+  what: string | (() => string),
+  limitMs = 30_000,
+): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(tooLate(what, limitMs)), limitMs);
+  return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer));
+}
+
 /**
  * Waits until `condition` gives a truthy value and returns it.
- * @throws naming `what` when it has not come true within `limitMs`
+ * @throws naming `what` when it has not come true within `limitMs`, or does not answer for as long
  */
 export async function eventually<T>(
   condition: () => T | Promise<T>,
@@ -15,11 +26,15 @@ export async function eventually<T>(
 ): Promise<Truthy<T>> {
   const deadline = performance.now() + limitMs;
   for (;;) {
-    const value = await condition();
+    const asked = condition();
+    const value = asked instanceof Promise ? await within(asked, what, limitMs) : asked;
     if (value) return value as Truthy<T>;
     if (performance.now() > deadline) break;
     await Bun.sleep(pollMs);
   }
-  const reported = typeof what === "string" ? what : what();
-  throw new Error(`not within ${limitMs} ms: ${reported}`);
+  throw tooLate(what, limitMs);
+}
+
+function tooLate(what: string | (() => string), limitMs: number): Error {
+  return new Error(`not within ${limitMs} ms: ${typeof what === "string" ? what : what()}`);
 }
