@@ -13,7 +13,10 @@ const SILENT_TICKS = 10;
 interface Connection {
   readonly isReady: boolean;
   readonly isOpen: boolean;
-  readonly on: (event: "ready" | "reconnecting", listener: () => void) => unknown;
+  readonly on: (
+    event: "connect" | "error" | "ready" | "reconnecting",
+    listener: () => void,
+  ) => unknown;
   readonly ping: () => Promise<unknown>;
   readonly connect: () => Promise<unknown>;
   readonly destroy: () => void;
@@ -67,10 +70,14 @@ function watchConnection(client: Connection, log: Log): Watch {
   let quietTicks = 0;
   let isLost = false;
   let isAsking = false;
-  // A try to connect that fails is an answer as well: the client goes on trying by itself.
-  client.on("reconnecting", () => {
-    quietTicks = 0;
-  });
+  /**
+   * The client goes on trying by itself. Between two tries, and until the server has accepted one (5 s), it must be left alone:
+   * told to connect then, it tries twice at the same time, and takes replies of one connection for those of the other.
+   */
+  const goesOn = () => {
+    if (!client.isReady) quietTicks = 0;
+  };
+  for (const step of ["connect", "error", "reconnecting"] as const) client.on(step, goesOn);
   client.on("ready", () => {
     quietTicks = 0;
     isLost = false;
@@ -102,7 +109,7 @@ function watchConnection(client: Connection, log: Log): Watch {
       isLost = true;
       const wasReady = client.isReady;
       client.destroy();
-      // A try to connect that is under way has to end first: it has done so by the next tick.
+      // A handshake that is under way has to end first: it has done so by the next tick.
       if (wasReady) connectAgain();
     },
   };
