@@ -67,20 +67,22 @@ beforeAll(async () => {
   browser = await openBrowser();
 }, 120_000);
 
-/** More imports than a page of the list has, half done, which no worker goes on with. */
+/** More imports than a page of the list has, the first one the newest, half done, which no worker goes on with. */
 async function addJobs({ redis, live }: TestRuntime): Promise<void> {
   const channel = (await live.refresh()).channelByCode.get("acme-it");
   if (!channel) throw new Error("no channel acme-it");
   const { id, companyId } = channel;
   const keys = companyKeys(companyPartition(companyId));
   const jobs = Array.from({ length: JOBS }, (_, at) => `job-${String(at).padStart(3, "0")}`);
-  for (const job of jobs) {
+  const nowMs = live.now();
+  for (const [at, job] of jobs.entries()) {
+    const createdAtMs = nowMs - at;
     await redis.hSet(keys.job(job), {
-      ...{ companyId, channelId: id, status: "processing", createdAtMs: live.now() },
+      ...{ companyId, channelId: id, status: "processing", createdAtMs },
       ...{ total: 100, processed: 40, failed: 1, webhookUrl: "" },
     });
+    await redis.zAdd(keys.latestJobs, { score: createdAtMs, value: `${id}:${job}` });
   }
-  await redis.sAdd(keys.openJobs(id), jobs);
 }
 
 /** As a consumer parks it. */

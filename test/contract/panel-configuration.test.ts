@@ -1,9 +1,18 @@
 /** Companies, channels, jobs and the examination of the stores, as the panel shows them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { acceptJob } from "#core/redis/merchant/import-jobs.ts";
+import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import {
+  acceptJob,
+  finishChunk,
+  finishJob,
+  type ImportJob,
+  LATEST_JOBS_PER_PARTITION,
+  readJob,
+} from "#core/redis/merchant/import-jobs.ts";
 import { type ClickhouseFacts, examineStores } from "#core/store-doctor.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { startRedisServer } from "#test/support/redis-server.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -72,21 +81,60 @@ describe("companies and channels", () => {
 });
 
 describe("jobs", () => {
-  test("are the imports under way, to members their own", async () => {
-    const { channelByCode } = runtime.live.configuration();
-    for (const code of ["acme-it", "beta-it"]) {
-      const channel = channelByCode.get(code);
-      if (!channel) throw new Error("no such channel");
-      const owner = { companyId: channel.companyId, channelId: channel.id };
-      const job = { ...owner, webhookUrl: null, chunks: [{ from: 0, text: "[{}]" }], total: 1 };
-      expect(await acceptJob(runtime.redis, job, runtime.live.now())).not.toBeNull();
-    }
-    const all = (await get("/jobs")).items;
-    expect(all.map((one: { channelCode: string }) => one.channelCode).sort()).toEqual([
-      ...["acme-it", "beta-it"],
+  const FAULT = { index: 0, trackingNumber: null, errors: [] };
+
+  /** Later than every job before it. */
+  async function acceptFor(code: string): Promise<ImportJob> {
+    const beforeMs = runtime.live.now();
+    await eventually(() => runtime.live.now() > beforeMs, "a later moment");
+    const channel = runtime.live.configuration().channelByCode.get(code);
+    if (!channel) throw new Error("no such channel");
+    const { companyId, id: channelId } = channel;
+    const chunks = [{ from: 0, text: "[{}]" }];
+    const job = { companyId, channelId, webhookUrl: null, chunks, total: 1 };
+    const jobId = (await acceptJob(runtime.redis, job, runtime.live.now())) ?? "";
+    const partition = companyPartition(companyId);
+    const accepted = await readJob(runtime.redis, partition, jobId, runtime.live.now());
+    if (!accepted) throw new Error("not accepted");
+    return accepted;
+  }
+
+  test("are the imports under way and those that have ended, the newest first, to members their own", async () => {
+    const { redis, live } = runtime;
+    const first = await acceptFor("acme-it");
+    const partition = companyPartition(first.companyId);
+    await finishChunk(redis, partition, first.jobId, 0, { successes: [], errors: [FAULT] });
+    await finishJob(redis, partition, first, null, live.now());
+    await acceptFor("beta-it");
+    const { items } = await get("/jobs");
+    expect(items).toMatchObject([
+      { channelCode: "beta-it", state: "processing", processedItems: 0, completedAt: null },
+      { channelCode: "acme-it", state: "completed", processedItems: 1, failedItems: 1 },
     ]);
-    expect(all[0]).toMatchObject({ totalItems: 1, processedItems: 0, failedItems: 0 });
+    expect(Date.parse(items[1].completedAt)).toBeGreaterThanOrEqual(first.createdAtMs);
     expect((await getAsBeta("/jobs")).items.map((one) => one["channelCode"])).toEqual(["beta-it"]);
+  });
+
+  test(`of a partition the latest ${LATEST_JOBS_PER_PARTITION} are listed, and the page goes on from a job`, async () => {
+    const { redis } = runtime;
+    const { companyId, channelId, jobId } = await acceptFor("acme-it");
+    const keys = companyKeys(companyPartition(companyId));
+    const held = await redis.zCard(keys.latestJobs);
+    const older = Array.from({ length: LATEST_JOBS_PER_PARTITION - held }, (_, at) => ({
+      ...{ score: 1 + at, value: `${channelId}:older-${at}` },
+    }));
+    await redis.zAdd(keys.latestJobs, older);
+    const hasOldest = () => redis.zScore(keys.latestJobs, `${channelId}:older-0`);
+    expect(await hasOldest()).toBe(1);
+    const last = await acceptFor("acme-it");
+    expect([await hasOldest(), await redis.zCard(keys.latestJobs)]).toEqual([
+      null,
+      LATEST_JOBS_PER_PARTITION,
+    ]);
+    const page = await get("/jobs?limit=1");
+    expect(page.items).toMatchObject([{ jobId: last.jobId }]);
+    const next = await get(`/jobs?limit=1&cursor=${page.nextCursor}`);
+    expect(next.items).toMatchObject([{ jobId }]);
   });
 });
 

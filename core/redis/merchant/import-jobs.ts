@@ -34,6 +34,8 @@ const KEPT_MS = 30 * 86_400_000;
 const KEPT_SECONDS = KEPT_MS / 1000;
 /** Unfinished jobs of one channel: each may hold as much as a body. */
 const OPEN_JOBS_PER_CHANNEL = 20;
+/** Jobs of a partition that are listed, finished ones included. */
+export const LATEST_JOBS_PER_PARTITION = 1_000;
 /** Callbacks of one channel that wait to be sent. */
 export const CALLBACKS_PER_CHANNEL = 100;
 
@@ -145,10 +147,15 @@ export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promi
   const reply = await run<number>(
     redis,
     acceptScript,
-    [keys.job(jobId), keys.jobItems(jobId), keys.openJobs(channelId), waiting],
-    [jobId, String(OPEN_JOBS_PER_CHANNEL), String(KEPT_SECONDS), String(nowMs)].concat(
-      Object.entries(fields).flatMap(([field, value]) => [field, String(value)]),
-    ),
+    [
+      ...[keys.job(jobId), keys.jobItems(jobId), keys.openJobs(channelId), waiting],
+      keys.latestJobs,
+    ],
+    [
+      ...[jobId, String(OPEN_JOBS_PER_CHANNEL), String(KEPT_SECONDS), String(nowMs)],
+      ...[`${channelId}:${jobId}`, String(LATEST_JOBS_PER_PARTITION)],
+      ...Object.entries(fields).flatMap(([field, value]) => [field, String(value)]),
+    ],
   );
   if (reply !== 1) return null;
   announce(redis, "imports");
@@ -181,20 +188,29 @@ export async function readJob(
   };
 }
 
-/** Jobs of these channels that are not finished, in no particular order. */
-export async function readOpenJobs(
+/** A job among the latest ones of its partition. */
+export interface LatestJob {
+  readonly partition: number;
+  readonly channelId: number;
+  readonly jobId: string;
+  readonly createdAtMs: number;
+}
+
+/** The latest jobs of these partitions, under way or finished, in no particular order. */
+export async function listLatestJobs(
   redis: Redis,
-  channels: readonly { readonly id: number; readonly companyId: number }[],
-  nowMs: number,
-): Promise<ImportJob[]> {
-  const jobs = await Promise.all(
-    channels.map(async ({ id, companyId }) => {
-      const partition = companyPartition(companyId);
-      const ids = await redis.sMembers(companyKeys(partition).openJobs(id));
-      return Promise.all(ids.map((jobId) => readJob(redis, partition, jobId, nowMs)));
+  partitions: readonly number[],
+): Promise<LatestJob[]> {
+  const lists = await Promise.all(
+    partitions.map(async (partition) => {
+      const rows = await redis.zRangeWithScores(companyKeys(partition).latestJobs, 0, -1);
+      return rows.map(({ value, score }) => {
+        const [channelId = "", jobId = ""] = value.split(":");
+        return { partition, channelId: Number(channelId), jobId, createdAtMs: score };
+      });
     }),
   );
-  return jobs.flat().filter((job) => job !== null);
+  return lists.flat();
 }
 
 /** Chunks without a result, by the position of their first item, in order. */

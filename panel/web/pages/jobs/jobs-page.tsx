@@ -1,5 +1,5 @@
-/** Imports that are under way, the oldest first. */
-import { Card, Progress } from "@mantine/core";
+/** Imports, those under way and those that have ended. */
+import { Badge, Card, Progress } from "@mantine/core";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo } from "react";
 import { call } from "#panel/web/api/call.ts";
@@ -13,6 +13,7 @@ import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
 import { usePaged } from "#panel/web/parts/use-paged.ts";
 
 const ASK_EVERY_MS = 3_000;
+const COLOURS = { processing: "blue", completed: "teal", failed: "red" } as const;
 /** As many as a page of the list may have. */
 const JOBS_ASKED = 200;
 
@@ -35,6 +36,14 @@ export function JobsPage() {
       }),
       column.accessor("channelCode", { header: t.jobs.channel }),
       column.accessor("jobId", { header: t.jobs.job }),
+      column.accessor("state", {
+        header: t.jobs.state,
+        cell: ({ row: { original } }) => (
+          <Badge color={COLOURS[original.state]} title={original.error ?? undefined}>
+            {t.jobs.states[original.state]}
+          </Badge>
+        ),
+      }),
       column.display({
         id: "progress",
         header: t.jobs.progress,
@@ -56,6 +65,13 @@ export function JobsPage() {
         meta: right,
         cell: ({ getValue }) => f.whole(getValue()),
       }),
+      column.accessor("completedAt", {
+        header: t.jobs.completedAt,
+        cell: ({ getValue }) => {
+          const at = getValue();
+          return at === null ? "—" : <Instant at={at} precise />;
+        },
+      }),
     ];
   }, [t, f]);
   return (
@@ -71,7 +87,7 @@ export function JobsPage() {
           isLoading={isLoading}
           onEnd={onEnd}
           emptyText={t.jobs.empty}
-          minWidth={860}
+          minWidth={1_080}
         />
       </Card>
     </>
