@@ -28,6 +28,10 @@ const EVENTS_PER_SECOND = 20;
 const EVENTS_PER_TICK = Math.round((EVENTS_PER_SECOND * TICK_MS) / 1_000);
 const ROAD_PARCELS = 150;
 const BATCH_PARCELS = 50;
+/** Of so many batches the shops import one as a file instead of creating its shipments one request after the other. */
+const IMPORT_EVERY_BATCHES = 30;
+/** Lines of a file whose tracking number was left out. */
+const FAULTY_LINES = 2;
 /** Parcels whose first event comes before the merchant has registered them. */
 const EARLY_SHARE = 0.02;
 /** From what happens today until a courier tells it: most within two minutes, some within six. */
@@ -108,7 +112,7 @@ interface Parties {
 interface ShipmentRegistry {
   /** Shipments that the demo's channels have, read from the product once and counted on. */
   count(): Promise<number>;
-  register(consignments: readonly Consignment[]): Promise<void>;
+  register(consignments: readonly Consignment[], way?: "create" | "import"): Promise<void>;
 }
 
 function createRegistry(merchants: MerchantClient): ShipmentRegistry {
@@ -121,15 +125,22 @@ function createRegistry(merchants: MerchantClient): ShipmentRegistry {
       known = found;
       return found;
     },
-    async register(consignments) {
+    async register(consignments, way = "create") {
       for (const channel of DEMO_CHANNELS) {
         const own = consignments.filter((one) => one.channel.code === channel.code);
         const shipments = own.map(({ shipment }) => shipment);
-        const created = await merchants.create(channel, shipments);
+        const created =
+          way === "create"
+            ? await merchants.create(channel, shipments)
+            : await merchants.importAll(channel, [...shipments, ...faultyLines(shipments)]);
         if (known !== null) known += created;
       }
     },
   };
+}
+
+function faultyLines(shipments: readonly object[]): object[] {
+  return shipments.slice(0, FAULTY_LINES).map((one) => ({ ...one, trackingNumber: "" }));
 }
 
 /** Parcels that arrived in the last weeks, of all couriers in the order of their days. */
@@ -142,7 +153,7 @@ async function pushArchive({ registry, past, planner }: Parties): Promise<void> 
       }),
     ),
   );
-  await registry.register(consignments);
+  await registry.register(consignments, "import");
   await past.push(consignments.flatMap(sentEvents));
 }
 
@@ -177,6 +188,7 @@ function createStream({ registry, couriers, past, planner, now }: Parties) {
   const road = createRoad(planner, Math.random);
   let early: readonly Consignment[] = [];
   let trickleDueMs = 0;
+  let batches = 0;
 
   async function load(): Promise<void> {
     if (road.length() >= ROAD_PARCELS) return;
@@ -188,7 +200,8 @@ function createStream({ registry, couriers, past, planner, now }: Parties) {
     const due = [...early, ...fresh.filter(() => Math.random() >= EARLY_SHARE)];
     early = fresh.filter((one) => !due.includes(one));
     await past.push(early.flatMap((one) => sentEvents(one).slice(0, 1)));
-    await registry.register(due);
+    batches += 1;
+    await registry.register(due, batches % IMPORT_EVERY_BATCHES === 0 ? "import" : "create");
     const split = due.map((one) => splitToday(one, now()));
     await past.push(split.flatMap((one) => sentEvents(one.past)));
     road.add(split.map((one) => one.today).filter(({ events }) => events.length > 0));

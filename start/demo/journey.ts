@@ -44,12 +44,12 @@ interface Plot {
 
 const PLOTS: readonly Plot[] = [
   {
-    share: 66,
+    share: 42,
     extraDays: 0,
     lines: [...COLLECTED, ["branch", 6, 0], ["out", 8, 0], ["delivered", 10, 0]],
   },
   {
-    share: 6,
+    share: 30,
     extraDays: 0,
     lines: [
       ...COLLECTED,

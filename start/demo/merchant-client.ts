@@ -1,16 +1,24 @@
 /** The demo merchants' side of the API: a token, shipments registered, how many there are. */
 import type { DemoChannel } from "./demo-setup.ts";
-import { createPersistentFetch } from "./persistent-fetch.ts";
+import { createPersistentFetch, pause } from "./persistent-fetch.ts";
 
 /** Document 1, "Limits": shipments per sync create. */
 const SHIPMENTS_PER_REQUEST = 100;
+const ASK_EVERY_MS = 250;
 
 export interface MerchantClient {
   /** @returns how many of them were created */
   create(channel: DemoChannel, shipments: readonly object[]): Promise<number>;
+  /** By a background job; waits for its end. @returns how many of them were created */
+  importAll(channel: DemoChannel, shipments: readonly object[]): Promise<number>;
   /** Shipments that the channel has. */
   count(channel: DemoChannel): Promise<number>;
   checkAddress(channel: DemoChannel, address: object): Promise<void>;
+}
+
+interface ImportView {
+  readonly status: "processing" | "completed" | "failed";
+  readonly result: { readonly summary: { readonly totalSuccess: number } };
 }
 
 export function createMerchantClient(apiUrl: string, signal: AbortSignal): MerchantClient {
@@ -51,6 +59,20 @@ export function createMerchantClient(apiUrl: string, signal: AbortSignal): Merch
         created += summary.totalSuccess;
       }
       return created;
+    },
+    async importAll(channel, shipments) {
+      const body = JSON.stringify({ shipments });
+      const answer = await call(channel, "/v2/shipments/import", { method: "POST", body });
+      if (!answer.ok) throw new Error(`POST /v2/shipments/import answered ${answer.status}`);
+      const { statusUrl } = (await answer.json()) as { statusUrl: string };
+      for (;;) {
+        const asked = await call(channel, `/v2${statusUrl}`, { method: "GET" });
+        if (!asked.ok) throw new Error(`GET /v2${statusUrl} answered ${asked.status}`);
+        const { status, result } = (await asked.json()) as ImportView;
+        if (status === "completed") return result.summary.totalSuccess;
+        if (status === "failed") throw new Error("an import failed");
+        await pause(ASK_EVERY_MS, signal);
+      }
     },
     async count(channel) {
       const answer = await call(channel, "/v2/shipments?limit=1", { method: "GET" });

@@ -1,11 +1,12 @@
 /**
- * The people of the demo, who begin once: their accounts, what they changed in the panel, and the addresses that they had
- * checked. So a newcomer finds accounts, an audit log and a bill, and can look at the panel as a merchant or a courier does.
+ * The people of the demo, who begin once: their accounts, what they changed in the panel, the code that an operator mapped, and
+ * the addresses that they had checked. So a newcomer finds accounts, an audit log, a change of a mapping and a bill, and can look
+ * at the panel as a merchant or a courier does.
  */
 import type { AccountKind, Role } from "#core/domain/accounts/roles.ts";
 import { DEMO_CHANNELS } from "./demo-setup.ts";
 import type { MerchantClient } from "./merchant-client.ts";
-import { createPersistentFetch } from "./persistent-fetch.ts";
+import { createPersistentFetch, pause } from "./persistent-fetch.ts";
 import { PLACES } from "./places.ts";
 
 /** Of those who have accepted their invitation. They see demo data only; nobody of them is an operator. */
@@ -73,6 +74,10 @@ const MERCHANTS_CHANGES = [
 ] as const;
 const COURIERS_CHANGES = [["POST", "/couriers/GLS_ITA/tokens", {}]] as const;
 
+/** The code that an operator maps, once so many events had it. The other couriers' stay unmapped. */
+const MAPPED = { courier: "POSTE_ITA", code: "PI-19", events: 20 };
+const ASK_EVERY_MS = 500;
+
 const CHECKS_PER_CHANNEL = 8;
 
 export interface PeopleInput {
@@ -110,6 +115,16 @@ export async function settleIn({ panelUrl, panelToken, merchants, signal }: Peop
     return { cookie: (answer.headers.get("set-cookie") ?? "").split(";")[0] ?? "" };
   }
 
+  async function untilUnmapped(): Promise<void> {
+    for (;;) {
+      const answer = await call(operator, "GET", "/unmapped-codes");
+      const { items } = (await answer.json()) as { items: readonly (typeof MAPPED)[] };
+      const found = items.find((one) => one.courier === MAPPED.courier && one.code === MAPPED.code);
+      if (found && found.events >= MAPPED.events) return;
+      await pause(ASK_EVERY_MS, signal);
+    }
+  }
+
   const known = await (await call(operator, "GET", "/accounts")).json();
   const { items } = known as { items: readonly { email: string | null }[] };
   if (items.some(({ email }) => email === MERCHANT.email)) return;
@@ -128,4 +143,7 @@ export async function settleIn({ panelUrl, panelToken, merchants, signal }: Peop
       });
     }
   }
+  await untilUnmapped();
+  const { courier, code } = MAPPED;
+  await call(operator, "PUT", `/couriers/${courier}/catalogue/${code}`, { status: "IN_TRANSIT" });
 }

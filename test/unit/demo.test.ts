@@ -45,7 +45,7 @@ describe("the demo setup", () => {
 
 describe("the simulated couriers", () => {
   const planner = createPlanner(seeded(7), now);
-  const consignments = Array.from({ length: 500 }, () => planner.plan({}));
+  const consignments = Array.from({ length: 1_000 }, () => planner.plan({}));
 
   test("send valid events, 5 to 9 a shipment, all of them past and with an offset", () => {
     for (const { events } of consignments) {
