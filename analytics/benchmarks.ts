@@ -129,7 +129,7 @@ export async function openBenchmarks(config: Config): Promise<Benchmarks> {
     facts: () =>
       store
         .client()
-        .then(readClickhouseFacts)
+        .then((client) => readClickhouseFacts(client, config))
         .catch(() => null),
     close: store.close,
   };

@@ -21,6 +21,27 @@ export interface ClickhouseFacts {
   readonly deduplicates: string;
   /** Tables of ours that would take an insert that is repeated a second time. */
   readonly repeatingTables: readonly string[];
+  /** The user of the SQL door; null = the engine in the process, which has one user. */
+  readonly reader: ReaderFacts | null;
+  /** Our tables on a cluster; null = there is none, "hidden" = our user may not see them. */
+  readonly replicas: readonly TableReplicas[] | "hidden" | null;
+}
+
+export interface ReaderFacts {
+  /** `CLICKHOUSE_READ_URL` names it. */
+  readonly isSet: boolean;
+  /** After "the user …"; null = it can only read. */
+  readonly fault: string | null;
+}
+
+export interface TableReplicas {
+  readonly table: string;
+  /** 0 = it is not replicated. */
+  readonly total: number;
+  /** Connected to Keeper. */
+  readonly active: number;
+  /** The one that was asked takes no inserts. */
+  readonly readonly: boolean;
 }
 
 /** Difference between our clock and that of a store, from which on leases and expiries are off. */
@@ -110,6 +131,52 @@ function examineClickhouse(facts: ClickhouseFacts | null): Finding[] {
       ...{ ok: repeats.length === 0, found: repeats.join(", ") || "yes", wanted: "yes" },
       advice:
         "Set insert_deduplicate 1 for our user, and non_replicated_deduplication_window 1000 for the tables: without them a retry counts events twice.",
+    }),
+    ...(facts.reader === null ? [] : [examineReader(facts.reader)]),
+    ...(facts.replicas === null ? [] : examineReplicas(facts.replicas)),
+  ];
+}
+
+function examineReader({ isSet, fault }: ReaderFacts): Finding {
+  const right = isSet ? "yes" : "CLICKHOUSE_READ_URL is not set: statements are refused";
+  return finding("clickhouse-reader", {
+    check: "Statements of the SQL editor can only read",
+    ...{ ok: fault === null, found: fault === null ? right : `the user ${fault}`, wanted: "yes" },
+    advice:
+      "Create the user of analytics/read-only-user.sql and name it in CLICKHOUSE_READ_URL: statements are refused until then.",
+  });
+}
+
+/** `insert_quorum = 'auto'` wants more than half of a table's replicas. */
+function examineReplicas(replicas: readonly TableReplicas[] | "hidden"): Finding[] {
+  const isHidden = replicas === "hidden";
+  const tables = isHidden ? [] : replicas;
+  const alone = tables.filter(({ total }) => total === 0).map(({ table }) => table);
+  const short = tables.filter(
+    ({ total, active, readonly }) => total > 0 && (readonly || active <= total / 2),
+  );
+  const states = short.map(
+    ({ table, total, active, readonly }) =>
+      `${table}: ${active} of ${total}${readonly ? ", read-only" : ""}`,
+  );
+  return [
+    finding("clickhouse-replication", {
+      check: "Every table of the ClickHouse cluster has replicas",
+      ok: !isHidden && alone.length === 0,
+      found: isHidden ? UNKNOWN : alone.map((table) => `none: ${table}`).join(", ") || "yes",
+      wanted: "yes",
+      advice: isHidden
+        ? "Grant our user SELECT on system.replicas."
+        : "Make these tables again as replicated ones (ATTACH TABLE … AS REPLICATED): they were made before CLICKHOUSE_CLUSTER was set, and are lost with their server.",
+    }),
+    finding("clickhouse-quorum", {
+      check: "ClickHouse can acknowledge inserts by most replicas",
+      ok: !isHidden && short.length === 0,
+      found: isHidden ? UNKNOWN : states.join("; ") || "yes",
+      wanted: "more than half of each table's replicas",
+      advice: isHidden
+        ? "Grant our user SELECT on system.replicas."
+        : "Bring back the replicas that are away and their connection to Keeper: changes wait in Redis meanwhile.",
     }),
   ];
 }

@@ -6,6 +6,7 @@ import type { ClickHouseClient, ClickHouseSettings } from "@clickhouse/client";
 import { clickhouseErrorType, keepClickhouse, openBare } from "#analytics/clickhouse.ts";
 import type { Config } from "#core/config.ts";
 import { Problem } from "#core/problem.ts";
+import type { ReaderFacts } from "#core/store-doctor.ts";
 import type { Reach } from "./check-statement.ts";
 
 const RESULT_ROWS = 1_000_000;
@@ -85,6 +86,20 @@ export function keepReader(config: Config): KeptReader {
     forget: store.forget,
     close: store.close,
   };
+}
+
+/** For the settings doctor: null = the engine in this process, which has one user. */
+export async function examineReader(config: Config): Promise<ReaderFacts | null> {
+  if (config.clickhouseUrl === null) return null;
+  if (config.clickhouseReadUrl === null) return { isSet: false, fault: null };
+  const client = await openBare({ ...config, clickhouseUrl: config.clickhouseReadUrl }, {});
+  try {
+    return { isSet: true, fault: await faultOfUser(client) };
+  } catch (error) {
+    return { isSet: true, fault: `is not let in (${clickhouseErrorType(error) ?? "no answer"})` };
+  } finally {
+    await client.close();
+  }
 }
 
 async function openReader(config: Config): Promise<ClickHouseClient> {

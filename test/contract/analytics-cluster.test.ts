@@ -1,6 +1,7 @@
 /** `CLICKHOUSE_CLUSTER`: the schema for replicas, as far as one engine without a cluster can tell. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { applySchema, COLUMNS, TABLES, VIEWS } from "#analytics/apply-schema.ts";
+import { readClickhouseFacts } from "#analytics/clickhouse-facts.ts";
 import { onCluster } from "#analytics/on-cluster.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
 
@@ -55,4 +56,18 @@ describe("the statements of the schema", () => {
     const fault = await applySchema(store.writer, options).catch((error) => error);
     expect(fault).toMatchObject({ type: "CLUSTER_DOESNT_EXIST" });
   });
+});
+
+test("the settings doctor names tables that a cluster would not replicate", async () => {
+  const options = { ...store.config, clickhouseCluster: "main" };
+  await applySchema(store.writer, store.config);
+  const { replicas } = await readClickhouseFacts(store.writer, options);
+  const alone = { total: 0, active: 0, readonly: false };
+  expect(replicas).toEqual(
+    ["archived_shipments", "attempts", "deliveries", "event_outcomes", "events"].map((table) => ({
+      table,
+      ...alone,
+    })),
+  );
+  expect((await readClickhouseFacts(store.writer, store.config)).replicas).toBeNull();
 });

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { applySchema } from "#analytics/apply-schema.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
+import { openBare, openClickhouse } from "#analytics/clickhouse.ts";
+import { readClickhouseFacts } from "#analytics/clickhouse-facts.ts";
 import {
   ALLOWED_FUNCTIONS,
   ALLOWED_TABLE_FUNCTIONS,
@@ -546,6 +547,24 @@ describe("a server without a user that may only read", () => {
       code: "SQL_DOOR_SHUT",
     });
     expect(answer.reason).toContain("analytics/read-only-user.sql");
+  });
+
+  test("is what the settings doctor says too, also of a user who is not let in", async () => {
+    const reader = await openBare(config, {});
+    const readerAs = async (clickhouseReadUrl: string | null) =>
+      (await readClickhouseFacts(reader, { ...config, clickhouseReadUrl })).reader;
+    try {
+      expect(await readerAs(null)).toEqual({ isSet: false, fault: null });
+      expect(await readerAs(server.addressOf(users.reader))).toEqual({ isSet: true, fault: null });
+      const curious = await readerAs(server.addressOf(users.curious));
+      expect(curious).toEqual({ isSet: true, fault: "may read system tables" });
+      const stranger = await readerAs(server.addressOf({ ...users.reader, password: "wrong" }));
+      expect(stranger?.fault).toStartWith("is not let in (");
+      const nobody = await readerAs("http://reader@127.0.0.1:1/none");
+      expect(nobody?.fault).toBe("is not let in (no answer)");
+    } finally {
+      await reader.close();
+    }
   });
 
   test("opens it for the user of read-only-user.sql, and does not close while the server is unavailable", async () => {

@@ -10,6 +10,7 @@ import {
   readJob,
 } from "#core/redis/merchant/import-jobs.ts";
 import { type ClickhouseFacts, examineStores } from "#core/store-doctor.ts";
+import { it as italian } from "#panel/web/i18n/it.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -141,6 +142,8 @@ describe("jobs", () => {
 /** What a ClickHouse with the right settings tells of itself. */
 const RIGHT: ClickhouseFacts = {
   ...{ version: "25.8.1", aheadMs: 2_000, deduplicates: "1", repeatingTables: [] },
+  reader: { isSet: true, fault: null },
+  replicas: [{ table: "events", total: 3, active: 2, readonly: false }],
 };
 
 describe("the examination of the stores", () => {
@@ -157,6 +160,50 @@ describe("the examination of the stores", () => {
     expect(await wrongWith({ deduplicates: "0", repeatingTables: ["events"] })).toEqual([
       ["clickhouse-deduplication", "insert_deduplicate 0, no window: events"],
     ]);
+  });
+
+  test("names a user of the SQL door who may do more than read, and none is right too, since the door is closed then", async () => {
+    const readerFinding = async (reader: ClickhouseFacts["reader"]) => {
+      const all = await examineStores(runtime.redis, async () => ({ ...RIGHT, reader }));
+      return all.find(({ code }) => code === "clickhouse-reader");
+    };
+    expect(await readerFinding({ isSet: true, fault: null })).toMatchObject({ ok: true });
+    expect(await readerFinding({ isSet: false, fault: null })).toMatchObject({
+      ...{ ok: true, found: "CLICKHOUSE_READ_URL is not set: statements are refused" },
+    });
+    expect(await readerFinding({ isSet: true, fault: "may use url()" })).toMatchObject({
+      ...{ ok: false, found: "the user may use url()" },
+      advice: expect.stringContaining("analytics/read-only-user.sql"),
+    });
+    expect(await readerFinding(null)).toBeUndefined();
+  });
+
+  test("names the tables of a cluster that have no replicas, and those whose inserts cannot be acknowledged by most", async () => {
+    const wrongWith = async (replicas: ClickhouseFacts["replicas"]) => {
+      const all = await examineStores(runtime.redis, async () => ({ ...RIGHT, replicas }));
+      return all.filter(({ ok }) => !ok).map(({ code, found }) => [code, found]);
+    };
+    const events = { table: "events", total: 4, active: 3, readonly: false };
+    expect(await wrongWith([events])).toEqual([]);
+    expect(await wrongWith([{ ...events, active: 2 }])).toEqual([
+      ["clickhouse-quorum", "events: 2 of 4"],
+    ]);
+    expect(await wrongWith([{ ...events, readonly: true }])).toEqual([
+      ["clickhouse-quorum", "events: 3 of 4, read-only"],
+    ]);
+    expect(await wrongWith([{ ...events, total: 0, active: 0 }])).toEqual([
+      ["clickhouse-replication", "none: events"],
+    ]);
+    expect(await wrongWith("hidden")).toEqual([
+      ["clickhouse-replication", "not readable"],
+      ["clickhouse-quorum", "not readable"],
+    ]);
+    expect(await wrongWith(null)).toEqual([]);
+  });
+
+  test("has Italian words for every check", async () => {
+    const all = await examineStores(runtime.redis, async () => RIGHT);
+    expect(Object.keys(italian.doctor.words).sort()).toEqual(all.map(({ code }) => code).sort());
   });
 
   test("finds nothing wrong with what the start gives Redis, and says that ClickHouse is away", async () => {

@@ -560,6 +560,21 @@ export const it: Messages = {
         advice:
           "Imposta insert_deduplicate 1 per il nostro utente e non_replicated_deduplication_window 1000 per le tabelle: senza, un nuovo tentativo conta due volte gli eventi.",
       },
+      "clickhouse-reader": {
+        check: "Le istruzioni dell'editor SQL possono solo leggere",
+        advice:
+          "Crea l'utente di analytics/read-only-user.sql e indicalo in CLICKHOUSE_READ_URL: fino ad allora le istruzioni sono rifiutate.",
+      },
+      "clickhouse-replication": {
+        check: "Ogni tabella del cluster ClickHouse ha repliche",
+        advice:
+          "Rendi replicate queste tabelle (ATTACH TABLE … AS REPLICATED), create prima di impostare CLICKHOUSE_CLUSTER: si perdono con il loro server. Se non sono leggibili, concedi al nostro utente SELECT su system.replicas.",
+      },
+      "clickhouse-quorum": {
+        check: "La maggioranza delle repliche di ClickHouse conferma gli inserimenti",
+        advice:
+          "Ripristina le repliche assenti e il loro collegamento a Keeper: intanto le modifiche aspettano in Redis. Se non sono leggibili, concedi al nostro utente SELECT su system.replicas.",
+      },
     },
   },
   jobs: {
