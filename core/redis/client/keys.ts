@@ -254,7 +254,7 @@ const jobAndMessageKeys = (tag: string) => ({
   /** Set: ids of a channel's unfinished jobs. */
   openJobs: (channelId: number) => `${tag}:jobs:${channelId}`,
   /** Sorted set: `channel:job` of the partition's latest jobs, by the time they were accepted (service clock, milliseconds). */
-  latestJobs: `${tag}:jobs:latest`,
+  latestJobs: `${tag}:latest-jobs`,
   /** Set: ids of a channel's finished jobs whose callback has not been sent. */
   callbacks: (channelId: number) => `${tag}:jobcb:${channelId}`,
   /** Sorted set: `shipment:number` of the repetitions of an erasure, by due time (service clock, milliseconds). */
