@@ -2,8 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import type { CarrierQuality } from "#analytics/insights.ts";
+import { totpCode } from "#core/domain/accounts/totp.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
+import { bytesOfBase32 } from "#test/support/base32.ts";
 import { openBrowser } from "#test/support/browser.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -15,6 +18,10 @@ const CODE = "NEW-7";
 /** Sent once, and mapped by nobody. */
 const OPEN_CODE = "OPEN-9";
 const PARCEL = "PANEL-DAY-1";
+/** More than a page of the list has. */
+const OTHER_COMPANIES = 201;
+/** Of the codes of a second factor. */
+const STEP_SECONDS = 30;
 /** Of more events than one answer has. */
 const LONG_MESSAGE = "message-long";
 
@@ -25,6 +32,14 @@ let shipmentId: number;
 beforeAll(async () => {
   const setup = testSetup();
   for (const courier of setup.couriers ?? []) courier.acceptingEvents = courier.code === "GLS_ITA";
+  for (let at = 1; at <= OTHER_COMPANIES; at += 1) {
+    const number = String(at).padStart(3, "0");
+    setup.companies?.push({
+      code: `shop-${number}`,
+      name: `Shop ${number}`,
+      seatPostcode: "20121",
+    });
+  }
   product = await openTestAnalytics(setup);
   shipmentId = await addShipment(product.runtime, PARCEL, { orderReference: "ORDER-7" });
   const status = { code: CODE, description: "Spedizione consegnata" };
@@ -97,6 +112,37 @@ describe("an operator", () => {
     await page.getByRole("button", { name: "Take back" }).click();
     await page.getByRole("button", { name: `Map ${CODE}` }).waitFor();
     expect(problems).toEqual([]);
+    await end();
+  });
+
+  test("sees the overview change without a reload, by the stream alone, with figures on every arrow of the drawing", async () => {
+    const { page, open, requests, end } = await visit();
+    await open("/overview");
+    const pipeline = page.getByRole("region", { name: "Pipeline" });
+    const received = pipeline.getByText(/^\d+ received$/);
+    const before = Number.parseInt((await received.textContent()) ?? "", 10);
+    expect(before).toBeGreaterThan(100);
+    for (const [line, arrows] of [
+      [/^[\d.,]+\/s$/, 5],
+      [/^[\d.,]+\/min$/, 1],
+      [/^[\d.,]+ waiting$/, 4],
+      [/^(up to date|.* behind)$/, 1],
+    ] as const) {
+      await eventually(
+        async () => (await pipeline.getByText(line).count()) === arrows,
+        `${arrows} arrows with ${line}`,
+      );
+    }
+    // Nothing but the stream can bring the next figure.
+    await page.route("**/panel/api/overview", (route) => route.abort());
+    await page.evaluate("window.isSamePage = true");
+    const { body } = await push(product.ingest, [event({ trackingNumber: "NOBODYS" })], {
+      token: "tok_gls_1",
+    });
+    expect(body).toMatchObject({ unknownTracking: 1 });
+    await pipeline.getByText(`${before + 1} received`, { exact: true }).waitFor();
+    expect(await page.evaluate("window.isSamePage")).toBe(true);
+    expect(requests.filter((url) => url.endsWith("/overview/stream"))).not.toEqual([]);
     await end();
   });
 
@@ -319,6 +365,52 @@ describe("an invited colleague", () => {
   });
 });
 
+describe("whoever wants a second factor", () => {
+  test("sets it up with their app, is asked for a code at the next log-in, and takes it away with another", async () => {
+    const ofBeta = { companyCode: "beta" };
+    const member = await makeAccount(product.runtime, "company", "member", ofBeta);
+    const { account, cookie, password } = member;
+    const { page, open, end } = await openVisitor(browser, product.panel, { cookie });
+    let key = "";
+    /** Each code works once, so every one is of a step of its own. */
+    const nextCode = async () => {
+      await advanceClock(product.runtime.redis, STEP_SECONDS);
+      await product.runtime.live.refresh();
+      const step = Math.floor(product.runtime.live.now() / 1_000 / STEP_SECONDS);
+      return totpCode(bytesOfBase32(key), step);
+    };
+    const enter = async (action: string) => {
+      const field = page.getByRole("textbox", { name: "Code of your authenticator app" });
+      await field.fill(await nextCode());
+      await page.getByRole("button", { name: action, exact: true }).click();
+    };
+    await open("/me");
+    const factor = page.getByRole("region", { name: "Second factor" });
+    await factor.getByText("Off", { exact: true }).waitFor();
+    await factor.getByRole("button", { name: "Set up" }).click();
+    key = await factor.getByRole("textbox", { name: "Key" }).inputValue();
+    const link = await factor.getByRole("link").getAttribute("href");
+    expect(new URL(link ?? "").searchParams.get("secret")).toBe(key);
+    expect(await accessFaults(page)).toEqual([]);
+    await enter("Activate");
+    await factor.getByText("On", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Your account" }).click();
+    await page.getByRole("menuitem", { name: "Log out" }).click();
+    await page.getByRole("textbox", { name: "E-mail address" }).fill(account.email);
+    await page.getByRole("textbox", { name: "Password" }).fill(password);
+    await page.keyboard.press("Enter");
+    await page.getByText("Enter the six-digit code from your authenticator app.").waitFor();
+    expect(await accessFaults(page)).toEqual([]);
+    await enter("Log in");
+    await page.getByRole("button", { name: "Your account" }).waitFor();
+    await open("/me");
+    await factor.getByText("On", { exact: true }).waitFor();
+    await enter("Remove");
+    await factor.getByText("Off", { exact: true }).waitFor();
+    await end();
+  });
+});
+
 describe("an admin", () => {
   test("invites somebody by a link shown once, changes their role, and finds it in the audit log", async () => {
     const { page, open, problems, end } = await visit();
@@ -327,6 +419,14 @@ describe("an admin", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("textbox", { name: "E-mail address" }).fill("grace@waybill.test");
     await dialog.getByRole("textbox", { name: "Name" }).fill("Grace");
+    // Every company can be chosen, also those past the first pages of their list.
+    await dialog.getByRole("combobox", { name: "Works for" }).click();
+    await page.getByRole("option", { name: "A company" }).click();
+    await dialog.getByRole("combobox", { name: "A company" }).fill("Shop 201");
+    await page.getByRole("option", { name: "Shop 201" }).waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.getByRole("combobox", { name: "Works for" }).click();
+    await page.getByRole("option", { name: "The service" }).click();
     await dialog.getByRole("button", { name: "Invite", exact: true }).click();
     const shown = page.getByRole("textbox", { name: "Link of the invitation" });
     const link = new URL(await shown.inputValue());
@@ -352,6 +452,13 @@ describe("an admin", () => {
     await page.getByRole("option", { name: "Operator" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
     await page.getByRole("row", { name: /grace@waybill\.test.*Operator.*Active/ }).waitFor();
+    await page.getByRole("link", { name: "Companies" }).click();
+    const companies = page.getByRole("region", { name: "Companies" });
+    await companies.getByRole("row", { name: /Acme S\.p\.A\./ }).waitFor();
+    await eventually(async () => {
+      await companies.press("End");
+      return (await companies.getByRole("row", { name: /Shop 201/ }).count()) === 1;
+    }, "the last company is in the table");
     await page.getByRole("link", { name: "Audit log" }).click();
     await headingOf(page, "Audit log");
     await page.getByText('role: "read-only" → "operator"').waitFor();

@@ -1,6 +1,7 @@
 /** A merchant's day with webhooks, from the endpoint to the catch-up after an outage, and an operator's with what is stuck. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
+import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import { EVENT_LOGS } from "#core/redis/client/keys.ts";
 import { announce } from "#core/redis/client/wake.ts";
@@ -97,9 +98,14 @@ async function headingOf(page: Page, name: string): Promise<void> {
 }
 
 /** The carrier moves a parcel. */
-async function move(trackingNumber: string, status: keyof typeof STATUS, hour: number) {
+async function move(
+  trackingNumber: string,
+  status: keyof typeof STATUS,
+  hour: number,
+  particulars: Partial<CourierEvent> = {},
+) {
   const occurredAt = new Date(Date.UTC(2026, 10, 10, hour)).toISOString();
-  const told = event({ trackingNumber, occurredAt, status: STATUS[status] });
+  const told = event({ trackingNumber, occurredAt, status: STATUS[status], ...particulars });
   const { body } = await push(urlOf("ingest"), [told], { token: "tok_gls_1" });
   expect(body).toMatchObject({ accepted: 1 });
 }
@@ -110,6 +116,13 @@ const row = (page: Page, text: string) =>
 describe("a merchant", () => {
   let day: Visitor;
   let endpoint: string;
+  let firstSecret: string;
+
+  /** An action of the endpoint's menu. */
+  async function choose(name: string): Promise<void> {
+    await day.page.getByRole("button", { name: "More" }).click();
+    await day.page.getByRole("menuitem", { name }).click();
+  }
 
   beforeAll(async () => {
     day = await visit();
@@ -143,6 +156,7 @@ describe("a merchant", () => {
     const secret = await shown.inputValue();
     expect(await countEndpoints(page)).toBe(before + 1);
     expect(secret).toMatch(/^whsec_[0-9a-f]{64}$/);
+    firstSecret = secret;
     await page.getByRole("button", { name: "Done" }).click();
     await page.waitForURL(/\/webhooks\/ep_/);
     endpoint = new URL(page.url()).pathname;
@@ -259,6 +273,79 @@ describe("a merchant", () => {
     // The application has asked who is there before each log-in.
     // The answers that were refused before the log-in, and the one that was lost.
     expect(day.problems.filter((text) => !/401|ERR_FAILED/.test(text))).toEqual([]);
+  }, 60_000);
+
+  test("rotates the secret: the new one is shown once, and both sign meanwhile", async () => {
+    const { page, open } = day;
+    await open(endpoint);
+    await choose("Rotate the secret");
+    await page.getByRole("dialog").getByRole("button", { name: "Rotate the secret" }).click();
+    const secret = await page.getByRole("textbox", { name: "Signing secret" }).inputValue();
+    expect(secret).toMatch(/^whsec_[0-9a-f]{64}$/);
+    expect(secret).not.toBe(firstSecret);
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("textbox", { name: "Signing secret" }).waitFor({ state: "detached" });
+    expect(await page.content()).not.toContain(secret);
+    receiver.requests.length = 0;
+    await move(PARCELS[1], "outForDelivery", 9);
+    const sent = await eventually(() => receiver.requests[0], "a webhook under both secrets");
+    const signature = String(sent.headers["x-service-signature"]);
+    const bytes = Buffer.from(sent.raw);
+    for (const one of [secret, firstSecret]) {
+      expect(verifySignature(signature, [one], bytes, runtime.live.now())).toBe("valid");
+    }
+  }, 60_000);
+
+  test("switches the endpoint off and on, and sends again each webhook that failed meanwhile, in their order", async () => {
+    const { page, open } = day;
+    receiver.behave(503);
+    await move(PARCELS[1], "inTransit", 10, {
+      trackingNumberChange: { newTrackingNumber: "DAY-2-NEW" },
+    });
+    await move(PARCELS[1], "delivered", 11);
+    await open(endpoint);
+    await row(page, "Retrying").nth(1).waitFor();
+    await choose("Switch off");
+    await page.getByRole("dialog").getByRole("button", { name: "Switch off" }).click();
+    await page.getByText("Off", { exact: true }).waitFor();
+    await move(PARCELS[0], "delivered", 12);
+    await open(`/shipments/${shipmentIds[0]}`);
+    await page.getByText("The endpoint was off.").waitFor();
+    await open(endpoint);
+    receiver.behave(200);
+    receiver.requests.length = 0;
+    await choose("Switch on");
+    await page.getByText("Active", { exact: true }).waitFor();
+    await page.getByRole("tab", { name: "Send again" }).click();
+    await page.getByRole("radio", { name: "Each failed delivery" }).check();
+    await page.getByRole("tabpanel").getByRole("button", { name: "Send again" }).click();
+    await page.getByText("2 queued, 0 passed over").first().waitFor();
+    await eventually(() => receiver.requests.length === 2, "both that had failed");
+    expect(receiver.requests.map(({ body }) => body.data.event.statusCode)).toEqual([
+      ...["IN_TRANSIT", "DELIVERED"],
+    ]);
+  }, 60_000);
+
+  test("sees of a shipment the numbers it had, who was notified, and both clocks of each event", async () => {
+    const { page, open } = day;
+    await open(`/shipments/${shipmentIds[1]}`);
+    const numbers = page.getByRole("region", { name: "Tracking numbers" });
+    await numbers.getByText("DAY-2-NEW", { exact: true }).waitFor();
+    await numbers.getByText("DAY-2", { exact: true }).waitFor();
+    const told = page.getByRole("region", { name: "Notifications" });
+    await told.getByText(receiver.url).first().waitFor();
+    const happened = page
+      .locator("p", { hasText: /^Happened/ })
+      .first()
+      .locator("time");
+    expect(await happened.getAttribute("datetime")).toBe("2026-11-10T11:00:00.000Z");
+    const received = page
+      .locator("p", { hasText: /^Received .* \(after / })
+      .first()
+      .locator("time");
+    const receivedMs = Date.parse((await received.getAttribute("datetime")) ?? "");
+    expect(runtime.live.now() - receivedMs).toBeLessThan(DAY_SECONDS * 1_000);
+    expect(await accessFaults(page)).toEqual([]);
   }, 60_000);
 
   test("who may only read sees all of it, and no button that changes anything", async () => {
