@@ -2,6 +2,8 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
 import { onCluster } from "./on-cluster.ts";
+import archivedIndex from "./schema/archived-index.sql" with { type: "text" };
+import archivedIndexRows from "./schema/archived-index-rows.sql" with { type: "text" };
 import archivedShipments from "./schema/archived-shipments.sql" with { type: "text" };
 import attempts from "./schema/attempts.sql" with { type: "text" };
 import deliveries from "./schema/deliveries.sql" with { type: "text" };
@@ -15,7 +17,16 @@ import eventQuality from "./views/event-quality.sql" with { type: "text" };
 import lanes from "./views/lanes.sql" with { type: "text" };
 import sla from "./views/sla.sql" with { type: "text" };
 
-export const TABLES = [deliveries, events, eventOutcomes, attempts, archivedShipments];
+export const TABLES = [
+  deliveries,
+  events,
+  eventOutcomes,
+  attempts,
+  archivedShipments,
+  archivedIndex,
+];
+/** What fills a table whenever rows are inserted into another. */
+export const FEEDS = [archivedIndexRows];
 /** Columns and indices that are added to tables that may exist already. */
 export const COLUMNS = [deliveriesEvidence, eventsMessage];
 export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
@@ -31,7 +42,7 @@ export async function applySchema(
   { eventRetentionMonths, attemptRetentionDays, clickhouseCluster }: SchemaOptions,
 ): Promise<void> {
   const run = (sql: string) => clickhouse.command({ query: onCluster(sql, clickhouseCluster) });
-  for (const sql of [...TABLES, ...COLUMNS]) await run(sql);
+  for (const sql of [...TABLES, ...FEEDS, ...COLUMNS]) await run(sql);
   const months = `toIntervalMonth(${eventRetentionMonths})`;
   const ends = {
     events: `toDateTime(received_at) + ${months}`,

@@ -4,7 +4,8 @@ import type { Config } from "#core/config.ts";
 import { Problem } from "#core/problem.ts";
 import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
 import type { Vault } from "#core/secrets.ts";
-import { countHits, openRow, readBytes, readHits, readMarks, readRows } from "./archive-table.ts";
+import { countHits, readHits, readMarks } from "./archive-questions.ts";
+import { openRow, readBytes, readRows } from "./archive-table.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 
 /** Questions of one process that wait for their answers; one more is refused at once. */

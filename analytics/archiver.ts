@@ -362,7 +362,7 @@ function quietMs({ updated, state, meta }: Hot, nowMs: number): number {
 }
 
 /** Rows of the archive that count no more are deleted by so many at once. */
-const DELETED_TOGETHER = 10_000;
+export const DELETED_TOGETHER = 10_000;
 /** Longer than any answer, and any insert, that was under way when a row or batch ceased to count. */
 export const ABSENT_KEPT_MS = 3_600_000;
 

@@ -5,7 +5,8 @@ import type { ClickhouseFacts, TableReplicas } from "#core/store-doctor.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { examineReader } from "./sql/open-reader.ts";
 
-const OUR_TABLES = "'deliveries', 'events', 'event_outcomes', 'attempts', 'archived_shipments'";
+const OUR_TABLES =
+  "'deliveries', 'events', 'event_outcomes', 'attempts', 'archived_shipments', 'archived_index'";
 
 /** A table of a single server drops repeated inserts by a window of its own; replicated ones do so by themselves. */
 const QUERY = `
@@ -16,7 +17,7 @@ SELECT
     (
         SELECT groupArray(name) FROM system.tables
         WHERE database = currentDatabase()
-            AND name IN ('deliveries', 'events', 'attempts', 'archived_shipments')
+            AND name IN ('deliveries', 'events', 'attempts', 'archived_shipments', 'archived_index')
             AND NOT startsWith(engine, 'Replicated')
             AND NOT match(engine_full, 'non_replicated_deduplication_window = [1-9]')
     ) AS repeatingTables`;

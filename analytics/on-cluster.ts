@@ -5,7 +5,7 @@ export function onCluster(sql: string, cluster: string | null): string {
   if (cluster === null) return sql;
   return sql
     .replace(
-      /^(CREATE TABLE IF NOT EXISTS \w+|CREATE OR REPLACE VIEW \w+|ALTER TABLE \w+)/m,
+      /^(CREATE TABLE IF NOT EXISTS \w+|CREATE OR REPLACE VIEW \w+|CREATE MATERIALIZED VIEW IF NOT EXISTS \w+|ALTER TABLE \w+)/m,
       `$1 ON CLUSTER '${cluster}'`,
     )
     .replace(/^ENGINE = (Replacing)?MergeTree/m, "ENGINE = Replicated$1MergeTree");

@@ -4,7 +4,14 @@ import { isCalendarDate } from "#core/domain/time/rome-time.ts";
 import type { Counting } from "#core/redis/shipments/archive-summary.ts";
 import type { RetiredCount } from "#core/redis/shipments/retirement.ts";
 import { ARCHIVED_SHIPMENTS } from "./archive-rows.ts";
-import { countingRows, listed, readRows, type SealedRow, whole } from "./archive-table.ts";
+import {
+  countingRows,
+  deleteEverywhere,
+  listed,
+  readRows,
+  type SealedRow,
+  whole,
+} from "./archive-table.ts";
 
 const { name: TABLE } = ARCHIVED_SHIPMENTS;
 
@@ -110,5 +117,5 @@ export async function deleteBatches(
   clickhouse: ClickHouseClient,
   range: BatchRange,
 ): Promise<void> {
-  await clickhouse.command({ query: `DELETE FROM ${TABLE} WHERE ${rangeOf(range)}` });
+  await deleteEverywhere(clickhouse, rangeOf(range));
 }

@@ -11,6 +11,7 @@ import { noteBacklog, noteRound } from "#core/redis/shipments/archive-status.ts"
 import { readHeldChannels } from "#core/redis/shipments/held-channels.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { startTicking, type Ticking } from "#core/tick.ts";
+import { completeIndex } from "./archive-index.ts";
 import { archiveAll, deleteAbsent } from "./archiver.ts";
 import { type BringBackDeps, bringChannelBack } from "./bring-channel-back.ts";
 import { forCompanies, type Stage } from "./companies-in-turn.ts";
@@ -96,9 +97,15 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
   let retiredLast = 0;
   let deletedLast = 0;
 
-  async function prepare(): Promise<void> {
+  async function prepare(lock: Lock): Promise<void> {
+    await index(lock);
     const waitMs = await beginGeneration(redis, live.now(), config.eventsPerDay);
     if (waitMs > 0) await pause.wait(waitMs);
+  }
+
+  async function index({ assertHeld }: Lock): Promise<void> {
+    if (!(await completeIndex(await clickhouse(), assertHeld))) return;
+    log.info("the index of archived shipments is complete");
   }
 
   async function round(isStopping: () => boolean): Promise<void> {
@@ -114,6 +121,7 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
     const deps = { redis, log, live, vault, clickhouse, isStopping, pace };
     try {
       if (await hasArchived(redis)) {
+        await index(lock);
         const appliedUntilMs = lookedAtMs - 1_000 * lagOf(lags, "event");
         const terms = { months, appliedUntilMs, waitMs: RETIRING_WAIT_MS, ...timeLimit() };
         retiredLast = await retireAll({ ...deps, ...terms }, retiredLast, lock.assertHeld);
@@ -124,7 +132,7 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
       const limit = timeLimit();
       if (afterDays > 0) {
         await noteBacklog(redis, await live.refresh(), live.now(), afterDays);
-        const terms = { ...deps, ...limit, afterDays, prepare };
+        const terms = { ...deps, ...limit, afterDays, prepare: () => prepare(lock) };
         const moved = await archiveAll(terms, lock.assertHeld);
         if (moved > 0) log.info({ shipments: moved }, "shipments archived");
       }

@@ -7,6 +7,7 @@
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import { applySchema } from "#analytics/apply-schema.ts";
+import { completeIndex } from "#analytics/archive-index.ts";
 import { ARCHIVED_SHIPMENTS, valueHash } from "#analytics/archive-rows.ts";
 import { archiveAll } from "#analytics/archiver.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
@@ -47,6 +48,7 @@ export async function loadArchive(
 ): Promise<ArchivedLoad> {
   const { redis, live, config } = runtime;
   await applySchema(clickhouse, config);
+  await completeIndex(clickhouse, async () => {});
   const copies = Math.max(1, Math.ceil(wanted / ORIGINALS));
   const keys = companyKeys(companyPartition(COMPANY));
   await redis.set(keys.shipmentIds, String((copies + 1) * ORIGINALS));

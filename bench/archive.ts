@@ -33,10 +33,13 @@ const { values } = parseArgs({
 const count = values.quick ? 2_000 : Number(values.shipments);
 
 async function diskBytes(client: Awaited<ReturnType<typeof openClickhouse>>): Promise<number> {
-  await client.command({ query: "OPTIMIZE TABLE archived_shipments FINAL" });
+  for (const table of ["archived_shipments", "archived_index"]) {
+    await client.command({ query: `OPTIMIZE TABLE ${table} FINAL` });
+  }
   const answer = await client.query({
     query: `SELECT sum(bytes_on_disk) AS bytes FROM system.parts
-            WHERE database = currentDatabase() AND table = 'archived_shipments' AND active`,
+            WHERE database = currentDatabase() AND table IN ('archived_shipments', 'archived_index')
+              AND active`,
     format: "JSONEachRow",
   });
   const [row] = await answer.json<{ bytes: string }>();

@@ -1,6 +1,6 @@
 /** `CLICKHOUSE_CLUSTER`: the schema for replicas, as far as one engine without a cluster can tell. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { applySchema, COLUMNS, TABLES, VIEWS } from "#analytics/apply-schema.ts";
+import { applySchema, COLUMNS, FEEDS, TABLES, VIEWS } from "#analytics/apply-schema.ts";
 import { readClickhouseFacts } from "#analytics/clickhouse-facts.ts";
 import { onCluster } from "#analytics/on-cluster.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
@@ -40,6 +40,11 @@ describe("the statements of the schema", () => {
       expect(clustered).toMatch(/^CREATE OR REPLACE VIEW \w+ ON CLUSTER main /);
       expect(clustered.replace(" ON CLUSTER main", "")).toBe(await parsed(sql));
     }
+    for (const sql of FEEDS) {
+      const clustered = await parsed(onCluster(sql, "main"));
+      expect(clustered).toMatch(/^CREATE MATERIALIZED VIEW IF NOT EXISTS \w+ ON CLUSTER main TO /);
+      expect(clustered.replace(" ON CLUSTER main", "")).toBe(await parsed(sql));
+    }
     for (const sql of COLUMNS) {
       expect(await parsed(onCluster(sql, "main"))).toMatch(/^ALTER TABLE \w+ ON CLUSTER main /);
     }
@@ -48,7 +53,8 @@ describe("the statements of the schema", () => {
   });
 
   test("stay as they are without a cluster", () => {
-    for (const sql of [...TABLES, ...COLUMNS, ...VIEWS]) expect(onCluster(sql, null)).toBe(sql);
+    for (const sql of [...TABLES, ...FEEDS, ...COLUMNS, ...VIEWS])
+      expect(onCluster(sql, null)).toBe(sql);
   });
 
   test("are sent so when one is configured: a server that has no such cluster says so", async () => {
@@ -64,7 +70,14 @@ test("the settings doctor names tables that a cluster would not replicate", asyn
   const { replicas } = await readClickhouseFacts(store.writer, options);
   const alone = { total: 0, active: 0, readonly: false };
   expect(replicas).toEqual(
-    ["archived_shipments", "attempts", "deliveries", "event_outcomes", "events"].map((table) => ({
+    [
+      "archived_index",
+      "archived_shipments",
+      "attempts",
+      "deliveries",
+      "event_outcomes",
+      "events",
+    ].map((table) => ({
       table,
       ...alone,
     })),

@@ -4,7 +4,17 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import fc from "fast-check";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { type OpenArchive, openArchive } from "#analytics/archive.ts";
-import { moveToArchive } from "#analytics/archiver.ts";
+import { completeIndex, isIndexComplete } from "#analytics/archive-index.ts";
+import {
+  ABSENT_IN_ORDER,
+  CHANNELS_IN_ORDER,
+  type Kind,
+  kindInOrder,
+  MANY,
+} from "#analytics/archive-questions.ts";
+import { archiveRow } from "#analytics/archive-rows.ts";
+import { deleteRows, insertArchived } from "#analytics/archive-table.ts";
+import { DELETED_TOGETHER, moveToArchive } from "#analytics/archiver.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { chunks } from "#core/chunks.ts";
 import type { Status } from "#core/domain/statuses/status.ts";
@@ -16,9 +26,10 @@ import {
 } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
-import { searchBoth } from "#core/redis/search/archive-search.ts";
+import { type ArchiveQuestion, searchBoth } from "#core/redis/search/archive-search.ts";
 import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
 import { readAnywhere } from "#core/redis/shipments/archive.ts";
+import { type Counting, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
 import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import { ROWS_PER_BLOCK } from "#core/redis/shipments/columns.ts";
 import { createShipments } from "#core/redis/shipments/create-shipments.ts";
@@ -254,8 +265,13 @@ function questions() {
   });
 }
 
+async function rowsOf<T>(query: string): Promise<T[]> {
+  const answer = await clickhouse.query({ query, format: "JSONEachRow" });
+  return answer.json<T>();
+}
+
 describe("pages over both sides agree with a plain filter and sort", () => {
-  test("while shipments move to the archive and back between questions", async () => {
+  async function askWhileMoving(): Promise<void> {
     const move = fc.record({
       isBack: fc.boolean(),
       first: fc.nat(SHIPMENTS),
@@ -272,7 +288,38 @@ describe("pages over both sides agree with a plain filter and sort", () => {
       }),
       { numRuns: 12, endOnFailure: true },
     );
+  }
+
+  test("while shipments move to the archive and back between questions, in an installation without an index", async () => {
+    await clickhouse.command({ query: "DROP TABLE archived_index_rows" });
+    await clickhouse.command({ query: "DROP TABLE archived_index" });
+    await askWhileMoving();
+    await moveAway(rows.slice(0, 2_500).flatMap(({ id }) => (archived.has(id) ? [] : [id])));
+    expect(await isIndexComplete(clickhouse)).toBe(false);
   }, 120_000);
+
+  test("while the index is being filled, and once it is", async () => {
+    await applySchema(clickhouse, runtime.config);
+    const rest = rows.slice(2_500).flatMap(({ id }) => (archived.has(id) ? [] : [id]));
+    await moveAway(rest.slice(0, 200));
+    const asked = fc.asyncProperty(questions(), expectAgreement);
+    await fc.assert(asked, { numRuns: 10 });
+    const interrupted = completeIndex(clickhouse, async () => {
+      throw new Error("the lock is lost");
+    });
+    await expect(interrupted).rejects.toThrow("the lock is lost");
+    await fc.assert(asked, { numRuns: 10 });
+    expect(await completeIndex(clickhouse, async () => {})).toBe(true);
+    expect(await completeIndex(clickhouse, async () => {})).toBe(false);
+    const found = await rowsOf<{ shipments: number; every: number }>(
+      `SELECT uniqExact(id, batch) AS shipments, (SELECT count() FROM archived_shipments) AS every
+       FROM archived_index WHERE channel > 0`,
+    );
+    expect(Number(found[0]?.shipments)).toBe(Number(found[0]?.every));
+    await fc.assert(asked, { numRuns: 40 });
+  }, 120_000);
+
+  test("while shipments move to the archive and back between questions", askWhileMoving, 120_000);
 
   test("shipments created and changed beside archived ones", async () => {
     const before = rows.length;
@@ -322,6 +369,120 @@ test("an archived shipment is read as it was", async () => {
   expect([...(await read()).values()]).toEqual(before ? [before] : []);
   await bringBack([id]);
   expect([...(await read()).values()]).toEqual(before ? [before] : []);
+});
+
+describe("the index of the archive", () => {
+  const common = { companyId: 0, trackingNumber: null, exact: {}, statuses: null };
+  const ranges = { shipFrom: null, shipTo: null, updatedFrom: null };
+  const order = { by: "upd", descending: true } as const;
+  let counting: Counting;
+  beforeAll(async () => {
+    const summary = await readArchiveSummary(runtime.redis, companyId);
+    if (!summary) throw new Error("nothing is archived");
+    counting = summary;
+  });
+  const asked = (members: Partial<ArchiveQuestion["query"]> = {}): ArchiveQuestion => ({
+    query: { ...common, ...ranges, order, channelIds, companyId, ...members },
+    counting,
+  });
+
+  test.each([CHANNELS_IN_ORDER, CHANNELS_IN_ORDER + 1])(
+    "has the same order for %d channels",
+    async (count) => {
+      const others = Array.from({ length: count - channelIds.length }, (_, at) => 1_000_000 + at);
+      for (const by of ORDERS) {
+        for (const descending of [false, true]) {
+          const own = asked({ order: { by, descending } });
+          const more = asked({ order: { by, descending }, channelIds: [...channelIds, ...others] });
+          const expected = await archive.hits(own, 30, 200);
+          expect(expected).toHaveLength(200);
+          expect(await archive.hits(more, 30, 200)).toEqual(expected);
+        }
+      }
+    },
+  );
+
+  test.each([ABSENT_IN_ORDER / 2, ABSENT_IN_ORDER / 2 + 1, 20_000])(
+    "has the same order where %d rows of shipments that came back are still there",
+    async (count) => {
+      const own = asked();
+      const expected = await archive.hits(own, 0, 200);
+      const names = Array.from({ length: count - own.counting.absentRows.length }, (_, at) => {
+        return `${8_000_000_000 + at} 900001`;
+      });
+      const absentRows = [...own.counting.absentRows, ...names];
+      const more = { ...own, counting: { ...own.counting, absentRows } };
+      expect(await archive.hits(more, 0, 200)).toEqual(expected);
+      expect(await archive.count(more)).toEqual(await archive.count(own));
+    },
+  );
+
+  test("deletes as many rows and batches as are deleted at once", async () => {
+    const numbers = Array.from({ length: DELETED_TOGETHER }, (_, at) => 8_000_000_000 + at);
+    const names = numbers.map((id) => `${id} 900001`);
+    await deleteRows(clickhouse, companyId, names, numbers);
+  });
+
+  test("answers the same whether what matches is found by its values or in its order", async () => {
+    const some = [
+      asked({ exact: { custom1: "even" } }),
+      asked({
+        exact: { custom1: "even", custom2: "third-1" },
+        statuses: ["IN_TRANSIT", "DELIVERED"],
+      }),
+      asked({ shipFrom: FIRST_DAY + 3, shipTo: FIRST_DAY + 20 }),
+      asked({ updatedFrom: 1, order: { by: "ship", descending: false } }),
+    ];
+    for (const question of some) {
+      const found = await archive.count(question);
+      expect(found.total).toBeGreaterThan(100);
+      const many = { ...question, found: { ...found, total: MANY } };
+      expect(kindInOrder(many, 50)).toBe(question.query.order.by);
+      const expected = await archive.hits(question, 10, 40);
+      expect(await archive.hits(many, 10, 40)).toEqual(expected);
+      const marks = await archive.marks(question, 7, 50);
+      expect(await archive.marks(many, 7, 50)).toEqual(marks);
+      const between = { from: marks[2], to: marks[4] };
+      const part = await archive.hits({ ...question, ...between }, 0, 100);
+      expect(part).toEqual(await archive.hits(question, 14, 15));
+      expect(await archive.hits({ ...many, ...between }, 0, 100)).toEqual(part);
+    }
+  });
+
+  test.each([
+    ["fewer than many matches", MANY - 1, 1, "custom1"],
+    ["many matches", MANY, 1, "upd"],
+    ["many matches, for a page that ends at one in twenty", MANY, MANY / 20, "upd"],
+    ["many matches, for a page that ends later", MANY, MANY / 20 + 1, "custom1"],
+  ])("%s", (_, total, end, kind) => {
+    const found = { total, least: 0, most: 1 };
+    expect(kindInOrder({ ...asked({ exact: { custom1: "x" } }), found }, end)).toBe(kind as Kind);
+  });
+
+  test("has all rows of an insert that failed while they were written and was repeated", async () => {
+    const left = rows.flatMap(({ id }) => (archived.has(id) ? [] : [id])).slice(0, 10);
+    const alter = (change: string) =>
+      clickhouse.command({ query: `ALTER TABLE archived_index ${change}` });
+    await alter("ADD CONSTRAINT refused CHECK channel = 0");
+    const [row] = await readLeaving(runtime.redis, left.slice(0, 1));
+    if (!row) throw new Error("no shipment is left");
+    const written = archiveRow(runtime.secrets.vault, row, 900_000, "2026-11-22");
+    await expect(insertArchived(clickhouse, [written])).rejects.toThrow();
+    await alter("DROP CONSTRAINT refused");
+    await insertArchived(clickhouse, [written]);
+    await insertArchived(clickhouse, [written]);
+    const counted = await rowsOf<{ n: string }>(
+      `SELECT count() AS n FROM archived_shipments WHERE batch = 900000
+       UNION ALL SELECT count() AS n FROM archived_index WHERE batch = 900000 AND kind = 0`,
+    );
+    expect(counted.map(({ n }) => Number(n))).toEqual([1, 1]);
+    await deleteRows(clickhouse, companyId, [`${row.whole.id} 900000`], []);
+    const after = await rowsOf(
+      `SELECT id FROM archived_shipments WHERE batch = 900000
+       UNION ALL SELECT id FROM archived_index WHERE batch = 900000`,
+    );
+    expect(after).toEqual([]);
+  });
 });
 
 test("no name of a recipient stands in ClickHouse in clear", async () => {

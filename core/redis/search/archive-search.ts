@@ -30,6 +30,19 @@ import type { ShipmentQuery } from "./shipment-query.ts";
 export interface ArchiveQuestion {
   readonly query: Omit<ShipmentQuery, "offset" | "limit">;
   readonly counting: Counting;
+  /** What was counted of it, where it was: it helps to answer soon. */
+  readonly found?: Found;
+  /** Only those from here on, this one with them. */
+  readonly from?: ArchivedHit | undefined;
+  /** Only those up to here, this one with them. */
+  readonly to?: ArchivedHit | undefined;
+}
+
+export interface Found {
+  readonly total: number;
+  /** The lowest and the highest value in the order, as the archive holds them. */
+  readonly least: number;
+  readonly most: number;
 }
 
 export type ArchivedHit = Hit;
@@ -41,7 +54,7 @@ export interface SearchableArchive extends Archive {
     offset: number,
     limit: number,
   ) => Promise<ArchivedHit[]>;
-  readonly count: (question: ArchiveQuestion) => Promise<number>;
+  readonly count: (question: ArchiveQuestion) => Promise<Found>;
   /** Every `distance`-th of those that stand at the positions below `end`, from the first on. */
   readonly marks: (
     question: ArchiveQuestion,
@@ -58,7 +71,7 @@ const STEADY_READINGS = 50;
 export const NO_ARCHIVE: SearchableArchive = {
   read: async () => [],
   hits: async () => [],
-  count: async () => 0,
+  count: async () => ({ total: 0, least: 0, most: 0 }),
   marks: async () => [],
   storedBytes: async () => 0,
 };
@@ -149,10 +162,19 @@ async function headPage(
   if (isBefore && total !== null) {
     return { total: head.total + total, hits: head.hits.slice(offset, end) };
   }
-  const question = { query, counting };
-  const archived = total ?? (await archive.count(question));
+  const { question, archived } = await counted(archive, { query, counting }, total);
   const hits = archived === 0 || isBefore ? [] : await archive.hits(question, 0, end);
   return { total: head.total + archived, hits: joined(head.hits, hits, query).slice(offset, end) };
+}
+
+async function counted(
+  archive: SearchableArchive,
+  question: ArchiveQuestion,
+  total: number | null,
+): Promise<{ question: ArchiveQuestion; archived: number }> {
+  if (total !== null) return { question, archived: total };
+  const found = await archive.count(question);
+  return { question: { ...question, found }, archived: found.total };
 }
 
 function placeOf({ id, score }: Hit, by: IndexOrder): number {
@@ -169,18 +191,18 @@ function joined(
 
 /**
  * A page so far on that what stands before it is counted: among marks, every so many archived ones, it is found by halving how many of
- * Redis stand before the page, give or take the distance of two marks. What lies between is read from both sides.
+ * Redis stand before the page, give or take the distance of two marks. What lies between is read from both sides, that of the archive
+ * from the mark before it on.
  */
 async function deepPage({ redis, archive, query, counting }: Both, about: About): Promise<HitPage> {
   const { offset, limit, order } = query;
-  const question = { query, counting };
   const hotAt = async (at: number, count: number) =>
     searchShipments(redis, { ...query, offset: at, limit: count });
   const { total: hot } = await hotAt(0, 1);
-  const archived = about.total ?? (await archive.count(question));
+  const { question, archived } = await counted(archive, { query, counting }, about.total);
   const total = hot + archived;
   if (offset >= total) return { total, hits: [] };
-  const marks = await archive.marks(question, MARK_DISTANCE, offset);
+  const marks = await archive.marks(question, MARK_DISTANCE, offset + limit + MARK_DISTANCE);
   const compare = compareHits(order);
   /** Archived ones before a hit, at most. */
   const mostBefore = (hit: Hit) => marksBefore(marks, hit, compare) * MARK_DISTANCE;
@@ -193,9 +215,12 @@ async function deepPage({ redis, archive, query, counting }: Both, about: About)
   }
   const passed = Math.max(0, offset - least - MARK_DISTANCE);
   const { hits } = await hotAt(least, MARK_DISTANCE + limit);
-  const others = await archive.hits(question, passed, MARK_DISTANCE + limit);
-  const from = offset - least - passed;
-  return { total, hits: joined(hits, others, query).slice(from, from + limit) };
+  const mark = Math.floor(passed / MARK_DISTANCE);
+  const needed = (passed % MARK_DISTANCE) + MARK_DISTANCE + limit;
+  const between = { from: marks[mark], to: marks[mark + Math.ceil(needed / MARK_DISTANCE)] };
+  const others = await archive.hits({ ...question, ...between }, 0, needed);
+  const first = offset - least - mark * MARK_DISTANCE;
+  return { total, hits: joined(hits, others, query).slice(first, first + limit) };
 }
 
 /** How many of these, which are in order, stand before a hit. */

@@ -1,0 +1,58 @@
+/**
+ * Whether the index of archived shipments (`schema/archived-index.sql`) holds all of them, and what fills it where an installation
+ * has archived shipments without it. Until then search reads `archived_shipments`.
+ */
+import type { ClickHouseClient } from "@clickhouse/client";
+import { clickhouseErrorType } from "./clickhouse.ts";
+import indexRows from "./schema/archived-index-rows.sql" with { type: "text" };
+
+export const INDEX_TABLE = "archived_index";
+/** No channel has this number. */
+const COMPLETE = "channel = 0";
+const SELECT_ROWS = indexRows.slice(indexRows.indexOf("\nSELECT"));
+/** A partition is filled at once, which may take minutes. */
+const FILL_SECONDS = 6 * 3_600;
+
+/** Clients whose index was found complete: it stays so. */
+const complete = new WeakSet<ClickHouseClient>();
+
+export async function isIndexComplete(clickhouse: ClickHouseClient): Promise<boolean> {
+  if (complete.has(clickhouse)) return true;
+  const query = `SELECT count() AS found FROM ${INDEX_TABLE} WHERE ${COMPLETE}`;
+  try {
+    const answer = await clickhouse.query({ query, format: "JSONEachRow" });
+    const [row] = await answer.json<{ found: number | string }>();
+    if (Number(row?.found) > 0) complete.add(clickhouse);
+  } catch (error) {
+    // The process that applies the schema may be an older one still.
+    if (clickhouseErrorType(error) !== "UNKNOWN_TABLE") throw error;
+  }
+  return complete.has(clickhouse);
+}
+
+/**
+ * Fills the index unless it is complete. A crash is repaired by filling it again from the start.
+ * @param assertHeld of the archiver's lock: nothing may be archived meanwhile
+ * @returns whether it was filled now
+ */
+export async function completeIndex(
+  clickhouse: ClickHouseClient,
+  assertHeld: () => Promise<void>,
+): Promise<boolean> {
+  if (await isIndexComplete(clickhouse)) return false;
+  await clickhouse.command({ query: `TRUNCATE TABLE ${INDEX_TABLE}` });
+  const answer = await clickhouse.query({
+    query: "SELECT DISTINCT toYear(archived_on) AS year FROM archived_shipments ORDER BY year",
+    format: "JSONEachRow",
+  });
+  for (const { year } of await answer.json<{ year: number }>()) {
+    await assertHeld();
+    await clickhouse.command({
+      query: `INSERT INTO ${INDEX_TABLE} ${SELECT_ROWS} WHERE toYear(archived_on) = ${year}`,
+      clickhouse_settings: { insert_deduplicate: 0, max_execution_time: FILL_SECONDS },
+    });
+  }
+  await assertHeld();
+  await clickhouse.command({ query: `INSERT INTO ${INDEX_TABLE} (channel) VALUES (0)` });
+  return true;
+}

@@ -1,0 +1,215 @@
+/**
+ * Searches of archived shipments: which rows of the index answer one, and in what order they are read. While the index is being
+ * filled the table itself is asked. Numbers alone go into a statement's text.
+ */
+import type { ClickHouseClient } from "@clickhouse/client";
+import { STATUSES } from "#core/domain/statuses/status.ts";
+import type { ExactField, IndexOrder } from "#core/redis/client/keys.ts";
+import type { ArchivedHit, ArchiveQuestion, Found } from "#core/redis/search/archive-search.ts";
+import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
+import type { Vault } from "#core/secrets.ts";
+import { INDEX_TABLE, isIndexComplete } from "./archive-index.ts";
+import { ARCHIVED_SHIPMENTS, VALUE_COLUMNS, valueHash } from "./archive-rows.ts";
+import { countingRows, listed, whole } from "./archive-table.ts";
+
+const DAY_MS = 86_400_000;
+/** As many matches, and so many times the end of the page: those of one order are found soon enough by reading in that order. */
+export const MANY = 20_000;
+const MANY_PAGES = 20;
+/** Channels that are read in order one by one; of more, all that matches is sorted. */
+export const CHANNELS_IN_ORDER = 16;
+/** Rows that do not count, which the statement names for each of them. */
+export const ABSENT_IN_ORDER = 10_000;
+
+type ValueName = "number" | ExactField;
+/** Rows of the index that stand in the order of one column (`schema/archived-index.sql`). */
+export type Kind = IndexOrder | ValueName;
+
+const KINDS: readonly Kind[] = [
+  ...(["id", "ship", "upd", "number"] as const),
+  ...(["orderReference", "custom1", "custom2", "custom3"] as const),
+];
+const ORDER_COLUMNS: Readonly<Record<IndexOrder, string>> = {
+  id: "id",
+  ship: "shipped",
+  upd: "updated",
+};
+
+type Keys = Pick<Vault, "keyFor">;
+
+/** Shipments that match, from a position on. */
+export async function readHits(
+  clickhouse: ClickHouseClient,
+  vault: Keys,
+  question: ArchiveQuestion,
+  offset: number,
+  limit: number,
+): Promise<ArchivedHit[]> {
+  const end = offset + limit;
+  const { text, order } = await inOrder(clickhouse, vault, question, end);
+  const query = `${text} ORDER BY ${order} LIMIT ${whole(limit)} OFFSET ${whole(offset)}`;
+  return askForHits(clickhouse, query, question);
+}
+
+/** Every `distance`-th shipment that matches, up to a position. */
+export async function readMarks(
+  clickhouse: ClickHouseClient,
+  vault: Keys,
+  question: ArchiveQuestion,
+  distance: number,
+  end: number,
+): Promise<ArchivedHit[]> {
+  const { text, order } = await inOrder(clickhouse, vault, question, end);
+  const query = `SELECT id, score FROM (
+              SELECT id, score, row_number() OVER (ORDER BY ${order}) AS place FROM (
+                ${text} ORDER BY ${order} LIMIT ${whole(end)}))
+            WHERE (place - 1) % ${whole(distance)} = 0 ORDER BY place`;
+  return askForHits(clickhouse, query, question);
+}
+
+export async function countHits(
+  clickhouse: ClickHouseClient,
+  vault: Keys,
+  question: ArchiveQuestion,
+): Promise<Found> {
+  const kind = (await isIndexComplete(clickhouse)) ? kindOf(question.query) : null;
+  const score = columnOf(kind, question.query.order.by);
+  const answer = await clickhouse.query({
+    query: `SELECT count() AS total, min(${score}) AS least, max(${score}) AS most FROM ${tableOf(kind)}
+            WHERE ${matching(vault, question, kind, question.query.channelIds)}`,
+    format: "JSONEachRow",
+  });
+  const [row] = await answer.json<Found>();
+  return row ?? { total: 0, least: 0, most: 0 };
+}
+
+async function askForHits(
+  clickhouse: ClickHouseClient,
+  query: string,
+  question: ArchiveQuestion,
+): Promise<ArchivedHit[]> {
+  const shift = question.query.order.by === "ship" ? DAY_SHIFT : 0;
+  const answer = await clickhouse.query({ query, format: "JSONEachRow" });
+  const rows = await answer.json<ArchivedHit>();
+  return rows.map(({ id, score }) => ({ id, score: score - shift }));
+}
+
+/** A query for `id` and `score` of what matches, without its order, which has at least the first ones. */
+async function inOrder(
+  clickhouse: ClickHouseClient,
+  vault: Keys,
+  question: ArchiveQuestion,
+  end: number,
+): Promise<{ text: string; order: string }> {
+  const { order: sort, channelIds } = question.query;
+  const absent = channelIds.length * question.counting.absentRows.length;
+  const { by, descending } = sort;
+  const kind = (await isIndexComplete(clickhouse)) ? kindInOrder(question, end) : null;
+  const isInOrder = kind === by;
+  const direction = descending ? "DESC" : "ASC";
+  const score = columnOf(kind, by);
+  const select = (own: readonly number[]) =>
+    `SELECT id, ${score} AS score FROM ${tableOf(kind)} WHERE ${matching(vault, question, kind, own, isInOrder)}`;
+  const order = `score ${direction}, id ${direction}`;
+  const isOneByOne = channelIds.length === 1 || absent <= ABSENT_IN_ORDER;
+  if (!isInOrder || channelIds.length > CHANNELS_IN_ORDER || !isOneByOne) {
+    return { text: select(channelIds), order };
+  }
+  // Rows of several channels stand in order in each of them.
+  const heads = channelIds.map(
+    (id) =>
+      `(${select([id])} ORDER BY ${kind === "id" ? "" : `value ${direction}, `}id ${direction} LIMIT ${whole(end)})`,
+  );
+  return { text: `SELECT id, score FROM (${heads.join(" UNION ALL ")})`, order };
+}
+
+/** Rows that stand in the order that is asked for, where few are passed in vain, else those that are fewest. */
+export function kindInOrder({ query, found }: ArchiveQuestion, end: number): Kind {
+  const { order, trackingNumber, exact } = query;
+  const isMany = found && found.total >= MANY && found.total >= MANY_PAGES * end;
+  // Rows in these orders have the other values.
+  const isComplete = trackingNumber === null && exact.orderReference === undefined;
+  return isComplete && isMany ? order.by : kindOf(query);
+}
+
+/** @param nowMs by which the shorter of two ranges is guessed; either answers */
+function kindOf(query: ArchiveQuestion["query"], nowMs = Date.now()): Kind {
+  const { order, trackingNumber, exact, shipFrom, shipTo, updatedFrom } = query;
+  if (trackingNumber !== null) return "number";
+  const [first] = KINDS.filter((kind) => kind in exact);
+  if (first) return first;
+  if (shipFrom === null && shipTo === null) return updatedFrom === null ? order.by : "upd";
+  if (updatedFrom === null) return "ship";
+  const today = nowMs / DAY_MS;
+  const shipDays = Math.min(shipTo ?? today, today) - (shipFrom ?? 0);
+  return today - (updatedFrom * 1_000) / DAY_MS < shipDays ? "upd" : "ship";
+}
+
+function tableOf(kind: Kind | null): string {
+  return kind === null ? ARCHIVED_SHIPMENTS.name : INDEX_TABLE;
+}
+
+/** The sort key of the rows, where they stand in this order. */
+function columnOf(kind: Kind | null, by: IndexOrder): string {
+  return kind === by && by !== "id" ? "value" : ORDER_COLUMNS[by];
+}
+
+/** @param kind null = in the table itself */
+function matching(
+  vault: Keys,
+  { query, counting, from, to, found }: ArchiveQuestion,
+  kind: Kind | null,
+  channelIds: readonly number[],
+  isInOrder = false,
+): string {
+  const { shipFrom, shipTo, statuses, updatedFrom, order } = query;
+  const where = [`channel ${oneOf(channelIds)}`];
+  if (kind !== null) where.push(`kind = ${KINDS.indexOf(kind)}`);
+  where.push(...valuesOf(vault, query, kind), ...countingRows(counting));
+  const [shipped, updated] = [columnOf(kind, "ship"), columnOf(kind, "upd")];
+  if (shipFrom !== null) where.push(`${shipped} >= ${whole(shipFrom + DAY_SHIFT)}`);
+  if (shipTo !== null) where.push(`${shipped} <= ${whole(shipTo + DAY_SHIFT)}`);
+  if (updatedFrom !== null) where.push(`${updated} >= ${whole(Math.max(1, updatedFrom))}`);
+  if (statuses !== null) {
+    where.push(`status IN (${listed(statuses.map((status) => STATUSES.indexOf(status)))})`);
+  }
+  const score = columnOf(kind, order.by);
+  if (isInOrder && found) {
+    where.push(`${score} >= ${whole(found.least)} AND ${score} <= ${whole(found.most)}`);
+  }
+  const shift = order.by === "ship" ? DAY_SHIFT : 0;
+  const [after, before] = order.descending ? ["<", ">"] : [">", "<"];
+  if (from) where.push(beyond(score, after, from, shift));
+  if (to) where.push(beyond(score, before, to, shift));
+  return where.join(" AND ");
+}
+
+/** This position of the order, or further in a direction. The first condition is one that the sort key knows. */
+function beyond(score: string, direction: string, hit: ArchivedHit, shift: number): string {
+  const value = whole(hit.score + shift);
+  if (score === "id") return `id ${direction}= ${whole(hit.id)}`;
+  return `${score} ${direction}= ${value} AND (${score} ${direction} ${value} OR id ${direction}= ${whole(hit.id)})`;
+}
+
+function valuesOf(
+  vault: Keys,
+  { companyId, trackingNumber, exact }: ArchiveQuestion["query"],
+  kind: Kind | null,
+): string[] {
+  const hash = (field: ValueName, value: string) => valueHash(vault, companyId, field, value);
+  const where: string[] = [];
+  if (trackingNumber !== null) {
+    const number = hash("number", trackingNumber);
+    where.push(kind === "number" ? `value = ${number}` : `has(numbers, ${number})`);
+  }
+  for (const [field, value] of Object.entries(exact) as [ExactField, string][]) {
+    where.push(`${kind === field ? "value" : VALUE_COLUMNS[field]} = ${hash(field, value)}`);
+  }
+  return where;
+}
+
+/** Rows of one channel are known to stand in the order of their other columns. */
+function oneOf(numbers: readonly number[]): string {
+  const [only = 0] = numbers;
+  return numbers.length === 1 ? `= ${whole(only)}` : `IN (${listed(numbers)})`;
+}
