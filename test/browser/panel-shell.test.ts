@@ -39,7 +39,7 @@ describe("an operator with a token", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe("/overview?a=1");
-    expect(await page.title()).toBe("Overview · Waybill");
+    await page.waitForFunction('document.title === "Overview · Waybill"');
     await page.getByRole("button", { name: "Your account" }).click();
     await page.getByRole("menuitem", { name: "Log out" }).click();
     await page.waitForURL("**/login");

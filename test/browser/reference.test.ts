@@ -59,7 +59,7 @@ afterAll(async () => {
 test("the port's first page leads there, and it shows every tag and call", async () => {
   expect(page.url().split("#")[0]).toBe(`${url}/v2/docs`);
   for (const text of ["Order parcels", "Create up to 100 shipments", "Close the day"]) {
-    expect(await page.getByText(text).first().isVisible()).toBe(true);
+    await page.getByText(text).first().waitFor();
   }
 });
 
@@ -80,10 +80,10 @@ test("with an API key its calls can be tried", async () => {
   await page.getByText("Calls are sent with this key.").waitFor();
   const call = page.locator("#operations-Shipments-searchShipments");
   await call.locator(".opblock-summary-control").click();
-  for (const language of ["curl", "TypeScript", "Python"]) {
-    expect(await call.locator("summary", { hasText: language }).isVisible()).toBe(true);
-  }
   await call.getByText('curl -sS "$URL/v2/shipments?updatedAfter=').waitFor();
+  for (const language of ["curl", "TypeScript", "Python"]) {
+    await call.locator("summary", { hasText: language }).waitFor();
+  }
   await call.getByRole("button", { name: "Try it out" }).click();
   const answer = page.waitForResponse((response) => response.url().includes("/v2/shipments?"));
   await call.getByRole("button", { name: "Execute" }).click();

@@ -56,12 +56,16 @@ describe("what a call costs Redis", () => {
     return (await callsOf(command)) - before;
   }
 
+  const secondsSince = (ms: number) => Math.floor((performance.now() - ms) / 1_000);
+
   test("100 calls of /metrics at once share one computation, and so do those of the next second", async () => {
     const one = await costOf("hgetall", 1, "/metrics");
     expect(one).toBeGreaterThan(10);
     await Bun.sleep(1_100);
-    // On a machine that takes seconds for it, a second computation may begin.
-    expect(await costOf("hgetall", 100, "/metrics")).toBeLessThanOrEqual(2 * one);
+    const fromMs = performance.now();
+    const all = await costOf("hgetall", 100, "/metrics");
+    // On a machine that takes seconds for it, further computations may begin.
+    expect(all).toBeLessThanOrEqual((2 + secondsSince(fromMs)) * one);
   });
 
   test("figures are measured again after a second", async () => {
@@ -74,8 +78,10 @@ describe("what a call costs Redis", () => {
     await eventually(async () => Number(await figure()) === before + 1, "the figure has grown");
   });
 
-  test("100 calls of /readyz at once ask Redis once, or twice on a slow machine", async () => {
-    expect(await costOf("ping", 100, "/readyz")).toBeLessThanOrEqual(2);
+  test("100 calls of /readyz at once ask Redis once, beside the connection's own ping a second", async () => {
+    const fromMs = performance.now();
+    const all = await costOf("ping", 100, "/readyz");
+    expect(all).toBeLessThanOrEqual(2 + 2 * secondsSince(fromMs));
   });
 });
 
@@ -206,7 +212,7 @@ describe("analytics", () => {
     expect(await statusOf(`${url}/healthz`)).toBe(200);
     await analytics.stop();
     await runtime.end();
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("a role alone", () => {
@@ -259,7 +265,7 @@ describe("a role alone", () => {
     expect(second.url).not.toEndWith(":8083");
     expect(second.output()).toContain("usual port is in use");
     for (const { url } of [first, second]) await eventually(() => isReady(url), "ready");
-  }, 60_000);
+  }, 120_000);
 
   test("analytics that wait for the embedded folder are not ready until it is theirs", async () => {
     const first = await start("analytics", { ANALYTICS_PORT: "0" });
@@ -323,5 +329,5 @@ describe("compose.yaml", () => {
     await ready.stop();
     await unready.stop();
     await runtime.end();
-  }, 60_000);
+  }, 120_000);
 });

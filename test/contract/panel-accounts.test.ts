@@ -13,6 +13,7 @@ import { startPanel } from "#panel/main.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { bytesOfBase32 } from "#test/support/base32.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { watchLoop } from "#test/support/loop-holds.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -276,22 +277,18 @@ describe("passwords", () => {
 
   test("are verified off the event loop, a few at a time, and 503 when too many wait", async () => {
     const hash = await hashPassword(PASSWORD);
-    let longestMs = 0;
-    let last = performance.now();
-    const timer = setInterval(() => {
-      longestMs = Math.max(longestMs, performance.now() - last);
-      last = performance.now();
-    }, 1);
+    const watch = watchLoop();
     const tries = Array.from({ length: 103 }, () =>
       verifyPassword("x", hash).catch((error) => error.status),
     );
     const answers = await Promise.all(tries);
-    clearInterval(timer);
+    const longestMs = watch.longestMs();
+    watch.stop();
     // Two at work and a hundred behind them.
     expect(answers.filter((one) => one === false)).toHaveLength(102);
     expect(answers.at(-1)).toBe(503);
     expect(longestMs).toBeLessThan(1_000);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("guesses at one account", () => {

@@ -63,7 +63,7 @@ describe.each(["server", "cluster"] as const)("on a %s", (kind) => {
       return isOver;
     }, "the wait is over");
     waker.close();
-  }, 60_000);
+  }, 120_000);
 
   test("announcements of other topics do not", async () => {
     const [waiting, other] = [await connect(kind), await connect(kind)];
@@ -77,7 +77,7 @@ describe.each(["server", "cluster"] as const)("on a %s", (kind) => {
     expect(own.heard()).toBe(0);
     waker.close();
     another.close();
-  }, 60_000);
+  }, 120_000);
 });
 
 test("an announcement between the look and the wait is not missed", async () => {
@@ -93,18 +93,11 @@ test("many announcements of a process are few messages, and the last one is amon
   const [waiting, other] = [await connect("server"), await connect("server")];
   const { heard, hear } = createEar();
   const waker = openWaker(waiting, "imports", hear);
-  await eventually(() => {
-    announce(other, "imports");
-    return heard() > 0;
-  }, "announcements are heard");
-  await eventually(async () => {
-    const before = heard();
-    await Bun.sleep(20);
-    return heard() === before;
-  }, "all of them have arrived");
-  const before = heard();
+  const ask = () =>
+    other.sendCommand<[string, number]>(["PUBSUB", "NUMSUB", wakeChannel("imports")]);
+  await eventually(async () => (await ask())[1] === 1, "it listens");
   for (let n = 0; n < 1_000; n += 1) announce(other, "imports");
-  await eventually(() => heard() === before + 2, "the first and the last are heard");
+  await eventually(() => heard() === 2, "the first and the last are heard");
   waker.close();
 });
 
@@ -166,4 +159,4 @@ test("idle consumers, deliverers and test senders ask Redis for little", async (
   deps.transport.close();
   await runtime.end();
   await authority.end();
-}, 60_000);
+}, 120_000);

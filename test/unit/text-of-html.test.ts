@@ -36,8 +36,9 @@ describe("the plain text beside an HTML body", () => {
         textOfHtml(html);
         return performance.now() - from;
       };
-      // Seconds where it was the square.
-      expect([part, timeOf(1_000_000) < 1_000]).toEqual([part, true]);
+      // Seconds where it was the square. The faster of some: another process may hold any of them up.
+      const isFast = [1, 2, 3].some(() => timeOf(1_000_000) < 1_000);
+      expect([part, isFast]).toEqual([part, true]);
     }
   });
 });
