@@ -96,8 +96,10 @@ export async function startRedisServer({
     start,
     kill,
     async tearFile() {
-      const files = new Bun.Glob("appendonlydir/*.incr.aof").scan({ cwd: folder });
-      for await (const file of files) await appendFile(join(folder, file), TORN_COMMAND);
+      const files = [...new Bun.Glob("appendonlydir/*.incr.aof").scanSync({ cwd: folder })];
+      // While the file is rewritten there are two, and only the last one is written to.
+      const [last = ""] = files.toSorted((one, other) => numberOf(other) - numberOf(one));
+      await appendFile(join(folder, last), TORN_COMMAND);
     },
     freeze: () => void child?.kill("SIGSTOP"),
     thaw: () => void child?.kill("SIGCONT"),
@@ -109,6 +111,11 @@ export async function startRedisServer({
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** As in `appendonly.aof.2.incr.aof`. */
+function numberOf(file: string): number {
+  return Number(/\.(\d+)\.incr\.aof$/.exec(file)?.[1] ?? 0);
 }
 
 async function isListening(port: number): Promise<boolean> {
