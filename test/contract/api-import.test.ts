@@ -347,7 +347,7 @@ describe("the completion call", () => {
     expect(slow.most()).toBe(CALLBACKS_AT_ONCE);
     slow.stop();
     quick.stop();
-  }, 60_000);
+  }, 120_000);
 
   test("of a job that an earlier version ended before it called is made", async () => {
     const receiver = startReceiver();

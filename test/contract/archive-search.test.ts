@@ -338,7 +338,7 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     );
     rows = rows.map((row) => changed.get(row.id) ?? row);
     await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 20 });
-  }, 60_000);
+  }, 120_000);
 
   test("a block of rows is dropped with its last shipment, and comes back with the first one", async () => {
     const [channelId = 0] = channelIds;
@@ -349,7 +349,7 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 10 });
     await bringBack([own[77]?.id ?? 0, own[5]?.id ?? 0, own[4_000]?.id ?? 0]);
     await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 20 });
-  }, 60_000);
+  }, 120_000);
 });
 
 test("an archived shipment is read as it was", async () => {

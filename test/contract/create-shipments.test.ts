@@ -78,7 +78,7 @@ test("processes that create in one channel at the same time assign every id once
   expect(new Set(ids).size).toBe(ROUNDS * 2 * EACH);
   expect(new Set(ids.map((id) => id % PARTITIONS)).size).toBe(1);
   await expectAgreement("acme-it", ROUNDS * 2 * EACH);
-}, 30_000);
+}, 120_000);
 
 test("an item that two processes create at the same time exists once", async () => {
   const items = Array.from({ length: 50 }, (_, at) => item(`BOTH-${at}`));
@@ -106,4 +106,4 @@ test("rows continue in the next blocks while another process still assumes an ea
   expect(length).toBe(((rank % ROWS_PER_BLOCK) + 1) * BYTES_PER_ROW);
   expect(last?.kind).toBe("created");
   await expectAgreement("beta-it", count);
-}, 60_000);
+}, 120_000);

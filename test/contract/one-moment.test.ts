@@ -67,7 +67,7 @@ beforeAll(async () => {
   processors = await startProcessors(api.runtime);
   token = await api.token("key_acme_main");
   for (const n of [1, 2, 3]) await happen((await create(`STILL-${n}`)).id, 0);
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await processors.stop();

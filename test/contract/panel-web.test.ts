@@ -19,7 +19,7 @@ let panel: TestPanel;
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup());
   panel = await openTestPanel(runtime);
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await panel?.end();

@@ -43,7 +43,7 @@ test("what waits for a silent server fails as unavailable, and works again once 
   await eventually(() => isWritten(redis, "three"), "it works again", LIMIT_MS);
   await redis.close();
   await server.stop();
-}, 60_000);
+}, 120_000);
 
 /** A way to a server that may be shut, or let nothing through for a while and then close. */
 async function startDoor(port: number) {

@@ -81,7 +81,7 @@ test.each(OUTAGES)(
     await other.close();
     expect(sent).toEqual([message.messageId]);
   },
-  40_000,
+  120_000,
 );
 
 test("an internal error does not end an import, which completes once the error is fixed", async () => {

@@ -109,13 +109,13 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
     });
     await product.start();
     await createShipments(product, "ALARM", SHIPMENTS);
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     await product.end();
     await Promise.all([server.stop(), clickhouse.stop()]);
     await rm(folder, { recursive: true, force: true });
-  }, 30_000);
+  }, 120_000);
 
   /** Null where it does not answer. */
   async function read(): Promise<Reading> {

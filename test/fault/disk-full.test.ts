@@ -36,12 +36,12 @@ beforeAll(async () => {
   const env = { PATH: `${folder}:${productEnv()["PATH"]}` };
   product = await newProduct(BARE, testSetup(), env);
   await product.start();
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await product.end();
   await rm(folder, { recursive: true, force: true });
-}, 30_000);
+}, 120_000);
 
 test("a full disk is answered 503, and everything continues without loss once there is space", async () => {
   const ids = await createShipments(product, "DISK", SHIPMENTS);

@@ -26,7 +26,7 @@ describe.each(STORES)("on %s", (store) => {
     roles = await startRoles(testSetup(), store);
   }, 120_000);
 
-  afterAll(() => roles.end(), 30_000);
+  afterAll(() => roles.end(), 120_000);
 
   test(`${KILLS[store]} kills of any role's processes and of Redis lose and double nothing`, async () => {
     const ids = await createShipments(roles, "ROLE", SHIPMENTS);

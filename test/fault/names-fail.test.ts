@@ -79,7 +79,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
       CLICKHOUSE_READ_URL: "http://nobody:nothing@127.0.0.1:1/none",
     });
     await product.start();
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     await product.end();
@@ -87,7 +87,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
     await receiver.stop();
     await authority.end();
     await rm(folder, { recursive: true, force: true });
-  }, 30_000);
+  }, 120_000);
 
   const operator = async (method: string, path: string, body?: unknown) =>
     (await askPanel(product, method, `/${path}`, body)).body;

@@ -73,13 +73,13 @@ beforeAll(async () => {
   await createShipments(product, "QUIET", SHIPMENTS, "key_beta_main");
   neighbour = await signIn(product.api, "key_acme_main");
   merchant = await signIn(product.api, "key_beta_main");
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await product.end();
   await Promise.all([hanging.stop(), quiet.stop()]);
   await authority.end();
-}, 60_000);
+}, 120_000);
 
 /** What the quiet merchant waits for, ms. */
 interface Waits {

@@ -58,7 +58,7 @@ describe.skipIf(!previous)(`from ${previous}`, () => {
     await Promise.all([before.end(), now.end()]);
     await server.stop();
     await rm(folder, { recursive: true, force: true });
-  }, 60_000);
+  }, 120_000);
 
   test("a rolling upgrade loses nothing and doubles nothing, whichever version did the work", async () => {
     const ids = await createShipments(before, "ROLL", SHIPMENTS);

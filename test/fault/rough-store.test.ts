@@ -54,14 +54,14 @@ beforeAll(async () => {
   };
   first = await start(proxy.url);
   second = await start(server.url);
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await Promise.all([first.end(), second.end()]);
   await proxy.stop();
   await server.stop();
   await clickhouse.stop();
-}, 60_000);
+}, 120_000);
 
 /** @returns what it got, and how soon */
 async function clickhouseReturns(

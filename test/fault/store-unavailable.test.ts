@@ -141,14 +141,14 @@ describe.each([
     const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
     product = await newProduct(BARE, setup, { ...env, ...store.env });
     await product.start();
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     await product.end();
     await store.stop();
     await receiver.stop();
     await authority.end();
-  }, 30_000);
+  }, 120_000);
 
   /** Of one outage, as couriers, merchants and operators meet it. */
   async function expectRefusals({ name, reason }: Outage): Promise<void> {

@@ -75,7 +75,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await product.end();
   await rm(home, { recursive: true, force: true });
-}, 60_000);
+}, 120_000);
 
 /** As the courier must sign. */
 const SIGNED = { secrets: ["sig_gls_1"] };

@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await product.end();
   await rm(folder, { recursive: true, force: true });
-}, 60_000);
+}, 120_000);
 
 /** A shell as a reader has it, but for the ports and the folder of this product. */
 async function shell(code: string, env: Readonly<Record<string, string>> = {}) {
@@ -265,7 +265,7 @@ test("the receiver of the first five minutes verifies what listen brings it", as
       await child.exited;
     }
   }
-}, 60_000);
+}, 120_000);
 
 /** Reads on until the program has printed the words. */
 async function says({ stdout }: ReturnType<typeof startCommand>, words: string): Promise<void> {

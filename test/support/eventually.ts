@@ -1,5 +1,7 @@
 /** Tests wait for conditions and never for a length of time. */
 const POLL_MS = 10;
+/** Half of what a test may take. */
+const LIMIT_MS = 60_000;
 
 type Truthy<T> = Exclude<T, null | undefined | false | 0 | "">;
 
@@ -7,7 +9,7 @@ type Truthy<T> = Exclude<T, null | undefined | false | 0 | "">;
 export async function within<T>(
   promise: Promise<T>,
   what: string | (() => string),
-  limitMs = 30_000,
+  limitMs = LIMIT_MS,
 ): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(tooLate(what, limitMs)), limitMs);
@@ -21,7 +23,7 @@ export async function within<T>(
 export async function eventually<T>(
   condition: () => T | Promise<T>,
   what: string | (() => string),
-  limitMs = 30_000,
+  limitMs = LIMIT_MS,
   pollMs = POLL_MS,
 ): Promise<Truthy<T>> {
   const deadline = performance.now() + limitMs;
