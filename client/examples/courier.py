@@ -10,6 +10,7 @@ import datetime
 import gzip
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import random
@@ -53,7 +54,7 @@ def deliver(body: bytes) -> Any:
             if error.code < 500 and error.code != 429:
                 sys.exit(f"{error.code} {error.read().decode()}")
             asked = float(error.headers.get("Retry-After") or 0)
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             print(error, file=sys.stderr)
         time.sleep(max(asked, least_seconds * (1 + random.random())))
     sys.exit("There was no answer for 15 minutes. Send the events again later.")

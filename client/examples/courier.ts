@@ -32,14 +32,14 @@ const TIMEOUT_MS = 60_000;
 /** Over 15 minutes, each with up to as much again by chance. */
 const WAITS_SECONDS = [1, 4, 16, 64, 256, 600];
 
-async function post(body: Uint8Array<ArrayBuffer>): Promise<Response> {
+async function post(body: Uint8Array<ArrayBuffer>) {
   // A signature of now, over the bytes as they are sent.
   const t = Math.floor(Date.now() / 1000);
   const v1 = createHmac("sha256", WAYBILL_SIGNING_SECRET)
     .update(`${t}.`)
     .update(body)
     .digest("hex");
-  return fetch(WAYBILL_URL + PATH, {
+  const response = await fetch(WAYBILL_URL + PATH, {
     method: "POST",
     headers: {
       authorization: `Bearer ${WAYBILL_TOKEN}`,
@@ -50,17 +50,19 @@ async function post(body: Uint8Array<ArrayBuffer>): Promise<Response> {
     body,
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
+  return { response, text: await response.text() };
 }
 
 /** Seconds to wait at least, where it should be repeated. */
 async function attempt(body: Uint8Array<ArrayBuffer>): Promise<Answer | number> {
-  const response = await post(body).catch((error: Error) => error);
-  if (response instanceof Error) return 0;
-  if (response.ok) return (await response.json()) as Answer;
+  const answer = await post(body).catch((error: Error) => error);
+  if (answer instanceof Error) return 0;
+  const { response, text } = answer;
+  if (response.ok) return JSON.parse(text);
   if (response.status >= 500 || response.status === 429) {
     return Number(response.headers.get("retry-after") ?? 0);
   }
-  throw new Error(`${response.status} ${await response.text()}`);
+  throw new Error(`${response.status} ${text}`);
 }
 
 /** The same bytes each time: events that an attempt has stored come back as DUPLICATE. */

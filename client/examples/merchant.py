@@ -1,8 +1,9 @@
-"""A merchant in one file, without a package: imports shipments, prints labels, reconciles, and receives webhooks.
+"""A merchant in one file, without a package: imports shipments, prints and confirms labels, reconciles, and receives webhooks.
 
     export WAYBILL_URL=https://api.example WAYBILL_API_KEY=key_…
     python3 merchant.py import < shipments.json           a list of shipments, as POST /v2/shipments/import takes them
     python3 merchant.py print < label.json                the body of POST /v2/labels
+    python3 merchant.py confirm GENERIC 81 65             closes the day: a carrier, and the ids of labels that were printed
     python3 merchant.py reconcile '2026-11-01 00:00:00'   prints every change since then, and where the next run starts
     WAYBILL_WEBHOOK_SECRET=whsec_… PORT=3000 python3 merchant.py receive
 
@@ -12,29 +13,47 @@ Needs Python 3.11 or newer.
 import base64
 import hashlib
 import hmac
+import http.client
 import http.server
 import json
 import os
 import pathlib
+import random
 import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 from typing import Any
 
-ATTEMPTS = 5
+# Over half a minute, each with up to as much again by chance.
+WAITS_SECONDS = (1, 2, 4, 8, 16, None)
 PAGE = 100
 TOLERANCE_SECONDS = 300
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 60
 
 token: str | None = None
 
 
 def send(method: str, path: str, data: bytes | None, headers: dict[str, str]) -> Any:
-    request = urllib.request.Request(os.environ["WAYBILL_URL"] + path, data, headers, method=method)
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-        return json.load(response)
+    """Again after a lost connection, 429 and every 5xx, and while another request with the same key is under way."""
+    for least_seconds in WAITS_SECONDS:
+        url = os.environ["WAYBILL_URL"] + path
+        request = urllib.request.Request(url, data, headers, method=method)
+        asked_seconds = 0.0
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            asked_seconds = float(error.headers.get("Retry-After") or 0)
+            is_under_way = error.code == 409 and asked_seconds > 0
+            if least_seconds is None or not (error.code == 429 or error.code >= 500 or is_under_way):
+                raise
+        except (OSError, http.client.HTTPException):
+            if least_seconds is None:
+                raise
+        time.sleep(max(asked_seconds, least_seconds * (1 + random.random())))
 
 
 def login() -> str:
@@ -42,31 +61,26 @@ def login() -> str:
     return send("POST", "/v2/auth/token", data, {"Content-Type": "application/json"})["token"]
 
 
-def call(method: str, path: str, body: Any = None) -> Any:
-    """Repeats what is safe to repeat: a GET always, and a POST because its repetitions have the same key."""
+def key_of(path: str, data: bytes) -> str:
+    """The same request has the same key after a restart of this program, too."""
+    return hashlib.sha256(f"{path} ".encode() + data).hexdigest()
+
+
+def call(method: str, path: str, body: Any = None, key: str | None = None) -> Any:
+    """A POST may be repeated, since its repetitions have the same key."""
     global token
     data = None if body is None else json.dumps(body).encode()
-    # The same request has the same key after a restart of this program, too.
-    key = hashlib.sha256(f"{method} {path} ".encode() + (data or b"")).hexdigest()
-    for attempt in range(1, ATTEMPTS + 1):
-        token = token or login()
-        headers = {"Authorization": f"Bearer {token}"}
-        if data is not None:
-            headers |= {"Content-Type": "application/json", "Idempotency-Key": key}
-        try:
-            return send(method, path, data, headers)
-        except urllib.error.HTTPError as error:
-            after = error.headers.get("Retry-After")
-            is_busy = error.code in (429, 503) or after is not None
-            if attempt == ATTEMPTS or not (is_busy or error.code == 401):
-                sys.exit(f"{error.code} {error.read().decode()}")
-            if error.code == 401:
-                token = None
-            time.sleep(float(after or 0))
-        except OSError:
-            if attempt == ATTEMPTS:
-                raise
-            time.sleep(2**attempt)
+    headers = {}
+    if data is not None:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key or key_of(path, data)}
+    token = token or login()
+    try:
+        return send(method, path, data, headers | {"Authorization": f"Bearer {token}"})
+    except urllib.error.HTTPError as error:
+        if error.code != 401:
+            raise
+    token = login()
+    return send(method, path, data, headers | {"Authorization": f"Bearer {token}"})
 
 
 def import_shipments(shipments: list[Any]) -> None:
@@ -89,6 +103,24 @@ def print_label(request: Any) -> None:
         name = f"label-{label['id']}-{at}.{label['labelFormat'].lower()}"
         pathlib.Path(name).write_bytes(base64.b64decode(sheet) if is_pdf else sheet.encode())
         print(name)
+
+
+def confirm(courier: str, label_ids: list[int]) -> None:
+    """May be repeated: a confirmed label stays in its transmission."""
+    body = {"courier": courier, "labelIds": label_ids}
+    # A key of its own for each run, so that labels the carrier refused are sent again.
+    answer = call("POST", "/v2/labels/confirm", body, str(uuid.uuid4()))
+    confirmed, before = len(answer["confirmedIds"]), len(answer["alreadyConfirmedIds"])
+    print(f"{confirmed} confirmed, {before} confirmed before")
+    for transmission in answer["transmissions"]:
+        ids = ",".join(str(one) for one in transmission["labelIds"])
+        print(transmission["transmissionNumber"], ids, transmission["slipUrl"])
+    for error in answer["errors"]:
+        print(json.dumps(error), file=sys.stderr)
+    if answer["notFoundIds"]:
+        print("not found:", *answer["notFoundIds"], file=sys.stderr)
+    if answer["errors"] or answer["notFoundIds"]:
+        sys.exit(1)
 
 
 def reconcile(since: str) -> None:
@@ -151,13 +183,18 @@ def main() -> None:
             import_shipments(json.load(sys.stdin))
         case ["print"]:
             print_label(json.load(sys.stdin))
+        case ["confirm", courier, *ids]:
+            confirm(courier, [int(one) for one in ids])
         case ["reconcile", since]:
             reconcile(since)
         case ["receive"]:
             address = ("", int(os.environ.get("PORT", "3000")))
             http.server.ThreadingHTTPServer(address, Receiver).serve_forever()
         case _:
-            sys.exit("Say import, print, reconcile or receive.")
+            sys.exit("Say import, print, confirm, reconcile or receive.")
 
 
-main()
+try:
+    main()
+except urllib.error.HTTPError as refusal:
+    sys.exit(f"{refusal.code} {refusal.read().decode()}")

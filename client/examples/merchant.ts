@@ -1,15 +1,16 @@
 /**
- * A merchant in one file, without a package: imports shipments, prints labels, reconciles, and receives webhooks.
+ * A merchant in one file, without a package: imports shipments, prints and confirms labels, reconciles, and receives webhooks.
  *
  *   export WAYBILL_URL=https://api.example WAYBILL_API_KEY=key_…
  *   node merchant.ts import < shipments.json              a list of shipments, as POST /v2/shipments/import takes them
  *   node merchant.ts print < label.json                   the body of POST /v2/labels
+ *   node merchant.ts confirm GENERIC 81 65                closes the day: a carrier, and the ids of labels that were printed
  *   node merchant.ts reconcile '2026-11-01 00:00:00'      prints every change since then, and where the next run starts
  *   WAYBILL_WEBHOOK_SECRET=whsec_… PORT=3000 node merchant.ts receive
  *
  * Needs Node.js 22.18 or newer, or Bun.
  */
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
@@ -33,6 +34,20 @@ interface Label {
   labels: string[];
 }
 
+interface Confirmation {
+  confirmedIds: number[];
+  alreadyConfirmedIds: number[];
+  notFoundIds: number[];
+  errors: unknown[];
+  transmissions: { transmissionNumber: string; slipUrl: string; labelIds: number[] }[];
+}
+
+interface Answer {
+  status: number;
+  retryAfterSeconds: number;
+  text: string;
+}
+
 interface WebhookEvent {
   id: string;
   type: "shipment.updated" | "webhook.test";
@@ -45,54 +60,84 @@ const {
   WAYBILL_WEBHOOK_SECRET = "",
   PORT = "3000",
 } = process.env;
-const ATTEMPTS = 5;
+/** Over half a minute, each with up to as much again by chance. */
+const WAITS_SECONDS = [1, 2, 4, 8, 16];
+const TIMEOUT_MS = 60_000;
 const PAGE = 100;
 const TOLERANCE_SECONDS = 300;
 
 let token: string | null = null;
 
+/** Again after a lost connection, 429 and every 5xx, and while another request with the same key is under way. */
+async function send(path: string, init: RequestInit): Promise<Answer> {
+  for (let attempt = 0; ; attempt += 1) {
+    const answer = await sendOnce(path, init).catch((error: Error) => error);
+    const isLost = answer instanceof Error;
+    const askedSeconds = isLost ? 0 : answer.retryAfterSeconds;
+    const isTemporary =
+      isLost ||
+      answer.status === 429 ||
+      answer.status >= 500 ||
+      (answer.status === 409 && askedSeconds > 0);
+    const leastSeconds = WAITS_SECONDS[attempt];
+    if (isTemporary && leastSeconds !== undefined) {
+      await wait(1000 * Math.max(askedSeconds, leastSeconds * (1 + Math.random())));
+    } else if (isLost) {
+      throw answer;
+    } else {
+      return answer;
+    }
+  }
+}
+
+async function sendOnce(path: string, init: RequestInit): Promise<Answer> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(WAYBILL_URL + path, { ...init, signal });
+  const retryAfterSeconds = Number(response.headers.get("retry-after") ?? 0);
+  return { status: response.status, retryAfterSeconds, text: await response.text() };
+}
+
+function bodyOf<T>({ status, text }: Answer): T {
+  if (status < 300) return JSON.parse(text);
+  throw new Error(`${status} ${text}`);
+}
+
 async function login(): Promise<string> {
-  const response = await fetch(`${WAYBILL_URL}/v2/auth/token`, {
+  const answer = await send("/v2/auth/token", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ apiKey: WAYBILL_API_KEY }),
   });
-  const body = (await response.json()) as { token: string; code?: string; message?: string };
-  if (!response.ok) throw new Error(`${response.status} ${body.code}: ${body.message}`);
-  return body.token;
+  return bodyOf<{ token: string }>(answer).token;
 }
 
-/** Repeats what is safe to repeat: a GET always, and a POST because its repetitions have the same key. */
-async function call<T>(method: "GET" | "POST", path: string, body?: unknown): Promise<T> {
+/** The same request has the same key after a restart of this program, too. */
+function keyOf(path: string, text: string | null): string {
+  return createHash("sha256").update(`${path} ${text}`).digest("hex");
+}
+
+/** A POST may be repeated, since its repetitions have the same key. */
+async function call<T>(method: "GET" | "POST", path: string, body?: unknown, key?: string) {
   const text = body === undefined ? null : JSON.stringify(body);
-  // The same request has the same key after a restart of this program, too.
-  const key = createHash("sha256").update(`${method} ${path} ${text}`).digest("hex");
-  for (let attempt = 1; ; attempt += 1) {
-    token ??= await login();
-    const response = await fetch(WAYBILL_URL + path, {
+  const ask = () =>
+    send(path, {
       method,
       headers: {
         authorization: `Bearer ${token}`,
-        ...(text !== null && { "content-type": "application/json", "idempotency-key": key }),
+        ...(text !== null && {
+          "content-type": "application/json",
+          "idempotency-key": key ?? keyOf(path, text),
+        }),
       },
       body: text,
-    }).catch((error: Error) => error);
-    if (!(response instanceof Error)) {
-      const answer = (await response.json()) as T & { code?: string };
-      if (response.ok) return answer;
-      const isOver = response.status === 401;
-      const isBusy = [429, 503].includes(response.status) || response.headers.has("retry-after");
-      if ((!isOver && !isBusy) || attempt === ATTEMPTS) {
-        throw new Error(`${response.status} ${answer.code}: ${JSON.stringify(answer)}`);
-      }
-      if (isOver) token = null;
-      await wait(1000 * Number(response.headers.get("retry-after") ?? 0));
-    } else if (attempt === ATTEMPTS) {
-      throw response;
-    } else {
-      await wait(1000 * 2 ** attempt);
-    }
+    });
+  token ??= await login();
+  let answer = await ask();
+  if (answer.status === 401) {
+    token = await login();
+    answer = await ask();
   }
+  return bodyOf<T>(answer);
 }
 
 async function importShipments(shipments: unknown[]): Promise<void> {
@@ -119,6 +164,20 @@ async function printLabel(request: unknown): Promise<void> {
     await writeFile(name, sheet, label.labelFormat === "PDF" ? "base64" : "utf8");
     console.log(name);
   }
+}
+
+/** May be repeated: a confirmed label stays in its transmission. */
+async function confirm(courier: string, labelIds: number[]): Promise<void> {
+  // A key of its own for each run, so that labels the carrier refused are sent again.
+  const { confirmedIds, alreadyConfirmedIds, notFoundIds, errors, transmissions } =
+    await call<Confirmation>("POST", "/v2/labels/confirm", { courier, labelIds }, randomUUID());
+  console.log(`${confirmedIds.length} confirmed, ${alreadyConfirmedIds.length} confirmed before`);
+  for (const { transmissionNumber, slipUrl, labelIds: ids } of transmissions) {
+    console.log(transmissionNumber, ids.join(","), slipUrl);
+  }
+  for (const error of errors) console.error(JSON.stringify(error));
+  if (notFoundIds.length > 0) console.error(`not found: ${notFoundIds.join(", ")}`);
+  if (errors.length + notFoundIds.length > 0) process.exitCode = 1;
 }
 
 /** Always page 1, from the last change of the page before, until a page is not full. */
@@ -160,7 +219,7 @@ function isAuthentic(body: Buffer, signature: string): boolean {
     .some(([, value = ""]) => timingSafeEqual(Buffer.from(value, "hex"), expected));
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+async function bytesOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   return Buffer.concat(chunks);
@@ -170,7 +229,7 @@ function receive(): void {
   // Keep the ids in your database for 30 days: these are forgotten when the program ends.
   const seen = new Set<string>();
   const server = createServer(async (request, response) => {
-    const body = await bodyOf(request);
+    const body = await bytesOf(request);
     if (!isAuthentic(body, `${request.headers["x-service-signature"]}`))
       return response.writeHead(401).end();
     const { id, type, data }: WebhookEvent = JSON.parse(body.toString());
@@ -190,9 +249,10 @@ async function input<T>(): Promise<T> {
   return JSON.parse(Buffer.concat(chunks).toString());
 }
 
-const [command, argument = "2026-01-01 00:00:00"] = process.argv.slice(2);
+const [command, argument = "", ...others] = process.argv.slice(2);
 if (command === "import") await importShipments(await input());
 else if (command === "print") await printLabel(await input());
-else if (command === "reconcile") await reconcile(argument);
+else if (command === "confirm") await confirm(argument, others.map(Number));
+else if (command === "reconcile") await reconcile(argument || "2026-01-01 00:00:00");
 else if (command === "receive") receive();
-else throw new Error("Say import, print, reconcile or receive.");
+else throw new Error("Say import, print, confirm, reconcile or receive.");

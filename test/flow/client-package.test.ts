@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { sign } from "#core/domain/webhooks/signature.ts";
@@ -97,6 +98,47 @@ function run(program: string, args: readonly string[], cwd = home, more: RunOpti
     ...(input !== undefined && { input }),
   });
   return { status: ran.status, stdout: ran.stdout, stderr: ran.stderr };
+}
+
+/** Longer than a program waits by itself before a third attempt. */
+const RETRY_AFTER_SECONDS = 5;
+
+interface Call {
+  readonly path: string;
+  readonly key: string | string[] | undefined;
+  readonly atMs: number;
+}
+
+/** A proxy before the API: logins work the second time, other calls reach it the third time, and only the fourth is answered. */
+async function unsteadyWay(to: string) {
+  const calls: Call[] = [];
+  const server = createServer(async (request, response) => {
+    const { url: path = "", method = "" } = request;
+    const key = request.headers["idempotency-key"];
+    calls.push({ path, key, atMs: performance.now() });
+    const count = calls.filter((call) => call.path === path).length;
+    const isLogin = path === "/v2/auth/token";
+    const body = await Array.fromAsync(request);
+    if (count === 1) return response.writeHead(502).end("<h1>Bad gateway</h1>");
+    if (count === 2 && !isLogin) {
+      return response.writeHead(429, { "retry-after": String(RETRY_AFTER_SECONDS) }).end();
+    }
+    const headers = request.headers as Record<string, string>;
+    const answer = await fetch(to + path, { method, headers, body: Buffer.concat(body) });
+    const bytes = await answer.bytes();
+    response.writeHead(answer.status, { "content-length": bytes.length });
+    if (isLogin || count > 3) return response.end(bytes);
+    return response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+  });
+  const port = await freePort();
+  await new Promise<void>((done) => server.listen(port, "127.0.0.1", done));
+  return {
+    ...{ calls, url: `http://127.0.0.1:${port}` },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
 }
 
 interface RunOptions {
@@ -380,6 +422,49 @@ describe.each([
     expect((await readFile(join(home, name))).subarray(0, 5).toString()).toBe("%PDF-");
     expect(said("merchant", ["print"], { input }).lines).toEqual([name]);
   });
+
+  test.skipIf(isMissing)(
+    "a merchant confirms labels, and is shown the same transmission again",
+    async () => {
+      const input = JSON.stringify(labelBody({ reference: `${language}-2` }));
+      const id = /\d+/.exec(said("merchant", ["print"], { input }).lines[0] ?? "")?.[0] ?? "";
+      const first = said("merchant", ["confirm", "GENERIC", id]);
+      const again = said("merchant", ["confirm", "GENERIC", id]);
+      const counts = ["1 confirmed, 0 confirmed before", "0 confirmed, 1 confirmed before"];
+      expect([first.lines[0], again.lines[0]]).toEqual(counts);
+      expect(first.lines[1]).toMatch(new RegExp(`^T\\d{9} ${id} http`));
+      expect(again.lines[1]).toBe(first.lines[1]);
+      const slip = await fetch(first.lines[1]?.split(" ").at(-1) ?? "");
+      expect(slip.headers.get("content-type")).toBe("application/pdf");
+      const { status, stderr } = said("merchant", ["confirm", "GENERIC", id, "999999"]);
+      expect([status, stderr.trim()]).toEqual([1, "not found: 999999"]);
+    },
+  );
+
+  test.skipIf(isMissing)(
+    "a merchant repeats under the same key what a 5xx, a 429 or a lost connection answers",
+    async () => {
+      await using way = await unsteadyWay(product.api);
+      const env = environment({ WAYBILL_URL: way.url });
+      const child = Bun.spawn([program, `merchant.${ending}`, "print"], {
+        ...{ cwd: home, env, stdout: "pipe" },
+        stdin: new Blob([JSON.stringify(labelBody({ reference: `${language}-3` }))]),
+      });
+      const lines = (await new Response(child.stdout).text()).trim().split("\n");
+      expect([await child.exited, lines.length]).toEqual([0, 1]);
+      expect(lines[0]).toMatch(/^label-\d+-1\.pdf$/);
+      const logins = way.calls.filter(({ path }) => path === "/v2/auth/token");
+      const prints = way.calls.filter(({ path }) => path === "/v2/labels");
+      expect([logins.length, prints.length]).toEqual([2, 4]);
+      expect(new Set(prints.map(({ key }) => key)).size).toBe(1);
+      expect(prints[0]?.key).toMatch(/^[0-9a-f]{64}$/);
+      // Longer than the wait before a third attempt without it.
+      expect((prints[2]?.atMs ?? 0) - (prints[1]?.atMs ?? 0)).toBeGreaterThanOrEqual(
+        1_000 * RETRY_AFTER_SECONDS,
+      );
+    },
+    60_000,
+  );
 
   test.skipIf(isMissing)(
     "a merchant receives a webhook once, and none that is forged",
