@@ -1,6 +1,6 @@
 /** Extensions of document 1 for readers: `Link` on pages (RFC 8288), `ETag` and `If-None-Match` (RFC 9110). */
 
-import { searchParamsOf } from "#core/http/search-params.ts";
+import { pageLinks } from "#core/http/page-links.ts";
 import { type JsonPieces, jsonResponse } from "#core/json-text.ts";
 
 /** The headers of an answer under way. */
@@ -18,26 +18,18 @@ export const TAG_HEADERS = {
 
 export const NOT_MODIFIED = { 304: { description: "`If-None-Match` names the current ETag." } };
 
-/** A query is repeated four times in `Link`: clients refuse long headers. */
-const LINK_CHARACTERS = 4_096;
-
 /** @param pages 0 without a match */
 export function linkPages(request: Request, set: Sending, page: number, pages: number): void {
   const links = [
-    ["first", pages > 0 ? 1 : null],
-    ["prev", page > 1 && page <= pages ? page - 1 : null],
-    ["next", page < pages ? page + 1 : null],
-    ["last", pages > 0 ? pages : null],
+    { relation: "first", to: pages > 0 ? 1 : null },
+    { relation: "prev", to: page > 1 && page <= pages ? page - 1 : null },
+    { relation: "next", to: page < pages ? page + 1 : null },
+    { relation: "last", to: pages > 0 ? pages : null },
   ] as const;
-  const { pathname } = new URL(request.url);
-  const shown = links.flatMap(([relation, to]) => {
-    if (to === null) return [];
-    const params = new URLSearchParams(searchParamsOf(request));
-    params.set("page", String(to));
-    return [`<${pathname}?${params}>; rel="${relation}"`];
-  });
-  const link = shown.join(", ");
-  if (link !== "" && link.length <= LINK_CHARACTERS) set.headers["link"] = link;
+  const existing = links.filter(({ to }) => to !== null);
+  const shown = existing.map(({ relation, to }) => ({ relation, query: { page: String(to) } }));
+  const link = pageLinks(request, shown);
+  if (link !== null) set.headers["link"] = link;
 }
 
 /** The body with its tag, or 304 to a reader who has it. */

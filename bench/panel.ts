@@ -107,7 +107,6 @@ async function firstPage(browser: Browser, url: string, token: string) {
 interface ListCase {
   readonly path: string;
   readonly call: string;
-  readonly cursorName: "nextCursor" | "cursor";
   readonly label: string;
 }
 
@@ -118,7 +117,7 @@ async function measureList(page: Page, url: string, list: ListCase) {
     (asked) => asked.pathname === list.call,
     async (route) => {
       if (new URL(route.request().url()).searchParams.get("cursor")) return route.continue();
-      const json = { ...template, items, [list.cursorName]: cursor };
+      const json = { ...template, items, nextCursor: cursor };
       await route.fulfill({ json });
     },
   );
@@ -164,7 +163,7 @@ function scrolling(selector: string): string {
   })()`;
 }
 
-async function readAll(page: Page, url: string, { call, cursorName, path }: ListCase) {
+async function readAll(page: Page, url: string, { call, path }: ListCase) {
   const query = path.startsWith("/shipments") ? "channelCode=c0&" : "";
   const items: unknown[] = [];
   let cursor = "";
@@ -179,7 +178,7 @@ async function readAll(page: Page, url: string, { call, cursorName, path }: List
       throw new Error(`${call}: ${answer.status()} after ${items.length}`);
     }
     items.push(...part);
-    cursor = String(template[cursorName] ?? "");
+    cursor = String(template["nextCursor"] ?? "");
   }
   return { items, cursor, template };
 }
@@ -264,13 +263,11 @@ async function measureLists(browser: Browser, url: string, token: string, endpoi
     shipments: {
       path: "/shipments",
       call: "/panel/api/shipments",
-      cursorName: "nextCursor",
       label: "Shipments",
     },
     deliveries: {
       path: `/webhooks/${endpointId}`,
       call: `/panel/api/webhooks/${endpointId}/deliveries`,
-      cursorName: "cursor",
       label: "Delivery log",
     },
   };

@@ -90,7 +90,7 @@ export const PANEL_API: Api = {
     title: "Waybill control panel API",
     version: "1.0.0",
     description:
-      "Everything that the control panel shows and changes. A script sends PANEL_TOKEN as a bearer token, a browser the cookie of a session. Members of a company or of a courier see what is theirs; what belongs to somebody else is 404. Instants are ISO 8601. This description needs no credentials: it holds no secret and is the same in every installation of a version.",
+      "Everything that the control panel shows and changes. A script sends PANEL_TOKEN as a bearer token, a browser the cookie of a session. Members of a company or of a courier see what is theirs; what belongs to somebody else is 404. Lists that can grow have pages: `limit` says how many items, and 422 refuses one that is out of range; `cursor` is the `nextCursor` of the page before, null on the last one, and `Link` has the address of the next page. Without them `GET /panel/api/channels`, `/couriers` and a courier's catalogue are answered whole. Query parameters that a call does not list are ignored. Instants are ISO 8601. This description needs no credentials: it holds no secret and is the same in every installation of a version.",
   },
   // In the order in which the segments of a path are looked for; the first is for all others.
   tags: {

@@ -10,6 +10,7 @@ import { Problem } from "#core/problem.ts";
 import { writeAudit } from "#core/redis/config/audit-log.ts";
 import { authenticate, type Caller, type PanelDeps, READING } from "#panel/caller.ts";
 import { answeredBefore, keepAnswer } from "#panel/idempotency.ts";
+import { linkOf } from "#panel/list-page.ts";
 import { notFoundCodes } from "#panel/not-found.ts";
 import { refuseOthers } from "#panel/owners.ts";
 import { PANEL_BODY_BYTES } from "#panel/read-json.ts";
@@ -56,6 +57,8 @@ export function panelRoutes(deps: PanelDeps, name: string) {
         return answer as never;
       },
       afterHandle: async ({ request, set, route, path, responseValue }) => {
+        const link = linkOf(request, responseValue);
+        if (link !== null) set.headers["link"] = link;
         await keepAnswer(deps, request, set, responseValue);
         await audit(deps, request, { route, path, answer: responseValue });
       },

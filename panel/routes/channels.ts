@@ -4,6 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
+import { nullableText } from "#core/domain/schema/nullable.ts";
 import { entityCode } from "#core/domain/schema/text-forms.ts";
 import { SCOPES } from "#core/domain/setup/setup.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
@@ -19,6 +20,7 @@ import {
   revokeApiKey,
 } from "#panel/channel-access.ts";
 import { jsonBody } from "#panel/checked-body.ts";
+import { queryOf, WHOLE_LIST, wholeList } from "#panel/list-page.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readOptionalJson } from "#panel/read-json.ts";
@@ -82,10 +84,11 @@ function ownChannelRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "channels")
     .get(
       "/panel/api/channels",
-      async ({ caller }) => ({ items: channelsOf(await live.refresh(), caller) }),
+      async ({ caller, query }) => wholeList(channelsOf(await live.refresh(), caller), query),
       {
         needs: { can: "channels:read", of: "caller" },
-        response: Type.Object({ items: Type.Array(ChannelView) }),
+        query: queryOf(WHOLE_LIST),
+        response: Type.Object({ items: Type.Array(ChannelView), nextCursor: nullableText }),
         detail: { summary: "Channels and their API keys" },
       },
     )

@@ -1,6 +1,8 @@
 /** Onboarding of couriers: tokens, signing secrets, activation. */
+
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { nullableText } from "#core/domain/schema/nullable.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { type NotedComparison, readComparisons } from "#core/redis/config/comparisons.ts";
 import { allEntities, type CourierEntity } from "#core/redis/config/entities.ts";
@@ -15,6 +17,7 @@ import {
   viewAccess,
 } from "#panel/courier-access.ts";
 import { readCourier } from "#panel/courier-of.ts";
+import { queryOf, WHOLE_LIST, wholeList } from "#panel/list-page.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 
@@ -110,13 +113,15 @@ function ownCourierRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "couriers")
     .get(
       "/panel/api/couriers",
-      async ({ caller }) => {
+      async ({ caller, query }) => {
         const comparisons = await readComparisons(redis);
-        return { items: (await couriersOf(caller)).map((one) => viewOf(one, comparisons)) };
+        const { items, nextCursor } = wholeList(await couriersOf(caller), query);
+        return { items: items.map((one) => viewOf(one, comparisons)), nextCursor };
       },
       {
         needs: { can: "couriers:read", of: "caller" },
-        response: Type.Object({ items: Type.Array(CourierView) }),
+        query: queryOf(WHOLE_LIST),
+        response: Type.Object({ items: Type.Array(CourierView), nextCursor: nullableText }),
         detail: { summary: "Couriers, and which of their tokens and secrets are in force" },
       },
     )

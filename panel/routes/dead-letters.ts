@@ -1,6 +1,7 @@
 /** Dead letters: log entries that our own code could not process, and driving them again. */
 import { Type } from "@sinclair/typebox";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { nullableText } from "#core/domain/schema/nullable.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
 import {
@@ -13,8 +14,7 @@ import {
 } from "#core/redis/log/dead-letters.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { jsonBody, readChecked } from "#panel/checked-body.ts";
-import { wrongCursor } from "#panel/list-page.ts";
-import { pageOf } from "#panel/page.ts";
+import { LONG_PAGE, limitOf, queryOf, wrongCursor } from "#panel/list-page.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 
 export const DeadLetters = Type.Object({
@@ -29,7 +29,10 @@ export const DeadLetters = Type.Object({
       parkedAt: Type.String({ description: "ISO 8601" }),
     }),
   ),
-  cursor: Type.Union([Type.String(), Type.Null()], { description: "null on the last page" }),
+  nextCursor: nullableText,
+  cursor: Type.Union([Type.String(), Type.Null()], {
+    ...{ description: "the same as nextCursor", deprecated: true },
+  }),
 });
 
 const Discard = Type.Object(
@@ -48,21 +51,18 @@ export function deadLetterRoutes(runtime: Runtime) {
     .get(
       "/panel/api/dead-letters",
       async ({ query }) => {
-        const { limit } = pageOf(query);
+        const limit = limitOf(query.limit, LONG_PAGE);
         const { letters, next } = await listDeadLetters(redis, cursorOf(query.cursor), limit);
         const items = letters.map(({ parkedAtMs, fields, ...letter }) => ({
           ...letter,
           fields: { ...fields },
           parkedAt: new Date(parkedAtMs).toISOString(),
         }));
-        return { items, cursor: next };
+        return { items, nextCursor: next, cursor: next };
       },
       {
         needs: { can: "dead-letters:read", of: "installation" },
-        query: Type.Object({
-          cursor: Type.Optional(Type.String({ description: "of the page before" })),
-          limit: Type.Optional(Type.String({ description: "default 100, at most 1000" })),
-        }),
+        query: queryOf(LONG_PAGE),
         response: DeadLetters,
         detail: { summary: "Entries our own code could not process, the newest first" },
       },
@@ -116,8 +116,9 @@ export function deadLetterRoutes(runtime: Runtime) {
 }
 
 /** @throws {Problem} 422 */
-function cursorOf(text: string | undefined): string | null {
-  if (text === undefined || parseLetterId(text)) return text ?? null;
+function cursorOf(text = ""): string | null {
+  if (text === "") return null;
+  if (parseLetterId(text)) return text;
   throw wrongCursor();
 }
 

@@ -35,7 +35,7 @@ import { deliveryBody } from "#core/redis/webhooks/webhook-body.ts";
 import type { Runtime } from "#core/runtime.ts";
 import type { PanelDeps } from "#panel/caller.ts";
 import { jsonBody } from "#panel/checked-body.ts";
-import { wrongCursor } from "#panel/list-page.ts";
+import { limitOf, listQuery, PAGE, wrongCursor } from "#panel/list-page.ts";
 import { notFound } from "#panel/not-found.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
 import { readJson } from "#panel/read-json.ts";
@@ -56,29 +56,28 @@ import {
   replayView,
 } from "#panel/webhook-view.ts";
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 200;
 const STATES = ["queued", "waiting", "delivered", "failed"] as const;
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 
-const LogQuery = Type.Object({
+const LogFilters = Type.Object({
   state: text(STATES.join(", ")),
   from: text("created at or after: ISO 8601 with an offset, or a day"),
   to: text("created at or before: ISO 8601 with an offset, or a day"),
   trackingNumber: text("deliveries about this shipment"),
   orderReference: text("deliveries about shipments of this order"),
   eventId: text("the delivery of this event"),
-  limit: text(`default ${DEFAULT_LIMIT}, at most ${MAX_LIMIT}`),
-  cursor: text("the cursor of the page before, with the same filters"),
 });
+const LogQuery = Type.Composite([listQuery, LogFilters]);
 type LogQuery = Static<typeof LogQuery>;
 
 const Log = Type.Object({
   items: Type.Array(DeliveryView, { description: "newest first" }),
+  nextCursor: Type.Union([Type.String(), Type.Null()], {
+    description: "null on the last page; a page may be empty and have a next one",
+  }),
   cursor: Type.Union([Type.String(), Type.Null()], {
-    description:
-      "asks for the next page, which may be empty and have a cursor; null on the last one",
+    ...{ description: "the same as nextCursor", deprecated: true },
   }),
 });
 
@@ -340,24 +339,16 @@ async function readLog(
           page,
           live.now(),
         );
-  return {
-    items: found.deliveries.map((one) => deliveryView(one, configuration)),
-    cursor: found.cursor && cursorText(found.cursor, filters),
-  };
+  const nextCursor = found.cursor && cursorText(found.cursor, filters);
+  const items = found.deliveries.map((one) => deliveryView(one, configuration));
+  return { items, nextCursor, cursor: nextCursor };
 }
 
 /** @throws {Problem} 422 */
-function pageOf(
-  { state, from, to, limit = String(DEFAULT_LIMIT), cursor }: LogQuery,
-  filters: string,
-): LogPage {
+function pageOf({ state, from, to, limit, cursor }: LogQuery, filters: string): LogPage {
   const known = STATES.find((one) => one === state);
   if (state !== undefined && state !== "" && known === undefined) {
     throw invalidQuery(`state is one of ${STATES.join(", ")}.`);
-  }
-  const size = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
-  if (size < 1 || size > MAX_LIMIT) {
-    throw invalidQuery(`limit is a number from 1 to ${MAX_LIMIT}.`);
   }
   const fromMs = from ? instantOfQuery("from", from, false) : 0;
   const toMs = to ? instantOfQuery("to", to, true) : Number.MAX_SAFE_INTEGER;
@@ -366,7 +357,7 @@ function pageOf(
     fromMs,
     toMs,
     cursor: cursor ? readCursor(cursor, filters) : null,
-    limit: size,
+    limit: limitOf(limit, PAGE),
     ...(known !== undefined && { state: known }),
   };
 }

@@ -15,6 +15,7 @@ import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
 import { channelsOfShipments, readHistoriesAnywhere } from "#core/redis/shipments/archive.ts";
 import type { PanelDeps } from "#panel/caller.ts";
 import { courierOf } from "#panel/courier-of.ts";
+import { limitOf, queryOf, wrongCursor } from "#panel/list-page.ts";
 import { notFound } from "#panel/not-found.ts";
 import { isTheirs } from "#panel/owners.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
@@ -25,14 +26,17 @@ const KEPT_MS = OUTCOMES_KEPT_DAYS * 86_400_000;
 /** Longer than any valid id of document 2, in UTF-16 units. */
 const ID_LENGTH = 256;
 
-const EventsQuery = Type.Object({
+const EVENTS_PAGE = { usual: EVENTS_PER_ANSWER, most: EVENTS_PER_ANSWER };
+
+const EventFilters = Type.Object({
   courier: Type.Optional(Type.String({ description: "courier code", examples: ["GLS_ITA"] })),
   eventId: Type.Optional(
     Type.String({ description: "this, messageId, or both", examples: ["5f1c-OUT-1"] }),
   ),
   messageId: Type.Optional(Type.String()),
-  cursor: Type.Optional(Type.String({ description: "nextCursor of the answer before" })),
 });
+
+const EventsQuery = Type.Composite([EventFilters, queryOf(EVENTS_PAGE)]);
 
 const EventView = Type.Object({
   messageId: Type.Union([Type.String(), Type.Null()], {
@@ -83,19 +87,20 @@ interface After {
 export function eventsRoute(runtime: PanelDeps, insights?: Insights) {
   return panelRoutes(runtime, "events").get(
     "/panel/api/events",
-    async ({ query: { courier = "", eventId = null, messageId = null, cursor }, caller }) => {
+    async ({ query, caller }) => {
+      const { courier = "", eventId = null, messageId = null, cursor } = query;
       const isAsked = (id: string | null) => id === null || (id !== "" && id.length <= ID_LENGTH);
       const isGiven = courier !== "" && (eventId ?? messageId) !== null;
       if (!isGiven || !isAsked(eventId) || !isAsked(messageId)) {
         const detail = `courier and eventId or messageId are needed, ids of at most ${ID_LENGTH} characters.`;
         throw new Problem(422, "INVALID_QUERY", detail);
       }
-      const after = afterOf(cursor);
+      const page = { after: afterOf(cursor), limit: limitOf(query.limit, EVENTS_PAGE) };
       // A mistyped code must not read as "never received".
       const configuration = await runtime.live.refresh();
       const { code } = courierOf(configuration, courier);
       if (!isTheirs(caller, { companyCode: null, courierCode: code })) throw notFound("courier");
-      return find(runtime, insights, { courier, eventId, messageId }, after);
+      return find(runtime, insights, { courier, eventId, messageId }, page);
     },
     {
       needs: { can: "events:read", of: "caller" },
@@ -113,7 +118,7 @@ async function find(
   runtime: PanelDeps,
   insights: Insights | undefined,
   query: OutcomeQuery,
-  after: After,
+  { after, limit }: { readonly after: After; readonly limit: number },
 ): Promise<Events> {
   const { redis, live, config } = runtime;
   const nowMs = live.now();
@@ -141,7 +146,7 @@ async function find(
   const items = [...others, ...(accepted ?? [])].sort((one, other) =>
     isBehind(positionOf(one), positionOf(other)) ? 1 : -1,
   );
-  const page = items.slice(0, EVENTS_PER_ANSWER);
+  const page = items.slice(0, limit);
   const last = page.at(-1);
   const hasMore = items.length > page.length && last !== undefined;
   return {
@@ -217,8 +222,8 @@ function cursorOf({ ms, messageIndex, message }: After): string {
 }
 
 /** @throws {Problem} 422 */
-function afterOf(cursor: string | undefined): After {
-  if (cursor === undefined) return START;
+function afterOf(cursor = ""): After {
+  if (cursor === "") return START;
   try {
     const [ms, messageIndex, message] = JSON.parse(Buffer.from(cursor, "base64url").toString());
     const isWhole = Number.isSafeInteger(ms) && Number.isSafeInteger(messageIndex);
@@ -226,7 +231,7 @@ function afterOf(cursor: string | undefined): After {
   } catch {
     // Answered below.
   }
-  throw new Problem(422, "INVALID_QUERY", "cursor is the nextCursor of an earlier answer.");
+  throw wrongCursor();
 }
 
 function isoOf(ms: number): string {

@@ -1,8 +1,10 @@
 /** Unmapped codes, and mapping with preview. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { listFaults } from "#core/domain/schema/fault.ts";
+import { nullableText } from "#core/domain/schema/nullable.ts";
 import {
   RULES_PER_CODE,
   SetupCatalogueEntry,
@@ -21,9 +23,17 @@ import { readUnmappedCodes } from "#core/redis/shipments/unmapped.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { jsonBody } from "#panel/checked-body.ts";
 import { courierOf } from "#panel/courier-of.ts";
+import {
+  cursorBehind,
+  LONG_PAGE,
+  offsetPageOf,
+  offsetQuery,
+  queryOf,
+  WHOLE_LIST,
+  wholeList,
+} from "#panel/list-page.ts";
 import { mapCode, type WantedMapping, wantedEntry } from "#panel/map-code.ts";
 import { isTheirs } from "#panel/owners.ts";
-import { pageOf, pageQuery } from "#panel/page.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 import { previewRemap } from "#panel/preview-remap.ts";
 import { readJson } from "#panel/read-json.ts";
@@ -82,6 +92,7 @@ const UnmappedCodes = Type.Object({
       }),
     }),
   ),
+  nextCursor: nullableText,
 });
 
 export const MappingAnswer = Type.Object({
@@ -122,14 +133,14 @@ function unmappedRoute(runtime: Runtime) {
   return panelRoutes(runtime, "unmapped-codes").get(
     "/panel/api/unmapped-codes",
     async ({ query, caller }) => {
-      const { offset, limit } = pageOf(query);
+      const page = offsetPageOf(query, LONG_PAGE);
       const codes = (await readUnmappedCodes(redis)).filter(({ courier }) =>
         isTheirs(caller, { companyCode: null, courierCode: courier }),
       );
       const isOperator = caller.kind === "operator";
       const suggestions = isOperator ? await suggestionsFor(await live.refresh(), codes) : null;
       const items = codes
-        .slice(offset, offset + limit)
+        .slice(page.offset, page.offset + page.limit)
         .map(({ firstSeenMs, lastSeenMs, ...rest }) => ({
           ...rest,
           parcels: rest.shipments,
@@ -137,11 +148,11 @@ function unmappedRoute(runtime: Runtime) {
           lastSeen: isoOf(lastSeenMs),
           suggestion: suggestions?.get(unmappedName(rest.courier, rest.code)) ?? null,
         }));
-      return { total: codes.length, items };
+      return { total: codes.length, items, nextCursor: cursorBehind(page, codes.length) };
     },
     {
       needs: { can: "couriers:read", of: "caller" },
-      query: pageQuery,
+      query: offsetQuery(LONG_PAGE),
       response: UnmappedCodes,
       detail: {
         summary:
@@ -184,13 +195,14 @@ function catalogueRoutes(runtime: Runtime) {
   return panelRoutes(runtime, "mapping")
     .get(
       "/panel/api/couriers/:code/catalogue",
-      async ({ params }) => {
+      async ({ params, query }) => {
         const courier = courierOf(await live.refresh(), params.code);
-        return { items: [...courier.catalogue.values()] };
+        return wholeList([...courier.catalogue.values()], query);
       },
       {
         needs: { can: "couriers:read", of: "courier" },
-        response: Type.Object({ items: Type.Array(entry) }),
+        query: queryOf(WHOLE_LIST),
+        response: Type.Object({ items: Type.Array(entry), nextCursor: nullableText }),
         detail: { summary: "The catalogue in force" },
       },
     )

@@ -1,8 +1,15 @@
 /** `GET /panel/api/number-conflicts`: tracking number changes that point to the number of another live shipment. */
 import { type Static, Type } from "@sinclair/typebox";
+import { nullableText } from "#core/domain/schema/nullable.ts";
 import { CONFLICTS_LISTED, listConflicts } from "#core/redis/intake/number-conflicts.ts";
 import type { Runtime } from "#core/runtime.ts";
-import { pageOf, pageQuery } from "#panel/page.ts";
+import {
+  cursorBehind,
+  LONG_PAGE,
+  type OffsetPage,
+  offsetPageOf,
+  offsetQuery,
+} from "#panel/list-page.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
 
 const NumberConflicts = Type.Object({
@@ -19,29 +26,27 @@ const NumberConflicts = Type.Object({
       at: Type.String({ description: "when the event was received, ISO 8601" }),
     }),
   ),
+  nextCursor: nullableText,
 });
 type NumberConflicts = Static<typeof NumberConflicts>;
 
 export function numberConflictsRoute(runtime: Runtime) {
   const { redis } = runtime;
-  async function list(offset: number, limit: number): Promise<NumberConflicts> {
-    const { conflicts, total } = await listConflicts(redis, offset, limit);
+  async function list(page: OffsetPage): Promise<NumberConflicts> {
+    const { conflicts, total } = await listConflicts(redis, page.offset, page.limit);
     const items = conflicts.map(({ atMs, otherShipmentIds, ...conflict }) => ({
       ...conflict,
       otherShipmentIds: [...otherShipmentIds],
       at: new Date(atMs).toISOString(),
     }));
-    return { total, items };
+    return { total, items, nextCursor: cursorBehind(page, total) };
   }
   return panelRoutes(runtime, "number-conflicts").get(
     "/panel/api/number-conflicts",
-    ({ query }) => {
-      const { offset, limit } = pageOf(query);
-      return list(offset, limit);
-    },
+    ({ query }) => list(offsetPageOf(query, LONG_PAGE)),
     {
       needs: { can: "overview:read", of: "installation" },
-      query: pageQuery,
+      query: offsetQuery(LONG_PAGE),
       response: NumberConflicts,
       detail: {
         summary: "Number changes that point to another live shipment's number, the newest first",

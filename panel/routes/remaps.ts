@@ -1,14 +1,15 @@
 /** Remaps: versions of a courier's mapping, and the work that folds shipments again. */
 import { type Static, Type } from "@sinclair/typebox";
+import { nullableText } from "#core/domain/schema/nullable.ts";
 import { SetupCatalogueEntry } from "#core/domain/setup/setup.ts";
 import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
-import { listRemaps, type Remap, readRemap } from "#core/redis/shipments/remaps.ts";
+import { countRemaps, listRemaps, type Remap, readRemap } from "#core/redis/shipments/remaps.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { courierOf } from "#panel/courier-of.ts";
+import { cursorBehind, LONG_PAGE, offsetPageOf, offsetQuery } from "#panel/list-page.ts";
 import { revertRemap } from "#panel/map-code.ts";
 import { notFound } from "#panel/not-found.ts";
-import { pageOf, pageQuery } from "#panel/page.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
 
 /** Of a remap in a list: an upload may change thousands. */
@@ -45,14 +46,18 @@ export function remapRoutes(runtime: Runtime) {
     .get(
       "/panel/api/couriers/:code/remaps",
       async ({ params, query }) => {
-        const { offset, limit } = pageOf(query);
-        const courier = courierOf(await live.refresh(), params.code);
-        return { items: (await listRemaps(redis, courier.code, offset, limit)).map(shortViewOf) };
+        const page = offsetPageOf(query, LONG_PAGE);
+        const { code } = courierOf(await live.refresh(), params.code);
+        const [remaps, total] = await Promise.all([
+          listRemaps(redis, code, page.offset, page.limit),
+          countRemaps(redis, code),
+        ]);
+        return { items: remaps.map(shortViewOf), nextCursor: cursorBehind(page, total) };
       },
       {
         needs: { can: "couriers:read", of: "courier" },
-        query: pageQuery,
-        response: Type.Object({ items: Type.Array(RemapView) }),
+        query: offsetQuery(LONG_PAGE),
+        response: Type.Object({ items: Type.Array(RemapView), nextCursor: nullableText }),
         detail: { summary: "Versions of a courier's mapping, the newest first" },
       },
     )

@@ -4,7 +4,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import { jsonValue } from "#core/domain/schema/json-value.ts";
-import { nullableNumber as number, nullableText as text } from "#core/domain/schema/nullable.ts";
+import {
+  nullableText,
+  nullableNumber as number,
+  nullableText as text,
+} from "#core/domain/schema/nullable.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { fold, initialState } from "#core/domain/shipments/fold.ts";
 import type { StatusPair } from "#core/domain/statuses/status.ts";
@@ -24,8 +28,14 @@ import {
 } from "#core/redis/webhooks/deliveries.ts";
 import { readMomentAnywhere } from "#core/redis/webhooks/shipment-moment.ts";
 import type { PanelDeps } from "#panel/caller.ts";
+import {
+  cursorBehind,
+  LONG_PAGE,
+  type OffsetPage,
+  offsetPageOf,
+  offsetQuery,
+} from "#panel/list-page.ts";
 import { notFound } from "#panel/not-found.ts";
-import { pageOf, pageQuery } from "#panel/page.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
 
 const pair = Type.Object({
@@ -84,6 +94,7 @@ export const Trace = Type.Object({
   statusUpdatedAt: text,
   unmappedEvents: Type.Integer(),
   total: Type.Integer({ description: "events of the shipment's history" }),
+  nextCursor: nullableText,
   omitted: Type.Integer({ description: "further ones that the history does not keep" }),
   events: Type.Array(
     Type.Object({
@@ -118,7 +129,7 @@ type Trace = Static<typeof Trace>;
 
 export function traceRoute(deps: PanelDeps) {
   const { redis, live, archive = NO_ARCHIVE } = deps;
-  async function trace(idText: string, offset: number, limit: number): Promise<Trace> {
+  async function trace(idText: string, page: OffsetPage): Promise<Trace> {
     const id = idOf(idText);
     const configuration = await live.refresh();
     const channelIds = channelsOfShipments(configuration, [id]);
@@ -126,7 +137,7 @@ export function traceRoute(deps: PanelDeps) {
     if (!moment) throw notFound("shipment");
     const { shipment } = moment;
     const facts = moment.facts();
-    const steps = stepsOf(facts).slice(offset, offset + limit);
+    const steps = stepsOf(facts).slice(page.offset, page.offset + page.limit);
     const keys = new Set(steps.map(({ fact }) => fact.key));
     const shown = moment.decisions().filter(({ factKey }) => keys.has(factKey));
     // Deliveries of the decisions shown; their outcomes may be slightly newer than the rest.
@@ -136,6 +147,7 @@ export function traceRoute(deps: PanelDeps) {
     return {
       ...headOf(shipment, configuration),
       total: facts.length,
+      nextCursor: cursorBehind(page, facts.length),
       omitted: shipment.state.dropped,
       events: steps.map(({ fact, change }) => ({
         event: fact.event,
@@ -153,13 +165,10 @@ export function traceRoute(deps: PanelDeps) {
 
   return panelRoutes(deps, "trace").get(
     "/panel/api/shipments/:id/trace",
-    ({ params, query }) => {
-      const { offset, limit } = pageOf(query);
-      return trace(params.id, offset, limit);
-    },
+    ({ params, query }) => trace(params.id, offsetPageOf(query, LONG_PAGE)),
     {
       needs: { can: "shipments:read", of: "shipment" },
-      query: pageQuery,
+      query: offsetQuery(LONG_PAGE),
       response: Trace,
       detail: {
         summary: "Every event, mapping, change, webhook verdict and attempt",
@@ -172,7 +181,7 @@ export function traceRoute(deps: PanelDeps) {
 function headOf(
   { record, state, statusUpdatedAtMs }: StoredShipment,
   { channels }: Configuration,
-): Omit<Trace, "total" | "omitted" | "events"> {
+): Omit<Trace, "total" | "nextCursor" | "omitted" | "events"> {
   return {
     shipmentId: record.id,
     channel: channels.get(record.channelId)?.code ?? "",

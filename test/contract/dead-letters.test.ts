@@ -118,8 +118,9 @@ test("pages follow each other over all logs, the newest first, without gap or re
   for (;;) {
     const page = await letters(query);
     found.push(...page.items.map(({ entryId }: { entryId: string }) => entryId));
-    if (page.cursor === null) break;
-    query = `?limit=4&cursor=${page.cursor}`;
+    expect(page.cursor).toBe(page.nextCursor);
+    if (page.nextCursor === null) break;
+    query = `?limit=4&cursor=${page.nextCursor}`;
   }
   expect(found.length).toBe(25);
   expect(new Set(found).size).toBe(25);

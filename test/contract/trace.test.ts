@@ -73,12 +73,15 @@ test("comes in pages, in the order of application", async () => {
   for (let hour = 10; hour < 16; hour += 1) {
     await applyEvents(runtime, id, [{ status: STATUS.inTransit, occurredAt: at(hour) }]);
   }
+  const times = (events: readonly { occurredAt: string }[]) => events.map((one) => one.occurredAt);
+  const last = ["2026-11-10T13:00:00.000Z", "2026-11-10T14:00:00.000Z"];
   const { body } = await panel.call("GET", `/panel/api/shipments/${id}/trace?offset=4&limit=5`);
-  expect(body.total).toBe(6);
-  expect(body.events.map(({ occurredAt }: { occurredAt: string }) => occurredAt)).toEqual([
-    "2026-11-10T13:00:00.000Z",
-    "2026-11-10T14:00:00.000Z",
-  ]);
+  expect([body.total, times(body.events)]).toEqual([6, last]);
+  const first = await panel.call("GET", `/panel/api/shipments/${id}/trace?limit=4`);
+  const path = `/panel/api/shipments/${id}/trace?limit=4&cursor=${first.body.nextCursor}`;
+  expect(first.headers.get("link")).toBe(`<${path}>; rel="next"`);
+  const second = (await panel.call("GET", path)).body;
+  expect([times(second.events), second.nextCursor]).toEqual([last, null]);
 });
 
 test("404 for a shipment that is not, 400 for a page that is none", async () => {

@@ -207,11 +207,11 @@ describe("the delivery log", () => {
       let cursor: string | null = "";
       while (cursor !== null) {
         const from: string = cursor === "" ? "" : `&cursor=${cursor}`;
-        const page: { items: Item[]; cursor: string | null } = await get(
+        const page: { items: Item[]; nextCursor: string | null } = await get(
           `?limit=1${filter}${from}`,
         );
         seen.push(...page.items);
-        cursor = page.cursor;
+        cursor = page.nextCursor;
       }
       expect(seen).toEqual(all);
       expect(seen.length).toBeGreaterThan(2);

@@ -28,6 +28,8 @@ interface DetailAnswer {
   readonly content?: Readonly<Record<string, { readonly schema: TSchema }>>;
 }
 
+const LIST_HEADERS = { Link: "The page `next`, if there is one, relative to this address." };
+
 /** Null if it has no summary: a page or a probe. */
 export function elysiaOperation(route: Route): Operation | null {
   const { summary, description, requestBody, responses = {} } = detailOf(route) as Detail;
@@ -68,7 +70,9 @@ function idOf({ method, path }: Route): string {
 function answersOf(response: Hooks["response"], description: string): Record<number, Answer> {
   if (!response) return {};
   if ("type" in response || "anyOf" in response) {
-    return { 200: { description, content: { schema: response as TSchema } } };
+    const content = { schema: response as TSchema };
+    const isList = "nextCursor" in (content.schema["properties"] ?? {});
+    return { 200: { description, content, ...(isList && { headers: LIST_HEADERS }) } };
   }
   return Object.fromEntries(
     Object.entries(response as Record<number, TSchema>).map(([status, schema]) => [
@@ -98,11 +102,12 @@ function queryParameters(schema: TSchema | undefined): Parameter[] {
   const properties: Readonly<Record<string, TSchema>> = schema?.["properties"] ?? {};
   const required: readonly string[] = schema?.["required"] ?? [];
   return Object.entries(properties).map(([name, member]) => {
-    const { description } = member;
+    const { description, deprecated } = member;
     const [example] = (member["examples"] ?? []) as readonly unknown[];
     return {
       ...{ name, in: "query", required: required.includes(name), schema: member },
       ...(description !== undefined && { description }),
+      ...(deprecated === true && { deprecated }),
       ...(example !== undefined && { example, inSample: true }),
     };
   });

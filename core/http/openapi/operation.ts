@@ -54,6 +54,7 @@ export interface Parameter {
   readonly in: "query" | "path" | "header";
   readonly description?: string;
   readonly required: boolean;
+  readonly deprecated?: boolean;
   readonly schema: TSchema;
   readonly example?: unknown;
   /** Whether the code samples have it though it is optional. */

@@ -193,6 +193,10 @@ export async function listRemaps(
   return found.filter((remap) => remap !== null);
 }
 
+export function countRemaps(redis: Redis, courier: string): Promise<number> {
+  return redis.lLen(REMAP_KEYS.ofCourier(courier));
+}
+
 /** The oldest remap that is not done. */
 export async function nextRemap(redis: Redis): Promise<Remap | null> {
   for (;;) {

@@ -34,7 +34,7 @@ export function DeadLettersPage() {
     queryFn: ({ signal, pageParam }) =>
       call("get", "/panel/api/dead-letters", { query: { cursor: pageParam }, signal }),
     initialPageParam: "",
-    getNextPageParam: ({ cursor }) => cursor ?? undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? ASK_EVERY_MS : false),
   });
   const rows = useMemo(() => list.data?.pages.flatMap(({ items }) => items) ?? [], [list.data]);

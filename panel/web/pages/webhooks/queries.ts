@@ -82,7 +82,7 @@ export const deliveriesQuery = (endpointId: string, filter: LogFilter) =>
         signal,
       }),
     initialPageParam: "",
-    getNextPageParam: ({ cursor }) => cursor ?? undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? LOG_EVERY_MS : false),
   });
 
