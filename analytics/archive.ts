@@ -1,8 +1,10 @@
 /** The archive of shipments that are over, for the rooms that read shipments. */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
+import type { Log } from "#core/log.ts";
 import { Problem } from "#core/problem.ts";
 import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
+import { ArchiveUnreadable } from "#core/redis/shipments/archive.ts";
 import type { Vault } from "#core/secrets.ts";
 import { countHits, readHits, readMarks } from "./archive-questions.ts";
 import { openRow, readBytes, readRows } from "./archive-table.ts";
@@ -16,7 +18,11 @@ export interface OpenArchive extends SearchableArchive {
 }
 
 /** Opens when it is first asked: an installation that never archived anything never does. */
-export function openArchive(config: Config, vault: Pick<Vault, "keyFor">): OpenArchive {
+export function openArchive(
+  config: Config,
+  vault: Pick<Vault, "keyFor">,
+  log?: Pick<Log, "error">,
+): OpenArchive {
   const store = keepClickhouse(() => openClickhouse(config, "read"));
   let waiting = 0;
 
@@ -37,7 +43,18 @@ export function openArchive(config: Config, vault: Pick<Vault, "keyFor">): OpenA
   return {
     async read(ids, channelIds) {
       const rows = await ask((client) => readRows(client, ids, channelIds));
-      return rows.map((row) => openRow(vault, row));
+      const open = rows.flatMap((row) => {
+        try {
+          return [openRow(vault, row)];
+        } catch (error) {
+          // Words of the fault may repeat what is personal.
+          const fault = (error as Error).name;
+          log?.error({ shipment: row.id, fault }, "a row of the archive cannot be read");
+          return [];
+        }
+      });
+      if (rows.length > 0 && open.length === 0) throw new ArchiveUnreadable();
+      return open;
     },
     hits: (question, offset, limit) =>
       ask((client) => readHits(client, vault, question, offset, limit)),

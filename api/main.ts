@@ -20,7 +20,7 @@ export async function startApi(
   const { log } = runtime;
   const config = withPanel(runtime.config, started);
   const benchmarks = await openBenchmarks(config);
-  const archive = openArchive(config, runtime.secrets.vault);
+  const archive = openArchive(config, runtime.secrets.vault, runtime.log);
   const app = createApiApp({ ...runtime, config, benchmarks, archive }).listen({
     // Two processes on one port would share it silently.
     reusePort: false,

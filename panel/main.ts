@@ -19,7 +19,7 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
   void secrets.panelToken;
   const benchmarks = await openBenchmarks(config);
   const insights = openInsights(config);
-  const archive = openArchive(config, secrets.vault);
+  const archive = openArchive(config, secrets.vault, log);
   const app = createPanelApp(runtime, benchmarks, insights, archive).listen({
     // Two processes on one port would share it silently.
     reusePort: false,

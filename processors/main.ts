@@ -36,7 +36,7 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
       { courier, eventId, shipmentId, otherShipmentIds },
       "a tracking number change points to the number of another live shipment",
     );
-  const archive = openArchive(config, runtime.secrets.vault);
+  const archive = openArchive(config, runtime.secrets.vault, runtime.log);
   const tracking = { redis, live, eventsPerDay, onConflict, archive };
   const track = startConsumer({
     ...common,

@@ -15,7 +15,11 @@ import type { Live } from "#core/redis/config/live.ts";
 import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { decodeLoggedEvent, type LoggedEvent } from "#core/redis/log/event-log.ts";
 import { CLOCK_SKEW_MS, GENERATION_DAYS } from "#core/redis/log/seen.ts";
-import { type Archive, channelsOfShipments } from "#core/redis/shipments/archive.ts";
+import {
+  type Archive,
+  ArchiveUnreadable,
+  channelsOfShipments,
+} from "#core/redis/shipments/archive.ts";
 import { bringBack } from "#core/redis/shipments/bring-back.ts";
 import {
   type Commit,
@@ -141,6 +145,8 @@ async function backFromArchive(
     return { back, unavailable: null };
   } catch (error) {
     if (error instanceof Problem) return { back: new Set(), unavailable: error.detail };
+    // Its events become dead letters, and do not hold up those of others.
+    if (error instanceof ArchiveUnreadable) return { back: new Set(), unavailable: null };
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { ARCHIVE_WAITING, type OpenArchive, openArchive } from "#analytics/archive.ts";
 import { archiveRow } from "#analytics/archive-rows.ts";
-import { insertArchived } from "#analytics/archive-table.ts";
+import { insertArchived, readRows } from "#analytics/archive-table.ts";
 import { archiveAll, deleteAbsent, moveToArchive } from "#analytics/archiver.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { Problem } from "#core/problem.ts";
@@ -15,7 +15,7 @@ import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
 import { MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
 import { searchBoth } from "#core/redis/search/archive-search.ts";
 import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
-import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
+import { ArchiveUnreadable, readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
 import { nextBatches } from "#core/redis/shipments/archive-summary.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
 import { markBatch } from "#core/redis/shipments/held-channels.ts";
@@ -117,6 +117,13 @@ async function insert(leaving: readonly Leaving[], batch: number): Promise<void>
   await insertArchived(clickhouse, rows);
 }
 
+function lateEvent(shipmentId: number, at: number) {
+  const one = event({ trackingNumber: "any" });
+  const logged = { courier: "GLS_ITA", factKey: one.eventId.slice(-11), event: one };
+  const line = encodeLoggedEvent({ ...logged, shipmentId, receivedAtMs: 1, messageIndex: at });
+  return { key: EVENT_LOGS[0] ?? "", id: `1-${at}`, fields: { e: line } };
+}
+
 const leavingOf = (some: readonly number[]) => readLeaving(runtime.redis, some);
 
 async function move(some: readonly number[]): Promise<number> {
@@ -207,6 +214,40 @@ const moveAll = async (afterDays = 30) => {
     async () => {},
   );
 };
+
+describe("a row that cannot be opened", () => {
+  async function seal(id: number, bytes: string): Promise<void> {
+    await clickhouse.command({
+      query: `ALTER TABLE archived_shipments UPDATE sealed = base64Decode('${bytes}') WHERE id = ${id}`,
+      clickhouse_settings: { mutations_sync: "1" },
+    });
+  }
+
+  test("keeps neither a page nor the late events of others, and its own are not lost", async () => {
+    const [bad = 0, good = 0, ...others] = ids;
+    await move(ids);
+    const [row] = await readRows(clickhouse, [bad], [channelId]);
+    await seal(bad, btoa("spoilt"));
+    const { redis, live, config } = runtime;
+    const found = await readShipmentsAnywhere(redis, archive, ids, [channelId]);
+    expect(found.map(({ record }) => record.id)).toEqual([good, ...others]);
+    await expect(readShipmentsAnywhere(redis, archive, [bad], [channelId])).rejects.toThrow(
+      ArchiveUnreadable,
+    );
+    const late = (some: readonly number[]) => some.map((id, at) => lateEvent(id, at));
+    const handle = trackHandler({ redis, live, eventsPerDay: config.eventsPerDay, archive });
+    const failures = [...(await handle(late([bad, good]))), ...(await handle(late([bad])))];
+    expect(failures.map(({ entry, waits }) => [entry.id, waits])).toEqual([
+      ["1-0", false],
+      ["1-0", false],
+    ]);
+    const [stored] = await readShipments(redis, [good]);
+    expect(stored?.state.keys).toHaveLength(2);
+    await seal(bad, row?.sealed ?? "");
+    expect(await handle(late([bad]))).toEqual([]);
+    await expectWhole();
+  });
+});
 
 describe("a shipment that cannot be archived stays, and the others move", () => {
   test("where its state cannot be read", async () => {
@@ -300,12 +341,7 @@ describe("while the archive is away", () => {
     await move([archived]);
     const { redis, live, config } = runtime;
     const deps = { redis, live, eventsPerDay: config.eventsPerDay };
-    const items = [archived, hot].map((shipmentId, at) => {
-      const one = event({ trackingNumber: "any" });
-      const logged = { courier: "GLS_ITA", factKey: one.eventId.slice(-11), event: one };
-      const line = encodeLoggedEvent({ ...logged, shipmentId, receivedAtMs: 1, messageIndex: at });
-      return { key: EVENT_LOGS[0] ?? "", id: `1-${at}`, fields: { e: line } };
-    });
+    const items = [archived, hot].map(lateEvent);
     const failures = await trackHandler({ ...deps, archive: away })(items);
     expect(failures.map(({ entry, waits }) => [entry.id, waits])).toEqual([["1-0", true]]);
     const [stored] = await readShipments(redis, [hot]);

@@ -14,13 +14,22 @@ import { readHistories, readShipments, type StoredShipment } from "./shipments.t
 
 export interface Archive {
   /**
-   * Every row of these shipments in some channels, whether it counts or not.
+   * Every row of these shipments in some channels, whether it counts or not. One that cannot be opened is left out while others can
+   * be, so that it keeps neither a page nor the events of other shipments.
    * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
+   * @throws {ArchiveUnreadable} if no row can be opened
    */
   readonly read: (
     ids: readonly number[],
     channelIds: readonly number[],
   ) => Promise<ArchivedShipment[]>;
+}
+
+/** Rows that were not written by us, or under another key. */
+export class ArchiveUnreadable extends Error {
+  constructor() {
+    super("the archived shipment cannot be read");
+  }
 }
 
 /** Whether anything was ever archived: until then nobody asks the archive. */
