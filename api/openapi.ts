@@ -73,7 +73,7 @@ export const MERCHANT_API: Api = {
     title: "Waybill merchant API",
     version: "2.0.0",
     description:
-      "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent, unless the call says otherwise. Keys of mode `test` see the channel's shadow: a shipment whose tracking number begins with `TEST_DELIVERED`, `TEST_FAILED_THEN_DELIVERED`, `TEST_HELD`, `TEST_RETURNED`, `TEST_REFUSED`, `TEST_PICKUP_POINT`, `TEST_DELAYED`, `TEST_LOST`, `TEST_OUT_OF_ORDER`, `TEST_RENUMBERED` or `TEST_SILENT` lives so, an event a second, with real webhooks. Answers of 1 KiB and more are compressed for callers who send `Accept-Encoding: gzip`.",
+      "Shipments, orders, labels, order parcels, address checks and courier benchmarks of a merchant channel. Tracking times are Europe/Rome local time without offset; other date-times are ISO 8601. A null member of a request counts as absent, unless the call says otherwise. Query parameters that a call does not list are ignored. Keys of mode `test` see the channel's shadow: a shipment whose tracking number begins with `TEST_DELIVERED`, `TEST_FAILED_THEN_DELIVERED`, `TEST_HELD`, `TEST_RETURNED`, `TEST_REFUSED`, `TEST_PICKUP_POINT`, `TEST_DELAYED`, `TEST_LOST`, `TEST_OUT_OF_ORDER`, `TEST_RENUMBERED` or `TEST_SILENT` lives so, an event a second, with real webhooks. Answers of 1 KiB and more are compressed for callers who send `Accept-Encoding: gzip`.",
   },
   tags: {
     auth: { name: "Authentication", description: "API keys are exchanged for access tokens." },
