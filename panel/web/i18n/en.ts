@@ -525,7 +525,7 @@ export const en = {
     title: "Jobs",
     lead: "Imports of the last 30 days, the newest first.",
     createdAt: "Started",
-    completedAt: "Ended",
+    took: "Took",
     state: "State",
     states: { processing: "Under way", completed: "Completed", failed: "Failed" },
     channel: "Channel",

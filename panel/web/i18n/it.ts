@@ -581,7 +581,7 @@ export const it: Messages = {
     title: "Lavori",
     lead: "Importazioni degli ultimi 30 giorni, dalla più recente.",
     createdAt: "Iniziato",
-    completedAt: "Terminato",
+    took: "Durata",
     state: "Stato",
     states: { processing: "In corso", completed: "Completata", failed: "Fallita" },
     channel: "Canale",

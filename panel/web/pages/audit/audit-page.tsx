@@ -65,7 +65,7 @@ function AuditTable({ rows, isLoading, onEnd }: AuditTableProps) {
       column.accessor("target", {
         header: t.audit.target,
         cell: ({ row: { original } }) => (
-          <Box miw={{ sm: 220 }} data-wide>
+          <Box miw={{ sm: 180 }} data-wide>
             <Text size="sm" className="break">
               {original.target}
             </Text>
@@ -90,7 +90,7 @@ function AuditTable({ rows, isLoading, onEnd }: AuditTableProps) {
       idOf={({ id }) => id}
       isLoading={isLoading}
       onEnd={onEnd}
-      minWidth={1_100}
+      minWidth={960}
     />
   );
 }
@@ -111,7 +111,7 @@ function Change({ before, after }: Pick<AuditEntry, "before" | "after">) {
     <Code
       block
       className="break"
-      miw={{ sm: 320 }}
+      miw={{ sm: 260 }}
       maw={640}
       data-wide
       style={{ whiteSpace: "pre-wrap" }}

@@ -98,6 +98,15 @@ export function CarrierPage() {
   );
 }
 
+/** So that six of them stand in one row. */
+const LABELS_BELOW = {
+  steps: { alignItems: "flex-start" },
+  step: { flexDirection: "column", maxWidth: 112 },
+  stepLabel: { lineHeight: 1.3 },
+  stepBody: { marginInlineStart: 0, marginTop: 6, textAlign: "center" },
+  separator: { marginTop: 17 },
+} as const;
+
 /** The steps from a contract to the comparison of the first day, after which the carrier is live. */
 function Onboarding({ courier }: { readonly courier: Courier }) {
   const { t } = useText();
@@ -120,7 +129,7 @@ function Onboarding({ courier }: { readonly courier: Courier }) {
         size="sm"
         orientation={orientation}
         allowNextStepsSelect={false}
-        wrap
+        {...(orientation === "horizontal" && { wrap: false, styles: LABELS_BELOW })}
       >
         {steps.map(([label]) => (
           <Stepper.Step key={label} label={label} allowStepSelect={false} />

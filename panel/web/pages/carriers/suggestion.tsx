@@ -23,7 +23,7 @@ export function SuggestionCell({ suggestion }: SuggestionProps) {
           {t.carriers.confidence[confidence]}
         </Text>
       </Group>
-      <Text size="xs" c="dimmed" maw={360}>
+      <Text size="xs" c="dimmed" maw={280}>
         {because[language]}
       </Text>
     </Stack>

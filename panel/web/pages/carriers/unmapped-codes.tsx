@@ -95,7 +95,7 @@ function CodeTable({ rows, isLoading, onMap }: CodeTableProps) {
       idOf={({ courier, code }) => `${courier} ${code}`}
       isLoading={isLoading}
       emptyText={t.carriers.noUnmapped}
-      minWidth={980}
+      minWidth={900}
     />
   );
 }

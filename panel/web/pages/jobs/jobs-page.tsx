@@ -34,8 +34,14 @@ export function JobsPage() {
         header: t.jobs.createdAt,
         cell: ({ getValue }) => <Instant at={getValue()} precise />,
       }),
-      column.accessor("channelCode", { header: t.jobs.channel }),
-      column.accessor("jobId", { header: t.jobs.job }),
+      column.accessor("channelCode", {
+        header: t.jobs.channel,
+        cell: ({ getValue }) => <span className="nowrap">{getValue()}</span>,
+      }),
+      column.accessor("jobId", {
+        header: t.jobs.job,
+        cell: ({ getValue }) => <span className="mono">{getValue()}</span>,
+      }),
       column.accessor("state", {
         header: t.jobs.state,
         cell: ({ row: { original } }) => (
@@ -44,21 +50,20 @@ export function JobsPage() {
           </Badge>
         ),
       }),
-      column.display({
-        id: "progress",
-        header: t.jobs.progress,
-        cell: ({ row: { original } }) => (
-          <Progress
-            aria-label={`${t.jobs.progress} ${original.jobId}`}
-            value={(100 * original.processedItems) / Math.max(1, original.totalItems)}
-          />
-        ),
-      }),
       column.accessor("processedItems", {
         header: t.jobs.processed,
         meta: right,
-        cell: ({ row: { original } }) =>
-          `${f.whole(original.processedItems)} / ${f.whole(original.totalItems)}`,
+        cell: ({ row: { original } }) => (
+          <>
+            {f.whole(original.processedItems)} / {f.whole(original.totalItems)}
+            {original.state === "processing" && (
+              <Progress
+                aria-label={`${t.jobs.progress} ${original.jobId}`}
+                value={(100 * original.processedItems) / Math.max(1, original.totalItems)}
+              />
+            )}
+          </>
+        ),
       }),
       column.accessor("failedItems", {
         header: t.jobs.failed,
@@ -66,10 +71,12 @@ export function JobsPage() {
         cell: ({ getValue }) => f.whole(getValue()),
       }),
       column.accessor("completedAt", {
-        header: t.jobs.completedAt,
-        cell: ({ getValue }) => {
-          const at = getValue();
-          return at === null ? "—" : <Instant at={at} precise />;
+        header: t.jobs.took,
+        meta: right,
+        cell: ({ row: { original } }) => {
+          const { createdAt, completedAt } = original;
+          if (completedAt === null) return "–";
+          return f.duration((Date.parse(completedAt) - Date.parse(createdAt)) / 1_000);
         },
       }),
     ];
@@ -87,7 +94,7 @@ export function JobsPage() {
           isLoading={isLoading}
           onEnd={onEnd}
           emptyText={t.jobs.empty}
-          minWidth={1_080}
+          minWidth={960}
         />
       </Card>
     </>
