@@ -17,10 +17,10 @@ const REQUEST_LIMIT_MS = { write: 60_000, read: 6_000, survey: 21_000 } as const
 const CONNECTIONS = { write: 1, read: 8, survey: 4 } as const;
 
 /** Half a million rows of the archive that count no more may be named in a statement. */
-const STATEMENT_BYTES = String(16 * 1024 * 1024);
+const STATEMENT_BYTES = 16 * 1024 * 1024;
 
 const READ: ClickHouseSettings = {
-  max_query_size: STATEMENT_BYTES,
+  max_query_size: String(STATEMENT_BYTES),
   max_memory_usage: String(READ_MEMORY_BYTES),
   max_execution_time: READ_LIMIT_SECONDS,
   output_format_json_quote_64bit_integers: 0,
@@ -34,7 +34,7 @@ const SETTINGS: Readonly<Record<Use, ClickHouseSettings>> = {
     input_format_null_as_default: 0,
     input_format_skip_unknown_fields: 0,
     async_insert: 0,
-    max_query_size: STATEMENT_BYTES,
+    max_query_size: String(STATEMENT_BYTES),
     // Rows go to the partition of their ship date, which merchants may set to any day.
     max_partitions_per_insert_block: "0",
   },

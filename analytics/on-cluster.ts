@@ -4,9 +4,6 @@
 export function onCluster(sql: string, cluster: string | null): string {
   if (cluster === null) return sql;
   return sql
-    .replace(
-      /^(CREATE TABLE IF NOT EXISTS \w+|CREATE OR REPLACE VIEW \w+|CREATE MATERIALIZED VIEW IF NOT EXISTS \w+|ALTER TABLE \w+)/m,
-      `$1 ON CLUSTER '${cluster}'`,
-    )
+    .replace(/^((?:CREATE|ALTER)(?: [A-Z]+)+ [a-z]\w*)/m, `$1 ON CLUSTER '${cluster}'`)
     .replace(/^ENGINE = (Replacing)?MergeTree/m, "ENGINE = Replicated$1MergeTree");
 }

@@ -115,8 +115,8 @@ export async function buildWeb(outdir: string): Promise<void> {
 async function libraryStyle(scripts: string): Promise<string> {
   const used = new Set(scripts.match(/\bm_[\da-f]+\b/g));
   const isUsed = (rules: string) => {
-    const names = rules.match(/(?<=\.)m_[\da-f]+\b/g);
-    return names?.some((name) => used.has(name)) ?? true;
+    const names = rules.match(/\.m_[\da-f]+\b/g);
+    return names?.some((name) => used.has(name.slice(1))) ?? true;
   };
   const parts: string[] = [];
   for (const name of STYLED) {

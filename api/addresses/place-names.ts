@@ -53,11 +53,11 @@ function matchesWord(written: string, word: string): boolean {
 /** What stands around the name of a province or region: "prov. di", "(FG)", "IT-FG". */
 const AROUND = /^(it-|\(|provincia |prov\. ?|prov |citta metropolitana |regione )+|\)$/g;
 /** The code of a province behind a name: "Foggia (FG)". */
-const CODE_BEHIND = /(?<=\S)\s*\(([A-Za-z]{2})\)\s*$/;
+const CODE_BEHIND = /(?<=.)\(([A-Za-z]{2})\)$/;
 
 /** One text for all spellings of a province or region. */
 export function regionKey(text: string): string {
-  const name = withoutAccents(text).replace(CODE_BEHIND, "").trim().replaceAll(AROUND, "");
+  const name = withoutAccents(text).trim().replace(CODE_BEHIND, "").trim().replaceAll(AROUND, "");
   // The codes of Lodi, Alessandria and Lecce are small words too.
   return name.length === 2 ? name : words(name).join(" ");
 }
@@ -65,7 +65,11 @@ export function regionKey(text: string): string {
 /** "Milano (MI)" names the province behind the city; a province that was given beside it counts more. */
 export function splitCity(address: CheckedAddress): CheckedAddress {
   const { city, state, country } = address;
-  const province = CODE_BEHIND.exec(city)?.[1];
+  const province = CODE_BEHIND.exec(city.trim())?.[1];
   if (country !== "IT" || province === undefined) return address;
-  return { ...address, city: city.replace(CODE_BEHIND, ""), state: state ?? province };
+  return {
+    ...address,
+    city: city.trim().replace(CODE_BEHIND, "").trim(),
+    state: state ?? province,
+  };
 }

@@ -7,6 +7,7 @@ import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
+import { untilRefused } from "#test/support/until-refused.ts";
 
 const CLIENT = { id: "gls-client", secret: "gls-client-secret-0123456789" };
 
@@ -47,19 +48,16 @@ function exchange(apiKey: string, from: string): Promise<Response> {
   });
 }
 
-/** Wrong keys up to the limit, then one more. */
-async function exhaust(from: (at: number) => string): Promise<Response> {
-  for (let at = 0; at < WRONG_SECRETS.burst; at += 1) {
-    expect((await exchange(`key_guess_${at}`, from(at))).status).toBe(401);
-  }
-  return exchange("key_guess_more", from(WRONG_SECRETS.burst));
+/** Wrong keys up to the limit, then one more. @returns its answer */
+function exhaust(from: (at: number) => string): Promise<Response> {
+  return untilRefused(WRONG_SECRETS, 401, (at) => exchange(`key_guess_${at}`, from(at)));
 }
 
 describe("wrong API keys", () => {
   test(`${WRONG_SECRETS.burst} from one address are 401, the next is 429 with Retry-After, and another one after that time`, async () => {
     const answer = await exhaust(() => "203.0.113.1");
     expect(answer.status).toBe(429);
-    expect(answer.headers.get("retry-after")).toBe("3");
+    expect(Number(answer.headers.get("retry-after"))).toBeWithin(1, 4);
     expect(answer.headers.get("x-ratelimit-limit")).toBe(String(WRONG_SECRETS.burst));
     expect(answer.headers.get("x-ratelimit-remaining")).toBe("0");
     expect(await answer.json()).toMatchObject({ status: 429, code: "RATE_LIMITED" });
@@ -114,11 +112,9 @@ describe("wrong client secrets of couriers", () => {
 
   test("the same limit, with the rate headers; a client that was accepted from there still works", async () => {
     expect((await ask(CLIENT.secret, "203.0.113.7")).status).toBe(200);
-    for (let at = 0; at < WRONG_SECRETS.burst; at += 1) {
-      expect((await ask(`wrong-${at}`, "203.0.113.7")).status).toBe(401);
-    }
-    const answer = await ask("wrong", "203.0.113.7");
-    expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "3"]);
+    const guess = (at: number) => ask(`wrong-${at}`, "203.0.113.7");
+    const answer = await untilRefused(WRONG_SECRETS, 401, guess);
+    expect(Number(answer.headers.get("retry-after"))).toBeWithin(1, 4);
     expect(answer.headers.has("x-ratelimit-limit")).toBe(true);
     expect((await ask(CLIENT.secret, "203.0.113.7")).status).toBe(200);
   });

@@ -425,12 +425,15 @@ test("the overview tells what the latest round of the archiver has left", async 
   await deliver(await create());
   await advanceDays(31);
   const { quiet } = await note();
-  expect(quiet).toBe(before.quiet + 1);
-  expect(await archiveNow()).toBe(1);
-  await note();
-  const { behindSeconds, ...counts } = await shown();
-  expect(counts).toEqual({ shipments: before.archived + 1, quiet: before.quiet, backlog: 0 });
-  expect(behindSeconds).toBeLessThan(60);
+  expect(quiet).toBeGreaterThan(before.quiet);
+  const due = { shipments: before.archived + 1, quiet: before.quiet, backlog: 0 };
+  // An erasure that is repeated meanwhile brings its shipment back for a round.
+  await eventually(async () => {
+    await archiveNow();
+    await note();
+    const { behindSeconds, ...counts } = await shown();
+    return behindSeconds < 60 && Bun.deepEquals(counts, due);
+  }, "the overview has the counts of the round");
 }, 120_000);
 
 test("a generation of references is not used early by a process that did not begin it", async () => {

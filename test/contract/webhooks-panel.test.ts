@@ -262,13 +262,13 @@ describe("secrets", () => {
     const { body } = await make();
     const rotate = () => panel.call("POST", path(body.id, "/rotate-secret"));
     const { secret } = (await rotate()).body;
-    await passTime(runtime, 86_399);
+    await passTime(runtime, 86_340);
     const refused = await rotate();
     expect(refused).toMatchObject({ status: 409, body: { code: "ROTATION_RUNNING" } });
     expect(refused.headers.get("content-type")).toContain("application/problem+json");
     expect(JSON.stringify(refused.body)).not.toContain("whsec_");
     expect(await verdictsOf([secret, body.secret])).toEqual(["valid", "valid"]);
-    await passTime(runtime, 1);
+    await passTime(runtime, 60);
     const third = await rotate();
     expect(third.status).toBe(200);
     expect(await verdictsOf([third.body.secret, secret, body.secret])).toEqual([
@@ -346,7 +346,7 @@ describe("test event, disable, enable", () => {
       "webhook.test",
     ]);
     const { body: log } = await panel.call("GET", path(body.id, "/deliveries"));
-    expect(log).toEqual({ items: [], cursor: null });
+    expect(log).toEqual({ items: [], cursor: null, nextCursor: null });
   });
 
   test("the test event is the sample in a chosen status and detail, and the answer has what was sent", async () => {

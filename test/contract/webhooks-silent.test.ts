@@ -32,10 +32,10 @@ import {
 } from "#test/support/webhooks.ts";
 
 /**
- * Small beside the real thing (20,000 deliveries, `bench/silent-receiver.ts`): a tenth of the timeout and of the ten minutes, a
- * fortieth of the deliveries and of what may be under way, so that a busy machine is not what delays them.
+ * Small beside the real thing (20,000 deliveries, `bench/silent-receiver.ts`): a tenth of the timeout and of the ten minutes, an
+ * eightieth of the deliveries and a fortieth of what may be under way, so that a busy machine is not what delays them.
  */
-const SMALL = { limitMs: 1_000, deliveries: 500, underWay: 25, lateMs: 60_000 };
+const SMALL = { limitMs: 1_000, deliveries: 250, underWay: 25, lateMs: 60_000 };
 const SLOW_MS = 300;
 
 let authority: TestAuthority;
@@ -135,7 +135,7 @@ async function silence(code: string): Promise<void> {
   await eventually(async () => (await waiting(code, 1)) === 1, `${code} has not answered`);
 }
 
-test("500 deliveries to a receiver that never answers stay on schedule, and others are served meanwhile", async () => {
+test(`${SMALL.deliveries} deliveries to a receiver that never answers stay on schedule, and others are served meanwhile`, async () => {
   const { deliveries, underWay, lateMs } = SMALL;
   start({ silentInFlightPerEndpoint: underWay });
   await queue("silent", deliveries);
@@ -169,7 +169,8 @@ test("500 deliveries to a receiver that never answers stay on schedule, and othe
     ({ createdAtMs, attempts }) => (attempts[0]?.atMs ?? Infinity) - createdAtMs,
   );
   const p95 = waitedMs.sort((one, other) => one - other)[Math.floor(0.95 * waitedMs.length)];
-  expect(p95).toBeLessThan(1_000);
+  // Behind the silent ones they would wait for up to ten seconds.
+  expect(p95).toBeLessThan(3_000);
   expect(hanging.requests).toHaveLength(2 * deliveries);
   expect(hanging.mostOpen()).toBeLessThanOrEqual(underWay + START_CONCURRENCY);
   expect(await runtime.redis.exists([keysOf("silent").leases, keysOf("silent").inFlight])).toBe(0);

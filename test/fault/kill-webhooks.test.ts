@@ -59,6 +59,17 @@ describe.each(STORES)("on %s", (store) => {
   const operator = async (method: string, path: string) =>
     (await askPanel(product, method, path)).body;
 
+  async function deliveriesOf(endpointId: string): Promise<{ eventId: string; state: string }[]> {
+    const all = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const from: string = cursor === "" ? "" : `&cursor=${cursor}`;
+      const page = await operator("GET", `/webhooks/${endpointId}/deliveries?limit=200${from}`);
+      all.push(...page.items);
+      cursor = page.nextCursor;
+    }
+    return all;
+  }
+
   test("kills during deliveries lose none, and an endpoint switched off hears nothing more", async () => {
     const measuring = startMeasuring("Kill everything", `webhooks on their way, on ${store}`);
     const ids = await createShipments(product, "HOOK", SHIPMENTS);
@@ -93,17 +104,7 @@ describe.each(STORES)("on %s", (store) => {
     const startedAtMs = Date.now();
     await sendMessages(1);
 
-    const log = async (code: string) => {
-      const all: { eventId: string; state: string }[] = [];
-      let cursor: string | null = "";
-      while (cursor !== null) {
-        const from: string = cursor === "" ? "" : `&cursor=${cursor}`;
-        const page = await operator("GET", `/webhooks/${idOf(code)}/deliveries?limit=200${from}`);
-        all.push(...page.items);
-        cursor = page.cursor;
-      }
-      return all;
-    };
+    const log = (code: string) => deliveriesOf(idOf(code));
     await eventually(
       async () => {
         const own = await log("steady");

@@ -2,7 +2,7 @@
 
 export type Values = Readonly<Record<string, string | null | undefined>>;
 
-const PLACEHOLDER = /\{\{\s*([A-Za-z0-9_.]{1,64})\s*\}\}/g;
+const PLACEHOLDER = /\{\{\s*([\w.]+)\s*\}\}/g;
 const ENTITIES: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",
