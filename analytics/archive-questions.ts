@@ -13,7 +13,7 @@ import { ARCHIVED_SHIPMENTS, VALUE_COLUMNS, valueHash } from "./archive-rows.ts"
 import { countingRows, listed, whole } from "./archive-table.ts";
 
 const DAY_MS = 86_400_000;
-/** As many matches, and so many times the end of the page: those of one order are found soon enough by reading in that order. */
+/** With this many matches, and this many times the end of the page, reading in the requested order soon finds a page. */
 export const MANY = 20_000;
 const MANY_PAGES = 20;
 /** Channels that are read in order one by one; of more, all that matches is sorted. */
@@ -123,7 +123,7 @@ async function inOrder(
   return { text: `SELECT id, score FROM (${heads.join(" UNION ALL ")})`, order };
 }
 
-/** Rows that stand in the order that is asked for, where few are passed in vain, else those that are fewest. */
+/** The rows in the requested order if few of them have to be skipped, else the smallest set. */
 export function kindInOrder({ query, found }: ArchiveQuestion, end: number): Kind {
   const { order, trackingNumber, exact } = query;
   const isMany = found && found.total >= MANY && found.total >= MANY_PAGES * end;
@@ -136,7 +136,7 @@ export function kindInOrder({ query, found }: ArchiveQuestion, end: number): Kin
 function kindOf(query: ArchiveQuestion["query"], nowMs = Date.now()): Kind {
   const { order, trackingNumber, exact, shipFrom, shipTo, updatedFrom } = query;
   if (trackingNumber !== null) return "number";
-  const [first] = KINDS.filter((kind) => kind in exact);
+  const first = KINDS.find((kind) => kind in exact);
   if (first) return first;
   if (shipFrom === null && shipTo === null) return updatedFrom === null ? order.by : "upd";
   if (updatedFrom === null) return "ship";

@@ -95,7 +95,7 @@ describe("a link to the quality report", () => {
     await call("POST", "/panel/api/clock", { advanceSeconds: DAY_SECONDS - 600 });
     expect((await visit(expired.token)).status).toBe(503);
     await call("POST", "/panel/api/clock", { advanceSeconds: 600 });
-    const told = await Promise.all(
+    const answers = await Promise.all(
       [revoked.token, expired.token, NEVER, "x"].map(async (token) => {
         const { status, headers, body } = await visit(token);
         const { requestId, ...rest } = body;
@@ -103,8 +103,8 @@ describe("a link to the quality report", () => {
         return JSON.stringify([status, shown, rest]);
       }),
     );
-    expect(new Set(told).size).toBe(1);
-    expect(told[0]).toContain("QUALITY_LINK_NOT_FOUND");
+    expect(new Set(answers).size).toBe(1);
+    expect(answers[0]).toContain("QUALITY_LINK_NOT_FOUND");
     const { items } = (await call("GET", LINKS)).body;
     const ids = items.map(({ id }: { id: string }) => id);
     expect(ids).not.toContain(revoked.id);

@@ -96,7 +96,7 @@ describe.each(STORES)("on %s", (store) => {
     await sending;
     const off = await operator("POST", `/webhooks/${idOf("slow")}/disable`);
     expect(off.status).toBe("disabled");
-    const told = new Set(accepted.keys());
+    const before = new Set(accepted.keys());
     await sendMessages(1);
     // What had left for the receiver when it was switched off may still arrive.
     await product.kill(true);
@@ -124,9 +124,9 @@ describe.each(STORES)("on %s", (store) => {
     );
     expect((await log("slow")).some(({ state }) => state === "failed")).toBe(true);
     expect(slow.requests.filter(({ atMs }) => atMs > startedAtMs)).toEqual([]);
-    const since = [...accepted.keys()].filter((id) => !told.has(id));
+    const since = [...accepted.keys()].filter((id) => !before.has(id));
     expect(since.filter((id) => slow.requests.some(({ raw }) => raw.includes(id)))).toEqual([]);
-    expect([...told].some((id) => slow.requests.some(({ raw }) => raw.includes(id)))).toBe(true);
+    expect([...before].some((id) => slow.requests.some(({ raw }) => raw.includes(id)))).toBe(true);
     const counted = await expectExactlyOnce(product, "HOOK", ids, accepted);
     const repeated = steady.requests.length - reported.size;
     const further = {

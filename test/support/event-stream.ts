@@ -94,8 +94,8 @@ export function startEventStream(
           sent,
         );
       });
-      const told = { onAnswer, onSilence: (door: string) => void unanswered.push(door) };
-      const { door, results } = await sendUntilAnswered(product, events, sender, told);
+      const listeners = { onAnswer, onSilence: (door: string) => void unanswered.push(door) };
+      const { door, results } = await sendUntilAnswered(product, events, sender, listeners);
       answered.set(door, (answered.get(door) ?? 0) + 1);
       results.forEach(({ outcome }, at) => {
         expect(["ACCEPTED", "DUPLICATE"]).toContain(outcome);
@@ -130,7 +130,7 @@ function numbered(trackingNumber: string, sent: number): CourierEvent {
   };
 }
 
-interface Told {
+interface Listeners {
   readonly onAnswer: (answer: PushResult) => void;
   readonly onSilence: (door: string) => void;
 }
@@ -139,7 +139,7 @@ async function sendUntilAnswered(
   { ingest, otherIngest = ingest }: Ingest,
   events: readonly CourierEvent[],
   sender: number,
-  { onAnswer, onSilence }: Told,
+  { onAnswer, onSilence }: Listeners,
 ): Promise<{ door: string; results: Array<{ outcome: string }> }> {
   for (let tries = sender; ; tries += 1) {
     const door = tries % 2 === 0 ? ingest : otherIngest;

@@ -1,8 +1,8 @@
 /** Records of channels, kept as JSON text whose first member is the `channelId`. */
 
 /**
- * Null where there is none, and where it is another channel's: that one is not parsed, so that it cannot be told from a missing
- * one by its timing.
+ * Null if there is none, or if it belongs to another channel. A foreign record is not parsed, so its timing does not distinguish it
+ * from a missing one.
  */
 export function ownRecord<T extends { readonly channelId: number }>(
   text: string | null | undefined,

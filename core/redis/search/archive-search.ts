@@ -190,9 +190,8 @@ function joined(
 }
 
 /**
- * A page so far on that what stands before it is counted: among marks, every so many archived ones, it is found by halving how many of
- * Redis stand before the page, give or take the distance of two marks. What lies between is read from both sides, that of the archive
- * from the mark before it on.
+ * A deep page: too much precedes it to be read. A binary search among marks, which are archived hits at a fixed distance, tells how many
+ * hits of Redis precede the page, to within that distance. The rest is read from both sides, the archive's from the mark before it.
  */
 async function deepPage({ redis, archive, query, counting }: Both, about: About): Promise<HitPage> {
   const { offset, limit, order } = query;
