@@ -5,12 +5,12 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import type { ExactField, IndexOrder } from "#core/redis/client/keys.ts";
-import type { ArchivedHit, ArchiveQuestion, Found } from "#core/redis/search/archive-search.ts";
+import type { ArchivedHit, ArchiveQuestion } from "#core/redis/search/archive-search.ts";
 import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
 import type { Vault } from "#core/secrets.ts";
 import { INDEX_TABLE, isIndexComplete } from "./archive-index.ts";
 import { ARCHIVED_SHIPMENTS, VALUE_COLUMNS, valueHash } from "./archive-rows.ts";
-import { countingRows, listed, whole } from "./archive-table.ts";
+import { absentRows, countingRows, listed, whole } from "./archive-table.ts";
 
 const DAY_MS = 86_400_000;
 /** With this many matches, and this many times the end of the page, reading in the requested order soon finds a page. */
@@ -67,20 +67,43 @@ export async function readMarks(
   return askForHits(clickhouse, query, question);
 }
 
+/**
+ * The rows that match without those of them that do not count: the first are often whole ranges of the sort key, whose sizes the
+ * engine knows, and the second are found by the smallest and highest batch of each granule.
+ */
 export async function countHits(
   clickhouse: ClickHouseClient,
   vault: Keys,
   question: ArchiveQuestion,
-): Promise<Found> {
+): Promise<number> {
   const kind = (await isIndexComplete(clickhouse)) ? kindOf(question.query) : null;
-  const score = columnOf(kind, question.query.order.by);
+  const where = matching(vault, question, kind, question.query.channelIds);
+  const from = `FROM ${tableOf(kind)} WHERE ${where.join(" AND ")}`;
+  const query = (await countsOneMoment(clickhouse))
+    ? `SELECT sum(total) AS total FROM (
+         SELECT toInt64(count()) AS total ${from}
+         UNION ALL SELECT -toInt64(count()) ${from} AND (${absentRows(question.counting).join(" OR ")}))`
+    : `SELECT count() AS total ${from} AND ${countingRows(question.counting).join(" AND ")}`;
+  const answer = await clickhouse.query({ query, format: "JSONEachRow" });
+  const [row] = await answer.json<{ total: number | string }>();
+  return Number(row?.total ?? 0);
+}
+
+/** Clients of an engine whose statement reads all its parts at one moment. */
+const oneMoment = new WeakMap<ClickHouseClient, boolean>();
+
+/** @returns false for an engine that reads the two halves of a union one after the other: rows may be inserted in between */
+async function countsOneMoment(clickhouse: ClickHouseClient): Promise<boolean> {
+  const known = oneMoment.get(clickhouse);
+  if (known !== undefined) return known;
   const answer = await clickhouse.query({
-    query: `SELECT count() AS total, min(${score}) AS least, max(${score}) AS most FROM ${tableOf(kind)}
-            WHERE ${matching(vault, question, kind, question.query.channelIds)}`,
+    query: `SELECT count() AS found FROM system.settings
+            WHERE name = 'enable_shared_storage_snapshot_in_query' AND value = '1'`,
     format: "JSONEachRow",
   });
-  const [row] = await answer.json<Found>();
-  return row ?? { total: 0, least: 0, most: 0 };
+  const [row] = await answer.json<{ found: number | string }>();
+  oneMoment.set(clickhouse, Number(row?.found) > 0);
+  return Number(row?.found) > 0;
 }
 
 async function askForHits(
@@ -108,8 +131,10 @@ async function inOrder(
   const isInOrder = kind === by;
   const direction = descending ? "DESC" : "ASC";
   const score = columnOf(kind, by);
-  const select = (own: readonly number[]) =>
-    `SELECT id, ${score} AS score FROM ${tableOf(kind)} WHERE ${matching(vault, question, kind, own, isInOrder)}`;
+  const select = (own: readonly number[]) => {
+    const where = matching(vault, question, kind, own).concat(countingRows(question.counting));
+    return `SELECT id, ${score} AS score FROM ${tableOf(kind)} WHERE ${where.join(" AND ")}`;
+  };
   const order = `score ${direction}, id ${direction}`;
   const isOneByOne = channelIds.length === 1 || absent <= ABSENT_IN_ORDER;
   if (!isInOrder || channelIds.length > CHANNELS_IN_ORDER || !isOneByOne) {
@@ -124,9 +149,9 @@ async function inOrder(
 }
 
 /** The rows in the requested order if few of them have to be skipped, else the smallest set. */
-export function kindInOrder({ query, found }: ArchiveQuestion, end: number): Kind {
+export function kindInOrder({ query, total = 0 }: ArchiveQuestion, end: number): Kind {
   const { order, trackingNumber, exact } = query;
-  const isMany = found && found.total >= MANY && found.total >= MANY_PAGES * end;
+  const isMany = total >= MANY && total >= MANY_PAGES * end;
   // Rows in these orders have the other values.
   const isComplete = trackingNumber === null && exact.orderReference === undefined;
   return isComplete && isMany ? order.by : kindOf(query);
@@ -154,18 +179,19 @@ function columnOf(kind: Kind | null, by: IndexOrder): string {
   return kind === by && by !== "id" ? "value" : ORDER_COLUMNS[by];
 }
 
-/** @param kind null = in the table itself */
+/** Conditions of the rows that match, whether they count or not. @param kind null = in the table itself */
 function matching(
   vault: Keys,
-  { query, counting, from, to, found }: ArchiveQuestion,
+  { query, from, to }: ArchiveQuestion,
   kind: Kind | null,
   channelIds: readonly number[],
-  isInOrder = false,
-): string {
+): string[] {
   const { shipFrom, shipTo, statuses, updatedFrom, order } = query;
   const where = [`channel ${oneOf(channelIds)}`];
   if (kind !== null) where.push(`kind = ${KINDS.indexOf(kind)}`);
-  where.push(...valuesOf(vault, query, kind), ...countingRows(counting));
+  // With it the engine knows that these rows stand in the order of their ids.
+  if (kind === "id") where.push("value = 0");
+  where.push(...valuesOf(vault, query, kind));
   const [shipped, updated] = [columnOf(kind, "ship"), columnOf(kind, "upd")];
   if (shipFrom !== null) where.push(`${shipped} >= ${whole(shipFrom + DAY_SHIFT)}`);
   if (shipTo !== null) where.push(`${shipped} <= ${whole(shipTo + DAY_SHIFT)}`);
@@ -174,14 +200,11 @@ function matching(
     where.push(`status IN (${listed(statuses.map((status) => STATUSES.indexOf(status)))})`);
   }
   const score = columnOf(kind, order.by);
-  if (isInOrder && found) {
-    where.push(`${score} >= ${whole(found.least)} AND ${score} <= ${whole(found.most)}`);
-  }
   const shift = order.by === "ship" ? DAY_SHIFT : 0;
   const [after, before] = order.descending ? ["<", ">"] : [">", "<"];
   if (from) where.push(beyond(score, after, from, shift));
   if (to) where.push(beyond(score, before, to, shift));
-  return where.join(" AND ");
+  return where;
 }
 
 /** This position of the order, or further in a direction. The first condition is one that the sort key knows. */

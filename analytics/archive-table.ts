@@ -60,13 +60,8 @@ export async function deleteRows(
   rows: readonly string[],
   batches: readonly number[],
 ): Promise<void> {
-  const absent = countingRows({
-    batch: 0,
-    floor: 0,
-    absentRows: rows,
-    absentBatches: batches,
-  }).slice(1);
-  const condition = `company = ${whole(companyId)} AND NOT (${absent.join(" AND ")})`;
+  const named = namedRows({ absentRows: rows, absentBatches: batches }).join(" OR ");
+  const condition = `company = ${whole(companyId)} AND (${named})`;
   await deleteEverywhere(clickhouse, condition);
 }
 
@@ -123,16 +118,36 @@ export async function readBytes(clickhouse: ClickHouseClient): Promise<number> {
   return Number(row?.bytes ?? 0);
 }
 
-/** The first of them is the last batch that counts. */
 export function countingRows({ batch, floor, absentRows, absentBatches }: Counting): string[] {
   const where = [`batch <= ${whole(batch)}`];
   if (floor > 0) where.push(`batch >= ${whole(floor)}`);
   if (absentBatches.length > 0) where.push(`batch NOT IN (${listed(absentBatches)})`);
   if (absentRows.length > 0) {
-    const pairs = absentRows.map((row) => `(${listed(row.split(" ").map(Number))})`);
-    where.push(`(id, batch) NOT IN (${pairs.join(",")})`);
+    where.push(`(id, batch) NOT IN (${pairs(absentRows)})`);
   }
   return where;
+}
+
+/** The rows that do not count: any of these conditions. */
+export function absentRows({ batch, floor, ...named }: Counting): string[] {
+  const either = [`batch > ${whole(batch)}`];
+  if (floor > 0) either.push(`batch < ${whole(floor)}`);
+  return either.concat(namedRows(named));
+}
+
+function namedRows({
+  absentRows: rows,
+  absentBatches,
+}: Pick<Counting, "absentRows" | "absentBatches">): string[] {
+  const either: string[] = [];
+  if (absentBatches.length > 0) either.push(`batch IN (${listed(absentBatches)})`);
+  if (rows.length > 0) either.push(`(id, batch) IN (${pairs(rows)})`);
+  return either;
+}
+
+/** @param rows `id batch` */
+function pairs(rows: readonly string[]): string {
+  return rows.map((row) => `(${listed(row.split(" ").map(Number))})`).join(",");
 }
 
 export function listed(numbers: readonly number[]): string {

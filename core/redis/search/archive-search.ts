@@ -30,19 +30,12 @@ import type { ShipmentQuery } from "./shipment-query.ts";
 export interface ArchiveQuestion {
   readonly query: Omit<ShipmentQuery, "offset" | "limit">;
   readonly counting: Counting;
-  /** What was counted of it, where it was: it helps to answer soon. */
-  readonly found?: Found;
+  /** How many match, where they were counted: it helps to answer soon. */
+  readonly total?: number;
   /** Only those from here on, this one with them. */
   readonly from?: ArchivedHit | undefined;
   /** Only those up to here, this one with them. */
   readonly to?: ArchivedHit | undefined;
-}
-
-export interface Found {
-  readonly total: number;
-  /** The lowest and the highest value in the order, as the archive holds them. */
-  readonly least: number;
-  readonly most: number;
 }
 
 export type ArchivedHit = Hit;
@@ -54,7 +47,7 @@ export interface SearchableArchive extends Archive {
     offset: number,
     limit: number,
   ) => Promise<ArchivedHit[]>;
-  readonly count: (question: ArchiveQuestion) => Promise<Found>;
+  readonly count: (question: ArchiveQuestion) => Promise<number>;
   /** Every `distance`-th of those that stand at the positions below `end`, from the first on. */
   readonly marks: (
     question: ArchiveQuestion,
@@ -71,7 +64,7 @@ const STEADY_READINGS = 50;
 export const NO_ARCHIVE: SearchableArchive = {
   read: async () => [],
   hits: async () => [],
-  count: async () => ({ total: 0, least: 0, most: 0 }),
+  count: async () => 0,
   marks: async () => [],
   storedBytes: async () => 0,
 };
@@ -162,7 +155,8 @@ async function headPage(
   if (isBefore && total !== null) {
     return { total: head.total + total, hits: head.hits.slice(offset, end) };
   }
-  const { question, archived } = await counted(archive, { query, counting }, total);
+  const question = await counted(archive, { query, counting }, total);
+  const { total: archived } = question;
   const hits = archived === 0 || isBefore ? [] : await archive.hits(question, 0, end);
   return { total: head.total + archived, hits: joined(head.hits, hits, query).slice(offset, end) };
 }
@@ -171,10 +165,8 @@ async function counted(
   archive: SearchableArchive,
   question: ArchiveQuestion,
   total: number | null,
-): Promise<{ question: ArchiveQuestion; archived: number }> {
-  if (total !== null) return { question, archived: total };
-  const found = await archive.count(question);
-  return { question: { ...question, found }, archived: found.total };
+): Promise<ArchiveQuestion & { readonly total: number }> {
+  return { ...question, total: total ?? (await archive.count(question)) };
 }
 
 function placeOf({ id, score }: Hit, by: IndexOrder): number {
@@ -198,7 +190,8 @@ async function deepPage({ redis, archive, query, counting }: Both, about: About)
   const hotAt = async (at: number, count: number) =>
     searchShipments(redis, { ...query, offset: at, limit: count });
   const { total: hot } = await hotAt(0, 1);
-  const { question, archived } = await counted(archive, { query, counting }, about.total);
+  const question = await counted(archive, { query, counting }, about.total);
+  const { total: archived } = question;
   const total = hot + archived;
   if (offset >= total) return { total, hits: [] };
   const marks = await archive.marks(question, MARK_DISTANCE, offset + limit + MARK_DISTANCE);
