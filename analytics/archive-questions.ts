@@ -18,6 +18,12 @@ export const MANY = 20_000;
 const MANY_PAGES = 20;
 /** Channels that are read in order one by one; of more, all that matches is sorted. */
 export const CHANNELS_IN_ORDER = 16;
+/**
+ * Of every part a block at a time, and only when the merge needs it: else each part reads as many rows as the page ends at, and
+ * most of them stand far from the page.
+ */
+const BLOCK_BY_BLOCK =
+  "SETTINGS max_threads = 1, read_in_order_use_buffering = 0, max_block_size = 2048";
 /** Rows that do not count, which the statement names for each of them. */
 export const ABSENT_IN_ORDER = 10_000;
 
@@ -46,8 +52,8 @@ export async function readHits(
   limit: number,
 ): Promise<ArchivedHit[]> {
   const end = offset + limit;
-  const { text, order } = await inOrder(clickhouse, vault, question, end);
-  const query = `${text} ORDER BY ${order} LIMIT ${whole(limit)} OFFSET ${whole(offset)}`;
+  const { text, order, settings } = await inOrder(clickhouse, vault, question, end);
+  const query = `${text} ORDER BY ${order} LIMIT ${whole(limit)} OFFSET ${whole(offset)} ${settings}`;
   return askForHits(clickhouse, query, question);
 }
 
@@ -59,11 +65,11 @@ export async function readMarks(
   distance: number,
   end: number,
 ): Promise<ArchivedHit[]> {
-  const { text, order } = await inOrder(clickhouse, vault, question, end);
+  const { text, order, settings } = await inOrder(clickhouse, vault, question, end);
   const query = `SELECT id, score FROM (
               SELECT id, score, row_number() OVER (ORDER BY ${order}) AS place FROM (
                 ${text} ORDER BY ${order} LIMIT ${whole(end)}))
-            WHERE (place - 1) % ${whole(distance)} = 0 ORDER BY place`;
+            WHERE (place - 1) % ${whole(distance)} = 0 ORDER BY place ${settings}`;
   return askForHits(clickhouse, query, question);
 }
 
@@ -123,7 +129,7 @@ async function inOrder(
   vault: Keys,
   question: ArchiveQuestion,
   end: number,
-): Promise<{ text: string; order: string }> {
+): Promise<{ text: string; order: string; settings: string }> {
   const { order: sort, channelIds } = question.query;
   const absent = channelIds.length * question.counting.absentRows.length;
   const { by, descending } = sort;
@@ -136,16 +142,17 @@ async function inOrder(
     return `SELECT id, ${score} AS score FROM ${tableOf(kind)} WHERE ${where.join(" AND ")}`;
   };
   const order = `score ${direction}, id ${direction}`;
+  const settings = isInOrder ? BLOCK_BY_BLOCK : "";
   const isOneByOne = channelIds.length === 1 || absent <= ABSENT_IN_ORDER;
   if (!isInOrder || channelIds.length > CHANNELS_IN_ORDER || !isOneByOne) {
-    return { text: select(channelIds), order };
+    return { text: select(channelIds), order, settings };
   }
   // Rows of several channels stand in order in each of them.
   const heads = channelIds.map(
     (id) =>
       `(${select([id])} ORDER BY ${kind === "id" ? "" : `value ${direction}, `}id ${direction} LIMIT ${whole(end)})`,
   );
-  return { text: `SELECT id, score FROM (${heads.join(" UNION ALL ")})`, order };
+  return { text: `SELECT id, score FROM (${heads.join(" UNION ALL ")})`, order, settings };
 }
 
 /** The rows in the requested order if few of them have to be skipped, else the smallest set. */

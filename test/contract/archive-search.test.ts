@@ -432,19 +432,19 @@ describe("the index of the archive", () => {
     const counts = (async () => {
       while (!ended) counted.push(await archive.count(question));
     })();
-    for (let batch = 800_000; batch < 800_020; batch += 1) {
+    const pending: number[] = [];
+    for (let batch = 800_000; counted.length < 30; batch += 1) {
       await clickhouse.command({
         query: `INSERT INTO archived_index SELECT * REPLACE (${batch} AS batch) FROM archived_index
-                WHERE channel > 0 AND batch < 800000`,
+                WHERE channel > 0 AND kind = 5 AND batch < 800000 LIMIT 100`,
       });
-      if (batch % 4 === 3) await deleteRows(clickhouse, companyId, [], [batch, batch - 1]);
+      pending.push(batch);
+      if (pending.length === 20) await deleteRows(clickhouse, companyId, [], pending.splice(0, 15));
     }
     ended = true;
     await counts;
-    expect(counted.length).toBeGreaterThan(20);
     expect(new Set(counted)).toEqual(new Set([expected]));
-    const numbers = Array.from({ length: 20 }, (_, at) => 800_000 + at);
-    await deleteRows(clickhouse, companyId, [], numbers);
+    await deleteRows(clickhouse, companyId, [], pending);
   }, 120_000);
 
   test("answers the same whether what matches is found by its values or in its order", async () => {
