@@ -2,7 +2,7 @@
 CREATE MATERIALIZED VIEW IF NOT EXISTS archived_index_rows TO archived_index AS
 SELECT
     channel, tupleElement(entry, 1) AS kind, tupleElement(entry, 2) AS value, id, company, batch, updated, shipped, status,
-    if(kind < 3, 0, reference) AS order_reference, custom1, custom2, custom3, archived_on
+    if(kind < 3, 0, reference) AS order_reference, custom1, custom2, custom3
 FROM
 (
     SELECT

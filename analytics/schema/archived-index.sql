@@ -1,6 +1,8 @@
 -- What search asks of archived shipments, in every order that it asks in: one row for each order of a shipment and for each of its
 -- values (`archived-index-rows.sql`), so that a question reads one short range. A row of channel 0 says that all of
 -- `archived_shipments` stands here (`archive-index.ts`).
+-- A page reads a granule of each column from every part that may have its rows: so there are few parts, for want of partitions, and
+-- a compressed block holds one granule. Bounds and filters tell which granules can be skipped.
 CREATE TABLE IF NOT EXISTS archived_index
 (
     channel          UInt32,
@@ -16,9 +18,14 @@ CREATE TABLE IF NOT EXISTS archived_index
     custom1          UInt64 CODEC(ZSTD),
     custom2          UInt64 CODEC(ZSTD),
     custom3          UInt64 CODEC(ZSTD),
-    archived_on      Date CODEC(ZSTD)
+    INDEX batches batch TYPE minmax GRANULARITY 1,
+    INDEX updates updated TYPE minmax GRANULARITY 1,
+    INDEX ships shipped TYPE minmax GRANULARITY 1,
+    INDEX by_custom1 custom1 TYPE bloom_filter(0.01) GRANULARITY 16,
+    INDEX by_custom2 custom2 TYPE bloom_filter(0.01) GRANULARITY 16,
+    INDEX by_custom3 custom3 TYPE bloom_filter(0.01) GRANULARITY 16
 )
 ENGINE = MergeTree
-PARTITION BY toYear(archived_on)
 ORDER BY (channel, kind, value, id)
-SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 1000
+SETTINGS index_granularity = 2048, min_compress_block_size = 16384, max_compress_block_size = 65536,
+    non_replicated_deduplication_window = 1000
