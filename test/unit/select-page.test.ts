@@ -2,11 +2,13 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { IndexOrder } from "#core/redis/client/keys.ts";
+import type { Hit } from "#core/redis/search/index-ranges.ts";
 import type { Filter } from "#core/redis/search/match-rows.ts";
-import { selectPage } from "#core/redis/search/select-page.ts";
+import { selectAfter, selectPage } from "#core/redis/search/select-page.ts";
 import {
   type Block,
   type ColumnRow,
+  DAY_SHIFT,
   emptyBlock,
   putRow,
   ROWS_PER_BLOCK,
@@ -52,7 +54,7 @@ const within = (value: number, { least, most }: { least: number; most: number })
   value >= least && value <= most;
 
 function naive(rows: readonly Row[], filter: Filter, by: IndexOrder, descending: boolean) {
-  const value = (row: Row) => ({ id: row.id, ship: row.shipped, upd: row.updated })[by];
+  const value = (row: Row) => ({ id: row.id, ship: row.shipped - DAY_SHIFT, upd: row.updated })[by];
   return rows
     .filter((row) => within(row.shipped, filter.ship) && within(row.updated, filter.upd))
     .filter((row) => (filter.statuses >>> row.status) & 1)
@@ -109,6 +111,20 @@ test.each(spreads)("%s: every page agrees with a plain filter and sort", (_name,
       const { total, hits } = selectPage(blocks, filter, { by, descending }, offset, limit);
       expect(total).toBe(expected.length);
       expect(hits).toEqual(expected.slice(offset, offset + limit));
+      const cut = {
+        least: offset - 700,
+        most: offset + 300,
+        isBefore: ({ id }: Hit, position: number) => {
+          expect(expected[position]?.id).toBe(id);
+          return position < offset;
+        },
+      };
+      const first = Math.min(offset, Math.max(expected.length, offset - 700));
+      expect(selectAfter(blocks, filter, { by, descending }, cut, limit)).toEqual({
+        total: expected.length,
+        first,
+        hits: expected.slice(first, first + limit),
+      });
     }),
     { numRuns: 150 },
   );

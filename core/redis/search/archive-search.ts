@@ -23,7 +23,8 @@ import {
 } from "#core/redis/shipments/archive-summary.ts";
 import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
 import { compareHits, type Hit, type HitPage } from "./index-ranges.ts";
-import { searchShipments } from "./search.ts";
+import { searchAfter, searchShipments } from "./search.ts";
+import type { Cut } from "./select-page.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
 
 /** Of one moment. */
@@ -187,31 +188,28 @@ function joined(
  */
 async function deepPage({ redis, archive, query, counting }: Both, about: About): Promise<HitPage> {
   const { offset, limit, order } = query;
-  const hotAt = async (at: number, count: number) =>
-    searchShipments(redis, { ...query, offset: at, limit: count });
-  const { total: hot } = await hotAt(0, 1);
   const question = await counted(archive, { query, counting }, about.total);
   const { total: archived } = question;
-  const total = hot + archived;
-  if (offset >= total) return { total, hits: [] };
+  if (archived === 0) return searchShipments(redis, query);
   const marks = await archive.marks(question, MARK_DISTANCE, offset + limit + MARK_DISTANCE);
   const compare = compareHits(order);
   /** Archived ones before a hit, at most. */
   const mostBefore = (hit: Hit) => marksBefore(marks, hit, compare) * MARK_DISTANCE;
-  let [least, most] = [Math.max(0, offset - archived), Math.min(hot, offset)];
-  while (least < most) {
-    const middle = Math.ceil((least + most) / 2);
-    const [hit] = (await hotAt(middle - 1, 1)).hits;
-    if (hit && middle - 1 + mostBefore(hit) < offset) least = middle;
-    else most = middle - 1;
-  }
-  const passed = Math.max(0, offset - least - MARK_DISTANCE);
-  const { hits } = await hotAt(least, MARK_DISTANCE + limit);
+  const cut: Cut = {
+    least: offset - archived,
+    most: offset,
+    isBefore: (hit, position) => position + mostBefore(hit) < offset,
+  };
+  const wanted = { ...query, limit: MARK_DISTANCE + limit };
+  const { total: hot, first: before, hits } = await searchAfter(redis, wanted, cut);
+  const total = hot + archived;
+  if (offset >= total) return { total, hits: [] };
+  const passed = Math.max(0, offset - before - MARK_DISTANCE);
   const mark = Math.floor(passed / MARK_DISTANCE);
   const needed = (passed % MARK_DISTANCE) + MARK_DISTANCE + limit;
   const between = { from: marks[mark], to: marks[mark + Math.ceil(needed / MARK_DISTANCE)] };
   const others = await archive.hits({ ...question, ...between }, 0, needed);
-  const first = offset - least - mark * MARK_DISTANCE;
+  const first = offset - before - mark * MARK_DISTANCE;
   return { total, hits: joined(hits, others, query).slice(first, first + limit) };
 }
 

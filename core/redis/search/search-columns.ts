@@ -1,4 +1,4 @@
-/** One page of any combination of filters, in any order, from the rows that this process keeps (`read-columns.ts`). */
+/** Any combination of filters, in any order, answered from the rows that this process keeps (`read-columns.ts`). */
 import type { Redis } from "#core/redis/client/client.ts";
 import {
   ANY_STATUS,
@@ -8,10 +8,8 @@ import {
   ROWS_PER_BLOCK,
   statusBits,
 } from "#core/redis/shipments/columns.ts";
-import type { HitPage } from "./index-ranges.ts";
 import type { Filter } from "./match-rows.ts";
 import { type Bitmaps, withColumns } from "./read-columns.ts";
-import { selectPage } from "./select-page.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
 
 /** Which shipments of a channel have all the exact values: their ids, or the bitmaps that all of them stand in. */
@@ -19,21 +17,23 @@ export type ExactMatches =
   | { readonly kind: "ids"; readonly ids: readonly number[] }
   | { readonly kind: "bitmaps"; readonly keys: readonly string[] };
 
-/** @param exact by channel, for all of them; null = no exact value is asked for */
-export function searchColumns(
+/**
+ * @param exact by channel, for all of them; null = no exact value is asked for
+ * @param answer reads the blocks at once
+ */
+export function searchColumns<T>(
   redis: Redis,
   query: ShipmentQuery,
-  exact: ReadonlyMap<number, ExactMatches> | null = null,
-): Promise<HitPage> {
-  const { companyId, channelIds, order, offset, limit } = query;
+  exact: ReadonlyMap<number, ExactMatches> | null,
+  answer: (blocks: readonly Block[], filter: Filter) => T,
+): Promise<T> {
+  const { companyId, channelIds } = query;
   const keys = [...(exact?.values() ?? [])].flatMap((one) =>
     one.kind === "bitmaps" ? one.keys : [],
   );
   return withColumns(redis, companyId, channelIds, keys, (blocks, bitmaps) => {
     const bits = exact && exactBits(exact, blocks, keys, bitmaps);
-    const { total, hits } = selectPage(blocks, filterOf(query, bits), order, offset, limit);
-    if (order.by !== "ship") return { total, hits };
-    return { total, hits: hits.map(({ id, score }) => ({ id, score: score - DAY_SHIFT })) };
+    return answer(blocks, filterOf(query, bits));
   });
 }
 

@@ -16,7 +16,12 @@ import {
   type ExactField,
   type IndexOrder,
 } from "#core/redis/client/keys.ts";
-import { type ColumnRow, DAY_SHIFT, MANY_OF_ONE_VALUE } from "#core/redis/shipments/columns.ts";
+import {
+  type Block,
+  type ColumnRow,
+  DAY_SHIFT,
+  MANY_OF_ONE_VALUE,
+} from "#core/redis/shipments/columns.ts";
 import { readHotShipments } from "#core/redis/shipments/shipments.ts";
 import {
   compareHits,
@@ -27,21 +32,51 @@ import {
   pipelined,
   readPage,
 } from "./index-ranges.ts";
+import type { Filter } from "./match-rows.ts";
 import { type ExactMatches, filterOf, searchColumns } from "./search-columns.ts";
+import { type Cut, type CutPage, firstAfter, selectAfter, selectPage } from "./select-page.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
 
 /** Limit on shipments that are read by id, within 1 ms of Redis time; above it the rows of all are kept in memory. */
 const FEW = 250;
 
+/** How a question is answered, from either. */
+interface Answer<T> {
+  readonly ofRows: (blocks: readonly Block[], filter: Filter) => T;
+  /** @param hits all of them, in order */
+  readonly ofHits: (hits: readonly Hit[]) => T;
+}
+
 export function searchShipments(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
-  if (query.trackingNumber !== null || Object.keys(query.exact).length > 0) {
-    return searchExact(redis, query);
-  }
   const { order, offset, limit } = query;
+  const page: Answer<HitPage> = {
+    ofRows: (blocks, filter) => selectPage(blocks, filter, order, offset, limit),
+    ofHits: (hits) => ({ total: hits.length, hits: hits.slice(offset, offset + limit) }),
+  };
+  if (asksForValues(query)) return searchExact(redis, query, page);
   const ranges = rangesOf(query, order.by);
   return isOfOneIndex(query) && isNearHead(ranges, offset + limit)
     ? readPage(redis, ranges, order, offset, limit)
-    : searchColumns(redis, query);
+    : searchColumns(redis, query, null, page.ofRows);
+}
+
+/** A page that begins where the cut says; the query's offset does not matter. */
+export function searchAfter(redis: Redis, query: ShipmentQuery, cut: Cut): Promise<CutPage> {
+  const { order, limit } = query;
+  const page: Answer<CutPage> = {
+    ofRows: (blocks, filter) => selectAfter(blocks, filter, order, cut, limit),
+    ofHits(hits) {
+      const first = firstAfter(cut, hits.length, (at) => hits[at]);
+      return { total: hits.length, first, hits: hits.slice(first, first + limit) };
+    },
+  };
+  return asksForValues(query)
+    ? searchExact(redis, query, page)
+    : searchColumns(redis, query, null, page.ofRows);
+}
+
+function asksForValues({ trackingNumber, exact }: ShipmentQuery): boolean {
+  return trackingNumber !== null || Object.keys(exact).length > 0;
 }
 
 /** Whether the index that sorts is the only one that filters. */
@@ -72,7 +107,7 @@ function boundsOf(query: ShipmentQuery, by: IndexOrder): [number | null, number 
   }
 }
 
-async function searchExact(redis: Redis, query: ShipmentQuery): Promise<HitPage> {
+async function searchExact<T>(redis: Redis, query: ShipmentQuery, answer: Answer<T>): Promise<T> {
   const matching = new Map<number, ExactMatches>();
   for (const channelId of query.channelIds) {
     matching.set(channelId, await exactMatches(redis, query, channelId));
@@ -81,7 +116,9 @@ async function searchExact(redis: Redis, query: ShipmentQuery): Promise<HitPage>
     one.kind === "ids" ? one.ids.map((id) => ({ channelId, id })) : [],
   );
   const isFew = ids.length <= FEW && [...matching.values()].every(({ kind }) => kind === "ids");
-  return isFew ? searchFew(redis, query, ids) : searchColumns(redis, query, matching);
+  return isFew
+    ? answer.ofHits(await searchFew(redis, query, ids))
+    : searchColumns(redis, query, matching, answer.ofRows);
 }
 
 async function exactMatches(
@@ -127,16 +164,16 @@ interface ShipmentRef {
   readonly id: number;
 }
 
-/** Checks the shipments' own rows against every other filter. */
+/** Those whose own rows pass every other filter. */
 async function searchFew(
   redis: Redis,
   query: ShipmentQuery,
   candidates: readonly ShipmentRef[],
-): Promise<HitPage> {
-  const { order, offset, limit } = query;
+): Promise<Hit[]> {
+  const { order } = query;
   const { ship, upd, statuses } = filterOf(query, null);
   const rows = await readRows(redis, candidates);
-  const hits = rows
+  return rows
     .filter(({ shipped }) => shipped >= ship.least && shipped <= ship.most)
     .filter(({ updated }) => updated >= upd.least)
     .filter(({ status }) => ((statuses >>> status) & 1) === 1)
@@ -144,7 +181,6 @@ async function searchFew(
       return { id, score: { id, ship: shipped - DAY_SHIFT, upd: updated }[order.by] };
     })
     .sort(compareHits(order));
-  return { total: hits.length, hits: hits.slice(offset, offset + limit) };
 }
 
 /** As they are in their channel's rows; a shipment and its row are always changed in one step. */

@@ -4,7 +4,7 @@
  */
 
 import type { IndexOrder } from "#core/redis/client/keys.ts";
-import type { Block, Bounds } from "#core/redis/shipments/columns.ts";
+import { type Block, type Bounds, DAY_SHIFT } from "#core/redis/shipments/columns.ts";
 import { compareHits, type Hit, type HitPage, type SortOrder } from "./index-ranges.ts";
 import { boundsIn, type Filter, knownCount, matchRows, narrowed, valuesOf } from "./match-rows.ts";
 
@@ -30,13 +30,75 @@ export function selectPage(
   offset: number,
   limit: number,
 ): HitPage {
+  const { total, between } = ordered(blocks, filter, { by, descending });
+  return { total, hits: between(offset, offset + limit) };
+}
+
+/** Where a page begins that is not known by its position. */
+export interface Cut {
+  /** Positions of its first hit that are possible, lowest and highest. */
+  readonly least: number;
+  readonly most: number;
+  /** Whether a hit stands before the page; of the hits in their order the first ones do. */
+  readonly isBefore: (hit: Hit, position: number) => boolean;
+}
+
+export interface CutPage extends HitPage {
+  /** Position of the first hit. */
+  readonly first: number;
+}
+
+/** The matches are counted once for all positions that are looked at. */
+export function selectAfter(
+  blocks: readonly Block[],
+  filter: Filter,
+  order: SortOrder,
+  cut: Cut,
+  limit: number,
+): CutPage {
+  const { total, between } = ordered(blocks, filter, order);
+  const first = firstAfter(cut, total, (at) => between(at, at + 1)[0]);
+  return { total, first, hits: between(first, first + limit) };
+}
+
+/** What matches, in order: how many, and those at the positions from..to-1. */
+interface Ordered {
+  readonly total: number;
+  readonly between: (from: number, to: number) => Hit[];
+}
+
+function ordered(blocks: readonly Block[], filter: Filter, { by, descending }: SortOrder): Ordered {
   const counted = countBlocks(blocks, filter, by);
   const total = sum(counted);
-  if (offset >= total) return { total, hits: [] };
-  const from = descending ? Math.max(0, total - offset - limit) : offset;
-  const to = descending ? total - offset : Math.min(total, offset + limit);
-  const hits = select(counted, filter, by, from, to);
-  return { total, hits: descending ? hits.reverse() : hits };
+  // Rows count days from the year 0, and hits from 1970.
+  const shift = by === "ship" ? DAY_SHIFT : 0;
+  return {
+    total,
+    between(from, end) {
+      const to = Math.min(total, end);
+      if (from >= to) return [];
+      const [start, stop] = descending ? [total - to, total - from] : [from, to];
+      const rows = select(counted, filter, by, start, stop);
+      const hits = rows.map(({ id, score }) => ({ id, score: score - shift }));
+      return descending ? hits.reverse() : hits;
+    },
+  };
+}
+
+/** A binary search. */
+export function firstAfter(
+  { least, most, isBefore }: Cut,
+  total: number,
+  hitAt: (position: number) => Hit | undefined,
+): number {
+  let [low, high] = [Math.max(0, least), Math.min(total, most)];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2) - 1;
+    const hit = hitAt(middle);
+    if (hit && isBefore(hit, middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function countBlocks(blocks: readonly Block[], filter: Filter, by: IndexOrder): Counted[] {
