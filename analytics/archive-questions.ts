@@ -143,8 +143,8 @@ async function inOrder(
   };
   const order = `score ${direction}, id ${direction}`;
   const settings = isInOrder ? BLOCK_BY_BLOCK : "";
-  const isOneByOne = channelIds.length === 1 || absent <= ABSENT_IN_ORDER;
-  if (!isInOrder || channelIds.length > CHANNELS_IN_ORDER || !isOneByOne) {
+  const isOneByOne = channelIds.length <= CHANNELS_IN_ORDER && absent <= ABSENT_IN_ORDER;
+  if (!isInOrder || channelIds.length === 1 || !isOneByOne) {
     return { text: select(channelIds), order, settings };
   }
   // Rows of several channels stand in order in each of them.
