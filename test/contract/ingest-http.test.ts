@@ -178,6 +178,12 @@ function stall(
   });
 }
 
+test("query parameters are ignored", async () => {
+  const { status, body } = await push(url, [event()], { path: "/v1/events?dryRun=1&dryRun=2" });
+  expect([status, body.results]).toMatchObject([200, [{ outcome: "UNKNOWN_TRACKING" }]]);
+  expect(await ask("GET", "/v1/ping?a=b")).toMatchObject({ status: 200 });
+});
+
 describe("bodies that do not arrive", () => {
   test("one that is not there in time is answered 503, which is retried, and the connection is closed", async () => {
     const large = 300_000;
