@@ -24,7 +24,7 @@ import {
 import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
 import { compareHits, type Hit, type HitPage } from "./index-ranges.ts";
 import { searchAfter, searchShipments } from "./search.ts";
-import type { Cut } from "./select-page.ts";
+import { type Cut, firstWhere } from "./select-page.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
 
 /** Of one moment. */
@@ -219,11 +219,5 @@ function marksBefore(
   hit: Hit,
   compare: (one: Hit, other: Hit) => number,
 ): number {
-  let [least, most] = [0, marks.length];
-  while (least < most) {
-    const middle = (least + most) >> 1;
-    if (compare(marks[middle] as Hit, hit) < 0) least = middle + 1;
-    else most = middle;
-  }
-  return least;
+  return firstWhere(marks.length, (at) => compare(marks[at] as Hit, hit) >= 0);
 }

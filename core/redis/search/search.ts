@@ -34,7 +34,7 @@ import {
 } from "./index-ranges.ts";
 import type { Filter } from "./match-rows.ts";
 import { type ExactMatches, filterOf, searchColumns } from "./search-columns.ts";
-import { type Cut, type CutPage, firstAfter, selectAfter, selectPage } from "./select-page.ts";
+import { type Cut, type CutPage, firstWhere, selectAfter, selectPage } from "./select-page.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
 
 /** Limit on shipments that are read by id, within 1 ms of Redis time; above it the rows of all are kept in memory. */
@@ -66,7 +66,10 @@ export function searchAfter(redis: Redis, query: ShipmentQuery, cut: Cut): Promi
   const page: Answer<CutPage> = {
     ofRows: (blocks, filter) => selectAfter(blocks, filter, order, cut, limit),
     ofHits(hits) {
-      const first = firstAfter(cut, hits.length, (at) => hits[at]);
+      const from = Math.min(hits.length, Math.max(0, cut.least));
+      const to = Math.min(hits.length, cut.most);
+      const isAfter = (at: number) => !cut.isBefore(hits[from + at] as Hit, from + at);
+      const first = from + firstWhere(to - from, isAfter);
       return { total: hits.length, first, hits: hits.slice(first, first + limit) };
     },
   };

@@ -39,7 +39,7 @@ export interface Cut {
   /** Positions of its first hit that are possible, lowest and highest. */
   readonly least: number;
   readonly most: number;
-  /** Whether a hit stands before the page; of the hits in their order the first ones do. */
+  /** Whether a hit stands before the page. Where one does not, none does that follows it at a higher position. */
   readonly isBefore: (hit: Hit, position: number) => boolean;
 }
 
@@ -48,55 +48,117 @@ export interface CutPage extends HitPage {
   readonly first: number;
 }
 
-/** The matches are counted once for all positions that are looked at. */
+/** The rows are looked at a few times, however many positions are possible. */
 export function selectAfter(
   blocks: readonly Block[],
   filter: Filter,
   order: SortOrder,
-  cut: Cut,
+  { least, most, isBefore }: Cut,
   limit: number,
 ): CutPage {
-  const { total, between } = ordered(blocks, filter, order);
-  const first = firstAfter(cut, total, (at) => between(at, at + 1)[0]);
+  const { counted, total, between, hitOf } = ordered(blocks, filter, order);
+  const { by, descending } = order;
+  const from = Math.min(total, Math.max(0, least));
+  const to = Math.min(total, most);
+  const first = descending
+    ? total -
+      lowerSide(counted, filter, by, total - to, total - from, (row, position) => {
+        return !isBefore(hitOf(row), total - 1 - position);
+      })
+    : lowerSide(counted, filter, by, from, to, (row, position) => isBefore(hitOf(row), position));
   return { total, first, hits: between(first, first + limit) };
 }
 
 /** What matches, in order: how many, and those at the positions from..to-1. */
 interface Ordered {
+  readonly counted: readonly Counted[];
   readonly total: number;
   readonly between: (from: number, to: number) => Hit[];
+  /** Rows count days from the year 0, and hits from 1970. */
+  readonly hitOf: (row: Hit) => Hit;
 }
 
 function ordered(blocks: readonly Block[], filter: Filter, { by, descending }: SortOrder): Ordered {
   const counted = countBlocks(blocks, filter, by);
   const total = sum(counted);
-  // Rows count days from the year 0, and hits from 1970.
   const shift = by === "ship" ? DAY_SHIFT : 0;
+  const hitOf = ({ id, score }: Hit) => ({ id, score: score - shift });
   return {
-    total,
+    ...{ counted, total, hitOf },
     between(from, end) {
       const to = Math.min(total, end);
       if (from >= to) return [];
       const [start, stop] = descending ? [total - to, total - from] : [from, to];
-      const rows = select(counted, filter, by, start, stop);
-      const hits = rows.map(({ id, score }) => ({ id, score: score - shift }));
+      const hits = select(counted, filter, by, start, stop).map(hitOf);
       return descending ? hits.reverse() : hits;
     },
   };
 }
 
-/** A binary search. */
-export function firstAfter(
-  { least, most, isBefore }: Cut,
-  total: number,
-  hitAt: (position: number) => Hit | undefined,
+/**
+ * How many matches are lower than a cut, of which it is known that it is at one of the positions from..to. The part that has it is
+ * told by the highest value of each, the position by the matches of that part.
+ * @param isLower of the matches in ascending order the first ones are
+ */
+function lowerSide(
+  counted: readonly Counted[],
+  filter: Filter,
+  by: IndexOrder,
+  from: number,
+  to: number,
+  isLower: Cut["isBefore"],
 ): number {
-  let [low, high] = [Math.max(0, least), Math.min(total, most)];
+  if (from >= to) return from;
+  const around = valuesAround(counted, from, to);
+  const { near, before } = standingAt(counted, around);
+  const { counts, least, width } = divide(near, filter, by, around);
+  let end = before;
+  const ends = counts.map((count) => {
+    end += count;
+    return end;
+  });
+  const part = firstWhere(PARTS, (at) => {
+    const highest = least + at * width - 1;
+    const id = by === "id" ? highest : Number.MAX_SAFE_INTEGER;
+    return !isLower({ id, score: highest }, (ends[at] as number) - 1);
+  });
+  if (part === 0) return from;
+  if (part >= PARTS - 1) return to;
+  const count = counts[part] as number;
+  const passed = (ends[part] as number) - count;
+  const start = least + (part - 1) * width;
+  const values = { least: start, most: start + width - 1 };
+  const within = lowerWithin(near, filter, by, { values, count, before: passed }, isLower);
+  return Math.min(to, Math.max(from, within));
+}
+
+function lowerWithin(
+  near: readonly Counted[],
+  filter: Filter,
+  by: IndexOrder,
+  { values, count, before }: Segment,
+  isLower: Cut["isBefore"],
+): number {
+  if (count <= SORTED_TOGETHER) {
+    const hits = collect(near, filter, by, values).sort(compareHits({ by, descending: false }));
+    return before + firstWhere(count, (at) => !isLower(hits[at] as Hit, before + at));
+  }
+  const own = narrowed(filter, by, values);
+  const blocks = near.map(({ block }) => block);
+  // Very many with one value stand in the order of their ids.
+  const order = values.least < values.most ? by : "id";
+  const isOwnLower: Cut["isBefore"] = ({ id, score }, position) =>
+    isLower({ id, score: order === by ? score : values.least }, before + position);
+  return before + lowerSide(countBlocks(blocks, own, order), own, order, 0, count, isOwnLower);
+}
+
+/** A binary search. @returns `end` if it holds nowhere below */
+export function firstWhere(end: number, holds: (at: number) => boolean): number {
+  let [low, high] = [0, end];
   while (low < high) {
-    const middle = Math.ceil((low + high) / 2) - 1;
-    const hit = hitAt(middle);
-    if (hit && isBefore(hit, middle)) low = middle + 1;
-    else high = middle;
+    const middle = (low + high) >>> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
   }
   return low;
 }
@@ -121,10 +183,7 @@ function select(
   to: number,
 ): Hit[] {
   const around = valuesAround(counted, from, to);
-  const near = counted.filter(
-    ({ bounds }) => bounds.most >= around.least && bounds.least <= around.most,
-  );
-  const before = sum(counted.filter(({ bounds }) => bounds.most < around.least));
+  const { near, before } = standingAt(counted, around);
   const parts = divide(near, filter, by, around);
   return segmentsOf(parts, before, from, to).flatMap((segment) => {
     const start = Math.max(0, from - segment.before);
@@ -161,6 +220,14 @@ function valuesAround(counted: readonly Counted[], from: number, to: number): Bo
   return {
     least: ascending[passing(ascending, from)]?.bounds.least ?? 0,
     most: descending[passing(descending, sum(counted) - to)]?.bounds.most ?? 0,
+  };
+}
+
+/** The blocks that may have values between these, and how many matches are in those below. */
+function standingAt(counted: readonly Counted[], { least, most }: Bounds) {
+  return {
+    near: counted.filter(({ bounds }) => bounds.most >= least && bounds.least <= most),
+    before: sum(counted.filter(({ bounds }) => bounds.most < least)),
   };
 }
 
