@@ -8,6 +8,7 @@ import type { ExactField, IndexOrder } from "#core/redis/client/keys.ts";
 import type { ArchivedHit, ArchiveQuestion } from "#core/redis/search/archive-search.ts";
 import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
 import type { Vault } from "#core/secrets.ts";
+import { engineOf } from "./archive-engine.ts";
 import { INDEX_TABLE, isIndexComplete } from "./archive-index.ts";
 import { ARCHIVED_SHIPMENTS, VALUE_COLUMNS, valueHash } from "./archive-rows.ts";
 import { absentRows, countingRows, listed, whole } from "./archive-table.ts";
@@ -18,12 +19,6 @@ export const MANY = 20_000;
 const MANY_PAGES = 20;
 /** Channels that are read in order one by one; of more, all that matches is sorted. */
 export const CHANNELS_IN_ORDER = 16;
-/**
- * Of every part a block at a time, and only when the merge needs it: else each part reads as many rows as the page ends at, and
- * most of them stand far from the page.
- */
-const BLOCK_BY_BLOCK =
-  "SETTINGS max_threads = 1, read_in_order_use_buffering = 0, max_block_size = 2048";
 /** Rows that do not count, which the statement names for each of them. */
 export const ABSENT_IN_ORDER = 10_000;
 
@@ -85,7 +80,7 @@ export async function countHits(
   const kind = (await isIndexComplete(clickhouse)) ? kindOf(question.query) : null;
   const where = matching(vault, question, kind, question.query.channelIds);
   const from = `FROM ${tableOf(kind)} WHERE ${where.join(" AND ")}`;
-  const query = (await countsOneMoment(clickhouse))
+  const query = (await engineOf(clickhouse)).readsOneMoment
     ? `SELECT sum(total) AS total FROM (
          SELECT toInt64(count()) AS total ${from}
          UNION ALL SELECT -toInt64(count()) ${from} AND (${absentRows(question.counting).join(" OR ")}))`
@@ -93,23 +88,6 @@ export async function countHits(
   const answer = await clickhouse.query({ query, format: "JSONEachRow" });
   const [row] = await answer.json<{ total: number | string }>();
   return Number(row?.total ?? 0);
-}
-
-/** Clients of an engine whose statement reads all its parts at one moment. */
-const oneMoment = new WeakMap<ClickHouseClient, boolean>();
-
-/** @returns false for an engine that reads the two halves of a union one after the other: rows may be inserted in between */
-async function countsOneMoment(clickhouse: ClickHouseClient): Promise<boolean> {
-  const known = oneMoment.get(clickhouse);
-  if (known !== undefined) return known;
-  const answer = await clickhouse.query({
-    query: `SELECT count() AS found FROM system.settings
-            WHERE name = 'enable_shared_storage_snapshot_in_query' AND value = '1'`,
-    format: "JSONEachRow",
-  });
-  const [row] = await answer.json<{ found: number | string }>();
-  oneMoment.set(clickhouse, Number(row?.found) > 0);
-  return Number(row?.found) > 0;
 }
 
 async function askForHits(
@@ -142,7 +120,7 @@ async function inOrder(
     return `SELECT id, ${score} AS score FROM ${tableOf(kind)} WHERE ${where.join(" AND ")}`;
   };
   const order = `score ${direction}, id ${direction}`;
-  const settings = isInOrder ? BLOCK_BY_BLOCK : "";
+  const settings = isInOrder ? (await engineOf(clickhouse)).blockByBlock : "";
   const isOneByOne = channelIds.length <= CHANNELS_IN_ORDER && absent <= ABSENT_IN_ORDER;
   if (!isInOrder || channelIds.length === 1 || !isOneByOne) {
     return { text: select(channelIds), order, settings };

@@ -4,10 +4,12 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import fc from "fast-check";
 import { applySchema } from "#analytics/apply-schema.ts";
 import { type OpenArchive, openArchive } from "#analytics/archive.ts";
+import { engineOf } from "#analytics/archive-engine.ts";
 import { completeIndex, isIndexComplete } from "#analytics/archive-index.ts";
 import {
   ABSENT_IN_ORDER,
   CHANNELS_IN_ORDER,
+  countHits,
   type Kind,
   kindInOrder,
   MANY,
@@ -15,7 +17,7 @@ import {
 import { archiveRow } from "#analytics/archive-rows.ts";
 import { deleteRows, insertArchived } from "#analytics/archive-table.ts";
 import { DELETED_TOGETHER, moveToArchive } from "#analytics/archiver.ts";
-import { openClickhouse } from "#analytics/clickhouse.ts";
+import { openBare, openClickhouse } from "#analytics/clickhouse.ts";
 import { chunks } from "#core/chunks.ts";
 import type { Status } from "#core/domain/statuses/status.ts";
 import {
@@ -446,6 +448,19 @@ describe("the index of the archive", () => {
     expect(new Set(counted)).toEqual(new Set([expected]));
     await deleteRows(clickhouse, companyId, [], pending);
   }, 120_000);
+
+  test("counts the same row by row, where a statement does not read at one moment", async () => {
+    const other = await openBare(runtime.config, { enable_shared_storage_snapshot_in_query: 0 });
+    expect(await engineOf(other)).toMatchObject({ readsOneMoment: false });
+    expect(await engineOf(clickhouse)).toMatchObject({ readsOneMoment: true });
+    const some = [asked(), asked({ exact: { custom1: "even" } }), asked({ statuses: ["PENDING"] })];
+    for (const question of some) {
+      const expected = await archive.count(question);
+      expect(expected).toBeGreaterThan(100);
+      expect(await countHits(other, runtime.secrets.vault, question)).toBe(expected);
+    }
+    await other.close();
+  });
 
   test("answers the same whether what matches is found by its values or in its order", async () => {
     const some = [
