@@ -156,7 +156,7 @@ describe.each(STORES)("on %s", (store) => {
     await first.stop();
     await expectExactlyOnce(product, "ARC", ids, first.accepted);
     await letThemEnd();
-    await eventually(async () => (await archived()) === SHIPMENTS, "all are archived", 60_000);
+    await eventually(async () => (await archived()) === SHIPMENTS, "all are archived", 120_000);
 
     const reader = startReader(product, ids);
     const stream = startEventStream(product, "ARC", SHIPMENTS, {
@@ -190,7 +190,7 @@ describe.each(STORES)("on %s", (store) => {
     await eventually(
       async () => (await archived()) === SHIPMENTS,
       "all are archived again",
-      60_000,
+      120_000,
     );
     const counted = await expectExactlyOnce(product, "ARC", ids, accepted);
     await measuring.done({ kills, ...counted });
