@@ -191,7 +191,9 @@ async function deepPage({ redis, archive, query, counting }: Both, about: About)
   const question = await counted(archive, { query, counting }, about.total);
   const { total: archived } = question;
   if (archived === 0) return searchShipments(redis, query);
-  const marks = await archive.marks(question, MARK_DISTANCE, offset + limit + MARK_DISTANCE);
+  // Up to the mark behind the page, wherever it begins.
+  const end = offset + limit + 3 * MARK_DISTANCE + 1;
+  const marks = await archive.marks(question, MARK_DISTANCE, end);
   const compare = compareHits(order);
   /** Archived ones before a hit, at most. */
   const mostBefore = (hit: Hit) => marksBefore(marks, hit, compare) * MARK_DISTANCE;
