@@ -1,17 +1,18 @@
-/** What the ClickHouse of the archive can do, by its settings: a statement with one that it does not know is refused. */
+/** What the archive's ClickHouse can do, as its settings tell: it refuses a statement with a setting that it does not know. */
 import type { ClickHouseClient } from "@clickhouse/client";
 
 interface Engine {
-  /** A statement reads all its parts at one moment; else rows may be inserted between the halves of a union. */
+  /** Both halves of a union see the rows of one moment; otherwise rows may be inserted between reading one and the other. */
   readonly readsOneMoment: boolean;
-  /** Settings of statements that read in order. */
+  /** The SETTINGS clause of statements that read in order. */
   readonly blockByBlock: string;
 }
 
 const ONE_MOMENT = "enable_shared_storage_snapshot_in_query";
 /**
- * Of every part a block at a time, and only when the merge needs it: else each part reads as many rows as the page ends at, and
- * most of them stand far from the page. Which granules can be skipped is told at once, and not block by block.
+ * Reads each part one block at a time, and only when the merge needs it: otherwise as many rows are read from each part as come
+ * before the end of the page, and most of them are far from it. Which granules can be skipped is determined once, beforehand, and
+ * not for each block.
  */
 const BLOCK_BY_BLOCK: Readonly<Record<string, number>> = {
   max_threads: 1,

@@ -69,8 +69,8 @@ export async function readMarks(
 }
 
 /**
- * The rows that match without those of them that do not count: the first are often whole ranges of the sort key, whose sizes the
- * engine knows, and the second are found by the smallest and highest batch of each granule.
+ * All rows that match, minus those of them that do not count. The former are often whole ranges of the sort key, whose sizes the
+ * engine knows; the latter are found by the lowest and highest batch of each granule.
  */
 export async function countHits(
   clickhouse: ClickHouseClient,
@@ -174,7 +174,7 @@ function matching(
   const { shipFrom, shipTo, statuses, updatedFrom, order } = query;
   const where = [`channel ${oneOf(channelIds)}`];
   if (kind !== null) where.push(`kind = ${KINDS.indexOf(kind)}`);
-  // With it the engine knows that these rows stand in the order of their ids.
+  // This condition tells the engine that these rows are in the order of their ids.
   if (kind === "id") where.push("value = 0");
   where.push(...valuesOf(vault, query, kind));
   const [shipped, updated] = [columnOf(kind, "ship"), columnOf(kind, "upd")];

@@ -1,8 +1,8 @@
 -- What search asks of archived shipments, in every order that it asks in: one row for each order of a shipment and for each of its
 -- values (`archived-index-rows.sql`), so that a question reads one short range. A row of channel 0 says that all of
 -- `archived_shipments` stands here (`archive-index.ts`).
--- A page reads a granule of each column from every part that may have its rows: so there are few parts, for want of partitions, and
--- a compressed block holds one granule. Bounds and filters tell which granules can be skipped.
+-- A page reads at least one granule of each column from every part that may have its rows. So the table has no partitions, which
+-- keeps its parts few, and a compressed block holds one granule. The skip indices tell which granules need not be read.
 CREATE TABLE IF NOT EXISTS archived_index
 (
     channel          UInt32,

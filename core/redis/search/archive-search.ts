@@ -31,7 +31,7 @@ import type { ShipmentQuery } from "./shipment-query.ts";
 export interface ArchiveQuestion {
   readonly query: Omit<ShipmentQuery, "offset" | "limit">;
   readonly counting: Counting;
-  /** How many match, where they were counted: it helps to answer soon. */
+  /** How many match, if that is known already: it helps to choose the faster way to answer. */
   readonly total?: number;
   /** Only those from here on, this one with them. */
   readonly from?: ArchivedHit | undefined;
@@ -191,7 +191,7 @@ async function deepPage({ redis, archive, query, counting }: Both, about: About)
   const question = await counted(archive, { query, counting }, about.total);
   const { total: archived } = question;
   if (archived === 0) return searchShipments(redis, query);
-  // Up to the mark behind the page, wherever it begins.
+  // Far enough to include the mark after the page, wherever the page begins.
   const end = offset + limit + 3 * MARK_DISTANCE + 1;
   const marks = await archive.marks(question, MARK_DISTANCE, end);
   const compare = compareHits(order);

@@ -19,7 +19,7 @@ export type ExactMatches =
 
 /**
  * @param exact by channel, for all of them; null = no exact value is asked for
- * @param answer reads the blocks at once
+ * @param answer must read the blocks synchronously: they change with the next reading
  */
 export function searchColumns<T>(
   redis: Redis,

@@ -40,7 +40,7 @@ import type { ShipmentQuery } from "./shipment-query.ts";
 /** Limit on shipments that are read by id, within 1 ms of Redis time; above it the rows of all are kept in memory. */
 const FEW = 250;
 
-/** How a question is answered, from either. */
+/** How a question is answered, from rows or from hits. */
 interface Answer<T> {
   readonly ofRows: (blocks: readonly Block[], filter: Filter) => T;
   /** @param hits all of them, in order */
@@ -60,7 +60,7 @@ export function searchShipments(redis: Redis, query: ShipmentQuery): Promise<Hit
     : searchColumns(redis, query, null, page.ofRows);
 }
 
-/** A page that begins where the cut says; the query's offset does not matter. */
+/** A page that begins at the cut; the query's offset is ignored. */
 export function searchAfter(redis: Redis, query: ShipmentQuery, cut: Cut): Promise<CutPage> {
   const { order, limit } = query;
   const page: Answer<CutPage> = {
@@ -167,7 +167,7 @@ interface ShipmentRef {
   readonly id: number;
 }
 
-/** Those whose own rows pass every other filter. */
+/** The candidates whose own rows pass every other filter, in order. */
 async function searchFew(
   redis: Redis,
   query: ShipmentQuery,

@@ -34,12 +34,12 @@ export function selectPage(
   return { total, hits: between(offset, offset + limit) };
 }
 
-/** Where a page begins that is not known by its position. */
+/** Where a page begins whose position is not known in advance. */
 export interface Cut {
-  /** Positions of its first hit that are possible, lowest and highest. */
+  /** The lowest and the highest possible position of its first hit. */
   readonly least: number;
   readonly most: number;
-  /** Whether a hit stands before the page. Where one does not, none does that follows it at a higher position. */
+  /** Whether a hit comes before the page. If one does not, no hit at a higher position does either. */
   readonly isBefore: (hit: Hit, position: number) => boolean;
 }
 
@@ -48,7 +48,7 @@ export interface CutPage extends HitPage {
   readonly first: number;
 }
 
-/** The rows are looked at a few times, however many positions are possible. */
+/** Looks at the rows only a few times, however many positions are possible. */
 export function selectAfter(
   blocks: readonly Block[],
   filter: Filter,
@@ -96,9 +96,9 @@ function ordered(blocks: readonly Block[], filter: Filter, { by, descending }: S
 }
 
 /**
- * How many matches are lower than a cut, of which it is known that it is at one of the positions from..to. The part that has it is
- * told by the highest value of each, the position by the matches of that part.
- * @param isLower of the matches in ascending order the first ones are
+ * How many matches are below a cut that is known to be at one of the positions from..to. The highest value of each part tells
+ * which part has the cut, and the matches of that part tell its position.
+ * @param isLower true for the first matches in ascending order, and false for all that follow
  */
 function lowerSide(
   counted: readonly Counted[],
@@ -152,7 +152,7 @@ function lowerWithin(
   return before + lowerSide(countBlocks(blocks, own, order), own, order, 0, count, isOwnLower);
 }
 
-/** A binary search. @returns `end` if it holds nowhere below */
+/** Binary search: once `holds` is true it stays true. @returns the first place where it is; `end` if there is none below `end` */
 export function firstWhere(end: number, holds: (at: number) => boolean): number {
   let [low, high] = [0, end];
   while (low < high) {
@@ -223,7 +223,7 @@ function valuesAround(counted: readonly Counted[], from: number, to: number): Bo
   };
 }
 
-/** The blocks that may have values between these, and how many matches are in those below. */
+/** The blocks that may have values within these bounds, and how many matches are in the blocks below them. */
 function standingAt(counted: readonly Counted[], { least, most }: Bounds) {
   return {
     near: counted.filter(({ bounds }) => bounds.most >= least && bounds.least <= most),
