@@ -3,6 +3,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
 import { onCluster } from "./on-cluster.ts";
 import archivedIndex from "./schema/archived-index.sql" with { type: "text" };
+import archivedIndexRanges from "./schema/archived-index-ranges.sql" with { type: "text" };
 import archivedIndexRows from "./schema/archived-index-rows.sql" with { type: "text" };
 import archivedShipments from "./schema/archived-shipments.sql" with { type: "text" };
 import attempts from "./schema/attempts.sql" with { type: "text" };
@@ -28,7 +29,7 @@ export const TABLES = [
 /** What fills a table whenever rows are inserted into another. */
 export const FEEDS = [archivedIndexRows];
 /** Columns and indices that are added to tables that may exist already. */
-export const COLUMNS = [deliveriesEvidence, eventsMessage];
+export const COLUMNS = [deliveriesEvidence, eventsMessage, archivedIndexRanges];
 export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
 
 /** What grows without end is kept for so long; deliveries stay, one row of some 40 bytes each. */

@@ -8,7 +8,7 @@ interface Engine {
   readonly blockByBlock: string;
 }
 
-const ONE_MOMENT = "enable_shared_storage_snapshot_in_query";
+export const ONE_MOMENT = "enable_shared_storage_snapshot_in_query";
 /**
  * Reads each part one block at a time, and only when the merge needs it: otherwise as many rows are read from each part as come
  * before the end of the page, and most of them are far from it. Which granules can be skipped is determined once, beforehand, and

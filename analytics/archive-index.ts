@@ -9,6 +9,11 @@ import indexRows from "./schema/archived-index-rows.sql" with { type: "text" };
 export const INDEX_TABLE = "archived_index";
 /** No channel has this number. */
 const COMPLETE = "channel = 0";
+/** In the order of the view, whatever others a table has that was made before. */
+const COLUMNS = [
+  ...["channel", "kind", "value", "id", "company", "batch", "updated", "shipped", "status"],
+  ...["order_reference", "custom1", "custom2", "custom3"],
+];
 const SELECT_ROWS = indexRows.slice(indexRows.indexOf("\nSELECT"));
 /** A partition is filled at once, which may take minutes. */
 const FILL_SECONDS = 6 * 3_600;
@@ -48,7 +53,7 @@ export async function completeIndex(
   for (const { year } of await answer.json<{ year: number }>()) {
     await assertHeld();
     await clickhouse.command({
-      query: `INSERT INTO ${INDEX_TABLE} ${SELECT_ROWS} WHERE toYear(archived_on) = ${year}`,
+      query: `INSERT INTO ${INDEX_TABLE} (${COLUMNS}) ${SELECT_ROWS} WHERE toYear(archived_on) = ${year}`,
       clickhouse_settings: { insert_deduplicate: 0, max_execution_time: FILL_SECONDS },
     });
   }

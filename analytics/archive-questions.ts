@@ -8,7 +8,7 @@ import type { ExactField, IndexOrder } from "#core/redis/client/keys.ts";
 import type { ArchivedHit, ArchiveQuestion } from "#core/redis/search/archive-search.ts";
 import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
 import type { Vault } from "#core/secrets.ts";
-import { engineOf } from "./archive-engine.ts";
+import { engineOf, ONE_MOMENT } from "./archive-engine.ts";
 import { INDEX_TABLE, isIndexComplete } from "./archive-index.ts";
 import { ARCHIVED_SHIPMENTS, VALUE_COLUMNS, valueHash } from "./archive-rows.ts";
 import { absentRows, countingRows, listed, whole } from "./archive-table.ts";
@@ -83,7 +83,8 @@ export async function countHits(
   const query = (await engineOf(clickhouse)).readsOneMoment
     ? `SELECT sum(total) AS total FROM (
          SELECT toInt64(count()) AS total ${from}
-         UNION ALL SELECT -toInt64(count()) ${from} AND (${absentRows(question.counting).join(" OR ")}))`
+         UNION ALL SELECT -toInt64(count()) ${from} AND (${absentRows(question.counting).join(" OR ")}))
+       SETTINGS ${ONE_MOMENT} = 1`
     : `SELECT count() AS total ${from} AND ${countingRows(question.counting).join(" AND ")}`;
   const answer = await clickhouse.query({ query, format: "JSONEachRow" });
   const [row] = await answer.json<{ total: number | string }>();
@@ -120,11 +121,14 @@ async function inOrder(
     return `SELECT id, ${score} AS score FROM ${tableOf(kind)} WHERE ${where.join(" AND ")}`;
   };
   const order = `score ${direction}, id ${direction}`;
-  const settings = isInOrder ? (await engineOf(clickhouse)).blockByBlock : "";
   const isOneByOne = channelIds.length <= CHANNELS_IN_ORDER && absent <= ABSENT_IN_ORDER;
-  if (!isInOrder || channelIds.length === 1 || !isOneByOne) {
-    return { text: select(channelIds), order, settings };
+  if (!isInOrder || (channelIds.length > 1 && !isOneByOne)) {
+    return { text: select(channelIds), order, settings: "" };
   }
+  // Where fewer match, all rows are looked at, which is better done by several threads.
+  const { total = 0 } = question;
+  const settings = total >= end ? (await engineOf(clickhouse)).blockByBlock : "";
+  if (channelIds.length === 1) return { text: select(channelIds), order, settings };
   // Rows of several channels stand in order in each of them.
   const heads = channelIds.map(
     (id) =>

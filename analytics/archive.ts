@@ -33,7 +33,8 @@ export function openArchive(
       return await question(await store.client());
     } catch (error) {
       if (error instanceof RangeError) throw error;
-      if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await store.forget();
+      const type = clickhouseErrorType(error);
+      if (type === "UNKNOWN_TABLE" || type === "UNKNOWN_SETTING") await store.forget();
       throw unavailable();
     } finally {
       waiting -= 1;

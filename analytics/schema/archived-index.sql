@@ -17,13 +17,7 @@ CREATE TABLE IF NOT EXISTS archived_index
     order_reference  UInt64 COMMENT '0 for kinds 0 to 2' CODEC(ZSTD),
     custom1          UInt64 CODEC(ZSTD),
     custom2          UInt64 CODEC(ZSTD),
-    custom3          UInt64 CODEC(ZSTD),
-    INDEX batches batch TYPE minmax GRANULARITY 1,
-    INDEX updates updated TYPE minmax GRANULARITY 1,
-    INDEX ships shipped TYPE minmax GRANULARITY 1,
-    INDEX by_custom1 custom1 TYPE bloom_filter(0.01) GRANULARITY 16,
-    INDEX by_custom2 custom2 TYPE bloom_filter(0.01) GRANULARITY 16,
-    INDEX by_custom3 custom3 TYPE bloom_filter(0.01) GRANULARITY 16
+    custom3          UInt64 CODEC(ZSTD)
 )
 ENGINE = MergeTree
 ORDER BY (channel, kind, value, id)

@@ -302,6 +302,8 @@ describe("pages over both sides agree with a plain filter and sort", () => {
 
   test("while the index is being filled, and once it is", async () => {
     await applySchema(clickhouse, runtime.config);
+    // As an earlier version made it.
+    await clickhouse.command({ query: "ALTER TABLE archived_index ADD COLUMN archived_on Date" });
     const rest = rows.slice(2_500).flatMap(({ id }) => (archived.has(id) ? [] : [id]));
     await moveAway(rest.slice(0, 200));
     const asked = fc.asyncProperty(questions(), expectAgreement);
@@ -418,6 +420,14 @@ describe("the index of the archive", () => {
       expect(await archive.count(more)).toEqual(await archive.count(own));
     },
   );
+
+  test("a page far behind the last one reads no rows", async () => {
+    const unread = () => Promise.reject(new Error("rows of the archive were read"));
+    const watched = { ...archive, marks: unread, hits: unread };
+    const query = queryOf({ offset: 1_000_000_000, limit: 100 });
+    const { total, hits } = await searchBoth(runtime.redis, watched, query);
+    expect({ total, hits }).toEqual({ total: rows.length, hits: [] });
+  });
 
   test("deletes as many rows and batches as are deleted at once", async () => {
     const numbers = Array.from({ length: DELETED_TOGETHER }, (_, at) => 8_000_000_000 + at);

@@ -191,6 +191,10 @@ async function deepPage({ redis, archive, query, counting }: Both, about: About)
   const question = await counted(archive, { query, counting }, about.total);
   const { total: archived } = question;
   if (archived === 0) return searchShipments(redis, query);
+  if (offset >= archived) {
+    const { total: hot } = await searchShipments(redis, { ...query, offset: 0, limit: 1 });
+    if (offset >= hot + archived) return { total: hot + archived, hits: [] };
+  }
   // Far enough to include the mark after the page, wherever the page begins.
   const end = offset + limit + 3 * MARK_DISTANCE + 1;
   const marks = await archive.marks(question, MARK_DISTANCE, end);
