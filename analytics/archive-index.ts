@@ -58,6 +58,10 @@ export async function completeIndex(
     });
   }
   await assertHeld();
-  await clickhouse.command({ query: `INSERT INTO ${INDEX_TABLE} (channel) VALUES (0)` });
+  // The embedded engine keeps the token of the last insert, by which this one would be a repetition.
+  await clickhouse.command({
+    query: `INSERT INTO ${INDEX_TABLE} (channel) VALUES (0)`,
+    clickhouse_settings: { insert_deduplicate: 0, insert_deduplication_token: "complete" },
+  });
   return true;
 }

@@ -2,7 +2,8 @@
 -- values (`archived-index-rows.sql`), so that a question reads one short range. A row of channel 0 says that all of
 -- `archived_shipments` stands here (`archive-index.ts`).
 -- A page reads at least one granule of each column from every part that may have its rows. So the table has no partitions, which
--- keeps its parts few, and a compressed block holds one granule. The skip indices tell which granules need not be read.
+-- keeps its parts few, and a compressed block holds one granule. The skip indices
+-- (`archived-index-ranges.sql`) tell which granules need not be read.
 CREATE TABLE IF NOT EXISTS archived_index
 (
     channel          UInt32,

@@ -1,10 +1,11 @@
 /** Pages out of the rows that search keeps: what blocks are left out by their bounds never changes an answer. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { firstWhere } from "#core/first-where.ts";
 import type { IndexOrder } from "#core/redis/client/keys.ts";
 import { compareHits, type Hit } from "#core/redis/search/index-ranges.ts";
 import type { Filter } from "#core/redis/search/match-rows.ts";
-import { firstWhere, selectAfter, selectPage } from "#core/redis/search/select-page.ts";
+import { selectAfter, selectPage } from "#core/redis/search/select-page.ts";
 import {
   type Block,
   type ColumnRow,

@@ -71,8 +71,8 @@ function watchConnection(client: Connection, log: Log): Watch {
   let isLost = false;
   let isAsking = false;
   /**
-   * The client reconnects by itself. Between two attempts, and until the server accepts one (5 s), it must not be told to connect: it
-   * would then run two attempts at once, and match the replies of one connection to the commands of the other.
+   * The client reconnects by itself. Between two attempts, and until the server accepts one (5 s), `connect` must not be called: the
+   * client would then make two attempts at once, and match the replies of one connection to the commands of the other.
    */
   const goesOn = () => {
     if (!client.isReady) quietTicks = 0;

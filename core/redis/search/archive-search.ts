@@ -11,6 +11,7 @@
  * | any other page                                                  | its total, marks on the way there, then the page |
  */
 import { STATUSES } from "#core/domain/statuses/status.ts";
+import { firstWhere } from "#core/first-where.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import type { IndexOrder } from "#core/redis/client/keys.ts";
 import { Unavailable } from "#core/redis/client/store-unavailable.ts";
@@ -24,7 +25,7 @@ import {
 import { DAY_SHIFT } from "#core/redis/shipments/columns.ts";
 import { compareHits, type Hit, type HitPage } from "./index-ranges.ts";
 import { searchAfter, searchShipments } from "./search.ts";
-import { type Cut, firstWhere } from "./select-page.ts";
+import type { Cut } from "./select-page.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
 
 /** Of one moment. */

@@ -1,5 +1,6 @@
 /** Which rows of a block a search asks for: some 2 ns a row that must be looked at. */
 
+import { firstWhere } from "#core/first-where.ts";
 import type { IndexOrder } from "#core/redis/client/keys.ts";
 import { type Block, type Bounds, ROWS_PER_BLOCK } from "#core/redis/shipments/columns.ts";
 
@@ -88,14 +89,8 @@ function countMatches(block: Block, filter: Filter): number {
 }
 
 /** The first row whose id is at least this. */
-function firstRow({ ids, rows }: Block, id: number): number {
-  let [low, high] = [0, rows];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ids[middle] as number) < id) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+export function firstRow({ ids, rows }: Pick<Block, "ids" | "rows">, id: number): number {
+  return firstWhere(rows, (row) => (ids[row] as number) >= id);
 }
 
 function matchStatuses({ statuses }: Block, wanted: number, from: number, to: number): number {

@@ -8,7 +8,7 @@ import {
   ROWS_PER_BLOCK,
   statusBits,
 } from "#core/redis/shipments/columns.ts";
-import type { Filter } from "./match-rows.ts";
+import { type Filter, firstRow } from "./match-rows.ts";
 import { type Bitmaps, withColumns } from "./read-columns.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
 
@@ -84,10 +84,11 @@ function bitsOf(ids: readonly number[], blocks: readonly Block[]): Uint8Array {
   const bits = new Uint8Array((blocks.length * ROWS_PER_BLOCK) / 8);
   const ascending = [...ids].sort((one, other) => one - other);
   let next = 0;
-  for (const { ids: own, rows, first } of blocks) {
-    const last = own[rows - 1] ?? 0;
+  for (const block of blocks) {
+    const { first } = block;
+    const last = block.ids[block.rows - 1] ?? 0;
     for (; next < ascending.length && (ascending[next] as number) <= last; next += 1) {
-      const row = rowOf(own, rows, ascending[next] as number);
+      const row = rowOf(block, ascending[next] as number);
       if (row !== null)
         bits[(first + row) >>> 3] = (bits[(first + row) >>> 3] ?? 0) | (128 >>> (row & 7));
     }
@@ -95,12 +96,7 @@ function bitsOf(ids: readonly number[], blocks: readonly Block[]): Uint8Array {
   return bits;
 }
 
-function rowOf(ids: Float64Array, rows: number, id: number): number | null {
-  let [low, high] = [0, rows];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ids[middle] as number) < id) low = middle + 1;
-    else high = middle;
-  }
-  return ids[low] === id && low < rows ? low : null;
+function rowOf(block: Block, id: number): number | null {
+  const row = firstRow(block, id);
+  return row < block.rows && block.ids[row] === id ? row : null;
 }

@@ -9,6 +9,7 @@
  */
 import { shipDay } from "#core/domain/shipments/shipment.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
+import { firstWhere } from "#core/first-where.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import {
   companyKeys,
@@ -34,7 +35,13 @@ import {
 } from "./index-ranges.ts";
 import type { Filter } from "./match-rows.ts";
 import { type ExactMatches, filterOf, searchColumns } from "./search-columns.ts";
-import { type Cut, type CutPage, firstWhere, selectAfter, selectPage } from "./select-page.ts";
+import {
+  type Cut,
+  type CutPage,
+  possiblePositions,
+  selectAfter,
+  selectPage,
+} from "./select-page.ts";
 import type { ShipmentQuery } from "./shipment-query.ts";
 
 /** Limit on shipments that are read by id, within 1 ms of Redis time; above it the rows of all are kept in memory. */
@@ -66,8 +73,7 @@ export function searchAfter(redis: Redis, query: ShipmentQuery, cut: Cut): Promi
   const page: Answer<CutPage> = {
     ofRows: (blocks, filter) => selectAfter(blocks, filter, order, cut, limit),
     ofHits(hits) {
-      const from = Math.min(hits.length, Math.max(0, cut.least));
-      const to = Math.min(hits.length, cut.most);
+      const [from, to] = possiblePositions(cut, hits.length);
       const isAfter = (at: number) => !cut.isBefore(hits[from + at] as Hit, from + at);
       const first = from + firstWhere(to - from, isAfter);
       return { total: hits.length, first, hits: hits.slice(first, first + limit) };

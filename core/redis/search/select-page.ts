@@ -3,6 +3,7 @@
  * looked at: what the others hold is known by their counts and bounds. Positions are those of the ascending order.
  */
 
+import { firstWhere } from "#core/first-where.ts";
 import type { IndexOrder } from "#core/redis/client/keys.ts";
 import { type Block, type Bounds, DAY_SHIFT } from "#core/redis/shipments/columns.ts";
 import { compareHits, type Hit, type HitPage, type SortOrder } from "./index-ranges.ts";
@@ -53,13 +54,13 @@ export function selectAfter(
   blocks: readonly Block[],
   filter: Filter,
   order: SortOrder,
-  { least, most, isBefore }: Cut,
+  cut: Cut,
   limit: number,
 ): CutPage {
   const { counted, total, between, hitOf } = ordered(blocks, filter, order);
   const { by, descending } = order;
-  const from = Math.min(total, Math.max(0, least));
-  const to = Math.min(total, most);
+  const { isBefore } = cut;
+  const [from, to] = possiblePositions(cut, total);
   const first = descending
     ? total -
       lowerSide(counted, filter, by, total - to, total - from, (row, position) => {
@@ -67,6 +68,14 @@ export function selectAfter(
       })
     : lowerSide(counted, filter, by, from, to, (row, position) => isBefore(hitOf(row), position));
   return { total, first, hits: between(first, first + limit) };
+}
+
+/** From..to among so many hits. */
+export function possiblePositions(
+  { least, most }: Pick<Cut, "least" | "most">,
+  total: number,
+): [from: number, to: number] {
+  return [Math.min(total, Math.max(0, least)), Math.min(total, most)];
 }
 
 /** What matches, in order: how many, and those at the positions from..to-1. */
@@ -150,17 +159,6 @@ function lowerWithin(
   const isOwnLower: Cut["isBefore"] = ({ id, score }, position) =>
     isLower({ id, score: order === by ? score : values.least }, before + position);
   return before + lowerSide(countBlocks(blocks, own, order), own, order, 0, count, isOwnLower);
-}
-
-/** Binary search: once `holds` is true it stays true. @returns the first place where it is; `end` if there is none below `end` */
-export function firstWhere(end: number, holds: (at: number) => boolean): number {
-  let [low, high] = [0, end];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function countBlocks(blocks: readonly Block[], filter: Filter, by: IndexOrder): Counted[] {
