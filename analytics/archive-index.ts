@@ -15,8 +15,12 @@ const COLUMNS = [
   ...["order_reference", "custom1", "custom2", "custom3"],
 ];
 const SELECT_ROWS = indexRows.slice(indexRows.indexOf("\nSELECT"));
-/** A partition is filled at once, which may take minutes. */
-const FILL_SECONDS = 6 * 3_600;
+/**
+ * A year is filled at once, which may take minutes. In the statement and not beside it, since the embedded engine keeps what stands
+ * beside one for all that follow on the connection: by the token of the insert before, all years but one would be repetitions.
+ */
+const FILL_SETTINGS =
+  "SETTINGS insert_deduplicate = 0, insert_deduplication_token = '', max_execution_time = 21600";
 
 /** Clients whose index was found complete: it stays so. */
 const complete = new WeakSet<ClickHouseClient>();
@@ -53,15 +57,13 @@ export async function completeIndex(
   for (const { year } of await answer.json<{ year: number }>()) {
     await assertHeld();
     await clickhouse.command({
-      query: `INSERT INTO ${INDEX_TABLE} (${COLUMNS}) ${SELECT_ROWS} WHERE toYear(archived_on) = ${year}`,
-      clickhouse_settings: { insert_deduplicate: 0, max_execution_time: FILL_SECONDS },
+      query: `INSERT INTO ${INDEX_TABLE} (${COLUMNS}) ${FILL_SETTINGS}
+              ${SELECT_ROWS} WHERE toYear(archived_on) = ${year}`,
     });
   }
   await assertHeld();
-  // The embedded engine keeps the token of the last insert, by which this one would be a repetition.
   await clickhouse.command({
-    query: `INSERT INTO ${INDEX_TABLE} (channel) VALUES (0)`,
-    clickhouse_settings: { insert_deduplicate: 0, insert_deduplication_token: "complete" },
+    query: `INSERT INTO ${INDEX_TABLE} (channel) ${FILL_SETTINGS} VALUES (0)`,
   });
   return true;
 }

@@ -14,7 +14,7 @@ import {
   kindInOrder,
   MANY,
 } from "#analytics/archive-questions.ts";
-import { archiveRow } from "#analytics/archive-rows.ts";
+import { ARCHIVED_SHIPMENTS, archiveRow } from "#analytics/archive-rows.ts";
 import { deleteRows, insertArchived } from "#analytics/archive-table.ts";
 import { DELETED_TOGETHER, moveToArchive } from "#analytics/archiver.ts";
 import { openBare, openClickhouse } from "#analytics/clickhouse.ts";
@@ -52,6 +52,12 @@ const SHIPMENTS = 6_000;
 const BATCH = 500;
 const FIRST_DAY = Date.parse("2026-01-01") / 86_400_000;
 const CODES = ["TRN", "OUT", "DLV", "HLD"] as const;
+const YEARS_AGO: Readonly<Record<string, string>> = {
+  channel: "4000000000",
+  archived_on: "addYears(toDate('2023-02-28'), rowNumberInAllBlocks() % 2)",
+  words_text: "base64Encode(words)",
+  sealed_text: "base64Encode(sealed)",
+};
 
 interface Row {
   readonly id: number;
@@ -176,6 +182,16 @@ async function moveAway(ids: readonly number[]): Promise<void> {
   const moved = await moveToArchive(deps, companyId, leaving, async () => {});
   expect(moved).toBe(ids.length);
   for (const id of ids) archived.add(id);
+}
+
+/** Shipments of two years, of a channel that no question asks for. */
+async function archiveYearsAgo(): Promise<void> {
+  const columns = ARCHIVED_SHIPMENTS.columns.map((name) => YEARS_AGO[name] ?? name);
+  await clickhouse.command({
+    query: `INSERT INTO archived_shipments (${ARCHIVED_SHIPMENTS.columns})
+            SETTINGS insert_deduplication_token = 'years ago'
+            SELECT ${columns} FROM archived_shipments LIMIT 300`,
+  });
 }
 
 async function bringBack(ids: readonly number[]): Promise<void> {
@@ -306,6 +322,9 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     await clickhouse.command({ query: "ALTER TABLE archived_index ADD COLUMN archived_on Date" });
     const rest = rows.slice(2_500).flatMap(({ id }) => (archived.has(id) ? [] : [id]));
     await moveAway(rest.slice(0, 200));
+    await archiveYearsAgo();
+    // What the fill comes after on its connection: an insert under a token.
+    await moveAway(rest.slice(200, 400));
     const asked = fc.asyncProperty(questions(), expectAgreement);
     await fc.assert(asked, { numRuns: 10 });
     const interrupted = completeIndex(clickhouse, async () => {
@@ -316,7 +335,7 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     expect(await completeIndex(clickhouse, async () => {})).toBe(true);
     expect(await completeIndex(clickhouse, async () => {})).toBe(false);
     const found = await rowsOf<{ shipments: number; every: number }>(
-      `SELECT uniqExact(id, batch) AS shipments, (SELECT count() FROM archived_shipments) AS every
+      `SELECT uniqExact(channel, id, batch) AS shipments, (SELECT count() FROM archived_shipments) AS every
        FROM archived_index WHERE channel > 0`,
     );
     expect(Number(found[0]?.shipments)).toBe(Number(found[0]?.every));
