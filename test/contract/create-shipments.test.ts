@@ -88,17 +88,21 @@ test("an item that two processes create at the same time exists once", async () 
   await expectAgreement("acme-outlet", items.length);
 });
 
-test("rows continue in the next blocks while another process still assumes an earlier one", async () => {
+test("rows continue in the next blocks, and no number is left out, while another process still assumes an earlier one", async () => {
   const { redis } = runtime;
   const { id: channelId, companyId } = channelOf("beta-it");
   const keys = companyKeys(companyPartition(companyId));
   const PER_CALL = 500;
   const calls = Math.ceil((2 * ROWS_PER_BLOCK + 1) / PER_CALL);
   await create(clients[1] as Redis, "beta-it", [item("FIRST")]);
+  const ids: number[] = [];
   for (let call = 0; call < calls; call += 1) {
     const items = Array.from({ length: PER_CALL }, (_, at) => item(`B${call}-${at}`, `O${call}`));
-    await create(redis, "beta-it", items);
+    const outcomes = await create(redis, "beta-it", items);
+    ids.push(...outcomes.flatMap((one) => (one.kind === "created" ? [one.id] : [])));
   }
+  const [first = 0] = ids;
+  expect(ids).toEqual(Array.from({ length: calls * PER_CALL }, (_, at) => first + at * PARTITIONS));
   const [last] = await create(clients[1] as Redis, "beta-it", [item("LAST")]);
   const count = 2 + calls * PER_CALL;
   const rank = count - 1;

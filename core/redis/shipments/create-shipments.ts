@@ -116,10 +116,14 @@ async function createPart(
   seenOf.set(redis, seen);
   const channelIds = [...new Set(shipments.map(({ record }) => record.channelId))];
   const limits = [partition, PARTITIONS, ROWS_PER_BLOCK, MANY_OF_ONE_VALUE].map(String);
+  let dealt = 0;
+  let before = -1;
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Concurrent calls run one after the other.
-    const before = seen.numbers.get(partition) ?? 0;
-    seen.numbers.set(partition, before + shipments.length);
+    // Concurrent calls run one after the other. Where only the blocks were others, the numbers are still the next ones.
+    if (before < dealt) {
+      before = seen.numbers.get(partition) ?? 0;
+      seen.numbers.set(partition, before + shipments.length);
+    }
     const { keys, list } = callOf(partition, shipments, before, channelIds, seen.blocks);
     const args = [...limits, String(before), list];
     const reply = await run<number[]>(redis, createScript, keys, args);
@@ -127,7 +131,8 @@ async function createPart(
       announce(redis, "change");
       return reply;
     }
-    const [, dealt = 0, ...ranks] = reply;
+    const [, counter = 0, ...ranks] = reply;
+    dealt = counter;
     const next = dealt + Math.max(0, round - 1) * LEAP;
     seen.numbers.set(partition, Math.max(seen.numbers.get(partition) ?? 0, next));
     channelIds.forEach((id, at) => {
