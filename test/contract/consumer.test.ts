@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import pino from "pino";
 import { run, script } from "#core/redis/client/client.ts";
 import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS, logCountsKey } from "#core/redis/client/keys.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import { type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
 import dropSource from "#core/redis/log/drop-consumer.lua" with { type: "text" };
 import { encodeLoggedEvent, splitEvents } from "#core/redis/log/event-log.ts";
@@ -345,5 +346,25 @@ describe("trimming", () => {
     expect(await left()).toEqual([5]);
     await redis.xGroupDestroy(log, "auditor");
     expect(await left()).toEqual([]);
+  });
+
+  test("rests while nothing is left in any partition, and goes on when something is announced", async () => {
+    const { redis } = runtime;
+    const trims = async () => {
+      const [, calls = "0"] =
+        /cmdstat_xtrim:calls=(\d+)/.exec(await redis.info("commandstats")) ?? [];
+      return Number(calls);
+    };
+    const consumer = start(async () => {});
+    await eventually(async () => (await redis.xLen(LOG)) === 0, "nothing is left");
+    await Bun.sleep(1_500);
+    const before = await trims();
+    await Bun.sleep(2_500);
+    expect(await trims()).toBe(before);
+    await fill(1);
+    announce(redis, "event");
+    const isTrimmed = async () => (await trims()) > before && (await redis.xLen(LOG)) === 0;
+    await eventually(isTrimmed, "the log is trimmed again");
+    await consumer.stop();
   });
 });

@@ -62,6 +62,8 @@ export interface Consumer {
 const IDLE_WAIT_MS = 2_000;
 const GONE_WAIT_MS = 500;
 const HOUSEKEEPING_MS = 1_000;
+/** Logs in which nothing is left are looked at again at the next announcement, and without one after this long. */
+const EMPTY_WAIT_MS = 30_000;
 /** A process whose step takes longer than this stops its heartbeat: others may do better. */
 const STUCK_MS = 60_000;
 
@@ -150,8 +152,23 @@ export function startConsumer(options: ConsumerOptions): Consumer {
 function startTrimming(redis: Redis, source: LogName, group: GroupName): Ticking | null {
   const { keys, groups } = LOGS[source];
   if (group !== groups[0]) return null;
+  let emptyUntilMs = 0;
+  let isAnnounced = false;
+  const waker = openWaker(redis, source, () => {
+    isAnnounced = true;
+  });
   const trimAll = async () => {
-    await Promise.all(keys.map((key) => trimLog(redis, source, key)));
+    if (!isAnnounced && performance.now() < emptyUntilMs) return;
+    isAnnounced = false;
+    emptyUntilMs = 0;
+    const left = await Promise.all(keys.map((key) => trimLog(redis, source, key)));
+    if (left.every((entries) => entries === 0)) emptyUntilMs = performance.now() + EMPTY_WAIT_MS;
   };
-  return startTicking(HOUSEKEEPING_MS, trimAll, () => {});
+  const ticking = startTicking(HOUSEKEEPING_MS, trimAll, () => {});
+  return {
+    async stop() {
+      await ticking.stop();
+      waker.close();
+    },
+  };
 }

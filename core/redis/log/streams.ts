@@ -132,8 +132,12 @@ async function readPositions(
   });
 }
 
-/** Deletes the entries that every group has acknowledged, and no other; none while a group is missing. */
-export async function trimLog(redis: Redis, log: LogName, key: string): Promise<void> {
+/**
+ * Deletes the entries that every group has acknowledged, and no other; none while a group is missing.
+ * @returns how many are left
+ */
+export function trimLog(redis: Redis, log: LogName, key: string): Promise<number> {
   const groups = [...LOGS[log].groups];
-  await runTogether(redis, trimScript, [key, logCountsKey(key)], groups, groups.length * LOOK_US);
+  const costUs = groups.length * LOOK_US;
+  return runTogether<number>(redis, trimScript, [key, logCountsKey(key)], groups, costUs);
 }

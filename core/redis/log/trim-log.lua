@@ -8,7 +8,7 @@
 --
 -- A group that has nothing left has done all there was: its count says so from here on, whatever was removed by hand.
 --
--- Reply: how many were deleted.
+-- Reply: how many are left.
 local log, call, found = KEYS[1], redis.call, {}
 if call('EXISTS', log) == 0 then return 0 end
 for _, group in ipairs(call('XINFO', 'GROUPS', log)) do
@@ -18,7 +18,7 @@ for _, group in ipairs(call('XINFO', 'GROUPS', log)) do
 end
 local oldest, oldestMs, oldestNumber
 for _, name in ipairs(ARGV) do
-  if not found[name] then return 0 end
+  if not found[name] then return call('XLEN', log) end
 end
 for name, info in pairs(found) do
   local first = call('XPENDING', log, name)[2]
@@ -36,4 +36,5 @@ for name, info in pairs(found) do
     oldest, oldestMs, oldestNumber = string.format('%.0f-%.0f', ms, number), ms, number
   end
 end
-return call('XTRIM', log, 'MINID', oldest)
+call('XTRIM', log, 'MINID', oldest)
+return call('XLEN', log)
