@@ -84,7 +84,7 @@ export async function countHits(
     ? `SELECT sum(total) AS total FROM (
          SELECT toInt64(count()) AS total ${from}
          UNION ALL SELECT -toInt64(count()) ${from} AND (${absentRows(question.counting).join(" OR ")}))
-       SETTINGS ${ONE_MOMENT} = 1`
+       SETTINGS ${ONE_MOMENT} = 1, optimize_move_to_prewhere = 0`
     : `SELECT count() AS total ${from} AND ${countingRows(question.counting).join(" AND ")}`;
   const answer = await clickhouse.query({ query, format: "JSONEachRow" });
   const [row] = await answer.json<{ total: number | string }>();
