@@ -1,6 +1,6 @@
 /**
  * What an event costs as shipments grow (row 14): `bun bench/growth.ts [--shipments 10k,100k,1m,5m] [--events 60000]
- * [--svg bench/growth.svg] [--everysec] [--json]`. Every size has processes and a Redis of its own, is warmed up, and is
+ * [--everysec] [--json]`. Every size has processes and a Redis of its own, is warmed up, and is
  * given the same events, of 10,000 shipments spread evenly over all: first the whole way of row 4, then event log to state
  * as in row 3. Costs are CPU time, since the sender shares the machine. 5m takes some 15 GB of memory and a quarter of an
  * hour, most of it for putting the shipments there.
@@ -16,7 +16,7 @@ import { EVENTS_AT_ONCE } from "#processors/main.ts";
 import { trackHandler } from "#processors/track.ts";
 import { eventually } from "#test/support/eventually.ts";
 import type { Population } from "./event-life.ts";
-import { type Cost, growthChart, type Size } from "./growth-chart.ts";
+import type { Cost, Size } from "./growth-chart.ts";
 import { loadShipments } from "./load-shipments.ts";
 import {
   type Costs,
@@ -37,7 +37,6 @@ const { values } = parseArgs({
   options: {
     shipments: { type: "string", default: "10k,100k,1m,5m" },
     events: { type: "string", default: "60000" },
-    svg: { type: "string" },
     /** A child of ours: one size. */
     size: { type: "string" },
     everysec: { type: "boolean", default: false },
@@ -178,8 +177,6 @@ async function runAll(): Promise<void> {
     sizes.push(report.size);
     about = report.about;
   }
-  const svg = values.svg ?? (values.quick ? null : "bench/growth.svg");
-  if (svg !== null) await Bun.write(svg, growthChart(sizes, about));
   print(figuresOf(sizes), about, values.json);
 }
 
@@ -194,7 +191,10 @@ function figuresOf(sizes: readonly Size[]): Figure[] {
     ...{ ours: last[part].redisUs + last[part].ownUs, beside: `${few} shipments` },
     ...{ peer: first[part].redisUs + first[part].ownUs, goal: { most: 1.5 }, alarm: { most: 3 } },
   });
-  return [figure("event log to state", "toState"), figure("end to end", "wholeWay")];
+  return [
+    figure("event log to state", "toState"),
+    { ...figure("end to end", "wholeWay"), growth: sizes },
+  ];
 }
 
 if (values.size === undefined) await runAll();

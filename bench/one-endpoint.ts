@@ -30,7 +30,7 @@ const COST_GOAL_US = 300;
 /** How long the receiver takes, deliveries of a run and what is wanted a second. */
 const SLOW = [
   { tookMs: 100, deliveries: 20_000, goal: 1_500, alarm: 300 },
-  { tookMs: 1_000, deliveries: 4_000, goal: 200, alarm: 50 },
+  { tookMs: 1_000, deliveries: 8_000, goal: 200, alarm: 50 },
 ] as const;
 const QUICK_SHARE = 10;
 

@@ -1,14 +1,17 @@
 /**
  * Brings docs/performance.md up to date: `bun run bench --json > <file>`, then `bun bench/publish.ts <file>`. Rows that were
- * measured replace those of docs/performance.json, the others stay, and the tables of the page are made from all of them.
+ * measured replace those of docs/performance.json, the others stay, and the tables of the page and the chart of row 14 are made from
+ * all of them.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { growthChart } from "./growth-chart.ts";
 import { isEverysec, type Report, tableRows } from "./table.ts";
 
 const FOLDER = join(import.meta.dir, "../docs");
 const FIGURES_FILE = join(FOLDER, "performance.json");
 const PAGE_FILE = join(FOLDER, "performance.md");
+const CHART_FILE = join(FOLDER, "growth.svg");
 
 /** A row is replaced as a whole, and on its own with `appendfsync everysec`. */
 export function merge(published: Report, measured: Report): Report {
@@ -21,9 +24,10 @@ export function merge(published: Report, measured: Report): Report {
 
 /** Writes the tables between their markers. @throws when the page lacks one */
 export function rewritten(page: string, { figures }: Report): string {
+  const shown = figures.filter(({ isDetail }) => !isDetail);
   const tables = {
-    always: figures.filter(({ work }) => !isEverysec(work)),
-    everysec: figures.filter(({ work }) => isEverysec(work)),
+    always: shown.filter(({ work }) => !isEverysec(work)),
+    everysec: shown.filter(({ work }) => isEverysec(work)),
   };
   let text = page;
   for (const [name, rows] of Object.entries(tables)) {
@@ -46,4 +50,6 @@ if (import.meta.main) {
   const report = merge(await readReport(FIGURES_FILE), await readReport(path));
   await writeFile(FIGURES_FILE, `${JSON.stringify(report, null, 2)}\n`);
   await writeFile(PAGE_FILE, rewritten(await readFile(PAGE_FILE, "utf8"), report));
+  const growth = report.figures.find((one) => one.growth)?.growth;
+  if (growth) await writeFile(CHART_FILE, growthChart(growth, report.machine));
 }

@@ -1,6 +1,7 @@
 /** What the measurements share: figures beside their limit or peer, medians, the published table, a line about the machine. */
 import { cpus } from "node:os";
 import type { Redis } from "#core/redis/client/client.ts";
+import type { Size } from "./growth-chart.ts";
 
 /** Of a ratio (ours / peer), or of our own figure in its unit. */
 export interface Bound {
@@ -26,6 +27,10 @@ export interface Figure {
   readonly note?: string;
   /** What CI fails at: wide, since its machines are shared; null = not looked at there. */
   readonly alarm?: Bound | null;
+  /** One of those that another figure sums up: the command prints it, and the published page leaves it out. */
+  readonly isDetail?: true;
+  /** Of row 14: what its chart is drawn from. */
+  readonly growth?: readonly Size[];
 }
 
 /** What a measurement prints with `--json`. */
