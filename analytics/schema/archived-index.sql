@@ -22,5 +22,5 @@ CREATE TABLE IF NOT EXISTS archived_index
 )
 ENGINE = MergeTree
 ORDER BY (channel, kind, value, id)
-SETTINGS index_granularity = 2048, min_compress_block_size = 16384, max_compress_block_size = 65536,
+SETTINGS index_granularity = 2048, prewarm_mark_cache = 1, min_compress_block_size = 16384, max_compress_block_size = 65536,
     non_replicated_deduplication_window = 1000
