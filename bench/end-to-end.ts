@@ -123,6 +123,7 @@ async function measure(store: Store, way: Way, from: number): Promise<Measured> 
     ...{ ...common, from: from + WARM_UP, limit, seconds: SECONDS },
   });
   const { events, seconds } = sustained;
+  if (events === 0) throw new Error(`${way.name}: no event came through in time`);
   const costs = costsBetween(before, await cpuSeconds(redis, roles), events);
   for (const role of roles) await role.stop();
   tell(`${way.name}: ${events} events in ${seconds.toFixed(1)} s, ${costsText(costs)}`);
