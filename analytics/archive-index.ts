@@ -16,8 +16,9 @@ const COLUMNS = [
 ];
 const SELECT_ROWS = indexRows.slice(indexRows.indexOf("\nSELECT"));
 /**
- * A year is filled at once, which may take minutes. In the statement and not beside it, since the embedded engine keeps what stands
- * beside one for all that follow on the connection: by the token of the insert before, all years but one would be repetitions.
+ * One statement fills a year, which may take minutes. The settings are part of its text: the embedded engine keeps
+ * `clickhouse_settings` for every later statement of the connection, and with the deduplication token of an earlier insert it would
+ * drop years as duplicates.
  */
 const FILL_SETTINGS =
   "SETTINGS insert_deduplicate = 0, insert_deduplication_token = '', max_execution_time = 21600";

@@ -1,8 +1,7 @@
 /**
  * What an event costs as shipments grow (row 14): `bun bench/growth.ts [--shipments 10k,100k,1m,5m] [--events 60000]
- * [--everysec] [--json]`. Every size has processes and a Redis of its own, is warmed up, and is
- * given the same events, of 10,000 shipments spread evenly over all: first the whole way of row 4, then event log to state
- * as in row 3. Costs are CPU time, since the sender shares the machine. 5m takes some 15 GB of memory and a quarter of an
+ * [--everysec] [--json]`. Every size has processes and a Redis of its own, is warmed up, and is given the same events, of 10,000
+ * shipments spread evenly over all: first the whole way of row 4, then event log to state as in row 3. Costs are CPU time, since the sender shares the machine. 5m takes some 15 GB of memory and a quarter of an
  * hour, most of it for putting the shipments there.
  */
 import { freemem } from "node:os";

@@ -3,8 +3,8 @@
 -- Values that search asks for exactly are keyed hashes, 0 where a shipment has none. What is personal is encrypted, and so are the
 -- words of couriers and merchants (`archive-words.ts`); ids, times, codes and numbers stand in clear, since they pack well.
 -- A shipment is read alone, with its granule: one of 32 rows has some 50 KB, one of 2,048 would have 3 MB. Larger compressed blocks
--- would hold several granules. Small granules have many marks: they are kept from when a part is written or the server starts, or
--- the first question to each part would wait for them, some 50 ms at 10 million rows.
+-- would hold several granules. Small granules mean many marks. They are cached when a part is written and when the server starts:
+-- otherwise the first question to each part would wait for them, some 50 ms at 10 million rows.
 -- Questions are about the shipments of one channel or a few, most of them by id: rows stand in that order.
 CREATE TABLE IF NOT EXISTS archived_shipments
 (

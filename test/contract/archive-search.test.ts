@@ -323,7 +323,7 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     const rest = rows.slice(2_500).flatMap(({ id }) => (archived.has(id) ? [] : [id]));
     await moveAway(rest.slice(0, 200));
     await archiveYearsAgo();
-    // What the fill comes after on its connection: an insert under a token.
+    // Leaves its deduplication token on the connection that the index is filled over.
     await moveAway(rest.slice(200, 400));
     const asked = fc.asyncProperty(questions(), expectAgreement);
     await fc.assert(asked, { numRuns: 10 });

@@ -62,7 +62,7 @@ export interface Consumer {
 const IDLE_WAIT_MS = 2_000;
 const GONE_WAIT_MS = 500;
 const HOUSEKEEPING_MS = 1_000;
-/** Logs in which nothing is left are looked at again at the next announcement, and without one after this long. */
+/** Empty logs are trimmed again after the next announcement, or after this long without one. */
 const EMPTY_WAIT_MS = 30_000;
 /** A process whose step takes longer than this stops its heartbeat: others may do better. */
 const STUCK_MS = 60_000;

@@ -119,7 +119,7 @@ async function createPart(
   let dealt = 0;
   let before = -1;
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Concurrent calls run one after the other. Where only the blocks were others, the numbers are still the next ones.
+    // Concurrent calls run one after the other. If only the blocks were out of date, the numbers are still unused.
     if (before < dealt) {
       before = seen.numbers.get(partition) ?? 0;
       seen.numbers.set(partition, before + shipments.length);
