@@ -1,5 +1,6 @@
 /** The processors role: logs in, state and webhooks out. */
 import { openArchive } from "#analytics/archive.ts";
+import { atWork, foreground } from "#core/background.ts";
 import { openRolePort } from "#core/http/ops-port.ts";
 import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
@@ -38,11 +39,15 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
     );
   const archive = openArchive(config, runtime.secrets.vault, runtime.log);
   const tracking = { redis, live, eventsPerDay, onConflict, archive };
+  const trackEvents = trackHandler(tracking);
   const track = startConsumer({
     ...common,
     source: "event",
     group: "track",
-    handler: trackHandler(tracking),
+    handler(entries) {
+      atWork(null);
+      return foreground(() => trackEvents(entries));
+    },
   });
   const references = startConsumer({
     ...common,

@@ -5,6 +5,7 @@
 import { Elysia } from "elysia";
 import { createTokens, type Tokens } from "#api/auth/tokens.ts";
 import type { ApiDeps } from "#api/deps.ts";
+import { atWork } from "#core/background.ts";
 import type { Scope } from "#core/domain/setup/setup.ts";
 import { requireJsonAccepted } from "#core/http/accept.ts";
 import { declared } from "#core/http/access.ts";
@@ -60,6 +61,7 @@ async function admit(
   const channel = configuration.channels.get(claims.channelId);
   const company = channel && configuration.companies.get(channel.companyId);
   if (!channel?.active || !company || apiKey.channelId !== channel.id) throw unauthorized();
+  atWork(channel.id);
   const admission = await admitRequest(redis, channel, apiKey, nowMs);
   announce(rateHeaders(admission));
   checkAdmission(admission, nowMs);

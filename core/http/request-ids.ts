@@ -1,6 +1,7 @@
 /** Every request has an id: the caller's own from `X-Request-Id`, or one that is made. It is in every answer and log line. */
 import { randomUUID } from "node:crypto";
 import { Elysia } from "elysia";
+import { foreground } from "#core/background.ts";
 import { withRequestId } from "#core/request-id.ts";
 
 export const REQUEST_ID_LENGTH = 128;
@@ -17,8 +18,8 @@ export function requestIds() {
     return async (request: Request, ...others: unknown[]) => {
       const given = request.headers.get(HEADER);
       const id = given !== null && FORM.test(given) ? given : randomUUID();
-      const response = await withRequestId(id, () =>
-        (handle as unknown as Handle)(request, ...others),
+      const response = await foreground(() =>
+        withRequestId(id, () => (handle as unknown as Handle)(request, ...others)),
       );
       response.headers.set(HEADER, id);
       return response;

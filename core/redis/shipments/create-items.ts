@@ -47,18 +47,18 @@ export async function createItems(
   items: readonly ShipmentInput[],
   nowMs: number,
 ): Promise<ItemOutcome[]> {
-  const { outcomes, registered } = await beginItems(deps, channel, items, nowMs);
-  await registered;
+  const { outcomes, register } = await beginItems(deps, channel, items, nowMs);
+  await register();
   return outcomes;
 }
 
 export interface BegunItems {
   readonly outcomes: ItemOutcome[];
-  /** Events find the shipments. Never rejects. */
-  readonly registered: Promise<void>;
+  /** Lets events find the shipments. Never rejects. */
+  readonly register: () => Promise<void>;
 }
 
-/** The same, with the registration still under way. */
+/** The same, with the registration still to be done. */
 export async function beginItems(
   { redis, log, configuration }: CreateItemsDeps,
   channel: Channel,
@@ -82,10 +82,7 @@ export async function beginItems(
     channel.companyId,
     ready.filter((one) => one.kind === "ready"),
   );
-  const registered = register(
-    { redis, log, configuration },
-    created.filter(({ isNew }) => isNew).map(({ id }) => id),
-  );
+  const fresh = created.filter(({ isNew }) => isNew).map(({ id }) => id);
   let at = 0;
   const outcomes = prepared.map((one): ItemOutcome => {
     if (one.kind === "rejected") return one;
@@ -95,7 +92,7 @@ export async function beginItems(
     if (!isNew) return { kind: "rejected", errors: [duplicate(id)] };
     return { kind: "created", id, trackingToken: one.record.trackingToken ?? null };
   });
-  return { outcomes, registered };
+  return { outcomes, register: () => register({ redis, log, configuration }, fresh) };
 }
 
 /**
