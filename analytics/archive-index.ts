@@ -15,13 +15,8 @@ const COLUMNS = [
   ...["order_reference", "custom1", "custom2", "custom3"],
 ];
 const SELECT_ROWS = indexRows.slice(indexRows.indexOf("\nSELECT"));
-/**
- * One statement fills a year, which may take minutes. The settings are part of its text: the embedded engine keeps
- * `clickhouse_settings` for every later statement of the connection, and with the deduplication token of an earlier insert it would
- * drop years as duplicates.
- */
-const FILL_SETTINGS =
-  "SETTINGS insert_deduplicate = 0, insert_deduplication_token = '', max_execution_time = 21600";
+/** One statement fills a year, which may take minutes. What was filled before a crash is filled again, and is no duplicate. */
+const FILL_SETTINGS = "SETTINGS insert_deduplicate = 0, max_execution_time = 21600";
 
 /** Clients whose index was found complete: it stays so. */
 const complete = new WeakSet<ClickHouseClient>();

@@ -17,7 +17,7 @@ const REQUEST_LIMIT_MS = { write: 60_000, read: 6_000, survey: 21_000 } as const
 const CONNECTIONS = { write: 1, read: 8, survey: 4 } as const;
 
 /** Half a million rows of the archive that count no more may be named in a statement. */
-const STATEMENT_BYTES = 16 * 1024 * 1024;
+export const STATEMENT_BYTES = 16 * 1024 * 1024;
 
 const READ: ClickHouseSettings = {
   max_query_size: String(STATEMENT_BYTES),

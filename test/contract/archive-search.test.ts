@@ -16,8 +16,8 @@ import {
 } from "#analytics/archive-questions.ts";
 import { ARCHIVED_SHIPMENTS, archiveRow } from "#analytics/archive-rows.ts";
 import { deleteRows, insertArchived } from "#analytics/archive-table.ts";
-import { DELETED_TOGETHER, moveToArchive } from "#analytics/archiver.ts";
-import { openBare, openClickhouse } from "#analytics/clickhouse.ts";
+import { DELETED_TOGETHER, deleteAbsent, moveToArchive } from "#analytics/archiver.ts";
+import { openBare, openClickhouse, STATEMENT_BYTES } from "#analytics/clickhouse.ts";
 import { chunks } from "#core/chunks.ts";
 import type { Status } from "#core/domain/statuses/status.ts";
 import {
@@ -409,6 +409,13 @@ describe("the index of the archive", () => {
     counting,
   });
 
+  async function rowsOfBatch(batch: number): Promise<number> {
+    const query = `SELECT count() AS found FROM archived_index WHERE batch = ${batch}`;
+    const answer = await clickhouse.query({ query, format: "JSONEachRow" });
+    const [row] = await answer.json<{ found: number | string }>();
+    return Number(row?.found);
+  }
+
   test.each([CHANNELS_IN_ORDER, CHANNELS_IN_ORDER + 1])(
     "has the same order for %d channels",
     async (count) => {
@@ -448,10 +455,52 @@ describe("the index of the archive", () => {
     expect({ total, hits }).toEqual({ total: rows.length, hits: [] });
   });
 
-  test("deletes as many rows and batches as are deleted at once", async () => {
-    const numbers = Array.from({ length: DELETED_TOGETHER }, (_, at) => 8_000_000_000 + at);
-    const names = numbers.map((id) => `${id} 900001`);
-    await deleteRows(clickhouse, companyId, names, numbers);
+  test.each([DELETED_TOGETHER, DELETED_TOGETHER + 1])(
+    "%d rows and batches that do not count are deleted, and their marks",
+    async (count) => {
+      const { redis } = runtime;
+      const keys = companyKeys(companyPartition(companyId));
+      const [rowsKey, batchesKey] = [keys.absentRows(companyId), keys.absentBatches(companyId)];
+      const numbers = Array.from({ length: count }, (_, at) => 8_000_000_000 + at);
+      const old = (value: string) => ({ score: 1, value });
+      await redis.zAdd(
+        rowsKey,
+        numbers.map((id) => old(`${id} 900001`)),
+      );
+      await redis.zAdd(
+        batchesKey,
+        numbers.map((id) => old(String(id))),
+      );
+      const last = numbers.at(-1) ?? 0;
+      await clickhouse.command({
+        query: `INSERT INTO archived_index SELECT * REPLACE (${last} AS batch) FROM archived_index
+                WHERE channel > 0 AND kind = 5 LIMIT 10`,
+      });
+      expect(await rowsOfBatch(last)).toBe(10);
+      await deleteAbsent({ redis, clickhouse: async () => clickhouse }, companyId);
+      expect(await redis.zCount(rowsKey, 1, 1)).toBe(0);
+      expect(await redis.zCount(batchesKey, 1, 1)).toBe(0);
+      expect(await rowsOfBatch(last)).toBe(0);
+    },
+    120_000,
+  );
+
+  test("a statement has up to 16 MiB, with one more byte it is refused", async () => {
+    const statement = (bytes: number) => {
+      const [before, after] = ["SELECT length('", "')"];
+      return `${before}${"x".repeat(bytes - before.length - after.length)}${after}`;
+    };
+    await clickhouse.command({ query: statement(STATEMENT_BYTES) });
+    await expect(clickhouse.command({ query: statement(STATEMENT_BYTES + 1) })).rejects.toThrow(
+      "Max query size exceeded",
+    );
+    const absentRows = Array.from({ length: 900_000 }, (_, at) => `${8_000_000_000 + at} 900001`);
+    const own = asked();
+    const more = { ...own, counting: { ...own.counting, absentRows } };
+    await expect(archive.hits(more, 0, 200)).rejects.toMatchObject({
+      status: 503,
+      code: "ARCHIVE_UNAVAILABLE",
+    });
   });
 
   test("counts the same while rows that do not count are inserted and deleted", async () => {
