@@ -1,4 +1,4 @@
-/** The archive of shipments that are over: how far it is, and which channels are kept out of it. */
+/** The archive of shipments that are over: how far it is, and which channels are held in Redis. */
 import { type Static, Type } from "@sinclair/typebox";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { NO_ARCHIVE } from "#core/redis/search/archive-search.ts";
@@ -56,7 +56,9 @@ const ArchiveView = Type.Object({
   bytes: Type.Union([Type.Integer(), Type.Null()], {
     description: "on ClickHouse's disk; null = it does not answer",
   }),
-  heldChannels: Type.Array(Held, { description: "kept out of the archive by an operator" }),
+  heldChannels: Type.Array(Held, {
+    description: "held in Redis by an operator: nothing of them is archived",
+  }),
   removals: Type.Array(
     Type.Object({
       companyCode: Type.String(),
@@ -172,7 +174,7 @@ async function viewOf(
   };
 }
 
-/** @returns null if the channel is not kept out of the archive */
+/** @returns null if the channel is not held */
 async function heldOf(
   deps: Pick<PanelDeps, "redis">,
   configuration: Configuration,

@@ -11,8 +11,8 @@ const USAGE = `usage: bun run archive --status
        bun run archive --bring-back CHANNEL
        bun run archive --let-go CHANNEL
 
---status       what is archived, how far the archiver is, what was removed, and which channels are kept out
---bring-back   brings what a channel has in the archive back to Redis, and keeps the channel there until it is let go; it goes on
+--status       what is archived, how far the archiver is, what was removed, and which channels are held in Redis
+--bring-back   brings what a channel has in the archive back to Redis, and holds the channel there until it is let go; it goes on
                without this command, and after a crash
 --let-go       lets the channel's shipments move to the archive again when they are over
 
@@ -84,7 +84,7 @@ function printStatus(archive: ArchiveView): void {
     `Latest batch: ${lastBatch ? `${shipments(lastBatch.shipments)}, ${lastBatch.at}` : "none yet"}`,
   );
   for (const held of archive.heldChannels)
-    print(`Kept in Redis: ${lineOf(held)}, since ${held.since}`);
+    print(`Held in Redis: ${lineOf(held)}, since ${held.since}`);
   if (retentionMonths !== null) print(`Removed after ${retentionMonths} months in the archive.`);
   for (const { at, companyCode, shipments: count, archivedBefore } of archive.removals) {
     print(`Removed ${at}: ${companyCode}, ${shipments(count)} archived before ${archivedBefore}`);

@@ -178,7 +178,7 @@ describe("once shipments are archived", () => {
     expect(output).toContain("251 shipments will take some 1 MB of Redis.");
     expect(output).toContain("acme/acme-it, 251 shipments back, all");
     expect(await archiveAll(deps(), held)).toBe(0);
-    expect((await command("--status")).output).toContain("Kept in Redis: acme/acme-it");
+    expect((await command("--status")).output).toContain("Held in Redis: acme/acme-it");
     expect((await command("--let-go", "acme-it")).output).toContain("may be archived again");
     expect(await archiveAll(deps(), held)).toBe(SHIPMENTS + 1);
     const unknown = await command("--bring-back", "nobody");

@@ -36,7 +36,7 @@ export const ERASED_MAILS_KEY = "waybill:erased-mails";
 export const ARCHIVER_LOCK_KEY = "waybill:archiver-lock";
 /** Hash: what the latest complete round of it left (`archive-status.ts`). */
 export const ARCHIVER_STATUS_KEY = "waybill:archiver";
-/** Hash: channels kept out of the archive, and how far they have come back (`held-channels.ts`). */
+/** Hash: channels held in Redis, and how far they have come back (`held-channels.ts`). */
 export const HELD_CHANNELS_KEY = "waybill:archiver:held";
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";

@@ -1,4 +1,4 @@
-/** Channels that an operator keeps out of the archive: what they have there comes back, and nothing of them moves until they are let go. */
+/** Channels that an operator holds in Redis: what they have in the archive comes back, and nothing of them moves until they are let go. */
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition, HELD_CHANNELS_KEY } from "#core/redis/client/keys.ts";
 import markBatchSource from "./mark-batch.lua" with { type: "text" };
