@@ -364,7 +364,7 @@ describe("trimming", () => {
     await fill(1);
     announce(redis, "event");
     const isTrimmed = async () => (await trims()) > before && (await redis.xLen(LOG)) === 0;
-    await eventually(isTrimmed, "the log is trimmed again");
+    await eventually(isTrimmed, "the log is trimmed again", 10_000);
     await consumer.stop();
   });
 });

@@ -119,7 +119,7 @@ async function createPart(
   let dealt = 0;
   let before = -1;
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Concurrent calls run one after the other. If only the blocks were out of date, the numbers are still unused.
+    // Concurrent calls run one after the other. If only the blocks were out of date, the numbers are most likely unused still.
     if (before < dealt) {
       before = seen.numbers.get(partition) ?? 0;
       seen.numbers.set(partition, before + shipments.length);
@@ -133,7 +133,8 @@ async function createPart(
     }
     const [, counter = 0, ...ranks] = reply;
     dealt = counter;
-    const next = dealt + Math.max(0, round - 1) * LEAP;
+    const leap = before < dealt ? Math.max(0, round - 1) * LEAP : 0;
+    const next = dealt + leap;
     seen.numbers.set(partition, Math.max(seen.numbers.get(partition) ?? 0, next));
     channelIds.forEach((id, at) => {
       seen.blocks.set(id, Math.floor((ranks[at] ?? 0) / ROWS_PER_BLOCK));

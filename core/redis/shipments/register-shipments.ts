@@ -6,6 +6,7 @@
 import { chunks } from "#core/chunks.ts";
 import { perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, logCountsKey, shipmentPartition } from "#core/redis/client/keys.ts";
+import { announce } from "#core/redis/client/wake.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import {
   candidateOf,
@@ -68,6 +69,7 @@ export async function registerAgain(
     for (const part of chunks(group, SHIPMENTS_PER_CALL)) {
       const args = part.flatMap(({ id, meta }) => [String(id), JSON.stringify(meta)]);
       await run<number>(redis, askReleaseScript, [changes, logCountsKey(changes)], args);
+      announce(redis, "change");
     }
   });
 }
