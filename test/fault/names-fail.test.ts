@@ -34,7 +34,24 @@ const MERCHANT = "hooks.waybill.example";
 const REDIS = "redis.waybill.example";
 const HOSTS = `127.0.0.1 localhost ${MERCHANT} ${REDIS}\n`;
 const NO_HOSTS = "127.0.0.1 localhost\n";
+/** Knows no name, and says so at once. */
+const NAME_SERVER = "127.0.0.53";
 const NAME = "no name resolves, neither a merchant's nor that of Redis";
+
+/** Its answer is the question with the bits for "answer" and "no such name" (RFC 1035, 4.1.1). */
+function startNameServer() {
+  return Bun.udpSocket({
+    ...{ hostname: NAME_SERVER, port: 53 },
+    socket: {
+      data(socket, question, port, address) {
+        const answer = Buffer.from(question);
+        answer[2] = (answer[2] ?? 0) | 0x80;
+        answer[3] = ((answer[3] ?? 0) & 0xf0) | 3;
+        socket.send(answer, port, address);
+      },
+    },
+  });
+}
 
 const canMount = mayMount();
 if (!canMount)
@@ -47,6 +64,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
   let authority: TestAuthority;
   let receiver: Receiver;
   let server: RedisServer;
+  let nameServer: Awaited<ReturnType<typeof startNameServer>>;
   let product: Product;
 
   beforeAll(async () => {
@@ -54,8 +72,8 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
     hosts = join(folder, "hosts");
     const servers = join(folder, "resolv.conf");
     await writeFile(hosts, HOSTS);
-    // Nothing listens there: whoever asks is refused at once.
-    await writeFile(servers, "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n");
+    nameServer = await startNameServer();
+    await writeFile(servers, `nameserver ${NAME_SERVER}\n`);
     authority = await createAuthority();
     receiver = await startReceiver(await authority.issue([MERCHANT]));
     server = await startRedisServer();
@@ -86,6 +104,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
     await server.stop();
     await receiver.stop();
     await authority.end();
+    nameServer.close();
     await rm(folder, { recursive: true, force: true });
   }, 120_000);
 

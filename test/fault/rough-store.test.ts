@@ -16,7 +16,8 @@ import { type RedisProxy, startRedisProxy } from "#test/support/redis-proxy.ts";
 import { type RedisServer, startRedisServer } from "#test/support/redis-server.ts";
 import { testSetup } from "#test/support/setup.ts";
 
-const SHIPMENTS = 40;
+/** In a measured run of some minutes they stay below the limit of a history. */
+const SHIPMENTS = 200;
 const EVENTS_BETWEEN = 40;
 const LATE_MS = 200;
 /** Longer than the lease of a delivery (6 s) and the heartbeat of a consumer. */
