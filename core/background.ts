@@ -1,17 +1,19 @@
 /**
- * Background work that gives way. Requests and carriers' events are foreground work: somebody waits for them. An import makes its
- * steps in between, and rests after each while others are at work, so that they do not feel that a merchant imports thousands of
- * shipments.
+ * Background work that gives way. Requests and the tracking of carriers' events are foreground work: somebody waits for them. An
+ * import makes its steps in between, and rests after each while others are at work, so that they do not feel that a merchant imports
+ * thousands of shipments. This is about one process, which shares a thread and a connection to the store.
  */
+import { nextTurn } from "./next-turn.ts";
+import { createPause } from "./pause.ts";
 
-/** A process that always has foreground work gets ahead with the other all the same. */
+/** After this wait background work goes on even in a process that always has foreground work. */
 const GIVE_WAY_MS = 25;
 /** A rest is so many times as long as the step before it: beside others, background work takes a tenth of the time. */
 const REST_TIMES = 9;
-/** After a step during which the store was slow. */
-const REST_LIMIT_MS = 500;
-/** So long after the last work of others there is no rest any more. */
-const ALONE_AFTER_MS = 1_000;
+/** Longest rest: a step in which the store was slow takes little of the process. */
+const REST_LIMIT_MS = 100;
+/** Others count as at work for this long after their last request. */
+const AT_WORK_MS = 1_000;
 
 /** Whose work it is: a channel's id; null = that of many. */
 type Owner = number | null;
@@ -22,12 +24,12 @@ interface Sighting {
 }
 
 let underWay = 0;
-/** Resolved when no foreground work is left. */
-let clear = Promise.withResolvers<void>();
+/** Lets the next step begin when no foreground work is left. */
+const clear = createPause();
 /** The last two owners that were at work. */
 let latest: Sighting = { owner: null, atMs: Number.NEGATIVE_INFINITY };
 let before = latest;
-/** Settles when the step after those asked for so far may begin. */
+/** Resolves when the step after those asked for so far may begin. */
 let lane: Promise<void> = Promise.resolve();
 
 /** Work that background work gives way to, until it has ended. */
@@ -37,10 +39,7 @@ export async function foreground<T>(work: () => Promise<T> | T): Promise<T> {
     return await work();
   } finally {
     underWay -= 1;
-    if (underWay === 0) {
-      clear.resolve();
-      clear = Promise.withResolvers();
-    }
+    if (underWay === 0) clear.wake();
   }
 }
 
@@ -52,13 +51,13 @@ export function atWork(owner: Owner): void {
 
 function isAlone(owner: number): boolean {
   const other = latest.owner === owner ? before : latest;
-  return performance.now() - other.atMs > ALONE_AFTER_MS;
+  return performance.now() - other.atMs > AT_WORK_MS;
 }
 
 /**
  * One step of background work: after those asked for before it, in a moment without foreground work or 25 ms later.
  * @param owner the channel that it is done for
- * @param step some milliseconds of work; is told whether nobody else has been at work for a second, when it may be more
+ * @param step some milliseconds of work; is told whether nobody else is at work, in which case it may do more
  */
 export async function background<T>(
   owner: number,
@@ -68,7 +67,11 @@ export async function background<T>(
   const { promise, resolve } = Promise.withResolvers<void>();
   lane = promise;
   await turn;
-  if (underWay > 0) await Promise.race([clear.promise, Bun.sleep(GIVE_WAY_MS)]);
+  if (underWay > 0) {
+    await clear.wait(GIVE_WAY_MS);
+    // The answer that ended the wait is sent first.
+    await nextTurn();
+  }
   const alone = isAlone(owner);
   const fromMs = performance.now();
   try {

@@ -21,10 +21,13 @@ export interface Caller {
   readonly configuration: Configuration;
 }
 
-/** The option `scope` of a route admits its callers and gives `caller`; null = any token of a channel. */
-export function authenticated(deps: ApiDeps) {
+/**
+ * The option `scope` of a route admits its callers and gives `caller`; null = any token of a channel.
+ * @param isWork background work of others rests after such a call (`core/background.ts`)
+ */
+export function authenticated(deps: ApiDeps, isWork = true) {
   const tokens = createTokens(deps.secrets.jwtSecret);
-  return new Elysia({ name: "authenticated" }).macro({
+  return new Elysia({ name: "authenticated", seed: isWork }).macro({
     scope: (scope: Scope | null) => ({
       detail: declared("merchant", scope),
       resolve: async ({ request, set }) => {
@@ -32,6 +35,7 @@ export function authenticated(deps: ApiDeps) {
         const caller = await admit(deps, tokens, request.headers, scope, (headers) => {
           Object.assign(set.headers, headers);
         });
+        if (isWork) atWork(caller.channel.id);
         return { caller };
       },
     }),
@@ -61,7 +65,6 @@ async function admit(
   const channel = configuration.channels.get(claims.channelId);
   const company = channel && configuration.companies.get(channel.companyId);
   if (!channel?.active || !company || apiKey.channelId !== channel.id) throw unauthorized();
-  atWork(channel.id);
   const admission = await admitRequest(redis, channel, apiKey, nowMs);
   announce(rateHeaders(admission));
   checkAdmission(admission, nowMs);

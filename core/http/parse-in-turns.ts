@@ -25,7 +25,7 @@ import {
 
 /** Texts up to this size are parsed in one go: about 5 ms at most. */
 const WHOLE_BYTES = 128 * 1024;
-/** Of larger texts, about 1 ms: they are read in many pieces, and others are served after each. */
+/** Larger texts are parsed in pieces of this size, about 1 ms each, and others are served in between. */
 const PIECE_BYTES = 32 * 1024;
 /**
  * Limit on the elements of a list, or members of an object, that is larger than a piece: growing a larger one blocks the

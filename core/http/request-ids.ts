@@ -1,4 +1,7 @@
-/** Every request has an id: the caller's own from `X-Request-Id`, or one that is made. It is in every answer and log line. */
+/**
+ * Every request has an id: the caller's own from `X-Request-Id`, or one that is made. It is in every answer and log line. Until the
+ * answer, background work gives way to it.
+ */
 import { randomUUID } from "node:crypto";
 import { Elysia } from "elysia";
 import { foreground } from "#core/background.ts";

@@ -14,7 +14,7 @@ import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
 import type { Log } from "#core/log.ts";
 import { turns } from "#core/next-turn.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import type { Channel } from "#core/redis/config/configuration.ts";
+import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import {
   type ChunkItems,
@@ -30,8 +30,8 @@ import {
 } from "#core/redis/merchant/import-jobs.ts";
 import type { Taken } from "#core/redis/merchant/work-queue.ts";
 import {
+  type BegunItems,
   beginItems,
-  type CreateItemsDeps,
   type ItemOutcome,
 } from "#core/redis/shipments/create-items.ts";
 import type { WorkVerdict } from "#processors/worker.ts";
@@ -42,12 +42,16 @@ export interface ImportDeps {
   readonly live: Live;
 }
 
-/** Items that are created in one step: some 4 ms of work. */
+/** Items that are created and registered in one step: some 8 ms of work. */
 const ITEMS_PER_STEP = 10;
 /** While nobody else is at work: as many as one call of `create.lua` takes. */
 const ITEMS_PER_STEP_ALONE = 100;
-/** Chunks of one job before the next job's turn. */
+/** Chunks of one job before the next job's turn, and for how long it may begin another one. */
 const CHUNKS_AT_ONCE = 4;
+const TURN_MS = 500;
+/** Attempts while the store is away. */
+const STEP_TRIES = 20;
+const STEP_RETRY_MS = 500;
 
 const CHANNEL_GONE = "The channel is gone; items without a result were not created.";
 
@@ -60,7 +64,8 @@ export function importWork(
     if (!job) return null;
     if (live.configuration().channels.has(job.channelId)) {
       const open = await openChunks(redis, partition, id);
-      const done = await workOff(deps, partition, job, open.slice(0, CHUNKS_AT_ONCE), isStopping);
+      const turn = { ...deps, partition, job, isStopping };
+      const done = await workOff(turn, open.slice(0, CHUNKS_AT_ONCE));
       if (done < open.length) return live.now();
       await finish(deps, partition, job, null);
     } else {
@@ -70,27 +75,29 @@ export function importWork(
   };
 }
 
+/** A job's turn. */
+interface Turn extends ImportDeps {
+  readonly partition: number;
+  readonly job: ImportJob;
+  readonly isStopping: () => boolean;
+}
+
 /**
  * In order, so that of two equal items the first is created; while one chunk is recorded the next is created. Whatever
- * fails, what was created is recorded before the job hears of it.
+ * fails, chunks that were created are recorded before the job hears of it.
  * @returns how many chunks were worked off
  */
-async function workOff(
-  deps: ImportDeps,
-  partition: number,
-  job: ImportJob,
-  chunks: readonly number[],
-  isStopping: () => boolean,
-): Promise<number> {
+async function workOff(turn: Turn, chunks: readonly number[]): Promise<number> {
   const recordings: Promise<unknown>[] = [];
+  const untilMs = performance.now() + TURN_MS;
   let done = 0;
   try {
     for (const chunk of chunks) {
-      if (isStopping()) break;
-      const made = await createChunk(deps, partition, job, chunk);
+      if (turn.isStopping() || (done > 0 && performance.now() > untilMs)) break;
+      const made = await createChunk(turn, chunk);
       const before = recordings.at(-1);
-      if (made) recordings.push(record(deps, partition, job, chunk, made, before));
-      // Heard of at the end; until then its fault is nobody's.
+      if (made) recordings.push(record(turn, chunk, made, before));
+      // Awaited below; until then its failure must not count as unhandled.
       recordings.at(-1)?.catch(() => {});
       await before;
       done += 1;
@@ -104,16 +111,27 @@ async function workOff(
 
 /** After the chunk before it, whatever became of that. */
 async function record(
-  { redis }: ImportDeps,
-  partition: number,
-  { jobId }: ImportJob,
+  turn: Turn,
   chunk: number,
   { registered, result }: MadeChunk,
   before: Promise<unknown> | undefined,
 ): Promise<void> {
+  const { redis, partition, job } = turn;
   await Promise.allSettled([before]);
   await registered;
-  await finishChunk(redis, partition, jobId, chunk, result);
+  await patiently(turn, () => finishChunk(redis, partition, job.jobId, chunk, result));
+}
+
+/** Begun anew, a chunk finds what it has created, and takes it for duplicates: while the store is away, what it needs waits. */
+async function patiently<T>({ redis, isStopping }: Turn, step: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await step();
+    } catch (error) {
+      if (tries === STEP_TRIES || isStopping() || !isStoreUnavailable(error, redis)) throw error;
+      await Bun.sleep(STEP_RETRY_MS);
+    }
+  }
 }
 
 interface MadeItems {
@@ -127,22 +145,13 @@ interface MadeChunk {
 }
 
 /** @returns null when the chunk is done */
-async function createChunk(
-  { redis, log, live }: ImportDeps,
-  partition: number,
-  { jobId, channelId }: ImportJob,
-  chunk: number,
-): Promise<MadeChunk | null> {
-  const raw = await readChunk(redis, partition, jobId, chunk);
+async function createChunk(turn: Turn, chunk: number): Promise<MadeChunk | null> {
+  const { redis, live, partition, job } = turn;
+  const raw = await readChunk(redis, partition, job.jobId, chunk);
   if (raw === null) return null;
-  const configuration = live.configuration();
-  const channel = configuration.channels.get(channelId);
-  if (!channel) throw new Error("the channel is gone");
-  const nowMs = live.now();
-  const items = await readItems(raw, nowMs);
+  const items = await readItems(raw, live.now());
   const valid = items.flatMap((item) => (item.kind === "valid" ? [item.input] : []));
-  const begun = await beginInSteps({ redis, log, configuration }, channel, valid, nowMs);
-  const { outcomes, registered } = begun;
+  const { outcomes, registered } = await createInSteps(turn, valid);
   let next = 0;
   const all = items.map((item) =>
     item.kind === "valid" ? outcomes[next++] : { kind: "rejected" as const, errors: item.errors },
@@ -150,26 +159,34 @@ async function createChunk(
   return { result: chunkResult(chunk, raw.items.map(trackingNumberOf), all), registered };
 }
 
-/** While others are at work the registration of a part is a step of its own; otherwise it goes on beside the next part. */
-async function beginInSteps(
-  deps: CreateItemsDeps,
-  channel: Channel,
-  items: readonly ShipmentInput[],
-  nowMs: number,
-): Promise<MadeItems> {
+/** While others are at work a step ends with its registrations; otherwise they go on beside the next one. */
+async function createInSteps(turn: Turn, items: readonly ShipmentInput[]): Promise<MadeItems> {
   const outcomes: ItemOutcome[] = [];
   const registrations: Promise<void>[] = [];
-  while (outcomes.length < items.length) {
-    const begun = await background(channel.id, async (isAlone) => {
+  const step = () =>
+    background(turn.job.channelId, async (isAlone) => {
       const from = outcomes.length;
       const part = items.slice(from, from + (isAlone ? ITEMS_PER_STEP_ALONE : ITEMS_PER_STEP));
-      return { isAlone, ...(await beginItems(deps, channel, part, nowMs)) };
+      const begun = await beginPart(turn, part);
+      outcomes.push(...begun.outcomes);
+      if (isAlone) registrations.push(begun.register());
+      else await begun.register();
     });
-    outcomes.push(...begun.outcomes);
-    if (begun.isAlone) registrations.push(begun.register());
-    else await background(channel.id, begun.register);
+  while (outcomes.length < items.length) {
+    await (outcomes.length === 0 ? step() : patiently(turn, step));
   }
   return { outcomes, registered: Promise.all(registrations).then(() => {}) };
+}
+
+/** With the configuration of this moment: a chunk may take a while. */
+async function beginPart(
+  { redis, log, live, job }: Turn,
+  items: readonly ShipmentInput[],
+): Promise<BegunItems> {
+  const configuration = live.configuration();
+  const channel = configuration.channels.get(job.channelId);
+  if (!channel) throw new Error("the channel is gone");
+  return beginItems({ redis, log, configuration }, channel, items, live.now());
 }
 
 async function readItems(

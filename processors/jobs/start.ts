@@ -5,7 +5,7 @@ import { startWorker } from "#processors/worker.ts";
 import { callbackWork } from "./import-callbacks.ts";
 import { importWork } from "./import-work.ts";
 
-/** Jobs in work at once; each sends one command after the other. */
+/** Jobs in work at once; their steps take turns. */
 const JOBS_AT_ONCE = 2;
 /** Callbacks under way at once, each of up to 10 s. */
 const CALLBACKS_IN_HAND = 32;

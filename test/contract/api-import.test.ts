@@ -1,5 +1,6 @@
 /** Document 1, `POST /v2/shipments/import` and `GET /v2/jobs/{jobId}`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { atWork } from "#core/background.ts";
 import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
 import {
@@ -446,6 +447,42 @@ describe("422", () => {
       expect(answer.body.violations[0]).toMatchObject({ path, code });
     });
   }
+});
+
+describe("an import creates in one step", () => {
+  const WORK = [
+    ["beside others", 10, 1],
+    ["beside others", 11, 2],
+    ["alone", 100, 1],
+    ["alone", 101, 2],
+  ] as const;
+
+  test.each(WORK)("%s: %d items are %d of them", async (when, items, steps) => {
+    const { redis, live } = api.runtime;
+    const { companyId = 0 } =
+      [...live.configuration().channels.values()].find(({ code }) => code === "acme-it") ?? {};
+    const { changes } = companyKeys(companyPartition(companyId));
+    const created = async () => {
+      const entries = await redis.xRange(changes, "-", "+");
+      return (entries ?? []).filter(({ message }) => message["created"] !== undefined).length;
+    };
+    await eventually(async () => (await redis.keys("*:jobs:*")).length === 0, "no job is open");
+    // Whoever asked for something in the tests before is no longer at work after a second.
+    if (when === "alone") await Bun.sleep(1_100);
+    const work = () => void (when === "beside others" && atWork(null));
+    const others = setInterval(work, 50);
+    work();
+    const before = await created();
+    await jobs.stop();
+    const { body } = await importThem({
+      shipments: Array.from({ length: items }, () => item(newNumber())),
+    });
+    jobs = await startJobs(api.runtime);
+    const { failedItems } = await finished(body.jobId);
+    clearInterval(others);
+    expect(failedItems).toBe(0);
+    expect((await created()) - before).toBe(steps);
+  });
 });
 
 describe("503", () => {

@@ -1,5 +1,6 @@
 /** Messages and imports when the store is unavailable, or an error of ours comes in between: no verdict, no repetition. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { atWork } from "#core/background.ts";
 import { connectRedis } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition, shipmentPartition } from "#core/redis/client/keys.ts";
 import { acceptJob, importChunks, readJob } from "#core/redis/merchant/import-jobs.ts";
@@ -82,6 +83,50 @@ test.each(OUTAGES)(
     expect(sent).toEqual([message.messageId]);
   },
   120_000,
+);
+
+const ALONE_AFTER_MS = 1_100;
+
+// In small steps beside others, in one step alone.
+test.each(["beside others", "alone"])(
+  "an import %s goes on where it was when the store was away",
+  async (when) => {
+    const { redis, live } = runtime;
+    const channel = [...live.configuration().channels.values()].find(
+      ({ code }) => code === "acme-it",
+    );
+    if (!channel) throw new Error("no channel");
+    const { companyId, id: channelId } = channel;
+    const partition = companyPartition(companyId);
+    const { shipmentIds } = companyKeys(partition);
+    const items = importChunks();
+    for (let n = 0; n < 100; n += 1) items.add(shipmentItem(`AWAY-${when}-${n}`));
+    const job = { companyId, channelId, chunks: items.chunks(), total: 100, webhookUrl: null };
+    const jobId = (await acceptJob(redis, job, live.now())) ?? "";
+    const work = () => void (when === "beside others" && atWork(null));
+    if (when === "alone") await Bun.sleep(ALONE_AFTER_MS);
+    work();
+    const others = setInterval(work, 50);
+    const before = Number(await redis.get(shipmentIds));
+    const jobs = await startJobs(runtime);
+    await eventually(
+      async () => Number(await redis.get(shipmentIds)) > before,
+      "a step is done",
+      5_000,
+      2,
+    );
+    await server.send("REPLICAOF", "127.0.0.1", "1");
+    await Bun.sleep(1_200);
+    await server.send("REPLICAOF", "NO", "ONE");
+    const ended = await eventually(async () => {
+      const now = await readJob(redis, partition, jobId, live.now());
+      return now?.status !== "processing" && now;
+    }, "it ends");
+    clearInterval(others);
+    await jobs.stop();
+    expect(ended).toMatchObject({ status: "completed", processedItems: 100, failedItems: 0 });
+  },
+  60_000,
 );
 
 test("an internal error does not end an import, which completes once the error is fixed", async () => {

@@ -20,7 +20,11 @@ test("a step begins when the foreground work has ended", async () => {
 test("foreground work without end keeps a step waiting for some 25 ms", async () => {
   const end = Promise.withResolvers<void>();
   const endless = foreground(() => end.promise);
+  const fromMs = performance.now();
   await isAlone();
+  const waitedMs = performance.now() - fromMs;
+  expect(waitedMs).toBeGreaterThan(20);
+  expect(waitedMs).toBeLessThan(5_000);
   end.resolve();
   await endless;
 });
