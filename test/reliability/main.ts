@@ -1,7 +1,8 @@
 /**
- * `bun run reliability [--minutes N] [--only name] [--previous ref]`: the tests that kill, hurt and overload the product, for as long as wanted
- * (an hour by default), and what they measured: docs/reliability.md and docs/reliability.json. `npm test` runs the same tests
- * for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
+ * `bun run reliability [--minutes N] [--only name | --again name] [--previous ref]`: the tests that kill, hurt and overload the product, for as
+ * long as wanted (an hour by default), and what they measured: docs/reliability.md and docs/reliability.json. `npm test` runs the same
+ * tests for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
+ * With `--again` a file takes its place in the run on record, as long as it was there, and the page says so.
  * @param previous the version that the rolling upgrade comes from; by default the last tag before this commit
  */
 import { spawn } from "node:child_process";
@@ -55,11 +56,14 @@ const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "60" },
     only: { type: "string", default: "" },
+    again: { type: "string", default: "" },
     previous: { type: "string", default: "" },
   },
 });
-const minutes = Number(values.minutes) || 0;
-const chosen = FILES.filter(([file]) => file.includes(values.only));
+const record: Report | null =
+  values.again === "" ? null : await Bun.file("docs/reliability.json").json();
+const minutes = record?.minutesAsked ?? (Number(values.minutes) || 0);
+const chosen = FILES.filter(([file]) => file.includes(values.again || values.only));
 const shares = FILES.reduce((sum, [, share]) => sum + share, 0);
 const folder = await mkdtemp(join(tmpdir(), "waybill-reliability-"));
 
@@ -75,6 +79,7 @@ if (values.only !== "") process.stdout.write(pageOf(reportOf(), await readMutant
 process.exitCode = parts.every(({ passed }) => passed) ? 0 : 1;
 
 function reportOf(): Report {
+  if (record) return { ...record, parts: record.parts.map(measuredAgain) };
   const run = new Set(parts.map(({ file }) => file));
   return {
     startedAt: new Date(fromMs).toISOString(),
@@ -84,6 +89,11 @@ function reportOf(): Report {
     parts,
     notRun: FILES.map(([file]) => file).filter((file) => !run.has(file)),
   };
+}
+
+function measuredAgain(part: Part): Part {
+  const again = parts.find(({ file }) => file === part.file);
+  return again ? { ...again, againAt: new Date(fromMs).toISOString() } : part;
 }
 
 /** A run that is broken off leaves what it has measured. */

@@ -8,6 +8,8 @@ export interface Part {
   readonly command: string;
   readonly passed: boolean;
   readonly measured: readonly Measured[];
+  /** When a later run took the place of this part of the run. */
+  readonly againAt?: string;
 }
 
 export interface Report {
@@ -40,6 +42,9 @@ export function pageOf(report: Report, mutants: MutantRecord): string {
     ...totals(rows.map(({ row }) => row)),
     ...failed.map(
       ({ file }) => `**Failed in this run:** \`${file}\`. What failed may have left no figures.\n`,
+    ),
+    ...report.parts.flatMap(({ file, againAt }) =>
+      againAt === undefined ? [] : [`**Measured again** at ${againAt}: \`${file}\`.`, ""],
     ),
     ...(report.notRun.length > 0 ? [`Not part of this run: ${listed(report.notRun)}.`, ""] : []),
     ...all.flatMap(({ row: { name, skipped } }) =>

@@ -71,3 +71,9 @@ test("mutants are shares by file, and a survivor with a reason is listed", () =>
   expect(page).toContain("| `core/b.ts` | 80 | 100.0 % |  |");
   expect(page).toContain("- `core/a.ts`, line 3, `<` to `<=`: never equal");
 });
+
+test("a part that a later run took the place of is named with its time", () => {
+  const again = { ...killed, againAt: "2026-11-22T13:00:00Z" };
+  const page = pageOf({ ...RUN, parts: [again, broken], notRun: [] }, {});
+  expect(page).toContain("**Measured again** at 2026-11-22T13:00:00Z: `test/fault/kill.test.ts`.");
+});
