@@ -153,10 +153,13 @@ export const deadLettersAtLimit = new Counter({
 
 export const storeFailures = new Counter({
   name: "waybill_store_failures_total",
-  help: "Steps that failed because a store was unavailable and are retried, by the part that waits.",
+  help: "Steps that failed because a store was unavailable and are retried, by the part that waits, and requests that were refused for it.",
   labelNames: ["part"],
   registers,
 });
+/** The part of `storeFailures` that counts requests. It is there from the start, so that the first one is an increase. */
+export const REQUESTS = "requests";
+storeFailures.inc({ part: REQUESTS }, 0);
 
 export const internalErrors = new Counter({
   name: "waybill_internal_errors_total",

@@ -1,5 +1,6 @@
 /** What a thrown value means to an HTTP caller; the shape of the body is the room's own. */
 import type { Log } from "#core/log.ts";
+import { REQUESTS, storeFailures } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
@@ -13,6 +14,7 @@ const RETRY_AFTER_SECONDS = "1";
 export function toProblem(error: unknown, redis: Redis, log: Log): Problem {
   if (error instanceof Problem) return error;
   if (isStoreUnavailable(error, redis)) {
+    storeFailures.inc({ part: REQUESTS });
     const detail = "The store is unavailable; nothing was acknowledged.";
     return new Problem(503, "STORE_UNAVAILABLE", detail, {
       headers: { "retry-after": RETRY_AFTER_SECONDS },

@@ -30,7 +30,12 @@ const SHIPMENTS = 10;
 /** Longer than an answer may take. */
 const FROZEN_MS = 1_300;
 /** What `npm test` provokes; `bun run reliability` provokes all. */
-const SHORT_FORM = ["WaybillLedgerDifference", "WaybillInvalidEvents", "WaybillDown"];
+const SHORT_FORM = [
+  "WaybillStoreUnavailable",
+  "WaybillLedgerDifference",
+  "WaybillInvalidEvents",
+  "WaybillDown",
+];
 const LEDGER = eventKeys(0).ledger;
 const FIRST_LOG = EVENT_LOGS[0] ?? "";
 const INTERNAL = 'waybill_internal_errors_total{part="track"}';
