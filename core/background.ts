@@ -57,7 +57,7 @@ function isAlone(owner: number): boolean {
 /**
  * One step of background work: after those asked for before it, in a moment without foreground work or 25 ms later.
  * @param owner the channel that it is done for
- * @param step some milliseconds of work; is told whether nobody else is at work, in which case it may do more
+ * @param step some milliseconds of work; receives true while nobody else is at work, and may then do more
  */
 export async function background<T>(
   owner: number,

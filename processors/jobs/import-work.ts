@@ -49,7 +49,7 @@ const ITEMS_PER_STEP_ALONE = 100;
 /** Chunks of one job before the next job's turn, and for how long it may begin another one. */
 const CHUNKS_AT_ONCE = 4;
 const TURN_MS = 500;
-/** Attempts while the store is away. */
+/** Attempts at a step while the store is unavailable. */
 const STEP_TRIES = 20;
 const STEP_RETRY_MS = 500;
 
@@ -85,7 +85,7 @@ interface Turn extends ImportDeps {
 /**
  * In order, so that of two equal items the first is created; while one chunk is recorded the next is created. Whatever
  * fails, chunks that were created are recorded before the job hears of it.
- * @returns how many chunks were worked off
+ * @returns number of chunks done
  */
 async function workOff(turn: Turn, chunks: readonly number[]): Promise<number> {
   const recordings: Promise<unknown>[] = [];
@@ -122,7 +122,7 @@ async function record(
   await patiently(turn, () => finishChunk(redis, partition, job.jobId, chunk, result));
 }
 
-/** Begun anew, a chunk finds what it has created, and takes it for duplicates: while the store is away, what it needs waits. */
+/** Retries while the store is unavailable: a chunk that is started again reports the shipments it had created as duplicates. */
 async function patiently<T>({ redis, isStopping }: Turn, step: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -85,6 +85,24 @@ test.each(OUTAGES)(
   120_000,
 );
 
+/** An import of shipments with these tracking numbers. */
+async function acceptImport(numbers: readonly string[]) {
+  const { redis, live } = runtime;
+  const channel = [...live.configuration().channels.values()].find(
+    ({ code }) => code === "acme-it",
+  );
+  if (!channel) throw new Error("no channel");
+  const { companyId, id: channelId } = channel;
+  const items = importChunks();
+  for (const number of numbers) items.add(shipmentItem(number));
+  const total = numbers.length;
+  const job = { companyId, channelId, chunks: items.chunks(), total, webhookUrl: null };
+  const jobId = await acceptJob(redis, job, live.now());
+  if (jobId === null) throw new Error("too many jobs");
+  return { partition: companyPartition(companyId), jobId };
+}
+
+/** Somewhat more than `AT_WORK_MS`. */
 const ALONE_AFTER_MS = 1_100;
 
 // In small steps beside others, in one step alone.
@@ -92,17 +110,9 @@ test.each(["beside others", "alone"])(
   "an import %s goes on where it was when the store was away",
   async (when) => {
     const { redis, live } = runtime;
-    const channel = [...live.configuration().channels.values()].find(
-      ({ code }) => code === "acme-it",
-    );
-    if (!channel) throw new Error("no channel");
-    const { companyId, id: channelId } = channel;
-    const partition = companyPartition(companyId);
+    const numbers = Array.from({ length: 100 }, (_, n) => `AWAY-${when}-${n}`);
+    const { partition, jobId } = await acceptImport(numbers);
     const { shipmentIds } = companyKeys(partition);
-    const items = importChunks();
-    for (let n = 0; n < 100; n += 1) items.add(shipmentItem(`AWAY-${when}-${n}`));
-    const job = { companyId, channelId, chunks: items.chunks(), total: 100, webhookUrl: null };
-    const jobId = (await acceptJob(redis, job, live.now())) ?? "";
     const work = () => void (when === "beside others" && atWork(null));
     if (when === "alone") await Bun.sleep(ALONE_AFTER_MS);
     work();
@@ -131,23 +141,14 @@ test.each(["beside others", "alone"])(
 
 test("an internal error does not end an import, which completes once the error is fixed", async () => {
   const { redis, live } = runtime;
-  const channel = [...live.configuration().channels.values()].find(
-    ({ code }) => code === "acme-it",
-  );
-  if (!channel) throw new Error("no channel");
-  const { companyId, id: channelId } = channel;
-  const items = importChunks();
-  items.add(shipmentItem("JOB-1"));
-  const job = { companyId, channelId, chunks: items.chunks(), total: 1, webhookUrl: null };
-  const jobId = await acceptJob(redis, job, live.now());
-  const partition = companyPartition(companyId);
-  const chunks = companyKeys(partition).jobItems(jobId ?? "");
+  const { partition, jobId } = await acceptImport(["JOB-1"]);
+  const chunks = companyKeys(partition).jobItems(jobId);
   const good = (await redis.hGet(chunks, "0")) ?? "";
   await redis.hSet(chunks, "0", "{half");
   const jobs = await startJobs(runtime);
-  const state = async () => (await readJob(redis, partition, jobId ?? "", live.now()))?.status;
+  const state = async () => (await readJob(redis, partition, jobId, live.now()))?.status;
   await eventually(async () => {
-    const due = await redis.zScore(`{k${partition}}:w:imports`, jobId ?? "");
+    const due = await redis.zScore(`{k${partition}}:w:imports`, jobId);
     return due !== null && due > Date.now();
   }, "it waits for its next try");
   expect(await state()).toBe("processing");

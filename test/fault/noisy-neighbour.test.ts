@@ -144,7 +144,7 @@ async function sendEvents(count: number, prefix: string, shipments: number): Pro
 }
 
 interface Neighbour {
-  /** What the neighbour does over and over until it is told to stop. */
+  /** What the neighbour repeats until the window is over. */
   readonly once: () => Promise<unknown>;
   /** The same of an ordinary neighbour; without one, nobody may be felt. */
   readonly ordinary?: () => Promise<unknown>;
