@@ -21,13 +21,13 @@ export interface Caller {
   readonly configuration: Configuration;
 }
 
-/**
- * The option `scope` of a route admits its callers and gives `caller`; null = any token of a channel.
- * @param isWork background work of others rests after such a call (`core/background.ts`)
- */
-export function authenticated(deps: ApiDeps, isWork = true) {
+/** Whoever asks how far a job is asks again and again, and waits for background work himself: no work rests for such calls. */
+const POLLING: Scope = "jobs:read";
+
+/** The option `scope` of a route admits its callers and gives `caller`; null = any token of a channel. */
+export function authenticated(deps: ApiDeps) {
   const tokens = createTokens(deps.secrets.jwtSecret);
-  return new Elysia({ name: "authenticated", seed: isWork }).macro({
+  return new Elysia({ name: "authenticated" }).macro({
     scope: (scope: Scope | null) => ({
       detail: declared("merchant", scope),
       resolve: async ({ request, set }) => {
@@ -35,7 +35,7 @@ export function authenticated(deps: ApiDeps, isWork = true) {
         const caller = await admit(deps, tokens, request.headers, scope, (headers) => {
           Object.assign(set.headers, headers);
         });
-        if (isWork) atWork(caller.channel.id);
+        if (scope !== POLLING) atWork(caller.channel.id);
         return { caller };
       },
     }),

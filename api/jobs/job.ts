@@ -88,8 +88,7 @@ const ID_FORM = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function jobRoute(deps: ApiDeps) {
   const { redis, live } = deps;
-  // Whoever asks how far an import is asks again and again, and waits for background work itself.
-  return new Elysia().use(authenticated(deps, false)).get(
+  return new Elysia().use(authenticated(deps)).get(
     "/v2/jobs/:jobId",
     async ({ request, params, caller: { channel, configuration } }) => {
       const partition = companyPartition(channel.companyId);

@@ -14,7 +14,7 @@ import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
 import type { Log } from "#core/log.ts";
 import { turns } from "#core/next-turn.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
+import { followOutage, type Outage, untilAvailable } from "#core/redis/client/outage.ts";
 import type { Live } from "#core/redis/config/live.ts";
 import {
   type ChunkItems,
@@ -49,22 +49,20 @@ const ITEMS_PER_STEP_ALONE = 100;
 /** Chunks of one job before the next job's turn, and for how long it may begin another one. */
 const CHUNKS_AT_ONCE = 4;
 const TURN_MS = 500;
-/** Attempts at a step while the store is unavailable. */
-const STEP_TRIES = 20;
-const STEP_RETRY_MS = 500;
 
 const CHANNEL_GONE = "The channel is gone; items without a result were not created.";
 
 export function importWork(
   deps: ImportDeps,
 ): (taken: Taken, isStopping: () => boolean) => Promise<WorkVerdict> {
-  const { redis, live } = deps;
+  const { redis, log, live } = deps;
+  const outage = followOutage(log, "import steps");
   return async ({ partition, id }, isStopping) => {
     const job = await readJob(redis, partition, id, live.now());
     if (!job) return null;
     if (live.configuration().channels.has(job.channelId)) {
       const open = await openChunks(redis, partition, id);
-      const turn = { ...deps, partition, job, isStopping };
+      const turn = { ...deps, outage, partition, job, isStopping };
       const done = await workOff(turn, open.slice(0, CHUNKS_AT_ONCE));
       if (done < open.length) return live.now();
       await finish(deps, partition, job, null);
@@ -79,6 +77,7 @@ export function importWork(
 interface Turn extends ImportDeps {
   readonly partition: number;
   readonly job: ImportJob;
+  readonly outage: Outage;
   readonly isStopping: () => boolean;
 }
 
@@ -122,16 +121,9 @@ async function record(
   await patiently(turn, () => finishChunk(redis, partition, job.jobId, chunk, result));
 }
 
-/** Retries while the store is unavailable: a chunk that is started again reports the shipments it had created as duplicates. */
-async function patiently<T>({ redis, isStopping }: Turn, step: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await step();
-    } catch (error) {
-      if (tries === STEP_TRIES || isStopping() || !isStoreUnavailable(error, redis)) throw error;
-      await Bun.sleep(STEP_RETRY_MS);
-    }
-  }
+/** A chunk that is started again reports the shipments it had created as duplicates: what has begun waits for the store instead. */
+function patiently<T>({ redis, outage, isStopping }: Turn, step: () => Promise<T>): Promise<T> {
+  return untilAvailable(redis, outage, isStopping, step);
 }
 
 interface MadeItems {
