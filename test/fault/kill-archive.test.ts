@@ -3,11 +3,11 @@
  * document 1 prints it, finds each of them once, and no event is lost or doubled.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startReader } from "#test/support/archive-reader.ts";
 import { type ClickhouseServer, startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
-import { eventually, within } from "#test/support/eventually.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
-import { type Answer, type Merchant, signIn } from "#test/support/merchant.ts";
 import { askPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
@@ -23,9 +23,6 @@ const KILLS = {
   ],
 } as const;
 const SHIPMENTS = 150;
-const PAGE = 60;
-/** As document 1 prints it: with a smaller limit the shipments of one second could fill a page for ever. */
-const CATCH_UP_LIMIT = 100;
 /** The round whose kill finds a channel on its way back. */
 const BRINGING_BACK = 1;
 /** Late events bring some shipments back while others leave. */
@@ -33,79 +30,7 @@ const PACE_MS = 250;
 const LIFE_MS = { least: 200, spread: 1_500 };
 /** Whatever has not ended is over after 180 days. */
 const SILENCE_SECONDS = 181 * 86_400;
-const RETRY_MS = 50;
 const ENV = { ARCHIVE_AFTER_DAYS: "1", ARCHIVE_ROUND_SECONDS: "1" };
-/** While something is unavailable, or the clock has moved past the expiry of a token. */
-const RETRIED = new Set([401, 429, 500, 502, 503, 504]);
-
-/** A merchant that tries again until it is answered. */
-function startReader({ api }: Product, ids: readonly number[]) {
-  let over = false;
-  let merchant: Merchant | null = null;
-  const counts = { pagings: 0, catchUps: 0 };
-
-  async function ask(query: string): Promise<Answer["body"]> {
-    for (;;) {
-      merchant ??= await signIn(api, "key_acme_main").catch(() => null);
-      const answer = await merchant?.call("GET", `/v2/shipments?${query}`).catch(() => null);
-      if (answer?.status === 200) return answer.body;
-      if (answer && !RETRIED.has(answer.status)) throw new Error(JSON.stringify(answer.body));
-      if (answer?.status === 401) merchant = null;
-      await Bun.sleep(RETRY_MS);
-    }
-  }
-
-  /** All pages in an order that nothing changes. */
-  async function pageThrough(): Promise<void> {
-    const found: number[] = [];
-    for (let page = 1; found.length < ids.length; page += 1) {
-      const { items, total } = await ask(`sortBy=id_asc&limit=${PAGE}&page=${page}`);
-      expect([page, total]).toEqual([page, ids.length]);
-      if (items.length === 0) break;
-      found.push(...items.map(({ id }: { id: number }) => id));
-    }
-    expect(found).toEqual([...ids]);
-    counts.pagings += 1;
-  }
-
-  /** Document 1, "Reconciliation procedure across channels". */
-  async function catchUp(): Promise<void> {
-    const found = new Set<number>();
-    for (let after = "2026-01-01 00:00:00"; ; ) {
-      const query = `scope=company&sortBy=updatedAt_asc&limit=${CATCH_UP_LIMIT}&updatedAfter=`;
-      const { items } = await ask(`${query}${encodeURIComponent(after)}`);
-      const own = items.map(({ id }: { id: number }) => id);
-      expect(new Set(own).size).toBe(own.length);
-      for (const id of own) found.add(id);
-      if (items.length < CATCH_UP_LIMIT) break;
-      after = items.at(-1).statusUpdatedAt;
-    }
-    expect([...found].sort((one, other) => one - other)).toEqual([...ids]);
-    counts.catchUps += 1;
-  }
-
-  const reading = (async () => {
-    while (!over) {
-      await pageThrough();
-      await catchUp();
-    }
-  })();
-  let failure: unknown = null;
-  reading.catch((error) => {
-    failure = error;
-  });
-  return {
-    counts,
-    /** @throws what the reader did not find, or found twice */
-    check() {
-      if (failure) throw failure;
-    },
-    async stop() {
-      over = true;
-      await within(reading, "the reader has read all", 60_000);
-    },
-  };
-}
 
 describe.each(STORES)("on %s", (store) => {
   let product: Product;

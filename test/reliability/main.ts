@@ -2,7 +2,7 @@
  * `bun run reliability [--minutes N] [--only name | --again name] [--previous ref]`: the tests that kill, hurt and overload the product, for as
  * long as wanted (an hour by default), and what they measured: docs/reliability.md and docs/reliability.json. `npm test` runs the same
  * tests for as short as they can be. With `--only` the page is printed and nothing is written, else it is written after each file.
- * With `--again` a file takes its place in the run on record, as long as it was there, and the page says so.
+ * With `--again` files are measured by themselves and take their place in the run on record, and the page says so.
  * @param previous the version that the rolling upgrade comes from; by default the last tag before this commit
  */
 import { spawn } from "node:child_process";
@@ -22,6 +22,7 @@ const FILES: ReadonlyArray<readonly [file: string, share: number]> = [
   ["test/fault/kill-webhooks.test.ts", 0],
   ["test/fault/kill-import.test.ts", 0],
   ["test/fault/kill-archive.test.ts", 2],
+  ["test/fault/kill-archive-roles.test.ts", 1],
   ["test/fault/rough-store.test.ts", 1],
   ["test/fault/disk-full.test.ts", 0],
   ["test/fault/store-unavailable.test.ts", 0],
@@ -79,7 +80,7 @@ if (values.only !== "") process.stdout.write(pageOf(reportOf(), await readMutant
 process.exitCode = parts.every(({ passed }) => passed) ? 0 : 1;
 
 function reportOf(): Report {
-  if (record) return { ...record, parts: record.parts.map(measuredAgain) };
+  if (record) return withParts(record);
   const run = new Set(parts.map(({ file }) => file));
   return {
     startedAt: new Date(fromMs).toISOString(),
@@ -91,9 +92,16 @@ function reportOf(): Report {
   };
 }
 
-function measuredAgain(part: Part): Part {
-  const again = parts.find(({ file }) => file === part.file);
-  return again ? { ...again, againAt: new Date(fromMs).toISOString() } : part;
+/** In the order of the files; a file that is newer than the run on record is added to it. */
+function withParts(before: Report): Report {
+  const againAt = new Date(fromMs).toISOString();
+  const own = new Map(parts.map((part) => [part.file, { ...part, againAt }]));
+  const known = new Map(before.parts.map((part) => [part.file, part]));
+  return {
+    ...before,
+    parts: FILES.flatMap(([file]) => own.get(file) ?? known.get(file) ?? []),
+    notRun: before.notRun.filter((file) => !own.has(file)),
+  };
 }
 
 /** A run that is broken off leaves what it has measured. */

@@ -44,7 +44,7 @@ export function pageOf(report: Report, mutants: MutantRecord): string {
       ({ file }) => `**Failed in this run:** \`${file}\`. What failed may have left no figures.\n`,
     ),
     ...report.parts.flatMap(({ file, againAt }) =>
-      againAt === undefined ? [] : [`**Measured again** at ${againAt}: \`${file}\`.`, ""],
+      againAt === undefined ? [] : [`**Measured by itself** at ${againAt}: \`${file}\`.`, ""],
     ),
     ...(report.notRun.length > 0 ? [`Not part of this run: ${listed(report.notRun)}.`, ""] : []),
     ...all.flatMap(({ row: { name, skipped } }) =>

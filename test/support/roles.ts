@@ -47,7 +47,11 @@ interface Part {
   child: ChildProcess | null;
 }
 
-export async function startRoles(setup: SetupFile, kind: StoreKind): Promise<Roles> {
+export async function startRoles(
+  setup: SetupFile,
+  kind: StoreKind,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Roles> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-roles-"));
   const dataDir = join(folder, "data");
   const setupFile = join(folder, "setup.json");
@@ -57,7 +61,11 @@ export async function startRoles(setup: SetupFile, kind: StoreKind): Promise<Rol
   const server = cluster ? null : await singleServer(folder);
   if (server) parts.set(REDIS, server.part);
   const common = { DATA_DIR: dataDir, SETUP_FILE: setupFile, LOG_LEVEL: "error" };
-  const urls = await addRoles(parts, { ...productEnv(), ...common, ...(cluster ?? server)?.env });
+  const urls = await addRoles(parts, {
+    ...{ ...productEnv(), ...common },
+    ...(cluster ?? server)?.env,
+    ...env,
+  });
   const running = runParts(parts);
   const failovers = cluster && oneAfterTheOther(cluster);
 
