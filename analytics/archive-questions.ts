@@ -61,9 +61,11 @@ export async function readMarks(
   end: number,
 ): Promise<ArchivedHit[]> {
   const { text, order, settings } = await inOrder(clickhouse, vault, question, end);
+  const first = `${text} ORDER BY ${order} LIMIT ${whole(end)}`;
+  if (distance === 1) return askForHits(clickhouse, `${first} ${settings}`, question);
   const query = `SELECT id, score FROM (
               SELECT id, score, row_number() OVER (ORDER BY ${order}) AS place FROM (
-                ${text} ORDER BY ${order} LIMIT ${whole(end)}))
+                ${first}))
             WHERE (place - 1) % ${whole(distance)} = 0 ORDER BY place ${settings}`;
   return askForHits(clickhouse, query, question);
 }
@@ -91,15 +93,20 @@ export async function countHits(
   return Number(row?.total ?? 0);
 }
 
+interface Columns {
+  readonly id: readonly number[];
+  readonly score: readonly number[];
+}
+
 async function askForHits(
   clickhouse: ClickHouseClient,
   query: string,
   question: ArchiveQuestion,
 ): Promise<ArchivedHit[]> {
   const shift = question.query.order.by === "ship" ? DAY_SHIFT : 0;
-  const answer = await clickhouse.query({ query, format: "JSONEachRow" });
-  const rows = await answer.json<ArchivedHit>();
-  return rows.map(({ id, score }) => ({ id, score: score - shift }));
+  const answer = await clickhouse.query({ query, format: "JSONColumnsWithMetadata" });
+  const { data }: { data: Columns } = JSON.parse(await answer.text());
+  return data.id.map((id, at) => ({ id, score: (data.score[at] as number) - shift }));
 }
 
 /** A query for `id` and `score` of what matches, without its order, which has at least the first ones. */

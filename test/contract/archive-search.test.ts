@@ -28,7 +28,12 @@ import {
 } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
-import { type ArchiveQuestion, searchBoth } from "#core/redis/search/archive-search.ts";
+import {
+  ARCHIVE_HEADS,
+  type ArchiveQuestion,
+  type SearchableArchive,
+  searchBoth,
+} from "#core/redis/search/archive-search.ts";
 import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
 import { readAnywhere } from "#core/redis/shipments/archive.ts";
 import { type Counting, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
@@ -233,8 +238,12 @@ function oracle(query: ShipmentQuery): { total: number; ids: number[] } {
 
 async function expectAgreement(asked: Asked): Promise<void> {
   const query = queryOf(asked);
-  const { total, hits } = await searchBoth(runtime.redis, archive, query);
-  expect({ total, ids: hits.map(({ id }) => id) }).toEqual(oracle(query));
+  const expected = oracle(query);
+  // The archive gives all that stands before the page's end, and marks on the way there.
+  for (const heads of [ARCHIVE_HEADS, 0]) {
+    const { total, hits } = await searchBoth(runtime.redis, archive, query, heads);
+    expect({ total, ids: hits.map(({ id }) => id) }).toEqual(expected);
+  }
 }
 
 const NO_VALUES = { orderReference: "", custom1: "", custom2: "", custom3: "" };
@@ -446,6 +455,22 @@ describe("the index of the archive", () => {
       expect(await archive.count(more)).toEqual(await archive.count(own));
     },
   );
+
+  test.each([
+    ["all hits before a page that ends where it gives all", 2_000, 1],
+    ["marks on the way to a page that ends one further", 2_001, 128],
+  ])("is asked for %s", async (_, end, distance) => {
+    const distances: number[] = [];
+    const watched: SearchableArchive = {
+      ...archive,
+      marks(question, apart, to) {
+        distances.push(apart);
+        return archive.marks(question, apart, to);
+      },
+    };
+    await searchBoth(runtime.redis, watched, queryOf({ offset: end - 20, limit: 20 }), 2_000);
+    expect(distances).toEqual([distance]);
+  });
 
   test("a page far behind the last one reads no rows", async () => {
     const unread = () => Promise.reject(new Error("rows of the archive were read"));

@@ -8,7 +8,8 @@
  * | nothing archived that can match                                 | nothing                       |
  * | a page before everything archived, total known from the summary | nothing                       |
  * | a page near the head                                            | its total, and as many heads  |
- * | any other page                                                  | its total, marks on the way there, then the page |
+ * | a page further on                                               | its total, and all that stands before the page's end |
+ * | a very deep page                                                | its total, marks on the way there, then the page |
  */
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import { firstWhere } from "#core/first-where.ts";
@@ -73,14 +74,20 @@ export const NO_ARCHIVE: SearchableArchive = {
 
 /** Up to this end of a page both sides give all that stands before it. */
 const HEADS = 1_000;
-/** Positions from one mark to the next: a deep page reads so many more of either side. */
+/** Up to this end the archive does: 400 kB, which take it less time than to count them off. */
+export const ARCHIVE_HEADS = 32_768;
+/** Positions from one mark to the next: a page beyond reads so many more of either side. */
 const MARK_DISTANCE = 128;
 
-/** @throws {Problem} 503 ARCHIVE_UNAVAILABLE */
+/**
+ * @param archiveHeads end of a page up to which the archive gives all that stands before it
+ * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
+ */
 export async function searchBoth(
   redis: Redis,
   archive: SearchableArchive,
   query: ShipmentQuery,
+  archiveHeads = ARCHIVE_HEADS,
 ): Promise<HitPage> {
   if (!(await hasArchived(redis))) return searchShipments(redis, query);
   const end = query.offset + query.limit;
@@ -88,7 +95,7 @@ export async function searchBoth(
     const summary = await readArchiveSummary(redis, query.companyId);
     const about = summary && aboutArchived(summary, query);
     const isDeep = about !== null && end > HEADS;
-    const both = { redis, archive, query, counting: summary ?? NOTHING };
+    const both = { redis, archive, query, counting: summary ?? NOTHING, archiveHeads };
     const wanted = about === null ? query : { ...query, offset: 0, limit: end };
     const page = isDeep ? await deepPage(both, about) : await searchShipments(redis, wanted);
     const after = await readArchiveSummary(redis, query.companyId);
@@ -105,6 +112,7 @@ interface Both {
   readonly archive: SearchableArchive;
   readonly query: ShipmentQuery;
   readonly counting: Counting;
+  readonly archiveHeads: number;
 }
 
 /** What the summary tells of the shipments in the archive that may match. */
@@ -186,8 +194,12 @@ function joined(
 /**
  * A deep page: too much precedes it to be read. A binary search among marks, which are archived hits at a fixed distance, tells how many
  * hits of Redis precede the page, to within that distance. The rest is read from both sides, the archive's from the mark before it.
+ * Of a page that is not very deep every archived hit before it is a mark, and nothing is left to be read.
  */
-async function deepPage({ redis, archive, query, counting }: Both, about: About): Promise<HitPage> {
+async function deepPage(
+  { redis, archive, query, counting, archiveHeads }: Both,
+  about: About,
+): Promise<HitPage> {
   const { offset, limit, order } = query;
   const question = await counted(archive, { query, counting }, about.total);
   const { total: archived } = question;
@@ -196,27 +208,31 @@ async function deepPage({ redis, archive, query, counting }: Both, about: About)
     const { total: hot } = await searchShipments(redis, { ...query, offset: 0, limit: 1 });
     if (offset >= hot + archived) return { total: hot + archived, hits: [] };
   }
+  const distance = offset + limit <= archiveHeads ? 1 : MARK_DISTANCE;
   // Far enough to include the mark after the page, wherever the page begins.
-  const end = offset + limit + 3 * MARK_DISTANCE + 1;
-  const marks = await archive.marks(question, MARK_DISTANCE, end);
+  const end = offset + limit + 3 * distance + 1;
+  const marks = await archive.marks(question, distance, end);
   const compare = compareHits(order);
   /** Archived ones before a hit, at most. */
-  const mostBefore = (hit: Hit) => marksBefore(marks, hit, compare) * MARK_DISTANCE;
+  const mostBefore = (hit: Hit) => marksBefore(marks, hit, compare) * distance;
   const cut: Cut = {
     least: offset - archived,
     most: offset,
     isBefore: (hit, position) => position + mostBefore(hit) < offset,
   };
-  const wanted = { ...query, limit: MARK_DISTANCE + limit };
+  const wanted = { ...query, limit: distance + limit };
   const { total: hot, first: before, hits } = await searchAfter(redis, wanted, cut);
   const total = hot + archived;
   if (offset >= total) return { total, hits: [] };
-  const passed = Math.max(0, offset - before - MARK_DISTANCE);
-  const mark = Math.floor(passed / MARK_DISTANCE);
-  const needed = (passed % MARK_DISTANCE) + MARK_DISTANCE + limit;
-  const between = { from: marks[mark], to: marks[mark + Math.ceil(needed / MARK_DISTANCE)] };
-  const others = await archive.hits({ ...question, ...between }, 0, needed);
-  const first = offset - before - mark * MARK_DISTANCE;
+  const passed = Math.max(0, offset - before - distance);
+  const mark = Math.floor(passed / distance);
+  const needed = (passed % distance) + distance + limit;
+  const after = mark + Math.ceil(needed / distance);
+  const others =
+    distance === 1
+      ? marks.slice(mark, after)
+      : await archive.hits({ ...question, from: marks[mark], to: marks[after] }, 0, needed);
+  const first = offset - before - mark * distance;
   return { total, hits: joined(hits, others, query).slice(first, first + limit) };
 }
 
