@@ -296,6 +296,10 @@ export const workKeys = (tag: string, name: WorkName) => ({
   /** Hash: work -> its lease. */
   holders: `${tag}:wh:${name}`,
   counter: `${tag}:wc:${name}`,
+  /** Hash: work -> its owner, where owners take turns. */
+  owners: `${tag}:wo:${name}`,
+  /** Hash: owner -> the lease of its latest turn. */
+  turns: `${tag}:wt:${name}`,
 });
 
 /** Remaps of all couriers, in one slot so that they are moved together. */

@@ -129,7 +129,7 @@ export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promi
   const jobId = randomUUID();
   const partition = companyPartition(companyId);
   const keys = companyKeys(partition);
-  const { waiting } = workKeys(companyTag(partition), "imports");
+  const { waiting, owners } = workKeys(companyTag(partition), "imports");
   const written: Promise<unknown>[] = [];
   for (const { from, text } of chunks) {
     const chunk = redis.multi().hSet(keys.jobItems(jobId), String(from), text);
@@ -149,11 +149,12 @@ export async function acceptJob(redis: Redis, job: NewJob, nowMs: number): Promi
     acceptScript,
     [
       ...[keys.job(jobId), keys.jobItems(jobId), keys.openJobs(channelId), waiting],
-      keys.latestJobs,
+      ...[keys.latestJobs, owners],
     ],
     [
       ...[jobId, String(OPEN_JOBS_PER_CHANNEL), String(KEPT_SECONDS), String(nowMs)],
       ...[`${channelId}:${jobId}`, String(LATEST_JOBS_PER_PARTITION)],
+      String(channelId),
       ...Object.entries(fields).flatMap(([field, value]) => [field, String(value)]),
     ],
   );

@@ -2,7 +2,7 @@
 -- Renews the lease of a piece of work, puts the work back for later, or ends it. Runs with full memory too: work in progress
 -- continues, and nothing is added.
 --
--- KEYS[1]  waiting work    KEYS[2]  leases    KEYS[3]  work -> lease
+-- KEYS[1]  waiting work    KEYS[2]  leases    KEYS[3]  work -> lease    KEYS[4]  work -> its owner
 -- ARGV[1]  id    ARGV[2]  lease
 -- ARGV[3]  'renew', 'again' or 'done'
 -- ARGV[4]  milliseconds the renewed lease lasts, or the due time of work put back
@@ -19,4 +19,5 @@ end
 if what == 'again' then redis.call('ZADD', KEYS[1], ARGV[4], id) end
 redis.call('ZREM', KEYS[2], id)
 redis.call('HDEL', KEYS[3], id)
+if what == 'done' then redis.call('HDEL', KEYS[4], id) end
 return 1

@@ -38,9 +38,12 @@ export async function takeWork(
   const taken: Taken[] = [];
   for (const partition of inTurn) {
     if (taken.length >= wanted) break;
-    const { waiting, leases, holders, counter } = workKeys(companyTag(partition), name);
+    const { waiting, leases, holders, counter, owners, turns } = workKeys(
+      companyTag(partition),
+      name,
+    );
     const args = [nowMs, leaseMs, wanted - taken.length].map(String);
-    const keys = [waiting, leases, holders, counter];
+    const keys = [waiting, leases, holders, counter, owners, turns];
     const reply = await run<string[]>(redis, takeScript, keys, args);
     for (let at = 0; at < reply.length; at += 2) {
       taken.push({ partition, id: reply[at] ?? "", lease: reply[at + 1] ?? "" });
@@ -78,7 +81,7 @@ async function settle(
   verb: "renew" | "again" | "done",
   number: number,
 ): Promise<boolean> {
-  const { waiting, leases, holders } = workKeys(companyTag(partition), name);
+  const { waiting, leases, holders, owners } = workKeys(companyTag(partition), name);
   const args = [id, lease, verb, String(number)];
-  return (await run<number>(redis, settleScript, [waiting, leases, holders], args)) === 1;
+  return (await run<number>(redis, settleScript, [waiting, leases, holders, owners], args)) === 1;
 }

@@ -1,0 +1,135 @@
+/** Work that waits for a worker: whose comes next. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { companyPartition, companyTag, workKeys } from "#core/redis/client/keys.ts";
+import { acceptJob, importChunks } from "#core/redis/merchant/import-jobs.ts";
+import { settleWork, type Taken, takeWork } from "#core/redis/merchant/work-queue.ts";
+import { importWork } from "#processors/jobs/import-work.ts";
+import { startWorker } from "#processors/worker.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { shipmentItem } from "#test/support/merchant.ts";
+import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
+import { testSetup } from "#test/support/setup.ts";
+
+const LEASE_MS = 60_000;
+/** `take-work.lua`. */
+const LOOKED_AT = 200;
+
+let runtime: TestRuntime;
+let now = 0;
+
+beforeEach(async () => {
+  runtime = await openTestRuntime(testSetup());
+  now = runtime.live.now();
+});
+
+afterEach(() => runtime.end());
+
+/** Jobs by their ids, and the channel that each is of. */
+const channels = new Map<string, string>();
+
+async function accept(channelCode: string, items = 1): Promise<string> {
+  const { redis, live } = runtime;
+  const channel = live.configuration().channelByCode.get(channelCode);
+  if (!channel) throw new Error("no channel");
+  const { id: channelId, companyId } = channel;
+  const chunks = importChunks();
+  for (let n = 0; n < items; n += 1) chunks.add(shipmentItem(`FAIR-${crypto.randomUUID()}`));
+  const all = { chunks: chunks.chunks(), total: items };
+  const job = { companyId, channelId, ...all, webhookUrl: null };
+  const jobId = (await acceptJob(redis, job, now)) ?? "";
+  channels.set(jobId, channelCode);
+  now += 1;
+  return jobId;
+}
+
+const take = (wanted: number) => takeWork(runtime.redis, "imports", wanted, LEASE_MS, now);
+const codeOf = ({ id }: Taken) => channels.get(id);
+const settle = (taken: Taken, againMs: number | null) =>
+  settleWork(runtime.redis, "imports", taken, againMs);
+const keysOf = (code: string) => {
+  const { companyId = 0 } = runtime.live.configuration().channelByCode.get(code) ?? {};
+  return workKeys(companyTag(companyPartition(companyId)), "imports");
+};
+
+describe("channels take turns", () => {
+  test("however many jobs each of them has accepted before the others", async () => {
+    for (let n = 0; n < 5; n += 1) await accept("acme-it");
+    for (let n = 0; n < 2; n += 1) await accept("acme-outlet");
+    const order: unknown[] = [];
+    for (let n = 0; n < 7; n += 1) order.push(...(await take(1)).map(codeOf));
+    const [it, outlet] = ["acme-it", "acme-outlet"];
+    expect(order).toEqual([it, outlet, it, outlet, it, it, it]);
+  });
+
+  test("in one taking of many as well", async () => {
+    for (let n = 0; n < 3; n += 1) await accept("acme-it");
+    await accept("acme-outlet");
+    expect((await take(2)).map(codeOf).sort()).toEqual(["acme-it", "acme-outlet"]);
+  });
+
+  test("and a channel's jobs come in the order in which they wait", async () => {
+    const ids = [await accept("acme-it"), await accept("acme-it"), await accept("acme-it")];
+    const [first] = await take(1);
+    expect(first?.id).toBe(ids[0] ?? "");
+    if (first) await settle(first, now);
+    expect((await take(3)).map(({ id }) => id)).toEqual([ids[1], ids[2], ids[0]].map(String));
+  });
+
+  test("work whose owner is not known is done all the same, in the order in which it waits", async () => {
+    const ids = [await accept("acme-it"), await accept("acme-it")];
+    await runtime.redis.del(keysOf("acme-it").owners);
+    expect((await take(5)).map(({ id }) => id)).toEqual(ids);
+  });
+
+  test.each([
+    [LOOKED_AT, "acme-outlet"],
+    [LOOKED_AT + 1, "acme-it"],
+  ])(
+    "as far as they stand among the first 200 pieces of work: %d, then %s",
+    async (place, next) => {
+      const first = await accept("acme-it");
+      const other = await accept("acme-outlet");
+      const { waiting, owners } = keysOf("acme-it");
+      const owner = (await runtime.redis.hGet(owners, first)) ?? "";
+      // Between the two.
+      const between = Array.from({ length: place - 1 }, (_, at) => `before-${at}`);
+      await runtime.redis.zAdd(
+        waiting,
+        between.map((value) => ({ score: now - 1.5, value })),
+      );
+      await runtime.redis.hSet(owners, Object.fromEntries(between.map((id) => [id, owner])));
+      for (const id of between) channels.set(id, "acme-it");
+      expect((await take(1)).map(codeOf)).toEqual(["acme-it"]);
+      expect(await runtime.redis.zRank(waiting, other)).toBe(place - 1);
+      expect((await take(1)).map(codeOf)).toEqual([next]);
+    },
+  );
+
+  test("and nothing is left of work that is done", async () => {
+    await accept("acme-it");
+    const [taken] = await take(1);
+    if (taken) await settle(taken, null);
+    const { waiting, leases, holders, owners } = keysOf("acme-it");
+    expect(await runtime.redis.exists([waiting, leases, holders, owners])).toBe(0);
+  });
+});
+
+test("a merchant's import ends before the twenty that another one has started", async () => {
+  const { redis, log, live } = runtime;
+  const many: string[] = [];
+  for (let n = 0; n < 20; n += 1) many.push(await accept("acme-it", 500));
+  const one = await accept("acme-outlet", 10);
+  const ended: string[] = [];
+  const work = importWork({ redis, log, live });
+  const worker = startWorker({
+    ...{ redis, log, live, queue: "imports", atOnce: 2 },
+    async work(taken, isStopping) {
+      const verdict = await work(taken, isStopping);
+      if (verdict === null) ended.push(taken.id);
+      return verdict;
+    },
+  });
+  await eventually(() => ended.length === many.length + 1, "all have ended", 60_000);
+  await worker.stop();
+  expect(ended.indexOf(one)).toBeLessThan(3);
+}, 120_000);
