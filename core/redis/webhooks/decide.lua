@@ -17,8 +17,8 @@
 --
 -- Texts go on as they came: Redis hashes every byte of a text that a script makes, and writes a number with 17 digits. Long ones
 -- are arguments of their own: from a list they would be hashed twice.
--- A shipment at its limit of decisions keeps the old ones; its deliveries are made all the same. A delivery for a full
--- lane fails at once and stays replayable.
+-- A shipment at its limit of decisions keeps the old ones; its deliveries are made all the same, and tell that a change was
+-- decided before. A delivery for a full lane fails at once and stays replayable.
 --
 -- Reply: for each change the number of deliveries made, -1 when it was decided before.
 local ring, turns, failing, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -39,7 +39,7 @@ while at <= #list do
   local change = { decisions = KEYS[key + 1], event = list[at], decision = ARGV[text + 1], sends = {}, verdicts = {} }
   local verdicts = tonumber(list[at + 1])
   assert(verdicts and verdicts >= 0 and change.decision, 'a change is cut off')
-  key, text, at = key + 1, text + 1, at + 2
+  key, text, at, change.first = key + 1, text + 1, at + 2, key + 2
   for n = 1, verdicts do
     local verdict = assert(list[at], 'a verdict is missing')
     change.verdicts[n], at = verdict, at + 1
@@ -49,7 +49,7 @@ while at <= #list do
       change.sends[#change.sends + 1], key, text, at, sends = send, key + 1, text + 1, at + 2, sends + 1
     end
   end
-  changes[#changes + 1] = change
+  change.last, changes[#changes + 1] = key, change
 end
 assert(key == #KEYS and text == #ARGV, 'keys, texts and changes do not fit')
 assert(#changes <= MOST_CHANGES and sends <= MOST_DELIVERIES, 'changes or deliveries do not fit')
@@ -57,22 +57,23 @@ assert(#changes <= MOST_CHANGES and sends <= MOST_DELIVERIES, 'changes or delive
 local reply, counts, kept, grown = {}, {}, {}, {}
 local function count(name) counts[name] = (counts[name] or 0) + 1 end
 
--- Whether the change was not decided before, and whether its decision is stored now.
+-- Whether the change was not decided before. A decision lives as long as its deliveries, replayed ones included.
 local function record(change)
   local decisions = change.decisions
   local held = kept[decisions] or call('HLEN', decisions)
   kept[decisions] = held
-  if held >= keep then return call('HEXISTS', decisions, change.event) == 0, false end
-  if call('HSETNX', decisions, change.event, change.decision) == 0 then return false, false end
+  if held >= keep then
+    if call('HEXISTS', decisions, change.event) == 1 then return false end
+    return change.last < change.first or call('EXISTS', unpack(KEYS, change.first, change.last)) == 0
+  end
+  if call('HSETNX', decisions, change.event, change.decision) == 0 then return false end
   kept[decisions], grown[decisions] = held + 1, change
-  return true, true
+  return true
 end
 
--- Generation 1 and no attempts stand for themselves where nothing else is written. A decision lives as long as its
--- deliveries, replayed ones included: only where it left no trace may one be there already.
-local function create(send, isTraced)
+-- Generation 1 and no attempts stand for themselves where nothing else is written.
+local function create(send)
   local lane, delivery, frozen = send.lane, send.delivery, send.frozen
-  if not isTraced and call('EXISTS', delivery) == 1 then return 0 end
   lane.room = (lane.room or hold - call('LLEN', lane.queue) - call('ZCARD', lane.retries)) - 1
   lane.logged[#lane.logged + 1], lane.logged[#lane.logged + 2] = nowText, send.id
   if lane.room >= 0 then
@@ -84,7 +85,6 @@ local function create(send, isTraced)
     count('failed')
   end
   call('PEXPIRE', delivery, ttlText)
-  return 1
 end
 
 -- Expired members are removed after new ones were added, so that no set is empty in between.
@@ -97,10 +97,10 @@ local function file(sorted, members)
 end
 
 for index, change in ipairs(changes) do
-  local isNew, isTraced = record(change)
-  reply[index] = isNew and 0 or -1
+  local isNew = record(change)
+  reply[index] = isNew and #change.sends or -1
   for _, verdict in ipairs(isNew and change.verdicts or {}) do count(verdict) end
-  for _, send in ipairs(isNew and change.sends or {}) do reply[index] = reply[index] + create(send, isTraced) end
+  for _, send in ipairs(isNew and change.sends or {}) do create(send) end
 end
 for _, change in pairs(grown) do call('PEXPIRE', change.decisions, ttlText) end
 for _, lane in ipairs(lanes) do
