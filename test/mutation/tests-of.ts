@@ -61,15 +61,15 @@ export const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "core/redis/log/settle-retry.lua": contract("consumer", "dead-letters"),
   "core/redis/intake/park.lua": contract("set-aside", "one-moment"),
   "core/redis/webhooks/decide.lua": contract(
+    "webhooks-decided-twice",
+    "webhook-script-limits",
     "webhooks-results",
-    "webhooks-decisions",
-    "webhooks-lanes",
   ),
-  "core/redis/webhooks/lease.lua": contract("webhooks-leases", "webhooks-lanes"),
+  "core/redis/webhooks/lease.lua": contract("webhooks-leased-lanes", "webhook-script-limits"),
   "core/redis/webhooks/finish.lua": contract(
+    "webhook-script-limits",
     "webhooks-results",
     "webhooks-leases",
-    "webhooks-delivery",
   ),
 };
 
