@@ -159,3 +159,10 @@ test.each(LIMITS)("%s.lua takes no more %s than %i", async (name, _, most, call)
   expect(await redis.dbSize()).toBe(0);
   await run(redis, scriptNamed(name), last.keys, last.arguments);
 });
+
+test("finish.lua records nothing where no result is given", async () => {
+  await redis.flushAll();
+  const args = ["1", "1", "1", "1e15", "4", "1", "1", packList([])];
+  expect(await run<number>(redis, scriptNamed("finish"), names(15, "key"), args)).toBe(0);
+  expect(await redis.dbSize()).toBe(0);
+});

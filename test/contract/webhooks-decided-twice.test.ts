@@ -65,6 +65,8 @@ test(`a shipment keeps ${KEEP} decisions; changes past them are sent all the sam
   expect(await redis.hGetAll("decisions:s")).toEqual(kept);
   const queued = ["one:a", "two:a", "three:a", "four:a"];
   expect(await redis.lRange("queue:a", 0, -1)).toEqual(queued);
+  const texts = queued.map((id) => redis.hGet(`delivery:${id}`, "i"));
+  expect(await Promise.all(texts)).toEqual(["a one", "a two", "a three", "a four"]);
   expect(await decide(changesOf("other", ["five"]))).toEqual([1]);
   expect(await redis.hLen("decisions:other")).toBe(1);
 });

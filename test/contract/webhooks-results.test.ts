@@ -98,12 +98,17 @@ test("results of several endpoints are each recorded with their own, and what is
   const all = await leased("a", "a", "a", "b", "b", "c");
   const of = (id: string) => all.filter(({ endpointId }) => endpointId === id);
   const [a, b, c] = [of("a"), of("b"), of("c")];
+  const good = (one: Leased | undefined) =>
+    ({ ...result(one, "delivered"), sign: "good" }) as const;
   await recordResults(runtime, [
-    ...[result(a[0], "delivered"), result(a[1], "delivered")],
-    ...[result(b[0], "waiting"), result(b[1], "failed"), result(c[0], "delivered")],
+    ...[good(a[0]), good(a[1])],
+    ...[result(b[0], "waiting"), result(b[1], "failed"), good(c[0])],
   ]);
   expect(await redis.hGetAll(keys.inFlight)).toEqual({ a: "1" });
   expect(await redis.zCard(keys.leases)).toBe(1);
+  // Three were under way, half at least of what an endpoint begins with; one is less.
+  expect(await redis.hGet(keys.levels, "a")).toMatch(/^8\.000 /);
+  expect(await redis.hGet(keys.levels, "c")).toBeNull();
   const bucket = Object.keys(await hourOfEndpoint("c")).find((name) => name !== "success") ?? "";
   expect(await hourOfEndpoint("a")).toEqual({ success: "2", [bucket]: "2" });
   expect(await hourOfEndpoint("b")).toEqual({ failure: "2", [bucket]: "2" });
@@ -136,6 +141,8 @@ test("an endpoint fails from its first failure until a success, in the order in 
     await recordResults(runtime, list);
   };
   await results("unsent");
+  expect(await failingSince("a")).toBeNull();
+  await results("delivered");
   expect(await failingSince("a")).toBeNull();
   await results("delivered", "failed");
   const since = live.now();
@@ -173,23 +180,25 @@ test("an hour's attempts have an end from the first of them on, which later ones
 
 test("attempts wait for the analytics up to a limit, and what is past it is counted as dropped", async () => {
   const { redis } = runtime;
-  const [one, two, three, four] = await leased("a", "a", "a", "a");
+  const [one, two, three, four, five] = await leased("a", "a", "a", "a", "a");
   const counts = () => redis.hGetAll(keys.attemptCounts);
   if (!three) throw new Error("nothing leased");
   await recordResults(runtime, [unsent(three)], 2);
   expect([await counts(), await redis.xLen(keys.attemptLog)]).toEqual([{}, 0]);
   await recordResults(runtime, [result(one, "delivered"), result(two, "delivered")], 2);
   expect([await counts(), await redis.xLen(keys.attemptLog)]).toEqual([{ logged: "2" }, 1]);
+  await recordResults(runtime, [unsent(five)], 1);
+  expect(await counts()).toEqual({ logged: "2" });
   await recordResults(runtime, [result(four, "delivered")], 2);
   expect([await counts(), await redis.xLen(keys.attemptLog)]).toEqual([
     { logged: "2", dropped: "1" },
     1,
   ]);
   await redis.hSet(keys.attemptCounts, "taken", "1");
-  const [five, six] = await leased("a", "a");
-  await recordResults(runtime, [unsent(six)], 0);
+  const [six, seven] = await leased("a", "a");
+  await recordResults(runtime, [unsent(seven)], 0);
   expect(await counts()).toEqual({ logged: "2", dropped: "1", taken: "1" });
-  await recordResults(runtime, [result(five, "delivered")], 2);
+  await recordResults(runtime, [result(six, "delivered")], 2);
   expect(await counts()).toEqual({ logged: "3", dropped: "1", taken: "1" });
 });
 
@@ -210,6 +219,15 @@ test("an endpoint with deliveries left returns to the rings, a failing one behin
   expect(ring.map(({ value }) => value)).toEqual(["h", "f"]);
   expect(ring.map(({ score }) => score >= FAILING_FROM)).toEqual([false, true]);
   expect(await redis.zRange(keys.pauses, 0, -1)).toEqual(["p", "q"]);
+});
+
+test("an endpoint that returns stands behind one whose first delivery was queued before", async () => {
+  const { redis } = runtime;
+  const [held] = await leased("a");
+  await recordDecisions(redis, [decisionFor("z")], runtime.live.now());
+  await redis.rPush(keys.queue("a"), "left");
+  await recordResults(runtime, [result(held, "delivered")]);
+  expect(await redis.zRange(keys.firstRing, 0, -1)).toEqual(["z", "a"]);
 });
 
 const LIFE_MS = 30 * 86_400_000;
@@ -250,6 +268,7 @@ test("a lane takes as many deliveries as it may, retries among them, and the nex
   expect(await redis.hmGet(keys.delivery(failed), ["s", "r"])).toEqual(["failed", "lane full"]);
   expect(await redis.zCard(keys.failed("a"))).toBe(1);
   expect(await redis.hGet(keys.ledger, "webhook:failed")).toBe("1");
-  await recordDecisions(redis, [decisionFor("a")], live.now(), 4);
+  await recordDecisions(redis, [decisionFor("a"), decisionFor("a")], live.now(), 4);
   expect(await redis.lLen(keys.queue("a"))).toBe(3);
+  expect(await redis.zCard(keys.failed("a"))).toBe(2);
 });
