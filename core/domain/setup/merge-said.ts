@@ -67,8 +67,8 @@ export function mergeChannelCouriers(
     if (code === undefined) return;
     const given = { ...item, code } as SetupChannelCourier;
     const news = newlySaid(given, said?.[code]);
+    if (Object.keys(news).length === 0) return;
     const before = merged.get(code);
-    if (Object.keys(news).length === 0 && (before || said?.[code])) return;
     merged.set(code, withCourierDefaults(before ? { ...before, ...news } : given));
   });
   return [...merged.values()];
