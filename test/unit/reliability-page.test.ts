@@ -75,5 +75,7 @@ test("mutants are shares by file, and a survivor with a reason is listed", () =>
 test("a part that a later run took the place of is named with its time", () => {
   const again = { ...killed, againAt: "2026-11-22T13:00:00Z" };
   const page = pageOf({ ...RUN, parts: [again, broken], notRun: [] }, {});
-  expect(page).toContain("**Measured again** at 2026-11-22T13:00:00Z: `test/fault/kill.test.ts`.");
+  expect(page).toContain(
+    "**Measured by itself** at 2026-11-22T13:00:00Z: `test/fault/kill.test.ts`.",
+  );
 });
