@@ -1,10 +1,6 @@
 /** The first-day comparison: which event stands for which line. */
 import { expect, test } from "bun:test";
-import {
-  compareTracking,
-  OTHER_TIME_MS,
-  SAME_TIME_MS,
-} from "#core/domain/courier-events/compare-tracking.ts";
+import { compareTracking } from "#core/domain/courier-events/compare-tracking.ts";
 
 const AT = 1_795_000_000_000;
 const line = (number: number, code: string, atMs: number) => ({
@@ -26,16 +22,26 @@ const resultsOf = (...given: Parameters<typeof compareTracking>) => {
 test("a code within a minute is the same, within a day another time, and nothing further off", () => {
   const by = (distanceMs: number) =>
     resultsOf([line(2, "TRN", 0)], [received("a", "TRN", distanceMs)])[0];
-  expect(by(SAME_TIME_MS - 1)).toBe("2 same a");
-  expect(by(-SAME_TIME_MS)).toBe("2 otherTime a");
-  expect(by(OTHER_TIME_MS - 1)).toBe("2 otherTime a");
-  expect(by(OTHER_TIME_MS)).toBe("2 notReceived -");
+  expect([by(59_999), by(-59_999)]).toEqual(["2 same a", "2 same a"]);
+  expect([by(60_000), by(-60_000)]).toEqual(["2 otherTime a", "2 otherTime a"]);
+  expect([by(86_399_999), by(86_400_000)]).toEqual(["2 otherTime a", "2 notReceived -"]);
 });
 
 test("another code at the same time stands for a line only where none with its code does", () => {
   const lines = [line(2, "OUT", 0), line(3, "DLV", 1_000)];
   const events = [received("a", "DLV", 0), received("b", "X", 0), received("c", "Y", 3_600_000)];
   expect(resultsOf(lines, events)).toEqual(["2 otherCode b", "3 same a", "left c"]);
+});
+
+test("a line is matched with the nearest event, however they came", () => {
+  const near = received("near", "TRN", -1_000);
+  const far = received("far", "TRN", 30_000);
+  for (const events of [
+    [near, far],
+    [far, near],
+  ]) {
+    expect(resultsOf([line(2, "TRN", 0)], events)).toEqual(["2 same near", "left far"]);
+  }
 });
 
 test("an event stands for one line alone, the nearest one first", () => {

@@ -95,6 +95,20 @@ describe("occurredAt (document 2, Event)", () => {
     expect(bad.map(isOffsetDateTime)).toEqual([false, false, false, false]);
     expect(instantOf("2026-11-20T10:00:00.123-0500")).toBe(Date.parse("2026-11-20T15:00:00.123Z"));
   });
+
+  test("is the same instant in each form of ISO 8601; a leap second is the second before it", () => {
+    const forms = [
+      ...["2026-12-31T23:59:59+01:00", "2026-12-31T23:59:60+01:00", "2026-12-31T23:59:60+0100"],
+      ...["2026-12-31T22:59:60Z", "2026-12-31t22:59:59z", "2026-12-31T17:59:60-05:00"],
+    ];
+    expect(forms.filter((form) => !isOffsetDateTime(form))).toEqual([]);
+    expect([...new Set(forms.map(instantOf))]).toEqual([Date.parse("2026-12-31T22:59:59Z")]);
+    for (const fraction of [".5", ",5", ",5000", ",500000000"]) {
+      expect(instantOf(`2026-12-31T22:59:59${fraction}Z`)).toBe(
+        Date.parse("2026-12-31T22:59:59.500Z"),
+      );
+    }
+  });
 });
 
 describe("signature (documents 2 and 3)", () => {

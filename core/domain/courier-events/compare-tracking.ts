@@ -36,7 +36,7 @@ export interface Comparison {
 /** Two clocks that tell the same scan to the minute. */
 export const SAME_TIME_MS = 60_000;
 /** A wrong offset is hours off; what is further off is another scan. */
-export const OTHER_TIME_MS = 86_400_000;
+const OTHER_TIME_MS = 86_400_000;
 
 /** In this order: what is surely the same is not used up by what only may be. */
 const ROUNDS = [
