@@ -21,6 +21,6 @@ export function messageValues(
   };
 }
 
-function textOf(value: unknown): string {
-  return value === null || value === undefined ? "" : String(value);
+function textOf(value: string | number | boolean | null): string {
+  return value === null ? "" : String(value);
 }

@@ -55,9 +55,10 @@ export type ShipmentSummary = Static<typeof ShipmentSummary>;
 /** What the view looks up beside the shipment. */
 export interface ViewNames {
   readonly courierName: string;
+  /** Undefined for 0 = none. */
   readonly statusDetail: SetupStatusDetail | undefined;
   /** Null = the shipment has no tracking page. */
-  readonly trackingUrl?: string | null;
+  readonly trackingUrl: string | null;
 }
 
 /** @param statusUpdatedAtMs null until a carrier event changes the status */
@@ -73,13 +74,13 @@ export function shipmentSummary(
     id: record.id,
     channelId: record.channelId,
     trackingNumber: record.trackingNumber,
-    trackingUrl: names.trackingUrl ?? null,
+    trackingUrl: names.trackingUrl,
     courier: record.courier,
     courierName: names.courierName,
     status,
     statusDescription: statusText(status, language),
     statusDetail: detail,
-    statusDetailDescription: detail === 0 ? null : statusDetailText(names.statusDetail, language),
+    statusDetailDescription: statusDetailText(names.statusDetail, language),
     statusDate: state.last && romeDateTime(state.last.by.occurredAtMs),
     statusUpdatedAt: statusUpdatedAtMs === null ? null : romeDateTime(statusUpdatedAtMs),
     statusPlace: state.last?.value.place ?? null,
