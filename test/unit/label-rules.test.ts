@@ -141,6 +141,7 @@ describe("a label", () => {
 
   test("weighs what is given for the whole, else its parcels together, to the gram", () => {
     const weight = (members: Partial<LabelRequest>) => totalWeight({ ...LABEL, ...members });
+    expect(weight({ weight: 5, parcels: [{ weight: 1 }, {}] })).toBe(5);
     expect(weight({ parcels: [{ weight: 0.617 }, {}, { weight: 0.617 }] })).toBe(1.234);
     expect(weight({ parcels: [{ weight: 0.1 }, { weight: 0.2 }] })).toBe(0.3);
     expect([weight({}), weight({ parcels: [{}, {}] })]).toEqual([null, null]);

@@ -223,10 +223,9 @@ export function parcelsOf({ parcels = [], weight }: LabelRequest): LabelParcel[]
 }
 
 /** kg: the weight given for the whole, else the sum over the parcels; null where none was given. */
-export function totalWeight(request: LabelRequest): number | null {
-  const weights = parcelsOf(request).flatMap(({ weight }) =>
-    weight === undefined ? [] : [weight],
-  );
-  if (weights.length === 0) return request.weight ?? null;
+export function totalWeight({ weight: whole, parcels = [] }: LabelRequest): number | null {
+  if (whole !== undefined) return whole;
+  const weights = parcels.flatMap(({ weight }) => (weight === undefined ? [] : [weight]));
+  if (weights.length === 0) return null;
   return Math.round(weights.reduce((sum, one) => sum + one) * 1000) / 1000;
 }
