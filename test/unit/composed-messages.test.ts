@@ -41,11 +41,13 @@ describe("a mail of a template", () => {
     expect(template("<htmlx>").html).toStartWith("<!doctype html>");
   });
 
-  test("has a subject of 500 characters at most", () => {
+  test("has a subject of 500 characters at most, and no half of a character at its end", () => {
     const subjectOf = (subject: string) => template("x", { subject }).subject;
     expect([subjectOf("s".repeat(500)).length, subjectOf("s".repeat(501)).length]).toEqual([
       ...[500, 500],
     ]);
+    expect(subjectOf(`${"s".repeat(498)}📦x`)).toBe(`${"s".repeat(498)}📦`);
+    expect(subjectOf(`${"s".repeat(499)}📦x`)).toBe("s".repeat(499));
   });
 });
 
@@ -83,13 +85,15 @@ describe("a text message", () => {
     expect(composeSms(shipment({ trackingUrl: null }), "Acme")).toBe("Acme: In transit (N1)");
   });
 
-  test("has three parts at most: 459 characters, the address whole", () => {
+  test("has three parts at most: 459 characters, the address whole, and no half of a character before it", () => {
     const rest = `: In transit (N1) ${URL}`;
     const fitting = "m".repeat(459 - rest.length);
     expect(composeSms(shipment(), fitting)).toBe(`${fitting}${rest}`);
     const longer = composeSms(shipment(), `${fitting}m`);
     expect(longer).toBe(`${fitting}m: In transit (N1 ${URL}`);
     expect(longer).toHaveLength(459);
+    const cut = composeSms(shipment(), `${"m".repeat(459 - URL.length - 2)}📦`);
+    expect(cut).toBe(`${"m".repeat(459 - URL.length - 2)} ${URL}`);
   });
 });
 

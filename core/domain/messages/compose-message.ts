@@ -27,7 +27,7 @@ export function composeTemplate({ subject, body, language }: Template, values: V
   const isMarkup = /<[a-z!/]/i.test(body);
   const rendered = renderHtml(isMarkup ? body : body.replace(/\r?\n/g, "<br>\n"), values);
   return {
-    subject: renderLine(subject, values).slice(0, SUBJECT_LENGTH),
+    subject: cut(renderLine(subject, values), SUBJECT_LENGTH),
     html: /<html\b/i.test(body) ? rendered : page(rendered, language),
     text: textOfHtml(rendered),
   };
@@ -67,7 +67,12 @@ export function composeSms(summary: ShipmentSummary, merchant: string): string {
   const { statusDescription, trackingNumber, trackingUrl: url } = summary;
   const text = `${merchant}: ${statusDescription} (${trackingNumber})`;
   const link = url === null ? "" : ` ${url}`;
-  return text.slice(0, SMS_LENGTH - link.length) + link;
+  return cut(text, SMS_LENGTH - link.length) + link;
+}
+
+/** No half of a surrogate pair is left at the end. */
+function cut(text: string, length: number): string {
+  return text.slice(0, length).replace(/[\ud800-\udbff]$/, "");
 }
 
 function page(body: string, language: string): string {
