@@ -56,6 +56,12 @@ describe("Europe/Rome time (document 1, What the service does)", () => {
     }
   });
 
+  test("a text of any year is read back", () => {
+    for (const text of ["0001-01-01 00:00:00", "1850-06-01 12:00:00", "9999-12-31 23:59:59"]) {
+      expect(romeDateTime(parseRomeDateTime(text) ?? 0)).toBe(text);
+    }
+  });
+
   test("text that is no real date and time is null", () => {
     for (const text of ["2026-02-30 10:00:00", "2026-11-20T10:00:00", "2026-11-20 25:00:00", ""]) {
       expect(parseRomeDateTime(text)).toBeNull();

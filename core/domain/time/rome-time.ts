@@ -4,36 +4,27 @@
  */
 
 const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
 const SECOND_MS = 1_000;
 /** Hours that `repeatedHour` looks to either side. */
 const REPEATED_HOUR_REACH = 6;
 /** Hours whose offset is remembered; a year of hours, so that a full clear is rare. */
 const OFFSET_CACHE_LIMIT = 8_784;
 
+/** Ends with the offset, as in `20/11/2026, GMT+01:00`. */
 const romeClock = new Intl.DateTimeFormat("en-GB", {
   timeZone: "Europe/Rome",
-  hourCycle: "h23",
-  year: "numeric",
-  month: "2-digit",
-  day: "2-digit",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
+  timeZoneName: "longOffset",
 });
 
 const offsetByHour = new Map<number, number>();
 
-/** Offset of Europe/Rome from UTC at an instant, in milliseconds. The zone changes only at whole UTC hours. */
+/** Offset of Europe/Rome from UTC at an instant, in milliseconds: whole hours, which change only at whole UTC hours. */
 function romeOffsetMs(instantMs: number): number {
   const hour = Math.floor(instantMs / HOUR_MS);
   const known = offsetByHour.get(hour);
   if (known !== undefined) return known;
-  const start = hour * HOUR_MS;
-  const part: Record<string, number> = {};
-  for (const { type, value } of romeClock.formatToParts(start)) part[type] = Number(value);
-  const { year = 0, month = 1, day = 1, hour: h = 0, minute = 0, second = 0 } = part;
-  const offset = Date.UTC(year, month - 1, day, h, minute, second) - start;
+  const [, hours] = /GMT\+(\d\d)/.exec(romeClock.format(hour * HOUR_MS)) ?? [];
+  const offset = Number(hours) * HOUR_MS;
   if (offsetByHour.size >= OFFSET_CACHE_LIMIT) offsetByHour.clear();
   offsetByHour.set(hour, offset);
   return offset;
@@ -54,10 +45,7 @@ export function romeDate(instantMs: number): string {
 export function romeIso(instantMs: number): string {
   const offsetMs = romeOffsetMs(instantMs);
   const local = new Date(instantMs + offsetMs).toISOString().slice(0, 23);
-  const minutes = offsetMs / MINUTE_MS;
-  const hh = String(Math.floor(minutes / 60)).padStart(2, "0");
-  const mm = String(minutes % 60).padStart(2, "0");
-  return `${local}+${hh}:${mm}`;
+  return `${local}+0${offsetMs / HOUR_MS}:00`;
 }
 
 /** The form of a Rome local text. */
@@ -110,10 +98,10 @@ export function addYears(date: string, years: number): string {
  * @param date `YYYY-MM-DD`
  */
 export function monthsBefore(date: string, months: number): string {
-  const [year = 0, month = 1, day = 1] = date.split("-").map(Number);
-  const first = new Date(Date.UTC(year, month - 1 - months, 1));
+  const [year, month] = [Number(date.slice(0, 4)), Number(date.slice(5, 7))];
+  const first = new Date(Date.UTC(year, month - 1 - months));
   const last = new Date(Date.UTC(year, month - months, 0)).getUTCDate();
-  return `${first.toISOString().slice(0, 8)}${String(Math.min(day, last)).padStart(2, "0")}`;
+  return `${first.toISOString().slice(0, 8)}${String(Math.min(Number(date.slice(8)), last)).padStart(2, "0")}`;
 }
 
 /** Days from `from` to `to`, both `YYYY-MM-DD`. */
