@@ -1201,7 +1201,7 @@ export interface components {
             hash: string;
             orderReference: string;
             orderOrigin: string;
-            /** @description place in the order, from 1; never dealt again */
+            /** @description place in the order, from 1; kept when others are deleted */
             number: number;
             weightKg: number | null;
             lengthCm: number | null;

@@ -97,7 +97,7 @@ export type OrderInput = Static<typeof OrderInput>;
 export interface OrderParcel {
   /** Stable for the life of the order: of its key and the parcel's number. */
   readonly hash: string;
-  /** From 1, in the order given; never dealt again. */
+  /** From 1, in the order given; kept when others are deleted. */
   readonly number: number;
   readonly weightKg?: number | undefined;
   readonly lengthCm?: number | undefined;
@@ -117,8 +117,6 @@ export interface OrderRecord {
   readonly channelId: number;
   readonly input: Omit<OrderInput, "parcels">;
   readonly parcels: readonly OrderParcel[];
-  /** Highest parcel number ever dealt. */
-  readonly lastParcel: number;
   /** The order date, UTC milliseconds: the listing's sort key. */
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -193,7 +191,6 @@ export function orderRecord(
     channelId,
     input: { ...input, createdAt: input.createdAt ?? before?.input.createdAt ?? romeIso(nowMs) },
     parcels: kept,
-    lastParcel: Math.max(kept.length, before?.lastParcel ?? 0),
     createdAtMs:
       input.createdAt === undefined ? (before?.createdAtMs ?? nowMs) : instantOf(input.createdAt),
     updatedAtMs: input.updatedAt === undefined ? nowMs : instantOf(input.updatedAt),
@@ -427,11 +424,10 @@ function dayOf(value: string | undefined): string | null {
 /** The total weight spread evenly; dimensions and box of the first parcel only (document 1, "Order"). */
 function rebuiltParcels(totals: Aggregates): OrderView["parcels"] {
   const { totalWeight, parcelsCount, content, originCountry } = totals;
-  const weight = parcelsCount === 0 ? 0 : rounded(totalWeight / parcelsCount);
   const { length, width, height, boxCode } = totals;
   const unknown = { length: null, width: null, height: null, boxCode: null };
   return Array.from({ length: parcelsCount }, (_, at) => ({
-    weight,
+    weight: rounded(totalWeight / parcelsCount),
     ...(at === 0 ? { length, width, height, boxCode } : unknown),
     content,
     originCountry,
