@@ -32,14 +32,12 @@ export function compileSchema<T extends TSchema>(schema: T): CompiledSchema<T> {
 
 function* realErrors(errors: Iterable<ValueError>): Generator<SchemaError> {
   for (const error of errors) {
-    if (error.type === ValueErrorType.StringMaxLength) {
-      if (isLongerThan(error.value as string, error.schema["maxLength"])) yield error;
-    } else if (error.type === ValueErrorType.Union) {
-      const forms = error.errors.map((form) => [...realErrors(form)]);
-      if (forms.every(({ length }) => length > 0)) yield { ...error, errors: forms };
-    } else {
-      yield error;
-    }
+    const isShort =
+      error.type === ValueErrorType.StringMaxLength &&
+      !isLongerThan(error.value as string, error.schema["maxLength"]);
+    // Only a union has forms.
+    const forms = error.errors.map((form) => [...realErrors(form)]);
+    if (!isShort && forms.every(({ length }) => length > 0)) yield { ...error, errors: forms };
   }
 }
 

@@ -66,7 +66,6 @@ function cutToLimit({ type, schema, value }: SchemaError): void {
 
 /** For a union, the errors of the form that has the value's JSON type, if there is one. */
 function reportedErrors(error: SchemaError): SchemaError[] {
-  if (error.type !== ValueErrorType.Union) return [error];
   const forms = error.errors.map((errors) => [...errors]);
   const meant = forms.find(([first]) => first && !isOtherForm(first, error.path));
   return meant ? meant.flatMap(reportedErrors) : [error];
