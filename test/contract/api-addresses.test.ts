@@ -1,6 +1,7 @@
 /** Document 1, "Addresses": `POST /v2/addresses/check` and its billing. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { matchByRegistry } from "#api/addresses/registry-provider.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { type SimulatedCarrier, startNationalCarrier } from "#start/demo/national-carrier.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
@@ -300,6 +301,27 @@ describe("200, street registry", () => {
     const match = { status: "PARTIAL", level: "MUNICIPALITY", differing: ["street"] };
     expect(body).toMatchObject({ match, address: { street: null } });
   });
+});
+
+test("a street registry may answer 100 candidates; an answer of more is none", async () => {
+  const registry = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const { street } = (await request.json()) as { readonly street: string };
+      const candidates = Array(Number(street)).fill({ street: "Via Roma", city: "Milano" });
+      return Response.json({ candidates });
+    },
+  });
+  const ask = (street: string) =>
+    matchByRegistry(`http://127.0.0.1:${registry.port}`, {
+      ...{ street, city: "Milano", state: null, postcode: null, country: "IT" },
+    });
+  const most = await ask("100");
+  expect(most).toMatchObject({ kind: "ok", value: { match: { status: "PARTIAL" } } });
+  expect(most.kind === "ok" && most.value.candidates).toHaveLength(100);
+  expect(await ask("101")).toMatchObject({ kind: "away", unreadable: true });
+  await registry.stop(true);
 });
 
 describe("403", () => {
