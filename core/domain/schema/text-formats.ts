@@ -47,11 +47,12 @@ export function isHttpUri(text: string): boolean {
 
 /** Whether a text has more code points than a limit. */
 export function isLongerThan(text: string, limit: number): boolean {
-  if (text.length <= limit) return false;
-  if (text.length > 2 * limit) return true;
   let codePoints = 0;
-  for (const _ of text) codePoints += 1;
-  return codePoints > limit;
+  for (const _ of text) {
+    codePoints += 1;
+    if (codePoints > limit) return true;
+  }
+  return false;
 }
 
 /**
