@@ -1,6 +1,7 @@
 /** Document 2, "Status catalogue": what a code maps to, when two entries map alike, and a setup file's catalogue over the stored one. */
 import { describe, expect, test } from "bun:test";
 import type { SetupCatalogueEntry } from "#core/domain/setup/setup.ts";
+import { compareCatalogues } from "#core/domain/statuses/compare-catalogues.ts";
 import {
   type CatalogueEntry,
   type MappedEvent,
@@ -10,6 +11,7 @@ import {
   sameMapping,
 } from "#core/domain/statuses/map-status.ts";
 import { mergeCatalogue } from "#core/domain/statuses/merge-catalogue.ts";
+import { DEFAULT_STATUS_DETAILS } from "#core/domain/statuses/status-details.ts";
 import { statusDetailText } from "#core/domain/statuses/status-text.ts";
 
 const entry = (members: Partial<CatalogueEntry> = {}): CatalogueEntry => ({
@@ -183,4 +185,33 @@ test("a detail is named in the language, else in English, else not at all", () =
   expect(statusDetailText(detail({ en: "Held" }), "it")).toBe("Held");
   expect(statusDetailText(detail({ it: "In giacenza" }), "en")).toBeNull();
   expect(statusDetailText(undefined, "it")).toBeNull();
+});
+
+test("a catalogue read from a file is told by what it adds, changes, leaves, keeps and removes", () => {
+  const [same, old, missing] = ["S", "O", "M"].map((code) => entry({ code }));
+  const changed = entry({ code: "O", description: "new" });
+  const added = entry({ code: "N" });
+  const before = [same, old, missing] as CatalogueEntry[];
+  const after = [same, changed, added] as CatalogueEntry[];
+  const found = { added: [added], changed: [{ before: old, after: changed }], unchanged: 1 };
+  const whole = compareCatalogues(before, after, true);
+  expect(whole as unknown).toEqual({ ...found, removed: [missing], kept: 0 });
+  const partial = compareCatalogues(before, after, false);
+  expect(partial as unknown).toEqual({ ...found, removed: [], kept: 1 });
+});
+
+test("built-in details keep their numbers, which stored shipments have, and one means held in depot", () => {
+  const details = DEFAULT_STATUS_DETAILS.map(({ id, description }) => [id, description?.["en"]]);
+  expect(details).toEqual([
+    [1, "Wrong or incomplete address"],
+    [2, "Recipient absent"],
+    [3, "Refused by the recipient"],
+    [4, "Held in depot"],
+    [5, "Damaged"],
+    [6, "Lost"],
+    [7, "Carrier delay"],
+    [8, "Held at customs"],
+  ]);
+  const held = DEFAULT_STATUS_DETAILS.filter(({ heldInDepot }) => heldInDepot);
+  expect(held.map(({ id }) => id)).toEqual([4]);
 });
