@@ -56,9 +56,9 @@ const contract = (...names: readonly string[]) =>
 export const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "core/redis/shipments/commit.lua": contract("commits", "track", "search-columns", "mapping"),
   "core/redis/shipments/create.lua": contract("create-rows", "create-shipments", "api-create"),
-  "core/redis/log/claim.lua": contract("log-limits", "ingest-events", "ingest-backpressure"),
-  "core/redis/log/acknowledge.lua": contract("consumer", "dead-letters"),
-  "core/redis/log/settle-retry.lua": contract("consumer", "dead-letters"),
+  "core/redis/log/claim.lua": contract("log-scripts", "log-limits"),
+  "core/redis/log/acknowledge.lua": contract("log-scripts"),
+  "core/redis/log/settle-retry.lua": contract("log-scripts"),
   "core/redis/intake/park.lua": contract("set-aside", "one-moment"),
   "core/redis/webhooks/decide.lua": contract(
     "webhooks-decided-twice",
