@@ -49,7 +49,7 @@ describe("claim.lua", () => {
   }
 
   const logged = async () =>
-    (await redis.xRange("log", "-", "+")).map(({ message }) => message["e"]);
+    ((await redis.xRange("log", "-", "+")) ?? []).map(({ message }) => message["e"]);
 
   test("tells what is new from what any generation knows, and logs the new ones alone", async () => {
     await redis.sAdd("bucket:1:2", "1");
@@ -131,7 +131,7 @@ describe("acknowledge.lua", () => {
     await redis.xGroupCreate("log", "track", "0", { MKSTREAM: true });
     for (let n = 0; n < count; n += 1) await redis.xAdd("log", "*", { e: String(n) });
     await redis.xReadGroup("track", "me", { key: "log", id: ">" });
-    return (await redis.xRange("log", "-", "+")).map(({ id }) => id);
+    return ((await redis.xRange("log", "-", "+")) ?? []).map(({ id }) => id);
   }
 
   const acknowledge = (
@@ -196,7 +196,7 @@ describe("settle-retry.lua", () => {
     ]);
 
   const letters = async () =>
-    (await redis.xRange("letters", "-", "+")).map(({ message }) => message);
+    ((await redis.xRange("letters", "-", "+")) ?? []).map(({ message }) => message);
 
   test("what is done goes, and what is tried again waits, as old as it was", async () => {
     const [done, failed] = [textOf("1-1"), textOf("2-1")];
