@@ -11,7 +11,7 @@ import {
   logCountsKey,
   PARTITIONS,
 } from "#core/redis/client/keys.ts";
-import { BYTES_PER_ROW } from "#core/redis/shipments/columns.ts";
+import { BYTES_PER_ROW, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "#core/redis/shipments/columns.ts";
 import { creationContext } from "#core/redis/shipments/create-items.ts";
 import { createShipments } from "#core/redis/shipments/create-shipments.ts";
 import { readHotShipments } from "#core/redis/shipments/shipments.ts";
@@ -91,11 +91,39 @@ test("ids follow each other from the first number on, and stand in every index a
     expect(found.map(Number).toSorted((one, other) => one - other)).toEqual(ids);
   }
   const hot = await readHotShipments(redis, ids);
-  expect(ids.map((id) => [hot.get(id)?.rank, hot.get(id)?.version])).toEqual([
-    [0, 1],
-    [1, 1],
-    [2, 1],
+  expect(ids.map((id) => [hot.get(id)?.rank, hot.get(id)?.version, hot.get(id)?.updated])).toEqual([
+    [0, 1, 0],
+    [1, 1, 0],
+    [2, 1, 0],
   ]);
+  expect(await redis.hGet(keys.shipment(ids[0] ?? 0), "v")).toBe("1 0 0 0");
+});
+
+test("rows go on in the next block where one is full", async () => {
+  // As removals leave it.
+  await runtime.redis.hSet(keys.rows(channelId), "gone", String(ROWS_PER_BLOCK - 2));
+  const ids = await create("A", "B", "C");
+  expect((await rowsOf(0)).slice(-2).map(([id]) => id)).toEqual(ids.slice(0, 2));
+  expect((await rowsOf(1)).map(([id]) => id)).toEqual(ids.slice(2));
+});
+
+test("a value that many shipments have has a bitmap of their ranks", async () => {
+  const { redis } = runtime;
+  const [first = 0] = await create("A");
+  const others = Array.from({ length: MANY_OF_ONE_VALUE - 2 }, (_, at) => idOf(1_000 + at));
+  const bits = () => bytesOf(keys.exactBits(channelId, "custom1", "RED"));
+  await redis.sAdd(keys.exact(channelId, "custom1", "RED"), others.map(String));
+  await redis.zAdd(
+    keys.index(channelId, "id"),
+    others.map((id) => ({ score: id, value: indexMember(id) })),
+  );
+  expect(await bits()).toHaveLength(0);
+  await redis.set(keys.shipmentIds, "9000");
+  await create("B");
+  const full = Buffer.alloc(MANY_OF_ONE_VALUE / 8, 0xff);
+  expect([first, await bits()]).toEqual([idOf(1), full]);
+  await create("C");
+  expect(await bits()).toEqual(Buffer.concat([full, Buffer.from([0x80])]));
 });
 
 test("rows stand at their ranks, with no time of a change, and the row log tells each", async () => {
@@ -124,13 +152,13 @@ test("what was created is one entry of the change log, and what exists already i
 });
 
 test("an id of more than 32 bits is cut into the two columns that hold it", async () => {
-  const before = Math.ceil((3 * 2 ** 32) / PARTITIONS);
-  await runtime.redis.set(keys.shipmentIds, String(before));
+  const first = (100 * 2 ** 32) / PARTITIONS;
+  await runtime.redis.set(keys.shipmentIds, String(first - 1));
   const [id = 0] = await create("A");
-  expect(id).toBe(idOf(before + 1));
+  expect(id).toBe(idOf(first));
   const [row] = await rowsOf(0);
-  expect(row?.[0]).toBe(id % 2 ** 32);
-  expect(row?.[3]).toBe(3 * 256 + WAITING);
+  expect(row?.[0]).toBe(partition);
+  expect(row?.[3]).toBe(100 * 256 + WAITING);
 });
 
 test("in a channel that shipments have left a row's rank counts them, and is its score by id", async () => {
