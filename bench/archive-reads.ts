@@ -200,8 +200,7 @@ try {
       ...{ ours: p99(late), goal: { oursMost: 200 }, alarm: { oursMost: 2_000 } },
     },
   ];
-  const about = `${load.count.toLocaleString("en")} archived and ${HOT.toLocaleString("en")} other shipments`;
-  print(figures, `${machine(await redisVersion(redis))}, ${about}`, values.json);
+  print(figures, machine(await redisVersion(redis)), values.json);
 } finally {
   for (const close of closing.reverse()) await close();
   await runtime.end();
