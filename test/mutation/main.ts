@@ -19,6 +19,8 @@ import { type Mutant, mutantsOf } from "./typescript-mutants.ts";
 /** A mutant that runs for so much longer than the unchanged source hangs: it counts as killed. */
 const SLOWER = 5;
 const LEAST_LIMIT_MS = 15_000;
+/** A test that waits for something in vain gives up after a minute; by then its verdict is known. */
+const MOST_LIMIT_MS = 60_000;
 /** Of the unchanged source. */
 const BASE_LIMIT_MS = 120_000;
 /** CPU time of a test that imports the mutated file, and of one that does so through others only: what takes longer is left out. */
@@ -57,7 +59,7 @@ async function tryFile(file: string): Promise<void> {
     process.stdout.write(`${file}: ${all.length} mutants, no test is near it\n`);
     return;
   }
-  const limitMs = Math.max(LEAST_LIMIT_MS, SLOWER * tookMs);
+  const limitMs = Math.max(tookMs, Math.min(MOST_LIMIT_MS, LEAST_LIMIT_MS + SLOWER * tookMs));
   const waiting = drawn(all).values();
   const survivors: Mutant[] = [];
   let count = 0;

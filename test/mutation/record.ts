@@ -23,6 +23,23 @@ export async function readMutants(): Promise<MutantRecord> {
   return (await file.exists()) ? await file.json() : {};
 }
 
+/** A reason stays with its survivor on the same line, and on another one if no other survivor has the same change. */
+export function withReasons(
+  found: readonly Survivor[],
+  known: readonly Survivor[],
+): readonly Survivor[] {
+  const change = ({ before, after }: Survivor) => `${before} -> ${after}`;
+  const same = (all: readonly Survivor[], one: Survivor) =>
+    all.filter((other) => change(other) === change(one));
+  return found.map((one) => {
+    const candidates = same(known, one);
+    const isAlone = candidates.length === 1 && same(found, one).length === 1;
+    const before = candidates.find(({ line }) => line === one.line);
+    const { reason } = before ?? (isAlone ? candidates[0] : undefined) ?? one;
+    return reason === undefined ? one : { ...one, reason };
+  });
+}
+
 export async function recordMutants(
   file: string,
   found: MutatedFile,
@@ -30,13 +47,10 @@ export async function recordMutants(
 ): Promise<void> {
   const all = await readMutants();
   const { [file]: before = { tried: 0, survivors: [] } } = all;
-  const survivors = found.survivors.map(({ line, before: text, after }) => {
-    const short = { line, before: text.replace(/\s+/g, " ").slice(0, 80), after };
-    const known = before.survivors.find(
-      (one) => one.before === short.before && one.after === after && one.reason !== undefined,
-    );
-    return known ? { ...short, reason: known.reason } : short;
+  const shortened = found.survivors.map(({ line, before: text, after }) => {
+    return { line, before: text.replace(/\s+/g, " ").slice(0, 80), after };
   });
+  const survivors = withReasons(shortened, before.survivors);
   const kept = mode === "new" ? { tried: 0, survivors: [] } : before;
   const merged = {
     ...all,

@@ -1,6 +1,7 @@
 /** The mutants of `bun run mutate`: each is one change, and the source is a program still. */
 import { expect, test } from "bun:test";
 import { luaMutantsOf } from "#test/mutation/lua-mutants.ts";
+import { withReasons } from "#test/mutation/record.ts";
 import { mutantsOf } from "#test/mutation/typescript-mutants.ts";
 
 const RULE = `type Limit = 3 | 4;
@@ -49,4 +50,30 @@ test("a script is changed in its conditions, numbers and effects, not in comment
     "6 redis.call('DEL', KEYS[1])>do end",
     "8 1>2",
   ]);
+});
+
+test("a survivor keeps its reason where it stands, and where it has moved to if no other has the same change", () => {
+  const zero = { before: "0", after: "1" };
+  const over = { before: ">", after: ">=" };
+  const known = [
+    { line: 4, ...zero, reason: "none is empty" },
+    { line: 9, ...over, reason: "never equal" },
+  ];
+  expect(withReasons([{ line: 12, ...over }], known)).toEqual([
+    { line: 12, ...over, reason: "never equal" },
+  ]);
+  const [kept, other] = withReasons(
+    [4, 7].map((line) => ({ line, ...zero })),
+    known,
+  );
+  expect([kept, other]).toEqual([
+    { line: 4, ...zero, reason: "none is empty" },
+    { line: 7, ...zero },
+  ]);
+  expect(
+    withReasons(
+      [5, 7].map((line) => ({ line, ...zero })),
+      known,
+    ),
+  ).toEqual([5, 7].map((line) => ({ line, ...zero })));
 });
