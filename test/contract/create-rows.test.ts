@@ -107,6 +107,14 @@ test("rows go on in the next block where one is full", async () => {
   expect((await rowsOf(1)).map(([id]) => id)).toEqual(ids.slice(2));
 });
 
+test("rows go on where others have gone on to meanwhile, past the blocks that were known", async () => {
+  await create("A");
+  await runtime.redis.hSet(keys.rows(channelId), "gone", String(2 * ROWS_PER_BLOCK - 3));
+  const ids = await create("B", "C", "D");
+  expect((await rowsOf(1)).slice(-2).map(([id]) => id)).toEqual(ids.slice(0, 2));
+  expect((await rowsOf(2)).map(([id]) => id)).toEqual(ids.slice(2));
+});
+
 test("a value that many shipments have has a bitmap of their ranks", async () => {
   const { redis } = runtime;
   const [first = 0] = await create("A");
