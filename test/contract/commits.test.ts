@@ -59,6 +59,10 @@ test("changes of shipments that others have changed meanwhile are not appended, 
       hot.map((_, at) => (outdated.includes(at) ? "conflict" : "committed")),
     );
     const entries = (await redis.xRange(log, "-", "+")) ?? [];
+    for (const { message } of entries) {
+      const lines = String(message["change"]).trimEnd().split("\n");
+      for (const line of lines) expect(() => JSON.parse(line)).not.toThrow();
+    }
     const reportedNow = entries
       .flatMap(({ message }) => LOGS.change.split(message))
       .map((fields) => decodeChangeEntry(fields));
