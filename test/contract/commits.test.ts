@@ -74,6 +74,22 @@ test("changes of shipments that others have changed meanwhile are not appended, 
   }
 });
 
+test("facts may be mapped with any configuration that is not older than the one required, or with any where none is", async () => {
+  const { redis } = runtime;
+  const id = await addShipment(runtime, "MAPPED");
+  const { mappingFloor } = companyKeys(shipmentPartition(id));
+  const outcomeWith = async (version: number) => {
+    const [from] = (await readHotShipments(redis, [id])).values();
+    const commits = from ? [commitOf(from, 1)] : [];
+    return (await commitShipments(redis, commits, NOW_MS, version))[0];
+  };
+  expect(await outcomeWith(0)).toBe("committed");
+  await redis.set(mappingFloor, "7");
+  expect(await outcomeWith(6)).not.toBe("committed");
+  expect(await outcomeWith(7)).toBe("committed");
+  await redis.del(mappingFloor);
+});
+
 test("a shipment keeps its statusUpdatedAt through commits that do not move it", async () => {
   const { redis } = runtime;
   const id = await addShipment(runtime, "KEPT");
