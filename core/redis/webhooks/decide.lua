@@ -39,7 +39,7 @@ while at <= #list do
   local change = { decisions = KEYS[key + 1], event = list[at], decision = ARGV[text + 1], sends = {}, verdicts = {} }
   local verdicts = tonumber(list[at + 1])
   assert(verdicts and verdicts >= 0 and change.decision, 'a change is cut off')
-  key, text, at, change.first = key + 1, text + 1, at + 2, key + 2
+  key, text, at = key + 1, text + 1, at + 2
   for n = 1, verdicts do
     local verdict = assert(list[at], 'a verdict is missing')
     change.verdicts[n], at = verdict, at + 1
@@ -49,7 +49,7 @@ while at <= #list do
       change.sends[#change.sends + 1], key, text, at, sends = send, key + 1, text + 1, at + 2, sends + 1
     end
   end
-  change.last, changes[#changes + 1] = key, change
+  changes[#changes + 1] = change
 end
 assert(key == #KEYS and text == #ARGV, 'keys, texts and changes do not fit')
 assert(#changes <= MOST_CHANGES and sends <= MOST_DELIVERIES, 'changes or deliveries do not fit')
@@ -63,8 +63,8 @@ local function record(change)
   local held = kept[decisions] or call('HLEN', decisions)
   kept[decisions] = held
   if held >= keep then
-    if call('HEXISTS', decisions, change.event) == 1 then return false end
-    return change.last < change.first or call('EXISTS', unpack(KEYS, change.first, change.last)) == 0
+    for _, send in ipairs(change.sends) do if call('EXISTS', send.delivery) == 1 then return false end end
+    return call('HEXISTS', decisions, change.event) == 0
   end
   if call('HSETNX', decisions, change.event, change.decision) == 0 then return false end
   kept[decisions], grown[decisions] = held + 1, change
