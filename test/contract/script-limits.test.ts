@@ -82,10 +82,13 @@ for (const shipments of [STAMPED, STAMPED + 1, 5_000]) {
 }
 
 test(`a job has ${JOB_FIELDS} fields, and one with one more is refused before anything is written`, async () => {
-  const keys = ["{k1}:job:a", "{k1}:jobi:a", "{k1}:jobs:1", "{k1}:w:imports", "{k1}:latest-jobs"];
+  const keys = [
+    ...["{k1}:job:a", "{k1}:jobi:a", "{k1}:jobs:1", "{k1}:w:imports", "{k1}:latest-jobs"],
+    "{k1}:wo:imports",
+  ];
   const accept = (fields: number) =>
     run<number>(redis, script(acceptSource), keys, [
-      ...["a", "20", "60", "1000", "1:a", "1000"],
+      ...["a", "20", "60", "1000", "1:a", "1000", "1"],
       ...numbered(fields, "f").flatMap((one) => [one, one]),
     ]);
   expect(await accept(JOB_FIELDS)).toBe(1);
