@@ -160,6 +160,19 @@ describe("acknowledge.lua", () => {
     expect(await redis.exists(["retries", "ages", "counts"])).toBe(0);
   });
 
+  test("keeps each event that failed, with the time of its entry", async () => {
+    const [one = "", two = ""] = await read(2);
+    const entries = [[one, 1] as const, [two, 2] as const];
+    const failed = [[one, "a"] as const, [two, "b"] as const, [two, "c"] as const];
+    await acknowledge(entries, failed);
+    expect(await redis.zRange("retries", 0, -1)).toEqual(["a", "b", "c"]);
+    const timeOf = (id: string) => Number(id.split("-")[0]);
+    expect(await redis.zRangeWithScores("ages", 0, -1)).toEqual([
+      { value: "a", score: timeOf(one) },
+      ...["b", "c"].map((value) => ({ value, score: timeOf(two) })),
+    ]);
+  });
+
   test("counts an entry of one event, and keeps nothing where none failed", async () => {
     const [one = ""] = await read(1);
     expect(await acknowledge([[one, 1]])).toBe(1);
@@ -176,6 +189,7 @@ describe("settle-retry.lua", () => {
   interface Settled {
     readonly text: string;
     readonly again?: string;
+    readonly inMs?: number;
     readonly reason?: string;
   }
 
@@ -192,7 +206,9 @@ describe("settle-retry.lua", () => {
   const settle = (all: readonly Settled[], letters = 100) =>
     run<number[]>(redis, script(settleSource), KEYS, [
       ...["log", "track", String(letters), String(WAIT_MS)],
-      ...all.flatMap(({ text, again = "", reason = "" }) => [text, again, String(NEXT_MS), reason]),
+      ...all.flatMap(({ text, again = "", inMs = 0, reason = "" }) => {
+        return [text, again, String(inMs), reason];
+      }),
     ]);
 
   const letters = async () =>
@@ -202,13 +218,14 @@ describe("settle-retry.lua", () => {
     const [done, failed] = [textOf("1-1"), textOf("2-1")];
     await wait(done, failed);
     const fromMs = Date.now();
-    expect(await settle([{ text: done }, { text: failed, again: "again" }])).toEqual([1, 1]);
+    const tries = [{ text: done }, { text: failed, again: "again", inMs: NEXT_MS }];
+    expect(await settle(tries)).toEqual([1, 1]);
     const [kept, ...others] = await redis.zRangeWithScores("retries", 0, -1);
     expect([kept?.value, others]).toEqual(["again", []]);
     expect(kept?.score).toBeWithin(fromMs + NEXT_MS, Date.now() + NEXT_MS + 1);
     expect(await redis.zRangeWithScores("ages", 0, -1)).toEqual([{ value: "again", score: 101 }]);
     expect(await redis.exists("letters")).toBe(0);
-    expect(await settle([{ text: done }, { text: failed, again: "again" }])).toEqual([0, 0]);
+    expect(await settle(tries)).toEqual([0, 0]);
     expect(await redis.zRange("retries", 0, -1)).toEqual(["again"]);
   });
 
