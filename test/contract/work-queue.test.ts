@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { companyPartition, companyTag, workKeys } from "#core/redis/client/keys.ts";
 import { acceptJob, importChunks } from "#core/redis/merchant/import-jobs.ts";
-import { settleWork, type Taken, takeWork } from "#core/redis/merchant/work-queue.ts";
+import { renewWork, settleWork, type Taken, takeWork } from "#core/redis/merchant/work-queue.ts";
 import { importWork } from "#processors/jobs/import-work.ts";
 import { startWorker } from "#processors/worker.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -105,12 +105,65 @@ describe("channels take turns", () => {
     },
   );
 
+  test("and a turn counts where nobody else was waiting", async () => {
+    await accept("acme-it");
+    expect((await take(1)).map(codeOf)).toEqual(["acme-it"]);
+    expect(await take(1)).toEqual([]);
+    await accept("acme-it");
+    await accept("acme-outlet");
+    expect((await take(1)).map(codeOf)).toEqual(["acme-outlet"]);
+    const { turns } = keysOf("acme-it");
+    expect(await runtime.redis.ttl(turns)).toBeWithin(3_590, 3_601);
+  });
+
   test("and nothing is left of work that is done", async () => {
     await accept("acme-it");
     const [taken] = await take(1);
     if (taken) await settle(taken, null);
     const { waiting, leases, holders, owners } = keysOf("acme-it");
     expect(await runtime.redis.exists([waiting, leases, holders, owners])).toBe(0);
+  });
+});
+
+describe("a lease", () => {
+  const takeFor = (leaseMs: number, wanted = 1) =>
+    takeWork(runtime.redis, "imports", wanted, leaseMs, now);
+  const ended = () => Bun.sleep(20);
+
+  test("that has not ended keeps its work, and so does one that was renewed", async () => {
+    await accept("acme-it");
+    const fromMs = Date.now();
+    const [taken] = await takeFor(LEASE_MS);
+    const { leases } = keysOf("acme-it");
+    const end = () => runtime.redis.zScore(leases, taken?.id ?? "");
+    expect(await end()).toBeWithin(fromMs + LEASE_MS, Date.now() + LEASE_MS + 1);
+    if (taken) await renewWork(runtime.redis, "imports", taken, 2 * LEASE_MS);
+    expect(await end()).toBeWithin(fromMs + 2 * LEASE_MS, Date.now() + 2 * LEASE_MS + 1);
+    expect(await take(1)).toEqual([]);
+  });
+
+  test("that has ended gives its work to the next one, and its holder settles nothing", async () => {
+    const id = await accept("acme-it");
+    const [first] = await takeFor(1);
+    await ended();
+    const [second] = await takeFor(LEASE_MS);
+    expect([first?.id, second?.id]).toEqual([id, id]);
+    if (first) expect(await settle(first, null)).toBe(false);
+    if (second) expect(await settle(second, now)).toBe(true);
+    expect((await take(1)).map((one) => one.id)).toEqual([id]);
+  });
+
+  test("that has ended leaves nothing of itself where its work waits on", async () => {
+    const ids = [await accept("acme-it"), await accept("acme-it")];
+    await takeFor(1, 2);
+    await ended();
+    const [again] = await takeFor(LEASE_MS);
+    const { waiting, leases, holders } = keysOf("acme-it");
+    const [other = ""] = ids.filter((id) => id !== again?.id);
+    const { redis } = runtime;
+    const left = [await redis.zScore(leases, other), await redis.hGet(holders, other)];
+    expect([await redis.zRange(waiting, 0, -1), left]).toEqual([[other], [null, null]]);
+    if (again) expect(await settle(again, null)).toBe(true);
   });
 });
 
