@@ -137,7 +137,7 @@ describe("a lease", () => {
     const { leases } = keysOf("acme-it");
     const end = () => runtime.redis.zScore(leases, taken?.id ?? "");
     expect(await end()).toBeWithin(fromMs + LEASE_MS, Date.now() + LEASE_MS + 1);
-    if (taken) await renewWork(runtime.redis, "imports", taken, 2 * LEASE_MS);
+    if (taken) expect(await renewWork(runtime.redis, "imports", taken, 2 * LEASE_MS)).toBe(true);
     expect(await end()).toBeWithin(fromMs + 2 * LEASE_MS, Date.now() + 2 * LEASE_MS + 1);
     expect(await take(1)).toEqual([]);
   });

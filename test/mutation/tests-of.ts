@@ -62,7 +62,7 @@ export const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "core/redis/intake/park.lua": contract("set-aside", "one-moment"),
   "core/redis/merchant/take-work.lua": contract("work-queue"),
   "core/redis/merchant/settle-work.lua": contract("work-queue"),
-  "core/redis/merchant/accept-job.lua": contract("script-limits", "work-queue", "api-import"),
+  "core/redis/merchant/accept-job.lua": contract("script-limits", "work-queue"),
   "core/redis/webhooks/decide.lua": contract(
     "webhooks-decided-twice",
     "webhook-script-limits",
