@@ -1,7 +1,11 @@
 /** Work that waits for a worker: whose comes next. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { companyPartition, companyTag, workKeys } from "#core/redis/client/keys.ts";
-import { acceptJob, importChunks } from "#core/redis/merchant/import-jobs.ts";
+import { companyKeys, companyPartition, companyTag, workKeys } from "#core/redis/client/keys.ts";
+import {
+  acceptJob,
+  importChunks,
+  LATEST_JOBS_PER_PARTITION,
+} from "#core/redis/merchant/import-jobs.ts";
 import { renewWork, settleWork, type Taken, takeWork } from "#core/redis/merchant/work-queue.ts";
 import { importWork } from "#processors/jobs/import-work.ts";
 import { startWorker } from "#processors/worker.ts";
@@ -164,6 +168,60 @@ describe("a lease", () => {
     const left = [await redis.zScore(leases, other), await redis.hGet(holders, other)];
     expect([await redis.zRange(waiting, 0, -1), left]).toEqual([[other], [null, null]]);
     if (again) expect(await settle(again, null)).toBe(true);
+  });
+});
+
+describe("an import that is accepted", () => {
+  const DAYS_30 = 30 * 86_400;
+  const companyOf = (code: string) => {
+    const channel = runtime.live.configuration().channelByCode.get(code);
+    return {
+      channelId: channel?.id ?? 0,
+      keys: companyKeys(companyPartition(channel?.companyId ?? 0)),
+    };
+  };
+
+  test("is kept for 30 days, with its items, and stands among the latest ones", async () => {
+    const acceptedAtMs = now;
+    const id = await accept("acme-it");
+    const { channelId, keys } = companyOf("acme-it");
+    const { redis } = runtime;
+    for (const key of [
+      keys.job(id),
+      keys.jobItems(id),
+      keysOf("acme-it").owners,
+      keys.latestJobs,
+    ]) {
+      expect([key, DAYS_30 - (await redis.ttl(key)) < 10]).toEqual([key, true]);
+    }
+    expect(await redis.sMembers(keys.openJobs(channelId))).toEqual([id]);
+    expect(await redis.zRangeWithScores(keys.latestJobs, 0, -1)).toEqual([
+      { value: `${channelId}:${id}`, score: acceptedAtMs },
+    ]);
+  });
+
+  test(`takes the place of the oldest where ${LATEST_JOBS_PER_PARTITION} are listed`, async () => {
+    const { keys } = companyOf("acme-it");
+    const listed = Array.from({ length: LATEST_JOBS_PER_PARTITION - 1 }, (_, at) => ({
+      ...{ value: `1:before-${at}`, score: at },
+    }));
+    await runtime.redis.zAdd(keys.latestJobs, listed);
+    await accept("acme-it");
+    const count = () => runtime.redis.zCard(keys.latestJobs);
+    expect(await count()).toBe(LATEST_JOBS_PER_PARTITION);
+    await accept("acme-it");
+    expect(await count()).toBe(LATEST_JOBS_PER_PARTITION);
+    expect(await runtime.redis.zScore(keys.latestJobs, "1:before-0")).toBeNull();
+    expect(await runtime.redis.zScore(keys.latestJobs, "1:before-1")).toBe(1);
+  });
+
+  test("is one of 20 unfinished ones of its channel; a further one is refused, and nothing of it is left", async () => {
+    const { redis } = runtime;
+    for (let n = 0; n < 20; n += 1) expect(await accept("acme-it")).not.toBe("");
+    const before = await redis.dbSize();
+    expect(await accept("acme-it")).toBe("");
+    expect(await redis.dbSize()).toBe(before);
+    expect(await accept("acme-outlet")).not.toBe("");
   });
 });
 
