@@ -57,11 +57,11 @@ local function keep(parked, field, messageIndex, event)
   parked.isWritten = true
 end
 
-local reply, new, isFresh = {}, {}, false
+local reply, new = {}, {}
 for at = 1, #KEYS / 2 - 1 do
   local key, field, judged = KEYS[2 * at + 2], ARGV[4 * at + 2], ARGV[4 * at + 5]
   local registered = call('GET', KEYS[2 * at + 1])
-  if (registered and judged == '') or (registered and redis.sha1hex(registered) or '') ~= judged then
+  if (registered and redis.sha1hex(registered) or '') ~= judged then
     reply[at] = 0
   else
     local parked = references[key] or open(key)
@@ -91,8 +91,7 @@ end
 if #new > 0 then call('ZADD', due, unpack(new)) end
 for day, number in pairs(more) do
   if number ~= 0 then call('HINCRBY', counts, day, number) end
-  isFresh = isFresh or number > 0
 end
-if isFresh or #held > 0 then call('PEXPIRE', counts, lifeMs + 2 * DAY_MS) end
+call('PEXPIRE', counts, lifeMs + 2 * DAY_MS)
 for _, day in ipairs(over) do call('HDEL', counts, day) end
 return reply
