@@ -59,7 +59,7 @@ export const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "core/redis/log/claim.lua": contract("log-scripts", "log-limits"),
   "core/redis/log/acknowledge.lua": contract("log-scripts"),
   "core/redis/log/settle-retry.lua": contract("log-scripts"),
-  "core/redis/intake/park.lua": contract("set-aside", "one-moment"),
+  "core/redis/intake/park.lua": contract("park-script"),
   "core/redis/merchant/take-work.lua": contract("work-queue"),
   "core/redis/merchant/settle-work.lua": contract("work-queue"),
   "core/redis/merchant/accept-job.lua": contract("script-limits", "work-queue"),
