@@ -1,24 +1,19 @@
 /** What one call of a script of the logs leaves and answers: of events that are claimed, acknowledged and tried again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis, run, script } from "#core/redis/client/client.ts";
+import { type Redis, run, script } from "#core/redis/client/client.ts";
 import acknowledgeSource from "#core/redis/log/acknowledge.lua" with { type: "text" };
 import claimSource from "#core/redis/log/claim.lua" with { type: "text" };
 import settleSource from "#core/redis/log/settle-retry.lua" with { type: "text" };
-import { startTestRedis, type TestServer } from "#test/support/servers.ts";
+import { openTestRedis } from "#test/support/servers.ts";
 
-let server: TestServer & { readonly address: string };
 let redis: Redis;
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  server = await startTestRedis();
-  redis = await connectRedis(server.address, createLog("error"));
+  ({ redis, stop } = await openTestRedis());
 });
 beforeEach(() => redis.flushAll());
-afterAll(async () => {
-  redis.destroy();
-  await server.stop();
-});
+afterAll(() => stop());
 
 describe("claim.lua", () => {
   interface Claim {

@@ -1,12 +1,11 @@
 /** What one call of park.lua leaves and answers (document 2, "Unknown-tracking set-aside"). */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis, run } from "#core/redis/client/client.ts";
+import { type Redis, run } from "#core/redis/client/client.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
 import parkSource from "#core/redis/intake/park.lua" with { type: "text" };
 import parkedReferences from "#core/redis/intake/parts/parked-references.lua" with { type: "text" };
-import { startTestRedis, type TestServer } from "#test/support/servers.ts";
+import { openTestRedis } from "#test/support/servers.ts";
 
 const parkScript = scriptOfParts(parkSource, { "parked-references": parkedReferences });
 
@@ -18,18 +17,14 @@ const NOW_MS = TODAY * DAY_MS;
 
 const [PARKED, CHANGED, FULL, DISPLACED, NOT_LOOKED_AT] = [1, 0, 2, 3, 4];
 
-let server: TestServer & { readonly address: string };
 let redis: Redis;
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  server = await startTestRedis();
-  redis = await connectRedis(server.address, createLog("error"));
+  ({ redis, stop } = await openTestRedis());
 });
 beforeEach(() => redis.flushAll());
-afterAll(async () => {
-  redis.destroy();
-  await server.stop();
-});
+afterAll(() => stop());
 
 interface Sent {
   /** Reference and fact key, "a:1". */

@@ -1,23 +1,18 @@
 /** What one call of a script of the webhooks takes, and that it refuses one more before it has changed anything. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis, run } from "#core/redis/client/client.ts";
+import { type Redis, run } from "#core/redis/client/client.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
-import { startTestRedis, type TestServer } from "#test/support/servers.ts";
+import { openTestRedis } from "#test/support/servers.ts";
 import { type ScriptCall, type ScriptName, scriptNamed } from "#test/support/webhook-scripts.ts";
 
-let server: TestServer & { readonly address: string };
 let redis: Redis;
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  server = await startTestRedis();
-  redis = await connectRedis(server.address, createLog("error"));
+  ({ redis, stop } = await openTestRedis());
 });
 
-afterAll(async () => {
-  redis.destroy();
-  await server.stop();
-});
+afterAll(() => stop());
 
 const names = (count: number, prefix: string) =>
   Array.from({ length: count }, (_, n) => `${prefix}${n}`);

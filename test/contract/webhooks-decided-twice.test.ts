@@ -1,23 +1,18 @@
 /** Changes that are decided once, twice, and past the decisions that a shipment keeps: what is made, answered and counted. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis, run } from "#core/redis/client/client.ts";
+import { type Redis, run } from "#core/redis/client/client.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
-import { startTestRedis, type TestServer } from "#test/support/servers.ts";
+import { openTestRedis } from "#test/support/servers.ts";
 import { scriptNamed } from "#test/support/webhook-scripts.ts";
 
-let server: TestServer & { readonly address: string };
 let redis: Redis;
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  server = await startTestRedis();
-  redis = await connectRedis(server.address, createLog("error"));
+  ({ redis, stop } = await openTestRedis());
 });
 beforeEach(() => redis.flushAll());
-afterAll(async () => {
-  redis.destroy();
-  await server.stop();
-});
+afterAll(() => stop());
 
 interface Change {
   readonly shipment: string;

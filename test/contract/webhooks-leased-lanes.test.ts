@@ -1,22 +1,17 @@
 /** What one call of lease.lua hands out of given lanes, and where their endpoints stand afterwards. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { createLog } from "#core/log.ts";
-import { connectRedis, type Redis, run } from "#core/redis/client/client.ts";
-import { startTestRedis, type TestServer } from "#test/support/servers.ts";
+import { type Redis, run } from "#core/redis/client/client.ts";
+import { openTestRedis } from "#test/support/servers.ts";
 import { scriptNamed } from "#test/support/webhook-scripts.ts";
 
-let server: TestServer & { readonly address: string };
 let redis: Redis;
+let stop: () => Promise<void>;
 
 beforeAll(async () => {
-  server = await startTestRedis();
-  redis = await connectRedis(server.address, createLog("error"));
+  ({ redis, stop } = await openTestRedis());
 });
 beforeEach(() => redis.flushAll());
-afterAll(async () => {
-  redis.destroy();
-  await server.stop();
-});
+afterAll(() => stop());
 
 const NOW_MS = 1_000_000;
 const LEASE_MS = 60_000;

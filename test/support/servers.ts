@@ -9,6 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@clickhouse/client";
 import { GenericContainer, Wait } from "testcontainers";
+import { createLog } from "#core/log.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { startClickhouseHttp } from "./clickhouse-http.ts";
 import { asReader, createReader, readerUser } from "./clickhouse-reader.ts";
 import { eventually } from "./eventually.ts";
@@ -38,6 +40,19 @@ async function startRedisContainer() {
     .start();
   const address = `redis://${container.getHost()}:${container.getMappedPort(6379)}`;
   return { address, stop: async () => void (await container.stop()) };
+}
+
+/** An empty server, and a connection to it. */
+export async function openTestRedis(): Promise<{ redis: Redis; stop: () => Promise<void> }> {
+  const { address, stop } = await startTestRedis();
+  const redis = await connectRedis(address, createLog("error"));
+  return {
+    redis,
+    async stop() {
+      redis.destroy();
+      await stop();
+    },
+  };
 }
 
 export interface RestartableRedis extends TestServer {
