@@ -21,7 +21,7 @@ export interface Caller {
   readonly configuration: Configuration;
 }
 
-/** Whoever asks how far a job is asks again and again, and waits for background work himself: no work rests for such calls. */
+/** Clients poll their jobs, and wait for background work themselves: it does not rest after such a call. */
 const POLLING: Scope = "jobs:read";
 
 /** The option `scope` of a route admits its callers and gives `caller`; null = any token of a channel. */

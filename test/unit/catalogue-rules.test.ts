@@ -187,7 +187,7 @@ test("a detail is named in the language, else in English, else not at all", () =
   expect(statusDetailText(undefined, "it")).toBeNull();
 });
 
-test("a catalogue read from a file is told by what it adds, changes, leaves, keeps and removes", () => {
+test("a comparison lists what a catalogue read from a file adds, changes, leaves, keeps and removes", () => {
   const [same, old, missing] = ["S", "O", "M"].map((code) => entry({ code }));
   const changed = entry({ code: "O", description: "new" });
   const added = entry({ code: "N" });

@@ -100,7 +100,7 @@ describe("couriers of a channel after a file", () => {
   });
 });
 
-test("transcodings are told apart by their letters, not by their case", () => {
+test("transcodings that differ only in upper and lower case are the same", () => {
   const owners = ownersOfTranscodings([
     { code: "A", transcodings: ["Express", "a"] },
     { code: "B", transcodings: ["EXPRESS"] },

@@ -87,8 +87,8 @@ describe("a map", () => {
 test("a place that uses a named schema keeps its own description", () => {
   const money = Type.Object({ amount: Type.Number() }, { description: "what was paid" });
   const components = namedComponents({ Money: money });
-  const told = publishedSchema({ ...money, description: "what is owed" }, { components });
-  expect(told).toEqual({ $ref: "#/components/schemas/Money", description: "what is owed" });
+  const published = publishedSchema({ ...money, description: "what is owed" }, { components });
+  expect(published).toEqual({ $ref: "#/components/schemas/Money", description: "what is owed" });
   const { description: _, ...plain } = money;
   const silent = publishedSchema(plain as typeof money, { components });
   expect(Object.entries(silent)).toEqual([["$ref", "#/components/schemas/Money"]]);

@@ -1,4 +1,4 @@
-/** What our schemas accept, and how a fault is told (document 1, "Errors"; document 2, "Answers"). */
+/** What our schemas accept, and how faults are reported (document 1, "Errors"; document 2, "Answers"). */
 import { describe, expect, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
@@ -73,7 +73,7 @@ describe("faults", () => {
     expect(faultsOf(text, "")).toEqual([" TOO_SHORT"]);
   });
 
-  test("of a list or a map that is too large are told as far as its limit goes", () => {
+  test("in a list or a map that is too large are reported as far as its limit goes", () => {
     const schema = Type.Object({
       list: Type.Array(Type.Integer(), { maxItems: 2 }),
       map: Type.Record(Type.String(), Type.Integer(), { maxProperties: 2 }),
@@ -128,7 +128,7 @@ describe("half of a surrogate pair", () => {
     expect(paths([HALF], "texts")).toEqual(["texts[0]"]);
   });
 
-  test("is told so many times at most", () => {
+  test("is reported so many times at most", () => {
     expect(paths(Array(30).fill(HALF))).toHaveLength(20);
     expect(paths([[HALF, HALF], { a: HALF, b: HALF }], "", 3)).toEqual([
       "[0][0]",

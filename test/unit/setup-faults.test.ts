@@ -197,7 +197,7 @@ test("a null member of an order counts as absent, in the published schema too", 
   }
 });
 
-test("settings of webhooks that are not in effect yet are told, whichever webhook has them", () => {
+test("settings of webhooks that are not in effect yet are reported, whichever webhook has them", () => {
   const webhook = { code: "w", url: "https://m.example/", alertEmail: "o@m.test" };
   const file = (...webhooks: readonly object[]) => inChannel({ webhooks }) as SetupFile;
   expect(settingsWithoutEffect(file(webhook, { ...webhook, maxPerSecond: null }))).toEqual([]);
