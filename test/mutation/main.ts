@@ -13,7 +13,7 @@ import { parseArgs } from "node:util";
 import { type Judge, startJudge } from "./judges.ts";
 import { luaMutantsOf } from "./lua-mutants.ts";
 import { recordMutants } from "./record.ts";
-import { TESTS_OF_SCRIPTS, testsOfRule } from "./tests-of.ts";
+import { testsOfRule, testsOfScript } from "./tests-of.ts";
 import { type Mutant, mutantsOf } from "./typescript-mutants.ts";
 
 /** A mutant that runs for so much longer than the unchanged source hangs: it counts as killed. */
@@ -41,9 +41,8 @@ const { values } = parseArgs({
 const most = Number(values.most) || Number.POSITIVE_INFINITY;
 const [part = 1, parts = 1] = values.part.split("/").map(Number);
 
-const files = values.scripts
-  ? Object.keys(TESTS_OF_SCRIPTS)
-  : [...new Bun.Glob("core/domain/**/*.ts").scanSync(".")].toSorted();
+const pattern = values.scripts ? "core/redis/**/*.lua" : "core/domain/**/*.ts";
+const files = [...new Bun.Glob(pattern).scanSync(".")].toSorted();
 const judges = await Promise.all(Array.from({ length: availableParallelism() }, startJudge));
 let [tried, killed] = [0, 0];
 for (const file of files.filter((path) => path.includes(values.only))) await tryFile(file);
@@ -91,7 +90,7 @@ async function testsOf(
   source: string,
 ): Promise<{ readonly tests: readonly string[]; readonly tookMs: number }> {
   const { near, far, listed } = values.scripts
-    ? { near: [], far: [], listed: TESTS_OF_SCRIPTS[file] ?? [] }
+    ? { near: [], far: [], listed: await testsOfScript(file) }
     : await testsOfRule(file);
   const timed: { readonly test: string; readonly cpuMs: number }[] = [];
   const waiting = [...near, ...far, ...listed].values();

@@ -49,20 +49,26 @@ async function readImports(file: string, above: readonly string[]): Promise<Set<
   return all;
 }
 
+/** Contract tests that call a script or a part of one themselves, and those that are listed for it. */
+export async function testsOfScript(file: string): Promise<readonly string[]> {
+  const tests = [...new Bun.Glob("test/contract/*.test.ts").scanSync(".")].toSorted();
+  const calling: string[] = [];
+  for (const test of tests) {
+    if ((await Bun.file(test).text()).includes(`"#${file}"`)) calling.push(test);
+  }
+  return [...new Set([...calling, ...(TESTS_OF_SCRIPTS[file] ?? [])])];
+}
+
 const contract = (...names: readonly string[]) =>
   names.map((name) => `test/contract/${name}.test.ts`);
 
-/** Scripts whose mutants are made, and the contract tests of what they do. */
-export const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
+/** Contract tests of what a script does, besides those that call it themselves. */
+const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "core/redis/shipments/commit.lua": contract("commits", "track", "search-columns", "mapping"),
   "core/redis/shipments/create.lua": contract("create-rows", "create-shipments", "api-create"),
-  "core/redis/log/claim.lua": contract("log-scripts", "log-limits"),
-  "core/redis/log/acknowledge.lua": contract("log-scripts"),
-  "core/redis/log/settle-retry.lua": contract("log-scripts"),
-  "core/redis/intake/park.lua": contract("park-script"),
   "core/redis/merchant/take-work.lua": contract("work-queue"),
   "core/redis/merchant/settle-work.lua": contract("work-queue"),
-  "core/redis/merchant/accept-job.lua": contract("script-limits", "work-queue"),
+  "core/redis/merchant/accept-job.lua": contract("work-queue"),
   "core/redis/webhooks/decide.lua": contract(
     "webhooks-decided-twice",
     "webhook-script-limits",
