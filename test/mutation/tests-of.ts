@@ -64,6 +64,7 @@ const contract = (...names: readonly string[]) =>
 
 /** Contract tests of what a script does, besides those that call it themselves. */
 const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
+  "core/redis/client/run-together.lua": contract("client-scripts"),
   "core/redis/shipments/commit.lua": contract("commits", "track", "search-columns", "mapping"),
   "core/redis/shipments/create.lua": contract("create-rows", "create-shipments", "api-create"),
   "core/redis/merchant/take-work.lua": contract("work-queue"),

@@ -1,0 +1,162 @@
+/** What the scripts leave and answer that every room shares: locks, changes of one field, and calls that go together. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import lockSource from "#core/redis/client/lock.lua" with { type: "text" };
+import probeSource from "#core/redis/client/probe.lua" with { type: "text" };
+import readSource from "#core/redis/client/read-fields.lua" with { type: "text" };
+import { runTogether } from "#core/redis/client/run-together.ts";
+import swapSource from "#core/redis/client/swap-field.lua" with { type: "text" };
+import { openTestRedis } from "#test/support/servers.ts";
+
+let redis: Redis;
+let stop: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ redis, stop } = await openTestRedis());
+});
+beforeEach(() => redis.flushAll());
+afterAll(() => stop());
+
+describe("lock.lua", () => {
+  const LEASE_MS = 60_000;
+
+  const change = (owner: string, verb: string, leaseMs: number | string = LEASE_MS) =>
+    run<number>(redis, script(lockSource), ["lock"], [owner, verb, String(leaseMs)]);
+
+  /** @returns what the call replies; the lock then lasts for so long */
+  async function lasting(leaseMs: number, call: () => Promise<number>): Promise<number> {
+    const fromMs = Date.now();
+    const reply = await call();
+    const untilMs = await redis.pExpireTime("lock");
+    expect(untilMs).toBeWithin(fromMs + leaseMs, Date.now() + leaseMs + 1);
+    return reply;
+  }
+
+  test("is taken while it is free, and again by its owner, for the lease that was asked for last", async () => {
+    expect(await lasting(LEASE_MS, () => change("me", "take"))).toBe(1);
+    expect(await redis.get("lock")).toBe("me");
+    expect(await lasting(2 * LEASE_MS, () => change("me", "take", 2 * LEASE_MS))).toBe(1);
+    expect(await lasting(LEASE_MS, () => change("me", "renew"))).toBe(1);
+    expect(await redis.get("lock")).toBe("me");
+  });
+
+  test("is neither taken, renewed nor released by another", async () => {
+    await change("me", "take");
+    const untilMs = await redis.pExpireTime("lock");
+    for (const verb of ["take", "renew", "release"]) {
+      expect(await change("you", verb, 2 * LEASE_MS)).toBe(0);
+      expect(await redis.get("lock")).toBe("me");
+      expect(await redis.pExpireTime("lock")).toBe(untilMs);
+    }
+  });
+
+  test("is free once its owner has released it", async () => {
+    await change("me", "take");
+    expect(await change("me", "release", 0)).toBe(1);
+    expect(await redis.exists("lock")).toBe(0);
+    expect(await change("you", "take")).toBe(1);
+  });
+
+  test("that has expired is not renewed or released", async () => {
+    expect(await change("me", "renew")).toBe(0);
+    expect(await change("me", "release", 0)).toBe(0);
+    expect(await redis.exists("lock")).toBe(0);
+  });
+
+  test.each([
+    ["another verb", "keep", LEASE_MS],
+    ["no lease", "take", ""],
+  ])("%s is refused with nothing done", async (_, verb, leaseMs) => {
+    await expect(change("me", verb, leaseMs)).rejects.toThrow("bad arguments");
+    expect(await redis.exists("lock")).toBe(0);
+  });
+});
+
+describe("swap-field.lua", () => {
+  const swap = (field: string, from: string, to: string) =>
+    run<number>(redis, script(swapSource), ["hash"], [field, from, to]);
+
+  test("replaces a field that is still what was read", async () => {
+    await redis.hSet("hash", { a: "1", b: "1" });
+    expect(await swap("a", "1", "2")).toBe(1);
+    expect(await redis.hGetAll("hash")).toEqual({ a: "2", b: "1" });
+  });
+
+  test("leaves a field that has changed, and makes none that is missing", async () => {
+    await redis.hSet("hash", { a: "1" });
+    expect(await swap("a", "0", "2")).toBe(0);
+    expect(await swap("b", "", "2")).toBe(0);
+    expect(await redis.hGetAll("hash")).toEqual({ a: "1" });
+  });
+});
+
+describe("probe.lua", () => {
+  const probe = () => run<number>(redis, script(probeSource), ["key"], []);
+
+  test("is refused as a write would be, and writes nothing", async () => {
+    expect(await probe()).toBe(1);
+    await redis.configSet("maxmemory", "1");
+    try {
+      await expect(probe()).rejects.toThrow("OOM");
+    } finally {
+      await redis.configSet("maxmemory", "0");
+    }
+    expect(await redis.dbSize()).toBe(0);
+  });
+});
+
+test("read-fields.lua reads the fields of each hash in their order, null where one is missing", async () => {
+  await redis.hSet("a", { x: "1", y: "2", z: "3" });
+  await redis.hSet("c", { y: "4" });
+  expect(await run<unknown>(redis, script(readSource), ["a", "b", "c"], ["y", "x"])).toEqual([
+    ["2", "1"],
+    [null, null],
+    ["4", null],
+  ]);
+});
+
+describe("run-together.lua", () => {
+  type Call = readonly [keys: readonly string[], args: readonly string[]];
+  const COST_US = 1;
+
+  const together = (calls: readonly Call[], step: string) =>
+    calls.map(([keys, args]) =>
+      runTogether(redis, script(`#!lua\n${step}`), [...keys], [...args], COST_US),
+    );
+
+  test("gives each call its own keys and arguments, and each its own reply", async () => {
+    const step = "return {table.concat(KEYS, ' '), table.concat(ARGV, ' '), #KEYS, #ARGV}";
+    const calls: readonly Call[] = [
+      [
+        ["a", "b"],
+        ["1", "2", "3"],
+      ],
+      [["c"], []],
+      [[], ["4"]],
+      [[], []],
+      [
+        ["d", "e", "f"],
+        ["5", "6"],
+      ],
+    ];
+    expect(await Promise.all(together(calls, step))).toEqual(
+      calls.map(([keys, args]) => [keys.join(" "), args.join(" "), keys.length, args.length]),
+    );
+  });
+
+  test("makes the calls in their order", async () => {
+    const step = "return redis.call('APPEND', KEYS[1], ARGV[1])";
+    const calls = ["a", "bc", "d"].map((text): Call => [["key"], [text]]);
+    expect(await Promise.all(together(calls, step))).toEqual([1, 3, 4]);
+    expect(await redis.get("key")).toBe("abcd");
+  });
+
+  test("does nothing more after a call that fails, and fails them all", async () => {
+    const step = "return redis.call('INCR', KEYS[1])";
+    await redis.set("b", "no number");
+    const calls = ["a", "b", "c"].map((key): Call => [[key], []]);
+    const outcomes = await Promise.allSettled(together(calls, step));
+    expect(outcomes.map(({ status }) => status)).toEqual(Array(3).fill("rejected"));
+    expect(await redis.mGet(["a", "b", "c"])).toEqual(["1", "no number", null]);
+  });
+});
