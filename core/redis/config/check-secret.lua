@@ -15,14 +15,14 @@ local holdersKept, keptMs, notedMs = tonumber(ARGV[5]), tonumber(ARGV[6]), tonum
 local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'at')
 local tokens, at = tonumber(bucket[1]) or burst, tonumber(bucket[2]) or now
 tokens = math.min(burst, tokens + math.max(0, now - at) * rate / 1000)
-local waitMs = tokens >= 1 and 0 or math.ceil((1 - tokens) / rate * 1000)
+local waitMs = math.max(0, math.ceil((1 - tokens) / rate * 1000))
 if holder == '' then
   if waitMs > 0 then return {0, waitMs} end
   redis.call('HSET', KEYS[1], 'tokens', tostring(tokens - 1), 'at', math.max(at, now))
   redis.call('PEXPIRE', KEYS[1], math.ceil(burst / rate * 1000) + 1000)
   return {1, 0}
 end
-local last = tonumber(redis.call('ZSCORE', KEYS[2], holder) or false)
+local last = tonumber(redis.call('ZSCORE', KEYS[2], holder))
 local isKnown = last and now - last < keptMs
 if not isKnown and waitMs > 0 then return {0, waitMs} end
 if not isKnown or now - last >= notedMs then

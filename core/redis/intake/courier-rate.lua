@@ -17,4 +17,4 @@ local taken = math.min(asked, math.floor(tokens))
 tokens = tokens - taken
 redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', math.max(at, now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(burst / rate * 1000) + 1000)
-return {taken, math.floor(tokens), tokens >= 1 and 0 or math.ceil((1 - tokens) / rate * 1000)}
+return {taken, math.floor(tokens), math.max(0, math.ceil((1 - tokens) / rate * 1000))}

@@ -1,0 +1,182 @@
+/** What one call of a script of the configuration leaves and answers: of secrets that are checked, sealed again, and remembered. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import checkSource from "#core/redis/config/check-secret.lua" with { type: "text" };
+import usersSource from "#core/redis/config/key-users.lua" with { type: "text" };
+import openSource from "#core/redis/config/open-session.lua" with { type: "text" };
+import resealSource from "#core/redis/config/reseal.lua" with { type: "text" };
+import { openTestRedis } from "#test/support/servers.ts";
+
+let redis: Redis;
+let stop: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ redis, stop } = await openTestRedis());
+});
+beforeEach(() => redis.flushAll());
+afterAll(() => stop());
+
+/** @returns what the call replies; the key then lasts for so long */
+async function lasting<T>(key: string, lifeMs: number, call: () => Promise<T>): Promise<T> {
+  const fromMs = Date.now();
+  const reply = await call();
+  expect(await redis.pExpireTime(key)).toBeWithin(fromMs + lifeMs, Date.now() + lifeMs + 1);
+  return reply;
+}
+
+describe("check-secret.lua", () => {
+  const NOW_MS = 1_000_000;
+  const KEPT_MS = 60_000;
+  const NOTED_AGAIN_MS = 5_000;
+  /** From an empty bucket until a token is there. A power of two: parts of a token are exact. */
+  const TOKEN_MS = 8_192;
+  const WRONG = "";
+  const CHECKED = [1, 0];
+  const refusedFor = (waitMs: number) => [0, waitMs];
+
+  const check = (
+    holder: string,
+    afterMs = 0,
+    { tokenMs = TOKEN_MS, burst = 3, holders = 2 } = {},
+  ) =>
+    run<number[]>(
+      redis,
+      script(checkSource),
+      ["bucket", "holders"],
+      [NOW_MS + afterMs, 1_000 / tokenMs, burst, holder, holders, KEPT_MS, NOTED_AGAIN_MS].map(
+        String,
+      ),
+    );
+  const bucket = () => redis.hGetAll("bucket");
+
+  async function empty(limits = {}): Promise<void> {
+    for (let times = 0; times < 3; times += 1) {
+      expect(await check(WRONG, 0, limits)).toEqual(CHECKED);
+    }
+  }
+
+  test("wrong secrets empty the bucket, and the fourth waits until a token is there", async () => {
+    await empty();
+    expect(await bucket()).toEqual({ tokens: "0", at: String(NOW_MS) });
+    expect(await check(WRONG)).toEqual(refusedFor(TOKEN_MS));
+    expect(await check(WRONG, TOKEN_MS / 2)).toEqual(refusedFor(TOKEN_MS / 2));
+    expect(await check(WRONG, TOKEN_MS - 1)).toEqual(refusedFor(1));
+    expect(await bucket()).toEqual({ tokens: "0", at: String(NOW_MS) });
+    expect(await check(WRONG, TOKEN_MS)).toEqual(CHECKED);
+    expect(await check(WRONG, TOKEN_MS)).toEqual(refusedFor(TOKEN_MS));
+  });
+
+  test("the bucket refills to its size and no further", async () => {
+    await empty();
+    const muchLater = 100 * TOKEN_MS;
+    expect(await check(WRONG, muchLater)).toEqual(CHECKED);
+    expect(await bucket()).toEqual({ tokens: "2", at: String(NOW_MS + muchLater) });
+  });
+
+  test("a clock that is behind refills nothing and takes nothing back", async () => {
+    expect(await check(WRONG, 2 * TOKEN_MS)).toEqual(CHECKED);
+    expect(await check(WRONG)).toEqual(CHECKED);
+    expect(await bucket()).toEqual({ tokens: "1", at: String(NOW_MS + 2 * TOKEN_MS) });
+  });
+
+  test("the bucket is forgotten a second after it would be full", async () => {
+    await lasting("bucket", 3 * TOKEN_MS + 1_000, () => check(WRONG));
+    const slow = { tokenMs: 1_000_000, burst: 10 };
+    await lasting("bucket", 10_000_000 + 1_000, () => check(WRONG, 0, slow));
+  });
+
+  test("a correct secret takes no token, and is refused at an empty bucket from a new holder alone", async () => {
+    expect(await check("known")).toEqual(CHECKED);
+    expect(await bucket()).toEqual({});
+    await empty();
+    expect(await check("known")).toEqual(CHECKED);
+    expect(await check("new")).toEqual(refusedFor(TOKEN_MS));
+    expect(await check("new", TOKEN_MS - 1)).toEqual(refusedFor(1));
+    expect(await redis.zRange("holders", 0, -1)).toEqual(["known"]);
+    expect(await check("new", TOKEN_MS)).toEqual(CHECKED);
+    expect(await bucket()).toEqual({ tokens: "0", at: String(NOW_MS) });
+  });
+
+  test("a holder is known for its time to the millisecond", async () => {
+    await check("one");
+    await check("other", 1);
+    const slow = { tokenMs: 2 * KEPT_MS };
+    await empty(slow);
+    expect(await check("one", KEPT_MS, slow)).toEqual(refusedFor(KEPT_MS));
+    expect(await check("other", KEPT_MS, slow)).toEqual(CHECKED);
+  });
+
+  test("a holder is recorded again after a while, not each time", async () => {
+    const notedMs = async () => Number(await redis.zScore("holders", "one")) - NOW_MS;
+    await lasting("holders", KEPT_MS, () => check("one"));
+    await redis.persist("holders");
+    await check("one", NOTED_AGAIN_MS - 1);
+    expect([await notedMs(), await redis.pTTL("holders")]).toEqual([0, -1]);
+    await lasting("holders", KEPT_MS, () => check("one", NOTED_AGAIN_MS));
+    expect(await notedMs()).toBe(NOTED_AGAIN_MS);
+  });
+
+  test("of 3 holders the 2 that were accepted last are kept", async () => {
+    for (const [at, holder] of ["b", "c", "a"].entries()) await check(holder, at);
+    expect(await redis.zRange("holders", 0, -1)).toEqual(["c", "a"]);
+  });
+});
+
+describe("key-users.lua", () => {
+  const LIFE_MS = 60_000;
+
+  const call = (what: string, user = "", lifeMs = LIFE_MS) =>
+    run<string[]>(redis, script(usersSource), ["users"], [what, user, String(lifeMs)]);
+
+  test("a process is alive from its heartbeat on for as long as it says", async () => {
+    const fromMs = Date.now();
+    expect(await call("beat", "one")).toEqual(["one"]);
+    expect(await redis.zScore("users", "one")).toBeWithin(
+      fromMs + LIFE_MS,
+      Date.now() + LIFE_MS + 1,
+    );
+    expect(await call("beat", "other", 2 * LIFE_MS)).toEqual(["one", "other"]);
+    expect(await call("beat", "one", 3 * LIFE_MS)).toEqual(["other", "one"]);
+  });
+
+  test("a process that leaves is gone, and who asks is not counted", async () => {
+    await call("beat", "one");
+    await call("beat", "other");
+    expect(await call("list", "who asks")).toEqual(["one", "other"]);
+    expect(await call("leave", "one")).toEqual(["other"]);
+    expect(await redis.zRange("users", 0, -1)).toEqual(["other"]);
+  });
+
+  test("a process whose heartbeats have ended is forgotten", async () => {
+    await redis.zAdd("users", { value: "ended", score: Date.now() });
+    expect(await call("beat", "one", 0)).toEqual([]);
+    expect(await redis.exists("users")).toBe(0);
+  });
+});
+
+describe("reseal.lua", () => {
+  const reseal = (...changes: ReadonlyArray<readonly [field: string, from: string, to: string]>) =>
+    run<number>(redis, script(resealSource), ["entity"], changes.flat());
+
+  test("replaces all fields, and leaves the others", async () => {
+    await redis.hSet("entity", { a: "1", b: "2", c: "3", d: "4" });
+    expect(await reseal(["a", "1", "10"], ["b", "2", "20"], ["c", "3", "30"])).toBe(1);
+    expect(await redis.hGetAll("entity")).toEqual({ a: "10", b: "20", c: "30", d: "4" });
+  });
+
+  test.each([
+    ["first", ["a", "0", "10"], ["b", "2", "20"]],
+    ["last", ["a", "1", "10"], ["b", "0", "20"]],
+    ["missing one", ["a", "1", "10"], ["c", "", "20"]],
+  ] as const)("replaces none if another writer has changed the %s", async (_, one, other) => {
+    await redis.hSet("entity", { a: "1", b: "2" });
+    expect(await reseal(one, other)).toBe(0);
+    expect(await redis.hGetAll("entity")).toEqual({ a: "1", b: "2" });
+  });
+});
+
+test("open-session.lua keeps the record for its time", async () => {
+  const open = () => run<number>(redis, script(openSource), ["session"], ["record", "60000"]);
+  expect(await lasting("session", 60_000, open)).toBe(1);
+  expect(await redis.get("session")).toBe("record");
+});
