@@ -272,6 +272,16 @@ describe("the concurrency", () => {
   });
 
   test.each([
+    [1, 2, "6.000"],
+    [8, 8, "10.000"],
+  ])("grows by 2 where the highest one was %d until now", async (before, underWay, grown) => {
+    await finish([{ endpoint: "a", most: before, good: 9, underWay: before }]);
+    expect(await level()).toBe(`${before}.000 ${before}.000 0 ${NOW_MS}`);
+    await finish([{ endpoint: "a", good: 1, underWay }]);
+    expect(await level()).toBe(`${grown} 256.000 0 ${NOW_MS}`);
+  });
+
+  test.each([
     [LEVEL_LIFE_MS, "10.100 10.000"],
     [LEVEL_LIFE_MS + 1, "6.000 256.000"],
   ])("begins anew after more than ten minutes without use: %d ms", async (restMs, expected) => {

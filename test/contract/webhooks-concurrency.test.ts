@@ -183,6 +183,13 @@ describe("the level", () => {
     expect(receiver.mostOpen()).toBe(1);
   });
 
+  test("a higher maxConcurrency counts from the next requests on", async () => {
+    await queue(20);
+    expect(await record("good", 1)).toBe(1);
+    expect(await record("good", 64)).toBe(START_CONCURRENCY);
+    expect(await record("good", 64)).toBe(START_CONCURRENCY + 2 * START_CONCURRENCY);
+  });
+
   test.each([429, 503])(
     "%i halves it, once for all that was sent before it fell",
     async (status) => {

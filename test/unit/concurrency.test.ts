@@ -60,6 +60,10 @@ describe("the stored level", () => {
     expect(readLevel("40.5 256.000 0 1000", 12, 1_000)).toBe(12);
     expect(readLevel(null, 2, 1_000)).toBe(2);
   });
+
+  test("is never less than an endpoint begins with, where its limit was less until now", () => {
+    expect(readLevel("1.000 1.000 0 1000", 12, 1_000)).toBe(START_CONCURRENCY);
+  });
 });
 
 describe("the rate", () => {

@@ -93,6 +93,6 @@ export function pauseMs(httpStatus: number, retryAfterMs: number | null): number
 /** A level as `finish.lua` stores it: level, where it last fell, when it fell, when it was last in use. */
 export function readLevel(stored: string | null, most: number, nowMs: number): number {
   const [level = 0, , , atMs = 0] = (stored ?? "").split(" ").map(Number);
-  const isForgotten = stored === null || nowMs > atMs + LEVEL_LIFE_MS;
-  return Math.floor(Math.min(most, isForgotten ? START_CONCURRENCY : level));
+  const kept = nowMs > atMs + LEVEL_LIFE_MS ? 0 : level;
+  return Math.floor(Math.min(most, Math.max(START_CONCURRENCY, kept)));
 }

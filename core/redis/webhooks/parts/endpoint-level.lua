@@ -24,14 +24,16 @@ local function returnToRings(lane, turn)
   if first[2] then call('ZADD', retryRing, from + first[2], lane.id) end
 end
 
--- Begins anew after a rest, and after the endpoint was away: what made it fall then says nothing about what it can take.
+-- Begins anew after a rest, and after the endpoint was away: what made it fall then says nothing about what it can take. A higher
+-- limit is found like the first one, unless the level has fallen before.
 local function readLevel(text, lane)
   local level, fell, fellAt, usedAt = string.match(text or '', '^(%S+) (%S+) (%S+) (%S+)$')
   local wasAway = lane.isCured and lane.failedSince and now >= lane.failedSince + away
   if not level or wasAway or now > usedAt + levelLife then
     return { level = math.min(startLevel, lane.most), fell = lane.most, fellAt = 0 }
   end
-  return { level = math.min(tonumber(level), lane.most), fell = tonumber(fell), fellAt = tonumber(fellAt) }
+  fell = fellAt == '0' and lane.most or tonumber(fell)
+  return { level = math.min(math.max(startLevel, tonumber(level)), lane.most), fell = fell, fellAt = tonumber(fellAt) }
 end
 
 -- Whether the level has changed, or is in use.
@@ -60,7 +62,7 @@ local function recordLevels(lanes, before)
   end
   for at, text in ipairs(#ids > 0 and call('HMGET', levels, unpack(ids)) or {}) do
     local lane, one = asked[at], readLevel(text, asked[at])
-    if adjust(one, lane, before[lane.id] or 0) then
+    if adjust(one, lane, before[lane.id]) then
       kept[#kept + 1], kept[#kept + 2] = lane.id, string.format('%.3f %.3f %.0f %.0f', one.level, one.fell, one.fellAt, now)
     end
   end

@@ -31,7 +31,7 @@ local function readRooms()
     local own, besides = tonumber(underWay[2 * at - 1]) or 0, tonumber(underWay[2 * at]) or 0
     if one.isSilent then own, besides, one.field = besides, own, 'w ' .. id else one.field = id end
     local level, usedAt = string.match(stored[at] or '', '^(%S+) %S+ %S+ (%S+)$')
-    level = level and now <= usedAt + levelLife and tonumber(level) or startLevel
+    level = level and now <= usedAt + levelLife and math.max(startLevel, tonumber(level)) or startLevel
     one.before, one.room = own, roomOf(one, level, tonumber(most), tonumber(inAll), own, besides)
     if ends[at] and tonumber(ends[at]) > now then
       one.room = 0
