@@ -14,7 +14,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, "node_modules");
 const TOOLS = join(MODULES, ".bin");
 /** A busy machine may be many times slower; tests that wait for a condition give up earlier and name it. */
-const TEST_TIMEOUT = "--timeout=120000";
+const TEST_TIMEOUT = "--timeout=300000";
 const MODES = { start: ["start/main.ts"], test: ["test", TEST_TIMEOUT] };
 /** Tests wait more than they compute: this many processes share the files of a round. */
 const TEST_PROCESSES = 3;

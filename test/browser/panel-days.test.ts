@@ -62,7 +62,7 @@ beforeAll(async () => {
   expect(body).toMatchObject({ accepted: 3, invalid: 1 });
   await product.settled();
   browser = await openBrowser();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await browser?.close();
@@ -532,7 +532,7 @@ describe("whoever has a nervous finger, a bad network or a long lunch", () => {
     await page.context().setOffline(false);
     await headingOf(page, "Webhooks");
     await end();
-  }, 120_000);
+  }, 300_000);
 
   test("logs in again in front of a form when the session ends, and finds the form as it was", async () => {
     const owner = await makeAccount(product.runtime, "company", "owner", { companyCode: "acme" });
@@ -567,7 +567,7 @@ describe("whoever has a nervous finger, a bad network or a long lunch", () => {
     await open("/");
     await headingOf(page, "Overview");
     await end();
-  }, 120_000);
+  }, 300_000);
 
   test("comes back, or reloads, to the same search and the same tab", async () => {
     const { page, open, end } = await visit();

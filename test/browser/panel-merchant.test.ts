@@ -42,7 +42,7 @@ beforeAll(async () => {
   owner = await makeAccount(api.runtime, "company", "owner", { companyCode: "acme" });
   reader = await makeAccount(api.runtime, "company", "read-only", { companyCode: "acme" });
   browser = await openBrowser();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await browser?.close();

@@ -65,7 +65,7 @@ beforeAll(async () => {
   await addJobs(product.runtime);
   await addDeadLetter(product.runtime);
   browser = await openBrowser();
-}, 120_000);
+}, 300_000);
 
 /** More imports than a page of the list has, the first one the newest, half done, which no worker goes on with. */
 async function addJobs({ redis, live }: TestRuntime): Promise<void> {

@@ -12,7 +12,7 @@ let browser: Browser;
 beforeAll(async () => {
   product = await openTestAnalytics(testSetup());
   browser = await openBrowser();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await browser?.close();

@@ -35,7 +35,7 @@ beforeAll(async () => {
   const benchmarks = await openBenchmarks(api.runtime.config);
   panel = createPanelApp(api.runtime, benchmarks).listen({ port, hostname: "127.0.0.1" });
   browser = await openBrowser();
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await browser.close();
   await panel.stop();
@@ -173,7 +173,7 @@ describe("the page", () => {
       await end();
     }
     expect(headlines.size).toBe(LANGUAGES.length);
-  }, 120_000);
+  }, 300_000);
 
   test("before the first event it says so, and shows the planned date", async () => {
     const { trackingUrl } = await create({ planning: { deliveryDate: "2026-11-12" } });

@@ -61,7 +61,7 @@ beforeAll(async () => {
   await runtime.redis.xAdd(EVENT_LOGS[0] ?? "", "*", { e: "no event" });
   announce(runtime.redis, "event");
   browser = await openBrowser();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await browser?.close();
@@ -183,7 +183,7 @@ describe("a merchant", () => {
     await page.getByRole("tab", { name: "Health" }).click();
     await page.getByText("Requests per second, at most").waitFor();
     expect(await page.getByText("50", { exact: true }).count()).toBe(1);
-  }, 120_000);
+  }, 300_000);
 
   test("breaks the receiver, and sees the failure, each attempt, and the retry", async () => {
     const { page, open } = day;
@@ -212,7 +212,7 @@ describe("a merchant", () => {
       .getByText(/^Failing since/)
       .waitFor();
     await page.getByText("Last error: status 503").waitFor();
-  }, 120_000);
+  }, 300_000);
 
   test("is alerted by a mail whose link leads, after a log-in, to the endpoint and what it missed", async () => {
     const { page } = day;
@@ -231,7 +231,7 @@ describe("a merchant", () => {
     await page.getByText(/Webhooks given up: 3, about shipments: 2/).waitFor();
     await page.getByText("Shipments without a later webhook: 2.").waitFor();
     expect(await accessFaults(page)).toEqual([]);
-  }, 120_000);
+  }, 300_000);
 
   test("repairs the receiver, and catches up with one webhook a shipment; nothing is missed any more", async () => {
     const { page, open } = day;
@@ -273,7 +273,7 @@ describe("a merchant", () => {
     // The application has asked who is there before each log-in.
     // The answers that were refused before the log-in, and the one that was lost.
     expect(day.problems.filter((text) => !/401|ERR_FAILED/.test(text))).toEqual([]);
-  }, 120_000);
+  }, 300_000);
 
   test("rotates the secret: the new one is shown once, and both sign meanwhile", async () => {
     const { page, open } = day;
@@ -378,7 +378,7 @@ describe("a merchant", () => {
     await page.getByText("Delivered").first().waitFor();
     expect(await changing()).toEqual([]);
     await end();
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("an operator", () => {
@@ -419,7 +419,7 @@ describe("an operator", () => {
     await open("/audit");
     await page.getByText(/written by a test/).waitFor();
     await end();
-  }, 120_000);
+  }, 300_000);
 
   test("erases a recipient after a confirmation, and it is in the audit log; who only reads cannot", async () => {
     const consignee = { name: "Maria Bianchi", city: "Milano", country: "IT" };
@@ -442,5 +442,5 @@ describe("an operator", () => {
     await open("/audit");
     await page.getByText(`/shipments/${id}/personal-data`).waitFor();
     await end();
-  }, 120_000);
+  }, 300_000);
 });

@@ -134,7 +134,7 @@ describe("a server that is killed and starts again", () => {
     expect(answer?.sampleSize).toBe(2 * ROWS);
     await role.stop();
     await benchmarks.close();
-  }, 120_000);
+  }, 300_000);
 });
 
 test("an embedded folder that another process holds: everything waits, nothing is taken, and drains by itself once it is free", async () => {
@@ -163,7 +163,7 @@ test("an embedded folder that another process holds: everything waits, nothing i
   await eventually(isEmpty, "the counts of an hour that is over are taken over");
   await role.stop();
   await benchmarks.close();
-}, 120_000);
+}, 300_000);
 
 /** Another process that has the embedded folder open. */
 async function holdFolder(dataDir: string) {

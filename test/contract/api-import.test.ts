@@ -196,7 +196,7 @@ describe("202", () => {
     const found = job.result.successes.map((row: { trackingNumber: string }) => row.trackingNumber);
     expect(found).toEqual(numbers);
     expect(seen.size).toBeGreaterThan(2);
-  }, 120_000);
+  }, 300_000);
 });
 
 interface Called {
@@ -348,7 +348,7 @@ describe("the completion call", () => {
     expect(slow.most()).toBe(CALLBACKS_AT_ONCE);
     slow.stop();
     quick.stop();
-  }, 120_000);
+  }, 300_000);
 
   test("of a job that an earlier version ended before it called is made", async () => {
     const receiver = startReceiver();

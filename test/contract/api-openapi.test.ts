@@ -215,7 +215,7 @@ describe("what the API answers is what its schemas say", () => {
       ...["releaseStock 200", "readDeliveryTimes 200", "readEfficiencyIndex 200"],
     ]);
     await own.end();
-  }, 120_000);
+  }, 300_000);
 
   test("an answer that the document does not describe fails the test that asked for it", () => {
     const { check } = answerChecker(api.routes, MERCHANT_API);

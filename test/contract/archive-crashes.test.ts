@@ -57,7 +57,7 @@ beforeAll(async () => {
   channelId = channel?.id ?? 0;
   await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
   await numberRows(runtime.redis, companyId, channelId);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await Promise.all([archive.close(), away.close()]);

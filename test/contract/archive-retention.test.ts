@@ -74,7 +74,7 @@ beforeAll(async () => {
   ({ id: channelId, companyId } = channelOf("acme-it"));
   await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
   await numberRows(runtime.redis, companyId, channelId);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await ingest.stop();

@@ -35,7 +35,7 @@ let counter = 0;
 
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup(), { ARCHIVE_ROUND_SECONDS: "1" });
-}, 120_000);
+}, 300_000);
 
 afterAll(() => runtime.end());
 
@@ -100,7 +100,7 @@ describe("once shipments are archived", () => {
     await passTime(runtime, 31 * 86_400);
     expect(await archiveAll(deps(), held)).toBe(SHIPMENTS + 1);
     await noteRound(runtime.redis, runtime.live.configuration(), runtime.live.now(), 30);
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await panel.stop();
@@ -142,7 +142,7 @@ describe("once shipments are archived", () => {
     expect(output).toMatch(/Latest complete round: ended \d+ s ago/);
     expect(output).toMatch(/Latest batch: 251 shipments, 20/);
     expect((await command("--unknown")).status).toBe(1);
-  }, 120_000);
+  }, 300_000);
 
   test("whoever dies while a channel comes back loses and doubles nothing, and the next goes on", async () => {
     const { companyId, id: channelId } = channelOf("acme-it");
@@ -166,7 +166,7 @@ describe("once shipments are archived", () => {
     await letChannelGo(runtime.redis, channelId);
     expect(await archiveAll(deps(), held)).toBe(SHIPMENTS + 1);
     expect(await total()).toBe(SHIPMENTS + 1);
-  }, 120_000);
+  }, 300_000);
 
   test("`--bring-back` brings a channel back and keeps it in Redis until it is let go", async () => {
     const config = { ...runtime.config, archiveAfterDays: 0 };
@@ -186,7 +186,7 @@ describe("once shipments are archived", () => {
       1,
       expect.stringContaining("no such channel"),
     ]);
-  }, 120_000);
+  }, 300_000);
 
   test(`${BATCHES_BROUGHT_BACK} batches come back together, and those that there was no time for with the next round`, async () => {
     const { redis, live } = runtime;
@@ -208,5 +208,5 @@ describe("once shipments are archived", () => {
     }
     expect(back).toEqual([all.length - 1, all.length, all.length]);
     await letChannelGo(redis, channelId);
-  }, 120_000);
+  }, 300_000);
 });

@@ -96,7 +96,7 @@ beforeAll(async () => {
   await beginGeneration(runtime.redis, runtime.live.now(), runtime.config.eventsPerDay);
   rows = await fill(0, SHIPMENTS);
   for (const id of channelIds) await numberRows(runtime.redis, companyId, id);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await archive.close();
@@ -323,7 +323,7 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     await askWhileMoving();
     await moveAway(rows.slice(0, 2_500).flatMap(({ id }) => (archived.has(id) ? [] : [id])));
     expect(await isIndexComplete(clickhouse)).toBe(false);
-  }, 120_000);
+  }, 300_000);
 
   test("while the index is being filled, and once it is", async () => {
     await applySchema(clickhouse, runtime.config);
@@ -349,9 +349,9 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     );
     expect(Number(found[0]?.shipments)).toBe(Number(found[0]?.every));
     await fc.assert(asked, { numRuns: 40 });
-  }, 120_000);
+  }, 300_000);
 
-  test("while shipments move to the archive and back between questions", askWhileMoving, 120_000);
+  test("while shipments move to the archive and back between questions", askWhileMoving, 300_000);
 
   test("shipments created and changed beside archived ones", async () => {
     const before = rows.length;
@@ -370,7 +370,7 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     );
     rows = rows.map((row) => changed.get(row.id) ?? row);
     await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 20 });
-  }, 120_000);
+  }, 300_000);
 
   test("a block of rows is dropped with its last shipment, and comes back with the first one", async () => {
     const [channelId = 0] = channelIds;
@@ -381,7 +381,7 @@ describe("pages over both sides agree with a plain filter and sort", () => {
     await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 10 });
     await bringBack([own[77]?.id ?? 0, own[5]?.id ?? 0, own[4_000]?.id ?? 0]);
     await fc.assert(fc.asyncProperty(questions(), expectAgreement), { numRuns: 20 });
-  }, 120_000);
+  }, 300_000);
 });
 
 test("an archived shipment is read as it was", async () => {
@@ -550,7 +550,7 @@ describe("the index of the archive", () => {
     await counts;
     expect(new Set(counted)).toEqual(new Set([expected]));
     await deleteRows(clickhouse, companyId, [], pending);
-  }, 120_000);
+  }, 300_000);
 
   test("counts the same row by row, where a statement does not read at one moment", async () => {
     const other = await openBare(runtime.config, { enable_shared_storage_snapshot_in_query: 0 });

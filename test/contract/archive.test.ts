@@ -55,7 +55,7 @@ beforeAll(async () => {
   token = await tokenOf("key_acme_outlet");
   companyWide = await tokenOf("key_acme_main");
   foreign = await tokenOf("key_beta_main");
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await clickhouse.close();
@@ -198,7 +198,7 @@ test("a delivered shipment that has been quiet moves, and every answer about it 
   });
   expect((await call("GET", questions[0] ?? "", undefined, foreign)).status).toBe(404);
   expect((await call("GET", "/v2/shipments", undefined, foreign)).body.total).toBe(0);
-}, 120_000);
+}, 300_000);
 
 test("a delivery of an archived shipment is shown, and signed for a receiver under development, as before", async () => {
   const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
@@ -231,7 +231,7 @@ test("a delivery of an archived shipment is shown, and signed for a receiver und
   const { id } = JSON.parse(before[1]);
   expect(id).toStartWith("evt_");
   expect((await request("DELETE", endpoint, undefined, headers)).status).toBe(204);
-}, 120_000);
+}, 300_000);
 
 test("a shipment with news, and one that is under way, stays", async () => {
   const [late, open] = [await create(), await create()];
@@ -248,7 +248,7 @@ test("a shipment with news, and one that is under way, stays", async () => {
   expect(await archiveNow()).toBe(0);
   await advanceDays(150);
   expect(await archiveNow()).toBe(2);
-}, 120_000);
+}, 300_000);
 
 test("a shipment with events that nobody has mapped stays for 180 days, and comes back when they are mapped", async () => {
   const one = await create();
@@ -271,7 +271,7 @@ test("a shipment with events that nobody has mapped stays for 180 days, and come
   expect(await keysOf(one.id)).not.toEqual([]);
   await advanceDays(31);
   expect(await archiveNow()).toBe(1);
-}, 120_000);
+}, 300_000);
 
 describe("a late event of an archived shipment", () => {
   test("is ACCEPTED, brings it back, and counts once; then it moves again", async () => {
@@ -298,7 +298,7 @@ describe("a late event of an archived shipment", () => {
       applied: 0,
       webhooks: 0,
     });
-  }, 120_000);
+  }, 300_000);
 
   test("finds it by its order under a sender account", async () => {
     const one = await create({ orderReference: "ORDER-X" });
@@ -310,7 +310,7 @@ describe("a late event of an archived shipment", () => {
     expect(await send(withoutNumber as typeof byOrder)).toEqual(["ACCEPTED"]);
     await settled();
     expect((await call("GET", `/v2/shipments/${one.id}`)).body.history).toHaveLength(3);
-  }, 120_000);
+  }, 300_000);
 
   test("of another order under the same number is UNKNOWN_TRACKING", async () => {
     const one = await create({ orderReference: "ORDER-Y" });
@@ -320,7 +320,7 @@ describe("a late event of an archived shipment", () => {
     const other = event({ trackingNumber: one.number, externalId: "ORDER-Z", occurredAt: at() });
     expect(await send(other)).toEqual(["UNKNOWN_TRACKING"]);
     expect(await send({ ...other, externalId: "ORDER-Y" })).toEqual(["ACCEPTED"]);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("the tracking number of an archived shipment", () => {
@@ -346,7 +346,7 @@ describe("the tracking number of an archived shipment", () => {
     expect((await call("GET", `/v2/shipments/${id}`, undefined, token)).body.history).toHaveLength(
       1,
     );
-  }, 120_000);
+  }, 300_000);
 
   test("that another parcel has by now no longer means a shipment that ended 90 days before", async () => {
     const one = await create();
@@ -361,7 +361,7 @@ describe("the tracking number of an archived shipment", () => {
     ]);
     await settled();
     expect((await call("GET", `/v2/shipments/${one.id}`)).body.history).toHaveLength(2);
-  }, 120_000);
+  }, 300_000);
 });
 
 test("what was asked of an archived shipment and told its recipient is kept, and more can be", async () => {
@@ -394,7 +394,7 @@ test("what was asked of an archived shipment and told its recipient is kept, and
   expect((await call("GET", release)).body).toEqual(sent);
   expect((await call("GET", `${release}9`)).status).toBe(404);
   expect((await call("GET", release, undefined, foreign)).status).toBe(404);
-}, 120_000);
+}, 300_000);
 
 test("the recipient of an archived shipment is erased, there too", async () => {
   const one = await create();
@@ -414,7 +414,7 @@ test("the recipient of an archived shipment is erased, there too", async () => {
   const rows = await archive.read([one.id], [...runtime.live.configuration().channels.keys()]);
   await archive.close();
   expect(JSON.stringify(rows.map(({ whole }) => factsOfWhole(whole)))).not.toContain("Ada");
-}, 120_000);
+}, 300_000);
 
 test("the overview tells what the latest round of the archiver has left", async () => {
   const { redis, live } = runtime;
@@ -434,7 +434,7 @@ test("the overview tells what the latest round of the archiver has left", async 
     const { behindSeconds, ...counts } = await shown();
     return behindSeconds < 60 && Bun.deepEquals(counts, due);
   }, "the overview has the counts of the round");
-}, 120_000);
+}, 300_000);
 
 test("a generation of references is not used early by a process that did not begin it", async () => {
   const nextYear = runtime.live.now() + 366 * DAY_SECONDS * 1_000;
@@ -456,4 +456,4 @@ test("what Redis keeps of archived shipments are their references alone", async 
   await advanceDays(181);
   expect(await archiveNow()).toBeGreaterThanOrEqual(3);
   expect((await Promise.all(ids.map(keysOf))).flat()).toEqual([]);
-}, 120_000);
+}, 300_000);

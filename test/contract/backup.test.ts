@@ -91,7 +91,7 @@ describe("a backup of the embedded stores", () => {
     const counted = await expectExactlyOnce(second, "BAK", ids, stream.accepted);
     await measuring.done({ ...counted, further: { "events before the backup": before.size } });
     await second.terminate();
-  }, 180_000);
+  }, 300_000);
 
   test("is taken while nothing runs too, is readable by its owner alone, and leaves nothing behind", async () => {
     const cold = join(folder, "cold");

@@ -60,7 +60,7 @@ beforeAll(async () => {
     const isReady = async () => (await fetch(`${address(role)}/readyz`)).status === 200;
     await eventually(() => isReady().catch(() => false), `${role} is ready`, 60_000);
   }
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   for (const child of children.toReversed()) {
@@ -117,4 +117,4 @@ test("without a ClickHouse server, analytics says that no binary has an embedded
   expect((await outcomeOf(analytics)).output).toContain(
     "no image and no binary contains the embedded ClickHouse: set CLICKHOUSE_URL",
   );
-}, 120_000);
+}, 300_000);

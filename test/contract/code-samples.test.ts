@@ -159,7 +159,7 @@ describe("the samples of every call are answered as the document says", () => {
         const sources = ending.map((call) => call.sources[language] ?? "");
         const statuses = (await RUNS[language]?.(env, sources)) ?? [];
         expectAnswers(ending, statuses);
-      }, 120_000);
+      }, 300_000);
     }
   }
 });
@@ -176,4 +176,4 @@ test("the TypeScript samples have no fault of type", async () => {
   await writeFile(join(home, "package.json"), '{"type":"module"}');
   await writeFile(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions }));
   expect(await output([resolve("node_modules/.bin/tsc"), "-p", home], {})).toBe("");
-}, 120_000);
+}, 300_000);

@@ -218,7 +218,7 @@ describe("an entry that holds many events", () => {
     expect((letters ?? []).map(({ message }) => [message["id"], message["entry"]])).toEqual([
       [`${id}.2`, JSON.stringify({ e: "c" })],
     ]);
-  }, 120_000);
+  }, 300_000);
 
   test("is named in the log by its event, its message and its shipment", async () => {
     const one = event({ trackingNumber: "NAMED" });

@@ -78,7 +78,7 @@ test("processes that create in one channel at the same time assign every id once
   expect(new Set(ids).size).toBe(ROUNDS * 2 * EACH);
   expect(new Set(ids.map((id) => id % PARTITIONS)).size).toBe(1);
   await expectAgreement("acme-it", ROUNDS * 2 * EACH);
-}, 120_000);
+}, 300_000);
 
 test("an item that two processes create at the same time exists once", async () => {
   const items = Array.from({ length: 50 }, (_, at) => item(`BOTH-${at}`));
@@ -110,4 +110,4 @@ test("rows continue in the next blocks, and no number is left out, while another
   expect(length).toBe(((rank % ROWS_PER_BLOCK) + 1) * BYTES_PER_ROW);
   expect(last?.kind).toBe("created");
   await expectAgreement("beta-it", count);
-}, 120_000);
+}, 300_000);

@@ -438,7 +438,7 @@ describe("the programs, on an embedded store", () => {
     expect(again.output).toStartWith("0 secrets");
     expect((await run("start/setup/main.ts", env(NEW), file)).output).toEndWith(": 0 written\n");
     expect((await run("start/setup/main.ts", env(OLD), file)).errors).toStartWith(REPLACED);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("the programs, on a Redis server", () => {
@@ -520,7 +520,7 @@ describe("the programs, on a Redis server", () => {
       output: expect.stringMatching(/^0 secret/),
     });
     client.destroy();
-  }, 120_000);
+  }, 300_000);
 
   test("a second machine without the secrets of the first one ends with one line by what it lacks", async () => {
     const first = { ...envOf("first", NEW), JWT_SECRET: "jwt-secret-of-the-first", PANEL_TOKEN };
@@ -540,5 +540,5 @@ describe("the programs, on a Redis server", () => {
       expect(errors.trim().split("\n")).toHaveLength(1);
       expect(errors).toStartWith(lacks);
     }
-  }, 120_000);
+  }, 300_000);
 });

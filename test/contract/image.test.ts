@@ -157,7 +157,7 @@ describe("the image", () => {
       redis.kill();
       await Promise.all([redis.exited, clickhouse.stop()]);
     }
-  }, 120_000);
+  }, 300_000);
 });
 
 /** The schema names its parts by the word of older drafts. */

@@ -177,7 +177,7 @@ describe("Redis down", () => {
     const ids = logged.map(({ e = "" }) => decodeLoggedEvent(e).event.eventId);
     expect(ids.length).toBe(120);
     expect(new Set(ids).size).toBe(120);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("two ingest processes", () => {

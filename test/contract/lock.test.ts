@@ -218,7 +218,7 @@ describe("a holder whose lease has ended writes nothing more", () => {
     await child.exited;
     expect(await readEntity(redis, "company", "held-up")).toBeNull();
     expect(await readEntity(redis, "company", "next")).toMatchObject({ id: 8 });
-  }, 120_000);
+  }, 300_000);
 
   test.each([
     ["an entity", () => saveEntity(redis, "company", "late", COMPANY)],

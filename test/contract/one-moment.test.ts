@@ -67,7 +67,7 @@ beforeAll(async () => {
   processors = await startProcessors(api.runtime);
   token = await api.token("key_acme_main");
   for (const n of [1, 2, 3]) await happen((await create(`STILL-${n}`)).id, 0);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await processors.stop();
@@ -195,7 +195,7 @@ test.each(Object.entries({ detail, trace, trackingPage, search, preview }))(
     }
     expect(reads).toBeGreaterThan(ROUNDS);
   },
-  120_000,
+  300_000,
 );
 
 test("its webhooks and mails each show the shipment at a single point in time", async () => {
@@ -211,4 +211,4 @@ test("its webhooks and mails each show the shipment at a single point in time", 
     const shown = { status, statusPlace, statusDate: date.join(" "), statusUpdatedAt: "some time" };
     expect(eventOf(shown as Told)).toBeGreaterThanOrEqual(0);
   }
-}, 120_000);
+}, 300_000);

@@ -140,7 +140,7 @@ describe("METRICS_PORT", () => {
     const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
     for (const role of ["ingest", "api", "panel"]) expect(text).toContain(`role="${role}"`);
     await product.end();
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("processors", () => {
@@ -212,7 +212,7 @@ describe("analytics", () => {
     expect(await statusOf(`${url}/healthz`)).toBe(200);
     await analytics.stop();
     await runtime.end();
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("a role alone", () => {
@@ -265,7 +265,7 @@ describe("a role alone", () => {
     expect(second.url).not.toEndWith(":8083");
     expect(second.output()).toContain("usual port is in use");
     for (const { url } of [first, second]) await eventually(() => isReady(url), "ready");
-  }, 120_000);
+  }, 300_000);
 
   test("analytics that wait for the embedded folder are not ready until it is theirs", async () => {
     const first = await start("analytics", { ANALYTICS_PORT: "0" });
@@ -278,7 +278,7 @@ describe("a role alone", () => {
     ]);
     await kill(first.child);
     await eventually(() => isReady(second.url), "the second is ready", START_LIMIT_MS);
-  }, 180_000);
+  }, 300_000);
 });
 
 describe("compose.yaml", () => {
@@ -329,5 +329,5 @@ describe("compose.yaml", () => {
     await ready.stop();
     await unready.stop();
     await runtime.end();
-  }, 120_000);
+  }, 300_000);
 });

@@ -19,7 +19,7 @@ let panel: TestPanel;
 beforeAll(async () => {
   runtime = await openTestRuntime(testSetup());
   panel = await openTestPanel(runtime);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await panel?.end();

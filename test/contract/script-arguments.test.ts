@@ -27,7 +27,7 @@ beforeAll(async () => {
   runtime = await openScriptRuntime();
   const keysOf = () => runtime.redis.keys("{[ek]*");
   await useAllScripts(runtime, (name, call) => spoil(runtime.redis, name, call, keysOf));
-}, 120_000);
+}, 300_000);
 
 afterAll(() => runtime.end());
 

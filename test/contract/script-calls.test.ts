@@ -71,7 +71,7 @@ beforeAll(async () => {
   const loader = await connectRedis(spare.address, runtime.log);
   for (const { source } of scripts.values()) await loader.scriptLoad(source);
   loader.destroy();
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await runtime.end();
   await spare.stop();
@@ -135,7 +135,7 @@ describe("a call that fails has changed nothing, whatever is wrong with its argu
       // A trim takes names of groups alone, which may be any text.
       if (name !== "trim-log") expect(refused).toBeGreaterThan(0);
       redis.destroy();
-    }, 120_000);
+    }, 300_000);
   }
 });
 

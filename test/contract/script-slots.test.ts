@@ -46,7 +46,7 @@ beforeAll(async () => {
     }),
   );
   asked.destroy();
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   for (const { client } of masters) client.destroy();
   await cluster.stop();
@@ -107,7 +107,7 @@ test("a call of which one key has moved is refused before it changes anything", 
       expect([reported, after]).toEqual([reported, before]);
     }
   }
-}, 120_000);
+}, 300_000);
 
 test("a call whose keys are all there yet is carried out to its end, also where it empties some of them", async () => {
   const whole = calls.filter((call) => standing(call).length === call.before.size);
@@ -126,4 +126,4 @@ test("a call whose keys are all there yet is carried out to its end, also where 
     "unpark",
   ];
   expect(["commit", ...emptying].filter((name) => !done.has(name))).toEqual([]);
-}, 120_000);
+}, 300_000);

@@ -45,7 +45,7 @@ beforeAll(async () => {
   companyId = company?.id ?? 0;
   channelIds = [...(company?.channelIds ?? [])];
   rows = await fill();
-}, 120_000);
+}, 300_000);
 afterAll(() => runtime.end());
 
 /** Two channels of different size; three of four shipments have moved on, in an order of their own. */
@@ -195,7 +195,7 @@ describe("pages agree with a plain filter and sort", () => {
       limit: fc.integer({ min: 1, max: 100 }),
     });
     await fc.assert(fc.asyncProperty(asked, expectAgreement), { numRuns: 400 });
-  }, 120_000);
+  }, 300_000);
 
   const positions = [0, CHUNK - 20, CHUNK, 10_000, SHIPMENTS - 5, SHIPMENTS, SHIPMENTS * 2];
   test.each(positions)(

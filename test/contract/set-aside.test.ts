@@ -264,7 +264,7 @@ describe("many set-aside events", () => {
       const own = event({ trackingNumber: numbers[0] ?? "" });
       await send(own);
       expect(await held(id)).toEqual(idsOf(own, ...events.slice(0, CHAIN_LIMIT)));
-    }, 120_000);
+    }, 300_000);
   }
 
   for (const count of [RELEASED_AT_ONCE, RELEASED_AT_ONCE + 1]) {
@@ -286,7 +286,7 @@ describe("many set-aside events", () => {
       for (const one of events.slice(0, 3)) expect(await isParked(one)).toBe(false);
       const [last] = events.slice(-1);
       if (last) expect(await isParked(last)).toBe(false);
-    }, 120_000);
+    }, 300_000);
   }
 });
 

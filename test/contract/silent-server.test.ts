@@ -43,7 +43,7 @@ test("what waits for a silent server fails as unavailable, and works again once 
   await eventually(() => isWritten(redis, "three"), "it works again", LIMIT_MS);
   await redis.close();
   await server.stop();
-}, 120_000);
+}, 300_000);
 
 /** A way to a server that may be shut, or let nothing through for a while and then close. */
 async function startDoor(port: number) {
@@ -105,7 +105,7 @@ test("a server that is silent and closes has one connection at a time, and one w
   redis.destroy();
   await door.stop();
   await server.stop();
-}, 120_000);
+}, 300_000);
 
 test("where the replica of a silent master has taken over, commands go there", async () => {
   const cluster = await startTestCluster();
@@ -118,4 +118,4 @@ test("where the replica of a silent master has taken over, commands go there", a
   expect(await isWritten(redis, key)).toBe(true);
   await redis.close();
   await cluster.stop();
-}, 120_000);
+}, 300_000);

@@ -75,7 +75,7 @@ describe("the start", () => {
     await expect(second.start()).rejects.toThrow(/port|EADDRINUSE/i);
     await second.end();
     await first.end();
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("bun run setup", () => {
@@ -107,7 +107,7 @@ describe("bun run setup", () => {
     const secrets = await readdir(join(own, "secrets")).catch(() => []);
     expect(secrets).not.toContain("panel-token");
     await product.end();
-  }, 120_000);
+  }, 300_000);
 
   test("lists every fault with its path and ends with status 1", async () => {
     const path = await fileOf("bad.json", {

@@ -147,7 +147,7 @@ describe.each(STORES)("the layout of %s", (kind) => {
     await Promise.all([migrateStore(redis, log, [watched]), migrateStore(redis, log, [watched])]);
     expect(steps[0]).toBe("5");
     expect(await numbers()).toEqual(all(1));
-  }, 120_000);
+  }, 300_000);
 
   test("a step that fails is repeated by the next start, and the lock is free meanwhile", async () => {
     const { step, ...rest } = adding(2);

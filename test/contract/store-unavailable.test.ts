@@ -181,7 +181,7 @@ test("a start on a store that takes no writes ends with a sentence and no stack"
   expect(reported).not.toContain("    at ");
   await server.send("CONFIG", "SET", "maxmemory", "0");
   await rm(folder, { recursive: true, force: true });
-}, 120_000);
+}, 300_000);
 
 describe("a full disk", () => {
   /** As much as the files may hold, KiB. */
@@ -239,7 +239,7 @@ describe("a full disk", () => {
     await client.get(KEY);
     client.destroy();
     await full.stop();
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("a cluster", () => {
@@ -275,7 +275,7 @@ describe("a cluster", () => {
     expect(await reasons(() => client.mGet(["a", "{a}missing"]))).toEqual([moving]);
     client.destroy();
     await Promise.all([one.stop(), other.stop()]);
-  }, 120_000);
+  }, 300_000);
 });
 
 async function clusterNode() {

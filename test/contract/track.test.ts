@@ -229,7 +229,7 @@ describe("trouble", () => {
     );
     expect(letters.map(({ message }) => message["reason"]).join(" ")).toContain("no shipment");
     expect((await readLedger(runtime.redis)).applied).toBeGreaterThan(0);
-  }, 120_000);
+  }, 300_000);
 
   test("a log and its group that are gone are created again", async () => {
     const id = await addShipment(runtime, "HEALED");

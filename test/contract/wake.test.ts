@@ -35,7 +35,7 @@ const log = createLog("silent");
 
 beforeAll(async () => {
   [server, cluster] = await Promise.all([startTestRedis(), startTestCluster()]);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   for (const client of clients) client.destroy();
@@ -63,7 +63,7 @@ describe.each(["server", "cluster"] as const)("on a %s", (kind) => {
       return isOver;
     }, "the wait is over");
     waker.close();
-  }, 120_000);
+  }, 300_000);
 
   test("announcements of other topics do not", async () => {
     const [waiting, other] = [await connect(kind), await connect(kind)];
@@ -77,7 +77,7 @@ describe.each(["server", "cluster"] as const)("on a %s", (kind) => {
     expect(own.heard()).toBe(0);
     waker.close();
     another.close();
-  }, 120_000);
+  }, 300_000);
 });
 
 test("an announcement between the look and the wait is not missed", async () => {
@@ -159,4 +159,4 @@ test("idle consumers, deliverers and test senders ask Redis for little", async (
   deps.transport.close();
   await runtime.end();
   await authority.end();
-}, 120_000);
+}, 300_000);

@@ -148,7 +148,7 @@ test.each(OUTAGES)(
     const reported = receiver.requests.map(({ body }) => body.id);
     expect([reported.length, new Set(reported).size]).toEqual([DELIVERIES, DELIVERIES]);
   },
-  120_000,
+  300_000,
 );
 
 test("a store that hangs for longer than a lease and comes back at once: a delivery under way is not sent again", async () => {
@@ -168,7 +168,7 @@ test("a store that hangs for longer than a lease and comes back at once: a deliv
   gate.resolve();
   await eventually(async () => (await stateOfLast()) === "delivered", "it is delivered");
   expect(receiver.requests.length).toBe(1);
-}, 120_000);
+}, 300_000);
 
 test("who stops during a short outage records what receivers have answered", async () => {
   const gate = Promise.withResolvers<void>();
@@ -182,7 +182,7 @@ test("who stops during a short outage records what receivers have answered", asy
   await server.send("REPLICAOF", "NO", "ONE");
   await stopping;
   expect(await stateOfLast()).toBe("delivered");
-}, 120_000);
+}, 300_000);
 
 test("who stops during a long outage does not wait for its end", async () => {
   const gate = Promise.withResolvers<void>();
@@ -193,7 +193,7 @@ test("who stops during a long outage does not wait for its end", async () => {
   await stopBoth();
   expect(await stateOfLast()).toBe("queued");
   await server.send("REPLICAOF", "NO", "ONE");
-}, 120_000);
+}, 300_000);
 
 test("a claim of an alert that cannot be looked at is free again at once", async () => {
   const { redis } = runtime;

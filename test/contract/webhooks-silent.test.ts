@@ -174,7 +174,7 @@ test(`${SMALL.deliveries} deliveries to a receiver that never answers stay on sc
   expect(hanging.requests).toHaveLength(2 * deliveries);
   expect(hanging.mostOpen()).toBeLessThanOrEqual(underWay + START_CONCURRENCY);
   expect(await runtime.redis.exists([keysOf("silent").leases, keysOf("silent").inFlight])).toBe(0);
-}, 180_000);
+}, 300_000);
 
 test("silent endpoints share what the process may have under way, in turn and outside the slots", async () => {
   start({ silentInFlight: 8, inFlight: 2, inFlightPerFailingEndpoint: 1 });
@@ -190,7 +190,7 @@ test("silent endpoints share what the process may have under way, in turn and ou
     "both are served",
   );
   expect(hanging.mostOpen()).toBe(8);
-}, 120_000);
+}, 300_000);
 
 test("a silent endpoint that answers again has its slots again", async () => {
   start({ silentInFlightPerEndpoint: 50 });
@@ -215,7 +215,7 @@ test("a silent endpoint that answers again has its slots again", async () => {
   const fromMs = performance.now();
   await eventually(() => performance.now() > fromMs + SLOW_MS, "they have waited for a while");
   expect(hanging.requests).toHaveLength(before + most);
-}, 120_000);
+}, 300_000);
 
 test("a receiver that answers late keeps its slots", async () => {
   hanging.behave((_, response) => void setTimeout(() => response.end(), 2 * SLOW_MS));
@@ -228,7 +228,7 @@ test("a receiver that answers late keeps its slots", async () => {
     return hanging.requests.length === 40;
   }, "all arrive");
   expect(outside).toBe(0);
-}, 120_000);
+}, 300_000);
 
 test("what a killed process had waiting at a silent endpoint is sent again", async () => {
   // This process, which stands for the one that has died, renews its leases long after they are taken from it.
@@ -251,4 +251,4 @@ test("what a killed process had waiting at a silent endpoint is sent again", asy
   await eventually(async () => (await waiting("silent", 1)) === 6, "each has one recorded attempt");
   expect(attempts()).toBe(10);
   expect(await runtime.redis.exists([leases, inFlight])).toBe(0);
-}, 120_000);
+}, 300_000);

@@ -299,7 +299,7 @@ describe("document 3, Limits: the time is for the whole request", () => {
     expect(sent).toMatchObject({ kind: "unreachable", error: "timeout" });
     expect(sent.durationMs).toBeGreaterThanOrEqual(10_000 - 5);
     expect(sent.durationMs).toBeLessThan(10_000 + SLOWNESS_MS);
-  }, 120_000);
+  }, 300_000);
 
   test("a TLS handshake that hangs", async () => {
     expectTimeout(await post(await rawServer(() => {}), SHORT));

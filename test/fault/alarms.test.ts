@@ -114,13 +114,13 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
     });
     await product.start();
     await createShipments(product, "ALARM", SHIPMENTS);
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product.end();
     await Promise.all([server.stop(), clickhouse.stop()]);
     await rm(folder, { recursive: true, force: true });
-  }, 120_000);
+  }, 300_000);
 
   /** Null where it does not answer. */
   async function read(): Promise<Reading> {

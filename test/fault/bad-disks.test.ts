@@ -36,14 +36,14 @@ describe.skipIf(!canMount)("with disks of their own", () => {
     redisDisk = await mountDisk(join(product.dataDir, "redis"), DISK_MIB);
     clickhouseDisk = await mountDisk(join(product.dataDir, "clickhouse"), DISK_MIB);
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product.terminate();
     redisDisk.unmount();
     clickhouseDisk.unmount();
     await product.end();
-  }, 120_000);
+  }, 300_000);
 
   const flows = async (what: string) => {
     const since = stream.accepted.size;

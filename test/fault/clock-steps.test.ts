@@ -34,12 +34,12 @@ beforeAll(async () => {
   const command = ["bun", "--preload", clock, "start/main.ts", "--quiet"] as const;
   product = await newProduct(command, testSetup(), { CLOCK_STEP_FILE: step });
   await product.start();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await product.end();
   await rm(folder, { recursive: true, force: true });
-}, 120_000);
+}, 300_000);
 
 /** What the product takes for now. */
 async function productNow(): Promise<number> {

@@ -36,12 +36,12 @@ beforeAll(async () => {
   const env = { PATH: `${folder}:${productEnv()["PATH"]}` };
   product = await newProduct(BARE, testSetup(), env);
   await product.start();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await product.end();
   await rm(folder, { recursive: true, force: true });
-}, 120_000);
+}, 300_000);
 
 test("a full disk is answered 503, and everything continues without loss once there is space", async () => {
   const ids = await createShipments(product, "DISK", SHIPMENTS);
@@ -81,4 +81,4 @@ test("a full disk is answered 503, and everything continues without loss once th
   expect(product.output()).not.toContain("dead letter");
   const counted = await expectExactlyOnce(product, "DISK", ids, stream.accepted);
   await measuring.done({ faults: 1, ...counted, further: { "answers of 503": refused.length } });
-}, 240_000);
+}, 300_000);

@@ -48,14 +48,14 @@ describe.each(STORES)("on %s", (store) => {
     const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
     product = await newProduct(BARE, setup, { ...env, SMTP_URL: mails.url }, store);
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product.end();
     await mails.stop();
     await receiver.stop();
     await authority.end();
-  }, 120_000);
+  }, 300_000);
 
   const operator = async (method: string, path: string, body?: unknown) =>
     (await askPanel(product, method, path, body)).body;
@@ -105,5 +105,5 @@ describe.each(STORES)("on %s", (store) => {
     expect(messageIds(/24 ore/).size).toBe(1);
     expect(messageIds(/funzionante/).size).toBe(1);
     expect(messageIds(/./).size).toBe(2);
-  }, 240_000);
+  }, 300_000);
 });

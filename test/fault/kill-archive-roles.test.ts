@@ -40,12 +40,12 @@ beforeAll(async () => {
   const { address } = clickhouse;
   const env = { ...ENV, CLICKHOUSE_URL: address, CLICKHOUSE_READ_URL: address };
   roles = await startRoles(testSetup(), "one Redis server", env);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await roles.end();
   await clickhouse.stop();
-}, 120_000);
+}, 300_000);
 
 async function killOne(): Promise<void> {
   await Bun.sleep(GAP_MS.least + Math.random() * GAP_MS.spread);

@@ -42,12 +42,12 @@ describe.each(STORES)("on %s", (store) => {
     const env = { ...ENV, CLICKHOUSE_URL: address, CLICKHOUSE_READ_URL: address };
     product = await newProduct(BARE, testSetup(), env, store);
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product.end();
     await clickhouse.stop();
-  }, 120_000);
+  }, 300_000);
 
   async function killAndStart(which: readonly string[]): Promise<void> {
     const [hasClickhouse, hasProcess] = [which.includes("ClickHouse"), which.includes("process")];

@@ -40,13 +40,13 @@ describe.each(STORES)("on %s", (store) => {
     const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
     product = await newProduct(BARE, setup, env, store);
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product?.end();
     await receiver?.stop();
     await authority?.end();
-  }, 120_000);
+  }, 300_000);
 
   async function operator(method: string, path: string, body?: unknown) {
     return (await askPanel(product, method, path, body)).body;
@@ -98,5 +98,5 @@ describe.each(STORES)("on %s", (store) => {
       30_000,
     );
     expect(await rows()).toEqual(expected);
-  }, 180_000);
+  }, 300_000);
 });

@@ -138,7 +138,7 @@ describe("the API dies", () => {
     expect([answer.status, answer.body.confirmedIds]).toEqual([201, idsOf(made)]);
     expect(gateway.transmissions()).toBe(before + 1);
     await expectSlip(answer, made);
-  }, 120_000);
+  }, 300_000);
 
   test("after the carrier's answer, before it is recorded: the same", async () => {
     const made = await makeLabels(3);
@@ -154,7 +154,7 @@ describe("the API dies", () => {
     expect([answer.status, answer.body.confirmedIds]).toEqual([201, idsOf(made)]);
     expect(gateway.transmissions()).toBe(before + 1);
     await expectSlip(answer, made);
-  }, 120_000);
+  }, 300_000);
 
   test("after it is recorded, before the answer: the retry gets the same transmission and its slip", async () => {
     const made = await makeLabels(3);
@@ -174,7 +174,7 @@ describe("the API dies", () => {
     expect([answer.status, answer.body.alreadyConfirmedIds]).toEqual([200, idsOf(made)]);
     expect(gateway.transmissions()).toBe(before + 1);
     await expectSlip(answer, made);
-  }, 120_000);
+  }, 300_000);
 });
 
 test("an answer that got lost is given again: same Location, same slip", async () => {

@@ -31,9 +31,9 @@ describe.each(STORES)("on %s", (store) => {
   beforeAll(async () => {
     product = await newProduct(BARE, setupWithBoxes(), {}, store);
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
-  afterAll(() => product.end(), 120_000);
+  afterAll(() => product.end(), 300_000);
 
   test("kills in a stream of events lose nothing that was accepted and double nothing", async () => {
     const ids = await createShipments(product, "KILL", SHIPMENTS);

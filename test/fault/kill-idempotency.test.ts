@@ -14,8 +14,8 @@ let product: Product;
 beforeAll(async () => {
   product = await newProduct(BARE, testSetup());
   await product.start();
-}, 120_000);
-afterAll(() => product.end(), 120_000);
+}, 300_000);
+afterAll(() => product.end(), 300_000);
 
 test("repeated until it is answered, every request creates once and keeps its answer", async () => {
   const { body: granted } = await request("POST", `${product.api}/v2/auth/token`, {
@@ -64,4 +64,4 @@ test("repeated until it is answered, every request creates once and keeps its an
   expect(numbers.toSorted()).toEqual(
     Array.from({ length: REQUESTS }, (_, n) => `KILL-IDEM-${n}`).toSorted(),
   );
-}, 240_000);
+}, 300_000);

@@ -21,12 +21,12 @@ describe.each(STORES)("on %s", (store) => {
     await product.start();
     // On one of the stores somebody else is at work, so that the import makes small steps and rests after each.
     if (store === "one Redis server") other = keepAsking(product);
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await other?.stop();
     await product.end();
-  }, 120_000);
+  }, 300_000);
 
   test("an import killed again and again in the middle inserts every item once and tells it truly", async () => {
     let merchant = await signIn(product.api, "key_acme_main");
@@ -66,7 +66,7 @@ describe.each(STORES)("on %s", (store) => {
     const lost = new Set(numbers).difference(new Set(made)).size;
     const doubled = made.length - new Set(made).size;
     await measuring.done({ kills: KILLS[store], inputs: numbers.length, lost, doubled });
-  }, 240_000);
+  }, 300_000);
 });
 
 interface Asking {

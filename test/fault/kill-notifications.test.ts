@@ -24,12 +24,12 @@ describe.each(STORES)("on %s", (store) => {
     channel.emails = { managed: true, templates: [template] };
     product = await newProduct(BARE, setup, { SMTP_URL: server.url }, store);
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product.end();
     await server.stop();
-  }, 120_000);
+  }, 300_000);
 
   test("every accepted notification is mailed, under one Message-ID, and recorded once", async () => {
     let merchant = await signIn(product.api, "key_acme_main");
@@ -73,5 +73,5 @@ describe.each(STORES)("on %s", (store) => {
       expect([...names][0]).toContain(accepted.get(id) ?? "none");
       expect(names.size).toBe(1);
     }
-  }, 180_000);
+  }, 300_000);
 });

@@ -22,9 +22,9 @@ describe.each(STORES)("on %s", (store) => {
   beforeAll(async () => {
     product = await newProduct(BARE, testSetup(), {}, store);
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
-  afterAll(() => product.end(), 120_000);
+  afterAll(() => product.end(), 300_000);
 
   test("a Redis killed in a stream of events is there again with everything it had acknowledged", async () => {
     const ids = await createShipments(product, "REDIS", SHIPMENTS);

@@ -21,9 +21,9 @@ describe.each(STORES)("on %s", (store) => {
   beforeAll(async () => {
     product = await newProduct(BARE, testSetup(), {}, store);
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
-  afterAll(() => product.end(), 120_000);
+  afterAll(() => product.end(), 300_000);
 
   test("kill -9 in the middle of a remap leaves no shipment behind", async () => {
     const ids = await createShipments(product, "RM", SHIPMENTS);
@@ -56,5 +56,5 @@ describe.each(STORES)("on %s", (store) => {
     const found = await listAll(again, "status=DELIVERED");
     expect(found.map(({ id }) => id)).toEqual(ids.toSorted((one, other) => one - other));
     expect((await askPanel(product, "GET", "/unmapped-codes")).body.total).toBe(0);
-  }, 240_000);
+  }, 300_000);
 });

@@ -24,9 +24,9 @@ describe.each(STORES)("on %s", (store) => {
 
   beforeAll(async () => {
     roles = await startRoles(testSetup(), store);
-  }, 120_000);
+  }, 300_000);
 
-  afterAll(() => roles.end(), 120_000);
+  afterAll(() => roles.end(), 300_000);
 
   test(`${KILLS[store]} kills of any role's processes and of Redis lose and double nothing`, async () => {
     const ids = await createShipments(roles, "ROLE", SHIPMENTS);

@@ -48,13 +48,13 @@ describe.each(STORES)("on %s", (store) => {
     const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
     product = await newProduct(BARE, setup, env, store);
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product.end();
     await Promise.all([steady.stop(), slow.stop()]);
     await authority.end();
-  }, 120_000);
+  }, 300_000);
 
   const operator = async (method: string, path: string) =>
     (await askPanel(product, method, path)).body;
@@ -134,7 +134,7 @@ describe.each(STORES)("on %s", (store) => {
       "requests repeated under their id": repeated,
     };
     await measuring.done({ kills: 2, ...counted, further });
-  }, 120_000);
+  }, 300_000);
 
   async function sendMessages(count: number): Promise<void> {
     for (let n = 0; n < count; n += 1) {

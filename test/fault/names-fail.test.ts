@@ -97,7 +97,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
       CLICKHOUSE_READ_URL: "http://nobody:nothing@127.0.0.1:1/none",
     });
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product.end();
@@ -106,7 +106,7 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
     await authority.end();
     nameServer.close();
     await rm(folder, { recursive: true, force: true });
-  }, 120_000);
+  }, 300_000);
 
   const operator = async (method: string, path: string, body?: unknown) =>
     (await askPanel(product, method, `/${path}`, body)).body;

@@ -79,13 +79,13 @@ beforeAll(async () => {
   await createShipments(product, "QUIET", SHIPMENTS, "key_beta_main");
   neighbour = await signIn(product.api, "key_acme_main");
   merchant = await signIn(product.api, "key_beta_main");
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await product.end();
   await Promise.all([hanging.stop(), quiet.stop(), ordinary.stop()]);
   await authority.end();
-}, 120_000);
+}, 300_000);
 
 /** What the quiet merchant waits for, ms. */
 interface Waits {

@@ -33,9 +33,9 @@ beforeAll(async () => {
   product = await newProduct(BARE, setup, { LOG_HIGH_WATER: String(HIGH_WATER) });
   await product.start();
   await createShipments(product, "LOAD", SHIPMENTS);
-}, 120_000);
+}, 300_000);
 
-afterAll(() => product.end(), 120_000);
+afterAll(() => product.end(), 300_000);
 
 /** Of the sender: a message that was refused is sent again, as document 2 asks. */
 const books = {

@@ -52,13 +52,13 @@ describe.skipIf(!previous)(`from ${previous}`, () => {
     before = await newProduct(old, testSetup(), env);
     now = await newProduct(BARE, testSetup(), env);
     await before.start();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await Promise.all([before.end(), now.end()]);
     await server.stop();
     await rm(folder, { recursive: true, force: true });
-  }, 120_000);
+  }, 300_000);
 
   test("a rolling upgrade loses nothing and doubles nothing, whichever version did the work", async () => {
     const ids = await createShipments(before, "ROLL", SHIPMENTS);

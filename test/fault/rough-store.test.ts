@@ -55,14 +55,14 @@ beforeAll(async () => {
   };
   first = await start(proxy.url);
   second = await start(server.url);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await Promise.all([first.end(), second.end()]);
   await proxy.stop();
   await server.stop();
   await clickhouse.stop();
-}, 120_000);
+}, 300_000);
 
 /** @returns what it got, and how soon */
 async function clickhouseReturns(

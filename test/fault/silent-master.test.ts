@@ -16,9 +16,9 @@ let product: Product;
 beforeAll(async () => {
   product = await newProduct(BARE, testSetup(), {}, "a six-node Redis Cluster");
   await product.start();
-}, 120_000);
+}, 300_000);
 
-afterAll(() => product.end(), 120_000);
+afterAll(() => product.end(), 300_000);
 
 test("its replica takes over, and nothing is lost or doubled", async () => {
   const ids = await createShipments(product, "SILENT", SHIPMENTS);

@@ -41,13 +41,13 @@ beforeAll(async () => {
   const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
   product = await newProduct(BARE, setup, env, "a six-node Redis Cluster");
   await product.start();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await product.end();
   await receiver.stop();
   await authority.end();
-}, 120_000);
+}, 300_000);
 
 async function readLedger(): Promise<{ difference: Record<string, number>; delivered: number }> {
   return (await askPanel(product, "GET", "/overview")).body.ledger;

@@ -141,14 +141,14 @@ describe.each([
     const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
     product = await newProduct(BARE, setup, { ...env, ...store.env });
     await product.start();
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product.end();
     await store.stop();
     await receiver.stop();
     await authority.end();
-  }, 120_000);
+  }, 300_000);
 
   /** Of one outage, as couriers, merchants and operators meet it. */
   async function expectRefusals({ name, reason }: Outage): Promise<void> {
@@ -211,7 +211,7 @@ describe.each([
       "webhooks received": receiver.requests.length,
     };
     await measuring.done({ faults: store.outages.length, ...counted, further });
-  }, 240_000);
+  }, 300_000);
 
   /** @param codes of the accepted events: each is reported to the endpoint that listens to its status */
   async function expectEachOnce(codes: readonly string[]): Promise<void> {

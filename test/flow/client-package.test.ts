@@ -71,12 +71,12 @@ beforeAll(async () => {
     const answer = await fetch(`${path.startsWith("/v1") ? product.ingest : product.api}${path}`);
     await writeFile(join(home, path.split("/").at(-1) ?? ""), await answer.text());
   }
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await product.end();
   await rm(home, { recursive: true, force: true });
-}, 120_000);
+}, 300_000);
 
 /** As the courier must sign. */
 const SIGNED = { secrets: ["sig_gls_1"] };

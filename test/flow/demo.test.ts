@@ -77,7 +77,7 @@ test("imports have ended, each with the lines that were faulty", async () => {
   for (const { failedItems, processedItems, totalItems } of jobs.items) {
     expect([processedItems, failedItems]).toEqual([totalItems, 2]);
   }
-}, 150_000);
+}, 300_000);
 
 test("the overview has traffic, stores that answer, and books that balance", async () => {
   interface Overview {
@@ -90,7 +90,7 @@ test("the overview has traffic, stores that answer, and books that balance", asy
     ledger: { failed: 0, difference: { received: 0 } },
     stores: { redis: { ready: true }, clickhouse: { ready: true } },
   });
-}, 150_000);
+}, 300_000);
 
 test("shipments of every channel have a timeline", async () => {
   for (const company of ["aurora", "tirreno"]) {
@@ -100,7 +100,7 @@ test("shipments of every channel have a timeline", async () => {
     expect(trace.events.length).toBeGreaterThan(2);
     expect(trace.events.some((one: Row) => one["decisions"].length > 0)).toBe(true);
   }
-}, 150_000);
+}, 300_000);
 
 test("every channel has an endpoint with a day of attempts, one of which fails now and then", async () => {
   const failing: string[] = [];
@@ -114,7 +114,7 @@ test("every channel has an endpoint with a day of attempts, one of which fails n
     await once<Rows>(log, hasRows);
   }
   expect(failing).toEqual(["aurora-market"]);
-}, 150_000);
+}, 300_000);
 
 test("carriers report with plausible delays, and have codes that are not mapped and one that was", async () => {
   const quality = await once<Rows>(
@@ -139,7 +139,7 @@ test("carriers report with plausible delays, and have codes that are not mapped 
       rows.items.some(({ suggestion }) => suggestion !== null),
   );
   expect(unmapped.items.every(({ parcels }) => parcels > 0)).toBe(true);
-}, 150_000);
+}, 300_000);
 
 test("the benchmarks have a year of months, every province, a lane with intervals, and weights", async () => {
   const trend = await once<Rows>("/analytics/trend", hasRows);
@@ -157,7 +157,7 @@ test("the benchmarks have a year of months, every province, a lane with interval
       expect(leadMedianInterval.high).toBeGreaterThanOrEqual(leadMedian);
     }
   }
-}, 150_000);
+}, 300_000);
 
 describe("the rest", () => {
   test("companies, accounts, the audit log and the bill have rows, and the stores nothing to change", async () => {
@@ -172,7 +172,7 @@ describe("the rest", () => {
     expect(total).toBe(8);
     const findings = (await get("/doctor")) as { readonly ok: boolean }[];
     expect(findings.filter(({ ok }) => !ok)).toEqual([]);
-  }, 150_000);
+  }, 300_000);
 
   test("nothing is stuck: there is no dead letter, as our code has processed everything", async () => {
     expect((await get("/dead-letters")).items).toEqual([]);

@@ -42,7 +42,7 @@ describe("the site", () => {
     site = join(folder, "site");
     const { errors, status } = await outcomeOf(startCommand(["bun", "run", "docs", site], {}));
     expect([status, status === 0 ? "" : errors]).toEqual([0, ""]);
-  }, 120_000);
+  }, 300_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const serve = (path: string) =>

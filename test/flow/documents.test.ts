@@ -45,12 +45,12 @@ beforeAll(async () => {
   const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8" };
   product = await newProduct(["bun", "start/main.ts", "--quiet"], setup, env);
   await product.start();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await product.end();
   await rm(folder, { recursive: true, force: true });
-}, 120_000);
+}, 300_000);
 
 /** A shell as a reader has it, but for the ports and the folder of this product. */
 async function shell(code: string, env: Readonly<Record<string, string>> = {}) {
@@ -265,7 +265,7 @@ test("the receiver of the first five minutes verifies what listen brings it", as
       await child.exited;
     }
   }
-}, 120_000);
+}, 300_000);
 
 /** Reads on until the program has printed the words. */
 async function says({ stdout }: ReturnType<typeof startCommand>, words: string): Promise<void> {

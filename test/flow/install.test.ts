@@ -73,7 +73,7 @@ test("a start installs what is shipped, once; tests add the rest and keep what i
   expect((await run("test", "./small.test.ts")).installs).toBe(true);
   expect([await isThere("bun/kept"), await isThere("tool")]).toEqual([true, true]);
   expect((await run("test", "./small.test.ts")).installs).toBe(false);
-}, 120_000);
+}, 300_000);
 
 test("after an upgrade a start asks for shipped packages alone, and takes nothing from a contributor", async () => {
   await lock("1.0.0", "2.0.0");
@@ -81,4 +81,4 @@ test("after an upgrade a start asks for shipped packages alone, and takes nothin
   await lock("1.0.1", "1.0.0");
   expect((await run("start")).installs).toBe(true);
   expect([await isThere("bun/kept"), await isThere("tool")]).toEqual([false, true]);
-}, 120_000);
+}, 300_000);

@@ -43,13 +43,13 @@ describe.each(STORES)("on %s", (store) => {
     product = await newProduct(command, setupWith(receiver.url), env, store);
     await product.start();
     merchant = await signIn(product.api, "key_acme_main");
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await product.end();
     await receiver.stop();
     await authority.end();
-  }, 120_000);
+  }, 300_000);
 
   async function create(count: number, prefix: string): Promise<number[]> {
     const shipments = Array.from({ length: count }, (_, n) => shipmentItem(`${prefix}-${n}`));
@@ -104,7 +104,7 @@ describe.each(STORES)("on %s", (store) => {
         Date.now(),
       );
       expect(verdict).toBe("valid");
-    }, 120_000);
+    }, 300_000);
   });
 
   describe("a lane", () => {
@@ -125,7 +125,7 @@ describe.each(STORES)("on %s", (store) => {
       }, "the benchmark counts the deliveries");
       expect(ranking).toMatchObject({ position: 1, courierCode: "GLS_ITA" });
       expect(ranking.leadMedian).toBeGreaterThanOrEqual(1);
-    }, 120_000);
+    }, 300_000);
   });
 
   test("the lines that README.md and the demo offer work as they are pasted", async () => {
@@ -175,6 +175,6 @@ describe.each(STORES)("on %s", (store) => {
       merchant = await signIn(product.api, "key_acme_main");
       const { body } = await merchant.call("GET", "/v2/shipments?trackingNumber=FLOW-0");
       expect(body.items[0].status).toBe("DELIVERED");
-    }, 120_000);
+    }, 300_000);
   });
 });

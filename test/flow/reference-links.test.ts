@@ -19,7 +19,7 @@ beforeAll(async () => {
     },
   });
   await product.start();
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await product.end();
   await outside.stop(true);

@@ -117,7 +117,7 @@ beforeAll(async () => {
   await git("config", "user.name", "Releaser");
   await git("config", "user.email", "releaser@example.com");
   beginning = await commit("Begin");
-}, 120_000);
+}, 300_000);
 
 beforeEach(async () => {
   await git("reset", "--quiet", "--hard", beginning);
@@ -167,7 +167,7 @@ test("a check that fails, or is interrupted, leaves everything as it was", async
   child.kill("SIGTERM");
   expect(await child.exited).toBe(1);
   expect(await state()).toEqual(slow);
-}, 120_000);
+}, 300_000);
 
 test("a dry run does all of it and changes nothing; a failure at the very end leaves nothing either", async () => {
   const before = await state();
@@ -184,7 +184,7 @@ test("a dry run does all of it and changes nothing; a failure at the very end le
   await rm(join(repository, ".git/index.lock"));
   expect([late.status, late.errors]).toEqual([1, expect.stringContaining("git merge")]);
   expect(await state()).toEqual(before);
-}, 120_000);
+}, 300_000);
 
 test("a release sets the version, closes the changelog's section, tags, and builds what is published", async () => {
   await rm(asked, { force: true });
@@ -214,7 +214,7 @@ test("a release sets the version, closes the changelog's section, tags, and buil
   expect(builder).toStartWith("build --out-dir ");
   expect(told).toContain(`image waybill:${NEXT}\nPython package built\n`);
   expect(await git("status", "--porcelain")).toBe("");
-}, 120_000);
+}, 300_000);
 
 test("what this repository's files name as the version is found in each of them", async () => {
   for (const path of CHANGED_FILES) {

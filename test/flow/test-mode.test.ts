@@ -42,13 +42,13 @@ beforeAll(async () => {
   });
   dataDir = product.dataDir;
   await product.start();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await product.end();
   await Promise.all([live.stop(), rehearsal.stop()]);
   await authority.end();
-}, 120_000);
+}, 300_000);
 
 function setupOf(forLive: Receiver, forTests: Receiver) {
   const setup = labelSetup();
@@ -132,7 +132,7 @@ test("a parcel lives its life, with signed webhooks, exactly once although the p
     nowMs: first?.atMs ?? 0,
   });
   expect(told.data.shipment).toMatchObject({ id, courier: COURIER, courierName: "Test courier" });
-}, 120_000);
+}, 300_000);
 
 // Before the clock of the tests is moved: receivers compare the time of a signature with theirs.
 test("listen forwards signed events to a receiver on this machine, and sends one again by key press", async () => {
@@ -175,7 +175,7 @@ test("listen forwards signed events to a receiver on this machine, and sends one
   // A busy product takes up several steps at once: what it then shows is the status after the last of them.
   for (const line of shown) expect(line).toMatch(pattern);
   await local.stop(true);
-}, 120_000);
+}, 300_000);
 
 test("listen goes on after an outage of the panel, ends at once by q, and says so when its endpoint is gone", async () => {
   const heard: string[] = [];
@@ -233,7 +233,7 @@ test("listen goes on after an outage of the panel, ends at once by q, and says s
   // Each event would wait for 10 seconds.
   await eventually(() => slow.exitCode === 0, "listening has ended", 8_000);
   await Promise.all([local.stop(true), proxy.stop(true)]);
-}, 120_000);
+}, 300_000);
 
 test("listen can log in with an account of the panel, and says why when it cannot", async () => {
   const email = "listener@example.com";
@@ -268,7 +268,7 @@ test("listen can log in with an account of the panel, and says why when it canno
   expect([without.status, without.failed]).toEqual([1, expect.stringContaining("Give --code.")]);
   command.push("--code", codeOf());
   expect(await listenAs(password)).toMatchObject({ status: 0, failed: "" });
-}, 120_000);
+}, 300_000);
 
 test("listen says that its endpoint is disabled, and sends its credentials to no address that the panel redirects to", async () => {
   const made = await operator("POST", "/channels/acme-it:test/webhooks", {
@@ -311,7 +311,7 @@ test("listen says that its endpoint is disabled, and sends its credentials to no
   expect(elsewhere).toEqual([]);
   await operator("DELETE", `/webhooks/${made.body.endpointId}`);
   await Promise.all([other.stop(true), moved.stop(true)]);
-}, 120_000);
+}, 300_000);
 
 test("listen prints its usage, names an address where no panel answers, and says that a channel has no endpoint", async () => {
   const listenWith = async (...options: string[]) => {
@@ -331,7 +331,7 @@ test("listen prints its usage, names an address where no panel answers, and says
   expect(await listenWith(...forward, ...empty)).toEqual([
     ...[1, "", "There is no endpoint yet: create one in the control panel.\n"],
   ]);
-}, 120_000);
+}, 300_000);
 
 /** @returns a code that has not been used */
 async function activateTotp(email: string, password: string): Promise<() => string> {
@@ -372,7 +372,7 @@ test("every scenario ends as its name says", async () => {
     newTrackingNumbers: ["TEST_RENUMBERED-2-NEW"],
   });
   expect((await detail(idOf("SILENT"))).history).toEqual([]);
-}, 120_000);
+}, 300_000);
 
 test("in real time a step takes four hours", async () => {
   const id = await create("TEST_REALTIME_DELIVERED-3");
@@ -380,7 +380,7 @@ test("in real time a step takes four hours", async () => {
   await eventually(async () => (await detail(id)).history.length === 1, "the first event");
   await advance(16 * 3_600);
   expect(await lived(id, "DELIVERED")).toEqual([...START, "OUT_FOR_DELIVERY", "DELIVERED"]);
-}, 120_000);
+}, 300_000);
 
 describe("a parcel that is held in depot", () => {
   const release = (id: number, body: object) =>
@@ -417,7 +417,7 @@ describe("a parcel that is held in depot", () => {
     ]);
     expect((await lived(other, "RETURNED")).slice(-2)).toEqual(["IN_TRANSIT", "RETURNED"]);
     await lived(deferred, "DELIVERED");
-  }, 120_000);
+  }, 300_000);
 });
 
 test("labels are made, refused and unavailable as their references say", async () => {
@@ -481,7 +481,7 @@ test("nothing of it reaches live keys, live webhooks, couriers' events or statis
   const attempts = async () => JSON.stringify(await rows("attempts", "endpoint_id"));
   await eventually(async () => (await attempts()).includes(liveId), "the attempt is counted");
   expect(await attempts()).not.toContain(testId);
-}, 120_000);
+}, 300_000);
 
 test("the panel issues keys of a channel's shadow, which it makes", async () => {
   const issued = await operator("POST", "/channels/beta-it/api-keys", { mode: "test" });
@@ -493,7 +493,7 @@ test("the panel issues keys of a channel's shadow, which it makes", async () => 
   await advance(30);
   const read = () => call("GET", `/shipments/${id}`, undefined, again.body.key);
   await eventually(async () => (await read()).body.status === "DELIVERED", "it is delivered");
-}, 120_000);
+}, 300_000);
 
 test("a shadow has the settings of its channel: they are changed there alone, and nothing live has a test courier", async () => {
   const shadow = "/channels/acme-it:test";
@@ -520,4 +520,4 @@ test("a shadow has the settings of its channel: they are changed there alone, an
   expect([live.status, live.body.violations?.[0]?.path]).toEqual([422, "mode"]);
   const added = await operator("POST", "/channels/acme-it/couriers", { code: COURIER });
   expect([added.status, added.body.violations?.[0]?.code]).toEqual([422, "NOT_ALLOWED"]);
-}, 120_000);
+}, 300_000);

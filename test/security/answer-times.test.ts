@@ -49,7 +49,7 @@ beforeAll(async () => {
   api = await openTestApi(setup);
   own = await api.token("key_acme_outlet");
   foreign = await makeResources(await api.token("key_acme_main"));
-}, 120_000);
+}, 300_000);
 afterAll(() => api.end());
 
 /** One of each kind, of another channel, each too large to be read unnoticed. */

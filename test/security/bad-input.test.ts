@@ -64,9 +64,9 @@ beforeAll(async () => {
     describedBy(product.ingest, "/v1/openapi.json", "Bearer tok_gls_1"),
     describedBy(product.panel, "/panel/api/openapi.json", `Bearer ${PANEL_TOKEN}`),
   ]);
-}, 120_000);
+}, 300_000);
 
-afterAll(() => product.end(), 120_000);
+afterAll(() => product.end(), 300_000);
 
 async function describedBy(url: string, document: string, bearer: string): Promise<Door> {
   const { body } = await request("GET", `${url}${document}`);
@@ -264,7 +264,7 @@ test("a request whose length two readers could read differently is refused, and 
   expect(found).toEqual([]);
   await expectAlive();
   await measuring.done({ inputs: asked, further: { "answers of 5xx": 0, "processes ended": 0 } });
-}, 120_000);
+}, 300_000);
 
 test("headers of 1 KiB to 4 MiB, one or many, end at most their connection", async () => {
   const measuring = startMeasuring("Bad input", "oversized request lines and headers");
@@ -291,7 +291,7 @@ test("headers of 1 KiB to 4 MiB, one or many, end at most their connection", asy
   expect(odd).toEqual([]);
   await expectAlive();
   await measuring.done({ inputs: asked, further: { "processes ended": 0 } });
-}, 120_000);
+}, 300_000);
 
 test("a thousand connections that send a byte now and then keep nobody else waiting, at any port", async () => {
   const measuring = startMeasuring(
@@ -315,7 +315,7 @@ test("a thousand connections that send a byte now and then keep nobody else wait
   await eventually(() => open === SLOW_CONNECTIONS, "all of them are connected", 30_000);
   const dripping = setInterval(() => {
     for (const socket of slow) if (socket.writable) socket.write("x");
-  }, 120_000);
+  }, 300_000);
   const merchant = await signIn(product.api, "key_acme_main");
   const longest = { ms: 0 };
   for (let calls = 0; calls < 50; calls += 1) {
@@ -338,7 +338,7 @@ test("a thousand connections that send a byte now and then keep nobody else wait
     "processes ended": 0,
   };
   await measuring.done({ inputs: SLOW_CONNECTIONS, further });
-}, 120_000);
+}, 300_000);
 
 test("bodies that grow a thousandfold when opened, or nest without end, are refused in little memory", async () => {
   const measuring = startMeasuring("Bad input", "gzip and JSON bombs");
@@ -388,4 +388,4 @@ test("bodies that grow a thousandfold when opened, or nest without end, are refu
   expect(grown).toBeLessThan(GROWTH_LIMIT_MIB);
   const further = { "answers of 5xx": 0, "MiB of memory more": Math.round(grown) };
   await measuring.done({ inputs: bombs.length, further });
-}, 120_000);
+}, 300_000);

@@ -87,7 +87,7 @@ beforeAll(async () => {
   notify = await startNotify({ ...runtime, config, log });
   benchmarks = await openBenchmarks(runtime.config);
   panel = createPanelApp({ ...runtime, log }, benchmarks);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await notify.stop();

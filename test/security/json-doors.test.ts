@@ -195,7 +195,7 @@ describe("half a surrogate pair", () => {
       expect(await found(`IMP-${count}-${count - 2}`)).toBe(0);
       expect(await found(`IMP-${count}-${count - 1}`)).toBe(1);
     }
-  }, 120_000);
+  }, 300_000);
 
   test("as the tracking number of an item of an import: the item fails alone", async () => {
     const bad = JSON.stringify(item("@")).replace("@", "\\udc00");
@@ -205,7 +205,7 @@ describe("half a surrogate pair", () => {
     expect(result.errors.map(({ index }: { index: number }) => index)).toEqual([0]);
     expect(result.errors[0].trackingNumber.isWellFormed()).toBe(true);
     expect(result.summary.totalSuccess).toBe(1);
-  }, 120_000);
+  }, 300_000);
 
   test("a whole pair as escapes is text like any other", async () => {
     const text = JSON.stringify(item("PAIR-1", { orderReference: "@" })).replace(

@@ -63,12 +63,12 @@ beforeAll(async () => {
   await product.start();
   const body = { apiKey: "key_acme_main" };
   ({ token } = (await request("POST", `${product.api}/v2/auth/token`, body)).body);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await product.end();
   await receiver.stop(true);
-}, 120_000);
+}, 300_000);
 
 /** @returns events that were accepted */
 async function plantInEvents(): Promise<number> {
@@ -170,4 +170,4 @@ test("nothing of what was planted stands in the log, the metrics or ClickHouse",
   const searched = Object.values(places).reduce((sum, text) => sum + text.length, 0);
   const further = { "bytes searched": searched, "planted texts found": found.length };
   await measuring.done({ inputs: accepted, further });
-}, 120_000);
+}, 300_000);

@@ -186,13 +186,13 @@ describe("the merchant API", () => {
     await expectNoStall({ url, body: shipments(100, () => full) }, [201, 207]);
     const faulty = { orderItems: lines(200), parcels: Array(100).fill({ weight: -1 }), note: 1 };
     await expectNoStall({ url, body: shipments(100, () => faulty) }, 422);
-  }, 120_000);
+  }, 300_000);
 
   test("takes 5,000 shipments in 30 MiB, processes them and returns the result", async () => {
     const body = shipments(5_000, () => ({ orderItems: lines(18) }));
     expect(body.length).toBeGreaterThan(28 * MIB);
     await expectNoStall({ url: importUrl(), body }, 202, importsEnded);
-  }, 240_000);
+  }, 300_000);
 
   test("takes 5,000 shipments full of faults and lists all of them", async () => {
     const parcels = Array(20).fill({ weight: -1 });
@@ -207,7 +207,7 @@ describe("the merchant API", () => {
     await importsEnded();
     const url = `${api.url}/v2/jobs/${jobId}`;
     await expectNoStall({ method: "GET", url, body: "" }, 200);
-  }, 240_000);
+  }, 300_000);
 
   test.each([
     ["a list of ten million objects", `{"shipments":[],"x":[${"{},".repeat(10 * MIB)}0]}`, 400],
@@ -235,7 +235,7 @@ describe("the merchant API", () => {
     await expectNoStall({ url, bearer, body: orders.join("\n") }, 200);
     const page = `${api.url}/v2/orders?limit=100`;
     await expectNoStall({ method: "GET", url: page, body: "" }, 200);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("the panel", () => {
@@ -246,7 +246,7 @@ describe("the panel", () => {
     const bearer = runtime.secrets.panelToken;
     const body = Array(10_000).fill(text).join("\n");
     await expectNoStall({ url, bearer, body }, 200);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("ingest", () => {
@@ -277,7 +277,7 @@ describe("ingest", () => {
     await expectNoStall({ url: url(), bearer, body: message([event({ attributes })]) }, 200);
     const unknown = `{"x":[${"{},".repeat(1.5 * MIB)}0]}`;
     await expectNoStall({ url: url(), bearer, body: unknown }, 400);
-  }, 120_000);
+  }, 300_000);
 
   test("reads messages of nearly 5 MiB event by event, whatever is wrong with them", async () => {
     const size = 4.9 * MIB;
@@ -316,17 +316,17 @@ describe("ingest", () => {
     ] as const) {
       await expectNoStall({ url: url(), bearer, body }, status);
     }
-  }, 120_000);
+  }, 300_000);
 
   test("inflates 5 MiB of blocks that hold nothing aside", async () => {
     const body = gzipOfEmptyBlocks(5 * MIB);
     await expectNoStall({ url: url(), bearer, body, encoding: "gzip" }, 400);
-  }, 120_000);
+  }, 300_000);
 
   test("refuses a Content-Type of 15,000 blanks", async () => {
     const type = `application/json${" ".repeat(15_000)}x`;
     await expectNoStall({ url: url(), bearer, body: "{}", type }, 415);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("bodies over the limit", () => {
@@ -342,7 +342,7 @@ describe("bodies over the limit", () => {
       expect(await send({ ...call, atOnce: LARGE_BODIES })).toBe(413);
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_LIMIT_BYTES);
-  }, 120_000);
+  }, 300_000);
 
   test.each([
     ["/v2/auth/token", "POST", 4_096],

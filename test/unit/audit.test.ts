@@ -32,9 +32,9 @@ test("a grave vulnerability of a shipped package is a finding, a slight one is n
   if (audit.kind !== "audited") throw new Error(audit.reason);
   expect(audit.grave.some((text) => text.startsWith("redis "))).toBe(true);
   expect(audit.grave.some((text) => text.startsWith("dayjs "))).toBe(false);
-}, 120_000);
+}, 300_000);
 
 test("a registry that keeps no advisories, or does not answer, is said and is no finding", async () => {
   expect((await auditShipped(serve(null))).kind).toBe("unanswered");
   expect((await auditShipped("http://127.0.0.1:1/")).kind).toBe("unanswered");
-}, 120_000);
+}, 300_000);
