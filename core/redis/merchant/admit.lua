@@ -17,16 +17,14 @@ local limit, within, suspendedMs = ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
 assert(capacity >= 1 and refill > 0 and cycle > 0 and limit >= 1 and within >= 1 and suspendedMs >= 1, 'a limit')
 local state = redis.call('HMGET', KEYS[1], 't', 's')
 local tokens, start = tonumber(state[1]) or capacity, tonumber(state[2]) or now
-local cycles = math.floor((now - start) / cycle)
-if cycles > 0 then
-  tokens, start = tokens + cycles * refill, start + cycles * cycle
-end
+local cycles = math.max(0, math.floor((now - start) / cycle))
+tokens, start = tokens + cycles * refill, start + cycles * cycle
 if tokens >= capacity then
   tokens, start = capacity, now
 end
 
-local suspended = tonumber(redis.call('GET', KEYS[3]) or 0)
-if now < suspended then return { 2, tokens, start + cycle, suspended } end
+local suspended = redis.call('GET', KEYS[3])
+if suspended and now < suspended + 0 then return { 2, tokens, start + cycle, suspended + 0 } end
 
 if tokens < 1 then
   redis.call('RPUSH', KEYS[2], ARGV[1])
