@@ -27,6 +27,6 @@ end
 if holder ~= id then return 'other' end
 local fields = redis.call('HMGET', KEYS[2], 'd', 'by', 'since')
 if fields[1] then return 'made' end
-if fields[2] and nowMs - tonumber(fields[3] or 0) < goneAfterMs then return 'busy' end
+if fields[2] and nowMs - fields[3] < goneAfterMs then return 'busy' end
 redis.call('HSET', KEYS[2], 'by', who, 'since', nowMs)
 return 'unsure'
