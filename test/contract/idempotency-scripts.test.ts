@@ -1,0 +1,143 @@
+/** What one call of a script of the idempotency keys answers and leaves: of requests that begin, are repeated and end. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import beginSource from "#core/redis/merchant/begin-request.lua" with { type: "text" };
+import endSource from "#core/redis/merchant/end-request.lua" with { type: "text" };
+import { openTestRedis } from "#test/support/servers.ts";
+
+const NOW_MS = 1_800_000_000_000;
+const LEASE_MS = 60_000;
+const LIFE_MS = 86_400_000;
+
+let redis: Redis;
+let stop: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ redis, stop } = await openTestRedis());
+});
+beforeEach(() => redis.flushAll());
+afterAll(() => stop());
+
+/** Keys of a request: a caller of the panel has its keys counted, a channel has not. */
+const keysOf = (key: string, caller: boolean) => [`request:${key}`, ...(caller ? ["keys"] : [])];
+
+function begin(
+  key: string,
+  { atMs = 0, by = "me", print = "print", most = 100, caller = false } = {},
+): Promise<string[]> {
+  const times = [NOW_MS + atMs, LEASE_MS, LIFE_MS].map(String);
+  const args = [print, by, ...times, key, String(most)];
+  return run<string[]>(redis, script(beginSource), keysOf(key, caller), args);
+}
+
+function end(key: string, { by = "me", answer = "", caller = false } = {}): Promise<number> {
+  return run<number>(redis, script(endSource), keysOf(key, caller), [by, answer, key]);
+}
+
+const request = (key: string) => redis.hGetAll(`request:${key}`);
+const counted = () => redis.zRangeWithScores("keys", 0, -1);
+
+async function expectLife(key: string): Promise<void> {
+  expect(await redis.pTTL(key)).toBeWithin(LIFE_MS - LEASE_MS, LIFE_MS + 1);
+}
+
+describe("begin-request.lua", () => {
+  test("a new key is the owner's for a time, and remembered for its life", async () => {
+    expect(await begin("a")).toEqual(["begun"]);
+    expect(await request("a")).toEqual({
+      ...{ fingerprint: "print", owner: "me" },
+      ...{ leased: String(NOW_MS + LEASE_MS), until: String(NOW_MS + LIFE_MS) },
+    });
+    expect(await redis.keys("*")).toEqual(["request:a"]);
+    await expectLife("request:a");
+  });
+
+  test("a repetition is told that the request is under way until the owner's time is over", async () => {
+    await begin("a");
+    expect(await begin("a", { by: "you", atMs: LEASE_MS - 1 })).toEqual(["running"]);
+    expect(await begin("a", { print: "another", atMs: LEASE_MS })).toEqual(["other"]);
+    expect((await request("a"))["owner"]).toBe("me");
+    expect(await begin("a", { by: "you", atMs: LEASE_MS })).toEqual(["begun"]);
+    expect((await request("a"))["owner"]).toBe("you");
+  });
+
+  test("an answer is given to every repetition until the key is forgotten", async () => {
+    await begin("a");
+    await end("a", { answer: "201" });
+    for (const atMs of [0, LEASE_MS, LIFE_MS - 1]) {
+      expect(await begin("a", { atMs })).toEqual(["answered", "201"]);
+      expect(await begin("a", { atMs, print: "another" })).toEqual(["other"]);
+    }
+    expect(await begin("a", { atMs: LIFE_MS, print: "another" })).toEqual(["begun"]);
+    expect(await begin("a", { atMs: LIFE_MS, print: "another" })).toEqual(["running"]);
+  });
+
+  test("a caller's keys are counted until each is forgotten", async () => {
+    const caller = true;
+    expect(await begin("a", { caller })).toEqual(["begun"]);
+    expect(await begin("b", { caller, atMs: 1 })).toEqual(["begun"]);
+    expect(await counted()).toEqual([
+      { value: "a", score: NOW_MS + LIFE_MS },
+      { value: "b", score: NOW_MS + LIFE_MS + 1 },
+    ]);
+    await expectLife("keys");
+    await begin("c", { caller, atMs: LIFE_MS });
+    expect((await counted()).map(({ value }) => value)).toEqual(["b", "c"]);
+  });
+
+  test("a caller with 2 keys begins no third until the first is forgotten", async () => {
+    const terms = { caller: true, most: 2 };
+    for (const [atMs, key] of ["a", "b"].entries()) await begin(key, { ...terms, atMs });
+    const full = ["full", String(NOW_MS + LIFE_MS)];
+    for (const atMs of [2, LIFE_MS - 1]) expect(await begin("c", { ...terms, atMs })).toEqual(full);
+    expect(await redis.exists("request:c")).toBe(0);
+    expect((await counted()).map(({ value }) => value)).toEqual(["a", "b"]);
+    expect(await begin("c", { ...terms, atMs: LIFE_MS })).toEqual(["begun"]);
+    expect((await counted()).map(({ value }) => value)).toEqual(["b", "c"]);
+  });
+
+  test("a caller with 2 keys repeats a request under one of them", async () => {
+    const terms = { caller: true, most: 2 };
+    for (const key of ["a", "b"]) await begin(key, terms);
+    expect(await begin("b", terms)).toEqual(["running"]);
+    expect(await begin("a", { ...terms, atMs: LEASE_MS })).toEqual(["begun"]);
+    expect(await counted()).toHaveLength(2);
+  });
+});
+
+describe("end-request.lua", () => {
+  test("an answer takes the place of the owner, and no second one counts", async () => {
+    await begin("a");
+    const { owner: _, ...remembered } = await request("a");
+    expect(await end("a", { answer: "201" })).toBe(1);
+    expect(await request("a")).toEqual({ ...remembered, answer: "201" });
+    await expectLife("request:a");
+    expect(await end("a", { answer: "202" })).toBe(0);
+    expect(await end("a")).toBe(0);
+    expect((await request("a"))["answer"]).toBe("201");
+  });
+
+  test.each([[true], [false]])(
+    "without an answer the key is forgotten (counted: %p)",
+    async (caller) => {
+      for (const key of ["a", "b"]) await begin(key, { caller });
+      expect(await end("a", { caller })).toBe(1);
+      expect(await redis.exists("request:a")).toBe(0);
+      expect((await counted()).map(({ value }) => value)).toEqual(caller ? ["b"] : []);
+      expect(await begin("a", { caller, print: "another" })).toEqual(["begun"]);
+    },
+  );
+
+  test("who has lost the lease changes nothing, nor does who comes after the key is gone", async () => {
+    const caller = true;
+    await begin("a", { caller });
+    await begin("a", { caller, by: "you", atMs: LEASE_MS });
+    const before = await request("a");
+    for (const answer of ["201", ""]) expect(await end("a", { caller, answer })).toBe(0);
+    expect(await request("a")).toEqual(before);
+    expect(await counted()).toHaveLength(1);
+    await redis.flushAll();
+    for (const answer of ["201", ""]) expect(await end("a", { caller, answer })).toBe(0);
+    expect(await redis.keys("*")).toEqual([]);
+  });
+});
