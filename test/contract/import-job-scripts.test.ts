@@ -1,0 +1,159 @@
+/** What one call of a script of the import jobs answers and leaves: of a chunk, a job and a callback that are done. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import finishChunkSource from "#core/redis/merchant/finish-chunk.lua" with { type: "text" };
+import finishJobSource from "#core/redis/merchant/finish-job.lua" with { type: "text" };
+import noteCallbackSource from "#core/redis/merchant/note-callback.lua" with { type: "text" };
+import { openTestRedis } from "#test/support/servers.ts";
+
+const NOW_MS = 1_800_000_000_000;
+const KEPT_SECONDS = 86_400;
+const UNSENT = '{"status":"unsent"}';
+
+let redis: Redis;
+let stop: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ redis, stop } = await openTestRedis());
+});
+beforeEach(() => redis.flushAll());
+afterAll(() => stop());
+
+const jobOf = (id: string) => redis.hGetAll(`job:${id}`);
+const waiting = async () => (await redis.sMembers("callbacks")).toSorted();
+const due = () => redis.zRangeWithScores("due", 0, -1);
+
+async function expectKept(key: string): Promise<void> {
+  expect(await redis.ttl(key)).toBeWithin(KEPT_SECONDS - 3_600, KEPT_SECONDS + 1);
+}
+
+describe("finish-chunk.lua", () => {
+  const finish = (chunk: number, result: string, items: number, rejected: number) =>
+    run<number>(
+      redis,
+      script(finishChunkSource),
+      ["job:a", "items", "results"],
+      [String(chunk), result, ...[items, rejected, KEPT_SECONDS].map(String)],
+    );
+
+  test("a chunk's result takes the place of its items, and is counted", async () => {
+    await redis.hSet("job:a", { processed: 10, failed: 2 });
+    await redis.hSet("items", { 0: "[]", 250: "[]" });
+    expect(await finish(0, "one", 250, 3)).toBe(1);
+    expect(await jobOf("a")).toEqual({ processed: "260", failed: "5" });
+    expect(await redis.hKeys("items")).toEqual(["250"]);
+    await expectKept("results");
+    expect(await finish(250, "two", 7, 0)).toBe(1);
+    expect(await jobOf("a")).toEqual({ processed: "267", failed: "5" });
+    expect(await redis.hGetAll("results")).toEqual({ 0: "one", 250: "two" });
+  });
+
+  test("the first result of a chunk counts", async () => {
+    await finish(0, "first", 250, 3);
+    await redis.hSet("items", { 0: "[]" });
+    expect(await finish(0, "second", 250, 3)).toBe(0);
+    expect(await redis.hGetAll("results")).toEqual({ 0: "first" });
+    expect(await jobOf("a")).toEqual({ processed: "250", failed: "3" });
+    expect(await redis.hKeys("items")).toEqual(["0"]);
+  });
+});
+
+describe("finish-job.lua", () => {
+  /** @param callbacks that may wait; 0 = the job has none */
+  function finish(
+    id: string,
+    { status = "completed", error = "", atMs = NOW_MS, callbacks = 0 } = {},
+  ): Promise<number> {
+    const keys = [`job:${id}`, `items:${id}`, "open", "callbacks", "due"];
+    const terms = [atMs, callbacks, KEPT_SECONDS].map(String);
+    return run<number>(redis, script(finishJobSource), keys, [id, status, error, ...terms, UNSENT]);
+  }
+
+  async function start(...ids: string[]): Promise<void> {
+    for (const id of ids) {
+      await redis.hSet(`job:${id}`, { status: "processing" });
+      await redis.hSet(`items:${id}`, { 0: "[]" });
+      await redis.sAdd("open", id);
+    }
+  }
+
+  test("a job ends once, with its first outcome, and its items are deleted", async () => {
+    await start("a", "b");
+    expect(await finish("a", { status: "failed", error: "gave up" })).toBe(1);
+    const failed = { status: "failed", error: "gave up", completedAtMs: String(NOW_MS) };
+    expect(await jobOf("a")).toEqual(failed);
+    expect(await redis.exists("items:a")).toBe(0);
+    expect(await redis.sMembers("open")).toEqual(["b"]);
+    expect(await finish("a", { atMs: NOW_MS + 1 })).toBe(0);
+    expect(await jobOf("a")).toEqual(failed);
+    expect(await jobOf("b")).toEqual({ status: "processing" });
+    expect(await redis.exists(["callbacks", "due"])).toBe(0);
+  });
+
+  test("what is left of a job that is gone is deleted, and it is not called", async () => {
+    await start("a");
+    await redis.del("job:a");
+    expect(await finish("a", { callbacks: 100 })).toBe(0);
+    expect(await redis.keys("*")).toEqual([]);
+  });
+
+  test("its callback is due at once, and waits as long as the job is kept", async () => {
+    await start("a");
+    expect(await finish("a", { callbacks: 100 })).toBe(1);
+    expect(await waiting()).toEqual(["a"]);
+    await expectKept("callbacks");
+    expect(await due()).toEqual([{ value: "a", score: NOW_MS }]);
+    expect(await finish("a", { callbacks: 100, atMs: NOW_MS + 1 })).toBe(0);
+    expect(await due()).toEqual([{ value: "a", score: NOW_MS }]);
+    expect(await jobOf("a")).not.toContainKey("callback");
+  });
+
+  test.each([[1], [2]])(
+    "a channel has %d waiting, and no callback beyond is sent",
+    async (most) => {
+      const ids = ["a", "b", "c"];
+      await start(...ids);
+      for (const id of ids) expect(await finish(id, { callbacks: most })).toBe(1);
+      expect(await waiting()).toEqual(ids.slice(0, most));
+      expect((await due()).map(({ value }) => value)).toEqual(ids.slice(0, most));
+      expect((await jobOf("c"))["callback"]).toBe(UNSENT);
+      await finish("a", { callbacks: most });
+      expect(await jobOf("a")).not.toContainKey("callback");
+    },
+  );
+
+  test("a job whose callback has an outcome is not called again", async () => {
+    await redis.hSet("job:a", { status: "completed", callback: "sent" });
+    expect(await finish("a", { callbacks: 100 })).toBe(0);
+    expect(await jobOf("a")).toEqual({ status: "completed", callback: "sent" });
+    expect(await redis.exists(["callbacks", "due"])).toBe(0);
+  });
+
+  test("a job that has ended without a call is called", async () => {
+    await redis.hSet("job:a", { status: "completed" });
+    expect(await finish("a", { callbacks: 100 })).toBe(0);
+    expect(await waiting()).toEqual(["a"]);
+    expect((await due()).map(({ value }) => value)).toEqual(["a"]);
+  });
+});
+
+describe("note-callback.lua", () => {
+  const note = (id: string, outcome: string) =>
+    run<number>(redis, script(noteCallbackSource), [`job:${id}`, "callbacks"], [id, outcome]);
+
+  test("the first outcome of a callback is kept, and it waits no longer", async () => {
+    await redis.hSet("job:a", { status: "completed" });
+    await redis.sAdd("callbacks", ["a", "b"]);
+    expect(await note("a", "sent")).toBe(1);
+    expect(await waiting()).toEqual(["b"]);
+    expect(await note("a", "failed")).toBe(0);
+    expect(await jobOf("a")).toEqual({ status: "completed", callback: "sent" });
+  });
+
+  test("the callback of a job that is gone waits no longer, and the job is not made again", async () => {
+    await redis.sAdd("callbacks", ["a", "b"]);
+    expect(await note("a", "sent")).toBe(0);
+    expect(await waiting()).toEqual(["b"]);
+    expect(await jobOf("a")).toEqual({});
+  });
+});
