@@ -41,11 +41,11 @@ end
 -- Deletions are looked up first: no key is touched after it was emptied, since Redis would refuse that while its slot migrates.
 local members, hashes = {}, {}
 for _, order in ipairs(saved) do
-  if order.isDeleted and call('ZSCORE', KEYS[2], order.member) then members[order.member] = true end
+  if order.isDeleted and call('ZSCORE', KEYS[2], order.member) then members[#members + 1] = order.member end
   for _, hash in ipairs(order.removed) do
     if call('HGET', KEYS[3], hash) == order.name then hashes[hash] = true end
   end
 end
-for member in pairs(members) do call('ZREM', KEYS[2], member) end
+for _, member in ipairs(members) do call('ZREM', KEYS[2], member) end
 for hash in pairs(hashes) do call('HDEL', KEYS[3], hash) end
 return reply
