@@ -3,10 +3,12 @@
 local function addExact(channel, set, bits, name, rank)
   redis.call('SADD', set, name)
   local held = redis.call('SCARD', set)
-  if held > many then redis.call('SETBIT', bits, rank, 1) end
-  if held ~= many then return end
-  for _, other in ipairs(redis.call('SMEMBERS', set)) do
-    local place = redis.call(channel.gone and 'ZSCORE' or 'ZRANK', channel.ids, string.format('%012d', other))
-    redis.call('SETBIT', bits, place, 1)
+  if held > many then
+    redis.call('SETBIT', bits, rank, 1)
+  elseif held == many then
+    for _, other in ipairs(redis.call('SMEMBERS', set)) do
+      local place = redis.call(channel.gone and 'ZSCORE' or 'ZRANK', channel.ids, string.format('%012d', other))
+      redis.call('SETBIT', bits, place, 1)
+    end
   end
 end
