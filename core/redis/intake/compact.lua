@@ -41,7 +41,7 @@ for place = 0, #KEYS / per - 1 do
   local lines = call('GET', key)
   if lines then
     local isOwn = string.sub(lines, 1, #start) == start
-    if isOwn and name ~= '' and not string.find(lines, '\n', 1, true) then
+    if isOwn and name ~= '' and not string.find(lines, '\n') then
       call('HSET', KEYS[first], name, value)
       call('DEL', key)
       compact = compact + 1

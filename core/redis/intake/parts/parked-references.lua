@@ -11,12 +11,16 @@ local function open(key)
   return parked
 end
 
+local function goes(parked, field, sent)
+  parked.events[field], parked.gone[field], parked.count = nil, true, parked.count - 1
+  leaves(sent)
+end
+
 local function take(parked, field, value)
   local received, messageIndex = string.match(value, '^%[(%d+),(%d+),')
   local sent = string.match(string.sub(value, -20), ',(%d+)%]$') or received
   if now - sent >= lifeMs then
-    leaves(sent)
-    parked.gone[field], parked.count = true, parked.count - 1
+    goes(parked, field, sent)
   else
     parked.events[field] = {received = received, messageIndex = messageIndex, sent = sent}
   end
@@ -46,6 +50,5 @@ local function displaceOldest(parked)
       or (one.sent == first.sent and one.messageIndex + 0 < first.messageIndex + 0)
     if isOlder then field, first = other, one end
   end
-  parked.events[field], parked.gone[field], parked.count = nil, true, parked.count - 1
-  leaves(first.sent)
+  goes(parked, field, first.sent)
 end
