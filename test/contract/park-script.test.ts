@@ -112,6 +112,9 @@ test("an event twice in a call takes the room of one", async () => {
   expect(await park(["a:1", "a:1", "a:2"], limits)).toEqual([PARKED, PARKED, PARKED]);
   expect(await keysOf("a")).toEqual(["1", "2"]);
   expect(await countsByDay()).toEqual({ 0: 2 });
+  const nextDay = { ...limits, nowMs: NOW_MS + DAY_MS };
+  expect(await park(["a:1", "a:1"], nextDay)).toEqual([PARKED, PARKED]);
+  expect(await countsByDay()).toEqual({ 0: 1, 1: 1 });
 });
 
 test("counts of days that are over are deleted, and take no room", async () => {
@@ -168,6 +171,24 @@ test("an event is over after its time to the millisecond, and leaves its room to
   expect(await park([{ of: "a:2", index: 7 }], after)).toEqual([PARKED]);
   expect(await parked("a")).toEqual({ 2: `[${NOW_MS + LIFE_MS},7,{}]` });
   expect(await countsByDay()).toEqual({ 7: 1 });
+});
+
+test("an event that is over leaves room for one in its reference", async () => {
+  await park(["a:1"]);
+  await park(["a:2", { of: "a:3", index: 1 }], { nowMs: NOW_MS + 1 });
+  const after = { nowMs: NOW_MS + LIFE_MS, perReference: 3 };
+  expect(await park(["a:4", "a:5"], after)).toEqual([PARKED, DISPLACED]);
+  expect(await keysOf("a")).toEqual(["3", "4", "5"]);
+});
+
+test("an event that is over leaves room for one in its partition, however often it is found", async () => {
+  await park(["a:1", "b:1"]);
+  await park(["c:1", "c:2"], { nowMs: NOW_MS + 1 });
+  // The first event takes the look: the reference of the others is not read whole.
+  const after = { nowMs: NOW_MS + LIFE_MS, perPartition: 2, looks: 1 };
+  expect(await park(["a:2", "b:1", "b:1"], after)).toEqual([FULL, FULL, FULL]);
+  expect([await keysOf("a"), await keysOf("b")]).toEqual([[], []]);
+  expect(await countsByDay()).toEqual({ 0: 2 });
 });
 
 test("a call reads as many whole references as it may, and leaves others to the next", async () => {
