@@ -13,14 +13,14 @@
 --
 -- Reply: endpoints with first attempts in turn, failing ones last; endpoints with due retries, failing ones last; expired leases;
 -- endpoints whose pause is over; when the next pause ends, '' when there is none.
-local firstRing, retryRing, leases, pauses = unpack(KEYS, 1, 4)
+local firstRing, retryRing, leases, pauses = unpack(KEYS)
 local now, most, mostFailing = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local failingFrom, mostEnded = tonumber(ARGV[4]), tonumber(ARGV[6])
 assert(now and most and mostFailing and failingFrom and mostEnded, 'malformed arguments')
 
 local function standing(ring, last)
   local found = redis.call('ZRANGEBYSCORE', ring, '-inf', last or '(' .. ARGV[4], 'LIMIT', 0, most)
-  if mostFailing <= 0 then return found end
+  if mostFailing == 0 then return found end
   local upTo = last and failingFrom + last or '+inf'
   for _, endpoint in ipairs(redis.call('ZRANGEBYSCORE', ring, failingFrom, upTo, 'LIMIT', 0, mostFailing)) do
     found[#found + 1] = endpoint
