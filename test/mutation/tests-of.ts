@@ -76,6 +76,9 @@ const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   "core/redis/merchant/take-work.lua": contract("work-queue"),
   "core/redis/merchant/settle-work.lua": contract("work-queue"),
   "core/redis/merchant/accept-job.lua": contract("work-queue"),
+  "core/redis/webhooks/alert.lua": contract("webhook-script-limits"),
+  "core/redis/webhooks/drain.lua": contract("webhook-script-limits"),
+  "core/redis/webhooks/resume.lua": contract("webhook-script-limits"),
   "core/redis/webhooks/decide.lua": contract(
     "webhooks-decided-twice",
     "webhook-script-limits",

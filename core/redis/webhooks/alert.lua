@@ -25,7 +25,7 @@ end
 local put, ended, over, gone = 0, {}, {}, {}
 for at = 2, #ARGV, 3 do
   local endpoint, since, kind = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  if not over[endpoint] and tonumber(call('ZSCORE', failing, endpoint) or -1) == tonumber(since) then
+  if not over[endpoint] and tonumber(call('ZSCORE', failing, endpoint)) == tonumber(since) then
     if kind == 'disabled' or (kind == 'warning' and call('SADD', warned, endpoint) == 1) then
       call('XADD', alerts, '*', 'endpointId', endpoint, 'kind', kind, 'sinceMs', since, 'atMs', ARGV[1])
       call('HSET', alerted, endpoint, since)
