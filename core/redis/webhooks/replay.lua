@@ -42,9 +42,8 @@ end
 
 -- Seen in the log until then, by the service clock, and kept at least as long by that of Redis.
 local function keep(delivery, created, late, id, decisions)
-  if call('PTTL', delivery) < life then call('PEXPIRE', delivery, life) end
-  local left = call('PTTL', decisions)
-  if left >= 0 and left < life then call('PEXPIRE', decisions, life) end
+  call('PEXPIRE', delivery, life, 'GT')
+  call('PEXPIRE', decisions, life, 'GT')
   if created + window >= now + life then return end
   call('HSET', delivery, 'u', now + life)
   call('ZADD', late, created, id)
