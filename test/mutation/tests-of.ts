@@ -90,6 +90,9 @@ const TESTS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
     "webhooks-results",
     "webhooks-leases",
   ),
+  "core/redis/webhooks/reclaim.lua": contract("webhook-script-limits"),
+  "core/redis/webhooks/renew.lua": contract("webhook-script-limits"),
+  "core/redis/webhooks/replay.lua": contract("webhook-script-limits"),
 };
 
 /** Contract tests of rules whose answers come out at a port: what the unit tests do not notice is tried on them too. */
