@@ -76,13 +76,18 @@ describe("the level of an endpoint", () => {
   const keep = (level: number, usedAtMs = NOW_MS) =>
     redis.hSet("levels", "a", `${level.toFixed(3)} 9.000 123 ${usedAtMs}`);
 
-  test("is the one that it begins with until one is kept, and never more than its highest", async () => {
+  test("is the one that it begins with until a higher one is kept, and never more than its highest", async () => {
     expect(await count()).toBe(START);
     await redis.del("flight");
-    await keep(3.9);
-    expect(await count()).toBe(3);
+    await keep(START + 2.9);
+    expect(await count()).toBe(START + 2);
     await redis.del("flight");
     expect(await count({ most: 2 })).toBe(2);
+  });
+
+  test("that is kept from a lower limit does not hold a raised one back", async () => {
+    await keep(1);
+    expect(await count({ most: START + 1 })).toBe(START);
   });
 
   test("is kept while it is used, and begins again after that", async () => {
