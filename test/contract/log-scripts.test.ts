@@ -1,8 +1,10 @@
-/** What one call of a script of the logs leaves and answers: of events that are claimed, acknowledged and tried again. */
+/** What one call of a script of the logs leaves and answers: of events that are claimed, remembered, acknowledged and tried again. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import acknowledgeSource from "#core/redis/log/acknowledge.lua" with { type: "text" };
 import claimSource from "#core/redis/log/claim.lua" with { type: "text" };
+import raiseSource from "#core/redis/log/raise-field.lua" with { type: "text" };
+import rememberSource from "#core/redis/log/remember.lua" with { type: "text" };
 import settleSource from "#core/redis/log/settle-retry.lua" with { type: "text" };
 import { openTestRedis } from "#test/support/servers.ts";
 
@@ -114,6 +116,51 @@ describe("claim.lua", () => {
     expect(await claim([{ id: 2, text: "b" }], { mark: 3 })).toBe("");
     expect(await claim([{ id: 2, text: "b" }], { mark: 4 })).toBe("1");
     expect(await logged()).toEqual(["a", "b"]);
+  });
+});
+
+describe("remember.lua", () => {
+  const LIVES_SECONDS = 3_600;
+
+  /** @returns how many were new */
+  const remember = (...ids: readonly (readonly [bucket: string, id: string])[]) => {
+    const buckets = ids.map(([bucket]) => bucket);
+    const args = [String(LIVES_SECONDS), ...ids.map(([, id]) => id)];
+    return run<number>(redis, script(rememberSource), buckets, args);
+  };
+
+  test("each id is known in its bucket from then on", async () => {
+    expect(await remember(["a", "1"], ["b", "-2"], ["a", "3"])).toBe(3);
+    expect(await remember(["a", "1"], ["b", "1"])).toBe(1);
+    expect((await redis.sMembers("a")).toSorted()).toEqual(["1", "3"]);
+    expect((await redis.sMembers("b")).toSorted()).toEqual(["-2", "1"]);
+  });
+
+  test("a bucket lives for the time from its first id on", async () => {
+    await remember(["a", "1"]);
+    expect(await redis.ttl("a")).toBeWithin(LIVES_SECONDS - 600, LIVES_SECONDS + 1);
+    await redis.expire("a", 600);
+    await remember(["a", "2"], ["a", "3"]);
+    expect(await redis.ttl("a")).toBeWithin(1, 601);
+  });
+});
+
+describe("raise-field.lua", () => {
+  const raise = (to: number) =>
+    run<number>(redis, script(raiseSource), ["hash"], ["taken", String(to)]);
+
+  test("a number is raised, and never lowered", async () => {
+    for (const to of [1, 7, 9, 10]) {
+      expect(await raise(to)).toBe(to);
+      expect(await redis.hGetAll("hash")).toEqual({ taken: String(to) });
+    }
+    for (const to of [10, 9, 0]) expect(await raise(to)).toBe(10);
+    expect(await redis.hGetAll("hash")).toEqual({ taken: "10" });
+  });
+
+  test("of what has no number nothing is known", async () => {
+    expect(await raise(0)).toBe(0);
+    expect(await redis.exists("hash")).toBe(0);
   });
 });
 
