@@ -22,7 +22,7 @@ end
 -- Of what stands in the log.
 local function look(name, info)
   local last = info['last-delivered-id']
-  local first = info.pending > 0 and call('XPENDING', log, name)[2]
+  local first = call('XPENDING', log, name)[2]
   local unread = call('XRANGE', log, '(' .. last, '+', 'COUNT', 1)[1]
   if not first and not unread then return 0 end
   local logged, done = unpack(call('HMGET', KEYS[2], 'logged', name))
