@@ -103,7 +103,10 @@ async function openBesideWriter(
   );
 }
 
-/** The engine is a library of 566 MB: it is loaded only by the process that opens the folder. */
+/**
+ * The engine is a library of 566 MB: it is loaded only by the process that opens the folder. It keeps settings for the connection.
+ * The client would send a `SET` for each of them before every statement, and the engine reads all that follows for each.
+ */
 async function openEmbedded(path: string, settings: ClickHouseSettings): Promise<ClickHouseClient> {
   await mkdir(path, { recursive: true });
   const { createChdbConnection } = await import("chdb/connection").catch(() => {
@@ -112,7 +115,10 @@ async function openEmbedded(path: string, settings: ClickHouseSettings): Promise
   try {
     // The engine is typed by its own copy of the same interface, with a private member that sets the two apart.
     const connection = createChdbConnection({ path }) as unknown as Connection;
-    return createClient({ connection, clickhouse_settings: settings });
+    const client = createClient({ connection });
+    const assigned = Object.entries(settings).map(([name, value]) => `${name} = '${value}'`);
+    if (assigned.length > 0) await client.command({ query: `SET ${assigned.join(", ")}` });
+    return client;
   } catch (error) {
     throw new Error(
       `the embedded ClickHouse folder ${path} is open in another process or cannot be written ` +

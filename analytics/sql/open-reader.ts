@@ -31,6 +31,8 @@ const LIMITS: ClickHouseSettings = {
   // The tree that is checked is the one that is executed.
   enable_analyzer: 1,
   allow_introspection_functions: 0,
+  // No statement can change a setting then.
+  readonly: "1",
 };
 
 /** Tables and views that may be queried. */
@@ -103,7 +105,7 @@ export async function examineReader(config: Config): Promise<ReaderFacts | null>
 }
 
 async function openReader(config: Config): Promise<ClickHouseClient> {
-  if (config.clickhouseUrl === null) return openLimited(config);
+  if (config.clickhouseUrl === null) return openBare(config, LIMITS);
   if (config.clickhouseReadUrl === null) throw shut("CLICKHOUSE_READ_URL is not set");
   const client = await openBare({ ...config, clickhouseUrl: config.clickhouseReadUrl }, {});
   try {
@@ -114,15 +116,6 @@ async function openReader(config: Config): Promise<ClickHouseClient> {
     await client.close();
     throw error;
   }
-}
-
-/** The embedded engine keeps settings per connection; once it is read-only, none can be changed. */
-async function openLimited(config: Config): Promise<ClickHouseClient> {
-  const client = await openBare(config, {});
-  const settings = Object.entries({ ...LIMITS, readonly: "1" });
-  const query = `SET ${settings.map(([name, value]) => `${name} = '${value}'`).join(", ")}`;
-  await client.command({ query });
-  return client;
 }
 
 /** @returns the excess permission, after "the user …"; null = the user is read-only */

@@ -81,7 +81,7 @@ export function historyApart(
     received: receivedMs.map((atMs, at) => atMs - (receivedMs[at - 1] ?? 0)),
     indices: all.map(([, , , index]) => index),
     fields,
-    rows: all.map(([, , , , ...rest]) => rest.map((value, at) => cellApart(parts, value, at))),
+    rows: all.map((row) => row.slice(FIXED).map((value, at) => cellApart(parts, value, at))),
   };
 }
 
@@ -107,12 +107,14 @@ function ownInstant(row: FactRow | undefined): number | undefined {
 function cellApart(parts: Parts, value: unknown, at: number): unknown {
   if (at === OTHERS) return takenApart(parts, EVENT_POLICY, value);
   if (at === OWN_NUMBER) return value === null ? null : personalValue(parts, value);
-  const open = (text: unknown) => {
-    if (typeof text !== "string") return text;
-    if (OPEN.has(at)) return openText(text);
-    return at === DESCRIPTION || at === PLACE ? wordOf(parts, text) : personalValue(parts, text);
-  };
-  return Array.isArray(value) ? value.map(open) : open(value);
+  if (!Array.isArray(value)) return textApart(parts, value, at);
+  return value.map((one) => textApart(parts, one, at));
+}
+
+function textApart(parts: Parts, text: unknown, at: number): unknown {
+  if (typeof text !== "string") return text;
+  if (OPEN.has(at)) return openText(text);
+  return at === DESCRIPTION || at === PLACE ? wordOf(parts, text) : personalValue(parts, text);
 }
 
 /** @param parts joined again by `join`, row by row */

@@ -117,7 +117,9 @@ function shortOrder(row: OrderRow, own: OwnKeys, happened: Happened): unknown {
   const fact = typeof key === "number" ? own.facts[key] : undefined;
   if (fact === undefined) return orderApart(row);
   const short = row[4] === 1 ? [fact, 1] : [fact];
-  return JSON.stringify(longOrder(short, own, happened)) === JSON.stringify(row) ? short : row;
+  const long = longOrder(short, own, happened);
+  const isSame = long.length === row.length && long.every((value, at) => value === row[at]);
+  return isSame ? short : row;
 }
 
 function longOrder([fact = 0, terminal]: readonly number[], own: OwnKeys, happened: Happened) {
