@@ -140,7 +140,10 @@ test("a process that uses the server recovers it where its socket has vanished",
     const pids = await pidsOn();
     return pids.length === 1 && pids[0] !== first;
   }, "another server runs, alone");
-  expect(await (await connect(address)).get("kept")).toBe("yes");
+  const after = await connect(address);
+  const kept = () => after.get("kept").catch(() => "loading");
+  await eventually(async () => (await kept()) !== "loading", "it has loaded its data");
+  expect(await kept()).toBe("yes");
 });
 
 test.each([
