@@ -6,6 +6,7 @@ import probeSource from "#core/redis/client/probe.lua" with { type: "text" };
 import readSource from "#core/redis/client/read-fields.lua" with { type: "text" };
 import { runTogether } from "#core/redis/client/run-together.ts";
 import swapSource from "#core/redis/client/swap-field.lua" with { type: "text" };
+import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;
@@ -23,20 +24,14 @@ describe("lock.lua", () => {
   const change = (owner: string, verb: string, leaseMs: number | string = LEASE_MS) =>
     run<number>(redis, script(lockSource), ["lock"], [owner, verb, String(leaseMs)]);
 
-  /** @returns what the call replies; the lock then lasts for so long */
-  async function lasting(leaseMs: number, call: () => Promise<number>): Promise<number> {
-    const fromMs = Date.now();
-    const reply = await call();
-    const untilMs = await redis.pExpireTime("lock");
-    expect(untilMs).toBeWithin(fromMs + leaseMs, Date.now() + leaseMs + 1);
-    return reply;
-  }
+  const expectLease = (leaseMs: number, call: () => Promise<number>) =>
+    expectExpiry(redis, "lock", leaseMs, call);
 
   test("is taken while it is free, and again by its owner, for the lease that was asked for last", async () => {
-    expect(await lasting(LEASE_MS, () => change("me", "take"))).toBe(1);
+    expect(await expectLease(LEASE_MS, () => change("me", "take"))).toBe(1);
     expect(await redis.get("lock")).toBe("me");
-    expect(await lasting(2 * LEASE_MS, () => change("me", "take", 2 * LEASE_MS))).toBe(1);
-    expect(await lasting(LEASE_MS, () => change("me", "renew"))).toBe(1);
+    expect(await expectLease(2 * LEASE_MS, () => change("me", "take", 2 * LEASE_MS))).toBe(1);
+    expect(await expectLease(LEASE_MS, () => change("me", "renew"))).toBe(1);
     expect(await redis.get("lock")).toBe("me");
   });
 

@@ -5,6 +5,7 @@ import checkSource from "#core/redis/config/check-secret.lua" with { type: "text
 import usersSource from "#core/redis/config/key-users.lua" with { type: "text" };
 import openSource from "#core/redis/config/open-session.lua" with { type: "text" };
 import resealSource from "#core/redis/config/reseal.lua" with { type: "text" };
+import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;
@@ -15,14 +16,6 @@ beforeAll(async () => {
 });
 beforeEach(() => redis.flushAll());
 afterAll(() => stop());
-
-/** @returns what the call replies; the key then lasts for so long */
-async function lasting<T>(key: string, lifeMs: number, call: () => Promise<T>): Promise<T> {
-  const fromMs = Date.now();
-  const reply = await call();
-  expect(await redis.pExpireTime(key)).toBeWithin(fromMs + lifeMs, Date.now() + lifeMs + 1);
-  return reply;
-}
 
 describe("check-secret.lua", () => {
   const NOW_MS = 1_000_000;
@@ -80,9 +73,9 @@ describe("check-secret.lua", () => {
   });
 
   test("the bucket is forgotten a second after it would be full", async () => {
-    await lasting("bucket", 3 * TOKEN_MS + 1_000, () => check(WRONG));
+    await expectExpiry(redis, "bucket", 3 * TOKEN_MS + 1_000, () => check(WRONG));
     const slow = { tokenMs: 1_000_000, burst: 10 };
-    await lasting("bucket", 10_000_000 + 1_000, () => check(WRONG, 0, slow));
+    await expectExpiry(redis, "bucket", 10_000_000 + 1_000, () => check(WRONG, 0, slow));
   });
 
   test("a correct secret takes no token, and is refused at an empty bucket from a new holder alone", async () => {
@@ -108,11 +101,11 @@ describe("check-secret.lua", () => {
 
   test("a holder is recorded again after a while, not each time", async () => {
     const notedMs = async () => Number(await redis.zScore("holders", "one")) - NOW_MS;
-    await lasting("holders", KEPT_MS, () => check("one"));
+    await expectExpiry(redis, "holders", KEPT_MS, () => check("one"));
     await redis.persist("holders");
     await check("one", NOTED_AGAIN_MS - 1);
     expect([await notedMs(), await redis.pTTL("holders")]).toEqual([0, -1]);
-    await lasting("holders", KEPT_MS, () => check("one", NOTED_AGAIN_MS));
+    await expectExpiry(redis, "holders", KEPT_MS, () => check("one", NOTED_AGAIN_MS));
     expect(await notedMs()).toBe(NOTED_AGAIN_MS);
   });
 
@@ -177,6 +170,6 @@ describe("reseal.lua", () => {
 
 test("open-session.lua keeps the record for its time", async () => {
   const open = () => run<number>(redis, script(openSource), ["session"], ["record", "60000"]);
-  expect(await lasting("session", 60_000, open)).toBe(1);
+  expect(await expectExpiry(redis, "session", 60_000, open)).toBe(1);
   expect(await redis.get("session")).toBe("record");
 });

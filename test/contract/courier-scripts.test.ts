@@ -4,6 +4,7 @@ import { type Redis, run, script } from "#core/redis/client/client.ts";
 import rateSource from "#core/redis/intake/courier-rate.lua" with { type: "text" };
 import forgetSource from "#core/redis/intake/forget-counts.lua" with { type: "text" };
 import noteSource from "#core/redis/intake/note-conflicts.lua" with { type: "text" };
+import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;
@@ -65,10 +66,7 @@ describe("courier-rate.lua", () => {
       { tokenMs: 1_000_000, burst: 10 },
     ]) {
       const lifeMs = limits.tokenMs * limits.burst + 1_000;
-      const fromMs = Date.now();
-      await take(1, 0, limits);
-      const untilMs = await redis.pExpireTime("bucket");
-      expect(untilMs).toBeWithin(fromMs + lifeMs, Date.now() + lifeMs + 1);
+      await expectExpiry(redis, "bucket", lifeMs, () => take(1, 0, limits));
     }
   });
 });

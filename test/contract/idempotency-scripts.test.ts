@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import beginSource from "#core/redis/merchant/begin-request.lua" with { type: "text" };
 import endSource from "#core/redis/merchant/end-request.lua" with { type: "text" };
+import { expectExpiry } from "#test/support/expect-expiry.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const NOW_MS = 1_800_000_000_000;
@@ -37,19 +38,15 @@ function end(key: string, { by = "me", answer = "", caller = false } = {}): Prom
 const request = (key: string) => redis.hGetAll(`request:${key}`);
 const counted = () => redis.zRangeWithScores("keys", 0, -1);
 
-async function expectLife(key: string): Promise<void> {
-  expect(await redis.pTTL(key)).toBeWithin(LIFE_MS - LEASE_MS, LIFE_MS + 1);
-}
-
 describe("begin-request.lua", () => {
   test("a new key is the owner's for a time, and remembered for its life", async () => {
-    expect(await begin("a")).toEqual(["begun"]);
+    const begun = expectExpiry(redis, "request:a", LIFE_MS, () => begin("a"));
+    expect(await begun).toEqual(["begun"]);
     expect(await request("a")).toEqual({
       ...{ fingerprint: "print", owner: "me" },
       ...{ leased: String(NOW_MS + LEASE_MS), until: String(NOW_MS + LIFE_MS) },
     });
     expect(await redis.keys("*")).toEqual(["request:a"]);
-    await expectLife("request:a");
   });
 
   test("a repetition is told that the request is under way until the owner's time is over", async () => {
@@ -75,12 +72,12 @@ describe("begin-request.lua", () => {
   test("a caller's keys are counted until each is forgotten", async () => {
     const caller = true;
     expect(await begin("a", { caller })).toEqual(["begun"]);
-    expect(await begin("b", { caller, atMs: 1 })).toEqual(["begun"]);
+    const next = () => begin("b", { caller, atMs: 1 });
+    expect(await expectExpiry(redis, "keys", LIFE_MS, next)).toEqual(["begun"]);
     expect(await counted()).toEqual([
       { value: "a", score: NOW_MS + LIFE_MS },
       { value: "b", score: NOW_MS + LIFE_MS + 1 },
     ]);
-    await expectLife("keys");
     await begin("c", { caller, atMs: LIFE_MS });
     expect((await counted()).map(({ value }) => value)).toEqual(["b", "c"]);
   });
@@ -109,9 +106,10 @@ describe("end-request.lua", () => {
   test("an answer takes the place of the owner, and no second one counts", async () => {
     await begin("a");
     const { owner: _, ...remembered } = await request("a");
+    const untilMs = await redis.pExpireTime("request:a");
     expect(await end("a", { answer: "201" })).toBe(1);
     expect(await request("a")).toEqual({ ...remembered, answer: "201" });
-    await expectLife("request:a");
+    expect(await redis.pExpireTime("request:a")).toBe(untilMs);
     expect(await end("a", { answer: "202" })).toBe(0);
     expect(await end("a")).toBe(0);
     expect((await request("a"))["answer"]).toBe("201");

@@ -8,6 +8,7 @@ import finishSource from "#core/redis/webhooks/finish.lua" with { type: "text" }
 import endpointHealth from "#core/redis/webhooks/parts/endpoint-health.lua" with { type: "text" };
 import endpointLevel from "#core/redis/webhooks/parts/endpoint-level.lua" with { type: "text" };
 import settleDelivery from "#core/redis/webhooks/parts/settle-delivery.lua" with { type: "text" };
+import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const finishScript = scriptOfParts(finishSource, {
@@ -323,11 +324,6 @@ describe("the concurrency", () => {
 });
 
 describe("an endpoint", () => {
-  const ring = async (key: "firstRing" | "retryRing") => {
-    const all = await redis.zRangeWithScores(key, 0, -1);
-    return Object.fromEntries(all.map(({ value, score }) => [value, score]));
-  };
-
   test("is paused until the latest moment that was asked for", async () => {
     await redis.zAdd("pauses", { value: "a", score: NOW_MS + 5 });
     for (const id of ["a", "b", "c"]) await redis.rPush(`queue:${id}`, "left");
@@ -337,7 +333,7 @@ describe("an endpoint", () => {
       { value: "a", score: NOW_MS + 5 },
       { value: "b", score: NOW_MS + 7 },
     ]);
-    expect(await ring("firstRing")).toEqual({ c: 1 });
+    expect(await scoresOf(redis, "firstRing")).toEqual({ c: 1 });
   });
 
   test("with first attempts left has the next turn, a failing one behind all healthy ones", async () => {
@@ -349,8 +345,8 @@ describe("an endpoint", () => {
       { endpoint: "b", results: [failed] },
       { endpoint: "c", results },
     ]);
-    expect(await ring("firstRing")).toEqual({ a: 8, b: FAILING_FROM + 9 });
-    expect(await ring("retryRing")).toEqual({});
+    expect(await scoresOf(redis, "firstRing")).toEqual({ a: 8, b: FAILING_FROM + 9 });
+    expect(await scoresOf(redis, "retryRing")).toEqual({});
   });
 
   test("that has a turn keeps it, among the healthy or the failing ones", async () => {
@@ -365,7 +361,7 @@ describe("an endpoint", () => {
       ...[after("healthy", delivered), after("cured", { ...delivered, id: "d2" })],
       ...[after("fails", failed), after("failing", { ...failed, id: "d4" })],
     ]);
-    expect(await ring("firstRing")).toEqual({
+    expect(await scoresOf(redis, "firstRing")).toEqual({
       ...{ healthy: 1, cured: 2 },
       ...{ fails: FAILING_FROM + 3, failing: FAILING_FROM + 4 },
     });
@@ -384,7 +380,7 @@ describe("an endpoint", () => {
     await finish(
       ["a", "b"].map((endpoint) => ({ endpoint, results: [{ ...failed, isSent: false }] })),
     );
-    expect(await ring("retryRing")).toEqual({ a: 60, b: FAILING_FROM + 60 });
-    expect(await ring("firstRing")).toEqual({});
+    expect(await scoresOf(redis, "retryRing")).toEqual({ a: 60, b: FAILING_FROM + 60 });
+    expect(await scoresOf(redis, "firstRing")).toEqual({});
   });
 });

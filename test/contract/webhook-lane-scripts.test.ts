@@ -5,6 +5,7 @@ import { FAILING_FROM } from "#core/redis/client/keys.ts";
 import drainSource from "#core/redis/webhooks/drain.lua" with { type: "text" };
 import lookSource from "#core/redis/webhooks/look.lua" with { type: "text" };
 import resumeSource from "#core/redis/webhooks/resume.lua" with { type: "text" };
+import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const NOW_MS = 1_700_000_000_000;
@@ -23,11 +24,6 @@ type Scores = Readonly<Record<string, number>>;
 async function add(key: string, scores: Scores): Promise<void> {
   const members = Object.entries(scores).map(([value, score]) => ({ value, score }));
   await redis.zAdd(key, members);
-}
-
-async function scoresOf(key: string): Promise<Scores> {
-  const all = await redis.zRangeWithScores(key, 0, -1);
-  return Object.fromEntries(all.map(({ value, score }) => [value, score]));
 }
 
 describe("look.lua", () => {
@@ -128,7 +124,7 @@ describe("resume.lua", () => {
     await add("pauses", { a: NOW_MS, b: NOW_MS + 1 });
     expect(await resume()).toBe(0);
     expect(await resume("a", "b", "unknown")).toBe(1);
-    expect(await scoresOf("pauses")).toEqual({ b: NOW_MS + 1 });
+    expect(await scoresOf(redis, "pauses")).toEqual({ b: NOW_MS + 1 });
     expect(await resume("a", "b")).toBe(0);
     await add("pauses", { a: 1, b: 2, c: 3 });
     expect(await resume("a", "b", "c")).toBe(3);
@@ -142,8 +138,8 @@ describe("resume.lua", () => {
     for (const id of ["a", "b", "d"]) await redis.rPush(`queue:${id}`, "left");
     await add("firstRing", { d: 3 });
     expect(await resume("a", "b", "c", "d")).toBe(4);
-    expect(await scoresOf("firstRing")).toEqual({ d: 3, a: 8, b: FAILING_FROM + 9 });
-    expect(await scoresOf("retryRing")).toEqual({});
+    expect(await scoresOf(redis, "firstRing")).toEqual({ d: 3, a: 8, b: FAILING_FROM + 9 });
+    expect(await scoresOf(redis, "retryRing")).toEqual({});
   });
 
   test("an endpoint with retries stands where its first one is due", async () => {
@@ -152,8 +148,8 @@ describe("resume.lua", () => {
     for (const id of ["a", "b", "c"]) await add(`retries:${id}`, { later: 90, first: 60 });
     await add("retryRing", { a: 10 });
     expect(await resume("a", "b", "c")).toBe(2);
-    expect(await scoresOf("retryRing")).toEqual({ a: 60, b: FAILING_FROM + 60 });
-    expect(await scoresOf("firstRing")).toEqual({});
+    expect(await scoresOf(redis, "retryRing")).toEqual({ a: 60, b: FAILING_FROM + 60 });
+    expect(await scoresOf(redis, "firstRing")).toEqual({});
   });
 });
 
@@ -199,7 +195,7 @@ describe("drain.lua", () => {
     await wait(["d1", "d2"], ["d3", "d4"]);
     expect(await drain(["d1", "d2"], ["d3", "d4"])).toBe(4);
     for (const id of ["d1", "d2", "d3", "d4"]) expect(await redis.hGetAll(id)).toEqual(failed);
-    expect(await scoresOf("failures")).toEqual({ d1: 100, d2: 101, d3: 102, d4: 103 });
+    expect(await scoresOf(redis, "failures")).toEqual({ d1: 100, d2: 101, d3: 102, d4: 103 });
     expect(await redis.pTTL("failures")).toBeWithin(1, 50_001);
     expect(await redis.hGetAll("ledger")).toEqual({ "webhook:failed": "4" });
     expect(await redis.exists(["queue", "retries", "firstRing", "retryRing"])).toBe(0);
@@ -212,7 +208,7 @@ describe("drain.lua", () => {
     expect(await redis.hGetAll("ledger")).toEqual({ "webhook:failed": "1" });
     expect(await drain([], ["d2"])).toBe(1);
     expect(await redis.exists(["retries", "retryRing"])).toBe(0);
-    expect(await scoresOf("failures")).toEqual({ d1: 100, d2: 101 });
+    expect(await scoresOf(redis, "failures")).toEqual({ d1: 100, d2: 101 });
   });
 
   test("what is not named goes on waiting, and its endpoint stays in the rings", async () => {
@@ -222,7 +218,7 @@ describe("drain.lua", () => {
     expect(await redis.zRange("retries", 0, -1)).toEqual(["d6"]);
     expect(await redis.hmGet("d4", ["s", "r"])).toEqual(["queued", null]);
     expect(await redis.hGet("d6", "s")).toBe("waiting");
-    expect([await scoresOf("firstRing"), await scoresOf("retryRing")]).toEqual([
+    expect([await scoresOf(redis, "firstRing"), await scoresOf(redis, "retryRing")]).toEqual([
       { ep: 1 },
       { ep: 60 },
     ]);

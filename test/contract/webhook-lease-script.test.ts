@@ -4,6 +4,7 @@ import { type Redis, run } from "#core/redis/client/client.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
 import leaseSource from "#core/redis/webhooks/lease.lua" with { type: "text" };
 import endpointRoom from "#core/redis/webhooks/parts/endpoint-room.lua" with { type: "text" };
+import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 const leaseScript = scriptOfParts(leaseSource, { "endpoint-room": endpointRoom });
@@ -67,10 +68,7 @@ async function begin(endpoints: Readonly<Record<string, Terms>>): Promise<Begun>
 
 /** So many of one endpoint, `a`. */
 const count = async (terms: Terms = {}) => (await begin({ a: terms })).counts["a"];
-const pauses = async () =>
-  Object.fromEntries(
-    (await redis.zRangeWithScores("pauses", 0, -1)).map(({ value, score }) => [value, score]),
-  );
+const pauses = () => scoresOf(redis, "pauses");
 
 describe("the level of an endpoint", () => {
   const keep = (level: number, usedAtMs = NOW_MS) =>

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import reclaimSource from "#core/redis/webhooks/reclaim.lua" with { type: "text" };
 import renewSource from "#core/redis/webhooks/renew.lua" with { type: "text" };
+import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;
@@ -16,11 +17,6 @@ afterAll(() => stop());
 
 const LEASE_MS = 60_000;
 
-const scoresOf = async (key: string) =>
-  Object.fromEntries(
-    (await redis.zRangeWithScores(key, 0, -1)).map(({ value, score }) => [value, score]),
-  );
-
 describe("renew.lua", () => {
   const renew = (...leases: readonly string[]) =>
     run<number>(redis, script(renewSource), ["leases"], [String(LEASE_MS), ...leases]);
@@ -33,7 +29,7 @@ describe("renew.lua", () => {
     );
     const fromMs = Date.now();
     expect(await renew("a d1 1", "b d3 3")).toBe(2);
-    const { "a d1 1": one, "a d2 2": other, "b d3 3": last } = await scoresOf("leases");
+    const { "a d1 1": one, "a d2 2": other, "b d3 3": last } = await scoresOf(redis, "leases");
     expect(one).toBeWithin(fromMs + LEASE_MS, Date.now() + LEASE_MS + 1);
     expect([last, other]).toEqual([one, 7]);
   });
@@ -41,7 +37,7 @@ describe("renew.lua", () => {
   test("one lease is enough, and none does nothing", async () => {
     await redis.zAdd("leases", { value: "a d1 1", score: 7 });
     expect(await renew()).toBe(0);
-    expect(await scoresOf("leases")).toEqual({ "a d1 1": 7 });
+    expect(await scoresOf(redis, "leases")).toEqual({ "a d1 1": 7 });
     expect(await renew("a d1 1")).toBe(1);
     expect(await redis.zScore("leases", "a d1 1")).toBeGreaterThan(LEASE_MS);
   });
@@ -97,7 +93,7 @@ describe("reclaim.lua", () => {
     const [one, two, three] = await queueOf("a");
     expect([[one, two].toSorted(), three]).toEqual([["a1", "a2"], "a3"]);
     expect(await queueOf("b")).toEqual(["b1"]);
-    expect(await scoresOf("ring")).toEqual({ other: 5, a: 6, b: 7 });
+    expect(await scoresOf(redis, "ring")).toEqual({ other: 5, a: 6, b: 7 });
     const keys = ["leases", "flight", "ledger", "retry-ring", "retries:a", "retries:b"];
     expect(await redis.exists(keys)).toBe(0);
   });
@@ -109,7 +105,7 @@ describe("reclaim.lua", () => {
     await send("a a1 1");
     expect(await reclaim("a a1 1")).toBe(1);
     expect(await queueOf("a")).toEqual(["a1", "a2"]);
-    expect([await scoresOf("ring"), await redis.get("turns")]).toEqual([{ a: 4 }, "9"]);
+    expect([await scoresOf(redis, "ring"), await redis.get("turns")]).toEqual([{ a: 4 }, "9"]);
   });
 
   test("retries return with the times that they are due, and the earliest says when their endpoint is", async () => {
@@ -118,10 +114,10 @@ describe("reclaim.lua", () => {
     await send("b b2 2", { state: "waiting", dueMs: 700 });
     await send("c c1 3", { state: "waiting" });
     expect(await reclaim("a a1 1", "b b2 2", "c c1 3")).toBe(3);
-    expect(await scoresOf("retries:a")).toEqual({ a1: 500 });
-    expect(await scoresOf("retries:b")).toEqual({ b1: 300, b2: 700 });
-    expect(await scoresOf("retries:c")).toEqual({ c1: NOW_MS });
-    expect(await scoresOf("retry-ring")).toEqual({ a: 500, b: 300, c: NOW_MS });
+    expect(await scoresOf(redis, "retries:a")).toEqual({ a1: 500 });
+    expect(await scoresOf(redis, "retries:b")).toEqual({ b1: 300, b2: 700 });
+    expect(await scoresOf(redis, "retries:c")).toEqual({ c1: NOW_MS });
+    expect(await scoresOf(redis, "retry-ring")).toEqual({ a: 500, b: 300, c: NOW_MS });
     const keys = ["ring", "leases", "flight", "ledger", "queue:a", "queue:b"];
     expect(await redis.exists(keys)).toBe(0);
   });
@@ -131,8 +127,8 @@ describe("reclaim.lua", () => {
     await send("a a1 1");
     await send("a a2 2", { state: "waiting", dueMs: 500 });
     expect(await reclaim("a a1 1", "a a2 2")).toBe(2);
-    expect(await scoresOf("ring")).toEqual({ a: FAILING + 1 });
-    expect(await scoresOf("retry-ring")).toEqual({ a: FAILING + 500 });
+    expect(await scoresOf(redis, "ring")).toEqual({ a: FAILING + 1 });
+    expect(await scoresOf(redis, "retry-ring")).toEqual({ a: FAILING + 500 });
   });
 
   test("what expired under way has failed, and is queued nowhere", async () => {
@@ -145,22 +141,22 @@ describe("reclaim.lua", () => {
     await send("b b1 4");
     expect(await reclaim("a gone 2", "b lost 3", "b b1 4")).toBe(3);
     expect(await redis.hGetAll("ledger")).toEqual({ "webhook:failed": "7" });
-    expect(await scoresOf("ring")).toEqual({ b: 1 });
+    expect(await scoresOf(redis, "ring")).toEqual({ b: 1 });
     expect(await redis.exists(["leases", "flight", "queue:a", "retry-ring"])).toBe(0);
   });
 
   test("leases that were renewed or settled since are not changed", async () => {
     await send("a a1 1", { endsInMs: LEASE_MS });
     await redis.hIncrBy("flight", "b", 1);
-    const leases = await scoresOf("leases");
+    const leases = await scoresOf(redis, "leases");
     expect(await reclaim("a a1 1", "b settled 2")).toBe(0);
-    expect(await scoresOf("leases")).toEqual(leases);
+    expect(await scoresOf(redis, "leases")).toEqual(leases);
     expect(await redis.hGetAll("flight")).toEqual({ a: "1", b: "1" });
     expect(await redis.exists(["ring", "queue:a", "queue:b", "ledger"])).toBe(0);
     await send("a a2 3");
     expect(await reclaim("a a1 1", "a a2 3", "b settled 2")).toBe(1);
     expect(await queueOf("a")).toEqual(["a2"]);
-    expect(await scoresOf("leases")).toEqual(leases);
+    expect(await scoresOf(redis, "leases")).toEqual(leases);
     expect(await redis.hGetAll("flight")).toEqual({ a: "1", b: "1" });
   });
 

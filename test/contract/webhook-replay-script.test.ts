@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import replaySource from "#core/redis/webhooks/replay.lua" with { type: "text" };
+import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 
 let redis: Redis;
@@ -67,10 +68,6 @@ function replay(items: readonly (string | Item)[], step?: Step): Promise<number[
 }
 
 const queueOf = (endpoint: string) => redis.lRange(`queue:${endpoint}`, 0, -1);
-const scoresOf = async (key: string) =>
-  Object.fromEntries(
-    (await redis.zRangeWithScores(key, 0, -1)).map(({ value, score }) => [value, score]),
-  );
 const statesOf = (...ids: readonly string[]) => Promise.all(ids.map((id) => redis.hGet(id, "s")));
 
 describe("a delivery that has ended", () => {
@@ -109,11 +106,11 @@ describe("a delivery that has ended", () => {
     await end("c1", { endpoint: "c" });
     expect(await replay(["a1", "a1"])).toEqual([1, 0]);
     expect(await queueOf("a")).toEqual(["waiting", "a1"]);
-    expect(await scoresOf("ring")).toEqual({ a: 6, b: 3 });
+    expect(await scoresOf(redis, "ring")).toEqual({ a: 6, b: 3 });
     const others = ["b", "c"].map((endpoint) => ({ id: `${endpoint}1`, endpoint }));
     expect(await replay(others)).toEqual([1, 1]);
     expect([await queueOf("b"), await queueOf("c")]).toEqual([["b1"], ["c1"]]);
-    expect(await scoresOf("ring")).toEqual({ a: 6, b: 3, c: FAILING + 7 });
+    expect(await scoresOf(redis, "ring")).toEqual({ a: 6, b: 3, c: FAILING + 7 });
   });
 
   test("is all that is queued: not what waits or is gone", async () => {
@@ -159,7 +156,7 @@ describe("a replayed delivery", () => {
     expect([await redis.hGet("seen", "u"), await redis.exists("late:a")]).toEqual([null, 0]);
     expect(await replay(["late"])).toEqual([1]);
     expect(await redis.hGet("late", "u")).toBe(String(NOW_MS + LIFE_MS));
-    expect(await scoresOf("late:a")).toEqual({ late: last - 1 });
+    expect(await scoresOf(redis, "late:a")).toEqual({ late: last - 1 });
     expect(await left("late:a")).toBeWithin(LIFE_MS - 60_000, LIFE_MS + 1);
   });
 
@@ -172,7 +169,7 @@ describe("a replayed delivery", () => {
     const createdAtMs = NOW_MS - LOGGED_MS + 1;
     await end("late", { createdAtMs });
     await replay(["late"]);
-    expect(await scoresOf("late:a")).toEqual({ "not over": over + 1, late: createdAtMs });
+    expect(await scoresOf(redis, "late:a")).toEqual({ "not over": over + 1, late: createdAtMs });
   });
 });
 

@@ -1,6 +1,7 @@
 /** What one call of lease.lua hands out of given lanes, and where their endpoints stand afterwards. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run } from "#core/redis/client/client.ts";
+import { scoresOf } from "#test/support/scores-of.ts";
 import { openTestRedis } from "#test/support/servers.ts";
 import { scriptNamed } from "#test/support/webhook-scripts.ts";
 
@@ -102,10 +103,6 @@ const fail = (...ids: readonly string[]) =>
     ids.map((value) => ({ value, score: 1 })),
   );
 const standing = (ring: "ring" | "retry-ring") => redis.zRange(ring, 0, -1);
-const scores = async (ring: "ring" | "retry-ring") =>
-  Object.fromEntries(
-    (await redis.zRangeWithScores(ring, 0, -1)).map(({ value, score }) => [value, score]),
-  );
 
 describe("first attempts", () => {
   test("are handed out in turn, and what is left keeps its endpoint in the ring", async () => {
@@ -133,7 +130,7 @@ describe("first attempts", () => {
     await queue("c", "c1");
     await lease({ firsts: ["a", "b", "c"], wanted: 1 });
     expect(await standing("ring")).toEqual(["b", "c", "a"]);
-    expect(await scores("ring")).toMatchObject({ b: 2, c: 3 });
+    expect(await scoresOf(redis, "ring")).toMatchObject({ b: 2, c: 3 });
     await redis.rPush("queue:b", "b2");
     await lease({ firsts: ["b", "c", "a"], wanted: 1 });
     expect(await standing("ring")).toEqual(["c", "a", "b"]);
@@ -154,9 +151,9 @@ describe("first attempts", () => {
     for (let round = 0; round < 5; round += 1) {
       await queue("a", `a${round}1`, `a${round}2`, `a${round}3`);
       await queue("b", `b${round}1`, `b${round}2`);
-      const before = await scores("ring");
+      const before = await scoresOf(redis, "ring");
       names.push(...(await lease({ firsts: ["a", "b"], wanted: 3 })).given.map((one) => one.lease));
-      const after = await scores("ring");
+      const after = await scoresOf(redis, "ring");
       expect(Math.min(...Object.values(after))).toBeGreaterThan(
         Math.max(...Object.values(before)) - 1,
       );
@@ -197,7 +194,7 @@ describe("failing and silent endpoints", () => {
     expect(found.deliveries).toEqual(["h1", "a1", "b1", "h2"]);
     expect(found.given.map(({ failing }) => failing)).toEqual([false, true, true, false]);
     expect(await standing("ring")).toEqual(["h", "a", "b"]);
-    const { a = 0, b = 0 } = await scores("ring");
+    const { a = 0, b = 0 } = await scoresOf(redis, "ring");
     expect([a > FAILING, b > FAILING]).toEqual([true, true]);
     expect((await lease({ firsts: ["a", "b"], wantedFailing: 1 })).deliveries).toEqual(["a2"]);
     expect((await lease({ firsts: ["b"], wantedFailing: 0 })).deliveries).toEqual([]);
@@ -233,10 +230,10 @@ describe("retries", () => {
     const { deliveries } = await lease({ retries: ["a"] });
     expect(deliveries).toEqual(["a1", "a2"]);
     expect(await redis.zRange("retries:a", 0, -1)).toEqual(["a3", "a4"]);
-    expect(await scores("retry-ring")).toEqual({ a: NOW_MS + 1 });
+    expect(await scoresOf(redis, "retry-ring")).toEqual({ a: NOW_MS + 1 });
     await fail("a");
     expect((await lease({ retries: ["a"] })).deliveries).toEqual([]);
-    expect(await scores("retry-ring")).toEqual({ a: FAILING + NOW_MS + 1 });
+    expect(await scoresOf(redis, "retry-ring")).toEqual({ a: FAILING + NOW_MS + 1 });
   });
 
   test("of an endpoint with as many under way as it may have stay, without it in the ring", async () => {
