@@ -1,4 +1,4 @@
-/** What one call of admit.lua answers and leaves (document 1, "Limits"): the bucket of a channel, and the suspension of an API key. */
+/** admit.lua (document 1, "Limits"), one call at a time: the token bucket of a channel, and the suspension of an API key. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import admitSource from "#core/redis/merchant/admit.lua" with { type: "text" };
@@ -21,7 +21,7 @@ beforeAll(async () => {
 beforeEach(() => redis.flushAll());
 afterAll(() => stop());
 
-/** @returns the verdict and the tokens left; the next refill and the end of the suspension, counted from the first moment */
+/** @returns verdict, tokens left, next refill and end of the suspension, both in milliseconds since `NOW_MS` */
 async function admit(
   atMs: number,
   { capacity = 5, refill = 2, cycleMs = CYCLE_MS, limit = 100 } = {},
@@ -35,7 +35,7 @@ async function admit(
 
 const bucket = () => redis.hGetAll("bucket");
 
-test("a full bucket of 5 admits 5 requests, in a cycle that begins with the first", async () => {
+test("a full bucket of 5 admits 5 requests, and its cycle begins with the first", async () => {
   for (const n of [0, 1, 2, 3, 4]) {
     expect(await admit(n)).toEqual([ADMITTED, 4 - n, CYCLE_MS, 0]);
   }
@@ -43,7 +43,7 @@ test("a full bucket of 5 admits 5 requests, in a cycle that begins with the firs
   expect(await bucket()).toEqual({ t: "0", s: String(NOW_MS) });
 });
 
-test("tokens are added at the end of each cycle, not a millisecond earlier", async () => {
+test("tokens are added when a cycle ends, not a millisecond earlier", async () => {
   await redis.hSet("bucket", { t: 0, s: NOW_MS });
   expect(await admit(CYCLE_MS - 1)).toEqual([LIMITED, 0, CYCLE_MS, 0]);
   expect(await admit(CYCLE_MS)).toEqual([ADMITTED, 1, 2 * CYCLE_MS, 0]);
@@ -52,24 +52,24 @@ test("tokens are added at the end of each cycle, not a millisecond earlier", asy
   expect(await bucket()).toEqual({ t: "5", s: String(NOW_MS + 4 * CYCLE_MS) });
 });
 
-test("a bucket that is full again begins its cycle with the next request", async () => {
+test("once a bucket is full again, its cycle begins with the next request", async () => {
   await redis.hSet("bucket", { t: 3, s: NOW_MS });
   expect(await admit(1.5 * CYCLE_MS)).toEqual([ADMITTED, 4, 2.5 * CYCLE_MS, 0]);
   expect(await admit(20.5 * CYCLE_MS)).toEqual([ADMITTED, 4, 21.5 * CYCLE_MS, 0]);
 });
 
-test("a clock that is behind that of the request before takes no tokens away", async () => {
+test("a clock that goes back takes no tokens away", async () => {
   await redis.hSet("bucket", { t: 3, s: NOW_MS });
   expect(await admit(-1.5 * CYCLE_MS)).toEqual([ADMITTED, 2, CYCLE_MS, 0]);
 });
 
-test("the bucket is kept until it is full again by itself", async () => {
+test("the bucket expires when it would be full again", async () => {
   for (const cycles of [1, 1, 2]) {
     await expectExpiry(redis, "bucket", cycles * CYCLE_MS, () => admit(0));
   }
 });
 
-test("the third answer 429 within the time suspends the key for an hour", async () => {
+test("the third 429 within the window suspends the key for an hour", async () => {
   const limits = { capacity: 1, limit: 3, cycleMs: 24 * HOUR_MS };
   const refillMs = limits.cycleMs;
   await admit(0, limits);
@@ -88,7 +88,7 @@ test("the third answer 429 within the time suspends the key for an hour", async 
   expect(await admit(untilMs, limits)).toEqual([LIMITED, 0, refillMs, 0]);
 });
 
-test("answers 429 that are further apart suspend nobody, and only the last three count", async () => {
+test("429s that are further apart suspend nobody, and only the last three count", async () => {
   const limits = { capacity: 1, limit: 3, cycleMs: 24 * HOUR_MS };
   await admit(0, limits);
   for (const ms of [1, 2, 2 + WITHIN_MS]) await admit(ms, limits);
@@ -97,7 +97,7 @@ test("answers 429 that are further apart suspend nobody, and only the last three
   expect(await redis.exists("suspension")).toBe(1);
 });
 
-test("a suspended key takes no token, even of a full bucket", async () => {
+test("a suspended key takes no token, even from a full bucket", async () => {
   await redis.set("suspension", NOW_MS + 1);
   expect(await admit(0)).toEqual([SUSPENDED, 5, CYCLE_MS, 1]);
   expect(await bucket()).toEqual({});

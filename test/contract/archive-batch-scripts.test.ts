@@ -1,4 +1,4 @@
-/** What one call of a script of the archive's batches leaves and answers: their numbers, marks and end, and the ranks of rows. */
+/** The scripts of archive batches, called one at a time: batch numbers, absent rows, retirement, row ranks. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
@@ -36,14 +36,14 @@ beforeEach(() => redis.flushAll());
 afterAll(() => stop());
 
 describe("allocate-batches.lua", () => {
-  test("numbers follow each other, from the first on", async () => {
+  test("numbers batches consecutively from 1", async () => {
     expect(await nextBatches(redis, COMPANY, 1)).toBe(1);
     expect(await nextBatches(redis, COMPANY, 3)).toBe(2);
     expect(await nextBatches(redis, COMPANY, 1)).toBe(5);
     expect(await redis.hGetAll(summary)).toEqual({ next: "5" });
   });
 
-  test("none is allocated again that is settled, whether or not its allocation was lost", async () => {
+  test("never reuses the number of a settled batch, even if its allocation was lost", async () => {
     await redis.hSet(summary, { next: "4", batch: "7" });
     expect(await nextBatches(redis, COMPANY, 2)).toBe(8);
     await redis.hSet(summary, { batch: "8" });
@@ -71,7 +71,7 @@ describe("mark-batch.lua", () => {
     );
   });
 
-  test("a batch has one mark in place of those of its rows", async () => {
+  test("replaces the marks of a batch's rows by one for the batch", async () => {
     const fromMs = Date.now();
     expect(await mark(5, "1 5", "2 5", "3 5")).toBe(3);
     expect(await marks()).toEqual([["1 6"], ["5"]]);
@@ -81,7 +81,7 @@ describe("mark-batch.lua", () => {
   });
 
   test.each([[["4 5", "1 5", "2 5"]], [["1 5", "4 5", "2 5"]], [["1 5", "2 5", "4 5"]]])(
-    "a batch with a row that counts is not marked: %p",
+    "does not mark a batch with a row that still counts: %p",
     async (rows) => {
       expect(await mark(5, ...rows)).toBe(0);
       expect(await marks()).toEqual([["1 5", "2 5", "3 5", "1 6"], []]);
@@ -110,7 +110,7 @@ describe("retire-batches.lua", () => {
     await noteForgotten(redis, COMPANY);
   });
 
-  test("shipments of the batches below the new floor are counted no more", async () => {
+  test("stops counting the shipments below the new floor", async () => {
     const fromMs = Date.now();
     expect(await retire({ from: 2, to: 5, moves: 40 })).toBe(true);
     const counts = [`n:${CHANNEL}:4`, `n:${CHANNEL}:3`, "n:8:2"];
@@ -123,7 +123,7 @@ describe("retire-batches.lua", () => {
     expect(await redis.hGet(summary, "removed")).toBe("9");
   });
 
-  test("the next removal begins anew, and adds to what was removed", async () => {
+  test("clears the state of a removal, and adds up the removed shipments", async () => {
     await retire({ from: 2, to: 5, moves: 40 });
     const { to, forgottenAtMs } = await readRetirement(redis, COMPANY);
     expect([to, forgottenAtMs, await readForgottenRows(redis, COMPANY)]).toEqual([null, null, 0]);
@@ -133,7 +133,7 @@ describe("retire-batches.lua", () => {
     expect(await redis.hmGet(summary, ["floor", "seq", "removed"])).toEqual(["6", "42", "10"]);
   });
 
-  test("a first removal has no floor, and a batch may hold nothing that counts", async () => {
+  test("works without an earlier floor, and for batches with nothing that counts", async () => {
     await redis.hDel(summary, ["floor", "seq"]);
     expect(await retire({ from: 0, to: 5, moves: 0 }, [])).toBe(true);
     expect(await redis.hmGet(summary, ["floor", "seq", "removed"])).toEqual(["5", "1", "0"]);
@@ -141,16 +141,16 @@ describe("retire-batches.lua", () => {
 
   test.each([
     ["the floor was raised meanwhile", { from: 1, to: 5, moves: 40 }],
-    ["something has moved meanwhile", { from: 2, to: 5, moves: 39 }],
+    ["a shipment was moved meanwhile", { from: 2, to: 5, moves: 39 }],
     ["the floor is being raised to another batch", { from: 2, to: 4, moves: 40 }],
-  ])("does nothing where %s", async (_, terms) => {
+  ])("does nothing if %s", async (_, terms) => {
     const before = await redis.hGetAll(summary);
     expect(await retire(terms)).toBe(false);
     expect(await redis.hGetAll(summary)).toEqual(before);
     expect(await readRemovals(redis, COMPANY)).toEqual([]);
   });
 
-  test(`keeps ${REMOVALS_KEPT} reports, the newest`, async () => {
+  test(`keeps the newest ${REMOVALS_KEPT} reports`, async () => {
     const older = Array.from({ length: REMOVALS_KEPT }, (_, at) => ({ ...REMOVAL, atMs: at }));
     const texts = older.map((removal) => JSON.stringify(removal));
     await redis.rPush(keys.removals(COMPANY), texts.slice(0, -1));
@@ -178,7 +178,7 @@ describe("number-rows.lua", () => {
       values.map((value) => ({ value, score: Number(value) })),
     );
 
-  test("a step gives its rows their ranks, and no others", async () => {
+  test("numbers only the rows of its step", async () => {
     await put(ids);
     expect(await number(0, 2)).toBe(0);
     const numbered = (count: number) => ids.map((id, at) => [id, at < count ? at : Number(id)]);
@@ -192,20 +192,20 @@ describe("number-rows.lua", () => {
     expect(await redis.hGetAll("rows")).toEqual({ gone: "0" });
   });
 
-  test("rows that end with a step are done with the next one, which has none", async () => {
+  test("finishes with an empty step when the last one was full", async () => {
     await put(ids.slice(0, 2));
     expect(await number(0, 2)).toBe(0);
     expect(await number(2, 2)).toBe(1);
     expect(await redis.hGetAll("rows")).toEqual({ gone: "0" });
   });
 
-  test("a channel without rows is done at once", async () => {
+  test("finishes at once for a channel without rows", async () => {
     expect(await number(0, 2)).toBe(1);
     expect(await redis.hGetAll("rows")).toEqual({ gone: "0" });
     expect(await redis.exists("index")).toBe(0);
   });
 
-  test("once all have their ranks nothing is numbered again", async () => {
+  test("numbers nothing again once all rows have ranks", async () => {
     await redis.hSet("rows", "gone", "3");
     await put(ids);
     expect(await number(0, 2)).toBe(1);
@@ -215,7 +215,7 @@ describe("number-rows.lua", () => {
 });
 
 describe("read-summary.lua", () => {
-  test("reads every mark of what does not count", async () => {
+  test("reads all rows and batches that do not count", async () => {
     await redis.hSet(summary, { batch: "3", seq: "2" });
     const nothing = { batch: 3, floor: 0, moves: 2, channels: new Map() };
     expect(await readArchiveSummary(redis, COMPANY)).toEqual({
@@ -230,7 +230,7 @@ describe("read-summary.lua", () => {
     });
   });
 
-  test("a company that has moved nothing has none", async () => {
+  test("finds nothing for a company that never archived anything", async () => {
     expect(await readArchiveSummary(redis, COMPANY)).toBeNull();
   });
 });

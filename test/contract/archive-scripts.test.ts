@@ -1,4 +1,4 @@
-/** What one call of a script of the archive leaves and answers: shipments that leave Redis, come back to it, or are forgotten. */
+/** The archive scripts, called one at a time: shipments leave Redis, come back and are forgotten. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { initialState } from "#core/domain/shipments/fold.ts";
 import { STATUSES, type Status } from "#core/domain/statuses/status.ts";
@@ -83,7 +83,7 @@ async function create(trackingNumber: string, options: Options = {}): Promise<nu
   return created?.id ?? 0;
 }
 
-/** Gives shipments a status, each at a second of its own. */
+/** Gives each shipment a status at its own second. */
 async function change(status: Status, ...at: readonly (readonly [id: number, second: number])[]) {
   for (const [id, second] of at) {
     const from = (await readHotShipments(redis, [id])).get(id);
@@ -97,7 +97,7 @@ async function change(status: Status, ...at: readonly (readonly [id: number, sec
   }
 }
 
-/** What may be kept beside a shipment. */
+/** Everything that may be stored with a shipment. */
 async function keepBeside(id: number): Promise<void> {
   await redis.rPush(keys.notifications(id), ["newest", "oldest"]);
   await redis.hSet(keys.releases(id), "17", "asked");
@@ -111,7 +111,7 @@ async function leave(batch: number, ...ids: readonly number[]): Promise<Leaving[
   return leaving;
 }
 
-/** By key, without those that are named. */
+/** The whole store by key, except the keys given. */
 async function everything(except: readonly string[] = []): Promise<ReadonlyMap<string, string>> {
   const names = (await redis.keys("*")).filter((key) => !except.includes(key));
   return (await readAll(redis, names)).values;
@@ -129,7 +129,7 @@ async function rowsOf(block: number) {
   );
 }
 
-/** How many ranks have gone from it, and those that it holds. */
+/** How many ranks it has dropped, and those that it holds. */
 async function rowLog(): Promise<{ gone: number; ranks: number[] }> {
   const bytes = await bytesOf(keys.rowLog(CHANNEL));
   const ranks = Array.from({ length: (bytes.length - 8) / 4 }, (_, at) =>
@@ -146,7 +146,7 @@ const reds = keys.exact(CHANNEL, "custom1", "RED");
 const redBits = keys.exactBits(CHANNEL, "custom1", "RED");
 
 describe("remove.lua", () => {
-  test("takes a shipment with all that is kept beside it out of every index", async () => {
+  test("removes a shipment, everything stored with it, and its entries in every index", async () => {
     const a = await create("A", { color: "RED" });
     const b = await create("B", { color: "RED" });
     await keepBeside(a);
@@ -161,7 +161,7 @@ describe("remove.lua", () => {
     expect((await readShipments(redis, [a, b])).map(({ record }) => record.id)).toEqual([b]);
   });
 
-  test("leaves its number taken for ten minutes, unless others have it as well", async () => {
+  test("keeps its tracking number taken for ten minutes, unless another shipment shares it", async () => {
     const ids = [await create("A"), await create("B"), await create("C"), await create("D")];
     const leaving = await readLeaving(redis, ids.slice(0, 3));
     await redis.hSet(number("B"), "BRT", "99");
@@ -172,7 +172,7 @@ describe("remove.lua", () => {
     for (const other of ["B", "C", "D"]) expect(await redis.pTTL(number(other))).toBe(-1);
   });
 
-  test("marks its row as gone, which the row log tells", async () => {
+  test("marks its row as gone and adds its rank to the row log", async () => {
     const [a, b, c] = [await create("A"), await create("B"), await create("C")];
     await change("DELIVERED", [b, CHANGED]);
     const before = await rowsOf(0);
@@ -183,7 +183,7 @@ describe("remove.lua", () => {
     expect(await redis.hGetAll(keys.rows(CHANNEL))).toEqual({ gone: "2", 0: "2" });
   });
 
-  test("drops a block when the last of its shipments leaves, and no other block", async () => {
+  test("drops a block, and no other, when its last shipment leaves", async () => {
     // As removals have left it.
     const gone = ROWS_PER_BLOCK - 2;
     await redis.hSet(keys.rows(CHANNEL), { gone: String(gone), 0: String(gone) });
@@ -198,7 +198,7 @@ describe("remove.lua", () => {
     });
   });
 
-  test("counts by channel and status what has left, with the highest values that ever left", async () => {
+  test("counts what has left by channel and status, and keeps the highest values seen", async () => {
     const lowest = await create("A", { shipDate: "2026-10-01" });
     const ids = [
       await create("B", { shipDate: "2026-12-01" }),
@@ -240,7 +240,7 @@ describe("remove.lua", () => {
     });
   });
 
-  test("the bitmap of a value goes with the last shipment that has it", async () => {
+  test("deletes the bitmap of a value with the last shipment that has it", async () => {
     const ids = [await create("A", { color: "RED" }), await create("B", { color: "RED" })];
     const [a = 0, b = 0] = ids;
     await redis.setBit(redBits, 0, 1);
@@ -253,45 +253,45 @@ describe("remove.lua", () => {
 
   type Change = readonly [what: string, make: (id: number) => Promise<unknown>];
   test.each<Change>([
-    ["it has changed", (id) => change("DELIVERED", [id, CHANGED])],
-    ["it has gone", (id) => redis.del(keys.shipment(id))],
-    ["a webhook is decided for it", (id) => redis.hSet(verdicts(id), "change", "1")],
-    ["a notification is sent", (id) => redis.lPush(keys.notifications(id), "another")],
-    ["its newest notification is another", (id) => redis.lSet(keys.notifications(id), 0, "latest")],
+    ["it changed", (id) => change("DELIVERED", [id, CHANGED])],
+    ["it was deleted", (id) => redis.del(keys.shipment(id))],
+    ["a webhook was decided for it", (id) => redis.hSet(verdicts(id), "change", "1")],
+    ["a notification was sent", (id) => redis.lPush(keys.notifications(id), "another")],
     [
-      "its oldest notification is another",
+      "its newest notification was replaced",
+      (id) => redis.lSet(keys.notifications(id), 0, "latest"),
+    ],
+    [
+      "its oldest notification was replaced",
       (id) => redis.lSet(keys.notifications(id), -1, "eldest"),
     ],
-    ["its notifications are gone", (id) => redis.del(keys.notifications(id))],
-    ["a stock release has changed", (id) => redis.hSet(keys.releases(id), "17", "given")],
-    ["a topic is told", (id) => redis.hSet(keys.topics(id), "RETURNED", "1000")],
+    ["its notifications were deleted", (id) => redis.del(keys.notifications(id))],
+    ["a stock release changed", (id) => redis.hSet(keys.releases(id), "17", "given")],
+    ["a topic was added", (id) => redis.hSet(keys.topics(id), "RETURNED", "1000")],
     [
-      "all beside it is gone",
+      "everything stored with it was deleted",
       (id) => redis.del([keys.notifications(id), keys.releases(id), keys.topics(id)]),
     ],
-  ])(
-    "a shipment stays, and its row does not count, where %s since it was read",
-    async (_, make) => {
-      const [a, b] = [await create("A", { color: "RED" }), await create("B", { channelId: OTHER })];
-      for (const id of [a, b]) await keepBeside(id);
-      const leaving = await readLeaving(redis, [a, b]);
-      await make(a);
-      const own = new RegExp(`:${CHANNEL}(:|$)|:${a}$`);
-      const standing = async () => [...(await everything())].filter(([key]) => own.test(key));
-      const before = await standing();
-      const fromMs = Date.now();
-      expect(await removeShipments(redis, COMPANY, 1, leaving)).toEqual([false, true]);
-      expect(await standing()).toEqual(before);
-      const [row, ...others] = await absentRows();
-      expect([row?.value, others]).toEqual([`${a} 1`, []]);
-      expect(row?.score).toBeWithin(fromMs, Date.now() + 1);
-      const { batch, channels } = (await readArchiveSummary(redis, COMPANY)) ?? {};
-      expect([batch, [...(channels?.keys() ?? [])]]).toEqual([1, [OTHER]]);
-      expect(await redis.exists(keys.shipment(b))).toBe(0);
-    },
-  );
+  ])("keeps the shipment and discounts its archived row if %s after the read", async (_, make) => {
+    const [a, b] = [await create("A", { color: "RED" }), await create("B", { channelId: OTHER })];
+    for (const id of [a, b]) await keepBeside(id);
+    const leaving = await readLeaving(redis, [a, b]);
+    await make(a);
+    const own = new RegExp(`:${CHANNEL}(:|$)|:${a}$`);
+    const standing = async () => [...(await everything())].filter(([key]) => own.test(key));
+    const before = await standing();
+    const fromMs = Date.now();
+    expect(await removeShipments(redis, COMPANY, 1, leaving)).toEqual([false, true]);
+    expect(await standing()).toEqual(before);
+    const [row, ...others] = await absentRows();
+    expect([row?.value, others]).toEqual([`${a} 1`, []]);
+    expect(row?.score).toBeWithin(fromMs, Date.now() + 1);
+    const { batch, channels } = (await readArchiveSummary(redis, COMPANY)) ?? {};
+    expect([batch, [...(channels?.keys() ?? [])]]).toEqual([1, [OTHER]]);
+    expect(await redis.exists(keys.shipment(b))).toBe(0);
+  });
 
-  test("a shipment beside which something is kept since it was read stays", async () => {
+  test("keeps a shipment that gained a first release or topic after the read", async () => {
     const a = await create("A");
     const leaving = await readLeaving(redis, [a]);
     for (const [at, key] of [keys.releases(a), keys.topics(a)].entries()) {
@@ -302,7 +302,7 @@ describe("remove.lua", () => {
     expect(await removeShipments(redis, COMPANY, 3, leaving)).toEqual([true]);
   });
 
-  test("a batch settles those before it, and none that comes too late does anything", async () => {
+  test("settles all earlier batches, and ignores a batch that comes too late", async () => {
     const [a, b] = [await create("A"), await create("B")];
     const [first, second] = [await readLeaving(redis, [a]), await readLeaving(redis, [b])];
     const fromMs = Date.now();
@@ -320,7 +320,7 @@ describe("remove.lua", () => {
     expect((await readArchiveSummary(redis, COMPANY))?.absentBatches).toEqual([1, 2, 4]);
   });
 
-  test("a shipment that is named twice is refused, and nothing is done", async () => {
+  test("rejects a shipment that is named twice, and changes nothing", async () => {
     const leaving = await readLeaving(redis, [await create("A"), await create("B")]);
     const before = await everything();
     const refused = removeShipments(redis, COMPANY, 1, [...leaving, ...leaving.slice(0, 1)]);
@@ -336,13 +336,13 @@ describe("restore.lua", () => {
       leaving.map(({ whole }) => ({ companyId: COMPANY, batch, whole })),
     );
 
-  /** What tells of moves, and hashes of shipments. */
+  /** Keys that record moves, and the hashes of shipments. */
   const movedKeys = (ids: readonly number[]) => [
     ...[keys.archived(COMPANY), keys.absentRows(COMPANY)],
     ...[keys.rows(CHANNEL), keys.rowLog(CHANNEL), ...ids.map(keys.shipment)],
   ];
 
-  test("brings shipments back with everything that stood there, and their rows count no more", async () => {
+  test("brings shipments back exactly as they were, and discounts their archived rows", async () => {
     const ids = [await create("A"), await create("B", { color: "RED" }), await create("C")];
     const [, b = 0, c = 0] = ids;
     await change("DELIVERED", [b, CHANGED]);
@@ -369,7 +369,7 @@ describe("restore.lua", () => {
     expect([moves, channels?.get(CHANNEL)?.counts]).toEqual([2, new Map(counts)]);
   });
 
-  test("begins a block that was dropped with rows of zeros", async () => {
+  test("refills a dropped block with rows of zeros", async () => {
     // As removals have left it.
     const gone = ROWS_PER_BLOCK - 2;
     await redis.hSet(keys.rows(CHANNEL), { gone: String(gone), 0: String(gone) });
@@ -385,7 +385,7 @@ describe("restore.lua", () => {
     });
   });
 
-  test("gives a shipment its number again, unless another one has taken it meanwhile", async () => {
+  test("gives a shipment its tracking number back, unless another has taken it", async () => {
     const [a, b] = [await create("A"), await create("B")];
     const leaving = await leave(1, a, b);
     await redis.del(number("A"));
@@ -398,19 +398,16 @@ describe("restore.lua", () => {
 
   type Reason = readonly [why: string, make: (row: string) => Promise<unknown>];
   test.each<Reason>([
-    ["was not settled", () => redis.hSet(keys.archived(COMPANY), "batch", "0")],
-    [
-      "is of a batch that no batch is settled after",
-      () => redis.hDel(keys.archived(COMPANY), "batch"),
-    ],
-    ["lies below the floor", () => redis.hSet(keys.archived(COMPANY), "floor", "2")],
+    ["has not been settled", () => redis.hSet(keys.archived(COMPANY), "batch", "0")],
+    ["has no settled batch after it", () => redis.hDel(keys.archived(COMPANY), "batch")],
+    ["is below the floor", () => redis.hSet(keys.archived(COMPANY), "floor", "2")],
     ["does not count", (row) => redis.zAdd(keys.absentRows(COMPANY), { score: 1, value: row })],
     [
-      "is of a batch that does not count",
+      "belongs to a batch that does not count",
       () => redis.zAdd(keys.absentBatches(COMPANY), { score: 1, value: "1" }),
     ],
     [
-      "is of a shipment that stands there",
+      "belongs to a shipment that is in Redis",
       (row) => redis.hSet(keys.shipment(Number(row.split(" ")[0])), "v", "9"),
     ],
   ])("does nothing for a row that %s", async (_, make) => {
@@ -422,7 +419,7 @@ describe("restore.lua", () => {
     expect(await everything()).toEqual(before);
   });
 
-  test("brings back what does count beside what does not, and from the first batch that counts", async () => {
+  test("brings back rows at the floor, and skips those already back", async () => {
     const [a, b] = [await create("A"), await create("B")];
     const leaving = await leave(1, a, b);
     await redis.hSet(keys.archived(COMPANY), "floor", "1");
@@ -431,7 +428,7 @@ describe("restore.lua", () => {
     expect((await readArchiveSummary(redis, COMPANY))?.moves).toBe(3);
   });
 
-  test(`a value that ${MANY_OF_ONE_VALUE} shipments have again has a bitmap of their ranks`, async () => {
+  test(`rebuilds the bitmap of a value once ${MANY_OF_ONE_VALUE} shipments have it again`, async () => {
     const colors = { color: "RED" };
     const [a, b, c] = [
       await create("A", colors),
@@ -466,7 +463,7 @@ describe("the row log", () => {
   /** `row-log.lua`. */
   const [MOST, KEPT] = [16_382, 8_192];
 
-  test(`holds ${MOST} ranks, and of one more the latest ${KEPT}`, async () => {
+  test(`holds ${MOST} ranks; one more cuts it to the latest ${KEPT}`, async () => {
     const [a, b] = [await create("A"), await create("B")];
     const before = Buffer.alloc(8 + 4 * (MOST - 1), 0xff);
     before.writeDoubleLE(500);
@@ -482,7 +479,7 @@ describe("the row log", () => {
 });
 
 describe("read-whole.lua", () => {
-  test("reads shipments with all that is kept beside each, and leaves out those that are decided for", async () => {
+  test("reads shipments with everything stored with them, and skips those with a webhook decision", async () => {
     const ids = [await create("A"), await create("B"), await create("C"), await create("D")];
     const [a = 0, b = 0, c = 0, d = 0] = ids;
     await keepBeside(a);
@@ -516,7 +513,7 @@ describe("forget-numbers.lua", () => {
       owned.flatMap(([id]) => [COURIER, String(id)]),
     );
 
-  test("frees numbers of shipments that are not there, and no others", async () => {
+  test("frees the numbers of shipments that are no longer in Redis, and no others", async () => {
     const standing = await create("A");
     await redis.hSet(number("B"), { [COURIER]: "91", BRT: "92" });
     await redis.hSet(number("C"), { [COURIER]: "93" });

@@ -1,4 +1,4 @@
-/** What the scripts leave and answer that every room shares: locks, changes of one field, and calls that go together. */
+/** The scripts that every room shares, called one at a time: locks, compare-and-swap of a field, and batched calls. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import lockSource from "#core/redis/client/lock.lua" with { type: "text" };
@@ -27,7 +27,7 @@ describe("lock.lua", () => {
   const expectLease = (leaseMs: number, call: () => Promise<number>) =>
     expectExpiry(redis, "lock", leaseMs, call);
 
-  test("is taken while it is free, and again by its owner, for the lease that was asked for last", async () => {
+  test("can be taken while free and again by its owner, each time for the lease asked for", async () => {
     expect(await expectLease(LEASE_MS, () => change("me", "take"))).toBe(1);
     expect(await redis.get("lock")).toBe("me");
     expect(await expectLease(2 * LEASE_MS, () => change("me", "take", 2 * LEASE_MS))).toBe(1);
@@ -35,7 +35,7 @@ describe("lock.lua", () => {
     expect(await redis.get("lock")).toBe("me");
   });
 
-  test("is neither taken, renewed nor released by another", async () => {
+  test("cannot be taken, renewed or released by another", async () => {
     await change("me", "take");
     const untilMs = await redis.pExpireTime("lock");
     for (const verb of ["take", "renew", "release"]) {
@@ -52,16 +52,16 @@ describe("lock.lua", () => {
     expect(await change("you", "take")).toBe(1);
   });
 
-  test("that has expired is not renewed or released", async () => {
+  test("that no longer exists is neither renewed nor released", async () => {
     expect(await change("me", "renew")).toBe(0);
     expect(await change("me", "release", 0)).toBe(0);
     expect(await redis.exists("lock")).toBe(0);
   });
 
   test.each([
-    ["another verb", "keep", LEASE_MS],
-    ["no lease", "take", ""],
-  ])("%s is refused with nothing done", async (_, verb, leaseMs) => {
+    ["an unknown verb", "keep", LEASE_MS],
+    ["a missing lease", "take", ""],
+  ])("rejects %s and does nothing", async (_, verb, leaseMs) => {
     await expect(change("me", verb, leaseMs)).rejects.toThrow("bad arguments");
     expect(await redis.exists("lock")).toBe(0);
   });
@@ -71,13 +71,13 @@ describe("swap-field.lua", () => {
   const swap = (field: string, from: string, to: string) =>
     run<number>(redis, script(swapSource), ["hash"], [field, from, to]);
 
-  test("replaces a field that is still what was read", async () => {
+  test("replaces a field that still has the expected value", async () => {
     await redis.hSet("hash", { a: "1", b: "1" });
     expect(await swap("a", "1", "2")).toBe(1);
     expect(await redis.hGetAll("hash")).toEqual({ a: "2", b: "1" });
   });
 
-  test("leaves a field that has changed, and makes none that is missing", async () => {
+  test("leaves a changed field alone, and does not create a missing one", async () => {
     await redis.hSet("hash", { a: "1" });
     expect(await swap("a", "0", "2")).toBe(0);
     expect(await swap("b", "", "2")).toBe(0);
@@ -88,7 +88,7 @@ describe("swap-field.lua", () => {
 describe("probe.lua", () => {
   const probe = () => run<number>(redis, script(probeSource), ["key"], []);
 
-  test("is refused as a write would be, and writes nothing", async () => {
+  test("is refused when a write would be, and writes nothing", async () => {
     expect(await probe()).toBe(1);
     await redis.configSet("maxmemory", "1");
     try {
@@ -100,7 +100,7 @@ describe("probe.lua", () => {
   });
 });
 
-test("read-fields.lua reads the fields of each hash in their order, null where one is missing", async () => {
+test("read-fields.lua reads the fields of each hash in the order asked for, null for a missing one", async () => {
   await redis.hSet("a", { x: "1", y: "2", z: "3" });
   await redis.hSet("c", { y: "4" });
   expect(await run<unknown>(redis, script(readSource), ["a", "b", "c"], ["y", "x"])).toEqual([
@@ -119,7 +119,7 @@ describe("run-together.lua", () => {
       runTogether(redis, script(`#!lua\n${step}`), [...keys], [...args], COST_US),
     );
 
-  test("gives each call its own keys and arguments, and each its own reply", async () => {
+  test("gives each call its own keys, arguments and reply", async () => {
     const step = "return {table.concat(KEYS, ' '), table.concat(ARGV, ' '), #KEYS, #ARGV}";
     const calls: readonly Call[] = [
       [
@@ -139,14 +139,14 @@ describe("run-together.lua", () => {
     );
   });
 
-  test("makes the calls in their order", async () => {
+  test("makes the calls in order", async () => {
     const step = "return redis.call('APPEND', KEYS[1], ARGV[1])";
     const calls = ["a", "bc", "d"].map((text): Call => [["key"], [text]]);
     expect(await Promise.all(together(calls, step))).toEqual([1, 3, 4]);
     expect(await redis.get("key")).toBe("abcd");
   });
 
-  test("does nothing more after a call that fails, and fails them all", async () => {
+  test("stops at the first call that fails, and fails them all", async () => {
     const step = "return redis.call('INCR', KEYS[1])";
     await redis.set("b", "no number");
     const calls = ["a", "b", "c"].map((key): Call => [[key], []]);

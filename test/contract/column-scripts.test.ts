@@ -1,4 +1,4 @@
-/** What one call of a script of the columns answers: entries of row logs, the rows that they name, bitmaps and blocks. */
+/** The scripts that fill search columns, called one at a time: row log entries, the rows they name, bitmaps and blocks. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { binary, type Redis, run, script } from "#core/redis/client/client.ts";
 import readBlocksSource from "#core/redis/search/read-blocks.lua" with { type: "text" };
@@ -74,7 +74,7 @@ describe("read-columns.lua", () => {
 
   const readOne = async (...known: Known) => (await read([known])).channels[0];
 
-  test("tells the entries that are new, and each of their rows once, in the order in which they first appear", async () => {
+  test("returns new entries, and each row they name once, in order of first appearance", async () => {
     for (const block of [0, 1]) await putBlock("a", block);
     await putLog("a", [0, 5, 2, 5, 1, 2, 7]);
     expect(await readOne("a", 2, 1, 0)).toEqual({
@@ -86,7 +86,7 @@ describe("read-columns.lua", () => {
     });
   });
 
-  test("a log from which entries have gone is read from the first that it has, and not before it", async () => {
+  test("reads a trimmed log from its first remaining entry on", async () => {
     for (const block of [0, 1]) await putBlock("a", block);
     await putLog("a", [4, 5, 6], 10);
     const nothing = { count: "13", again: null, entries: [], rows: [] };
@@ -103,7 +103,7 @@ describe("read-columns.lua", () => {
     expect(await readOne("a", -1)).toEqual(nothing);
   });
 
-  test("a channel whose log holds nothing yet has had no entries", async () => {
+  test("returns no entries for an empty or missing log", async () => {
     await putLog("b", []);
     for (const channel of ["a", "b"]) {
       expect(await readOne(channel, 0)).toEqual({ count: "0", again: [], entries: [], rows: [] });
@@ -112,7 +112,7 @@ describe("read-columns.lua", () => {
     }
   });
 
-  test("the channels share the entries that one call reads", async () => {
+  test("shares the limit on entries among the channels of a call", async () => {
     for (const channel of ["a", "b", "c"]) {
       await putBlock(channel, 0);
       await putLog(channel, [1, 3]);
@@ -135,7 +135,7 @@ describe("read-columns.lua", () => {
     expect(await entries(2)).toEqual([[], [3], [1], []]);
   });
 
-  test("there are no rows where one of them is in a block that was not given", async () => {
+  test("returns no rows if one of them is in a block that was not given", async () => {
     for (const block of [0, 1]) await putBlock("a", block);
     await putLog("a", [3, 4]);
     const entries = { count: "2", again: [], entries: [3, 4] };
@@ -144,7 +144,7 @@ describe("read-columns.lua", () => {
     expect(await readOne("a", 0, 0, 1)).toEqual({ ...entries, rows: [row("a", 3), row("a", 4)] });
   });
 
-  test("rows of a block that was dropped, or that ends before them, are zeros", async () => {
+  test("returns zeros for rows of a dropped block, and for rows past a block's end", async () => {
     await redis.set("a:0", "\0");
     await putBlock("a", 1, 2);
     await putLog("a", [0, 3, 5, 6]);
@@ -152,7 +152,7 @@ describe("read-columns.lua", () => {
     expect(answer?.rows).toEqual([ZEROS, ZEROS, row("a", 5), ZEROS]);
   });
 
-  test("bitmaps come after the channels, null where there is none", async () => {
+  test("returns bitmaps after the channels, null for a missing one", async () => {
     await redis.mSet({ red: "\x40", blue: "\x01\x02" });
     await putBlock("a", 0);
     await putLog("a", [2]);
@@ -167,7 +167,7 @@ describe("read-columns.lua", () => {
   });
 });
 
-test("read-blocks.lua answers each block whole, and null where there is none", async () => {
+test("read-blocks.lua returns each block whole, and null for a missing one", async () => {
   await redis.mSet({ first: "rows", third: "\0" });
   const names = ["first", "second", "third"];
   const reply = await run<(string | null)[]>(redis, script(readBlocksSource), names, []);

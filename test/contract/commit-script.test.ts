@@ -1,4 +1,4 @@
-/** What one call of commit.lua leaves and answers: the seconds of statusUpdatedAt, and the counts of unmapped codes. */
+/** commit.lua, one call at a time: the seconds of statusUpdatedAt, and the counts of unmapped codes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run } from "#core/redis/client/client.ts";
 import { declaredKeys } from "#core/redis/client/declared-keys.ts";
@@ -79,7 +79,7 @@ describe("company-clock.lua", () => {
       return { id: lastId, company, stamp: true };
     });
 
-  test("shipments share a second up to the limit, and the clock runs ahead with the rest", async () => {
+  test("shipments share a second up to the limit, and the rest take the seconds after it", async () => {
     const shipments = stamped(7);
     const seconds = [NOW, NOW, NOW, NOW + 1, NOW + 1, NOW + 1, NOW + 2];
     expect(await commit(shipments)).toEqual(seconds);
@@ -95,7 +95,7 @@ describe("company-clock.lua", () => {
     ]);
   });
 
-  test("each company has a clock of its own, which shipments that are not stamped leave alone", async () => {
+  test("each company has its own clock, which only stamped shipments move", async () => {
     const [one, two] = [stamped(2), stamped(2, "two")];
     const shipments = [
       ...one.slice(0, 1),
@@ -108,7 +108,7 @@ describe("company-clock.lua", () => {
     expect(await commit(stamped(1, "two"), { share: 2 })).toEqual([NOW + 1]);
   });
 
-  test("no second of the hour that repeats is used, also where a burst runs into it", async () => {
+  test("no second of the repeated hour is used, not even when a burst runs into it", async () => {
     const [from, to] = [NOW, NOW + 3_600];
     const at = async (now: number, count: number, company: string) =>
       commit(stamped(count, company), { now, share: 2, skip: [from, to] });
@@ -140,7 +140,7 @@ describe("unmapped-codes.lua", () => {
   const shipmentsOf = (code: string) => redis.zRange(`shipments:${code}`, 0, -1);
   const untold = async () => Number(await redis.hGet("ledger", "untold"));
 
-  test("counts the events of each code, with the shipments that have some", async () => {
+  test("counts the events of each code, and lists the shipments that have them", async () => {
     await count([
       { id: 2, events: 2, seen: [5, 7, "what X means"] },
       { id: 1, events: 1, seen: [5, 6, "what X meant"] },
@@ -159,7 +159,7 @@ describe("unmapped-codes.lua", () => {
     expect(await redis.exists("ledger")).toBe(0);
   });
 
-  test("keeps when a code was seen first and last, and how it was described last", async () => {
+  test("keeps when a code was first and last seen, and its latest description", async () => {
     const see = (...all: readonly NonNullable<Delta["seen"]>[]) =>
       count(all.map((seen, at) => ({ id: at + 1, events: 1, seen })));
     const seen = async () => {
@@ -178,7 +178,7 @@ describe("unmapped-codes.lua", () => {
     expect(await seen()).toEqual([30, 110, "f"]);
   });
 
-  test("a shipment without events of a code leaves its list, and the last one takes the code with it", async () => {
+  test("removes a shipment with no events left, and the code with its last shipment", async () => {
     const gone = (id: number): Delta => ({ id, events: -1, isLeft: false });
     await count([1, 2, 3, 4, 5].map((id) => ({ id, events: 2 })));
     await count([{ id: 1, events: -1 }, gone(2)]);
@@ -187,7 +187,7 @@ describe("unmapped-codes.lua", () => {
     expect([await eventsOf("X"), await shipmentsOf("X")]).toEqual([6, ["1", "5"]]);
     await count([gone(1)]);
     expect([await eventsOf("X"), await shipmentsOf("X")]).toEqual([5, ["5"]]);
-    // One that came while the list was full is not in it.
+    // A shipment that came while the list was full is not in it.
     await count([gone(9)]);
     expect([await codes(), await shipmentsOf("X")]).toEqual([["X"], ["5"]]);
     await count([gone(5), { id: 6, events: 1 }]);
@@ -197,12 +197,12 @@ describe("unmapped-codes.lua", () => {
     expect(await redis.exists(["codes", "counts:X", "shipments:X"])).toBe(0);
   });
 
-  test("a code that is not listed has no fewer events", async () => {
+  test("ignores fewer events of a code that is not listed", async () => {
     await count([{ id: 1, events: -1 }]);
     expect(await redis.exists(["codes", "counts:X", "shipments:X", "ledger"])).toBe(0);
   });
 
-  test("of 2 listed codes events are counted, and of a third only that they are not told", async () => {
+  test("lists 2 codes; events of a third only add to the number not listed", async () => {
     await count([{ id: 1, events: 1 }], 2);
     await count([{ id: 1, code: "Y", events: 1 }], 2);
     await count([{ id: 1, code: "Z", events: 3 }], 2);

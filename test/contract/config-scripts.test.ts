@@ -1,4 +1,4 @@
-/** What one call of a script of the configuration leaves and answers: of secrets that are checked, sealed again, and remembered. */
+/** The configuration scripts, called one at a time: secrets are checked and sealed again, key users and sessions recorded. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import checkSource from "#core/redis/config/check-secret.lua" with { type: "text" };
@@ -21,7 +21,7 @@ describe("check-secret.lua", () => {
   const NOW_MS = 1_000_000;
   const KEPT_MS = 60_000;
   const NOTED_AGAIN_MS = 5_000;
-  /** From an empty bucket until a token is there. A power of two: parts of a token are exact. */
+  /** From an empty bucket to its first token. A power of two, so that fractions of a token are exact. */
   const TOKEN_MS = 8_192;
   const WRONG = "";
   const CHECKED = [1, 0];
@@ -48,7 +48,7 @@ describe("check-secret.lua", () => {
     }
   }
 
-  test("wrong secrets empty the bucket, and the fourth waits until a token is there", async () => {
+  test("wrong secrets empty the bucket, and the fourth must wait for a token", async () => {
     await empty();
     expect(await bucket()).toEqual({ tokens: "0", at: String(NOW_MS) });
     expect(await check(WRONG)).toEqual(refusedFor(TOKEN_MS));
@@ -59,26 +59,26 @@ describe("check-secret.lua", () => {
     expect(await check(WRONG, TOKEN_MS)).toEqual(refusedFor(TOKEN_MS));
   });
 
-  test("the bucket refills to its size and no further", async () => {
+  test("the bucket refills up to its size and no further", async () => {
     await empty();
     const muchLater = 100 * TOKEN_MS;
     expect(await check(WRONG, muchLater)).toEqual(CHECKED);
     expect(await bucket()).toEqual({ tokens: "2", at: String(NOW_MS + muchLater) });
   });
 
-  test("a clock that is behind refills nothing and takes nothing back", async () => {
+  test("a clock that goes back refills nothing and takes nothing away", async () => {
     expect(await check(WRONG, 2 * TOKEN_MS)).toEqual(CHECKED);
     expect(await check(WRONG)).toEqual(CHECKED);
     expect(await bucket()).toEqual({ tokens: "1", at: String(NOW_MS + 2 * TOKEN_MS) });
   });
 
-  test("the bucket is forgotten a second after it would be full", async () => {
+  test("the bucket expires a second after it would be full", async () => {
     await expectExpiry(redis, "bucket", 3 * TOKEN_MS + 1_000, () => check(WRONG));
     const slow = { tokenMs: 1_000_000, burst: 10 };
     await expectExpiry(redis, "bucket", 10_000_000 + 1_000, () => check(WRONG, 0, slow));
   });
 
-  test("a correct secret takes no token, and is refused at an empty bucket from a new holder alone", async () => {
+  test("a correct secret takes no token; an empty bucket refuses it only from a new holder", async () => {
     expect(await check("known")).toEqual(CHECKED);
     expect(await bucket()).toEqual({});
     await empty();
@@ -90,7 +90,7 @@ describe("check-secret.lua", () => {
     expect(await bucket()).toEqual({ tokens: "0", at: String(NOW_MS) });
   });
 
-  test("a holder is known for its time to the millisecond", async () => {
+  test("a holder is known for its time, to the millisecond", async () => {
     await check("one");
     await check("other", 1);
     const slow = { tokenMs: 2 * KEPT_MS };
@@ -109,7 +109,7 @@ describe("check-secret.lua", () => {
     expect(await notedMs()).toBe(NOTED_AGAIN_MS);
   });
 
-  test("of 3 holders the 2 that were accepted last are kept", async () => {
+  test("keeps the 2 most recent of 3 holders", async () => {
     for (const [at, holder] of ["b", "c", "a"].entries()) await check(holder, at);
     expect(await redis.zRange("holders", 0, -1)).toEqual(["c", "a"]);
   });
@@ -121,7 +121,7 @@ describe("key-users.lua", () => {
   const call = (what: string, user = "", lifeMs = LIFE_MS) =>
     run<string[]>(redis, script(usersSource), ["users"], [what, user, String(lifeMs)]);
 
-  test("a process is alive from its heartbeat on for as long as it says", async () => {
+  test("a heartbeat keeps a process alive for as long as it says", async () => {
     const fromMs = Date.now();
     expect(await call("beat", "one")).toEqual(["one"]);
     expect(await redis.zScore("users", "one")).toBeWithin(
@@ -132,7 +132,7 @@ describe("key-users.lua", () => {
     expect(await call("beat", "one", 3 * LIFE_MS)).toEqual(["other", "one"]);
   });
 
-  test("a process that leaves is gone, and who asks is not counted", async () => {
+  test("a process that leaves is no longer listed, and asking lists nobody", async () => {
     await call("beat", "one");
     await call("beat", "other");
     expect(await call("list", "who asks")).toEqual(["one", "other"]);
@@ -140,7 +140,7 @@ describe("key-users.lua", () => {
     expect(await redis.zRange("users", 0, -1)).toEqual(["other"]);
   });
 
-  test("a process whose heartbeats have ended is forgotten", async () => {
+  test("a process without heartbeats is forgotten", async () => {
     await redis.zAdd("users", { value: "ended", score: Date.now() });
     expect(await call("beat", "one", 0)).toEqual([]);
     expect(await redis.exists("users")).toBe(0);
@@ -151,24 +151,24 @@ describe("reseal.lua", () => {
   const reseal = (...changes: ReadonlyArray<readonly [field: string, from: string, to: string]>) =>
     run<number>(redis, script(resealSource), ["entity"], changes.flat());
 
-  test("replaces all fields, and leaves the others", async () => {
+  test("replaces all fields given, and leaves the others", async () => {
     await redis.hSet("entity", { a: "1", b: "2", c: "3", d: "4" });
     expect(await reseal(["a", "1", "10"], ["b", "2", "20"], ["c", "3", "30"])).toBe(1);
     expect(await redis.hGetAll("entity")).toEqual({ a: "10", b: "20", c: "30", d: "4" });
   });
 
   test.each([
-    ["first", ["a", "0", "10"], ["b", "2", "20"]],
-    ["last", ["a", "1", "10"], ["b", "0", "20"]],
-    ["missing one", ["a", "1", "10"], ["c", "", "20"]],
-  ] as const)("replaces none if another writer has changed the %s", async (_, one, other) => {
+    ["first field", ["a", "0", "10"], ["b", "2", "20"]],
+    ["last field", ["a", "1", "10"], ["b", "0", "20"]],
+    ["missing field", ["a", "1", "10"], ["c", "", "20"]],
+  ] as const)("replaces nothing if another writer has changed the %s", async (_, one, other) => {
     await redis.hSet("entity", { a: "1", b: "2" });
     expect(await reseal(one, other)).toBe(0);
     expect(await redis.hGetAll("entity")).toEqual({ a: "1", b: "2" });
   });
 });
 
-test("open-session.lua keeps the record for its time", async () => {
+test("open-session.lua stores the record until it expires", async () => {
   const open = () => run<number>(redis, script(openSource), ["session"], ["record", "60000"]);
   expect(await expectExpiry(redis, "session", 60_000, open)).toBe(1);
   expect(await redis.get("session")).toBe("record");

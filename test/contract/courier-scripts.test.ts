@@ -1,4 +1,4 @@
-/** What one call of a script about couriers leaves and answers: of their request rate, their number conflicts and their counts. */
+/** The courier scripts, called one at a time: request rate, number conflicts and hourly counts. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import rateSource from "#core/redis/intake/courier-rate.lua" with { type: "text" };
@@ -18,7 +18,7 @@ afterAll(() => stop());
 
 describe("courier-rate.lua", () => {
   const NOW_MS = 1_000_000;
-  /** From an empty bucket until a token is there. A power of two: parts of a token are exact. */
+  /** From an empty bucket to its first token. A power of two, so that fractions of a token are exact. */
   const TOKEN_MS = 8_192;
 
   /** @returns tokens taken, whole tokens left, milliseconds until the next */
@@ -31,7 +31,7 @@ describe("courier-rate.lua", () => {
     );
   const bucket = () => redis.hGetAll("bucket");
 
-  test("a burst is let through at once, and no more of it", async () => {
+  test("lets a burst through at once, and nothing beyond it", async () => {
     expect(await take(3)).toEqual([3, 2, 0]);
     expect(await take(1)).toEqual([1, 1, 0]);
     expect(await take(3)).toEqual([1, 0, TOKEN_MS]);
@@ -40,7 +40,7 @@ describe("courier-rate.lua", () => {
     expect(await take(0)).toEqual([0, 0, TOKEN_MS]);
   });
 
-  test("the next token is there when it is promised, to the millisecond", async () => {
+  test("the next token is there when promised, to the millisecond", async () => {
     await take(5);
     expect(await take(1, TOKEN_MS / 2)).toEqual([0, 0, TOKEN_MS / 2]);
     expect(await take(1, TOKEN_MS - 1)).toEqual([0, 0, 1]);
@@ -49,18 +49,18 @@ describe("courier-rate.lua", () => {
     expect(await take(1, 3 * TOKEN_MS)).toEqual([1, 1, 0]);
   });
 
-  test("the bucket refills to its size and no further", async () => {
+  test("the bucket refills up to its size and no further", async () => {
     await take(5);
     expect(await take(6, 100 * TOKEN_MS)).toEqual([5, 0, TOKEN_MS]);
   });
 
-  test("a clock that is behind refills nothing and takes nothing back", async () => {
+  test("a clock that goes back refills nothing and takes nothing away", async () => {
     await take(2, 2 * TOKEN_MS);
     expect(await take(1)).toEqual([1, 2, 0]);
     expect(await bucket()).toEqual({ tokens: "2", at: String(NOW_MS + 2 * TOKEN_MS) });
   });
 
-  test("the bucket is forgotten a second after it would be full", async () => {
+  test("the bucket expires a second after it would be full", async () => {
     for (const limits of [
       { tokenMs: TOKEN_MS, burst: 5 },
       { tokenMs: 1_000_000, burst: 10 },
@@ -85,7 +85,7 @@ describe("note-conflicts.lua", () => {
     );
   const byTime = () => redis.zRangeWithScores("by-time", 0, -1);
 
-  test("lists each conflict once, as it was noted first", async () => {
+  test("lists each conflict once, as first noted", async () => {
     expect(
       await note([
         ["a", 20],
@@ -101,7 +101,7 @@ describe("note-conflicts.lua", () => {
     ]);
   });
 
-  test("lists 3 conflicts, and at a fourth the oldest goes, wherever it stood", async () => {
+  test("lists 3 conflicts, and a fourth replaces the oldest, whatever the order", async () => {
     expect(
       await note(
         [
@@ -136,7 +136,7 @@ describe("forget-counts.lua", () => {
     await redis.hSet(`counts:${hour}`, counts);
   }
 
-  test("forgets the hours that are as they were written, and keeps those that have grown", async () => {
+  test("forgets hours that have not changed since they were written, and keeps those that have", async () => {
     await count("1", { accepted: 3, duplicate: 2 });
     await count("2", { accepted: 4 });
     await count("3", { accepted: 1, duplicate: 1 });
@@ -148,7 +148,7 @@ describe("forget-counts.lua", () => {
     expect(await redis.dbSize()).toBe(0);
   });
 
-  test("forgets an hour that is listed no more, and one without counts", async () => {
+  test("forgets an hour that is no longer listed, and one without counts", async () => {
     await redis.hSet("counts:1", { accepted: 3 });
     await redis.sAdd("hours", ["2", "3"]);
     expect(await forget(["1", 3], ["2", 0])).toBe(2);

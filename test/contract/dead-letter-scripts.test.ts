@@ -1,4 +1,4 @@
-/** What one call of a script of the dead letters leaves and answers: letters that are redriven, discarded or replaced. */
+/** The dead letter scripts, called one at a time: dead letters are redriven, discarded or replaced. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import discardSource from "#core/redis/log/discard.lua" with { type: "text" };
@@ -33,7 +33,7 @@ describe("redrive.lua", () => {
   const redrive = (id: string, group = "track", before = 0) =>
     run<number>(redis, script(redriveSource), KEYS, [id, group, ...[NOW_MS, before].map(String)]);
 
-  test("a letter waits for its group, due at once, as old as its entry", async () => {
+  test("queues a letter for its group, due at once, with the age of its entry", async () => {
     await put(ONE);
     await put(TWO);
     expect(await redrive(ONE)).toBe(1);
@@ -50,19 +50,19 @@ describe("redrive.lua", () => {
     ]);
   });
 
-  test("two letters of one entry wait beside each other", async () => {
+  test("queues two letters of one entry separately", async () => {
     for (const id of [ONE, TWO]) await put(id);
     for (const id of [ONE, TWO]) expect(await redrive(id)).toBe(1);
     expect([await redis.zCard("retries"), await redis.zCard("ages")]).toEqual([2, 2]);
   });
 
-  test("repeating it changes nothing", async () => {
+  test("does nothing the second time", async () => {
     await put(ONE);
     expect([await redrive(ONE), await redrive(ONE, "")]).toEqual([1, 1]);
     expect([await redis.zCard("retries"), await redis.zCard("redriven")]).toEqual([1, 1]);
   });
 
-  test("what was redriven up to a moment is forgotten, and what came after it is not", async () => {
+  test("forgets letters redriven up to the given time, and keeps later ones", async () => {
     await redis.zAdd("redriven", [
       { value: "10-0", score: 999 },
       { value: "11-0", score: 1_000 },
@@ -75,16 +75,16 @@ describe("redrive.lua", () => {
   });
 
   test.each([
-    ["is not there", TWO, {}],
-    ["is of another group", ONE, { group: "webhooks" }],
-    ["does not name its entry", ONE, { id: "" }],
+    ["does not exist", TWO, {}],
+    ["belongs to another group", ONE, { group: "webhooks" }],
+    ["has an empty entry id", ONE, { id: "" }],
   ])("does nothing for a letter that %s", async (_, id, fault) => {
     await put(ONE, { ...LETTER, ...fault });
     expect(await redrive(id)).toBe(0);
     expect([await ids(), await redis.keys("*")]).toEqual([[ONE], ["dead"]]);
   });
 
-  test("does nothing for a letter without an entry's id", async () => {
+  test("does nothing for a letter that has no entry id", async () => {
     const { id: _, ...rest } = LETTER;
     await put(ONE, rest);
     expect(await redrive(ONE)).toBe(0);
@@ -97,7 +97,7 @@ describe("discard.lua", () => {
   const discard = (id: string, field = "discarded") =>
     run<number>(redis, script(discardSource), ["dead", "ledger"], [id, field]);
 
-  test("a letter goes for good, and its field of the ledger counts it once", async () => {
+  test("deletes a letter, and counts it once in its ledger field", async () => {
     for (const id of [ONE, TWO]) await put(id);
     expect([await discard(ONE), await discard(ONE)]).toEqual([1, 0]);
     expect([await ids(), await redis.hGetAll("ledger")]).toEqual([[TWO], { discarded: "1" }]);
@@ -105,14 +105,14 @@ describe("discard.lua", () => {
     expect(await redis.hGetAll("ledger")).toEqual({ discarded: "2" });
   });
 
-  test("a letter that no field counts leaves the ledger alone", async () => {
+  test("leaves the ledger alone for a letter that no field counts", async () => {
     await put(ONE);
     expect(await discard(ONE, "")).toBe(1);
     expect(await redis.exists(["dead", "ledger"])).toBe(1);
     expect(await ids()).toEqual([]);
   });
 
-  test("is refused where the ledger cannot count it, and the letter stays", async () => {
+  test("fails if the ledger cannot count it, and keeps the letter", async () => {
     await put(ONE);
     await redis.hSet("ledger", "discarded", "many");
     await expect(discard(ONE)).rejects.toThrow(/no number/);
@@ -125,7 +125,7 @@ describe("replace-letter.lua", () => {
   const replace = (id: string, entry: string) =>
     run<number>(redis, script(replaceLetterSource), ["dead"], [id, entry]);
 
-  test("the newest letter is one with the new entry, and all else as it was", async () => {
+  test("appends the letter with its new entry, all else unchanged", async () => {
     for (const id of [ONE, TWO]) await put(id);
     expect(await replace(ONE, '{"e":"y"}')).toBe(1);
     const [kept, replaced, ...others] = await letters();
@@ -134,7 +134,7 @@ describe("replace-letter.lua", () => {
     expect(others).toEqual([]);
   });
 
-  test("does nothing for a letter that is not there", async () => {
+  test("does nothing for a letter that does not exist", async () => {
     await put(TWO);
     expect(await replace(ONE, "{}")).toBe(0);
     expect((await letters()).map(({ message }) => message)).toEqual([LETTER]);
@@ -151,7 +151,7 @@ describe("replace-retry.lua", () => {
     await redis.zRangeWithScores("ages", 0, -1),
   ];
 
-  test("the new text is due when the old one was, and as old", async () => {
+  test("gives the new text the due time and age of the old one", async () => {
     await redis.zAdd("retries", [
       { value: "old", score: 9 },
       { value: "other", score: 8 },
@@ -176,13 +176,10 @@ describe("replace-retry.lua", () => {
     expect(await waiting()).toEqual(standing);
   });
 
-  test.each(["retries", "ages"])(
-    "does nothing where the text stands in the %s alone",
-    async (key) => {
-      await redis.zAdd(key, { value: "old", score: 9 });
-      const before = await waiting();
-      expect(await replace("old", "new")).toBe(0);
-      expect(await waiting()).toEqual(before);
-    },
-  );
+  test.each(["retries", "ages"])("does nothing if the text is only in %s", async (key) => {
+    await redis.zAdd(key, { value: "old", score: 9 });
+    const before = await waiting();
+    expect(await replace("old", "new")).toBe(0);
+    expect(await waiting()).toEqual(before);
+  });
 });

@@ -1,4 +1,4 @@
-/** What one call of a script of the idempotency keys answers and leaves: of requests that begin, are repeated and end. */
+/** The idempotency key scripts, called one at a time: requests begin, are repeated and end. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import beginSource from "#core/redis/merchant/begin-request.lua" with { type: "text" };
@@ -19,7 +19,7 @@ beforeAll(async () => {
 beforeEach(() => redis.flushAll());
 afterAll(() => stop());
 
-/** Keys of a request: a caller of the panel has its keys counted, a channel has not. */
+/** Keys of a request. A panel caller's idempotency keys are counted; a channel's are not. */
 const keysOf = (key: string, caller: boolean) => [`request:${key}`, ...(caller ? ["keys"] : [])];
 
 function begin(
@@ -39,7 +39,7 @@ const request = (key: string) => redis.hGetAll(`request:${key}`);
 const counted = () => redis.zRangeWithScores("keys", 0, -1);
 
 describe("begin-request.lua", () => {
-  test("a new key is the owner's for a time, and remembered for its life", async () => {
+  test("leases a new key to its owner, and keeps it for 24 hours", async () => {
     const begun = expectExpiry(redis, "request:a", LIFE_MS, () => begin("a"));
     expect(await begun).toEqual(["begun"]);
     expect(await request("a")).toEqual({
@@ -49,7 +49,7 @@ describe("begin-request.lua", () => {
     expect(await redis.keys("*")).toEqual(["request:a"]);
   });
 
-  test("a repetition is told that the request is under way until the owner's time is over", async () => {
+  test("reports a repeat as running until the owner's lease ends", async () => {
     await begin("a");
     expect(await begin("a", { by: "you", atMs: LEASE_MS - 1 })).toEqual(["running"]);
     expect(await begin("a", { print: "another", atMs: LEASE_MS })).toEqual(["other"]);
@@ -58,7 +58,7 @@ describe("begin-request.lua", () => {
     expect((await request("a"))["owner"]).toBe("you");
   });
 
-  test("an answer is given to every repetition until the key is forgotten", async () => {
+  test("answers every repeat until the key expires", async () => {
     await begin("a");
     await end("a", { answer: "201" });
     for (const atMs of [0, LEASE_MS, LIFE_MS - 1]) {
@@ -69,7 +69,7 @@ describe("begin-request.lua", () => {
     expect(await begin("a", { atMs: LIFE_MS, print: "another" })).toEqual(["running"]);
   });
 
-  test("a caller's keys are counted until each is forgotten", async () => {
+  test("counts a caller's keys until each expires", async () => {
     const caller = true;
     expect(await begin("a", { caller })).toEqual(["begun"]);
     const next = () => begin("b", { caller, atMs: 1 });
@@ -82,7 +82,7 @@ describe("begin-request.lua", () => {
     expect((await counted()).map(({ value }) => value)).toEqual(["b", "c"]);
   });
 
-  test("a caller with 2 keys begins no third until the first is forgotten", async () => {
+  test("refuses a caller's third key until the first expires", async () => {
     const terms = { caller: true, most: 2 };
     for (const [atMs, key] of ["a", "b"].entries()) await begin(key, { ...terms, atMs });
     const full = ["full", String(NOW_MS + LIFE_MS)];
@@ -93,7 +93,7 @@ describe("begin-request.lua", () => {
     expect((await counted()).map(({ value }) => value)).toEqual(["b", "c"]);
   });
 
-  test("a caller with 2 keys repeats a request under one of them", async () => {
+  test("lets a caller at its limit repeat a request", async () => {
     const terms = { caller: true, most: 2 };
     for (const key of ["a", "b"]) await begin(key, terms);
     expect(await begin("b", terms)).toEqual(["running"]);
@@ -103,7 +103,7 @@ describe("begin-request.lua", () => {
 });
 
 describe("end-request.lua", () => {
-  test("an answer takes the place of the owner, and no second one counts", async () => {
+  test("replaces the owner by the answer, and ignores a second answer", async () => {
     await begin("a");
     const { owner: _, ...remembered } = await request("a");
     const untilMs = await redis.pExpireTime("request:a");
@@ -116,7 +116,7 @@ describe("end-request.lua", () => {
   });
 
   test.each([[true], [false]])(
-    "without an answer the key is forgotten (counted: %p)",
+    "forgets a key that ends without an answer (counted: %p)",
     async (caller) => {
       for (const key of ["a", "b"]) await begin(key, { caller });
       expect(await end("a", { caller })).toBe(1);
@@ -126,7 +126,7 @@ describe("end-request.lua", () => {
     },
   );
 
-  test("who has lost the lease changes nothing, nor does who comes after the key is gone", async () => {
+  test("does nothing for a process that has lost the lease, or after the key has expired", async () => {
     const caller = true;
     await begin("a", { caller });
     await begin("a", { caller, by: "you", atMs: LEASE_MS });

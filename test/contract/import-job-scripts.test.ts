@@ -1,4 +1,4 @@
-/** What one call of a script of the import jobs answers and leaves: of a chunk, a job and a callback that are done. */
+/** The import job scripts, called one at a time: a chunk, a job and its callback are finished. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import finishChunkSource from "#core/redis/merchant/finish-chunk.lua" with { type: "text" };
@@ -33,7 +33,7 @@ describe("finish-chunk.lua", () => {
       [String(chunk), result, ...[items, rejected, KEPT_SECONDS].map(String)],
     );
 
-  test("a chunk's result takes the place of its items, and is counted", async () => {
+  test("replaces a chunk's items by its result, and counts it", async () => {
     await redis.hSet("job:a", { processed: 10, failed: 2 });
     await redis.hSet("items", { 0: "[]", 250: "[]" });
     const first = () => finish(0, "one", 250, 3);
@@ -45,7 +45,7 @@ describe("finish-chunk.lua", () => {
     expect(await redis.hGetAll("results")).toEqual({ 0: "one", 250: "two" });
   });
 
-  test("the first result of a chunk counts", async () => {
+  test("keeps the first result of a chunk", async () => {
     await finish(0, "first", 250, 3);
     await redis.hSet("items", { 0: "[]" });
     expect(await finish(0, "second", 250, 3)).toBe(0);
@@ -56,7 +56,7 @@ describe("finish-chunk.lua", () => {
 });
 
 describe("finish-job.lua", () => {
-  /** @param callbacks that may wait; 0 = the job has none */
+  /** @param callbacks how many may wait; 0 = the job has no callback */
   function finish(
     id: string,
     { status = "completed", error = "", atMs = NOW_MS, callbacks = 0 } = {},
@@ -74,7 +74,7 @@ describe("finish-job.lua", () => {
     }
   }
 
-  test("a job ends once, with its first outcome, and its items are deleted", async () => {
+  test("ends a job once, with its first outcome, and deletes its items", async () => {
     await start("a", "b");
     expect(await finish("a", { status: "failed", error: "gave up" })).toBe(1);
     const failed = { status: "failed", error: "gave up", completedAtMs: String(NOW_MS) };
@@ -87,14 +87,14 @@ describe("finish-job.lua", () => {
     expect(await redis.exists(["callbacks", "due"])).toBe(0);
   });
 
-  test("what is left of a job that is gone is deleted, and it is not called", async () => {
+  test("deletes what is left of an expired job, without a callback", async () => {
     await start("a");
     await redis.del("job:a");
     expect(await finish("a", { callbacks: 100 })).toBe(0);
     expect(await redis.keys("*")).toEqual([]);
   });
 
-  test("its callback is due at once, and waits as long as the job is kept", async () => {
+  test("queues its callback, due at once, for as long as the job is kept", async () => {
     await start("a");
     const end = () => finish("a", { callbacks: 100 });
     expect(await expectExpiry(redis, "callbacks", KEPT_SECONDS * 1_000, end)).toBe(1);
@@ -106,7 +106,7 @@ describe("finish-job.lua", () => {
   });
 
   test.each([[1], [2]])(
-    "a channel has %d waiting, and no callback beyond is sent",
+    "queues %d callbacks of a channel, and marks those beyond as unsent",
     async (most) => {
       const ids = ["a", "b", "c"];
       await start(...ids);
@@ -119,14 +119,14 @@ describe("finish-job.lua", () => {
     },
   );
 
-  test("a job whose callback has an outcome is not called again", async () => {
+  test("queues no callback that already has an outcome", async () => {
     await redis.hSet("job:a", { status: "completed", callback: "sent" });
     expect(await finish("a", { callbacks: 100 })).toBe(0);
     expect(await jobOf("a")).toEqual({ status: "completed", callback: "sent" });
     expect(await redis.exists(["callbacks", "due"])).toBe(0);
   });
 
-  test("a job that has ended without a call is called", async () => {
+  test("queues the callback of a job that ended without one", async () => {
     await redis.hSet("job:a", { status: "completed" });
     expect(await finish("a", { callbacks: 100 })).toBe(0);
     expect(await waiting()).toEqual(["a"]);
@@ -138,7 +138,7 @@ describe("note-callback.lua", () => {
   const note = (id: string, outcome: string) =>
     run<number>(redis, script(noteCallbackSource), [`job:${id}`, "callbacks"], [id, outcome]);
 
-  test("the first outcome of a callback is kept, and it waits no longer", async () => {
+  test("keeps the first outcome of a callback, and takes it from the queue", async () => {
     await redis.hSet("job:a", { status: "completed" });
     await redis.sAdd("callbacks", ["a", "b"]);
     expect(await note("a", "sent")).toBe(1);
@@ -147,7 +147,7 @@ describe("note-callback.lua", () => {
     expect(await jobOf("a")).toEqual({ status: "completed", callback: "sent" });
   });
 
-  test("the callback of a job that is gone waits no longer, and the job is not made again", async () => {
+  test("takes the callback of an expired job from the queue, without recreating the job", async () => {
     await redis.sAdd("callbacks", ["a", "b"]);
     expect(await note("a", "sent")).toBe(0);
     expect(await waiting()).toEqual(["b"]);

@@ -1,4 +1,4 @@
-/** What one call of a script of the logs' groups leaves and answers: how far they are, what they have done, and what is due. */
+/** The scripts of consumer groups, called one at a time: lag, trimming, idle consumers and due retries. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import dropSource from "#core/redis/log/drop-consumer.lua" with { type: "text" };
@@ -38,7 +38,7 @@ async function finish(group: string, count: number): Promise<void> {
 }
 
 describe("read-lag.lua", () => {
-  /** @returns for each group how many it has not done, and when the oldest of them came; null = there are none */
+  /** @returns for each group its lag, and when the oldest item in it came; null = there is none */
   async function lags(...groups: readonly string[]) {
     const keys = ["log", "counts", ...groups.map((group) => `retries:${group}`)];
     const reply = await run<Array<number | string>>(redis, script(readLagSource), keys, [
@@ -47,7 +47,7 @@ describe("read-lag.lua", () => {
     return groups.map((_, at) => [reply[2 * at], reply[2 * at + 1] || null]);
   }
 
-  test("no group is behind a log that is not there, or that it has not begun", async () => {
+  test("a group has no lag if the log or the group does not exist", async () => {
     expect(await lags("a", "b")).toEqual([
       [0, null],
       [0, null],
@@ -60,7 +60,7 @@ describe("read-lag.lua", () => {
     ]);
   });
 
-  test("a group is behind by what was counted and it has not done, from its oldest entry on", async () => {
+  test("a group's lag is what was logged minus what it has done, from its oldest entry on", async () => {
     await fill("5-0", "6-0", "7-0");
     await open("a", "b", "c");
     await redis.hSet("counts", { logged: "10", a: "4", c: "10" });
@@ -74,7 +74,7 @@ describe("read-lag.lua", () => {
     ]);
   });
 
-  test("a group that has nothing left is not behind, whatever was counted", async () => {
+  test("a group with no entries left has no lag, whatever the counts say", async () => {
     await fill("5-0");
     await open("a");
     await finish("a", 1);
@@ -82,7 +82,7 @@ describe("read-lag.lua", () => {
     expect(await lags("a")).toEqual([[0, null]]);
   });
 
-  test("a group is behind by what it has taken at least, and by one where there is more", async () => {
+  test("the lag is at least what is pending, and one more if there are unread entries", async () => {
     await fill("5-0", "6-0", "7-0", "8-0");
     await open("unread", "taken", "both");
     await redis.hSet("counts", { logged: "9", unread: "9", taken: "9", both: "9" });
@@ -95,7 +95,7 @@ describe("read-lag.lua", () => {
     ]);
   });
 
-  test("a log that is not counted is counted by its entries", async () => {
+  test("without counts the lag is counted in entries", async () => {
     await fill("5-0", "6-0", "7-0", "8-0");
     await open("none", "one", "taken", "all");
     await finish("one", 1);
@@ -115,7 +115,7 @@ describe("read-lag.lua", () => {
     ]);
   });
 
-  test("what waits for its next try counts as well, and may be the oldest", async () => {
+  test("retries count as well, and one may be the oldest item", async () => {
     await fill("9-0");
     await open("a", "b", "c");
     await finish("c", 1);
@@ -143,12 +143,12 @@ describe("trim-log.lua", () => {
 
   const left = async () => ((await redis.xRange("log", "-", "+")) ?? []).map(({ id }) => id);
 
-  test("a log that is not there stays away", async () => {
+  test("does not create a missing log", async () => {
     expect(await trim("a")).toBe(0);
     expect(await redis.keys("*")).toEqual([]);
   });
 
-  test("nothing is deleted while a group is missing", async () => {
+  test("deletes nothing while a group is missing", async () => {
     await fill("1-0", "2-0");
     await open("a");
     await finish("a", 2);
@@ -160,7 +160,7 @@ describe("trim-log.lua", () => {
   const IDS = ["6-9", "7-1", "7-2", "7-3", "8-0"];
   const pairs = IDS.flatMap((_, one) => IDS.map((__, other) => [one, other] as const));
 
-  test.each(pairs)("only what every group has done is deleted: of 5, %d and %d", async (a, b) => {
+  test.each(pairs)("deletes only what every group has done: %d and %d of 5", async (a, b) => {
     await fill(...IDS);
     await open("a", "b");
     await finish("a", a);
@@ -169,7 +169,7 @@ describe("trim-log.lua", () => {
     expect(await left()).toEqual(IDS.slice(Math.min(a, b)));
   });
 
-  test("an entry that a group has taken and not done stays, and all after it", async () => {
+  test("keeps a pending entry, and everything after it", async () => {
     await fill(...IDS);
     await open("a", "b");
     await finish("a", 5);
@@ -181,7 +181,7 @@ describe("trim-log.lua", () => {
     expect(await trim("a", "b")).toBe(1);
   });
 
-  test("a group that nobody asks for counts as well", async () => {
+  test("waits for groups that were not named, too", async () => {
     await fill(...IDS);
     await open("a", "reader");
     await finish("a", 5);
@@ -190,7 +190,7 @@ describe("trim-log.lua", () => {
     expect(await trim("a")).toBe(0);
   });
 
-  test("a group that has nothing left has done all that was counted", async () => {
+  test("sets the count of a group with no entries left to all that was logged", async () => {
     await fill(...IDS);
     await open("done", "taken", "unread");
     await redis.hSet("counts", { logged: "9", done: "4", taken: "4", unread: "4" });
@@ -204,7 +204,7 @@ describe("trim-log.lua", () => {
     expect(await redis.hGetAll("counts")).toEqual(counts);
   });
 
-  test("where nothing was counted nothing is said to be done", async () => {
+  test("leaves the counts alone if nothing was logged", async () => {
     await fill(...IDS);
     await open("a");
     await finish("a", 5);
@@ -218,7 +218,7 @@ describe("drop-consumer.lua", () => {
   const drop = (consumer: string) =>
     run<number>(redis, script(dropSource), ["log"], ["a", consumer]);
 
-  test("a consumer is forgotten once it holds nothing", async () => {
+  test("deletes a consumer once it has no pending entries", async () => {
     await fill("1-0", "2-0");
     await open("a");
     await read("a", 1, "one");
@@ -235,7 +235,7 @@ describe("due-retries.lua", () => {
   const due = (limit: number) =>
     run<string[]>(redis, script(dueSource), ["retries"], [String(limit)]);
 
-  test("only what is due by now is read, the first of it up to the limit", async () => {
+  test("reads only what is due, earliest first, up to the limit", async () => {
     expect(await due(2)).toEqual([]);
     const nowMs = Date.now();
     await redis.zAdd("retries", [

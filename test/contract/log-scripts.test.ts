@@ -1,4 +1,4 @@
-/** What one call of a script of the logs leaves and answers: of events that are claimed, remembered, acknowledged and tried again. */
+/** The log scripts, called one at a time: events are claimed, remembered, acknowledged and retried. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import acknowledgeSource from "#core/redis/log/acknowledge.lua" with { type: "text" };
@@ -129,14 +129,14 @@ describe("remember.lua", () => {
     return run<number>(redis, script(rememberSource), buckets, args);
   };
 
-  test("each id is known in its bucket from then on", async () => {
+  test("remembers each id in its bucket", async () => {
     expect(await remember(["a", "1"], ["b", "-2"], ["a", "3"])).toBe(3);
     expect(await remember(["a", "1"], ["b", "1"])).toBe(1);
     expect((await redis.sMembers("a")).toSorted()).toEqual(["1", "3"]);
     expect((await redis.sMembers("b")).toSorted()).toEqual(["-2", "1"]);
   });
 
-  test("a bucket lives for the time from its first id on", async () => {
+  test("a bucket's expiry counts from its first id", async () => {
     await remember(["a", "1"]);
     expect(await redis.ttl("a")).toBeWithin(LIVES_SECONDS - 600, LIVES_SECONDS + 1);
     await redis.expire("a", 600);
@@ -149,7 +149,7 @@ describe("raise-field.lua", () => {
   const raise = (to: number) =>
     run<number>(redis, script(raiseSource), ["hash"], ["taken", String(to)]);
 
-  test("a number is raised, and never lowered", async () => {
+  test("raises a number, and never lowers it", async () => {
     for (const to of [1, 7, 9, 10]) {
       expect(await raise(to)).toBe(to);
       expect(await redis.hGetAll("hash")).toEqual({ taken: String(to) });
@@ -158,7 +158,7 @@ describe("raise-field.lua", () => {
     expect(await redis.hGetAll("hash")).toEqual({ taken: "10" });
   });
 
-  test("of what has no number nothing is known", async () => {
+  test("does not create a field for 0", async () => {
     expect(await raise(0)).toBe(0);
     expect(await redis.exists("hash")).toBe(0);
   });

@@ -1,4 +1,4 @@
-/** What one call of a script of the messages to recipients answers and leaves: of those that are accepted, and of one that is done. */
+/** The message scripts, called one at a time: messages to recipients are accepted, and their outcomes recorded. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import acceptSource from "#core/redis/merchant/accept-messages.lua" with { type: "text" };
@@ -21,7 +21,7 @@ describe("accept-messages.lua", () => {
 
   /**
    * @param messages each "id shipment topic"
-   * @param onceMs 0 = a topic is sent once for ever
+   * @param onceMs how long a topic is not repeated; 0 = never repeated
    */
   function accept(
     messages: readonly string[],
@@ -41,7 +41,7 @@ describe("accept-messages.lua", () => {
   const queued = async () => (await queue()).map(({ value }) => value);
   const topics = (shipment: string) => redis.hGetAll(`topics:${shipment}`);
 
-  test("messages wait from now on, untried, and their topics are remembered", async () => {
+  test("queues messages as not yet tried, and remembers their topics", async () => {
     expect(await accept(["a 17 shipped", "b 33 shipped"])).toEqual([ACCEPTED, ACCEPTED]);
     expect(await redis.hGetAll("message:a")).toEqual({ m: '{"n":"a"}', n: "0" });
     expect(await redis.hGetAll("message:b")).toEqual({ m: '{"n":"b"}', n: "0" });
@@ -51,7 +51,7 @@ describe("accept-messages.lua", () => {
     }
   });
 
-  test("a topic is sent to a shipment's recipient once for ever, in one call as well", async () => {
+  test("never sends a topic to a shipment's recipient twice, not even in one call", async () => {
     expect(await accept(["a 17 shipped", "b 17 shipped"])).toEqual([ACCEPTED, REPEATED]);
     const atMs = NOW_MS;
     const later = ["c 17 shipped", "d 17 delivered", "e 33 shipped"];
@@ -62,7 +62,7 @@ describe("accept-messages.lua", () => {
     expect(await topics("17")).toEqual({ shipped, delivered: String(NOW_MS + atMs) });
   });
 
-  test("or once in its time, to the millisecond", async () => {
+  test("or sends it again after the given time, to the millisecond", async () => {
     const onceMs = 60_000;
     expect(await accept(["a 17 shipped"], { onceMs })).toEqual([ACCEPTED]);
     expect(await accept(["b 17 shipped"], { onceMs, atMs: onceMs - 1 })).toEqual([REPEATED]);
@@ -70,14 +70,14 @@ describe("accept-messages.lua", () => {
     expect(await topics("17")).toEqual({ shipped: String(NOW_MS + onceMs) });
   });
 
-  test("nothing is accepted for a recipient who was erased", async () => {
+  test("accepts nothing for an erased recipient", async () => {
     await redis.hSet("topics:17", { erased: "1" });
     expect(await accept(["a 17 shipped", "b 33 shipped"])).toEqual([REPEATED, ACCEPTED]);
     expect(await queued()).toEqual(["b"]);
     expect(await topics("17")).toEqual({ erased: "1" });
   });
 
-  test("the queue holds 4 messages, those under a lease among them, and takes no fifth", async () => {
+  test("the queue holds 4 messages, leased ones included, and takes no fifth", async () => {
     await redis.zAdd("waiting", { value: "before", score: 1 });
     await redis.zAdd("leases", { value: "taken", score: 1 });
     const messages = ["a 17 shipped", "b 17 shipped", "c 33 shipped", "d 49 shipped"];
@@ -101,7 +101,7 @@ describe("record-message.lua", () => {
 
   const notifications = () => redis.lRange("notifications", 0, -1);
 
-  test("a message leaves with its outcome, and a shipment keeps the latest 2", async () => {
+  test("replaces a message by its outcome, and keeps a shipment's latest 2", async () => {
     for (const id of ["a", "b", "c"]) await redis.hSet(`message:${id}`, { n: 1 });
     expect(await record("a", 2)).toBe(1);
     expect(await record("b", 2)).toBe(1);
@@ -111,7 +111,7 @@ describe("record-message.lua", () => {
     expect(await redis.keys("message:*")).toEqual([]);
   });
 
-  test("the first outcome of a message counts, and a message that is gone has none", async () => {
+  test("keeps the first outcome of a message, and none of an expired one", async () => {
     await redis.hSet("message:a", { n: 1 });
     expect(await record("a", 2)).toBe(1);
     for (const id of ["a", "b"]) expect(await record(id, 2)).toBe(0);

@@ -1,4 +1,4 @@
-/** What one call of save-orders.lua answers and leaves: of orders, their index by date and their parcels. */
+/** save-orders.lua, one call at a time: orders, their index by date and their parcels. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import saveSource from "#core/redis/merchant/save-orders.lua" with { type: "text" };
@@ -18,7 +18,7 @@ afterAll(() => stop());
 
 interface Saving {
   readonly id: number;
-  /** That it was read as. */
+  /** The version that was read. */
   readonly version?: number | string;
   readonly natural?: string;
   readonly dateMs?: number | string;
@@ -44,7 +44,7 @@ const order = (id: number) => redis.hGetAll(`order:${id}`);
 const parcels = () => redis.hGetAll("parcels");
 const dates = () => redis.zRangeWithScores("dates", 0, -1);
 
-test("new orders are found by their natural key, their date and their parcels", async () => {
+test("makes new orders available by natural key, date and parcel", async () => {
   const one = { id: 17, record: "one", added: ["p", "q"] };
   const two = { id: 33, record: "two", added: ["r"], dateMs: DATE_MS + 1 };
   expect(await save(one, two)).toEqual([17, 33]);
@@ -58,7 +58,7 @@ test("new orders are found by their natural key, their date and their parcels", 
   ]);
 });
 
-test("an order that is still the version it was read as is replaced by the next", async () => {
+test("replaces an order that still has the version that was read", async () => {
   await save({ id: 17, added: ["p", "q"] });
   const change = { id: 17, dateMs: DATE_MS + 1, added: ["r"], removed: ["p"] };
   expect(await save({ ...change, version: 1, record: "two" })).toEqual([17]);
@@ -70,11 +70,11 @@ test("an order that is still the version it was read as is replaced by the next"
   expect(await order(17)).toEqual({ v: "3", d: "three" });
 });
 
-test("an order that was changed in between stays as it is, and others are saved", async () => {
+test("keeps an order that was changed in between, and saves the others", async () => {
   await save({ id: 17, record: "one", added: ["p"] });
   await save({ id: 33 });
   const change = { record: "two", added: ["q"], removed: ["p"], deleted: true } as const;
-  // Read too early, before it was there, under another id, and before it was forgotten.
+  // Another version, read before it was created, twice another id, and read before it was deleted.
   const naturals = await redis.hGetAll("naturals");
   for (const late of [
     { id: 17, version: 2 },
@@ -101,7 +101,7 @@ test("an order that was changed in between stays as it is, and others are saved"
   ]);
 });
 
-test("a deleted order keeps its record and leaves the index by date, as do its parcels", async () => {
+test("keeps the record of a deleted order, without its date and parcels", async () => {
   await save({ id: 17, added: ["p"] }, { id: 33, added: ["q"] });
   const gone = { id: 17, version: 1, deleted: true, record: "gone", removed: ["p"] } as const;
   expect(await save(gone)).toEqual([17]);
@@ -115,7 +115,7 @@ test("a deleted order keeps its record and leaves the index by date, as do its p
   expect(await dates()).toHaveLength(2);
 });
 
-test("a parcel that has gone to another order is not removed with the first", async () => {
+test("does not remove a parcel that has moved to another order", async () => {
   await save({ id: 17, added: ["p", "q"] }, { id: 33 });
   const from = { id: 17, version: 1, removed: ["p"] };
   expect(await save(from, { id: 33, version: 1, added: ["p"] })).toEqual([17, 33]);
@@ -124,7 +124,7 @@ test("a parcel that has gone to another order is not removed with the first", as
   expect(await parcels()).toEqual({ p: "33" });
 });
 
-test("of orders one of which is malformed none is saved", async () => {
+test("saves no order of a call if one is malformed", async () => {
   const whole = { id: 17, added: ["p"] };
   for (const spoilt of [{ added: [1] }, { version: "x" }, { dateMs: "x" }]) {
     await expect(save(whole, { id: 33, ...spoilt })).rejects.toThrow();
