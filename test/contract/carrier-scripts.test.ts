@@ -86,7 +86,7 @@ describe("claim-label.lua", () => {
     expect(Number(since)).toBeWithin(fromMs, Date.now() + 1);
   }
 
-  test("the first to ask is told to call the carrier, and the next that it is being called", async () => {
+  test("tells the first process to call the carrier, and the next that it is busy", async () => {
     const fromMs = Date.now();
     const first = expectExpiry(redis, [claim, label], KEPT_MS, () => claimIt("me", true));
     expect(await first).toBe("new");
@@ -96,7 +96,7 @@ describe("claim-label.lua", () => {
     await expectClaimant("me", fromMs);
   });
 
-  test("a claimant who has been gone for the time is followed by the next, who is unsure", async () => {
+  test("lets the next process take over an expired claim as unsure", async () => {
     await redis.set(claim, "17");
     await redis.hSet(label, { by: "me", since: Date.now() - GONE_MS });
     const fromMs = Date.now();
@@ -104,7 +104,7 @@ describe("claim-label.lua", () => {
     await expectClaimant("you", fromMs);
   });
 
-  test("a claimant who was not sure is followed by the next at once", async () => {
+  test("lets the next process take over an unsure claim at once", async () => {
     await redis.set(claim, "17");
     await redis.hSet(label, { tx: "1" });
     const fromMs = Date.now();
@@ -112,14 +112,14 @@ describe("claim-label.lua", () => {
     await expectClaimant("you", fromMs);
   });
 
-  test("a label that was made is read, and claimed by nobody", async () => {
+  test("does not claim a label that was made", async () => {
     await redis.set(claim, "17");
     await redis.hSet(label, { d: "{}" });
     expect(await claimIt("you", false)).toBe("made");
     expect(await redis.hGetAll(label)).toEqual({ d: "{}" });
   });
 
-  test("a claim that is not as the caller has read it does nothing", async () => {
+  test("does nothing if the claim has changed since it was read", async () => {
     await redis.set(claim, "33");
     for (const isNew of [true, false]) expect(await claimIt("me", isNew)).toBe("other");
     await redis.del(claim);
@@ -137,25 +137,25 @@ describe("settle-label.lua", () => {
     await redis.hSet(label, { by: "me", since: "1" });
   });
 
-  test("a label that was made is kept, and its claim released", async () => {
+  test("keeps a label that was made, and ends its claim", async () => {
     expect(await settle("me", "made", "{}", "[]")).toBe(1);
     expect(await redis.hGetAll(label)).toEqual({ d: "{}", l: "[]" });
     expect(await redis.get(claim)).toBe("17");
   });
 
-  test("where the carrier was not called nothing is left", async () => {
+  test("leaves nothing if the carrier was not called", async () => {
     expect(await settle("me", "free")).toBe(1);
     expect(await redis.keys("*")).toEqual([]);
   });
 
-  test("where it may have been called the label keeps its id", async () => {
+  test("keeps the label's id if the carrier may have been called", async () => {
     await redis.hSet(label, { tx: "1" });
     expect(await settle("me", "unsure")).toBe(1);
     expect(await redis.hGetAll(label)).toEqual({ tx: "1" });
     expect(await redis.get(claim)).toBe("17");
   });
 
-  test("who has lost the claim changes nothing", async () => {
+  test("changes nothing for a process that has lost the claim", async () => {
     for (const outcome of [["made", "{}", "[]"], ["free"], ["unsure"]]) {
       expect(await settle("you", ...outcome)).toBe(0);
       expect(await redis.hGetAll(label)).toEqual({ by: "me", since: "1" });
@@ -168,7 +168,7 @@ describe("claim-id.lua", () => {
   const claimIt = (key: string) =>
     run<number>(redis, script(claimId), [key, "ids"], ["3", "16", String(KEPT_MS)]);
 
-  test("a request has one id until its outcome is known, and another request another", async () => {
+  test("gives each request its own id, the same until its outcome is known", async () => {
     expect(await expectExpiry(redis, "a", KEPT_MS, () => claimIt("a"))).toBe(19);
     expect([await claimIt("b"), await claimIt("a")]).toEqual([35, 19]);
     expect(await redis.get("a")).toBe("19");
@@ -193,7 +193,7 @@ describe("confirm-labels.lua", () => {
     await redis.set("{k1}:txc:7:x", "65");
   });
 
-  test("a transmission is opened for its labels, with the rows of its slip", async () => {
+  test("opens a transmission for its labels, with the rows of its slip", async () => {
     const confirmed = expectExpiry(redis, [slip, transmission], KEPT_MS, () => confirm(17, 33));
     expect(await confirmed).toEqual([1, 1]);
     for (const id of [17, 33]) {
@@ -206,7 +206,7 @@ describe("confirm-labels.lua", () => {
     expect(await redis.exists("{k1}:txc:7:x")).toBe(0);
   });
 
-  test("labels of another transmission, and those that have expired, are left out", async () => {
+  test("leaves out labels that are in another transmission or have expired", async () => {
     await redis.hSet("{k1}:lb:17", { tx: "1", slip: "other" });
     expect(await confirm(17, 33, 81, 49)).toEqual([0, 1, 0, 1]);
     expect(await labelOf(17)).toEqual({ d: "{}", tx: "1", slip: "other" });
@@ -215,7 +215,7 @@ describe("confirm-labels.lua", () => {
     expect(await redis.hGet(transmission, "labels")).toBe("[33,49]");
   });
 
-  test("without a free label no transmission is opened, and the claim is released", async () => {
+  test("opens no transmission without a free label, and releases the claim", async () => {
     await redis.hSet("{k1}:lb:17", { tx: "1" });
     for (const id of [17, 81]) expect(await confirm(id)).toEqual([0]);
     expect(await confirm(17, 81)).toEqual([0, 0]);
@@ -239,13 +239,13 @@ describe("claim-release.lua", () => {
 
   const releases = () => redis.hGetAll("releases");
 
-  test("a new release is sent under a new id", async () => {
+  test("sends a new release under a new id", async () => {
     expect(await claimIt("x")).toEqual(["send", 19]);
     expect(await claimIt("y")).toEqual(["send", 35]);
     expect(await releases()).toEqual({ 19: release("x"), 35: release("y") });
   });
 
-  test("while the carrier is called an equal one is busy, and after the patience it is sent again", async () => {
+  test("is busy for an equal release while the carrier is called, and sends it again after the timeout", async () => {
     await claimIt("x");
     expect(await claimIt("x", { atMs: PATIENCE_MS - 1 })).toEqual(["busy", 19]);
     expect(await releases()).toEqual({ 19: release("x") });
@@ -253,14 +253,17 @@ describe("claim-release.lua", () => {
     expect(await releases()).toEqual({ 19: release("x", undefined, NOW_MS + PATIENCE_MS) });
   });
 
-  test.each([["ok"], ["pending"]])("what the carrier has accepted is answered: %s", async (how) => {
-    await redis.hSet("releases", { 3: release("y"), 19: release("x", how) });
-    expect(await claimIt("x")).toEqual(["answered", 19, release("x", how)]);
-    expect(await releases()).toEqual({ 3: release("y"), 19: release("x", how) });
-  });
+  test.each([["ok"], ["pending"]])(
+    "answers with what the carrier has accepted: %s",
+    async (how) => {
+      await redis.hSet("releases", { 3: release("y"), 19: release("x", how) });
+      expect(await claimIt("x")).toEqual(["answered", 19, release("x", how)]);
+      expect(await releases()).toEqual({ 3: release("y"), 19: release("x", how) });
+    },
+  );
 
   test.each([["unreachable"], ["unreadable"]])(
-    "what it may have received is sent again under its id: %s",
+    "sends what it may have received again under the same id: %s",
     async (how) => {
       await redis.hSet("releases", { 3: release("x", how) });
       expect(await claimIt("x")).toEqual(["send", 3]);
@@ -269,7 +272,7 @@ describe("claim-release.lua", () => {
   );
 
   test.each([["error"], ["refused"]])(
-    "what it has not accepted is sent under a new id: %s",
+    "sends what it has not accepted under a new id: %s",
     async (how) => {
       await redis.hSet("releases", { 3: release("x", how) });
       expect(await claimIt("x")).toEqual(["send", 19]);
@@ -277,14 +280,14 @@ describe("claim-release.lua", () => {
     },
   );
 
-  test("of equal releases the last one counts", async () => {
+  test("goes by the last of equal releases", async () => {
     const stored = { 35: release("x", "ok"), 3: release("x", "error"), 67: release("y") };
     await redis.hSet("releases", stored);
     await redis.hSet("releases", { 19: release("x", "refused") });
     expect(await claimIt("x")).toEqual(["answered", 35, release("x", "ok")]);
   });
 
-  test("a shipment keeps 3 releases, and the oldest make room", async () => {
+  test("keeps the newest 3 releases of a shipment", async () => {
     await redis.set("ids", 2);
     await redis.hSet("releases", { 35: release("b") });
     await redis.hSet("releases", { 19: release("a") });

@@ -29,7 +29,7 @@ describe.each([...CLICKHOUSES])("ClickHouse: %s", (kind) => {
     return row?.value ?? "";
   }
 
-  test("hold for every statement, whatever a statement has asked for itself", async () => {
+  test("hold for every statement, even after one that overrides them", async () => {
     const reader = await opening(openClickhouse(store.config, "read"));
     expect(await settingOf(reader, "max_execution_time")).toBe("5");
     expect(await settingOf(reader, "max_execution_time", "SETTINGS max_execution_time = 9")).toBe(

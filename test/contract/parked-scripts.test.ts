@@ -1,4 +1,4 @@
-/** What one call of a script leaves and answers that forgets parked events: those that were applied, and those that are over. */
+/** The scripts that delete parked events, called one at a time: those that were applied, and those that have expired. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run } from "#core/redis/client/client.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
@@ -64,7 +64,7 @@ describe("unpark.lua", () => {
     );
   };
 
-  test("forgets the events named, and takes them out of the counts of their days", async () => {
+  test("deletes the events named, and subtracts them from the counts of their days", async () => {
     const yesterdayMs = NOW_MS - 1;
     await put({ of: "a:1" }, { of: "a:2" }, { of: "a:3" }, { of: "b:1" });
     await put({ of: "b:2", receivedMs: yesterdayMs }, { of: "c:1", receivedMs: yesterdayMs });
@@ -81,19 +81,19 @@ describe("unpark.lua", () => {
     expect(await redis.dbSize()).toBe(0);
   });
 
-  test("an event that is named twice counts once", async () => {
+  test("counts an event that is named twice once", async () => {
     await put({ of: "a:1" }, { of: "b:1" }, { of: "b:2" });
     expect(await unpark("a:1", "b:1", "a:1", "b:1")).toBe(2);
     expect(await countsByDay()).toEqual({ 0: 1 });
   });
 
-  test("an event that was sent again counts on the day when it was sent last", async () => {
+  test("counts an event that was sent again on the day of its last sending", async () => {
     await put({ of: "a:1", sentMs: NOW_MS + 2 * DAY_MS }, { of: "a:2" });
     expect(await unpark("a:1")).toBe(1);
     expect(await countsByDay()).toEqual({ 0: 1 });
   });
 
-  test("counts that are known no more are not made", async () => {
+  test("does not recreate missing counts", async () => {
     await put({ of: "a:1" });
     await redis.del("counts");
     expect(await unpark("a:1")).toBe(1);
@@ -118,7 +118,7 @@ describe("expire-parked.lua", () => {
   }
   const due = () => redis.zRangeWithScores("due", 0, -1);
 
-  test("deletes what is over to the millisecond, and is due again when the next is over", async () => {
+  test("deletes expired events, to the millisecond, and is due again when the next one expires", async () => {
     await put({ of: "a:1" }, { of: "a:2", receivedMs: NOW_MS + 5 });
     await put({ of: "a:3", receivedMs: NOW_MS + 2 }, { of: "a:4", receivedMs: NOW_MS + 8 });
     await put({ of: "b:1", receivedMs: NOW_MS + 1 });
@@ -135,7 +135,7 @@ describe("expire-parked.lua", () => {
     expect(await countsByDay()).toEqual({ 0: 2 });
   });
 
-  test("leaves nothing of a reference whose events are all over", async () => {
+  test("leaves nothing of a reference whose events have all expired", async () => {
     await put({ of: "a:1" }, { of: "a:2" }, { of: "b:1" }, { of: "c:1" });
     await makeDue("a", "b", "c", "d");
     expect(await expire(NOW_MS + LIFE_MS, "a", "b", "d")).toBe(3);
@@ -147,7 +147,7 @@ describe("expire-parked.lua", () => {
     expect(await redis.dbSize()).toBe(0);
   });
 
-  test("an event that was sent again lives from then on", async () => {
+  test("an event that was sent again expires that much later", async () => {
     const sentMs = NOW_MS + DAY_MS;
     await put({ of: "a:1", sentMs }, { of: "a:2" });
     expect(await expire(NOW_MS + LIFE_MS, "a")).toBe(1);

@@ -1,4 +1,4 @@
-/** What one call of a script of the references leaves and answers: which shipments a courier's number finds, live or archived. */
+/** The reference scripts, called one at a time: which live or archived shipments a courier's number finds. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { binary, type Redis, run, script } from "#core/redis/client/client.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
@@ -18,7 +18,7 @@ afterAll(() => stop());
 
 const GENERATIONS = 2;
 const SHIP_DAY = 20_000;
-/** Its id takes more than 4 bytes. */
+/** An id of more than 4 bytes. */
 const LATE = 2 ** 32 + 7;
 const [NEW, OLD] = [0, 1];
 
@@ -50,7 +50,7 @@ function idBytes(id: number): Buffer {
 
 /** As a bucket holds it. */
 const compactOf = ({ id, rest = "ended" }: Item) => Buffer.concat([idBytes(id), Buffer.from(rest)]);
-/** As an archived shipment stands among others. */
+/** The line of an archived shipment whose reference has other shipments too. */
 const archivedLineOf = (item: Item) =>
   `[${item.id},5,0,null,"${compactOf(item).toString("hex")}",${item.company ?? 1},${SHIP_DAY}]`;
 
@@ -107,7 +107,7 @@ describe("register.lua", () => {
   /** Of one company under one reference. */
   const shipments = (...ids: readonly number[]) => ids.map((id) => ({ of: "a", id }));
 
-  test("of a company's 4 shipments it finds the latest 3, in whichever order they come", async () => {
+  test("finds the latest 3 of a company's 4 shipments, in whatever order they come", async () => {
     const limits = { perCompany: 3 };
     expect(await register(shipments(8, 2, 6), limits)).toBe(0);
     expect((await found("a")).toSorted()).toEqual([2, 6, 8]);
@@ -121,7 +121,7 @@ describe("register.lua", () => {
     expect(await found("a")).toEqual([1, 6, 7, 8]);
   });
 
-  test("of 5 shipments in all 4 stay: the latest of each company before the second of any", async () => {
+  test("keeps 4 of 5 shipments: the latest of each company before the second of any", async () => {
     const limits = { perCompany: 3, inAll: 4 };
     const items = [
       { of: "a", id: 9, company: 1 },
@@ -142,24 +142,21 @@ describe("register.lua", () => {
   test.each([
     ["newest", NEW],
     ["oldest", OLD],
-  ])(
-    "an archived shipment of the %s generation stands beside one that is registered",
-    async (_, generation) => {
-      const archived = { of: "b", id: LATE };
-      await putInto(generation, archived);
-      await putInto(generation, { of: "c", id: 3 });
-      const items = ["a", "b"].map((of) => ({ of, id: 9 }));
-      expect(await register(items)).toBe(0);
-      const hex = compactOf(archived).toString("hex");
-      const [, live] = items.map(lineOf);
-      expect(await redis.get("b")).toBe(`[${LATE},0,0,null,"${hex}",${LATE},0]\n${live}`);
-      expect(await inBucket("b", generation)).toBeNull();
-      expect(await found("a")).toEqual([9]);
-      expect(await inBucket("c", generation)).not.toBeNull();
-    },
-  );
+  ])("keeps an archived shipment of the %s generation beside a new one", async (_, generation) => {
+    const archived = { of: "b", id: LATE };
+    await putInto(generation, archived);
+    await putInto(generation, { of: "c", id: 3 });
+    const items = ["a", "b"].map((of) => ({ of, id: 9 }));
+    expect(await register(items)).toBe(0);
+    const hex = compactOf(archived).toString("hex");
+    const [, live] = items.map(lineOf);
+    expect(await redis.get("b")).toBe(`[${LATE},0,0,null,"${hex}",${LATE},0]\n${live}`);
+    expect(await inBucket("b", generation)).toBeNull();
+    expect(await found("a")).toEqual([9]);
+    expect(await inBucket("c", generation)).not.toBeNull();
+  });
 
-  test("an archived shipment that is registered again stays as it is", async () => {
+  test("leaves an archived shipment that is registered again as it is", async () => {
     const archived = { of: "a", id: LATE };
     await putInto(OLD, archived);
     expect(await register([archived])).toBe(0);
@@ -188,7 +185,7 @@ describe("compact.lua", () => {
   const putLines = (reference: string, ...items: readonly Item[]) =>
     redis.set(reference, items.map(lineOf).join("\n"));
 
-  test("the only shipment of a reference goes into the newest bucket", async () => {
+  test("moves the only shipment of a reference to the newest bucket", async () => {
     const items = ["a", "b", "c"].map((of, at) => ({ of, id: LATE + at }));
     for (const item of items) await putLines(item.of, item);
     for (let times = 0; times < 2; times += 1) {
@@ -201,7 +198,7 @@ describe("compact.lua", () => {
     }
   });
 
-  test("among others it stands as an archived one, and so does a placeholder", async () => {
+  test("marks a shipment with others beside it, or a placeholder, as archived in place", async () => {
     const shipment = (id: number) => ({ of: "a", id });
     const [one, two, three] = [shipment(1), shipment(12), shipment(3)];
     await putLines("a", one, two, three);
@@ -216,7 +213,7 @@ describe("compact.lua", () => {
     expect(await redis.keys("*:*")).toEqual([]);
   });
 
-  test("a reference that finds another shipment, or none, stays as it is", async () => {
+  test("leaves a reference to another shipment, or to none, as it is", async () => {
     const other = { of: "a", id: 12 };
     await putLines("a", other);
     await putInto(NEW, { of: "b", id: 12 });
@@ -230,7 +227,7 @@ describe("compact.lua", () => {
     expect(await redis.dbSize()).toBe(before);
   });
 
-  test("what is told anew of an archived shipment stands in the newest bucket", async () => {
+  test("writes new data of an archived shipment to the newest bucket", async () => {
     await putInto(OLD, { of: "a", id: LATE, rest: "not ended" });
     const again = { of: "a", id: LATE, rest: "ended" };
     expect(await compact(again)).toBe(1);
@@ -255,7 +252,7 @@ describe("forget.lua", () => {
     redis.set(reference, ids.map((id) => lineOf({ of: reference, id })).join("\n"));
 
   test.each([0, 2])(
-    "a reference finds its other shipments alone, with %d generations",
+    "removes a shipment and keeps the others of its reference, with %d generations",
     async (generations) => {
       await put("a", 1, 12, 3);
       await put("b", 1);
@@ -270,7 +267,7 @@ describe("forget.lua", () => {
     },
   );
 
-  test("a shipment is forgotten in the buckets of each generation, another one stays", async () => {
+  test("removes a shipment from the buckets of every generation, and no other shipment", async () => {
     for (const generation of [NEW, OLD]) {
       await putInto(generation, { of: "a", id: LATE });
       await redis.hSet(bucketOf("a", generation), "another name", compactOf({ of: "a", id: LATE }));

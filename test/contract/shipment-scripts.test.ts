@@ -1,4 +1,4 @@
-/** What one call of a small script of the shipments leaves and answers: of remaps, unmapped codes, releases and histories. */
+/** Small shipment scripts, called one at a time: remaps, unmapped codes, release requests and whole hashes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { splitChanges } from "#core/redis/log/change-log.ts";
@@ -38,19 +38,19 @@ describe("save-remap.lua", () => {
     ]);
   });
 
-  test("progress is saved, and the remap stays open", async () => {
+  test("saves progress, and keeps the remap open", async () => {
     expect(await save({ progress: "after" })).toBe(1);
     expect(await remap()).toEqual({ ...RUNNING, progress: "after" });
     expect(await open()).toEqual(["rmp_1", "rmp_2"]);
   });
 
-  test("what is done is open no more, and keeps its progress", async () => {
+  test("closes a finished remap, and keeps its progress", async () => {
     expect(await save({ finishedAtMs: "17" })).toBe(1);
     expect(await remap()).toEqual({ ...RUNNING, state: "done", finishedAtMs: "17" });
     expect(await open()).toEqual(["rmp_2"]);
   });
 
-  test("who has lost the lease saves nothing", async () => {
+  test("saves nothing for a process that has lost the lease", async () => {
     const both = { progress: "after", finishedAtMs: "17" };
     expect(await save({ owner: "you", ...both })).toBe(0);
     await redis.del("lease");
@@ -58,7 +58,7 @@ describe("save-remap.lua", () => {
     expect([await remap(), await open()]).toEqual([RUNNING, ["rmp_1", "rmp_2"]]);
   });
 
-  test("a remap that was deleted stays deleted, and is open no more", async () => {
+  test("closes a deleted remap without recreating it", async () => {
     await redis.del("remap");
     expect(await save({ progress: "after", finishedAtMs: "17" })).toBe(1);
     expect([await remap(), await open()]).toEqual([{}, ["rmp_2"]]);
@@ -86,7 +86,7 @@ describe("forget-unmapped.lua", () => {
     return [lists, (await redis.keys("counts:*")).toSorted()];
   }
 
-  test("drops a shipment from its lists, and a code that no other has", async () => {
+  test("removes a shipment from its lists, and a code with its last shipment", async () => {
     await list("X", 1);
     await list("Y", 1, 2);
     await list("Z", 1);
@@ -106,7 +106,7 @@ describe("ask-release.lua", () => {
   const ask = (...shipments: ReadonlyArray<readonly [id: number, meta: string]>) =>
     run<number>(redis, script(askReleaseSource), ["log", "counts"], shipments.flat().map(String));
 
-  test("an entry of the log asks for each shipment as its creation does", async () => {
+  test("appends one entry with an item for each shipment, like those of creations", async () => {
     expect(await ask([17, '{"a":1}'], [33, '{"b":2}'], [49, '{"c":3}'])).toBe(3);
     const entries = ((await redis.xRange("log", "-", "+")) ?? []).map(({ message }) => message);
     expect(entries).toHaveLength(1);
@@ -122,11 +122,11 @@ describe("ask-release.lua", () => {
 
   test.each([
     ["no shipment", []],
-    ["a shipment that is none", ["0", "{}"]],
+    ["an invalid shipment id", ["0", "{}"]],
     ["a shipment without meta", ["17", ""]],
     ["half a shipment", ["17", "{}", "33"]],
     ["a meta of two lines, which would be two shipments", ["17", "{\n}"]],
-  ])("refuses %s, and appends nothing", async (_, args) => {
+  ])("rejects %s, and appends nothing", async (_, args) => {
     const asked = run(redis, script(askReleaseSource), ["log", "counts"], args);
     await expect(asked).rejects.toThrow(/a shipment/);
     expect(await redis.keys("*")).toEqual([]);
@@ -134,7 +134,7 @@ describe("ask-release.lua", () => {
 });
 
 describe("read-hashes.lua", () => {
-  test("reads each hash whole, and nothing where there is none", async () => {
+  test("reads each hash whole, and a missing one as empty", async () => {
     await redis.hSet("a", { v: "1", st: "x" });
     await redis.hSet("c", { v: "2" });
     const rows = await run<string[][]>(redis, script(readHashesSource), ["a", "b", "c"], []);

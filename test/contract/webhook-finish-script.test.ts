@@ -1,4 +1,4 @@
-/** What one call of finish.lua leaves of a delivery, and of the health, the concurrency and the place of its endpoint. */
+/** finish.lua, one call at a time: the delivery, and its endpoint's health, concurrency and place in the rings. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run } from "#core/redis/client/client.ts";
 import { FAILING_FROM } from "#core/redis/client/keys.ts";
@@ -94,7 +94,7 @@ describe("a delivery", () => {
   /** As it stands before its first attempt. */
   const queue = (id: string) => redis.hSet(id, { i: "frozen", s: "queued" });
 
-  test("that its first attempt has delivered keeps its attempts and no due time", async () => {
+  test("delivered by its first attempt keeps its attempts and no due time", async () => {
     await queue("d1");
     await finish([{ endpoint: "a", results: [{ id: "d1", state: "delivered" }] }]);
     expect(await redis.hGetAll("d1")).toEqual({ i: "frozen", s: "delivered", n: "1", a: "[1]" });
@@ -102,7 +102,7 @@ describe("a delivery", () => {
     expect(await redis.exists(["retries:a", "failures:a"])).toBe(0);
   });
 
-  test("that waits stands among the retries of its endpoint by its due time", async () => {
+  test("that waits is among the retries of its endpoint, by due time", async () => {
     await queue("d1");
     await redis.zAdd("log:a", { value: "d1", score: 100 });
     await finish([{ endpoint: "a", results: [{ id: "d1", state: "waiting", dueMs: 700 }] }]);
@@ -111,7 +111,7 @@ describe("a delivery", () => {
     expect(await redis.exists(["failures:a", "ledger"])).toBe(0);
   });
 
-  test("that has failed stands among the failed ones by its creation, as long as the log lives", async () => {
+  test("that has failed is listed by creation time, for as long as the log lives", async () => {
     for (const id of ["d1", "d2"]) await queue(id);
     await redis.zAdd("log:a", { value: "d1", score: 100 });
     await redis.pExpire("log:a", 50_000);
@@ -127,13 +127,13 @@ describe("a delivery", () => {
     expect(await redis.exists("retries:a")).toBe(0);
   });
 
-  test("that a retry has delivered has no due time any more", async () => {
+  test("delivered by a retry has no due time any more", async () => {
     await redis.hSet("d1", { i: "frozen", s: "waiting", n: "1", a: "[1]", d: "700", r: "" });
     await finish([{ endpoint: "a", results: [{ id: "d1", state: "delivered", made: 2 }] }]);
     expect(await redis.hmGet("d1", ["s", "n", "d"])).toEqual(["delivered", "2", ""]);
   });
 
-  test("that waited after an internal error has no due time once its first attempt has delivered", async () => {
+  test("postponed by an internal error has no due time once it is delivered", async () => {
     await queue("d1");
     const postponed = { ...unsent, id: "d1", made: 0, dueMs: 700 };
     await finish([{ endpoint: "a", results: [postponed] }]);
@@ -141,7 +141,7 @@ describe("a delivery", () => {
     expect(await redis.hmGet("d1", ["s", "n", "d"])).toEqual(["delivered", "1", ""]);
   });
 
-  test("that is gone is not created again, and counts as failed where it would wait", async () => {
+  test("that has expired is not recreated, and counts as failed if it would wait", async () => {
     const gone: Result[] = [
       ...[delivered, { ...failed, made: 2 }],
       { id: "again", state: "waiting", dueMs: 700 },
@@ -160,7 +160,7 @@ describe("the health", () => {
   const alerts = async () =>
     ((await redis.xRange("alerts", "-", "+")) ?? []).map(({ message }) => message);
 
-  test("begins to fail with the first failure, and keeps the last one", async () => {
+  test("starts failing with the first failure, and keeps the last one", async () => {
     const ofBoth = (result: Result) =>
       ["a", "b"].map((endpoint) => ({ endpoint, results: [{ ...result, id: `${endpoint}1` }] }));
     await finish([{ endpoint: "c", results: [delivered] }]);
@@ -186,7 +186,7 @@ describe("the health", () => {
     expect(await alerts()).toEqual([]);
   });
 
-  test("a failure after a success begins it anew", async () => {
+  test("a failure after a success starts it again", async () => {
     await redis.zAdd("failing", { value: "a", score: 5 });
     await redis.sAdd("warned", "a");
     await finish([{ endpoint: "a", results: [delivered, failed] }]);
@@ -218,14 +218,14 @@ describe("the concurrency", () => {
   /** Where it stands, where it last fell and when, and when it was last in use. */
   const store = (text: string, endpoint = "a") => redis.hSet("levels", endpoint, text);
 
-  test("begins at 4 and grows by 2 with each success, up to the highest one", async () => {
+  test("begins at 4 and grows by 2 with each success, up to its maximum", async () => {
     await finish([{ endpoint: "a", most: 9, good: 1, underWay: 4 }]);
     expect(await level()).toBe(`6.000 9.000 0 ${NOW_MS}`);
     await finish([{ endpoint: "a", most: 9, good: 2, underWay: 6 }], NOW_MS + 1);
     expect(await level()).toBe(`9.000 9.000 0 ${NOW_MS + 1}`);
   });
 
-  test("grows where at least half of it is in use", async () => {
+  test("grows while at least half of it is in use", async () => {
     await finish([{ endpoint: "a", good: 1, underWay: 1 }]);
     expect(await level()).toBe("");
     await finish([{ endpoint: "a", good: 1, underWay: 2 }]);
@@ -236,13 +236,13 @@ describe("the concurrency", () => {
     expect(await level()).toStartWith("8.000 ");
   });
 
-  test("is not in use where nothing succeeds", async () => {
+  test("is not in use if nothing succeeds", async () => {
     await store(`6.000 256.000 0 ${USED_MS}`);
     await finish([{ endpoint: "a", results: [failed], underWay: 6 }]);
     expect(await level()).toEndWith(` ${USED_MS}`);
   });
 
-  test("falls once for all that was sent until then, and grows by one level of successes after that", async () => {
+  test("falls once for all that was sent before, and then grows by one for each level of successes", async () => {
     await store(`16.000 256.000 0 ${USED_MS}`);
     await finish([{ endpoint: "a", fall: { factor: 0.5, atMs: USED_MS } }]);
     const fallen = `8.000 8.000 ${NOW_MS} ${NOW_MS}`;
@@ -258,12 +258,12 @@ describe("the concurrency", () => {
   test.each([
     [256, "4.000 4.000"],
     [2, "2.000 2.000"],
-  ])("never falls below 4, or the highest one: %d", async (most, fallen) => {
+  ])("never falls below 4, or below a lower maximum: %d", async (most, fallen) => {
     await finish([{ endpoint: "a", most, fall: { factor: 0.1, atMs: 1 } }]);
     expect(await level()).toBe(`${fallen} ${NOW_MS} ${NOW_MS}`);
   });
 
-  test("obeys a lower highest one, and grows back by 2 up to where it fell", async () => {
+  test("obeys a lowered maximum, and grows back by 2 up to where it fell", async () => {
     await store(`20.000 20.000 5 ${USED_MS}`);
     await finish([{ endpoint: "a", most: 8, good: 1, underWay: 8 }]);
     expect(await level()).toBe(`8.000 20.000 5 ${NOW_MS}`);
@@ -276,7 +276,7 @@ describe("the concurrency", () => {
   test.each([
     [1, 2, "6.000"],
     [8, 8, "10.000"],
-  ])("grows by 2 where the highest one was %d until now", async (before, underWay, grown) => {
+  ])("grows by 2 after its maximum was raised from %d", async (before, underWay, grown) => {
     await finish([{ endpoint: "a", most: before, good: 9, underWay: before }]);
     expect(await level()).toBe(`${before}.000 ${before}.000 0 ${NOW_MS}`);
     await finish([{ endpoint: "a", good: 1, underWay }]);
@@ -286,7 +286,7 @@ describe("the concurrency", () => {
   test.each([
     [LEVEL_LIFE_MS, "10.100 10.000"],
     [LEVEL_LIFE_MS + 1, "6.000 256.000"],
-  ])("begins anew after more than ten minutes without use: %d ms", async (restMs, expected) => {
+  ])("starts over after more than ten minutes without use: %d ms", async (restMs, expected) => {
     await store(`10.000 10.000 5 ${NOW_MS - restMs}`);
     await finish([{ endpoint: "a", good: 1, underWay: 5 }]);
     expect(await level()).toStartWith(expected);
@@ -295,7 +295,7 @@ describe("the concurrency", () => {
   test.each([
     [AWAY_MS - 1, "10.100 10.000"],
     [AWAY_MS, "6.000 256.000"],
-  ])("begins anew with a success after a minute without one: %d ms", async (failsMs, expected) => {
+  ])("starts over with a success after a minute without one: %d ms", async (failsMs, expected) => {
     await store(`10.000 10.000 5 ${USED_MS}`);
     await redis.zAdd("failing", { value: "a", score: NOW_MS - failsMs });
     await finish([{ endpoint: "a", results: [delivered], good: 1, underWay: 5 }]);
@@ -309,7 +309,7 @@ describe("the concurrency", () => {
     expect(await level()).toStartWith("5.000 5.000 ");
   });
 
-  test("of each endpoint is its own", async () => {
+  test("is separate for each endpoint", async () => {
     await store(`10.000 10.000 5 ${USED_MS}`, "c");
     await finish([
       { endpoint: "a", good: 1, underWay: 4 },
@@ -336,7 +336,7 @@ describe("an endpoint", () => {
     expect(await scoresOf(redis, "firstRing")).toEqual({ c: 1 });
   });
 
-  test("with first attempts left has the next turn, a failing one behind all healthy ones", async () => {
+  test("with first attempts left gets the next turn, a failing one behind all healthy ones", async () => {
     await redis.set("turns", 7);
     for (const id of ["a", "b"]) await redis.rPush(`queue:${id}`, "left");
     const results = [{ ...delivered, id: "d1" }];
@@ -368,7 +368,7 @@ describe("an endpoint", () => {
     expect(await redis.exists("turns")).toBe(0);
   });
 
-  test("with retries stands where its first one is due, a failing one behind all healthy ones", async () => {
+  test("with retries is placed by the earliest one, a failing one behind all healthy ones", async () => {
     for (const id of ["a", "b"]) {
       await redis.zAdd(`retries:${id}`, [
         { value: "later", score: 90 },

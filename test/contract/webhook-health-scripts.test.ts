@@ -1,4 +1,4 @@
-/** What one call of a script of the endpoints' health leaves and answers: of alerts that are raised, and of a clock that is cleared. */
+/** The endpoint health scripts, called one at a time: alerts are raised, and failing endpoints cleared. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { FAILING_FROM } from "#core/redis/client/keys.ts";
@@ -43,7 +43,7 @@ describe("alert.lua", () => {
     return { endpointId, kind, sinceMs: String(sinceMs), atMs: String(NOW_MS) };
   };
 
-  test("warns of each endpoint once, and its clock goes on", async () => {
+  test("warns of each endpoint once, and keeps it failing", async () => {
     await fail({ a: 5, b: 6 });
     expect(await raise(["a", 5, "warning"])).toBe(1);
     expect(await raise(["a", 5, "warning"], ["b", 6, "warning"], ["b", 6, "warning"])).toBe(1);
@@ -53,7 +53,7 @@ describe("alert.lua", () => {
     expect(await failing()).toEqual(["a", "b"]);
   });
 
-  test("an endpoint that is disabled is alerted about once more, and its clock stops", async () => {
+  test("alerts once more when an endpoint is disabled, which ends its failing", async () => {
     await fail({ a: 5, b: 6 });
     await raise(["a", 5, "warning"]);
     const verdicts = [
@@ -70,7 +70,7 @@ describe("alert.lua", () => {
     expect(await raise(...verdicts)).toBe(0);
   });
 
-  test("one that is off already, or gone, ends without an alert, and nothing is kept of one that is gone", async () => {
+  test("clears one already disabled or deleted without an alert, and keeps nothing of a deleted one", async () => {
     await fail({ a: 5, b: 6, c: 7, d: 8 });
     await redis.sAdd("warned", ["a", "b", "d"]);
     expect(await raise(["a", 5, "forget"], ["b", 6, "gone"], ["c", 7, "gone"])).toBe(0);
@@ -83,7 +83,7 @@ describe("alert.lua", () => {
     expect(await redis.exists(["failing", "warned"])).toBe(0);
   });
 
-  test("one that has succeeded, or begun to fail again, is left alone", async () => {
+  test("leaves one alone that has succeeded or started failing again", async () => {
     await fail({ a: 5 });
     expect(await raise(["a", 4, "disabled"], ["healthy", 4, "disabled"])).toBe(0);
     expect(await raise(["a", 4, "gone"], ["healthy", 0, "warning"])).toBe(0);
@@ -96,7 +96,7 @@ describe("alert.lua", () => {
     ["of another kind", ["a", "5", "restored"]],
     ["without a time", ["a", "", "warning"]],
     ["that is cut off", ["a", "5"]],
-  ])("an alert %s is refused, and those before it too", async (_, malformed) => {
+  ])("rejects an alert %s, with those before it", async (_, malformed) => {
     await fail({ a: 5, b: 6 });
     const keys = ["failing", "warned", "alerts", "alerted", "lastFailures"];
     const args = [String(NOW_MS), "b", "6", "disabled", ...malformed];
@@ -133,8 +133,8 @@ describe("clear-failing.lua", () => {
 
   test.each([
     ["a success", NOW_MS],
-    ["a switch", null],
-  ])("%s stops the clock of its endpoint alone", async (_, succeededAtMs) => {
+    ["enabling", null],
+  ])("%s clears its endpoint alone", async (_, succeededAtMs) => {
     expect(await clear("a", succeededAtMs)).toBe(1);
     expect(await failing()).toEqual(["b"]);
     expect(await redis.sMembers("warned")).toEqual(["b"]);
@@ -143,7 +143,7 @@ describe("clear-failing.lua", () => {
     expect(await redis.exists(["firstRing", "retryRing"])).toBe(0);
   });
 
-  test("a success after an alert raises another one, once, and leaves pause and concurrency", async () => {
+  test("a success after an alert raises one recovery alert, and keeps pause and concurrency", async () => {
     for (let times = 0; times < 2; times += 1) await clear("a", NOW_MS);
     expect(await alerts()).toEqual([
       { endpointId: "a", kind: "recovered", sinceMs: "5", atMs: String(NOW_MS) },
@@ -153,7 +153,7 @@ describe("clear-failing.lua", () => {
     for (const key of ["levels", "rates"]) expect(await redis.hLen(key)).toBe(2);
   });
 
-  test("a switch ends the pause and begins the concurrency again, and is no success", async () => {
+  test("enabling ends the pause and resets the concurrency, without a recovery alert", async () => {
     await clear("a", null);
     expect([await pauseOf("a"), await pauseOf("b")]).toEqual([0, NOW_MS]);
     for (const key of ["levels", "rates"]) expect(await redis.hKeys(key)).toEqual(["b"]);
@@ -163,7 +163,7 @@ describe("clear-failing.lua", () => {
     expect(await redis.exists("pauses")).toBe(0);
   });
 
-  test("returns it to its place among the healthy ones", async () => {
+  test("returns an endpoint to its place among the healthy ones", async () => {
     const scores = { a: FAILING_FROM, b: FAILING_FROM + 9, healthy: 7 };
     for (const [value, score] of Object.entries(scores)) {
       for (const ring of ["firstRing", "retryRing"]) await redis.zAdd(ring, { value, score });

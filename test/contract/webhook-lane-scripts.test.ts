@@ -1,4 +1,4 @@
-/** What one call of a script of the lanes leaves and answers: of endpoints that have something to send, are resumed or drained. */
+/** The lane scripts, called one at a time: endpoints with something to send are found, resumed or drained. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { FAILING_FROM } from "#core/redis/client/keys.ts";
@@ -67,7 +67,7 @@ describe("look.lua", () => {
     await add("retryRing", due);
   };
 
-  test("finds nothing where nothing waits", async () => {
+  test("finds nothing if nothing waits", async () => {
     const nothing = { firsts: [], retries: [], ended: [], resumed: [], nextPauseEnd: "" };
     expect(await look()).toEqual(nothing);
   });
@@ -93,7 +93,7 @@ describe("look.lua", () => {
     expect((await look({ most, failing })).firsts).toEqual(expected);
   });
 
-  test("names the leases that have ended by the clock of Redis, those that ended first at first", async () => {
+  test("names the leases that have ended by the clock of Redis, earliest first", async () => {
     const [seconds, micros] = await redis.sendCommand<[string, string]>(["TIME"]);
     const clockMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
     await add("leases", { b: clockMs, a: clockMs - 1, c: clockMs + 3_600_000 });
@@ -131,7 +131,7 @@ describe("resume.lua", () => {
     expect(await redis.dbSize()).toBe(0);
   });
 
-  test("an endpoint with first attempts has the next turn, a failing one behind all healthy ones", async () => {
+  test("gives an endpoint with first attempts the next turn, a failing one behind all healthy ones", async () => {
     await redis.set("turns", 7);
     await add("pauses", { a: 1, b: 2, c: 3, d: 4 });
     await add("failing", { b: 5 });
@@ -142,7 +142,7 @@ describe("resume.lua", () => {
     expect(await scoresOf(redis, "retryRing")).toEqual({});
   });
 
-  test("an endpoint with retries stands where its first one is due", async () => {
+  test("places an endpoint with retries by the earliest one", async () => {
     await add("pauses", { a: 1, b: 2, c: NOW_MS + 1 });
     await add("failing", { b: 5 });
     for (const id of ["a", "b", "c"]) await add(`retries:${id}`, { later: 90, first: 60 });
@@ -201,7 +201,7 @@ describe("drain.lua", () => {
     expect(await redis.exists(["queue", "retries", "firstRing", "retryRing"])).toBe(0);
   });
 
-  test("one alone as well, of either kind", async () => {
+  test("fails a single one of either kind", async () => {
     await wait(["d1"], ["d2"]);
     expect(await drain(["d1"], [])).toBe(1);
     expect(await redis.exists(["queue", "firstRing"])).toBe(0);
@@ -211,7 +211,7 @@ describe("drain.lua", () => {
     expect(await scoresOf(redis, "failures")).toEqual({ d1: 100, d2: 101 });
   });
 
-  test("what is not named goes on waiting, and its endpoint stays in the rings", async () => {
+  test("leaves what is not named waiting, and its endpoint in the rings", async () => {
     await wait(["d1", "d2", "d3", "d4"], ["d5", "d6"]);
     expect(await drain(["d1", "d2", "d3"], ["d5"])).toBe(4);
     expect(await redis.lRange("queue", 0, -1)).toEqual(["d4"]);
@@ -224,7 +224,7 @@ describe("drain.lua", () => {
     ]);
   });
 
-  test("what has left its lane since it was read is not changed", async () => {
+  test("changes nothing that has left its lane since it was read", async () => {
     await wait(["d1", "d2"], ["d3"]);
     // The first of those that were named, and a retry, are under way.
     await redis.hSet("d0", { i: "frozen", s: "queued" });
@@ -239,14 +239,14 @@ describe("drain.lua", () => {
     expect(await redis.hGetAll("ledger")).toEqual({ "webhook:failed": "1" });
   });
 
-  test("nothing is left of a call that finds nothing", async () => {
+  test("leaves nothing behind if it finds nothing", async () => {
     expect(await drain([], [])).toBe(0);
     await redis.hSet("d9", "s", "waiting");
     expect(await drain([], ["d9"])).toBe(0);
     expect(await redis.keys("*")).toEqual(["d9"]);
   });
 
-  test("a delivery that has expired counts as failed, and is not created again", async () => {
+  test("counts an expired delivery as failed, without recreating it", async () => {
     await wait(["d1"], ["d2"]);
     await redis.del(["d1", "d2"]);
     expect(await drain(["d1"], ["d2"])).toBe(2);
@@ -254,7 +254,7 @@ describe("drain.lua", () => {
     expect(await redis.exists(["d1", "d2", "failures", "queue", "retries"])).toBe(0);
   });
 
-  test("one that the log has lost is not replayed", async () => {
+  test("does not list one for replay that the log has lost", async () => {
     await wait(["d1"], []);
     await redis.del("log");
     expect(await drain(["d1"], [])).toBe(1);

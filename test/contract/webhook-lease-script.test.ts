@@ -1,4 +1,4 @@
-/** How many deliveries of an endpoint one call of lease.lua begins, and until when it pauses those that may not begin more. */
+/** lease.lua, one call at a time: how many deliveries of an endpoint begin, and how long endpoints at a limit pause. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run } from "#core/redis/client/client.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
@@ -74,7 +74,7 @@ describe("the level of an endpoint", () => {
   const keep = (level: number, usedAtMs = NOW_MS) =>
     redis.hSet("levels", "a", `${level.toFixed(3)} 9.000 123 ${usedAtMs}`);
 
-  test("is the one that it begins with until a higher one is kept, and never more than its highest", async () => {
+  test("is the starting one until a higher one is stored, and never above its maximum", async () => {
     expect(await count()).toBe(START);
     await redis.del("flight");
     await keep(START + 2.9);
@@ -83,12 +83,12 @@ describe("the level of an endpoint", () => {
     expect(await count({ most: 2 })).toBe(2);
   });
 
-  test("that is kept from a lower limit does not hold a raised one back", async () => {
+  test("that was stored under a lower limit does not hold back a raised one", async () => {
     await keep(1);
     expect(await count({ most: START + 1 })).toBe(START);
   });
 
-  test("is kept while it is used, and begins again after that", async () => {
+  test("is kept while in use, and starts over after that", async () => {
     await keep(9, NOW_MS - LEVEL_LIFE_MS);
     expect(await count()).toBe(9);
     await redis.del("flight");
@@ -96,7 +96,7 @@ describe("the level of an endpoint", () => {
     expect(await count()).toBe(START);
   });
 
-  test("counts what is under way, and what is begun is added to that", async () => {
+  test("counts what is in flight, and adds what begins", async () => {
     await redis.hSet("flight", { a: "4", "w a": "3", other: "1" });
     const begun = await begin({ a: {}, b: { waiting: 1 }, c: { waiting: 0 } });
     expect(begun).toEqual({ counts: { a: 2, b: 1, c: 0 }, pauseEnd: "" });
@@ -132,7 +132,7 @@ describe("a limit of its own", () => {
 });
 
 describe("a pause", () => {
-  test("lasts until its end, and is not made for an endpoint at its level", async () => {
+  test("lasts until its end, and does not begin for an endpoint at its level", async () => {
     await redis.zAdd("pauses", { value: "a", score: NOW_MS + 1 });
     expect(await count()).toBe(0);
     await redis.zAdd("pauses", { value: "a", score: NOW_MS });
@@ -144,7 +144,7 @@ describe("a pause", () => {
 describe("a rate", () => {
   const rateOf = (id: string) => redis.hGet("rates", id);
 
-  test("begins with its burst; the endpoint pauses until it has gathered all of it again", async () => {
+  test("allows its burst; the endpoint then pauses until the burst has refilled", async () => {
     const rate = "4 2";
     expect(await begin({ a: { rate } })).toEqual({
       ...{ counts: { a: 4 }, pauseEnd: String(NOW_MS + 2_000) },
@@ -153,7 +153,7 @@ describe("a rate", () => {
     expect(await pauses()).toEqual({ a: NOW_MS + 2_000 });
   });
 
-  test("gathers with the time since it was counted, up to its burst", async () => {
+  test("refills with time, up to its burst", async () => {
     await redis.hSet("rates", "a", `1.500 ${NOW_MS - 1_000}`);
     expect(await begin({ a: { rate: "5 2" } })).toEqual({
       ...{ counts: { a: 3 }, pauseEnd: String(NOW_MS + 2_250) },
@@ -171,7 +171,7 @@ describe("a rate", () => {
     }
   });
 
-  test("of one a second lets one begin, and none before a second has passed", async () => {
+  test("of one a second allows one, and no other before a second has passed", async () => {
     expect(await begin({ a: { rate: "1 1", waiting: 1 } })).toEqual({
       ...{ counts: { a: 1 }, pauseEnd: String(NOW_MS + 1_000) },
     });
@@ -180,7 +180,7 @@ describe("a rate", () => {
     expect(await rateOf("a")).toBe(`0.000 ${NOW_MS}`);
   });
 
-  test("pauses an endpoint for a millisecond at least, and the first pause to end is answered", async () => {
+  test("pauses an endpoint for at least a millisecond, and returns the earliest end", async () => {
     const endpoints = { a: { rate: "1 1" }, b: { rate: "1 2000" }, c: { rate: "2 4" } };
     expect(await begin(endpoints)).toEqual({
       ...{ counts: { a: 1, b: 1, c: 2 }, pauseEnd: String(NOW_MS + 1) },
@@ -189,7 +189,7 @@ describe("a rate", () => {
     expect(await redis.hVals("rates")).toEqual(Array(3).fill(`0.000 ${NOW_MS}`));
   });
 
-  test("that is not used up is counted, and pauses nothing", async () => {
+  test("that is not used up is stored, and pauses nothing", async () => {
     const rate = "4 2";
     const begun = await begin({ a: { rate, waiting: 1 }, b: { rate, waiting: 0 } });
     expect(begun).toEqual({ counts: { a: 1, b: 0 }, pauseEnd: "" });
@@ -205,7 +205,7 @@ describe("a rate", () => {
 });
 
 describe("a share", () => {
-  test("holds an endpoint back for five milliseconds, and one that has room for no more does not wait", async () => {
+  test("pauses an endpoint for five milliseconds, but not one that is at its level or has no more to send", async () => {
     const endpoints = { a: { share: 2 }, b: { share: START }, c: { share: 3, waiting: 2 } };
     expect(await begin(endpoints)).toEqual({
       ...{ counts: { a: 2, b: START, c: 2 }, pauseEnd: String(NOW_MS + 5) },

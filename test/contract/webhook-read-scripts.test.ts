@@ -1,4 +1,4 @@
-/** What the scripts that only read answer: the heads of lanes, deliveries that are about to be sent, and a shipment at one moment. */
+/** The scripts that only read, called one at a time: heads of lanes, deliveries to be sent, a shipment at one moment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import readDeliveriesSource from "#core/redis/webhooks/read-deliveries.lua" with { type: "text" };
@@ -24,7 +24,7 @@ describe("read-lanes.lua", () => {
       [String(most)],
     );
 
-  test("first attempts come before retries, endpoint by endpoint, and no more than were asked for", async () => {
+  test("returns first attempts before retries, endpoint by endpoint, up to the limit", async () => {
     await redis.rPush("queue:a", ["a1", "a2"]);
     await redis.zAdd("retries:a", [
       { value: "r1", score: 5 },
@@ -81,7 +81,7 @@ describe("read-deliveries.lua", () => {
     ]);
   });
 
-  test("one that no longer exists has no words, and keeps its place among the others", async () => {
+  test("returns a missing delivery as empty, in its place", async () => {
     await redis.hSet("there", { g: "2", n: "1", i: `${words("a", "evt_1")}\n{}` });
     expect(await read("gone", "there", "gone too")).toEqual([
       ["1", "0", "", "", "[]"],
@@ -100,7 +100,7 @@ describe("read-moment.lua", () => {
       ["member"],
     );
 
-  test("a shipment of one of the channels is answered whole, one of another channel not at all", async () => {
+  test("returns a shipment of one of the channels whole, and nothing of another channel's", async () => {
     await redis.hSet("shipment", { st: "IN_TRANSIT" });
     await redis.rPush("messages", ["first", "second"]);
     await redis.hSet("decisions", { evt_1: "[]" });

@@ -1,4 +1,4 @@
-/** What one call of renew.lua and of reclaim.lua does with leases that last and with leases that have ended. */
+/** renew.lua and reclaim.lua, one call at a time: leases are renewed, and expired ones reclaimed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import reclaimSource from "#core/redis/webhooks/reclaim.lua" with { type: "text" };
@@ -21,7 +21,7 @@ describe("renew.lua", () => {
   const renew = (...leases: readonly string[]) =>
     run<number>(redis, script(renewSource), ["leases"], [String(LEASE_MS), ...leases]);
 
-  test("lengthens the leases that are named, from now on, and no others", async () => {
+  test("renews the leases named, from now on, and no others", async () => {
     const leases = ["a d1 1", "a d2 2", "b d3 3"];
     await redis.zAdd(
       "leases",
@@ -34,7 +34,7 @@ describe("renew.lua", () => {
     expect([last, other]).toEqual([one, 7]);
   });
 
-  test("one lease is enough, and none does nothing", async () => {
+  test("renews a single lease, and does nothing without one", async () => {
     await redis.zAdd("leases", { value: "a d1 1", score: 7 });
     expect(await renew()).toBe(0);
     expect(await scoresOf(redis, "leases")).toEqual({ "a d1 1": 7 });
@@ -42,7 +42,7 @@ describe("renew.lua", () => {
     expect(await redis.zScore("leases", "a d1 1")).toBeGreaterThan(LEASE_MS);
   });
 
-  test("a lease that is no longer there is not made again", async () => {
+  test("does not recreate a lease that no longer exists", async () => {
     expect(await renew("a d1 1")).toBe(0);
     expect(await redis.dbSize()).toBe(0);
   });
@@ -82,7 +82,7 @@ describe("reclaim.lua", () => {
 
   const queueOf = (endpoint: string) => redis.lRange(`queue:${endpoint}`, 0, -1);
 
-  test("first attempts return to the head of their lane, and their endpoint behind the others", async () => {
+  test("returns first attempts to the head of their lane, and their endpoint to the end of the ring", async () => {
     await redis.set("turns", "5");
     await redis.rPush("queue:a", "a3");
     await send("a a1 1");
@@ -98,7 +98,7 @@ describe("reclaim.lua", () => {
     expect(await redis.exists(keys)).toBe(0);
   });
 
-  test("an endpoint that stands in the ring keeps its place", async () => {
+  test("keeps the place of an endpoint that is in the ring", async () => {
     await redis.set("turns", "9");
     await redis.zAdd("ring", { value: "a", score: 4 });
     await redis.rPush("queue:a", "a2");
@@ -108,7 +108,7 @@ describe("reclaim.lua", () => {
     expect([await scoresOf(redis, "ring"), await redis.get("turns")]).toEqual([{ a: 4 }, "9"]);
   });
 
-  test("retries return with the times that they are due, and the earliest says when their endpoint is", async () => {
+  test("returns retries with their due times, and their endpoint with the earliest", async () => {
     await redis.zAdd("retries:b", { value: "b1", score: 300 });
     await send("a a1 1", { state: "waiting", dueMs: 500 });
     await send("b b2 2", { state: "waiting", dueMs: 700 });
@@ -122,7 +122,7 @@ describe("reclaim.lua", () => {
     expect(await redis.exists(keys)).toBe(0);
   });
 
-  test("a failing endpoint returns behind the healthy ones, in both rings", async () => {
+  test("puts a failing endpoint behind the healthy ones, in both rings", async () => {
     await redis.zAdd("failing", { value: "a", score: 1 });
     await send("a a1 1");
     await send("a a2 2", { state: "waiting", dueMs: 500 });
@@ -131,7 +131,7 @@ describe("reclaim.lua", () => {
     expect(await scoresOf(redis, "retry-ring")).toEqual({ a: FAILING + 500 });
   });
 
-  test("what expired under way has failed, and is queued nowhere", async () => {
+  test("counts a delivery that expired in flight as failed, and queues it nowhere", async () => {
     await redis.hSet("ledger", "webhook:failed", "4");
     await send("a gone 1", { state: null });
     expect(await reclaim("a gone 1")).toBe(1);
@@ -145,7 +145,7 @@ describe("reclaim.lua", () => {
     expect(await redis.exists(["leases", "flight", "queue:a", "retry-ring"])).toBe(0);
   });
 
-  test("leases that were renewed or settled since are not changed", async () => {
+  test("changes no lease that was renewed or settled since", async () => {
     await send("a a1 1", { endsInMs: LEASE_MS });
     await redis.hIncrBy("flight", "b", 1);
     const leases = await scoresOf(redis, "leases");
@@ -160,7 +160,7 @@ describe("reclaim.lua", () => {
     expect(await redis.hGetAll("flight")).toEqual({ a: "1", b: "1" });
   });
 
-  test("what took no slot is counted apart from what took one", async () => {
+  test("counts what takes no slot apart from what takes one", async () => {
     for (const lease of ["a a1 w1", "a a2 w2", "a a3 w3", "a a4 4", "b b1 w5"]) await send(lease);
     expect(await reclaim("a a1 w1", "a a2 w2", "b b1 w5")).toBe(3);
     expect(await redis.hGetAll("flight")).toEqual({ a: "1", "w a": "1" });
@@ -168,14 +168,14 @@ describe("reclaim.lua", () => {
     expect(await redis.hGetAll("flight")).toEqual({ "w a": "1" });
   });
 
-  test("a count that was lost does not fall below zero", async () => {
+  test("does not let a lost count fall below zero", async () => {
     await send("a a1 1");
     await redis.del("flight");
     expect(await reclaim("a a1 1")).toBe(1);
     expect(await redis.exists("flight")).toBe(0);
   });
 
-  test("nothing is done where no lease is named", async () => {
+  test("does nothing without a lease", async () => {
     expect(await reclaim()).toBe(0);
     expect(await redis.dbSize()).toBe(0);
   });

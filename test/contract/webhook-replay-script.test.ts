@@ -1,4 +1,4 @@
-/** What one call of replay.lua queues again, how long it keeps it, and how a replay of a window moves on. */
+/** replay.lua, one call at a time: what it queues again and keeps, and how a replay of a window moves on. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import replaySource from "#core/redis/webhooks/replay.lua" with { type: "text" };
@@ -14,9 +14,9 @@ beforeAll(async () => {
 beforeEach(() => redis.flushAll());
 afterAll(() => stop());
 
-/** What all attempts of a replayed delivery need. */
+/** How long all attempts of a replayed delivery take. */
 const LIFE_MS = 1_000_000;
-/** What a delivery is in the log for. */
+/** How long a delivery stays in the log. */
 const LOGGED_MS = 10_000_000;
 const NOW_MS = 1_000_000_000;
 /** Where the scores of failing endpoints begin. */
@@ -71,7 +71,7 @@ const queueOf = (endpoint: string) => redis.lRange(`queue:${endpoint}`, 0, -1);
 const statesOf = (...ids: readonly string[]) => Promise.all(ids.map((id) => redis.hGet(id, "s")));
 
 describe("a delivery that has ended", () => {
-  test("is queued as new: the next generation, attempts from 1, those made before still shown", async () => {
+  test("is queued as new: next generation, attempts from 1, earlier attempts still shown", async () => {
     await end("d1");
     await end("d2", { state: "delivered", generation: 4 });
     expect(await replay(["d1", "d2"])).toEqual([1, 1]);
@@ -96,7 +96,7 @@ describe("a delivery that has ended", () => {
     expect(await redis.zRange("failed:a", 0, -1)).toEqual(["d4"]);
   });
 
-  test("is queued once, behind what waits, with its endpoint behind the others", async () => {
+  test("is queued once, behind what waits, and its endpoint behind the others", async () => {
     await redis.set("turns", "5");
     await redis.rPush("queue:a", "waiting");
     await redis.zAdd("failing", { value: "c", score: 1 });
@@ -113,7 +113,7 @@ describe("a delivery that has ended", () => {
     expect(await scoresOf(redis, "ring")).toEqual({ a: 6, b: 3, c: FAILING + 7 });
   });
 
-  test("is all that is queued: not what waits or is gone", async () => {
+  test("is queued, unlike one that waits or has expired", async () => {
     await end("queued", { state: "queued" });
     await end("waiting", { state: "waiting" });
     await end("ended");
@@ -160,7 +160,7 @@ describe("a replayed delivery", () => {
     expect(await left("late:a")).toBeWithin(LIFE_MS - 60_000, LIFE_MS + 1);
   });
 
-  test("takes the place of late replays that are over", async () => {
+  test("replaces late replays that have ended", async () => {
     const over = NOW_MS - LOGGED_MS - LIFE_MS;
     await redis.zAdd("late:a", [
       { value: "over", score: over },
@@ -195,7 +195,7 @@ describe("a replay of a window", () => {
     expect(await redis.exists("served")).toBe(0);
   });
 
-  test("that stands elsewhere was stepped by another process: nothing is done", async () => {
+  test("does nothing if another process has made the step", async () => {
     await start("y");
     await end("d1");
     expect(await replay(["d1"], { at: "x", after: "z", isLast: true })).toEqual([]);
@@ -206,7 +206,7 @@ describe("a replay of a window", () => {
     expect(await redis.exists(["replay", "queue:a", "ledger"])).toBe(0);
   });
 
-  test("queues one delivery of each shipment, and remembers until its last step which it has served", async () => {
+  test("queues one delivery of each shipment, and remembers those served until its last step", async () => {
     await start("x");
     for (const id of ["d1", "d2", "d3", "d4", "d5"]) await end(id);
     const of = (id: string, shipment: string) => ({ id, shipment });
@@ -222,7 +222,7 @@ describe("a replay of a window", () => {
     expect(await redis.exists("served")).toBe(0);
   });
 
-  test("that finds nothing more is done", async () => {
+  test("is done when it finds nothing more", async () => {
     await start("x");
     expect(await replay([], { at: "x", after: "x", isLast: true })).toEqual([]);
     expect(await standing()).toEqual({ at: "x", state: "done", queued: "3", passedOver: "1" });
