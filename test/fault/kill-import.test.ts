@@ -47,6 +47,7 @@ describe.each(STORES)("on %s", (store) => {
       await product.start();
       merchant = await signIn(product.api, "key_acme_main");
     }
+    await other?.stop();
     const job = await eventually(
       async () => {
         const answer = await merchant.call("GET", `/v2/jobs/${body.jobId}`);
