@@ -133,7 +133,7 @@ describe("clear-failing.lua", () => {
 
   test.each([
     ["a success", NOW_MS],
-    ["enabling", null],
+    ["enabling or disabling", null],
   ])("%s clears its endpoint alone", async (_, succeededAtMs) => {
     expect(await clear("a", succeededAtMs)).toBe(1);
     expect(await failing()).toEqual(["b"]);
@@ -153,7 +153,7 @@ describe("clear-failing.lua", () => {
     for (const key of ["levels", "rates"]) expect(await redis.hLen(key)).toBe(2);
   });
 
-  test("enabling ends the pause and resets the concurrency, without a recovery alert", async () => {
+  test("enabling or disabling ends the pause and resets the concurrency, without a recovery alert", async () => {
     await clear("a", null);
     expect([await pauseOf("a"), await pauseOf("b")]).toEqual([0, NOW_MS]);
     for (const key of ["levels", "rates"]) expect(await redis.hKeys(key)).toEqual(["b"]);
