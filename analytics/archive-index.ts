@@ -4,7 +4,6 @@
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import { clickhouseErrorType } from "./clickhouse.ts";
-import { IN_TURN } from "./insert-rows.ts";
 import indexRows from "./schema/archived-index-rows.sql" with { type: "text" };
 
 export const INDEX_TABLE = "archived_index";
@@ -17,7 +16,7 @@ const COLUMNS = [
 ];
 const SELECT_ROWS = indexRows.slice(indexRows.indexOf("\nSELECT"));
 /** One statement fills a year, which may take minutes. What was filled before a crash is filled again, and is no duplicate. */
-const FILL_SETTINGS = `SETTINGS insert_deduplicate = 0, max_execution_time = 21600, ${IN_TURN}`;
+const FILL_SETTINGS = "SETTINGS insert_deduplicate = 0, max_execution_time = 21600";
 
 /** Clients whose index was found complete: it stays so. */
 const complete = new WeakSet<ClickHouseClient>();

@@ -13,24 +13,6 @@ import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhous
 /** Questions of one process that wait for their answers; one more is refused at once. */
 export const ARCHIVE_WAITING = 200;
 
-/** A replica that lacks the rows of the last insert mostly has them within some 10 ms. */
-const BEHIND = "REPLICA_IS_NOT_IN_QUORUM";
-const BEHIND_WAIT_MS = 50;
-const BEHIND_LIMIT_MS = 1_000;
-
-/** Repeats a question while the replica that answers is behind. */
-async function whenCaughtUp<T>(question: () => Promise<T>): Promise<T> {
-  const untilMs = performance.now() + BEHIND_LIMIT_MS;
-  for (;;) {
-    try {
-      return await question();
-    } catch (error) {
-      if (clickhouseErrorType(error) !== BEHIND || performance.now() >= untilMs) throw error;
-      await Bun.sleep(BEHIND_WAIT_MS);
-    }
-  }
-}
-
 export interface OpenArchive extends SearchableArchive {
   readonly close: () => Promise<void>;
 }
@@ -41,15 +23,14 @@ export function openArchive(
   vault: Pick<Vault, "keyFor">,
   log?: Pick<Log, "error">,
 ): OpenArchive {
-  const store = keepClickhouse(() => openClickhouse(config, "archive"));
+  const store = keepClickhouse(() => openClickhouse(config, "read"));
   let waiting = 0;
 
   async function ask<T>(question: (client: ClickHouseClient) => Promise<T>): Promise<T> {
     if (waiting >= ARCHIVE_WAITING) throw unavailable();
     waiting += 1;
     try {
-      const client = await store.client();
-      return await whenCaughtUp(() => question(client));
+      return await question(await store.client());
     } catch (error) {
       if (error instanceof RangeError) throw error;
       const type = clickhouseErrorType(error);

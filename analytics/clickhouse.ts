@@ -6,15 +6,15 @@ import type { Config } from "#core/config.ts";
 
 type Connection = NonNullable<NonNullable<Parameters<typeof createClient>[0]>["connection"]>;
 
-/** The archive is read by the moment of its last insert; a survey reads whole tables for an operator, who may wait. */
-export type Use = "write" | "read" | "archive" | "survey";
+/** A survey reads whole tables for an operator, who may wait. */
+export type Use = "write" | "read" | "survey";
 
 /** A question that needs more than this is a wrong question; writing is bounded by the size of a batch. */
 const READ_MEMORY_BYTES = 512 * 1024 * 1024;
 const READ_LIMIT_SECONDS = 5;
 const SURVEY_LIMIT_SECONDS = 20;
-const REQUEST_LIMIT_MS = { write: 60_000, read: 6_000, archive: 6_000, survey: 21_000 } as const;
-const CONNECTIONS = { write: 1, read: 8, archive: 8, survey: 4 } as const;
+const REQUEST_LIMIT_MS = { write: 60_000, read: 6_000, survey: 21_000 } as const;
+const CONNECTIONS = { write: 1, read: 8, survey: 4 } as const;
 
 /** Half a million rows of the archive that count no more may be named in a statement. */
 export const STATEMENT_BYTES = 16 * 1024 * 1024;
@@ -39,7 +39,6 @@ const SETTINGS: Readonly<Record<Use, ClickHouseSettings>> = {
     max_partitions_per_insert_block: "0",
   },
   read: READ,
-  archive: READ,
   survey: { ...READ, max_execution_time: SURVEY_LIMIT_SECONDS },
 };
 
@@ -55,7 +54,7 @@ const writtenHere = new Set<string>();
  */
 export async function openClickhouse(config: Config, use: Use): Promise<ClickHouseClient> {
   if (use !== "write" || config.clickhouseUrl !== null) {
-    const settings = { ...SETTINGS[use], ...replicaSettings(config, use) };
+    const settings = { ...SETTINGS[use], ...(use === "write" && quorumOf(config)) };
     return openBare(config, settings, REQUEST_LIMIT_MS[use], CONNECTIONS[use]);
   }
   const writer = await openEmbedded(embeddedFolder(config), SETTINGS.write);
@@ -63,16 +62,9 @@ export async function openClickhouse(config: Config, use: Use): Promise<ClickHou
   return writer;
 }
 
-/**
- * Rows are acknowledged upstream once inserted: most replicas must have them, or one that is lost takes them along. A replica that
- * lacks rows of the archive refuses to answer (`REPLICA_IS_NOT_IN_QUORUM`): its answer would miss shipments that Redis has removed.
- */
-function replicaSettings({ clickhouseCluster }: Config, use: Use): ClickHouseSettings {
-  if (clickhouseCluster === null) return {};
-  return {
-    ...(use === "write" && { insert_quorum: "auto" }),
-    ...((use === "write" || use === "archive") && { select_sequential_consistency: "1" }),
-  };
+/** Rows are acknowledged upstream once inserted: most replicas must have them, or one that is lost takes them along. */
+function quorumOf({ clickhouseCluster }: Config): ClickHouseSettings {
+  return clickhouseCluster === null ? {} : { insert_quorum: "auto" };
 }
 
 /** A connection of its own with these settings, for reading. @throws as `openClickhouse` */

@@ -43,12 +43,6 @@ export function dedupedBy(token: string): string {
   return `SETTINGS insert_deduplication_token = '${token}'`;
 }
 
-/**
- * On a cluster the rows of one insert are on most replicas before those of the next: only then does a replica know whether it has
- * all of them, and refuse to answer without (`select_sequential_consistency`). One process at a time inserts.
- */
-export const IN_TURN = "insert_quorum_parallel = 0";
-
 async function insertBatch(
   client: ClickHouseClient,
   table: Table,
