@@ -160,7 +160,7 @@ interface Sample {
 /** By what the page calls them. Less than `least` counts as that much: what is small may well double. */
 const SERIES: Readonly<Record<string, { of: (one: Sample) => number; least: number }>> = {
   "memory in MiB": { of: ({ memoryMiB }) => memoryMiB, least: 0 },
-  "open descriptors": { of: ({ files }) => files, least: 200 },
+  "open descriptors but those of ClickHouse's threads": { of: ({ files }) => files, least: 200 },
   "lag in events": { of: ({ waiting }) => waiting, least: HIGH_WATER / 10 },
   "latency, p99 in ms": { of: ({ p99Ms }) => p99Ms, least: 100 },
 };
