@@ -123,11 +123,12 @@ test("three times the maximum is refused with Retry-After, loses nothing, and is
   const measuring = startMeasuring("Overload", name);
   const maximum = await findMaximum();
   await settled();
+  const refusedBefore = books.refusals;
   const overloadedMs = performance.now();
   const offered = await offer(OVERLOAD * maximum, HALF_MS);
   const overAtMs = performance.now();
   const overloadSeconds = (overAtMs - overloadedMs) / 1_000;
-  if (RUN_MS > 0) expect(books.refusals).toBeGreaterThan(0);
+  if (RUN_MS > 0) expect(books.refusals).toBeGreaterThan(refusedBefore);
   await eventually(send, "a message is accepted again", BACK_WITHIN_MS);
   measuring.recovered(overAtMs);
   const areTaken = async () => refused.length === 0 || ((await send()) && refused.length === 0);
@@ -160,7 +161,7 @@ interface Sample {
 /** By what the page calls them. Less than `least` counts as that much: what is small may well double. */
 const SERIES: Readonly<Record<string, { of: (one: Sample) => number; least: number }>> = {
   "memory in MiB": { of: ({ memoryMiB }) => memoryMiB, least: 0 },
-  "open descriptors but those of ClickHouse's threads": { of: ({ files }) => files, least: 200 },
+  "open descriptors but those of ClickHouse's threads": { of: ({ files }) => files, least: 100 },
   "lag in events": { of: ({ waiting }) => waiting, least: HIGH_WATER / 10 },
   "latency, p99 in ms": { of: ({ p99Ms }) => p99Ms, least: 100 },
 };

@@ -279,17 +279,17 @@ async function isInStep({ send }: Node): Promise<boolean> {
 async function joinTogether(nodes: readonly Node[]): Promise<void> {
   const [first, ...others] = nodes as [Node, ...Node[]];
   await eventually(async () => {
-    const views = await Promise.all(nodes.map(({ send }) => send("CLUSTER", "NODES")));
-    const [known = []] = views.map(linesOf);
+    const texts = await Promise.all(nodes.map(({ send }) => send("CLUSTER", "NODES")));
+    const views = texts.map(linesOf);
+    const [known = []] = views;
     // A node that does not answer within the node timeout is dropped again; on a busy machine it may take longer.
     for (const { port, bus } of others) {
       if (known.some((line) => line.includes(`:${port}@`))) continue;
       await first.send("CLUSTER", "MEET", "127.0.0.1", String(port), String(bus));
     }
-    return views.every((view) => {
-      const lines = linesOf(view);
-      return lines.length === nodes.length && !lines.some((line) => line.includes("handshake"));
-    });
+    return views.every(
+      (lines) => lines.length === nodes.length && !lines.some((line) => line.includes("handshake")),
+    );
   }, "the nodes know each other");
 }
 
