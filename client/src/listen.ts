@@ -45,6 +45,13 @@ export async function listen(panel: Panel, options: ListenOptions): Promise<List
     if (request) await forwardOne(options, number, request);
   }
 
+  const resending = new Set<Promise<void>>();
+  async function resendOnce(number: number): Promise<void> {
+    const sent = resend(number);
+    resending.add(sent);
+    await sent.finally(() => resending.delete(sent));
+  }
+
   async function requestOf(deliveryId: string): Promise<SignedRequest> {
     return panel.signedRequest(deliveryId).catch((error: Error) => {
       if (error instanceof PanelError && error.passes) throw error;
@@ -98,10 +105,11 @@ export async function listen(panel: Panel, options: ListenOptions): Promise<List
       });
       await pause(POLL_MS, signal).catch(() => {});
     }
+    await Promise.allSettled(resending);
     if (last !== null) print(`the last one again, and what comes after it: --since ${last}`);
   }
 
-  return { resend, ended: follow() };
+  return { resend: resendOnce, ended: follow() };
 }
 
 /** @throws {Error} which lists the endpoints there are */

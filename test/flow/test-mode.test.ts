@@ -135,7 +135,7 @@ test("a parcel lives its life, with signed webhooks, exactly once although the p
 }, 300_000);
 
 // Before the clock of the tests is moved: receivers compare the time of a signature with theirs.
-test("listen forwards signed events to a receiver on this machine, and sends one again by key press", async () => {
+test("listen forwards signed events to a receiver on this machine, sends one again by key press, and ends with where to go on", async () => {
   const heard: { readonly id: string; readonly number: string }[] = [];
   const local = Bun.serve({
     port: 0,
@@ -144,7 +144,8 @@ test("listen forwards signed events to a receiver on this machine, and sends one
       const body = await sent.text();
       const { id, data } = await verifyWebhook({ body, signature, secret: WEBHOOK_SECRET });
       heard.push({ id, number: data.shipment.trackingNumber });
-      return new Response(null, { status: 204 });
+      // What is sent again a second time is still under way when listening ends.
+      return heard.length === 6 ? new Promise(() => {}) : new Response(null, { status: 204 });
     },
   });
   const forward = `http://127.0.0.1:${local.port}/hook`;
@@ -156,6 +157,15 @@ test("listen forwards signed events to a receiver on this machine, and sends one
     env: { ...productEnv(), WAYBILL_WEBHOOK_SECRET: WEBHOOK_SECRET },
     ...{ stdin: "pipe", stdout: "pipe", stderr: "pipe" },
   });
+  let said = "";
+  const shownLines = () => said.split("\n").filter((line) => line.includes(" -> "));
+  const read = listener.stdout.pipeThrough(new TextDecoderStream()).pipeTo(
+    new WritableStream({
+      write(part) {
+        said += part;
+      },
+    }),
+  );
   await create("TEST_LOST-12");
   await eventually(() => heard.length === 4, "every event is forwarded");
   expect(new Set(heard.map(({ number }) => number))).toEqual(new Set(["TEST_LOST-12"]));
@@ -163,13 +173,20 @@ test("listen forwards signed events to a receiver on this machine, and sends one
   await listener.stdin.flush();
   await eventually(() => heard.length === 5, "one is sent again");
   expect(heard[4]).toEqual(heard[1] ?? { id: "", number: "" });
+  // The receiver has it a little before the listener has the answer.
+  await eventually(() => shownLines().length === 5, "every answer is shown");
+  listener.stdin.write("2");
+  await listener.stdin.flush();
+  await eventually(() => heard.length === 6, "it is sent again once more");
   listener.stdin.write("q");
   await listener.stdin.end();
   expect(await listener.exited).toBe(0);
-  const lines = (await new Response(listener.stdout).text()).trim().split("\n");
+  await read;
+  const lines = said.trim().split("\n");
   expect(lines[0]).toContain(`forwarding to ${forward}`);
-  const shown = lines.slice(1, -1);
+  const shown = lines.slice(1, -2);
   expect(shown).toHaveLength(5);
+  expect(lines.at(-2)).toContain("-> The operation was aborted");
   expect(lines.at(-1)).toMatch(/--since \d{4}-\S+Z$/);
   const pattern = /^\[[1-4]\] evt_[0-9a-f]{32} TEST_LOST-12 [A-Z_]+ -> 204 in \d+ ms$/;
   // A busy product takes up several steps at once: what it then shows is the status after the last of them.
