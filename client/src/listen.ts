@@ -38,16 +38,17 @@ export async function listen(panel: Panel, options: ListenOptions): Promise<List
     print(`the endpoint is disabled (${disabledReason}): no event reaches it until it is enabled`);
   }
 
-  async function resend(number: number): Promise<void> {
+  async function sendAgain(number: number): Promise<void> {
     const deliveryId = numbered[number];
     if (deliveryId === undefined) return print(`[${number}] there is no such event`);
     const request = await requestOf(deliveryId).catch(({ message }: Error) => print(message));
     if (request) await forwardOne(options, number, request);
   }
 
+  /** Under way: listening ends after them. */
   const resending = new Set<Promise<void>>();
-  async function resendOnce(number: number): Promise<void> {
-    const sent = resend(number);
+  async function resend(number: number): Promise<void> {
+    const sent = sendAgain(number);
     resending.add(sent);
     await sent.finally(() => resending.delete(sent));
   }
@@ -109,7 +110,7 @@ export async function listen(panel: Panel, options: ListenOptions): Promise<List
     if (last !== null) print(`the last one again, and what comes after it: --since ${last}`);
   }
 
-  return { resend: resendOnce, ended: follow() };
+  return { resend, ended: follow() };
 }
 
 /** @throws {Error} which lists the endpoints there are */
