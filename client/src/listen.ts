@@ -38,19 +38,17 @@ export async function listen(panel: Panel, options: ListenOptions): Promise<List
     print(`the endpoint is disabled (${disabledReason}): no event reaches it until it is enabled`);
   }
 
-  async function sendAgain(number: number): Promise<void> {
-    const deliveryId = numbered[number];
-    if (deliveryId === undefined) return print(`[${number}] there is no such event`);
-    const request = await requestOf(deliveryId).catch(({ message }: Error) => print(message));
-    if (request) await forwardOne(options, number, request);
-  }
-
   /** Under way: listening ends after them. */
   const resending = new Set<Promise<void>>();
   async function resend(number: number): Promise<void> {
-    const sent = sendAgain(number);
+    const deliveryId = numbered[number];
+    if (deliveryId === undefined) return print(`[${number}] there is no such event`);
+    const sent = requestOf(deliveryId)
+      .then((request) => forwardOne(options, number, request))
+      .catch(({ message }: Error) => print(message));
     resending.add(sent);
-    await sent.finally(() => resending.delete(sent));
+    await sent;
+    resending.delete(sent);
   }
 
   async function requestOf(deliveryId: string): Promise<SignedRequest> {

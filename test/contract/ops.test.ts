@@ -260,7 +260,7 @@ describe("a role alone", () => {
   }
 
   test("has its usual port; a second one on the machine takes a free one and says so", async () => {
-    // Others on this machine may have the usual port on its usual address: the number of a port of ours makes one of ours.
+    // Another process may have the usual port of 127.0.0.1. `freePort` gives each process other numbers: an address made from one is used by this test alone.
     const own = await freePort();
     const env = { HOST: `127.1.${own >> 8}.${own & 255}` };
     const [first, second] = [await start("processors", env), await start("processors", env)];
