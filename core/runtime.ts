@@ -171,15 +171,19 @@ async function warnAboutDurability(redis: Redis, log: Log): Promise<void> {
     const found = {
       appendonly: await read("appendonly"),
       appendfsync: await read("appendfsync"),
+      aofLoadTruncated: await read("aof-load-truncated"),
       maxmemoryPolicy: await read("maxmemory-policy"),
     };
-    const durable = found.appendonly === "yes" && found.appendfsync === "always";
-    if (!durable || found.maxmemoryPolicy !== "noeviction") {
-      log.warn(found, "this Redis may lose events that were answered ACCEPTED");
+    const wanted = {
+      ...{ appendonly: "yes", appendfsync: "always", aofLoadTruncated: "no" },
+      maxmemoryPolicy: "noeviction",
+    };
+    if (!Bun.deepEquals(found, wanted)) {
+      log.warn({ found, wanted }, "this Redis may lose events that were answered ACCEPTED");
     }
   } catch {
     log.warn(
-      "cannot read the persistence settings of this Redis; check appendonly, appendfsync, noeviction",
+      "cannot read the persistence settings of this Redis; check appendonly, appendfsync, aof-load-truncated, noeviction",
     );
   }
 }

@@ -7,3 +7,8 @@ declare module "*.sql" {
   const source: string;
   export default source;
 }
+
+declare module "*.sh" {
+  const source: string;
+  export default source;
+}

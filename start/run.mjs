@@ -47,7 +47,7 @@ const LINGER_MS = 200;
 const REDIS_MISSING =
   `redis-server ${REDIS_MAJOR} or newer is missing: run "sudo apt-get install redis-server" or "brew install redis", ` +
   `or start it with "docker run -d -p 6379:6379 redis:7 redis-server --appendonly yes --appendfsync always ` +
-  `--maxmemory-policy noeviction" and set REDIS_URL=redis://127.0.0.1:6379`;
+  `--aof-load-truncated no --maxmemory-policy noeviction" and set REDIS_URL=redis://127.0.0.1:6379`;
 
 const POPPLER_MISSING =
   'pdftoppm is missing, which the tests render labels with: run "sudo apt-get install poppler-utils" or ' +

@@ -122,6 +122,22 @@ test("a server whose socket has vanished is ended before another one starts, and
   expect(await after.lLen("written")).toBeGreaterThanOrEqual(written);
 });
 
+test("a server that ends while a start joins it is replaced", async () => {
+  const left = await startElsewhere();
+  const redis = await connect(left.address);
+  await redis.set("kept", "yes");
+  const first = await pidOf(redis);
+  await killStarter(left);
+  // It takes the start's connection, and dies without an answer.
+  process.kill(first, "SIGSTOP");
+  const starting = start();
+  await Bun.sleep(300);
+  process.kill(first, "SIGKILL");
+  const { address } = await starting;
+  expect(await (await connect(address)).get("kept")).toBe("yes");
+  expect(await pidsOn()).not.toContain(first);
+}, 30_000);
+
 /** @returns how many writes were acknowledged */
 async function writeUntilRefused(redis: Redis): Promise<number> {
   for (let written = 0; ; written += 1) {

@@ -11,6 +11,7 @@ import { eventually } from "#test/support/eventually.ts";
 const SETTINGS = {
   appendonly: "yes",
   appendfsync: "always",
+  "aof-load-truncated": "no",
   "maxmemory-policy": "noeviction",
   "auto-aof-rewrite-percentage": "300",
   "auto-aof-rewrite-min-size": "512mb",

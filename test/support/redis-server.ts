@@ -9,8 +9,11 @@ import { freePort } from "./free-port.ts";
 
 const OPERATOR = { username: "operator", password: "of-the-tests" } as const;
 
-/** The beginning of a write that was never acknowledged. */
-const TORN_COMMAND = "*3\r\n$3\r\nSET\r\n$4\r\nto";
+/** What a crashed server is started by, as in compose.yaml. */
+export const CUT_TORN_END = "core/redis/client/cut-torn-end.sh";
+/** The beginning of a transaction that was never acknowledged. */
+const TORN_WRITE =
+  "*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$4\r\ntorn\r\n$3\r\nyes\r\n*3\r\n$3\r\nSET\r\n$4\r\nto";
 
 export interface TestServerOptions {
   readonly appendfsync?: "always" | "everysec";
@@ -30,7 +33,7 @@ export interface RedisServer {
   readonly start: (fileLimitKiB?: number) => Promise<void>;
   /** SIGKILL; waits until it is gone. */
   readonly kill: () => Promise<void>;
-  /** Of a server that was killed: its append-only file ends in the middle of a command, as after a power cut. */
+  /** Of a server that was killed: its append-only file ends in the middle of a write, as after a power cut. */
   readonly tearFile: () => Promise<void>;
   /** SIGSTOP: it answers nothing, and its connections stay; until `thaw`. */
   readonly freeze: () => void;
@@ -53,6 +56,7 @@ export async function startRedisServer({
     save: "",
     appendonly: "yes",
     appendfsync,
+    "aof-load-truncated": "no",
     logfile: join(folder, "redis.log"),
     ...options,
   };
@@ -69,9 +73,8 @@ export async function startRedisServer({
   async function start(fileLimitKiB?: number): Promise<void> {
     // A write past the limit fails as on a full disk where the signal of the limit is ignored.
     const limit = fileLimitKiB === undefined ? "" : `trap '' XFSZ; ulimit -S -f ${fileLimitKiB};`;
-    child = spawn("bash", ["-c", `${limit} exec redis-server "$@"`, "redis", ...args], {
-      stdio: "ignore",
-    });
+    const command = `${limit} exec sh ${CUT_TORN_END} "$0" redis-server "$@"`;
+    child = spawn("bash", ["-c", command, folder, ...args], { stdio: "ignore" });
     await eventually(
       async () => child?.exitCode !== null || (await isListening(port)),
       "the server listens",
@@ -99,7 +102,7 @@ export async function startRedisServer({
       const files = [...new Bun.Glob("appendonlydir/*.incr.aof").scanSync({ cwd: folder })];
       // While the file is rewritten there are two, and only the last one is written to.
       const [last = ""] = files.toSorted((one, other) => numberOf(other) - numberOf(one));
-      await appendFile(join(folder, last), TORN_COMMAND);
+      await appendFile(join(folder, last), TORN_WRITE);
     },
     freeze: () => void child?.kill("SIGSTOP"),
     thaw: () => void child?.kill("SIGCONT"),

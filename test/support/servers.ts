@@ -27,6 +27,8 @@ export function dockerAnswers(): boolean {
   return existsSync(DOCKER_SOCKET);
 }
 
+const DURABLE = "--appendonly yes --appendfsync always --aof-load-truncated no".split(" ");
+
 /** A Redis of its own, append-only with `appendfsync always`, as the product runs it. */
 export async function startTestRedis(): Promise<TestServer & { readonly address: string }> {
   return dockerAnswers() ? startRedisContainer() : startLocalRedis();
@@ -34,7 +36,7 @@ export async function startTestRedis(): Promise<TestServer & { readonly address:
 
 async function startRedisContainer() {
   const container = await new GenericContainer("redis:7.0-alpine")
-    .withCommand(["redis-server", "--appendonly", "yes", "--appendfsync", "always"])
+    .withCommand(["redis-server", ...DURABLE])
     .withExposedPorts(6379)
     .withWaitStrategy(Wait.forLogMessage("Ready to accept connections"))
     .start();
@@ -97,10 +99,10 @@ async function launchRedis(folder: string) {
   const address = join(folder, "redis.sock");
   const child = spawn(
     "redis-server",
-    ["--port", "0", "--unixsocket", address, "--dir", folder, "--save", ""].concat(
-      ["--appendonly", "yes", "--appendfsync", "always"],
-      ["--logfile", join(folder, "redis.log")],
-    ),
+    ["--port", "0", "--unixsocket", address, "--dir", folder, "--save", ""].concat(DURABLE, [
+      "--logfile",
+      join(folder, "redis.log"),
+    ]),
     { stdio: "ignore" },
   );
   const ended = new Promise((resolve) => child.once("exit", resolve));

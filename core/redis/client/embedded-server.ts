@@ -4,6 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import cutTornEndSource from "./cut-torn-end.sh" with { type: "text" };
 import {
   type FolderIdentity,
   identityOf,
@@ -43,6 +44,7 @@ export function launchServer(folder: string, lock: number): ChildProcess {
     logfile: LOG_NAME,
     appendonly: "yes",
     appendfsync: "always",
+    "aof-load-truncated": "no",
     "maxmemory-policy": "noeviction",
     save: "",
     ...REWRITE,
@@ -56,6 +58,16 @@ export function launchServer(folder: string, lock: number): ChildProcess {
   });
   child.unref();
   return child;
+}
+
+/**
+ * Takes the write that a crash has torn off the end of the append-only file, while no server has it open.
+ * @returns what was done to the file, "" for nothing
+ */
+export async function cutTornEnd(folder: string): Promise<string> {
+  const args = ["-c", cutTornEndSource, "cut-torn-end", folder];
+  const { stdout } = await promisify(execFile)("/bin/sh", args);
+  return stdout;
 }
 
 /**

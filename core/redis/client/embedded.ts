@@ -21,12 +21,12 @@ import {
   reachableAddress,
 } from "./embedded-folder.ts";
 import {
+  cutTornEnd,
   holdConnection,
   lastWords,
   launchServer,
   probe,
   serversOf,
-  type Verdict,
 } from "./embedded-server.ts";
 
 /** Also limits the wait for another process to start it, and for an unreachable server to exit. */
@@ -166,17 +166,31 @@ async function expectUnmoved({ folder, identity }: Served): Promise<void> {
   );
 }
 
-/** Joins the running server, or starts one if there is none. */
+/** Joins the running server, or starts one if there is none: one that was about to end is replaced. */
 async function bringUp(served: Served, address: string): Promise<void> {
   let child: ChildProcess | null = null;
-  if ((await probe(address, served.identity)) === "absent") {
-    const lock = await takeFolder(served, address);
-    if (lock !== null) {
-      child = launchServer(served.folder, lock.fd);
-      lock.release();
+  const deadline = performance.now() + START_LIMIT_MS;
+  for (;;) {
+    const verdict = await probe(address, served.identity);
+    if (verdict === "ready") return;
+    if (verdict === "foreign") throw foreign(address);
+    if (verdict === "absent" && child === null) {
+      const lock = await takeFolder(served, address);
+      if (lock !== null) child = await launch(served, lock);
     }
+    await expectStarting(served, child, deadline);
+    await Bun.sleep(POLL_MS);
   }
-  await waitUntilReady(served, address, child);
+}
+
+async function launch({ folder, log }: Served, lock: FileLock): Promise<ChildProcess> {
+  try {
+    const cut = await cutTornEnd(folder);
+    if (cut !== "") log.warn({ cut }, "an unfinished write was taken off the append-only file");
+    return launchServer(folder, lock.fd);
+  } finally {
+    lock.release();
+  }
 }
 
 /**
@@ -238,24 +252,18 @@ async function endServers(served: Served): Promise<void> {
   }
 }
 
-async function waitUntilReady(
-  { folder, identity }: Served,
-  address: string,
+/** @param child null = it is another process's */
+async function expectStarting(
+  { folder }: Served,
   child: ChildProcess | null,
+  deadline: number,
 ): Promise<void> {
-  const deadline = performance.now() + START_LIMIT_MS;
-  for (;;) {
-    const verdict: Verdict = await probe(address, identity);
-    if (verdict === "ready") return;
-    if (verdict === "foreign") throw foreign(address);
-    if (child && child.pid === undefined) {
-      throw new StoreUnreachable("redis-server is not installed.");
-    }
-    const hasEnded = child !== null && (child.exitCode !== null || child.signalCode !== null);
-    if (hasEnded || performance.now() > deadline) {
-      throw new StoreUnreachable(`redis-server did not start: ${await lastWords(folder)}`);
-    }
-    await Bun.sleep(POLL_MS);
+  if (child && child.pid === undefined) {
+    throw new StoreUnreachable("redis-server is not installed.");
+  }
+  const hasEnded = child !== null && (child.exitCode !== null || child.signalCode !== null);
+  if (hasEnded || performance.now() > deadline) {
+    throw new StoreUnreachable(`redis-server did not start: ${await lastWords(folder)}`);
   }
 }
 

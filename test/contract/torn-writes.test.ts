@@ -1,0 +1,143 @@
+/**
+ * Invariant 1: what a crash has torn off the end of the append-only file is gone, and does not come back. Redis 7.0 leaves
+ * the beginning of a torn transaction there, which the start after the next applies.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { execFile } from "node:child_process";
+import {
+  appendFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readFile,
+  rm,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createLog } from "#core/log.ts";
+import { connectRedis, type Redis } from "#core/redis/client/client.ts";
+import { startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+import { CUT_TORN_END } from "#test/support/redis-server.ts";
+
+const log = createLog("silent");
+const PART = join("appendonlydir", "appendonly.aof.1.incr.aof");
+/** Writes two fields by two commands, as one transaction of the append-only file. */
+const WRITE_BOTH =
+  "redis.call('HSET', KEYS[1], 'one', ARGV[1]) redis.call('HSET', KEYS[1], 'two', ARGV[1])";
+const WHOLE = { one: "whole", two: "whole" };
+
+let root: string;
+/** What a server has written: a whole transaction, then another one, to be torn. */
+let written: string;
+let wholeBytes: number;
+let bytes: number;
+
+const sizeOf = async (dataDir: string) =>
+  (await readFile(join(dataDir, "redis", PART)).catch(() => "")).length;
+
+/** @param work with a server of the folder, which is killed after it */
+async function crashAfter<T>(dataDir: string, work: (redis: Redis) => Promise<T>): Promise<T> {
+  const server = await startEmbeddedRedis(dataDir, log);
+  const redis = await connectRedis(server.address, log);
+  try {
+    return await work(redis);
+  } finally {
+    const pid = Number(/process_id:(\d+)/.exec(await redis.info("server"))?.[1]);
+    redis.destroy();
+    const stopping = server.stop();
+    process.kill(pid, "SIGKILL");
+    await stopping;
+  }
+}
+
+const write = (key: string, value: string) => (redis: Redis) =>
+  redis.eval(WRITE_BOTH, { keys: [key], arguments: [value] });
+const read = (key: string) => async (redis: Redis) => ({ ...(await redis.hGetAll(key)) });
+
+/** @returns a copy of what was written, whose last bytes are torn off */
+async function torn(lost: number): Promise<string> {
+  const dataDir = join(root, `lost-${lost}`);
+  await mkdir(join(dataDir, "redis"), { recursive: true, mode: 0o700 });
+  const files = join("redis", "appendonlydir");
+  await cp(join(written, files), join(dataDir, files), { recursive: true });
+  await truncate(join(dataDir, "redis", PART), bytes - lost);
+  return dataDir;
+}
+
+const cut = (dataDir: string) => promisify(execFile)("sh", [CUT_TORN_END, join(dataDir, "redis")]);
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "waybill-torn-"));
+  written = join(root, "written");
+  await crashAfter(written, async (redis) => {
+    // To redis-check-aof a file with such a line is a manifest.
+    await write("lines", "\nfile of another kind")(redis);
+    await write("key", "whole")(redis);
+    wholeBytes = await sizeOf(written);
+    await write("key", "torn")(redis);
+    bytes = await sizeOf(written);
+  });
+}, 60_000);
+
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+test("wherever a transaction is torn, none of it stays", async () => {
+  expect(bytes).toBeGreaterThan(wholeBytes + 100);
+  for (let lost = 1; lost < bytes - wholeBytes; lost += 1) {
+    const dataDir = await torn(lost);
+    await cut(dataDir);
+    expect([lost, await sizeOf(dataDir)]).toEqual([lost, wholeBytes]);
+    await rm(dataDir, { recursive: true });
+  }
+}, 120_000);
+
+test("a file that ends with a whole transaction stays as it is", async () => {
+  for (const [lost, left] of [
+    [0, bytes],
+    [bytes - wholeBytes, wholeBytes],
+  ] as const) {
+    const dataDir = await torn(lost);
+    await cut(dataDir);
+    expect(await sizeOf(dataDir)).toBe(left);
+    await rm(dataDir, { recursive: true });
+  }
+});
+
+test.each([
+  ["a command", 0],
+  ["the end of a word", "*1\r\n$5\r\nMULTI".length],
+])("damage of %s before a whole transaction is left to Redis", async (_, at) => {
+  const dataDir = await torn(0);
+  const file = join(dataDir, "redis", PART);
+  const content = await readFile(file);
+  content.write("?", wholeBytes + at);
+  await writeFile(file, content);
+  await cut(dataDir);
+  expect((await readFile(file)).equals(content)).toBe(true);
+});
+
+test("a file that Redis cannot read is refused", async () => {
+  const dataDir = await torn(0);
+  await appendFile(join(dataDir, "redis", PART), "?");
+  const refused = await startEmbeddedRedis(dataDir, log).catch(({ message }: Error) => message);
+  expect(refused).toContain("Bad file format");
+});
+
+// Within the last command, and between two.
+test.each([3, 14, 40])(
+  "the embedded Redis without the last %d bytes of a transaction has none of it, ever",
+  async (lost) => {
+    const dataDir = await torn(lost);
+    const first = await crashAfter(dataDir, async (redis) => {
+      await write("other", "later")(redis);
+      return read("key")(redis);
+    });
+    expect(first).toEqual(WHOLE);
+    expect(await crashAfter(dataDir, read("key"))).toEqual(WHOLE);
+    expect(await crashAfter(dataDir, read("other"))).toEqual({ one: "later", two: "later" });
+  },
+  60_000,
+);
