@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import {
   appendFile,
   cp,
@@ -17,12 +18,21 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { tryLock } from "#core/file-lock.ts";
 import { createLog } from "#core/log.ts";
 import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { productEnv } from "#test/support/product.ts";
 import { CUT_TORN_END } from "#test/support/redis-server.ts";
 
 const log = createLog("silent");
+/** Ends with status 1 where no server can be started. */
+const STARTER = `
+  import { createLog } from "#core/log.ts";
+  import { startEmbeddedRedis } from "#core/redis/client/embedded.ts";
+  await startEmbeddedRedis(process.argv[1], createLog("silent"));
+`;
 const PART = join("appendonlydir", "appendonly.aof.1.incr.aof");
 /** Writes two fields by two commands, as one transaction of the append-only file. */
 const WRITE_BOTH =
@@ -141,3 +151,32 @@ test.each([3, 14, 40])(
   },
   60_000,
 );
+
+function startElsewhere(dataDir: string, env: Readonly<Record<string, string>>) {
+  return Bun.spawn([process.execPath, "-e", STARTER, dataDir], {
+    env: { ...productEnv(), ...env },
+    stderr: "pipe",
+  });
+}
+
+test("what examines the file keeps servers away, also when the process that started it is killed", async () => {
+  const dataDir = await torn(0);
+  const folder = join(dataDir, "redis");
+  const [bin, begun] = [join(root, "bin"), join(root, "begun")];
+  await mkdir(bin);
+  const slow = `#!/bin/sh\ntouch ${begun}\nsleep 2\n`;
+  await writeFile(join(bin, "redis-check-aof"), slow, { mode: 0o755 });
+  const starter = startElsewhere(dataDir, { PATH: `${bin}:${productEnv()["PATH"]}` });
+  await eventually(() => existsSync(begun), "the file is examined");
+  starter.kill("SIGKILL");
+  await starter.exited;
+  expect(tryLock(folder, "r")).toBeNull();
+  const free = await eventually(() => tryLock(folder, "r"), "it has been examined");
+  free.release();
+});
+
+test("a file that cannot be examined is a clear error", async () => {
+  const starter = startElsewhere(await torn(0), { TMPDIR: join(root, "nowhere") });
+  expect(await starter.exited).toBe(1);
+  expect(await starter.stderr.text()).toContain("cannot be examined: mktemp");
+});

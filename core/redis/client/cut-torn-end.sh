@@ -10,25 +10,27 @@ set -eu
 
 files=$1/appendonlydir
 shift
-manifest=$files/appendonly.aof.manifest
 
-# $1: the part, $2: a manifest that names it alone. Without one, redis-check-aof takes a part for a manifest as soon as a line of a
-# value begins with "file".
+# $1: a manifest that names one part, and beside it a link to the part. Without a manifest, redis-check-aof takes a part for one as
+# soon as a line of a value begins with "file".
 cut_torn_end() {
-  if found=$(redis-check-aof "$2"); then return; fi
+  if found=$(redis-check-aof "$1"); then return; fi
   case $found in *'format error'*) return ;; esac
   whole=$(echo "$found" | sed -n 's/.*ok_up_to=\([0-9]*\),.*/\1/p')
   # A line that is torn after "EXEC" is none.
-  if (tail -c "+$((whole + 1))" "$1" && echo .) | grep -aq "^EXEC$(printf '\r')$"; then return; fi
-  echo y | redis-check-aof --fix "$2"
+  if (tail -c "+$((whole + 1))" "$2" && echo .) | grep -aq "^EXEC$(printf '\r')$"; then return; fi
+  echo y | redis-check-aof --fix "$1"
 }
 
-if [ -f "$manifest" ] && command -v redis-check-aof > /dev/null; then
-  # Only the last part is written to, and reading the others takes as long as loading them.
-  last=$files/last-part.manifest
-  grep ' type i$' "$manifest" | tail -n 1 > "$last"
-  part=$files/$(cut -d ' ' -f 2 "$last")
-  if [ -f "$part" ] && [ -s "$part" ]; then cut_torn_end "$part" "$last"; fi
-  rm "$last"
+# Only the last part is written to, and reading the others takes as long as loading them.
+last=$(sed -n 's/^file \(.*\) seq [0-9]* type i$/\1/p' "$files/appendonly.aof.manifest" 2> /dev/null | tail -n 1)
+if [ -n "$last" ] && [ -s "$files/$last" ] && command -v redis-check-aof > /dev/null; then
+  alone=$(mktemp -d)
+  (
+    trap 'rm -r "$alone"' EXIT
+    ln -s "$(cd "$files" && pwd)/$last" "$alone/$last"
+    echo "file $last seq 1 type i" > "$alone/manifest"
+    cut_torn_end "$alone/manifest" "$alone/$last"
+  )
 fi
 [ $# -eq 0 ] || exec "$@"

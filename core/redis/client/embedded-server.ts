@@ -4,6 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { StoreUnreachable } from "./client.ts";
 import cutTornEndSource from "./cut-torn-end.sh" with { type: "text" };
 import {
   type FolderIdentity,
@@ -61,13 +62,22 @@ export function launchServer(folder: string, lock: number): ChildProcess {
 }
 
 /**
- * Takes the write that a crash has torn off the end of the append-only file, while no server has it open.
+ * Takes the write that a crash has torn off the end of the append-only file.
+ * @param lock a descriptor that keeps servers away, also from what this process leaves running if it is killed
  * @returns what was done to the file, "" for nothing
+ * @throws {StoreUnreachable}
  */
-export async function cutTornEnd(folder: string): Promise<string> {
-  const args = ["-c", cutTornEndSource, "cut-torn-end", folder];
-  const { stdout } = await promisify(execFile)("/bin/sh", args);
-  return stdout;
+export async function cutTornEnd(folder: string, lock: number): Promise<string> {
+  const child = Bun.spawn(["/bin/sh", "-c", cutTornEndSource, "cut-torn-end", folder], {
+    stdio: ["ignore", "pipe", "pipe", lock],
+  });
+  const [status, cut, reason] = await Promise.all([
+    child.exited,
+    Bun.readableStreamToText(child.stdout),
+    Bun.readableStreamToText(child.stderr),
+  ]);
+  if (status === 0) return cut;
+  throw new StoreUnreachable(`The end of the append-only file cannot be examined: ${reason}`);
 }
 
 /**

@@ -162,14 +162,14 @@ function watch(
 async function expectUnmoved({ folder, identity }: Served): Promise<void> {
   if (isSame(await identityOf(folder), identity)) return;
   throw new StoreUnreachable(
-    `The folder ${folder} was moved or replaced while it was in use. Stop this process and start it on the folder's new served.`,
+    `The folder ${folder} was moved or replaced while it was in use. Stop this process and start it with the folder's new place.`,
   );
 }
 
 /** Joins the running server, or starts one if there is none: one that was about to end is replaced. */
 async function bringUp(served: Served, address: string): Promise<void> {
   let child: ChildProcess | null = null;
-  const deadline = performance.now() + START_LIMIT_MS;
+  let deadline = performance.now() + START_LIMIT_MS;
   for (;;) {
     const verdict = await probe(address, served.identity);
     if (verdict === "ready") return;
@@ -177,6 +177,7 @@ async function bringUp(served: Served, address: string): Promise<void> {
     if (verdict === "absent" && child === null) {
       const lock = await takeFolder(served, address);
       if (lock !== null) child = await launch(served, lock);
+      deadline = performance.now() + START_LIMIT_MS;
     }
     await expectStarting(served, child, deadline);
     await Bun.sleep(POLL_MS);
@@ -185,7 +186,7 @@ async function bringUp(served: Served, address: string): Promise<void> {
 
 async function launch({ folder, log }: Served, lock: FileLock): Promise<ChildProcess> {
   try {
-    const cut = await cutTornEnd(folder);
+    const cut = await cutTornEnd(folder, lock.fd);
     if (cut !== "") log.warn({ cut }, "an unfinished write was taken off the append-only file");
     return launchServer(folder, lock.fd);
   } finally {
