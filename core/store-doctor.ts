@@ -76,10 +76,10 @@ const SETTINGS: readonly Wanted[] = [
     advice: "Set appendfsync always: everysec may lose two seconds of what was accepted.",
   },
   {
-    ...{ check: "Redis never cuts a write in half", setting: "aof-load-truncated" },
+    ...{ check: "Redis never keeps half a write", setting: "aof-load-truncated" },
     ...{ wanted: "no", isOk: (value) => value === "no" },
     advice:
-      "Set aof-load-truncated no, and take what a crash has torn off the file before the start (docs/operations.md): otherwise half a write may come back later.",
+      "Set aof-load-truncated no, and remove what a crash left unfinished before each start (docs/operations.md): otherwise half a write may come back later.",
   },
   {
     ...{ check: "Redis keeps small sets of numbers packed", setting: "set-max-intset-entries" },

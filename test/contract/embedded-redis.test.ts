@@ -7,6 +7,7 @@ import { createLog } from "#core/log.ts";
 import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/client/embedded.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { CUT_TORN_END } from "#test/support/redis-server.ts";
 
 const SETTINGS = {
   appendonly: "yes",
@@ -58,4 +59,16 @@ test("a server that is running is not asked again and again whether it is there"
 
 test.each(Object.entries(SETTINGS))("compose.yaml starts Redis with %s %s", async (name, value) => {
   expect(await Bun.file("compose.yaml").text()).toContain(`--${name} ${value}`);
+});
+
+test.each([
+  ["compose.yaml", 1],
+  ["compose.cluster.yaml", 6],
+])("%s has each Redis started behind the script that removes a torn write", async (name, count) => {
+  const text = await Bun.file(name).text();
+  expect(text.split("sh /cut-torn-end.sh /data docker-entrypoint.sh redis-server")).toHaveLength(
+    count + 1,
+  );
+  expect(text.split(`./${CUT_TORN_END}:/cut-torn-end.sh:ro`)).toHaveLength(count + 1);
+  expect(text.split("--aof-load-truncated no")).toHaveLength(count + 1);
 });

@@ -27,12 +27,15 @@ import { productEnv } from "#test/support/product.ts";
 import { CUT_TORN_END } from "#test/support/redis-server.ts";
 
 const log = createLog("silent");
-/** Ends with status 1 where no server can be started. */
+/** Ends with status 1 if no server can be started. */
 const STARTER = `
   import { createLog } from "#core/log.ts";
   import { startEmbeddedRedis } from "#core/redis/client/embedded.ts";
-  await startEmbeddedRedis(process.argv[1], createLog("silent"));
+  const server = await startEmbeddedRedis(process.argv[1], createLog("silent"));
+  await server.stop();
 `;
+/** Its lines look like the end of a transaction. */
+const TORN = "EXEC\r\nEXEC\r\n";
 const PART = join("appendonlydir", "appendonly.aof.1.incr.aof");
 /** Writes two fields by two commands, as one transaction of the append-only file. */
 const WRITE_BOTH =
@@ -87,7 +90,7 @@ beforeAll(async () => {
     await write("lines", "\nfile of another kind")(redis);
     await write("key", "whole")(redis);
     wholeBytes = await sizeOf(written);
-    await write("key", "torn")(redis);
+    await write("key", TORN)(redis);
     bytes = await sizeOf(written);
   });
 }, 60_000);
@@ -116,17 +119,33 @@ test("a file that ends with a whole transaction stays as it is", async () => {
   }
 });
 
+const MULTI = "*1\r\n$5\r\nMULTI\r\n";
+const PLAIN = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n".repeat(2);
+
 test.each([
-  ["a command", 0],
-  ["the end of a word", "*1\r\n$5\r\nMULTI".length],
-])("damage of %s before a whole transaction is left to Redis", async (_, at) => {
+  ["of a command before a whole transaction", (whole: string) => whole.replace("*1", "?1")],
+  ["of a word before a whole transaction", (whole: string) => whole.replace("MULTI\r", "MULTI?")],
+  ["of a length before other writes", () => PLAIN.replace("$3", "$9")],
+  ["of a number of words before other writes", () => PLAIN.replace("*3", "*4")],
+  ["by an unfinished transaction before a whole one", (whole: string) => `${MULTI}${whole}`],
+])("damage %s is left to Redis", async (_, damage) => {
   const dataDir = await torn(0);
   const file = join(dataDir, "redis", PART);
-  const content = await readFile(file);
-  content.write("?", wholeBytes + at);
-  await writeFile(file, content);
+  const content = await readFile(file, "latin1");
+  const damaged = content.slice(0, wholeBytes) + damage(content.slice(wholeBytes));
+  await writeFile(file, damaged, "latin1");
+  const { stderr } = await cut(dataDir);
+  expect(stderr).toContain("was left as it is");
+  expect(await readFile(file, "latin1")).toBe(damaged);
+});
+
+test("the manifest of Redis 8, which says more of a part, is read", async () => {
+  const dataDir = await torn(3);
+  const manifest = join(dataDir, "redis", "appendonlydir", "appendonly.aof.manifest");
+  const content = await readFile(manifest, "utf8");
+  await writeFile(manifest, content.replace("type i", "type i startoffset 0"));
   await cut(dataDir);
-  expect((await readFile(file)).equals(content)).toBe(true);
+  expect(await sizeOf(dataDir)).toBe(wholeBytes);
 });
 
 test("a file that Redis cannot read is refused", async () => {
@@ -175,8 +194,10 @@ test("what examines the file keeps servers away, also when the process that star
   free.release();
 });
 
-test("a file that cannot be examined is a clear error", async () => {
-  const starter = startElsewhere(await torn(0), { TMPDIR: join(root, "nowhere") });
-  expect(await starter.exited).toBe(1);
-  expect(await starter.stderr.text()).toContain("cannot be examined: mktemp");
+test("a file that cannot be examined is left to Redis, which refuses a torn one", async () => {
+  const env = { TMPDIR: join(root, "nowhere") };
+  expect(await startElsewhere(await torn(0), env).exited).toBe(0);
+  const refused = startElsewhere(await torn(3), env);
+  expect(await refused.exited).toBe(1);
+  expect(await refused.stderr.text()).toContain("Unexpected end of file");
 });

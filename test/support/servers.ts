@@ -14,6 +14,7 @@ import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { startClickhouseHttp } from "./clickhouse-http.ts";
 import { asReader, createReader, readerUser } from "./clickhouse-reader.ts";
 import { eventually } from "./eventually.ts";
+import { CUT_TORN_END } from "./redis-server.ts";
 
 const DOCKER_SOCKET = "/var/run/docker.sock";
 
@@ -98,11 +99,20 @@ async function startLocalRedis() {
 async function launchRedis(folder: string) {
   const address = join(folder, "redis.sock");
   const child = spawn(
-    "redis-server",
-    ["--port", "0", "--unixsocket", address, "--dir", folder, "--save", ""].concat(DURABLE, [
-      "--logfile",
-      join(folder, "redis.log"),
-    ]),
+    "sh",
+    [
+      CUT_TORN_END,
+      folder,
+      "redis-server",
+      "--port",
+      "0",
+      "--unixsocket",
+      address,
+      "--dir",
+      folder,
+      "--save",
+      "",
+    ].concat(DURABLE, ["--logfile", join(folder, "redis.log")]),
     { stdio: "ignore" },
   );
   const ended = new Promise((resolve) => child.once("exit", resolve));

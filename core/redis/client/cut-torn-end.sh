@@ -1,36 +1,48 @@
 #!/bin/sh
-# Takes an unfinished write off the end of Redis' append-only file, then runs the command given, if there is one:
+# Removes an unfinished write from the end of Redis' append-only file, then runs the command given, if there is one:
 #
 #   sh cut-torn-end.sh FOLDER redis-server --dir FOLDER --aof-load-truncated no ...
 #
-# A crash may tear a write off anywhere. By itself Redis 7.0 cuts the file after the last whole command, even inside of MULTI: what
-# is left of the transaction joins the next one, and the start after this one applies it (valkey-io/valkey#4342).
-# Other damage is left to Redis, and so is damage before a whole transaction, which was acknowledged.
+# A crash may cut a write short anywhere. If it does so within a command, Redis 7.0 removes that command alone, even inside of MULTI:
+# what is left of the transaction joins the next one, and the start after this one applies it (valkey-io/valkey#4342).
+# Other damage is left to Redis, and so are damage before a whole transaction, which was acknowledged, and a file that cannot be
+# examined: standard error says so. With `aof-load-truncated no`, Redis refuses a file that ends in the middle of a write.
 set -eu
 
 files=$1/appendonlydir
+manifest=$files/appendonly.aof.manifest
 shift
 
-# $1: a manifest that names one part, and beside it a link to the part. Without a manifest, redis-check-aof takes a part for one as
-# soon as a line of a value begins with "file".
-cut_torn_end() {
-  if found=$(redis-check-aof "$1"); then return; fi
-  case $found in *'format error'*) return ;; esac
-  whole=$(echo "$found" | sed -n 's/.*ok_up_to=\([0-9]*\),.*/\1/p')
-  # A line that is torn after "EXEC" is none.
-  if (tail -c "+$((whole + 1))" "$2" && echo .) | grep -aq "^EXEC$(printf '\r')$"; then return; fi
-  echo y | redis-check-aof --fix "$1"
+# Whether a transaction ends in what is read. A line without an end is none.
+has_whole_transaction() {
+  (cat && echo .) | LC_ALL=C sed -n '/^\*1.$/{n;/^\$4.$/{n;/^EXEC'"$(printf '\r')"'$/p;};}' | grep -q .
 }
 
-# Only the last part is written to, and reading the others takes as long as loading them.
-last=$(sed -n 's/^file \(.*\) seq [0-9]* type i$/\1/p' "$files/appendonly.aof.manifest" 2> /dev/null | tail -n 1)
-if [ -n "$last" ] && [ -s "$files/$last" ] && command -v redis-check-aof > /dev/null; then
-  alone=$(mktemp -d)
-  (
-    trap 'rm -r "$alone"' EXIT
-    ln -s "$(cd "$files" && pwd)/$last" "$alone/$last"
-    echo "file $last seq 1 type i" > "$alone/manifest"
-    cut_torn_end "$alone/manifest" "$alone/$last"
-  )
+# $1: a folder with a link to the part and a manifest that names it alone. Without a manifest, redis-check-aof takes a part for one as
+# soon as a line of a value begins with "file". $2: the part.
+cut_torn_end() {
+  ln -s "$(CDPATH='' cd -- "$files" && pwd)/$2" "$1/$2" && echo "file $2 seq 1 type i" > "$1/manifest" || return
+  found=$(redis-check-aof "$1/manifest") && return
+  # Where a write is cut short something is missing. Here something else stands in its place.
+  case $found in *'format error'* | *'Expected prefix'* | *Unexpected* | *'got: '[1-9a-f]???*) return 1 ;; esac
+  whole=$(printf '%s\n' "$found" | sed -n 's/.*ok_up_to=\([0-9]*\),.*/\1/p')
+  [ -n "$whole" ] || return
+  if tail -c "+$((whole + 1))" "$1/$2" | has_whole_transaction; then return 1; fi
+  echo y | redis-check-aof --fix "$1/manifest"
+}
+
+examine() {
+  # Only the last part is written to, and reading the others takes as long as loading them. Redis 8 writes more behind the type.
+  last=$(sed -n 's/^file \(.*\) seq [0-9]* type i\( .*\)\{0,1\}$/\1/p' "$manifest" | tail -n 1)
+  [ -s "$files/$last" ] && [ -n "$last" ] || return 0
+  alone=$(mktemp -d) || return
+  status=0
+  cut_torn_end "$alone" "$last" || status=$?
+  rm -r "$alone"
+  return "$status"
+}
+
+if [ -f "$manifest" ] && ! examine; then
+  echo "cut-torn-end: $files was left as it is: it is damaged, or cannot be examined" >&2
 fi
 [ $# -eq 0 ] || exec "$@"

@@ -4,7 +4,6 @@ import { readdir, readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { StoreUnreachable } from "./client.ts";
 import cutTornEndSource from "./cut-torn-end.sh" with { type: "text" };
 import {
   type FolderIdentity,
@@ -62,22 +61,19 @@ export function launchServer(folder: string, lock: number): ChildProcess {
 }
 
 /**
- * Takes the write that a crash has torn off the end of the append-only file.
+ * Removes the write that a crash has cut short from the end of the append-only file.
  * @param lock a descriptor that keeps servers away, also from what this process leaves running if it is killed
- * @returns what was done to the file, "" for nothing
- * @throws {StoreUnreachable}
+ * @returns what was removed, and why the file was left as it is; "" for nothing
  */
-export async function cutTornEnd(folder: string, lock: number): Promise<string> {
+export async function cutTornEnd(folder: string, lock: number) {
   const child = Bun.spawn(["/bin/sh", "-c", cutTornEndSource, "cut-torn-end", folder], {
     stdio: ["ignore", "pipe", "pipe", lock],
   });
-  const [status, cut, reason] = await Promise.all([
-    child.exited,
+  const [cut, reason] = await Promise.all([
     Bun.readableStreamToText(child.stdout),
     Bun.readableStreamToText(child.stderr),
   ]);
-  if (status === 0) return cut;
-  throw new StoreUnreachable(`The end of the append-only file cannot be examined: ${reason}`);
+  return { cut, reason };
 }
 
 /**

@@ -186,8 +186,9 @@ async function bringUp(served: Served, address: string): Promise<void> {
 
 async function launch({ folder, log }: Served, lock: FileLock): Promise<ChildProcess> {
   try {
-    const cut = await cutTornEnd(folder, lock.fd);
-    if (cut !== "") log.warn({ cut }, "an unfinished write was taken off the append-only file");
+    const { cut, reason } = await cutTornEnd(folder, lock.fd);
+    if (cut !== "") log.warn({ cut }, "removed an unfinished write from the append-only file");
+    if (reason !== "") log.warn({ reason }, "cannot examine the end of the append-only file");
     return launchServer(folder, lock.fd);
   } finally {
     lock.release();

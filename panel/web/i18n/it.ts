@@ -533,9 +533,9 @@ export const it: Messages = {
           "Imposta appendfsync always: everysec può perdere due secondi di ciò che è stato accettato.",
       },
       "aof-load-truncated": {
-        check: "Redis non taglia a metà una scrittura",
+        check: "Redis non tiene mai mezza scrittura",
         advice:
-          "Imposta aof-load-truncated no e togli dal file, prima dell'avvio, ciò che un arresto improvviso ha lasciato a metà (docs/operations.md): altrimenti può tornare più tardi.",
+          "Imposta aof-load-truncated no e rimuovi prima di ogni avvio ciò che un arresto improvviso ha lasciato a metà (docs/operations.md): altrimenti mezza scrittura può tornare più tardi.",
       },
       "set-max-intset-entries": {
         check: "Redis tiene compatti i piccoli insiemi di numeri",
