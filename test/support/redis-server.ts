@@ -1,8 +1,9 @@
 /** A Redis server of its own on a port, which a test brings into trouble, with an operator's connection past the trouble. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { createClient } from "redis";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
@@ -99,6 +100,8 @@ export async function startRedisServer({
     start,
     kill,
     async tearFile() {
+      // The kill may have torn a write itself, which nothing can follow.
+      await promisify(execFile)("sh", [CUT_TORN_END, folder]);
       const files = [...new Bun.Glob("appendonlydir/*.incr.aof").scanSync({ cwd: folder })];
       // While the file is rewritten there are two, and only the last one is written to.
       const [last = ""] = files.toSorted((one, other) => numberOf(other) - numberOf(one));
