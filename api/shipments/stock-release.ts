@@ -63,7 +63,8 @@ const operation = described(
     ],
     body: {
       schema: StockReleaseBody,
-      example: { action: "redeliver", redeliveryDate: "2026-11-24" },
+      // Without a date: one that is over would be refused.
+      example: { action: "redeliver", notes: "Second floor, ring twice." },
     },
     answers: {
       200: json("Sent to the carrier.", StockRelease, {

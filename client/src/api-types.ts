@@ -3036,7 +3036,7 @@ export interface operations {
                 /**
                  * @example {
                  *       "action": "redeliver",
-                 *       "redeliveryDate": "2026-11-24"
+                 *       "notes": "Second floor, ring twice."
                  *     }
                  */
                 "application/json": components["schemas"]["StockReleaseRequest"];
