@@ -1,12 +1,13 @@
 /** Invariant 10: the ledger balances. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { deadLetterKey, EVENT_LOGS } from "#core/redis/client/keys.ts";
+import { deadLetterKey, EVENT_LOGS, webhookKeys } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
 import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
 import { GENERATION_DAYS, seenBucket } from "#core/redis/log/seen.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import { readHistory } from "#core/redis/shipments/shipments.ts";
+import { endpointPartition } from "#core/redis/webhooks/endpoints.ts";
 import { readBalance } from "#core/redis/webhooks/ledger.ts";
 import type { Running } from "#core/runtime.ts";
 import { startIngest } from "#ingest/main.ts";
@@ -232,4 +233,34 @@ test("what moves while the ledger is read is no difference", async () => {
   await sending;
   expect(new Set(sent).size).toBeGreaterThan(10);
   expect((await atRest()).difference).toEqual(AT_REST);
+});
+
+/** Moves all that stands in one of two keys to the other: first attempts (list) and leases (sorted set). */
+const LEASE_OR_RETURN = `
+  local waiting = redis.call('LRANGE', KEYS[1], 0, -1)
+  local leased = redis.call('ZRANGE', KEYS[2], 0, -1)
+  redis.call('DEL', KEYS[1], KEYS[2])
+  for _, one in ipairs(waiting) do redis.call('ZADD', KEYS[2], 1, one) end
+  for _, one in ipairs(leased) do redis.call('RPUSH', KEYS[1], one) end`;
+
+test("deliveries that are leased or returned while the books are read are pending all the same", async () => {
+  const { redis, live } = runtime;
+  const { pending } = await readBalance(redis, live.configuration());
+  const [endpointId = ""] = live.configuration().endpoints.keys();
+  const { queue, leases } = webhookKeys(endpointPartition(live.configuration(), endpointId) ?? 0);
+  expect(await redis.lLen(queue(endpointId))).toBeGreaterThan(0);
+  let isOver = false;
+  const moving = (async () => {
+    let moves = 0;
+    for (; !isOver || moves % 2 === 1; moves += 1) {
+      await redis.eval(LEASE_OR_RETURN, { keys: [queue(endpointId), leases] });
+    }
+  })();
+  const read: number[] = [];
+  for (let times = 0; times < 50; times += 1) {
+    read.push((await readBalance(redis, live.configuration())).pending);
+  }
+  isOver = true;
+  await moving;
+  expect([...new Set(read)]).toEqual([pending]);
 });

@@ -16,7 +16,7 @@
 
 import type { Verdict } from "#core/domain/webhooks/trigger.ts";
 import { VERDICTS } from "#core/domain/webhooks/trigger.ts";
-import type { Redis } from "#core/redis/client/client.ts";
+import { type Redis, run, script } from "#core/redis/client/client.ts";
 import {
   ATTEMPT_LOGS,
   CHANGE_LOGS,
@@ -30,7 +30,10 @@ import {
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { DISCARDED_FIELD } from "#core/redis/log/dead-letters.ts";
 import { readWaiting } from "#core/redis/log/streams.ts";
+import countPendingSource from "./count-pending.lua" with { type: "text" };
 import { endpointPartition } from "./endpoints.ts";
+
+const countPendingScript = script(countPendingSource);
 
 const OUTCOMES = ["received", "accepted", "duplicate", "unknown", "invalid"] as const;
 type Outcomes = Readonly<Record<(typeof OUTCOMES)[number], number>>;
@@ -167,16 +170,17 @@ async function readUnapplied(redis: Redis): Promise<number> {
 }
 
 async function readPending(redis: Redis, configuration: Configuration): Promise<number> {
-  const leased = await Promise.all(partitions.map((n) => redis.zCard(webhookKeys(n).leases)));
-  const lanes = await Promise.all(
-    [...configuration.endpoints.keys()].flatMap((id) => {
-      const partition = endpointPartition(configuration, id);
-      if (partition === null) return [];
-      const { queue, retries } = webhookKeys(partition);
-      return [redis.lLen(queue(id)), redis.zCard(retries(id))];
+  const endpoints = Map.groupBy(configuration.endpoints.keys(), (id) =>
+    endpointPartition(configuration, id),
+  );
+  const counts = await Promise.all(
+    partitions.map((partition) => {
+      const { leases, queue, retries } = webhookKeys(partition);
+      const lanes = (endpoints.get(partition) ?? []).flatMap((id) => [queue(id), retries(id)]);
+      return run<number>(redis, countPendingScript, [leases, ...lanes], []);
     }),
   );
-  return [...leased, ...lanes].reduce((sum, count) => sum + count, 0);
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 export interface QueueDepths {
