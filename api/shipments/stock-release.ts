@@ -63,7 +63,7 @@ const operation = described(
     ],
     body: {
       schema: StockReleaseBody,
-      // Without a date: one that is over would be refused.
+      // Has no date: a date in the past would be refused.
       example: { action: "redeliver", notes: "Second floor, ring twice." },
     },
     answers: {

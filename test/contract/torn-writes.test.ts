@@ -139,7 +139,7 @@ test.each([
   expect(await readFile(file, "latin1")).toBe(damaged);
 });
 
-test("the manifest of Redis 8, which says more of a part, is read", async () => {
+test("the manifest of Redis 8, which has further fields for a part, is read", async () => {
   const dataDir = await torn(3);
   const manifest = join(dataDir, "redis", "appendonlydir", "appendonly.aof.manifest");
   const content = await readFile(manifest, "utf8");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createClient } from "redis";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
-import { CUT_TORN_END } from "./redis-server.ts";
+import { DURABLE, redisCommand } from "./redis-server.ts";
 
 const MASTERS = 3;
 const SLOTS = 16_384;
@@ -130,17 +130,12 @@ async function startNode(parent: string): Promise<Node> {
     "cluster-node-timeout": String(NODE_TIMEOUT_MS),
     "cluster-config-file": "nodes.conf",
     bind: "127.0.0.1",
-    dir: folder,
-    save: "",
-    appendonly: "yes",
-    appendfsync: "always",
-    "aof-load-truncated": "no",
     "repl-diskless-sync-delay": "0",
     logfile: join(folder, "redis.log"),
   };
-  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
-  const command = [CUT_TORN_END, folder, "redis-server", ...args];
-  const launch = () => spawn("sh", command, { stdio: "ignore" });
+  const own = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  const [program, ...args] = redisCommand(folder, [...own, ...DURABLE]);
+  const launch = () => spawn(program, args, { stdio: "ignore" });
   let child: ChildProcess = launch();
   const client = createClient({ url: `redis://127.0.0.1:${port}` });
   client.on("error", () => {});

@@ -10,8 +10,18 @@ import { freePort } from "./free-port.ts";
 
 const OPERATOR = { username: "operator", password: "of-the-tests" } as const;
 
-/** What a crashed server is started by, as in compose.yaml. */
 export const CUT_TORN_END = "core/redis/client/cut-torn-end.sh";
+/** Settings that the product relies on. */
+export const DURABLE = "--appendonly yes --appendfsync always --aof-load-truncated no".split(" ");
+
+/** Starts the server of a folder, also after a crash, as compose.yaml does. @param settings further ones */
+export function redisCommand(
+  folder: string,
+  settings: readonly string[],
+): [program: string, ...args: string[]] {
+  return ["sh", CUT_TORN_END, folder, "redis-server", "--dir", folder, "--save", "", ...settings];
+}
+
 /** The beginning of a transaction that was never acknowledged. */
 const TORN_WRITE =
   "*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$4\r\ntorn\r\n$3\r\nyes\r\n*3\r\n$3\r\nSET\r\n$4\r\nto";
@@ -100,7 +110,7 @@ export async function startRedisServer({
     start,
     kill,
     async tearFile() {
-      // The kill may have torn a write itself, which nothing can follow.
+      // The kill itself may have torn a write, and a second tear after it would be other damage.
       await promisify(execFile)("sh", [CUT_TORN_END, folder]);
       const files = [...new Bun.Glob("appendonlydir/*.incr.aof").scanSync({ cwd: folder })];
       // While the file is rewritten there are two, and only the last one is written to.

@@ -7,7 +7,7 @@ import type { SetupFile } from "#core/domain/setup/setup.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { productEnv } from "./product.ts";
-import { CUT_TORN_END } from "./redis-server.ts";
+import { DURABLE, redisCommand } from "./redis-server.ts";
 import { openStore, type Store, type StoreKind } from "./stores.ts";
 
 const READY_LIMIT_MS = 60_000;
@@ -132,10 +132,8 @@ async function addRoles(
 
 async function singleServer(folder: string) {
   const port = String(await freePort());
-  const binding = ["--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
-  const durable = ["--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no"];
-  const start = ["sh", CUT_TORN_END, folder, "redis-server"];
-  const command = [...start, ...binding, ...durable, "--loglevel", "warning"];
+  const own = ["--port", port, "--bind", "127.0.0.1", "--loglevel", "warning"];
+  const command = redisCommand(folder, [...own, ...DURABLE]);
   const part: Part = { command, env: productEnv(), child: null };
   return { part, env: { REDIS_URL: `redis://127.0.0.1:${port}` } };
 }

@@ -14,7 +14,7 @@ import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { startClickhouseHttp } from "./clickhouse-http.ts";
 import { asReader, createReader, readerUser } from "./clickhouse-reader.ts";
 import { eventually } from "./eventually.ts";
-import { CUT_TORN_END } from "./redis-server.ts";
+import { DURABLE, redisCommand } from "./redis-server.ts";
 
 const DOCKER_SOCKET = "/var/run/docker.sock";
 
@@ -27,8 +27,6 @@ export interface TestServer {
 export function dockerAnswers(): boolean {
   return existsSync(DOCKER_SOCKET);
 }
-
-const DURABLE = "--appendonly yes --appendfsync always --aof-load-truncated no".split(" ");
 
 /** A Redis of its own, append-only with `appendfsync always`, as the product runs it. */
 export async function startTestRedis(): Promise<TestServer & { readonly address: string }> {
@@ -98,23 +96,9 @@ async function startLocalRedis() {
 
 async function launchRedis(folder: string) {
   const address = join(folder, "redis.sock");
-  const child = spawn(
-    "sh",
-    [
-      CUT_TORN_END,
-      folder,
-      "redis-server",
-      "--port",
-      "0",
-      "--unixsocket",
-      address,
-      "--dir",
-      folder,
-      "--save",
-      "",
-    ].concat(DURABLE, ["--logfile", join(folder, "redis.log")]),
-    { stdio: "ignore" },
-  );
+  const own = ["--port", "0", "--unixsocket", address, "--logfile", join(folder, "redis.log")];
+  const [program, ...args] = redisCommand(folder, [...own, ...DURABLE]);
+  const child = spawn(program, args, { stdio: "ignore" });
   const ended = new Promise((resolve) => child.once("exit", resolve));
   await eventually(() => existsSync(address), "the test redis-server listens");
   return {

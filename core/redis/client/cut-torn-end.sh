@@ -32,9 +32,9 @@ cut_torn_end() {
 }
 
 examine() {
-  # Only the last part is written to, and reading the others takes as long as loading them. Redis 8 writes more behind the type.
+  # Only the last part is written to, and reading the others takes as long as loading them. Redis 8 adds fields after the type.
   last=$(sed -n 's/^file \(.*\) seq [0-9]* type i\( .*\)\{0,1\}$/\1/p' "$manifest" | tail -n 1)
-  [ -s "$files/$last" ] && [ -n "$last" ] || return 0
+  [ -n "$last" ] && [ -s "$files/$last" ] || return 0
   alone=$(mktemp -d) || return
   status=0
   cut_torn_end "$alone" "$last" || status=$?

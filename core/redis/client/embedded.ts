@@ -162,7 +162,7 @@ function watch(
 async function expectUnmoved({ folder, identity }: Served): Promise<void> {
   if (isSame(await identityOf(folder), identity)) return;
   throw new StoreUnreachable(
-    `The folder ${folder} was moved or replaced while it was in use. Stop this process and start it with the folder's new place.`,
+    `The folder ${folder} was moved or replaced while it was in use. Stop this process and start it with the new path of the folder.`,
   );
 }
 
