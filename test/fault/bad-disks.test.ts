@@ -45,11 +45,6 @@ describe.skipIf(!canMount)("with disks of their own", () => {
     await product.end();
   }, 300_000);
 
-  const flows = async (what: string) => {
-    const since = stream.accepted.size;
-    await eventually(() => stream.accepted.size > since + EVENTS_BETWEEN, what, LIMIT_MS);
-  };
-
   /** Entries that the analytics have still to write. */
   async function waiting(): Promise<number> {
     const { body } = await askPanel(product, "GET", "/overview");
@@ -65,7 +60,7 @@ describe.skipIf(!canMount)("with disks of their own", () => {
         if (status !== 200) refused.push(status);
       },
     });
-    await flows("events are accepted");
+    await stream.grows(EVENTS_BETWEEN, "events are accepted");
 
     redisDisk.protect();
     await product.killRedis();
@@ -73,21 +68,20 @@ describe.skipIf(!canMount)("with disks of their own", () => {
     await eventually(() => refused.length > before + 3, "couriers are refused", LIMIT_MS);
     redisDisk.unprotect();
     const writableAtMs = performance.now();
-    const since = stream.accepted.size;
-    await eventually(() => stream.accepted.size > since, "one is accepted", LIMIT_MS);
+    await stream.grows(1, "one is accepted");
     measuring.recovered(writableAtMs);
-    await flows("events are accepted again");
+    await stream.grows(EVENTS_BETWEEN, "events are accepted again");
 
     await clickhouseDisk.fill();
     await eventually(async () => (await waiting()) > EVENTS_BETWEEN, "they pile up", LIMIT_MS);
-    await flows("events are accepted beside a full disk of ClickHouse");
+    await stream.grows(EVENTS_BETWEEN, "events are accepted beside a full disk of ClickHouse");
     await clickhouseDisk.empty();
     await eventually(async () => (await waiting()) < EVENTS_BETWEEN, "they are written", LIMIT_MS);
 
     await product.kill(false);
     clickhouseDisk.protect();
     await product.start();
-    await flows("events are accepted beside a read-only disk of ClickHouse");
+    await stream.grows(EVENTS_BETWEEN, "events are accepted beside a read-only disk of ClickHouse");
     await eventually(async () => (await waiting()) > EVENTS_BETWEEN, "they pile up", LIMIT_MS);
     clickhouseDisk.unprotect();
 

@@ -63,26 +63,25 @@ describe.skipIf(!previous)(`from ${previous}`, () => {
   test("a rolling upgrade loses nothing and doubles nothing, whichever version did the work", async () => {
     const ids = await createShipments(before, "ROLL", SHIPMENTS);
     const measuring = startMeasuring("Hurt everything", `${NAME}: ${named} and this one`);
-    const doors = { ingest: before.ingest, otherIngest: now.ingest };
+    const doors = { ingest: before.ingest, otherIngest: now.ingest, state: now.state };
     const stream = startEventStream(doors, "ROLL", SHIPMENTS);
     const answered = (door: string) => stream.answered.get(door) ?? 0;
-    const flows = async (what: string) => {
-      const since = stream.accepted.size;
-      await eventually(() => stream.accepted.size > since + EVENTS_BETWEEN, what, LIMIT_MS);
-    };
-    await flows("the old version accepts events");
+    await stream.grows(EVENTS_BETWEEN, "the old version accepts events");
     await now.start();
     await eventually(() => answered(now.ingest) > 10, "the new version accepts too", LIMIT_MS);
     const since = answered(before.ingest);
     await eventually(() => answered(before.ingest) > since + 10, "so does the old one", LIMIT_MS);
     await before.kill(false);
     const killedAtMs = performance.now();
-    await flows("the new version goes on alone");
+    await stream.grows(EVENTS_BETWEEN, "the new version goes on alone");
     measuring.recovered(killedAtMs);
     await before.start();
-    await flows("the old version comes back, as when an upgrade is taken back by half");
+    await stream.grows(
+      EVENTS_BETWEEN,
+      "the old version comes back, as when an upgrade is taken back by half",
+    );
     await before.terminate();
-    await flows("the upgrade is done");
+    await stream.grows(EVENTS_BETWEEN, "the upgrade is done");
     await stream.stop();
     for (const { output } of [before, now]) expect(output()).not.toContain("dead letter");
     const counted = await expectExactlyOnce(now, "ROLL", ids, stream.accepted);

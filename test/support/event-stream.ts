@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { event, type PushResult, push } from "./courier.ts";
-import { within } from "./eventually.ts";
+import { eventually, within } from "./eventually.ts";
 import { shipmentItem, signIn } from "./merchant.ts";
 
 const EVENTS_PER_MESSAGE = 10;
@@ -13,6 +13,7 @@ const SHIPMENTS_PER_CALL = 100;
 const RETRY_WAIT_MS = 50;
 /** Whatever is away, the product says so sooner. */
 const ANSWER_LIMIT_MS = 45_000;
+const GROWS_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 60_000;
 /** Codes of the test setup. */
 const CODES = ["TRN", "OUT", "HLD", "DEP"];
@@ -28,6 +29,11 @@ export interface EventStream {
   readonly answered: ReadonlyMap<string, number>;
   /** Doors that a message had no answer from, nor an end of its connection, within 45 s. */
   readonly unanswered: readonly string[];
+  /**
+   * Waits until so many more events are accepted.
+   * @throws after a minute, with the last answer that accepted none and the state of the product
+   */
+  readonly grows: (by: number, what: string) => Promise<void>;
   /** Ends after the messages under way have been answered. */
   readonly stop: () => Promise<void>;
 }
@@ -55,6 +61,7 @@ export async function createShipments(
 interface Ingest {
   readonly ingest: string;
   readonly otherIngest?: string;
+  readonly state?: () => Promise<string>;
 }
 
 export interface StreamOptions {
@@ -82,6 +89,7 @@ export function startEventStream(
   const accepted = new Map<string, CourierEvent>();
   const answered = new Map<string, number>();
   const unanswered: string[] = [];
+  let refusal: PushResult | null = null;
   let over = false;
   let sent = sentBefore;
 
@@ -94,7 +102,13 @@ export function startEventStream(
           sent,
         );
       });
-      const listeners = { onAnswer, onSilence: (door: string) => void unanswered.push(door) };
+      const listeners = {
+        onAnswer(answer: PushResult) {
+          if (answer.status !== 200) refusal = answer;
+          onAnswer(answer);
+        },
+        onSilence: (door: string) => void unanswered.push(door),
+      };
       const { door, results } = await sendUntilAnswered(product, events, sender, listeners);
       answered.set(door, (answered.get(door) ?? 0) + 1);
       results.forEach(({ outcome }, at) => {
@@ -111,6 +125,14 @@ export function startEventStream(
     accepted,
     answered,
     unanswered,
+    async grows(by, what) {
+      const due = accepted.size + by;
+      const failure = async () => {
+        const state = (await product.state?.()) ?? "";
+        return `${what}; silent: ${unanswered}; last refusal: ${JSON.stringify(refusal)}\n${state}`;
+      };
+      await eventually(() => accepted.size >= due, failure, GROWS_LIMIT_MS);
+    },
     async stop() {
       over = true;
       await within(Promise.all(senders), "the last messages are accepted", STOP_LIMIT_MS);

@@ -3,16 +3,16 @@ const POLL_MS = 10;
 /** Half of what a test may take. */
 const LIMIT_MS = 60_000;
 
+/** What is waited for; a function is asked when it has not come, and may tell what there is instead. */
+type What = string | (() => string | Promise<string>);
+
 type Truthy<T> = Exclude<T, null | undefined | false | 0 | "">;
 
 /** @throws naming `what` when the promise has not settled within `limitMs` */
-export async function within<T>(
-  promise: Promise<T>,
-  what: string | (() => string),
-  limitMs = LIMIT_MS,
-): Promise<T> {
+export async function within<T>(promise: Promise<T>, what: What, limitMs = LIMIT_MS): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(tooLate(what, limitMs)), limitMs);
+  const fail = () => void tooLate(what, limitMs).then(late.reject, late.reject);
+  const timer = setTimeout(fail, limitMs);
   return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer));
 }
 
@@ -22,7 +22,7 @@ export async function within<T>(
  */
 export async function eventually<T>(
   condition: () => T | Promise<T>,
-  what: string | (() => string),
+  what: What,
   limitMs = LIMIT_MS,
   pollMs = POLL_MS,
 ): Promise<Truthy<T>> {
@@ -34,9 +34,9 @@ export async function eventually<T>(
     if (performance.now() > deadline) break;
     await Bun.sleep(pollMs);
   }
-  throw tooLate(what, limitMs);
+  throw await tooLate(what, limitMs);
 }
 
-function tooLate(what: string | (() => string), limitMs: number): Error {
-  return new Error(`not within ${limitMs} ms: ${typeof what === "string" ? what : what()}`);
+async function tooLate(what: What, limitMs: number): Promise<Error> {
+  return new Error(`not within ${limitMs} ms: ${typeof what === "string" ? what : await what()}`);
 }

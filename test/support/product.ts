@@ -9,6 +9,7 @@ import { freePort } from "./free-port.ts";
 import { openStore, type StoreKind } from "./stores.ts";
 
 const READY_LIMIT_MS = 60_000;
+const OUTPUT_SHOWN = 4_000;
 export const PANEL_TOKEN = "panel-token-of-the-tests";
 
 export interface Product {
@@ -35,6 +36,8 @@ export interface Product {
   readonly terminate: () => Promise<{ status: number | null; tookMs: number }>;
   /** What the process has written so far. */
   readonly output: () => string;
+  /** The end of the output, and the state of the cluster if there is one; for the message of a failure. */
+  readonly state: () => Promise<string>;
   /** Ends what is left and deletes the data. */
   readonly end: () => Promise<void>;
 }
@@ -129,6 +132,7 @@ export async function newProduct(
     },
     terminate,
     output: () => output,
+    state: async () => `${output.slice(-OUTPUT_SHOWN)}\n${(await store?.state()) ?? ""}`,
     async end() {
       if (child?.exitCode === null && child.signalCode === null) await terminate();
       await (store ? store.stop() : kill(true));

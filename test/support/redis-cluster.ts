@@ -1,16 +1,18 @@
 /** A Redis Cluster of its own: three masters, three replicas, from the same `redis-server` binary. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "redis";
-import { eventually } from "./eventually.ts";
+import { eventually, within } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { DURABLE, redisCommand } from "./redis-server.ts";
 
 const MASTERS = 3;
 const SLOTS = 16_384;
 const NODE_TIMEOUT_MS = 1_500;
+const STATE_LIMIT_MS = 2_000;
+const LOG_SHOWN = 2_000;
 
 export interface TestCluster {
   /** What REDIS_CLUSTER_URLS takes. */
@@ -34,6 +36,8 @@ export interface TestCluster {
   readonly keysOf: (tag: string) => Promise<string[]>;
   /** Moves the slot of a hash tag to another master, and does some work when these keys have gone and no others. */
   readonly whileMoving: (tag: string, gone: string[], work: () => Promise<void>) => Promise<void>;
+  /** What each node says of the cluster and of its replication, and the end of its log; for the message of a failure. */
+  readonly state: () => Promise<string>;
   readonly stop: () => Promise<void>;
 }
 
@@ -44,6 +48,7 @@ interface Node {
   readonly start: () => void;
   readonly kill: () => Promise<void>;
   readonly signal: (name: "SIGSTOP" | "SIGCONT") => void;
+  readonly state: () => Promise<string>;
   readonly close: () => void;
 }
 
@@ -110,6 +115,9 @@ export async function startTestCluster(): Promise<TestCluster> {
       await move.end();
       await agreeOnSlots(nodes);
     },
+    async state() {
+      return (await Promise.all(nodes.map((node) => node.state()))).join("\n");
+    },
     async stop() {
       for (const node of nodes) {
         node.close();
@@ -140,10 +148,11 @@ async function startNode(parent: string): Promise<Node> {
   const client = createClient({ url: `redis://127.0.0.1:${port}` });
   client.on("error", () => {});
   await client.connect();
+  const send = (...command: string[]) => client.sendCommand(command);
   return {
     port,
     bus,
-    send: (...command) => client.sendCommand(command),
+    send,
     start() {
       child = launch();
     },
@@ -153,6 +162,13 @@ async function startNode(parent: string): Promise<Node> {
       await ended;
     },
     signal: (name) => void child.kill(name),
+    async state() {
+      const ask = (...command: string[]) =>
+        within(send(...command), command.join(" "), STATE_LIMIT_MS).then(String, String);
+      const said = [await ask("CLUSTER", "NODES"), await ask("INFO", "replication")];
+      const written = await readFile(options["logfile"] ?? "", "utf8").catch(String);
+      return [`node ${port}`, ...said, written.slice(-LOG_SHOWN)].join("\n");
+    },
     close: () => client.destroy(),
   };
 }

@@ -16,6 +16,8 @@ export interface Store {
   readonly freezeMaster: () => Promise<() => void>;
   /** See `TestCluster`. */
   readonly moveSlots: (way: "away" | "back") => Promise<number>;
+  /** See `TestCluster`. */
+  readonly state: () => Promise<string>;
   readonly stop: () => Promise<void>;
 }
 
@@ -32,6 +34,7 @@ export async function openStore(kind: StoreKind): Promise<Store | null> {
     },
     freezeMaster: () => cluster.freezeMaster(companyTag(0)),
     moveSlots: cluster.moveSlots,
+    state: cluster.state,
     stop: cluster.stop,
   };
 }
