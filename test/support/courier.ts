@@ -1,7 +1,9 @@
 /** A courier that pushes events over HTTP, as document 2 describes its sender. */
+import { expect } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { sign } from "#core/domain/webhooks/signature.ts";
+import { eventually } from "./eventually.ts";
 
 export interface PushResult {
   readonly status: number;
@@ -55,6 +57,23 @@ export async function push(
     ...options.envelope,
   };
   return pushBytes(url, Buffer.from(JSON.stringify(envelope)), options);
+}
+
+/**
+ * Sends events in one message, again and again while the answer is 503 or none arrives, as couriers have to (document 2, "Errors"):
+ * the store may be away for a moment after a kill.
+ * @returns the outcomes; DUPLICATE where an earlier try had claimed the event
+ */
+export async function pushUntilAnswered(
+  url: string,
+  events: readonly unknown[],
+): Promise<Array<{ outcome: string }>> {
+  const answer = await eventually(async () => {
+    const tried = await push(url, events).catch(() => null);
+    return tried?.status === 503 ? null : tried;
+  }, "a message is answered");
+  expect(answer.status).toBe(200);
+  return answer.body.results;
 }
 
 /** Sends any bytes as the body of a message. */
