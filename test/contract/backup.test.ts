@@ -51,14 +51,13 @@ describe("a backup of the embedded stores", () => {
     const first = await startOn("first");
     const ids = await createShipments(first, "BAK", SHIPMENTS);
     const stream = startEventStream(first, "BAK", SHIPMENTS);
-    await eventually(() => stream.accepted.size > 1_000, "events are accepted");
+    await stream.grows("events are accepted", 1_000);
     const before = new Map(stream.accepted);
     const measuring = startMeasuring("Backup and restore", "taken under load, restored elsewhere");
     const { output, errors, status } = await run("backup", backup, "first");
     expect([status, errors]).toEqual([0, ""]);
     expect(output).toContain(backup);
-    const size = stream.accepted.size;
-    await eventually(() => stream.accepted.size > size + 100, "events are accepted afterwards");
+    await stream.grows("events are accepted afterwards", 100);
     await stream.stop();
     await first.end();
 

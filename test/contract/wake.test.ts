@@ -68,7 +68,7 @@ describe.each(["server", "cluster"] as const)("on a %s", (kind) => {
   test("announcements of other topics do not", async () => {
     const [waiting, other] = [await connect(kind), await connect(kind)];
     const [own, others] = [createEar(), createEar()];
-    // Nobody announces this one: the last announcement of the test before may still be on its way.
+    // A topic of its own: the last announcement of the previous test may still be on its way.
     const waker = openWaker(waiting, "messages", own.hear);
     const another = openWaker(waiting, "event", others.hear);
     await eventually(() => {

@@ -60,7 +60,7 @@ describe.skipIf(!canMount)("with disks of their own", () => {
         if (status !== 200) refused.push(status);
       },
     });
-    await stream.grows(EVENTS_BETWEEN, "events are accepted");
+    await stream.grows("events are accepted", EVENTS_BETWEEN);
 
     redisDisk.protect();
     await product.killRedis();
@@ -68,20 +68,20 @@ describe.skipIf(!canMount)("with disks of their own", () => {
     await eventually(() => refused.length > before + 3, "couriers are refused", LIMIT_MS);
     redisDisk.unprotect();
     const writableAtMs = performance.now();
-    await stream.grows(1, "one is accepted");
+    await stream.grows("one is accepted");
     measuring.recovered(writableAtMs);
-    await stream.grows(EVENTS_BETWEEN, "events are accepted again");
+    await stream.grows("events are accepted again", EVENTS_BETWEEN);
 
     await clickhouseDisk.fill();
     await eventually(async () => (await waiting()) > EVENTS_BETWEEN, "they pile up", LIMIT_MS);
-    await stream.grows(EVENTS_BETWEEN, "events are accepted beside a full disk of ClickHouse");
+    await stream.grows("events are accepted beside a full disk of ClickHouse", EVENTS_BETWEEN);
     await clickhouseDisk.empty();
     await eventually(async () => (await waiting()) < EVENTS_BETWEEN, "they are written", LIMIT_MS);
 
     await product.kill(false);
     clickhouseDisk.protect();
     await product.start();
-    await stream.grows(EVENTS_BETWEEN, "events are accepted beside a read-only disk of ClickHouse");
+    await stream.grows("events are accepted beside a read-only disk of ClickHouse", EVENTS_BETWEEN);
     await eventually(async () => (await waiting()) > EVENTS_BETWEEN, "they pile up", LIMIT_MS);
     clickhouseDisk.unprotect();
 

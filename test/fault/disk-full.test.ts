@@ -53,7 +53,7 @@ test("a full disk is answered 503, and everything continues without loss once th
       if (status !== 200) refused.push(status);
     },
   });
-  await stream.grows(EVENTS_BETWEEN, "events are accepted");
+  await stream.grows("events are accepted", EVENTS_BETWEEN);
   await writeFile(full, "");
   await product.killRedis();
   const startsSeen = async () =>
@@ -70,9 +70,9 @@ test("a full disk is answered 503, and everything continues without loss once th
   expect(refused.length).toBeGreaterThan(0);
   await rm(full);
   const roomAtMs = performance.now();
-  await stream.grows(1, "one is accepted");
+  await stream.grows("one is accepted");
   measuring.recovered(roomAtMs);
-  await stream.grows(EVENTS_BETWEEN, "events are accepted again");
+  await stream.grows("events are accepted again", EVENTS_BETWEEN);
   await stream.stop();
   expect([...new Set(refused)]).toEqual([503]);
   expect(product.output()).not.toContain("dead letter");

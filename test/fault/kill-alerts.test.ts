@@ -1,6 +1,6 @@
 /** Document 3, Endpoint: an alert, and that the endpoint works again, are reported once each, whatever is killed. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { event, pushUntilAnswered } from "#test/support/courier.ts";
+import { event, pushUntilAccepted } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";
@@ -69,7 +69,7 @@ describe.each(STORES)("on %s", (store) => {
       const occurredAt = new Date(FIRST_MS + events * 60_000).toISOString();
       return event({ trackingNumber: `ALERT-${events % SHIPMENTS}`, occurredAt });
     });
-    await pushUntilAnswered(product.ingest, all);
+    await pushUntilAccepted(product.ingest, all);
   }
 
   test("one alert after 24 hours, and one that it works again", async () => {

@@ -1,6 +1,6 @@
 /** Webhook attempts reach ClickHouse exactly once in effect, whatever is killed: the product, its Redis, its ClickHouse with it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { event, pushUntilAnswered } from "#test/support/courier.ts";
+import { event, pushUntilAccepted } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { askPanel } from "#test/support/operator.ts";
@@ -71,7 +71,7 @@ describe.each(STORES)("on %s", (store) => {
       const events = Array.from({ length: EVENTS }, (_, at) =>
         event({ trackingNumber: `TRY-${at % SHIPMENTS}` }),
       );
-      await pushUntilAnswered(product.ingest, events);
+      await pushUntilAccepted(product.ingest, events);
       await eventually(() => receiver.requests.length > before + 5, "deliveries are under way");
       await product.kill(kill % 2 === 0);
       await product.start();

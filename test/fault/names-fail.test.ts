@@ -115,11 +115,11 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
     const ids = await createShipments(product, "NAME", SHIPMENTS);
     const measuring = startMeasuring("Hurt everything", NAME);
     const stream = startEventStream(product, "NAME", SHIPMENTS, { paceMs: 200 });
-    await stream.grows(EVENTS_BETWEEN, "events are accepted");
+    await stream.grows("events are accepted", EVENTS_BETWEEN);
     await eventually(() => receiver.requests.length > 0, "webhooks arrive");
 
     await writeFile(hosts, NO_HOSTS);
-    await stream.grows(EVENTS_BETWEEN, "events are accepted while no merchant is found");
+    await stream.grows("events are accepted while no merchant is found", EVENTS_BETWEEN);
     const isRetried = async () =>
       /^waybill_webhook_attempts_total\{[^}]*outcome="retry"/m.test(
         await (await fetch(`${product.panel}/metrics`)).text(),
@@ -135,9 +135,9 @@ describe.skipIf(!canMount || !IS_MEASURED)("with name servers of its own", () =>
     await eventually(isOut, "Redis is looked for in vain", LIMIT_MS, LOOK_EVERY_MS);
     await writeFile(hosts, HOSTS);
     const healedAtMs = performance.now();
-    await stream.grows(1, "one is accepted");
+    await stream.grows("one is accepted");
     measuring.recovered(healedAtMs);
-    await stream.grows(EVENTS_BETWEEN, "events are accepted again");
+    await stream.grows("events are accepted again", EVENTS_BETWEEN);
     await stream.stop();
     await operator("POST", "clock", { advanceSeconds: RETRY_SECONDS });
     const counted = await expectExactlyOnce(product, "NAME", ids, stream.accepted, {

@@ -66,22 +66,22 @@ describe.skipIf(!previous)(`from ${previous}`, () => {
     const doors = { ingest: before.ingest, otherIngest: now.ingest, state: now.state };
     const stream = startEventStream(doors, "ROLL", SHIPMENTS);
     const answered = (door: string) => stream.answered.get(door) ?? 0;
-    await stream.grows(EVENTS_BETWEEN, "the old version accepts events");
+    await stream.grows("the old version accepts events", EVENTS_BETWEEN);
     await now.start();
     await eventually(() => answered(now.ingest) > 10, "the new version accepts too", LIMIT_MS);
     const since = answered(before.ingest);
     await eventually(() => answered(before.ingest) > since + 10, "so does the old one", LIMIT_MS);
     await before.kill(false);
     const killedAtMs = performance.now();
-    await stream.grows(EVENTS_BETWEEN, "the new version goes on alone");
+    await stream.grows("the new version goes on alone", EVENTS_BETWEEN);
     measuring.recovered(killedAtMs);
     await before.start();
     await stream.grows(
-      EVENTS_BETWEEN,
       "the old version comes back, as when an upgrade is taken back by half",
+      EVENTS_BETWEEN,
     );
     await before.terminate();
-    await stream.grows(EVENTS_BETWEEN, "the upgrade is done");
+    await stream.grows("the upgrade is done", EVENTS_BETWEEN);
     await stream.stop();
     for (const { output } of [before, now]) expect(output()).not.toContain("dead letter");
     const counted = await expectExactlyOnce(now, "ROLL", ids, stream.accepted);

@@ -96,7 +96,7 @@ test("late and torn answers, a stopped process and a half-written file lose noth
     measuring.recovered(since);
     await flows();
   };
-  const flows = () => stream.grows(EVENTS_BETWEEN, "they flow");
+  const flows = () => stream.grows("they flow", EVENTS_BETWEEN);
   const until = Date.now() + RUN_MS;
   let faults = 0;
   do {

@@ -23,7 +23,7 @@ afterAll(() => product.end(), 300_000);
 test("its replica takes over, and nothing is lost or doubled", async () => {
   const ids = await createShipments(product, "SILENT", SHIPMENTS);
   const stream = startEventStream(product, "SILENT", SHIPMENTS);
-  await stream.grows(EVENTS_BETWEEN, "events are accepted");
+  await stream.grows("events are accepted", EVENTS_BETWEEN);
   const measuring = startMeasuring(
     "Hurt everything",
     "a master of the cluster falls silent (SIGSTOP)",
@@ -33,9 +33,9 @@ test("its replica takes over, and nothing is lost or doubled", async () => {
   await eventually(() => product.output().includes("is silent"), "it is missed", LIMIT_MS);
   // Only with a replica in step do writes count as acknowledged again.
   thaw();
-  await stream.grows(1, "one is accepted again");
+  await stream.grows("one is accepted again");
   measuring.recovered(silentAtMs);
-  await stream.grows(EVENTS_BETWEEN, "events go on being accepted");
+  await stream.grows("events go on being accepted", EVENTS_BETWEEN);
   await stream.stop();
   expect(product.output()).not.toContain("dead letter");
   const counted = await expectExactlyOnce(product, "SILENT", ids, stream.accepted);

@@ -56,14 +56,14 @@ async function readLedger(): Promise<{ difference: Record<string, number>; deliv
 test("slots that move away and back lose no event and no webhook, and double none", async () => {
   const ids = await createShipments(product, "SLOT", SHIPMENTS);
   const stream = startEventStream(product, "SLOT", SHIPMENTS, { senders: SENDERS });
-  await stream.grows(EVENTS_BETWEEN, "events are accepted");
+  await stream.grows("events are accepted", EVENTS_BETWEEN);
   const measuring = startMeasuring("Hurt everything", "slots moved away and back, with webhooks");
   let moved = 0;
   for (const way of ["away", "back"] as const) {
     const slots = await product.moveSlots(way);
     expect(slots).toBeGreaterThanOrEqual(SLOTS);
     moved += slots;
-    await stream.grows(EVENTS_BETWEEN, `events go on being accepted, moved ${way}`);
+    await stream.grows(`events go on being accepted, moved ${way}`, EVENTS_BETWEEN);
   }
   await stream.stop();
   const counted = await expectExactlyOnce(product, "SLOT", ids, stream.accepted);

@@ -175,7 +175,7 @@ describe.each([
     const names = store.outages.map(({ name }) => name).join(", ");
     const measuring = startMeasuring("Hurt everything", `${names}, on ${kind}`);
     for (const outage of store.outages) {
-      await stream.grows(EVENTS_BETWEEN, `events are accepted before ${outage.name}`);
+      await stream.grows(`events are accepted before ${outage.name}`, EVENTS_BETWEEN);
       await eventually(
         () => receiver.open() > 2,
         `deliveries are under way before ${outage.name}`,
@@ -187,10 +187,10 @@ describe.each([
       await eventually(() => performance.now() > overAtMs, "the outage has lasted", 60_000);
       await outage.end();
       const endedAtMs = performance.now();
-      await stream.grows(1, `one is accepted after ${outage.name}`);
+      await stream.grows(`one is accepted after ${outage.name}`);
       measuring.recovered(endedAtMs);
     }
-    await stream.grows(EVENTS_BETWEEN, "events are accepted after all");
+    await stream.grows("events are accepted after all", EVENTS_BETWEEN);
     await stream.stop();
     const counted = await expectExactlyOnce(product, "OUT", ids, stream.accepted);
 

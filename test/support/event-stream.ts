@@ -13,7 +13,6 @@ const SHIPMENTS_PER_CALL = 100;
 const RETRY_WAIT_MS = 50;
 /** Whatever is away, the product says so sooner. */
 const ANSWER_LIMIT_MS = 45_000;
-const GROWS_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 60_000;
 /** Codes of the test setup. */
 const CODES = ["TRN", "OUT", "HLD", "DEP"];
@@ -30,10 +29,10 @@ export interface EventStream {
   /** Doors that a message had no answer from, nor an end of its connection, within 45 s. */
   readonly unanswered: readonly string[];
   /**
-   * Waits until so many more events are accepted.
-   * @throws after a minute, with the last answer that accepted none and the state of the product
+   * Waits until a further event is accepted, or more than so many further ones.
+   * @throws after a minute, with the last refusal and the state of the product
    */
-  readonly grows: (by: number, what: string) => Promise<void>;
+  readonly grows: (what: string, moreThan?: number) => Promise<void>;
   /** Ends after the messages under way have been answered. */
   readonly stop: () => Promise<void>;
 }
@@ -125,13 +124,13 @@ export function startEventStream(
     accepted,
     answered,
     unanswered,
-    async grows(by, what) {
-      const due = accepted.size + by;
+    async grows(what, moreThan = 0) {
+      const before = accepted.size;
       const failure = async () => {
         const state = (await product.state?.()) ?? "";
         return `${what}; silent: ${unanswered}; last refusal: ${JSON.stringify(refusal)}\n${state}`;
       };
-      await eventually(() => accepted.size >= due, failure, GROWS_LIMIT_MS);
+      await eventually(() => accepted.size > before + moreThan, failure);
     },
     async stop() {
       over = true;

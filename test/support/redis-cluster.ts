@@ -131,6 +131,7 @@ export async function startTestCluster(): Promise<TestCluster> {
 async function startNode(parent: string): Promise<Node> {
   const [port, bus] = [await freePort(), await freePort()];
   const folder = await mkdtemp(join(parent, "node-"));
+  const logfile = join(folder, "redis.log");
   const options: Record<string, string> = {
     port: String(port),
     "cluster-enabled": "yes",
@@ -139,7 +140,7 @@ async function startNode(parent: string): Promise<Node> {
     "cluster-config-file": "nodes.conf",
     bind: "127.0.0.1",
     "repl-diskless-sync-delay": "0",
-    logfile: join(folder, "redis.log"),
+    logfile,
   };
   const own = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   const [program, ...args] = redisCommand(folder, [...own, ...DURABLE]);
@@ -166,7 +167,7 @@ async function startNode(parent: string): Promise<Node> {
       const ask = (...command: string[]) =>
         within(send(...command), command.join(" "), STATE_LIMIT_MS).then(String, String);
       const said = [await ask("CLUSTER", "NODES"), await ask("INFO", "replication")];
-      const written = await readFile(options["logfile"] ?? "", "utf8").catch(String);
+      const written = await readFile(logfile, "utf8").catch(String);
       return [`node ${port}`, ...said, written.slice(-LOG_SHOWN)].join("\n");
     },
     close: () => client.destroy(),
