@@ -24,6 +24,11 @@ export interface TestCluster {
    * has taken over. @returns wakes it up
    */
   readonly freezeMaster: (tag: string) => Promise<() => void>;
+  /**
+   * SIGKILL to the master of a hash tag, and to its replica as soon as that has taken over.
+   * @returns brings back the first, which takes over by an operator's command; the other one stays away
+   */
+  readonly loseShard: (tag: string) => Promise<() => Promise<void>>;
   /** A command to every node. */
   readonly everywhere: (...command: string[]) => Promise<void>;
   /**
@@ -57,26 +62,17 @@ export async function startTestCluster(): Promise<TestCluster> {
   const nodes = await Promise.all(Array.from({ length: 2 * MASTERS }, () => startNode(folder)));
   const masters = nodes.slice(0, MASTERS);
   const replicas = nodes.slice(MASTERS);
-  // Each its own, as redis-cli does it: masters with the same epoch would settle it whenever they hear of each other.
-  for (const [at, { send }] of nodes.entries()) {
-    await send("CLUSTER", "SET-CONFIG-EPOCH", String(at + 1));
-  }
-  await joinTogether(nodes);
-  await Promise.all(
-    masters.map((master, at) => {
-      const from = Math.round((at * SLOTS) / MASTERS);
-      const to = Math.round(((at + 1) * SLOTS) / MASTERS) - 1;
-      return master.send("CLUSTER", "ADDSLOTSRANGE", String(from), String(to));
-    }),
-  );
-  await Promise.all(replicas.map((replica, at) => follow(replica, masters[at] as Node)));
-  await Promise.all(nodes.map(isServing));
-  await agreeOnSlots(nodes);
+  await form(nodes, masters, replicas);
 
   /** The master of a shard, then its replica. */
   async function pairOf(shard: number): Promise<readonly [Node, Node]> {
     const [one, other] = [masters[shard], replicas[shard]] as [Node, Node];
     return (await isMaster(one)) ? [one, other] : [other, one];
+  }
+
+  async function shardOfTag(tag: string): Promise<number> {
+    const [first] = masters as [Node];
+    return shardOf(Number(await first.send("CLUSTER", "KEYSLOT", tag)));
   }
 
   return {
@@ -90,12 +86,13 @@ export async function startTestCluster(): Promise<TestCluster> {
       await isServing(heir);
     },
     async freezeMaster(tag) {
-      const [first] = masters as [Node];
-      const slot = Number(await first.send("CLUSTER", "KEYSLOT", tag));
-      const [victim, heir] = await pairOf(shardOf(slot));
+      const [victim, heir] = await pairOf(await shardOfTag(tag));
       victim.signal("SIGSTOP");
       await eventually(() => isMaster(heir), "the replica takes over", 30_000);
       return () => victim.signal("SIGCONT");
+    },
+    async loseShard(tag) {
+      return loseBoth(...(await pairOf(await shardOfTag(tag))));
     },
     async everywhere(...command) {
       await Promise.all(nodes.map(({ send }) => send(...command)));
@@ -125,6 +122,41 @@ export async function startTestCluster(): Promise<TestCluster> {
       }
       await rm(folder, { recursive: true, force: true });
     },
+  };
+}
+
+/** Makes a cluster of nodes that do not know each other. */
+async function form(
+  nodes: readonly Node[],
+  masters: readonly Node[],
+  replicas: readonly Node[],
+): Promise<void> {
+  // Each its own, as redis-cli does it: masters with the same epoch would settle it whenever they hear of each other.
+  for (const [at, { send }] of nodes.entries()) {
+    await send("CLUSTER", "SET-CONFIG-EPOCH", String(at + 1));
+  }
+  await joinTogether(nodes);
+  await Promise.all(
+    masters.map((master, at) => {
+      const from = Math.round((at * SLOTS) / MASTERS);
+      const to = Math.round(((at + 1) * SLOTS) / MASTERS) - 1;
+      return master.send("CLUSTER", "ADDSLOTSRANGE", String(from), String(to));
+    }),
+  );
+  await Promise.all(replicas.map((replica, at) => follow(replica, masters[at] as Node)));
+  await Promise.all(nodes.map(isServing));
+  await agreeOnSlots(nodes);
+}
+
+async function loseBoth(master: Node, replica: Node): Promise<() => Promise<void>> {
+  await master.kill();
+  await eventually(() => isMaster(replica), "the replica takes over", 30_000);
+  await replica.kill();
+  return async () => {
+    master.start();
+    await eventually(() => isReplica(master), "the killed one is a replica", 30_000);
+    await master.send("CLUSTER", "FAILOVER", "TAKEOVER");
+    await isServing(master);
   };
 }
 
@@ -158,6 +190,7 @@ async function startNode(parent: string): Promise<Node> {
       child = launch();
     },
     async kill() {
+      if (child.signalCode !== null) return;
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGKILL");
       await ended;
@@ -281,9 +314,12 @@ async function placeOf(masters: readonly Node[], tag: string) {
   return { slot, owner };
 }
 
+const isMaster = (node: Node) => hasRole(node, "master");
+const isReplica = (node: Node) => hasRole(node, "slave");
+
 /** False also while the node cannot be asked. */
-async function isMaster({ send }: Node): Promise<boolean> {
-  return String(await send("ROLE").catch(() => "")).startsWith("master");
+async function hasRole({ send }: Node, role: "master" | "slave"): Promise<boolean> {
+  return String(await send("ROLE").catch(() => "")).startsWith(role);
 }
 
 async function isInStep({ send }: Node): Promise<boolean> {

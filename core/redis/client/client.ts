@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/log.ts";
-import { watchCluster, watchServer } from "./silence.ts";
+import { SILENT_MS, watchCluster, watchServer } from "./silence.ts";
 import { NotReplicated } from "./store-unavailable.ts";
 import { answerTracing } from "./tracing.ts";
 
@@ -16,6 +16,21 @@ function newClient(address: string) {
     ? createClient({ ...COMMON, socket: { path: address, tls: false } })
     : createClient({ ...COMMON, url: address });
 }
+
+/**
+ * Which nodes are the masters is asked on connections of their own, which nobody watches: the socket's time limit ends one whose
+ * node accepts it and never answers.
+ */
+function newCluster(urls: readonly string[]) {
+  return createCluster({
+    rootNodes: urls.map((url) => ({ url, socket: { socketTimeout: ASK_AT_START_MS } })),
+    // Of every connection: long, since it blames a pause of this process on the server.
+    defaults: { ...COMMON, socket: { socketTimeout: 3 * SILENT_MS } },
+  });
+}
+
+/** Of the nodes that were configured, some may be silent: others are asked before the time to connect is over. */
+const ASK_AT_START_MS = 5_000;
 
 /**
  * Without the offline queue a command fails at once while Redis is unavailable: callers answer 503 instead of hanging. The
@@ -47,11 +62,11 @@ export async function connectCluster(
   log: Log,
   waitReplicas = 0,
 ): Promise<Redis> {
-  const cluster = createCluster({ rootNodes: urls.map((url) => ({ url })), defaults: COMMON });
+  const cluster = newCluster(urls);
   Object.defineProperty(cluster, "isReady", { get: () => cluster.isOpen });
   const client = cluster as unknown as Redis;
   clusters.add(client);
-  logInterruptions(client, log);
+  logInterruptions(client, log, "node-");
   await connectInTime(client);
   watchCluster(cluster, log);
   if (waitReplicas > 0) {
@@ -121,13 +136,15 @@ export class StoreUnreachable extends Error {}
 
 const CONNECT_LIMIT_MS = 15_000;
 
-function logInterruptions(client: Pick<Redis, "on">, log: Log): void {
+/** @param node what the names of the events of a cluster's nodes begin with */
+function logInterruptions(client: Pick<Redis, "on">, log: Log, node = ""): void {
   let lost = false;
-  client.on("error", (error: Error) => {
+  const onError = (error: Error) => {
     if (!lost) log.error({ reason: error.message }, "redis connection lost");
     lost = true;
-  });
-  client.on("ready", () => {
+  };
+  for (const event of new Set(["error", `${node}error`])) client.on(event, onError);
+  client.on(`${node}ready`, () => {
     if (lost) log.info("redis connection is back");
     lost = false;
   });

@@ -8,13 +8,19 @@ import type { Log } from "#core/log.ts";
 const TICK_MS = 1_000;
 /** Longer than a healthy server is ever busy. Counted in ticks, so that a pause of this process is not blamed on the server. */
 const SILENT_TICKS = 10;
+export const SILENT_MS = SILENT_TICKS * TICK_MS;
+/**
+ * What a newly found master is given to accept a connection before others are asked for its successor. It is given up at its first
+ * failed attempt after that.
+ */
+const UNREACHED_TICKS = 2;
 
 /** A client of one server. */
 interface Connection {
   readonly isReady: boolean;
   readonly isOpen: boolean;
   readonly on: (
-    event: "connect" | "error" | "ready" | "reconnecting",
+    event: "connect" | "error" | "ready" | "reconnecting" | "terminated",
     listener: () => void,
   ) => unknown;
   readonly ping: () => Promise<unknown>;
@@ -24,7 +30,7 @@ interface Connection {
 
 interface Watch {
   readonly tick: () => void;
-  /** Closed, and not connected since then. */
+  /** Closed and not connected since then, or given up without ever being reached. */
   readonly isLost: () => boolean;
 }
 
@@ -39,29 +45,43 @@ export function watchServer(client: Connection, log: Log): void {
 
 interface Cluster {
   readonly isOpen: boolean;
+  readonly destroy: () => void;
   readonly masters: readonly { readonly address: string; readonly client?: Connection }[];
   readonly _slots: {
     readonly rediscover: (from: undefined, without: ReadonlySet<string>) => Promise<void>;
   };
 }
 
-/** The client looks for new masters where a connection breaks, but not where it is silent. */
+/** The client looks for new masters when a connection breaks, but not when one is silent or was never made. */
 export function watchCluster(cluster: Cluster, log: Log): void {
   const watches = new WeakMap<Connection, Watch>();
+  let isSearching = false;
+
+  async function search(lost: ReadonlySet<string>): Promise<void> {
+    isSearching = true;
+    await cluster._slots.rediscover(undefined, lost).catch(() => {});
+    isSearching = false;
+  }
+
   const timer = setInterval(() => {
     if (!cluster.isOpen) {
-      clearInterval(timer);
+      // A search that is under way connects to the masters although the cluster has been closed meanwhile.
+      cluster.destroy();
+      if (!isSearching) clearInterval(timer);
       return;
     }
     const lost = new Set<string>();
     for (const { address, client } of cluster.masters) {
-      if (client === undefined) continue;
+      if (client === undefined) {
+        lost.add(address);
+        continue;
+      }
       const watch = watches.get(client) ?? watchConnection(client, log);
       watches.set(client, watch);
       watch.tick();
       if (watch.isLost()) lost.add(address);
     }
-    if (lost.size > 0) void cluster._slots.rediscover(undefined, lost).catch(() => {});
+    if (lost.size > 0) void search(lost);
   }, TICK_MS);
   timer.unref();
 }
@@ -70,6 +90,9 @@ function watchConnection(client: Connection, log: Log): Watch {
   let quietTicks = 0;
   let isLost = false;
   let isAsking = false;
+  let isReached = client.isReady;
+  let unreachedTicks = 0;
+  const isGivenUp = () => !isReached && unreachedTicks > UNREACHED_TICKS;
   /**
    * The client reconnects by itself. Between two attempts, and until the server accepts one (5 s), `connect` must not be called: the
    * client would then make two attempts at once, and match the replies of one connection to the commands of the other.
@@ -81,6 +104,16 @@ function watchConnection(client: Connection, log: Log): Watch {
   client.on("ready", () => {
     quietTicks = 0;
     isLost = false;
+    isReached = true;
+  });
+  // The search that found this master waits for it to connect, and later searches wait for that search: give it up. Only here,
+  // between attempts: one under way would go on beside the next.
+  client.on("error", () => {
+    if (isGivenUp()) client.destroy();
+  });
+  // The client does not reconnect after the socket's time limit.
+  client.on("terminated", () => {
+    isLost = true;
   });
 
   async function ask(): Promise<void> {
@@ -96,9 +129,10 @@ function watchConnection(client: Connection, log: Log): Watch {
   }
 
   return {
-    isLost: () => isLost,
+    isLost: () => isLost || isGivenUp(),
     tick() {
-      if (isLost && !client.isOpen) {
+      if (!isReached) unreachedTicks += 1;
+      if ((isLost || isGivenUp()) && !client.isOpen) {
         connectAgain();
         return;
       }
