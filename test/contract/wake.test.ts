@@ -1,8 +1,9 @@
 /** Idle loops wait for announcements, on one server and on a cluster, and miss nothing where one is lost. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { createCluster } from "redis";
 import { createLog } from "#core/log.ts";
 import { connectCluster, connectRedis, type Redis } from "#core/redis/client/client.ts";
-import { wakeChannel } from "#core/redis/client/keys.ts";
+import { companyTag, PARTITIONS, wakeChannel } from "#core/redis/client/keys.ts";
 import { announce, openWaker } from "#core/redis/client/wake.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
 import { decideHandler } from "#processors/webhooks/decide.ts";
@@ -102,22 +103,70 @@ test("many announcements of a process are few messages, and the last one is amon
   waker.close();
 });
 
-test("who loses the connection for messages hears again once it is back", async () => {
-  const [waiting, other] = [await connect("server"), await connect("server")];
+/** Waits for announcements of another client. */
+function listenTo(other: Redis, waiting: Redis) {
   const { heard, hear } = createEar();
   const waker = openWaker(waiting, "messages", hear);
-  const isHeard = async (why: string) => {
-    const before = heard();
-    await eventually(() => {
-      announce(other, "messages");
-      return heard() > before;
-    }, why);
+  return {
+    async isHeard(why: string): Promise<void> {
+      const before = heard();
+      await eventually(() => {
+        announce(other, "messages");
+        return heard() > before;
+      }, why);
+    },
+    close: waker.close,
   };
+}
+
+test("who loses the connection for messages hears again once it is back", async () => {
+  const [waiting, other] = [await connect("server"), await connect("server")];
+  const { isHeard, close } = listenTo(other, waiting);
   await isHeard("it is heard");
   await other.sendCommand(["CLIENT", "KILL", "TYPE", "pubsub"]);
   await isHeard("it is heard again");
-  waker.close();
+  close();
 });
+
+/** The masters that somebody listens to, by their ports. */
+async function listenedTo(redis: Redis): Promise<number[]> {
+  const { masters } = redis as unknown as ReturnType<typeof createCluster>;
+  const ask = ["PUBSUB", "CHANNELS", wakeChannel("messages")];
+  const found = masters.map(async ({ port, client }) => {
+    const channels = await client?.sendCommand(ask).catch(() => "");
+    return String(channels) === "" ? [] : [port];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+test("when a cluster's node that brings announcements is demoted or gone for good, another brings them", async () => {
+  const own = await startTestCluster();
+  const open = () => connectCluster(own.urls.split(","), log);
+  const [waiting, other] = [await open(), await open()];
+  const { isHeard, close } = listenTo(other, waiting);
+  const useEveryShard = () =>
+    Promise.all(
+      [waiting, other].flatMap((redis) =>
+        Array.from({ length: PARTITIONS }, (_, at) => redis.set(`${companyTag(at)}key`, "1")),
+      ),
+    );
+  await isHeard("it is heard");
+  const [first = 0, ...more] = await listenedTo(other);
+  expect(more).toEqual([]);
+  await own.demote(first);
+  await useEveryShard();
+  let second = 0;
+  await eventually(async () => {
+    [second = 0] = await listenedTo(other);
+    return second > 0;
+  }, "another one is listened to");
+  await isHeard("it is heard after the demotion");
+  await own.loseNode(second);
+  await isHeard("it is heard after the loss");
+  close();
+  for (const client of [waiting, other]) client.destroy();
+  await own.stop();
+}, 300_000);
 
 test("who waits no longer keeps no connection", async () => {
   const redis = await connect("server");

@@ -29,6 +29,10 @@ export interface TestCluster {
    * @returns brings back the first, which takes over by an operator's command; the other one stays away
    */
   readonly loseShard: (tag: string) => Promise<() => Promise<void>>;
+  /** SIGKILL to a node, which stays away. */
+  readonly loseNode: (port: number) => Promise<void>;
+  /** A master becomes the replica of its replica, as before maintenance. */
+  readonly demote: (port: number) => Promise<void>;
   /** A command to every node. */
   readonly everywhere: (...command: string[]) => Promise<void>;
   /**
@@ -93,6 +97,15 @@ export async function startTestCluster(): Promise<TestCluster> {
     },
     async loseShard(tag) {
       return loseBoth(...(await pairOf(await shardOfTag(tag))));
+    },
+    async loseNode(port) {
+      await nodes.find((node) => node.port === port)?.kill();
+    },
+    async demote(port) {
+      const at = nodes.findIndex((node) => node.port === port);
+      const [master, replica] = await pairOf(at % MASTERS);
+      await replica.send("CLUSTER", "FAILOVER");
+      await eventually(() => isReplica(master), "it follows its replica");
     },
     async everywhere(...command) {
       await Promise.all(nodes.map(({ send }) => send(...command)));

@@ -65,7 +65,7 @@ export async function connectCluster(
   const cluster = newCluster(urls);
   Object.defineProperty(cluster, "isReady", { get: () => cluster.isOpen });
   const client = cluster as unknown as Redis;
-  clusters.add(client);
+  clusters.set(client, cluster);
   logInterruptions(client, log, "node-");
   await connectInTime(client);
   watchCluster(cluster, log);
@@ -78,10 +78,44 @@ export async function connectCluster(
   return client;
 }
 
-const clusters = new WeakSet<Redis>();
+const clusters = new WeakMap<Redis, ReturnType<typeof newCluster>>();
 
 export function isCluster(redis: Redis): boolean {
   return clusters.has(redis);
+}
+
+/**
+ * Prepares one more connection, to the same server or, on a cluster, to any master in reach. It ends where it breaks or falls silent,
+ * and never reconnects; it emits `ping-interval` every few seconds.
+ * @returns null if no master is in reach
+ */
+export function duplicate(redis: Redis): Redis | null {
+  const server = clusters.has(redis) ? anyMaster(redis) : redis;
+  if (!server) return null;
+  return server.duplicate({
+    socket: { ...server.options.socket, reconnectStrategy: false, socketTimeout: SILENT_MS },
+    pingInterval: SILENT_MS / 2,
+  }) as Redis;
+}
+
+function anyMaster(redis: Redis) {
+  const reachable = mastersOf(redis).filter(({ isReady }) => isReady);
+  return reachable[Math.floor(Math.random() * reachable.length)];
+}
+
+/** Whether a duplicate's server is still one that its original uses: a node that has left the cluster goes on answering. */
+export function isInUse(redis: Redis, own: Redis): boolean {
+  const place = placeOf(own);
+  return !clusters.has(redis) || mastersOf(redis).some((master) => placeOf(master) === place);
+}
+
+function mastersOf(redis: Redis) {
+  return (clusters.get(redis)?.masters ?? []).flatMap(({ client }) => client ?? []);
+}
+
+function placeOf({ options }: { readonly options: Redis["options"] }): string {
+  const { host, port } = { host: "", port: 0, ...options.socket };
+  return `${host}:${port}`;
 }
 
 /**

@@ -6,11 +6,13 @@
  * A process has one connection for all its topics, apart from the one for commands: Redis gives subscribers little room for
  * replies.
  */
-import { isCluster, type Redis } from "./client.ts";
+import { duplicate, isInUse, type Redis } from "./client.ts";
 import { type WakeTopic, wakeChannel } from "./keys.ts";
 
 /** Announcements of a topic by a process are no closer than this: the first goes out at once, those that follow share the next. */
 const GAP_MS = 5;
+/** Between the end of the connection and the next one. */
+const REOPEN_MS = 500;
 
 interface Announcing {
   /** Somebody has announced since the last message. */
@@ -78,10 +80,10 @@ export function openWaker(redis: Redis, topic: WakeTopic, onWake = () => {}): Wa
 }
 
 interface Subscription {
-  readonly connection: Redis;
+  /** Subscribes to a topic that somebody waits for from now on. */
+  readonly add: (topic: WakeTopic) => void;
   readonly listeners: Map<WakeTopic, Set<() => void>>;
-  /** Never fails: a connection that cannot be made now is made later, or the loops look by themselves. */
-  readonly connected: Promise<void>;
+  readonly close: () => void;
 }
 
 const subscriptions = new WeakMap<Redis, Subscription>();
@@ -89,51 +91,80 @@ const subscriptions = new WeakMap<Redis, Subscription>();
 /** Only of the topics that somebody waits for: under load each message costs Redis and its receiver some microseconds. */
 function listen(redis: Redis, topic: WakeTopic, listener: () => void): () => void {
   const subscription = subscriptions.get(redis) ?? openSubscription(redis);
+  subscriptions.set(redis, subscription);
   const { listeners } = subscription;
   const known = listeners.get(topic);
   const own = known ?? new Set();
   own.add(listener);
   if (!known) {
     listeners.set(topic, own);
-    void subscribe(subscription, topic, own);
+    subscription.add(topic);
   }
   return () => {
     own.delete(listener);
     if ([...listeners.values()].some(({ size }) => size > 0)) return;
     subscriptions.delete(redis);
-    unsubscribe(redis, subscription);
+    subscription.close();
   };
 }
 
+/**
+ * A connection that breaks is replaced, on a cluster by one to any master in reach; so is one to a node that is a master no longer.
+ * The connection for messages that a cluster's client keeps would hold up its search for masters while it cannot be made.
+ */
 function openSubscription(redis: Redis): Subscription {
-  // A cluster's client keeps a connection for messages by itself.
-  const connection = isCluster(redis) ? redis : (redis.duplicate() as Redis);
-  const connected = connection === redis ? Promise.resolve() : connect(connection);
-  const subscription = { connection, listeners: new Map(), connected };
-  subscriptions.set(redis, subscription);
-  return subscription;
-}
+  const listeners: Subscription["listeners"] = new Map();
+  let connection: Redis | null = null;
+  let isClosed = false;
+  let timer: Timer | undefined;
 
-/** Whatever happens to the connection afterwards, the client heals it and subscribes again. */
-async function connect(connection: Redis): Promise<void> {
-  connection.on("error", () => {});
-  await connection.connect().catch(() => {});
-}
+  function add(topic: WakeTopic): void {
+    const onMessage = () => {
+      for (const listener of listeners.get(topic) ?? []) listener();
+    };
+    if (connection?.isReady) {
+      void connection.subscribe(wakeChannel(topic), onMessage).catch(() => {});
+    }
+  }
 
-async function subscribe(
-  { connection, connected }: Subscription,
-  topic: WakeTopic,
-  own: ReadonlySet<() => void>,
-): Promise<void> {
-  await connected;
-  const onMessage = () => {
-    for (const listener of own) listener();
+  function open(): void {
+    const own = duplicate(redis);
+    connection = own;
+    if (!own) {
+      openLater();
+      return;
+    }
+    own.on("error", () => {});
+    own.once("ready", () => {
+      // Closing it while it connects does not end the attempt.
+      if (isClosed) own.destroy();
+      else for (const topic of listeners.keys()) add(topic);
+    });
+    own.on("ping-interval", () => {
+      if (!isInUse(redis, own)) replace(own);
+    });
+    own.once("terminated", () => replace(own));
+    void own.connect().catch(() => {});
+  }
+
+  function replace(own: Redis): void {
+    own.destroy();
+    if (!isClosed) openLater();
+  }
+
+  function openLater(): void {
+    timer = setTimeout(open, REOPEN_MS);
+    timer.unref();
+  }
+
+  open();
+  return {
+    listeners,
+    add,
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      connection?.destroy();
+    },
   };
-  await connection.subscribe(wakeChannel(topic), onMessage).catch(() => {});
-}
-
-function unsubscribe(redis: Redis, { connection, listeners }: Subscription): void {
-  const channels = [...listeners.keys()].map(wakeChannel);
-  if (connection !== redis) connection.destroy();
-  else if (redis.isOpen) void redis.unsubscribe(channels).catch(() => {});
 }
