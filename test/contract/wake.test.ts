@@ -144,17 +144,16 @@ test("when a cluster's node that brings announcements is demoted or gone for goo
   const open = () => connectCluster(own.urls.split(","), log);
   const [waiting, other] = [await open(), await open()];
   const { isHeard, close } = listenTo(other, waiting);
-  const useEveryShard = () =>
-    Promise.all(
-      [waiting, other].flatMap((redis) =>
-        Array.from({ length: PARTITIONS }, (_, at) => redis.set(`${companyTag(at)}key`, "1")),
-      ),
-    );
+  const useEveryShard = async () => {
+    const keys = Array.from({ length: PARTITIONS }, (_, at) => `${companyTag(at)}key`);
+    const writes = [waiting, other].flatMap((redis) => keys.map((key) => redis.set(key, "1")));
+    return (await Promise.allSettled(writes)).every(({ status }) => status === "fulfilled");
+  };
   await isHeard("it is heard");
   const [first = 0, ...more] = await listenedTo(other);
   expect(more).toEqual([]);
   await own.demote(first);
-  await useEveryShard();
+  await eventually(useEveryShard, "both have met the new master");
   let second = 0;
   await eventually(async () => {
     [second = 0] = await listenedTo(other);

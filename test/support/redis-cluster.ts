@@ -32,7 +32,9 @@ export interface TestCluster {
   /** SIGKILL to a node, which stays away. */
   readonly loseNode: (port: number) => Promise<void>;
   /** A master becomes the replica of its replica, as before maintenance. */
-  readonly demote: (port: number) => Promise<void>;
+  readonly demote: (port: number) => Promise<unknown>;
+  /** Demotes a master and makes it forget the cluster; it goes on answering. */
+  readonly dismiss: (port: number) => Promise<void>;
   /** A command to every node. */
   readonly everywhere: (...command: string[]) => Promise<void>;
   /**
@@ -74,6 +76,15 @@ export async function startTestCluster(): Promise<TestCluster> {
     return (await isMaster(one)) ? [one, other] : [other, one];
   }
 
+  async function demote(port: number): Promise<Node> {
+    const [master, replica] = await pairOf(nodes.findIndex((node) => node.port === port) % MASTERS);
+    await eventually(async () => {
+      await replica.send("CLUSTER", "FAILOVER").catch(() => {});
+      return isReplica(master);
+    }, "it follows its replica");
+    return master;
+  }
+
   async function shardOfTag(tag: string): Promise<number> {
     const [first] = masters as [Node];
     return shardOf(Number(await first.send("CLUSTER", "KEYSLOT", tag)));
@@ -101,11 +112,9 @@ export async function startTestCluster(): Promise<TestCluster> {
     async loseNode(port) {
       await nodes.find((node) => node.port === port)?.kill();
     },
-    async demote(port) {
-      const at = nodes.findIndex((node) => node.port === port);
-      const [master, replica] = await pairOf(at % MASTERS);
-      await replica.send("CLUSTER", "FAILOVER");
-      await eventually(() => isReplica(master), "it follows its replica");
+    demote,
+    async dismiss(port) {
+      await (await demote(port)).send("CLUSTER", "RESET", "SOFT");
     },
     async everywhere(...command) {
       await Promise.all(nodes.map(({ send }) => send(...command)));

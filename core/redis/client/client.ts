@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { createClient, createCluster, RESP_TYPES } from "redis";
 import type { Log } from "#core/log.ts";
-import { SILENT_MS, watchCluster, watchServer } from "./silence.ts";
+import { isCovered, SILENT_MS, watchCluster, watchServer } from "./silence.ts";
 import { NotReplicated } from "./store-unavailable.ts";
 import { answerTracing } from "./tracing.ts";
 
@@ -53,8 +53,8 @@ export async function connectRedis(address: string, log: Log, waitReplicas = 0):
 }
 
 /**
- * A cluster takes the same commands, since the keys of every step share one hash tag. It is ready while it is open: one
- * master that is unavailable fails the commands of its own slots only.
+ * A cluster takes the same commands, since the keys of every step share one hash tag. It is ready while each slot has a master:
+ * one that is unavailable fails the commands of its own slots only.
  * @param urls some of its nodes; the others are found by them
  */
 export async function connectCluster(
@@ -63,12 +63,15 @@ export async function connectCluster(
   waitReplicas = 0,
 ): Promise<Redis> {
   const cluster = newCluster(urls);
-  Object.defineProperty(cluster, "isReady", { get: () => cluster.isOpen });
+  Object.defineProperty(cluster, "isReady", {
+    get: () => cluster.isOpen && isCovered(cluster.slots),
+  });
   const client = cluster as unknown as Redis;
   clusters.set(client, cluster);
-  logInterruptions(client, log, "node-");
-  await connectInTime(client);
+  logNodeInterruptions(client, log);
+  const connecting = connectInTime(client);
   watchCluster(cluster, log);
+  await connecting;
   if (waitReplicas > 0) {
     // As a command of its own the client would send it to every master: one that is unavailable would hold up all the others.
     const send = (key: string, wait: string[]) =>
@@ -170,18 +173,32 @@ export class StoreUnreachable extends Error {}
 
 const CONNECT_LIMIT_MS = 15_000;
 
-/** @param node what the names of the events of a cluster's nodes begin with */
-function logInterruptions(client: Pick<Redis, "on">, log: Log, node = ""): void {
+function logInterruptions(client: Pick<Redis, "on">, log: Log): void {
   let lost = false;
-  const onError = (error: Error) => {
+  client.on("error", (error: Error) => {
     if (!lost) log.error({ reason: error.message }, "redis connection lost");
     lost = true;
-  };
-  for (const event of new Set(["error", `${node}error`])) client.on(event, onError);
-  client.on(`${node}ready`, () => {
+  });
+  client.on("ready", () => {
     if (lost) log.info("redis connection is back");
     lost = false;
   });
+}
+
+function logNodeInterruptions(cluster: Pick<Redis, "on">, log: Log): void {
+  const lost = new Set<string>();
+  const nameOf = ({ host, port }: { host: string; port: number }) => `${host}:${port}`;
+  cluster.on("node-error", (error: Error, place) => {
+    const node = nameOf(place);
+    if (!lost.has(node)) log.error({ node, reason: error.message }, "redis connection lost");
+    lost.add(node);
+  });
+  cluster.on("node-ready", (place) => {
+    const node = nameOf(place);
+    if (lost.delete(node)) log.info({ node }, "redis connection is back");
+  });
+  // A search for the masters has failed; it is repeated.
+  cluster.on("error", (error: Error) => log.debug({ reason: error.message }, "no masters found"));
 }
 
 export interface Script {

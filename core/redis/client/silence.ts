@@ -24,40 +24,78 @@ interface Connection {
     listener: () => void,
   ) => unknown;
   readonly ping: () => Promise<unknown>;
+  readonly sendCommand: (command: string[]) => Promise<unknown>;
   readonly connect: () => Promise<unknown>;
   readonly destroy: () => void;
 }
 
 interface Watch {
   readonly tick: () => void;
-  /** Closed and not connected since then, or given up without ever being reached. */
+  /** Closed and not connected since then, given up without ever being reached, or no node of the cluster any more. */
   readonly isLost: () => boolean;
+  /** Closed by the watch or for good by the client, not by its owner. */
+  readonly isToReopen: () => boolean;
 }
 
 export function watchServer(client: Connection, log: Log): void {
-  const watch = watchConnection(client, log);
+  const watch = watchConnection(client, log, async () => {
+    await client.ping();
+    return true;
+  });
+  let closedTicks = 0;
   const timer = setInterval(() => {
-    if (client.isOpen || watch.isLost()) watch.tick();
-    else clearInterval(timer);
+    if (client.isOpen || watch.isToReopen()) {
+      watch.tick();
+      return;
+    }
+    closedTicks += 1;
+    if (closedTicks <= SILENT_TICKS) return;
+    // Its owner has closed it, and may still be waiting for a silent server.
+    client.destroy();
+    clearInterval(timer);
   }, TICK_MS);
   timer.unref();
 }
 
-interface Cluster {
+interface Master {
+  readonly address: string;
+  readonly client?: Connection;
+}
+
+interface Cluster<Node extends Master> {
   readonly isOpen: boolean;
   readonly destroy: () => void;
-  readonly masters: readonly { readonly address: string; readonly client?: Connection }[];
+  readonly masters: readonly Node[];
+  readonly slots: readonly unknown[];
   readonly _slots: {
     readonly rediscover: (from: undefined, without: ReadonlySet<string>) => Promise<void>;
+    readonly nodeClient: (master: Node) => Promise<unknown>;
   };
 }
 
 /** The client looks for new masters when a connection breaks, but not when one is silent or was never made. */
-export function watchCluster(cluster: Cluster, log: Log): void {
+export function watchCluster<Node extends Master>(cluster: Cluster<Node>, log: Log): void {
   const watches = new WeakMap<Connection, Watch>();
+  let lost: ReadonlySet<string> = new Set();
   let isSearching = false;
 
-  async function search(lost: ReadonlySet<string>): Promise<void> {
+  function tick(client: Connection): Watch {
+    const watch = watches.get(client) ?? watchConnection(client, log, () => isMember(client));
+    watches.set(client, watch);
+    watch.tick();
+    return watch;
+  }
+
+  /** @returns whether it is lost, also while a connection that was given up is attempted again */
+  function tickMaster(master: Node): boolean {
+    const { address, client } = master;
+    if (client) return tick(client).isLost() || (lost.has(address) && !client.isReady);
+    // It was given up. By itself the client connects only masters that it did not know, or that a command needs.
+    void cluster._slots.nodeClient(master).catch(() => {});
+    return true;
+  }
+
+  async function search(): Promise<void> {
     isSearching = true;
     await cluster._slots.rediscover(undefined, lost).catch(() => {});
     isSearching = false;
@@ -70,26 +108,39 @@ export function watchCluster(cluster: Cluster, log: Log): void {
       if (!isSearching) clearInterval(timer);
       return;
     }
-    const lost = new Set<string>();
-    for (const { address, client } of cluster.masters) {
-      if (client === undefined) {
-        lost.add(address);
-        continue;
-      }
-      const watch = watches.get(client) ?? watchConnection(client, log);
-      watches.set(client, watch);
-      watch.tick();
-      if (watch.isLost()) lost.add(address);
-    }
-    if (lost.size > 0) void search(lost);
+    lost = new Set(cluster.masters.filter(tickMaster).map(({ address }) => address));
+    if (lost.size > 0 || !isCovered(cluster.slots)) void search();
   }, TICK_MS);
   timer.unref();
 }
 
-function watchConnection(client: Connection, log: Log): Watch {
+/**
+ * Whether a node still belongs to the cluster. One that was removed or has lost its files goes on answering, but knows of no
+ * masters: the client would believe it that there are none.
+ */
+async function isMember(client: Connection): Promise<boolean> {
+  const info = await client.sendCommand(["CLUSTER", "INFO"]);
+  return !String(info).includes("cluster_slots_assigned:0\r\n");
+}
+
+const covered = new WeakMap<readonly unknown[], boolean>();
+
+/** Whether each slot has a master. The client makes a new array whenever it has looked for them. */
+export function isCovered(slots: readonly unknown[]): boolean {
+  const known = covered.get(slots);
+  if (known !== undefined) return known;
+  const isComplete = !slots.includes(undefined);
+  covered.set(slots, isComplete);
+  return isComplete;
+}
+
+/** @param ask any question; false means that the server is not the one wanted any more */
+function watchConnection(client: Connection, log: Log, ask: () => Promise<boolean>): Watch {
   let quietTicks = 0;
   let isLost = false;
+  let isForeign = false;
   let isAsking = false;
+  let isToReopen = false;
   let isReached = client.isReady;
   let unreachedTicks = 0;
   const isGivenUp = () => !isReached && unreachedTicks > UNREACHED_TICKS;
@@ -109,42 +160,50 @@ function watchConnection(client: Connection, log: Log): Watch {
   // The search that found this master waits for it to connect, and later searches wait for that search: give it up. Only here,
   // between attempts: one under way would go on beside the next.
   client.on("error", () => {
-    if (isGivenUp()) client.destroy();
+    if (isGivenUp()) close();
   });
   // The client does not reconnect after the socket's time limit.
   client.on("terminated", () => {
     isLost = true;
+    isToReopen = true;
   });
 
-  async function ask(): Promise<void> {
+  async function askNow(): Promise<void> {
     isAsking = true;
-    await client.ping().catch(() => {});
+    isForeign = !(await ask().catch(() => true));
     isAsking = false;
     quietTicks = 0;
   }
 
-  function connectAgain(): void {
+  function close(): void {
+    isToReopen = true;
+    client.destroy();
+  }
+
+  function reopen(): void {
+    isToReopen = false;
     quietTicks = 0;
     void client.connect().catch(() => {});
   }
 
   return {
-    isLost: () => isLost || isGivenUp(),
+    isLost: () => isLost || isForeign || isGivenUp(),
+    isToReopen: () => isToReopen,
     tick() {
       if (!isReached) unreachedTicks += 1;
-      if ((isLost || isGivenUp()) && !client.isOpen) {
-        connectAgain();
+      if (!client.isOpen) {
+        if (isToReopen) reopen();
         return;
       }
-      if (client.isReady && !isAsking) void ask();
+      if (client.isReady && !isAsking) void askNow();
       quietTicks += 1;
       if (quietTicks <= SILENT_TICKS) return;
       if (!isLost) log.error("a Redis server is silent; reconnecting");
       isLost = true;
       const wasReady = client.isReady;
-      client.destroy();
+      close();
       // A handshake that is under way has to end first: it has done so by the next tick.
-      if (wasReady) connectAgain();
+      if (wasReady) reopen();
     },
   };
 }
