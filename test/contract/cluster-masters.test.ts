@@ -5,7 +5,7 @@ import type { createCluster } from "redis";
 import { createLog } from "#core/log.ts";
 import { connectCluster, type Redis } from "#core/redis/client/client.ts";
 import { companyTag } from "#core/redis/client/keys.ts";
-import { eventually } from "#test/support/eventually.ts";
+import { eventually, within } from "#test/support/eventually.ts";
 import { startTestCluster } from "#test/support/redis-cluster.ts";
 
 const log = createLog("silent");
@@ -14,6 +14,7 @@ const LIMIT_MS = 30_000;
 /** More than a connection may be silent. */
 const PAUSE_MS = 11_000;
 const HEALED_MS = 8_000;
+const STARTS = 8;
 
 const urlOf = (port: number) => `redis://127.0.0.1:${port}`;
 const isWritten = (redis: Redis, key: string) =>
@@ -39,7 +40,8 @@ test("a master that is gone when it is found keeps nobody from starting, or from
     LIMIT_MS,
   );
   expect(await isWritten(redis, key)).toBe(false);
-  const late = await connectCluster(cluster.urls.split(","), log);
+  const [answering = 0] = before.filter((port) => mastersOf(redis).includes(port));
+  const late = await connectCluster([urlOf(answering)], log);
   await recover();
   for (const one of [redis, late]) {
     await eventually(() => isWritten(one, key), "the one that follows it takes writes", LIMIT_MS);
@@ -67,7 +69,7 @@ test("a node that does not answer when it is asked for the masters is passed ove
   await cluster.stop();
 }, 300_000);
 
-test("a node that has left the cluster and goes on answering is not believed that there are no masters", async () => {
+test("a node that has left the cluster but still answers cannot convince the client that there are no masters", async () => {
   const cluster = await startTestCluster();
   const redis = await connectCluster(cluster.urls.split(","), log);
   const key = `${companyTag(0)}key`;
@@ -76,17 +78,25 @@ test("a node that has left the cluster and goes on answering is not believed tha
   await eventually(() => !mastersOf(redis).includes(leaving), "it is dropped without a command");
   await eventually(() => isWritten(redis, key), "its successor takes writes");
   redis.destroy();
-  for (let wasMisled = false; !wasMisled; ) {
-    // The client begins with any of them.
+  // The client begins with any of them.
+  for (let start = 0; start < STARTS; start += 1) {
     const other = await connectCluster([leaving, staying].map(urlOf), log);
-    wasMisled = !other.isReady;
-    await eventually(() => other.isReady && isWritten(other, key), "it has asked the other one");
+    await eventually(() => isWritten(other, key), "the other one is asked as well");
     other.destroy();
   }
   await cluster.stop();
 }, 300_000);
 
-test("a pause of this process is not blamed on a cluster, and a long one is over at once", async () => {
+test("what is closed while a master is silent is closed in time", async () => {
+  const cluster = await startTestCluster();
+  const redis = await connectCluster(cluster.urls.split(","), log);
+  const thaw = await cluster.freezeMaster(companyTag(0));
+  await within(redis.close(), "closed", LIMIT_MS);
+  thaw();
+  await cluster.stop();
+}, 300_000);
+
+test("a pause of this process is not blamed on a cluster, and after a long one it recovers quickly", async () => {
   const cluster = await startTestCluster();
   const redis = await connectCluster(cluster.urls.split(","), log);
   const key = `${companyTag(0)}key`;

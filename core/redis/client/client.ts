@@ -18,18 +18,22 @@ function newClient(address: string) {
 }
 
 /**
- * Which nodes are the masters is asked on connections of their own, which nobody watches: the socket's time limit ends one whose
- * node accepts it and never answers.
+ * The masters are looked up over separate, unwatched connections; the time limit of the socket ends one whose node accepts it but
+ * never answers.
  */
 function newCluster(urls: readonly string[]) {
   return createCluster({
-    rootNodes: urls.map((url) => ({ url, socket: { socketTimeout: ASK_AT_START_MS } })),
-    // Of every connection: long, since it blames a pause of this process on the server.
+    // Twice: a master that the first round has given up does not hold up the second.
+    rootNodes: [...urls, ...urls].map((url) => ({
+      url,
+      socket: { socketTimeout: ASK_AT_START_MS },
+    })),
+    // For every connection. Long, because a pause of this process counts as silence too.
     defaults: { ...COMMON, socket: { socketTimeout: 3 * SILENT_MS } },
   });
 }
 
-/** Of the nodes that were configured, some may be silent: others are asked before the time to connect is over. */
+/** Some of the configured nodes may be silent: others are asked before the time to connect is over. */
 const ASK_AT_START_MS = 5_000;
 
 /**
@@ -88,12 +92,12 @@ export function isCluster(redis: Redis): boolean {
 }
 
 /**
- * Prepares one more connection, to the same server or, on a cluster, to any master in reach. It ends where it breaks or falls silent,
+ * Prepares one more connection, to the same server or, on a cluster, to any master in reach. It ends when it breaks or falls silent,
  * and never reconnects; it emits `ping-interval` every few seconds.
  * @returns null if no master is in reach
  */
 export function duplicate(redis: Redis): Redis | null {
-  const server = clusters.has(redis) ? anyMaster(redis) : redis;
+  const server = serverInReach(redis);
   if (!server) return null;
   return server.duplicate({
     socket: { ...server.options.socket, reconnectStrategy: false, socketTimeout: SILENT_MS },
@@ -101,7 +105,8 @@ export function duplicate(redis: Redis): Redis | null {
   }) as Redis;
 }
 
-function anyMaster(redis: Redis) {
+function serverInReach(redis: Redis) {
+  if (!clusters.has(redis)) return redis;
   const reachable = mastersOf(redis).filter(({ isReady }) => isReady);
   return reachable[Math.floor(Math.random() * reachable.length)];
 }
@@ -159,7 +164,7 @@ async function connectInTime(client: Redis): Promise<void> {
     late.reject(new StoreUnreachable(`Redis does not answer within ${CONNECT_LIMIT_MS / 1000} s.`));
   }, CONNECT_LIMIT_MS);
   try {
-    await Promise.race([client.connect(), late.promise]);
+    await Promise.race([connectUntilReady(client), late.promise]);
   } catch (error) {
     client.destroy();
     throw error;
@@ -167,6 +172,16 @@ async function connectInTime(client: Redis): Promise<void> {
     clearTimeout(timer);
   }
 }
+
+/** A cluster's client connects also where no master can be reached, or a node knows of none; it goes on looking for them. */
+async function connectUntilReady(client: Redis): Promise<void> {
+  await client.connect();
+  while (client.isOpen && !(client.isReady && serverInReach(client))) {
+    await Bun.sleep(READY_POLL_MS);
+  }
+}
+
+const READY_POLL_MS = 50;
 
 /** The first connection could not be made: reported without a stack, like a configuration fault. */
 export class StoreUnreachable extends Error {}
@@ -190,15 +205,23 @@ function logNodeInterruptions(cluster: Pick<Redis, "on">, log: Log): void {
   const nameOf = ({ host, port }: { host: string; port: number }) => `${host}:${port}`;
   cluster.on("node-error", (error: Error, place) => {
     const node = nameOf(place);
-    if (!lost.has(node)) log.error({ node, reason: error.message }, "redis connection lost");
+    if (!lost.has(node))
+      log.error({ node, reason: error.message }, "a Redis node cannot be reached");
     lost.add(node);
   });
-  cluster.on("node-ready", (place) => {
-    const node = nameOf(place);
-    if (lost.delete(node)) log.info({ node }, "redis connection is back");
+  // A search may be repeated each second.
+  const reasons = new Set<string>();
+  cluster.on("error", ({ message }: Error) => {
+    if (!reasons.has(message)) {
+      log.error({ reason: message }, "looking for the cluster's masters failed");
+    }
+    reasons.add(message);
   });
-  // A search for the masters has failed; it is repeated.
-  cluster.on("error", (error: Error) => log.debug({ reason: error.message }, "no masters found"));
+  cluster.on("node-ready", (place) => {
+    reasons.clear();
+    const node = nameOf(place);
+    if (lost.delete(node)) log.info({ node }, "a Redis node can be reached again");
+  });
 }
 
 export interface Script {

@@ -10,8 +10,8 @@ const TICK_MS = 1_000;
 const SILENT_TICKS = 10;
 export const SILENT_MS = SILENT_TICKS * TICK_MS;
 /**
- * What a newly found master is given to accept a connection before others are asked for its successor. It is given up at its first
- * failed attempt after that.
+ * How long a newly found master may take to accept a connection; its first failed attempt after that gives it up, and other nodes
+ * are asked for its successor.
  */
 const UNREACHED_TICKS = 2;
 
@@ -31,17 +31,18 @@ interface Connection {
 
 interface Watch {
   readonly tick: () => void;
-  /** Closed and not connected since then, given up without ever being reached, or no node of the cluster any more. */
+  /** Silent and not yet reconnected, given up before it was ever reached, or no longer in the cluster. */
   readonly isLost: () => boolean;
-  /** Closed by the watch or for good by the client, not by its owner. */
+  /** Closed by the watch, or given up by the client; never closed by its owner. */
   readonly isToReopen: () => boolean;
 }
 
 export function watchServer(client: Connection, log: Log): void {
-  const watch = watchConnection(client, log, async () => {
-    await client.ping();
-    return true;
-  });
+  const watch = watchConnection(
+    client,
+    () => client.ping(),
+    () => log.error(SILENT),
+  );
   let closedTicks = 0;
   const timer = setInterval(() => {
     if (client.isOpen || watch.isToReopen()) {
@@ -56,6 +57,8 @@ export function watchServer(client: Connection, log: Log): void {
   }, TICK_MS);
   timer.unref();
 }
+
+const SILENT = "a Redis server is silent; reconnecting";
 
 interface Master {
   readonly address: string;
@@ -73,26 +76,36 @@ interface Cluster<Node extends Master> {
   };
 }
 
-/** The client looks for new masters when a connection breaks, but not when one is silent or was never made. */
+/** The client looks for new masters when a connection breaks, but not when one is silent or could never be made. */
 export function watchCluster<Node extends Master>(cluster: Cluster<Node>, log: Log): void {
   const watches = new WeakMap<Connection, Watch>();
+  const silent = new Set<string>();
   let lost: ReadonlySet<string> = new Set();
+  let clients: readonly Connection[] = [];
   let isSearching = false;
+  let closedTicks = 0;
 
-  function tick(client: Connection): Watch {
-    const watch = watches.get(client) ?? watchConnection(client, log, () => isMember(client));
-    watches.set(client, watch);
-    watch.tick();
-    return watch;
+  function watch(node: string, client: Connection): Watch {
+    const onSilent = () => {
+      if (!silent.has(node)) log.error({ node }, SILENT);
+      silent.add(node);
+    };
+    return watchConnection(client, () => isMember(client), onSilent);
   }
 
   /** @returns whether it is lost, also while a connection that was given up is attempted again */
   function tickMaster(master: Node): boolean {
     const { address, client } = master;
-    if (client) return tick(client).isLost() || (lost.has(address) && !client.isReady);
-    // It was given up. By itself the client connects only masters that it did not know, or that a command needs.
-    void cluster._slots.nodeClient(master).catch(() => {});
-    return true;
+    if (!client) {
+      // It was given up. By itself the client connects only masters that it did not know, or that a command needs.
+      void cluster._slots.nodeClient(master).catch(() => {});
+      return true;
+    }
+    const own = watches.get(client) ?? watch(address, client);
+    watches.set(client, own);
+    own.tick();
+    if (client.isReady && !own.isLost()) silent.delete(address);
+    return own.isLost() || (lost.has(address) && !client.isReady);
   }
 
   async function search(): Promise<void> {
@@ -101,22 +114,31 @@ export function watchCluster<Node extends Master>(cluster: Cluster<Node>, log: L
     isSearching = false;
   }
 
+  function tick(): void {
+    lost = new Set(cluster.masters.filter(tickMaster).map(({ address }) => address));
+    clients = cluster.masters.flatMap(({ client }) => client ?? []);
+    if (lost.size > 0 || !isCovered(cluster.slots)) void search();
+  }
+
   const timer = setInterval(() => {
-    if (!cluster.isOpen) {
-      // A search that is under way connects to the masters although the cluster has been closed meanwhile.
-      cluster.destroy();
-      if (!isSearching) clearInterval(timer);
+    if (cluster.isOpen) {
+      tick();
       return;
     }
-    lost = new Set(cluster.masters.filter(tickMaster).map(({ address }) => address));
-    if (lost.size > 0 || !isCovered(cluster.slots)) void search();
+    // A search that is under way connects to the masters although the cluster has been closed meanwhile.
+    cluster.destroy();
+    closedTicks += 1;
+    if (closedTicks <= SILENT_TICKS || isSearching) return;
+    // Its owner may still be waiting for a silent master.
+    for (const client of clients) client.destroy();
+    clearInterval(timer);
   }, TICK_MS);
   timer.unref();
 }
 
 /**
  * Whether a node still belongs to the cluster. One that was removed or has lost its files goes on answering, but knows of no
- * masters: the client would believe it that there are none.
+ * masters, and the client would take that to mean there are none.
  */
 async function isMember(client: Connection): Promise<boolean> {
   const info = await client.sendCommand(["CLUSTER", "INFO"]);
@@ -134,8 +156,12 @@ export function isCovered(slots: readonly unknown[]): boolean {
   return isComplete;
 }
 
-/** @param ask any question; false means that the server is not the one wanted any more */
-function watchConnection(client: Connection, log: Log, ask: () => Promise<boolean>): Watch {
+/** @param ask any question; the answer false means that the server is not the one wanted any more */
+function watchConnection(
+  client: Connection,
+  ask: () => Promise<unknown>,
+  onSilent: () => void,
+): Watch {
   let quietTicks = 0;
   let isLost = false;
   let isForeign = false;
@@ -156,6 +182,8 @@ function watchConnection(client: Connection, log: Log, ask: () => Promise<boolea
     quietTicks = 0;
     isLost = false;
     isReached = true;
+    // Closing it while it connects does not end the attempt.
+    if (!client.isOpen) client.destroy();
   });
   // The search that found this master waits for it to connect, and later searches wait for that search: give it up. Only here,
   // between attempts: one under way would go on beside the next.
@@ -170,7 +198,7 @@ function watchConnection(client: Connection, log: Log, ask: () => Promise<boolea
 
   async function askNow(): Promise<void> {
     isAsking = true;
-    isForeign = !(await ask().catch(() => true));
+    isForeign = (await ask().catch(() => null)) === false;
     isAsking = false;
     quietTicks = 0;
   }
@@ -198,7 +226,7 @@ function watchConnection(client: Connection, log: Log, ask: () => Promise<boolea
       if (client.isReady && !isAsking) void askNow();
       quietTicks += 1;
       if (quietTicks <= SILENT_TICKS) return;
-      if (!isLost) log.error("a Redis server is silent; reconnecting");
+      if (!isLost) onSilent();
       isLost = true;
       const wasReady = client.isReady;
       close();

@@ -109,7 +109,7 @@ function listen(redis: Redis, topic: WakeTopic, listener: () => void): () => voi
 }
 
 /**
- * A connection that breaks is replaced, on a cluster by one to any master in reach; so is one to a node that is a master no longer.
+ * A connection that breaks is replaced, on a cluster by one to any master in reach; so is one to a node that is no longer a master.
  * The connection for messages that a cluster's client keeps would hold up its search for masters while it cannot be made.
  */
 function openSubscription(redis: Redis): Subscription {
