@@ -173,7 +173,7 @@ async function connectInTime(client: Redis): Promise<void> {
   }
 }
 
-/** A cluster's client connects also where no master can be reached, or a node knows of none; it goes on looking for them. */
+/** A cluster's client also connects when no master can be reached, or when the node it asks knows of none; it goes on looking. */
 async function connectUntilReady(client: Redis): Promise<void> {
   await client.connect();
   while (client.isOpen && !(client.isReady && serverInReach(client))) {
@@ -205,17 +205,16 @@ function logNodeInterruptions(cluster: Pick<Redis, "on">, log: Log): void {
   const nameOf = ({ host, port }: { host: string; port: number }) => `${host}:${port}`;
   cluster.on("node-error", (error: Error, place) => {
     const node = nameOf(place);
-    if (!lost.has(node))
-      log.error({ node, reason: error.message }, "a Redis node cannot be reached");
+    if (lost.has(node)) return;
     lost.add(node);
+    log.error({ node, reason: error.message }, "a Redis node cannot be reached");
   });
-  // A search may be repeated each second.
+  // A search that fails is repeated each second: each reason is logged once until a node can be reached.
   const reasons = new Set<string>();
   cluster.on("error", ({ message }: Error) => {
-    if (!reasons.has(message)) {
-      log.error({ reason: message }, "looking for the cluster's masters failed");
-    }
+    if (reasons.has(message)) return;
     reasons.add(message);
+    log.error({ reason: message }, "looking for the cluster's masters failed");
   });
   cluster.on("node-ready", (place) => {
     reasons.clear();

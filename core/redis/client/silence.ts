@@ -1,7 +1,8 @@
 /**
  * Detects connections whose server no longer responds: its machine has disappeared without closing them, or its process is
  * frozen. Such a connection can stay open for a quarter of an hour, and its commands would wait that long, even if a replica
- * took over long ago. One that gets no answer for ten seconds is closed, so that its commands fail, and is reopened.
+ * took over long ago. One that gets no answer for ten seconds is closed, so that its commands fail, and is reopened. On a cluster,
+ * other nodes are asked for the successor of a master that is lost.
  */
 import type { Log } from "#core/log.ts";
 
@@ -87,8 +88,9 @@ export function watchCluster<Node extends Master>(cluster: Cluster<Node>, log: L
 
   function watch(node: string, client: Connection): Watch {
     const onSilent = () => {
-      if (!silent.has(node)) log.error({ node }, SILENT);
+      if (silent.has(node)) return;
       silent.add(node);
+      log.error({ node }, SILENT);
     };
     return watchConnection(client, () => isMember(client), onSilent);
   }
