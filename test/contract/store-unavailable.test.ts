@@ -220,7 +220,7 @@ describe("a full disk", () => {
     expect(isStoreUnavailable(await failureOf(() => client.get("kept")), READY)).toBe(true);
     await full.start();
     const read = () => client.get("kept").catch(() => null);
-    const found = Number((await eventually(read, "it has loaded its data")).split(" ", 1));
+    const found = Number((await eventually(read, "the connection is back")).split(" ", 1));
     expect(kept).toBeGreaterThan(0);
     expect(found).toBeGreaterThanOrEqual(kept);
     expect(found).toBeLessThanOrEqual(sent);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createClient } from "redis";
 import { eventually, within } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
-import { DURABLE, redisCommand } from "./redis-server.ts";
+import { DURABLE, hasLoaded, redisCommand } from "./redis-server.ts";
 
 const MASTERS = 3;
 const SLOTS = 16_384;
@@ -56,7 +56,7 @@ interface Node {
   readonly port: number;
   readonly bus: number;
   readonly send: (...command: string[]) => Promise<unknown>;
-  readonly start: () => void;
+  readonly start: () => Promise<void>;
   readonly kill: () => Promise<void>;
   readonly signal: (name: "SIGSTOP" | "SIGCONT") => void;
   readonly state: () => Promise<string>;
@@ -96,7 +96,7 @@ export async function startTestCluster(): Promise<TestCluster> {
       const [victim, heir] = await pairOf(shard);
       await victim.kill();
       await eventually(() => isMaster(heir), "the replica takes over", 30_000);
-      victim.start();
+      await victim.start();
       await eventually(() => isInStep(victim), "the killed node follows", 30_000);
       await isServing(heir);
     },
@@ -175,7 +175,7 @@ async function loseBoth(master: Node, replica: Node): Promise<() => Promise<void
   await eventually(() => isMaster(replica), "the replica takes over", 30_000);
   await replica.kill();
   return async () => {
-    master.start();
+    await master.start();
     await eventually(() => isReplica(master), "the killed one is a replica", 30_000);
     await master.send("CLUSTER", "FAILOVER", "TAKEOVER");
     await isServing(master);
@@ -208,8 +208,9 @@ async function startNode(parent: string): Promise<Node> {
     port,
     bus,
     send,
-    start() {
+    async start() {
       child = launch();
+      await eventually(() => hasLoaded(port), "the node has loaded its data");
     },
     async kill() {
       if (child.signalCode !== null) return;

@@ -40,7 +40,7 @@ export interface RedisServer {
   readonly send: (...command: string[]) => Promise<unknown>;
   /** Keeps it busy with a script, on a connection of its own, until `SCRIPT KILL`. */
   readonly keepBusy: () => void;
-  /** Starts it again. @param fileLimitKiB as large as its files may grow: a full disk */
+  /** Starts it again; waits until it has loaded its data, or has ended. @param fileLimitKiB as large as its files may grow: a full disk */
   readonly start: (fileLimitKiB?: number) => Promise<void>;
   /** SIGKILL; waits until it is gone. */
   readonly kill: () => Promise<void>;
@@ -87,8 +87,8 @@ export async function startRedisServer({
     const command = `${limit} exec sh ${CUT_TORN_END} "$0" redis-server "$@"`;
     child = spawn("bash", ["-c", command, folder, ...args], { stdio: "ignore" });
     await eventually(
-      async () => child?.exitCode !== null || (await isListening(port)),
-      "the server listens",
+      async () => child?.exitCode !== null || (await hasLoaded(port)),
+      "the server has loaded its data",
     );
   }
 
@@ -134,12 +134,21 @@ function numberOf(file: string): number {
   return Number(/\.(\d+)\.incr\.aof$/.exec(file)?.[1] ?? 0);
 }
 
-async function isListening(port: number): Promise<boolean> {
+/** Whether the server at a port answers and has loaded its data: it listens, and answers others with an error, before that. */
+export async function hasLoaded(port: number): Promise<boolean> {
+  const answer = Promise.withResolvers<string>();
+  const nothing = () => answer.resolve("");
   const socket = await Bun.connect({
     hostname: "127.0.0.1",
     port,
-    socket: { data() {}, error() {} },
+    socket: {
+      data: (_, bytes) => answer.resolve(bytes.toString()),
+      close: nothing,
+      error: nothing,
+    },
   }).catch(() => null);
+  socket?.write("PING\r\n");
+  const said = socket ? await answer.promise : "";
   socket?.end();
-  return socket !== null;
+  return said !== "" && !said.startsWith("-LOADING");
 }
