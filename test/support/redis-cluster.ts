@@ -210,7 +210,10 @@ async function startNode(parent: string): Promise<Node> {
     send,
     async start() {
       child = launch();
-      await eventually(() => hasLoaded(port), "the node has loaded its data");
+      await eventually(
+        () => hasLoaded({ port, host: "127.0.0.1" }),
+        "the node has loaded its data",
+      );
     },
     async kill() {
       if (child.signalCode !== null) return;

@@ -1,6 +1,7 @@
 /** A Redis server of its own on a port, which a test brings into trouble, with an operator's connection past the trouble. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { appendFile, mkdtemp, rm } from "node:fs/promises";
+import { createConnection, type NetConnectOpts } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -87,7 +88,7 @@ export async function startRedisServer({
     const command = `${limit} exec sh ${CUT_TORN_END} "$0" redis-server "$@"`;
     child = spawn("bash", ["-c", command, folder, ...args], { stdio: "ignore" });
     await eventually(
-      async () => child?.exitCode !== null || (await hasLoaded(port)),
+      async () => child?.exitCode !== null || (await hasLoaded({ port, host: "127.0.0.1" })),
       "the server has loaded its data",
     );
   }
@@ -134,21 +135,12 @@ function numberOf(file: string): number {
   return Number(/\.(\d+)\.incr\.aof$/.exec(file)?.[1] ?? 0);
 }
 
-/** Whether the server at a port answers and has loaded its data: it listens, and answers others with an error, before that. */
-export async function hasLoaded(port: number): Promise<boolean> {
-  const answer = Promise.withResolvers<string>();
-  const nothing = () => answer.resolve("");
-  const socket = await Bun.connect({
-    hostname: "127.0.0.1",
-    port,
-    socket: {
-      data: (_, bytes) => answer.resolve(bytes.toString()),
-      close: nothing,
-      error: nothing,
-    },
-  }).catch(() => null);
-  socket?.write("PING\r\n");
-  const said = socket ? await answer.promise : "";
-  socket?.end();
-  return said !== "" && !said.startsWith("-LOADING");
+/** Whether a server answers and has loaded its data. It listens before it loads, and refuses commands until it has. */
+export function hasLoaded(address: NetConnectOpts): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = createConnection(address, () => socket.write("PING\r\n"));
+  socket.on("data", (answer) => resolve(!answer.toString().startsWith("-LOADING")));
+  socket.on("error", () => resolve(false));
+  socket.on("close", () => resolve(false));
+  return promise.finally(() => socket.destroy());
 }

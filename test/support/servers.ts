@@ -14,7 +14,7 @@ import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { startClickhouseHttp } from "./clickhouse-http.ts";
 import { asReader, createReader, readerUser } from "./clickhouse-reader.ts";
 import { eventually } from "./eventually.ts";
-import { DURABLE, redisCommand } from "./redis-server.ts";
+import { DURABLE, hasLoaded, redisCommand } from "./redis-server.ts";
 
 const DOCKER_SOCKET = "/var/run/docker.sock";
 
@@ -100,7 +100,7 @@ async function launchRedis(folder: string) {
   const [program, ...args] = redisCommand(folder, [...own, ...DURABLE]);
   const child = spawn(program, args, { stdio: "ignore" });
   const ended = new Promise((resolve) => child.once("exit", resolve));
-  await eventually(() => existsSync(address), "the test redis-server listens");
+  await eventually(() => hasLoaded({ path: address }), "the test redis-server has loaded its data");
   return {
     address,
     async end(signal: "SIGTERM" | "SIGKILL") {
