@@ -1,6 +1,6 @@
 /** A merchant's day with webhooks, from the endpoint to the catch-up after an outage, and an operator's with what is stuck. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import { EVENT_LOGS } from "#core/redis/client/keys.ts";
@@ -382,6 +382,16 @@ describe("a merchant", () => {
 });
 
 describe("an operator", () => {
+  /** A letter that is parked again has another id, and its row another button; the old row stands until the list is asked for. */
+  function anotherName(details: Locator, before: string | null): Promise<string> {
+    return eventually(async () => {
+      const [name] = await details.evaluateAll((buttons) =>
+        buttons.map((button) => button.getAttribute("aria-label")),
+      );
+      return name && name !== before ? name : null;
+    }, "it is parked again");
+  }
+
   test("is alarmed of what is stuck, reads it, drives it again, and discards it with a reason that the audit log keeps", async () => {
     const admin = await makeAccount(runtime, "operator", "admin");
     const { page, open, end } = await visit(admin.cookie);
@@ -398,19 +408,23 @@ describe("an operator", () => {
     await page.getByRole("heading", { name: "Dead letters" }).waitFor();
 
     await open("/dead-letters");
-    await page.getByRole("button", { name: /^Details/ }).click();
+    const details = page.getByRole("button", { name: /^Details/ });
+    const nameOfFirst = await details.getAttribute("aria-label");
+    await details.click();
     const drawer = page.getByRole("dialog");
     await drawer.getByText("e: no event").waitFor();
     expect(await accessFaults(page)).toEqual([]);
     await drawer.getByRole("button", { name: "Redrive" }).click();
     await page.getByText("Redriven. If it fails again, it comes back here.").waitFor();
-    await page.getByRole("button", { name: /^Details/ }).waitFor();
+    const nameOfSecond = await anotherName(details, nameOfFirst);
     await page.getByRole("button", { name: "Redrive all" }).click();
     const all = page.getByRole("dialog", { name: "Redrive all" });
     expect(await accessFaults(page)).toEqual([]);
     await all.getByRole("button", { name: "Redrive all" }).click();
-    await page.getByText("1 redriven, 0 remaining").waitFor();
-    await page.getByRole("button", { name: /^Details/ }).click();
+    // One that is parked again before they are counted remains.
+    await page.getByText(/^1 redriven, [01] remaining$/).waitFor();
+    await anotherName(details, nameOfSecond);
+    await details.click();
     await drawer.getByRole("button", { name: "Discard" }).click();
     const dialog = page.getByRole("dialog", { name: "Discard" });
     await dialog.getByRole("textbox", { name: "Reason" }).fill("written by a test");
