@@ -13,6 +13,7 @@ import { askPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
+import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 20;
 const EVENTS_BETWEEN = 100;
@@ -47,8 +48,8 @@ describe.skipIf(!canMount)("with disks of their own", () => {
 
   /** Entries that the analytics have still to write. */
   async function waiting(): Promise<number> {
-    const { body } = await askPanel(product, "GET", "/overview");
-    return body.lag.find(({ group }: { group: string }) => group === "analytics")?.entries ?? 0;
+    const { lag } = await untilServed(() => askPanel(product, "GET", "/overview"));
+    return lag.find(({ group }: { group: string }) => group === "analytics")?.entries ?? 0;
   }
 
   test("nothing is lost or doubled, and everything goes on once they can be written again", async () => {

@@ -13,6 +13,7 @@ import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
+import { untilServed } from "#test/support/until-served.ts";
 
 /** What dies at once: the process, Redis (a master of the cluster) with it, ClickHouse. A round each, and in turn from then on. */
 const KILLS = {
@@ -61,12 +62,12 @@ describe.each(STORES)("on %s", (store) => {
   const hold = (method: "PUT" | "DELETE") =>
     askPanel(product, method, "/channels/acme-it/archive-hold");
   const isBack = async (): Promise<boolean> => {
-    const { body } = await askPanel(product, "GET", "/archive");
-    return body.heldChannels.some(({ isDone }: { isDone: boolean }) => isDone);
+    const { heldChannels } = await untilServed(() => askPanel(product, "GET", "/archive"));
+    return heldChannels.some(({ isDone }: { isDone: boolean }) => isDone);
   };
 
   const archived = async (): Promise<number> =>
-    (await askPanel(product, "GET", "/overview")).body.stores.archive?.shipments ?? 0;
+    (await untilServed(() => askPanel(product, "GET", "/overview"))).stores.archive?.shipments ?? 0;
   const letThemEnd = async () => {
     const { status } = await askPanel(product, "POST", "/clock", {
       advanceSeconds: SILENCE_SECONDS,

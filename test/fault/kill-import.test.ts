@@ -7,6 +7,7 @@ import { expectSettled, listAll } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
+import { untilServed } from "#test/support/until-served.ts";
 
 /** As many as are not imported before the last kill. */
 const ITEMS = 3_000;
@@ -95,7 +96,7 @@ function keepAsking(product: Product): Asking {
 }
 
 async function processedOf(merchant: Merchant, jobId: string): Promise<number> {
-  const { body } = await merchant.call("GET", `/v2/jobs/${jobId}`);
+  const body = await untilServed(() => merchant.call("GET", `/v2/jobs/${jobId}`));
   if (body.status !== "processing") throw new Error("the import ended before it was killed");
   return body.processedItems;
 }

@@ -7,6 +7,7 @@ import { expectSettled, listAll } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
+import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 60;
 const KILLS = 2;
@@ -56,9 +57,9 @@ describe.each(STORES)("on %s", (store) => {
     await eventually(
       async () => {
         const details = await Promise.all(
-          ids.map((id) => merchant.call("GET", `/v2/shipments/${id}`)),
+          ids.map((id) => untilServed(() => merchant.call("GET", `/v2/shipments/${id}`))),
         );
-        return details.every((detail) => detail.body.notifications.length === 1);
+        return details.every(({ notifications }) => notifications.length === 1);
       },
       "every notification is recorded",
       60_000,

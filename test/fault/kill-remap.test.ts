@@ -9,6 +9,7 @@ import { expectSettled, listAll } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
+import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 1_000;
 const PER_MESSAGE = 500;
@@ -33,9 +34,10 @@ describe.each(STORES)("on %s", (store) => {
       );
       expect((await push(product.ingest, events)).body.accepted).toBe(PER_MESSAGE);
     }
+    const read = (path: string) => untilServed(() => askPanel(product, "GET", path));
     await eventually(async () => {
-      const { body } = await askPanel(product, "GET", "/unmapped-codes");
-      return body.items[0]?.shipments === SHIPMENTS;
+      const { items } = await read("/unmapped-codes");
+      return items[0]?.shipments === SHIPMENTS;
     }, "every shipment has its unmapped event");
 
     const mapping = { status: "DELIVERED", terminal: true };
@@ -46,8 +48,7 @@ describe.each(STORES)("on %s", (store) => {
       await product.start();
     }
     await eventually(
-      async () =>
-        (await askPanel(product, "GET", `/remaps/${body.remap.id}`)).body.state === "done",
+      async () => (await read(`/remaps/${body.remap.id}`)).state === "done",
       "the remap is done",
       60_000,
     );
@@ -55,6 +56,6 @@ describe.each(STORES)("on %s", (store) => {
     await expectSettled(product, SHIPMENTS);
     const found = await listAll(again, "status=DELIVERED");
     expect(found.map(({ id }) => id)).toEqual(ids.toSorted((one, other) => one - other));
-    expect((await askPanel(product, "GET", "/unmapped-codes")).body.total).toBe(0);
+    expect((await read("/unmapped-codes")).total).toBe(0);
   }, 300_000);
 });

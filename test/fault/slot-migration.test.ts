@@ -15,7 +15,9 @@ import {
   startReceiver,
   type TestAuthority,
 } from "#test/support/receiver.ts";
+import { NODE_TIMEOUT_MS } from "#test/support/redis-cluster.ts";
 import { testSetup } from "#test/support/setup.ts";
+import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 60;
 /** A third of the machine is enough: what counts is that calls meet slots half moved. */
@@ -39,7 +41,7 @@ beforeAll(async () => {
     channel.webhooks = [{ code: "main", url: receiver.url, ...common }];
   }
   const env = { WEBHOOK_ALLOWED_CIDRS: "127.0.0.0/8", WEBHOOK_CA_FILE: authority.file };
-  product = await newProduct(BARE, setup, env, "a six-node Redis Cluster");
+  product = await newProduct(BARE, setup, env, "a six-node Redis Cluster", NODE_TIMEOUT_MS.steady);
   await product.start();
 }, 300_000);
 
@@ -50,7 +52,7 @@ afterAll(async () => {
 }, 300_000);
 
 async function readLedger(): Promise<{ difference: Record<string, number>; delivered: number }> {
-  return (await askPanel(product, "GET", "/overview")).body.ledger;
+  return (await untilServed(() => askPanel(product, "GET", "/overview"))).ledger;
 }
 
 test("slots that move away and back lose no event and no webhook, and double none", async () => {

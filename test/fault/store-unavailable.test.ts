@@ -20,6 +20,7 @@ import {
 import { startTestCluster } from "#test/support/redis-cluster.ts";
 import { startRedisServer } from "#test/support/redis-server.ts";
 import { testSetup } from "#test/support/setup.ts";
+import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 40;
 /** Between messages of a sender: the receivers keep up. */
@@ -212,7 +213,7 @@ describe.each([
     const due = codes.filter((code) => code === "TRN" || code === "DEP").length;
     const ledger = await eventually(
       async () => {
-        const { ledger: books } = (await askPanel(product, "GET", "/overview")).body;
+        const { ledger: books } = await untilServed(() => askPanel(product, "GET", "/overview"));
         return books.sent === due && books.pending === 0 ? books : null;
       },
       "every delivery is over",

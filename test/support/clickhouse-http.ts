@@ -58,7 +58,7 @@ export async function startClickhouseHttp(
         ({ ok }) => ok,
         () => false,
       );
-    await eventually(isUp, "the ClickHouse server answers", 30_000);
+    await eventually(isUp, "the ClickHouse server answers");
     return started;
   }
 

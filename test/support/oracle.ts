@@ -5,6 +5,7 @@ import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { eventually } from "./eventually.ts";
 import { type Merchant, signIn } from "./merchant.ts";
 import { askPanel } from "./operator.ts";
+import { untilServed } from "./until-served.ts";
 
 /** Codes of the test setup and what its catalogue makes of them. */
 const STATUS_OF: Readonly<Record<string, string>> = {
@@ -14,7 +15,8 @@ const STATUS_OF: Readonly<Record<string, string>> = {
   DEP: "DEPARTED",
 };
 const PAGE = 100;
-const SETTLE_LIMIT_MS = 60_000;
+/** The analytics wait 60 s for the answer to a write before they write again (`analytics/clickhouse.ts`). */
+const SETTLE_LIMIT_MS = 100_000;
 
 export interface Doors {
   readonly api: string;
@@ -108,7 +110,7 @@ interface Shown {
 
 /** What the merchant sees of a shipment, in the form of `recompute`. */
 async function shown(merchant: Merchant, id: number): Promise<Shown> {
-  const { body } = await merchant.call("GET", `/v2/shipments/${id}`);
+  const body = await untilServed(() => merchant.call("GET", `/v2/shipments/${id}`));
   const { status, statusDate, statusPlace } = body;
   const history: string[] = body.history.map((one: { courierStatus: string }) => one.courierStatus);
   return { status, statusDate, statusPlace, history };
@@ -119,7 +121,7 @@ export async function listAll(merchant: Merchant, filter: string): Promise<Liste
   const found: Listed[] = [];
   for (let page = 1; ; page += 1) {
     const query = `${filter}&sortBy=id_asc&limit=${PAGE}&page=${page}`;
-    const { body } = await merchant.call("GET", `/v2/shipments?${query}`);
+    const body = await untilServed(() => merchant.call("GET", `/v2/shipments?${query}`));
     found.push(...body.items);
     if (page < body.pages) continue;
     expect([filter, body.total]).toEqual([filter, found.length]);
@@ -162,11 +164,11 @@ export async function expectSettled(
   routed = accepted,
   away: readonly string[] = [],
 ): Promise<void> {
-  const ask = (path: string) => askPanel({ panel }, "GET", `/${path}`).catch(() => null);
+  const ask = (path: string) => askPanel({ panel }, "GET", path);
   let last: unknown;
   await eventually(
     async () => {
-      const overview = (await ask("overview"))?.body;
+      const overview = (await ask("/overview").catch(() => null))?.body;
       last = overview;
       if (!overview?.ledger) return false;
       const { ledger, lag } = overview;
@@ -182,5 +184,5 @@ export async function expectSettled(
     () => `${accepted} events are applied and sent; the overview says ${JSON.stringify(last)}`,
     SETTLE_LIMIT_MS,
   );
-  expect((await ask("dead-letters"))?.body.items).toEqual([]);
+  expect((await untilServed(() => ask("/dead-letters"))).items).toEqual([]);
 }

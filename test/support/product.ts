@@ -8,7 +8,9 @@ import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { openStore, type StoreKind } from "./stores.ts";
 
-const READY_LIMIT_MS = 60_000;
+export const READY_LIMIT_MS = 120_000;
+/** Of one question: one that hangs does not use up the whole limit. */
+const READY_ASK_MS = 10_000;
 const OUTPUT_SHOWN = 4_000;
 export const PANEL_TOKEN = "panel-token-of-the-tests";
 
@@ -50,14 +52,18 @@ export function productEnv(): Record<string, string | undefined> {
 /** The product as its own program, without npm in between. */
 export const BARE = ["bun", "start/main.ts", "--quiet"] as const;
 
-/** @param command the program and its arguments, such as `["npm", "start"]` */
+/**
+ * @param command the program and its arguments, such as `["npm", "start"]`
+ * @param nodeTimeoutMs of the cluster: see `openStore`
+ */
 export async function newProduct(
   command: readonly [string, ...string[]],
   setup: SetupFile,
   env: Readonly<Record<string, string>> = {},
   kind: StoreKind = "one Redis server",
+  nodeTimeoutMs?: number,
 ): Promise<Product> {
-  const store = await openStore(kind);
+  const store = await openStore(kind, nodeTimeoutMs);
   const folder = await mkdtemp(join(tmpdir(), "waybill-product-"));
   const dataDir = join(folder, "data");
   const setupFile = join(folder, "setup.json");
@@ -69,10 +75,7 @@ export async function newProduct(
 
   async function isReady(): Promise<boolean> {
     if (child?.exitCode !== null) throw new Error(`the product ended: ${output.slice(-2_000)}`);
-    const answers = await Promise.all(
-      [ingest, api, panel].map((port) => fetch(`${url(port)}/readyz`).catch(() => null)),
-    );
-    return answers.every((answer) => answer?.status === 200);
+    return areReady([ingest, api, panel].map(url));
   }
 
   async function kill(withRedis: boolean): Promise<void> {
@@ -139,6 +142,16 @@ export async function newProduct(
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Whether `/readyz` answers 200 at each of the addresses. */
+export async function areReady(urls: readonly string[]): Promise<boolean> {
+  const answers = await Promise.all(
+    urls.map((url) =>
+      fetch(`${url}/readyz`, { signal: AbortSignal.timeout(READY_ASK_MS) }).catch(() => null),
+    ),
+  );
+  return answers.every((answer) => answer?.status === 200);
 }
 
 async function ended(process: ChildProcess): Promise<number | null> {

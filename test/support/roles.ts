@@ -6,11 +6,10 @@ import { join } from "node:path";
 import type { SetupFile } from "#core/domain/setup/setup.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
-import { productEnv } from "./product.ts";
+import { areReady, productEnv, READY_LIMIT_MS } from "./product.ts";
 import { DURABLE, redisCommand } from "./redis-server.ts";
 import { openStore, type Store, type StoreKind } from "./stores.ts";
 
-const READY_LIMIT_MS = 60_000;
 const REDIS = "redis";
 /** And the variable of its port. */
 const ROLES = {
@@ -75,10 +74,7 @@ export async function startRoles(
     await eventually(
       async () => {
         running.restartTheFallen();
-        const answers = await Promise.all(
-          Object.values(urls).map((url) => fetch(`${url}/readyz`).catch(() => null)),
-        );
-        return answers.every((answer) => answer?.status === 200);
+        return areReady(Object.values(urls));
       },
       "every role is ready",
       READY_LIMIT_MS,
@@ -145,6 +141,8 @@ function oneAfterTheOther({ killMaster }: Store) {
     async begin() {
       await current;
       current = killMaster();
+      // A failure is told to whoever waits for it next.
+      current.catch(() => {});
     },
     over: () => current,
   };
