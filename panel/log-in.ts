@@ -18,7 +18,7 @@ import {
 import { cookieOf, originOf } from "#panel/cookies.ts";
 
 /** Tries to log in from one address. */
-const LOGIN_RATE = { perSecond: 0.2, burst: 10 };
+export const LOGIN_RATE = { perSecond: 0.2, burst: 10 } as const;
 
 type Server = Bun.Server<unknown> | null;
 

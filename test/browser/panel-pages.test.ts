@@ -272,6 +272,15 @@ describe("a page on a telephone in Italian, whose words are longer", () => {
   });
 });
 
+/** Until all sections of the benchmarks have their figures buttons move, and a menu closes. */
+async function figuresStand({ page, whole }: Visitor): Promise<void> {
+  await page.locator(".recharts-line-dots circle").first().waitFor({ state: "attached" });
+  for (const name of ["Destinations", "How carriers report"]) {
+    await page.getByRole("region", { name }).locator("tbody tr").first().waitFor();
+  }
+  await whole();
+}
+
 describe("the benchmarks", () => {
   test("show the couriers of a lane, the fastest first, with the shares of their days", async () => {
     const { page, open, end } = await visit();
@@ -299,14 +308,16 @@ describe("the benchmarks", () => {
     ]);
     const chart = page.getByRole("figure", { name: /Carriers from/ });
     expect(await chart.getAttribute("aria-label")).toContain("GLS_ITA 1: 66.7%, 3: 33.3%");
-    expect(await chart.locator("svg .recharts-bar-rectangle").count()).toBeGreaterThan(4);
+    await chart.locator("svg .recharts-bar-rectangle").nth(4).waitFor({ state: "attached" });
     await end();
   });
 
   test("show months and provinces, of one courier too, and say what is no CAP", async () => {
-    const { page, open, problems, end } = await visit();
+    const visitor = await visit();
+    const { page, open, problems, end } = visitor;
     await open("/benchmarks");
     await page.getByRole("img", { name: /^Lazio: 2/ }).waitFor();
+    await figuresStand(visitor);
     await page.getByRole("combobox", { name: "Carrier" }).click();
     await page.getByRole("option", { name: "SDA_ITA" }).click();
     await page.getByRole("img", { name: /^Lazio: no deliveries/ }).waitFor();
@@ -328,10 +339,10 @@ describe("the benchmarks", () => {
 
 describe("the export", () => {
   test("saves the figures of a section as CSV and as Parquet", async () => {
-    const { page, open, end } = await visit();
+    const visitor = await visit();
+    const { page, open, end } = visitor;
     await open("/benchmarks");
-    // Until all sections have their figures the buttons move, and a menu closes.
-    await page.waitForLoadState("networkidle");
+    await figuresStand(visitor);
     const save = async (section: string, format: string) => {
       const saving = page.waitForEvent("download");
       await page.getByRole("button", { name: `Export ${section}` }).click();

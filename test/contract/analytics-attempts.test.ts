@@ -92,18 +92,14 @@ const logOf = async () =>
 async function send(): Promise<void> {
   const pipeline = startPipeline(runtime, sendDeps(runtime, authority.pem));
   const attempted = (least: number) =>
-    eventually(
-      async () => {
-        const all = [...(await logOf()).values()];
-        return all.every(
-          (own) =>
-            own.length >= EVENTS &&
-            own.every(({ state, attempts }) => state === "delivered" || attempts.length >= least),
-        );
-      },
-      `${least} attempts`,
-      20_000,
-    );
+    eventually(async () => {
+      const all = [...(await logOf()).values()];
+      return all.every(
+        (own) =>
+          own.length >= EVENTS &&
+          own.every(({ state, attempts }) => state === "delivered" || attempts.length >= least),
+      );
+    }, `${least} attempts`);
   await attempted(1);
   await passTime(runtime, 120);
   await attempted(2);
@@ -151,7 +147,7 @@ describe("one row for each attempt", () => {
 
   test("ids, numbers, times, status or kind of error, latency and outcome agree with the delivery log", async () => {
     analytics = await startAnalytics(runtime);
-    await eventually(isTakenOver, "the attempts are in ClickHouse", 20_000);
+    await eventually(isTakenOver, "the attempts are in ClickHouse");
     writer = await openClickhouse(runtime.config, "write");
     const expected = [...(await logOf())]
       .flatMap(([endpointId, deliveries]) =>
@@ -363,7 +359,7 @@ describe("at the mark", () => {
     }
 
     analytics = await startAnalytics(runtime);
-    await eventually(isTakenOver, "what waited is taken over", 20_000);
+    await eventually(isTakenOver, "what waited is taken over");
     expect((await readAttemptCounts(runtime.redis)).waiting).toBe(0);
   });
 });

@@ -190,7 +190,9 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
 
     test("a ninth statement at once is 429", async () => {
       const answers = await Promise.all(
-        Array.from({ length: 12 }, () => ask("SELECT count() AS n FROM numbers(1000000)")),
+        Array.from({ length: 12 }, () =>
+          ask("SELECT max(sipHash64(number)) AS n FROM numbers(50000000)"),
+        ),
       );
       const statuses = answers.map(({ status }) => status).sort();
       expect(statuses).toEqual([...Array(8).fill(200), ...Array(4).fill(429)]);

@@ -62,8 +62,9 @@ describe("wrong API keys", () => {
     expect(answer.headers.get("x-ratelimit-remaining")).toBe("0");
     expect(await answer.json()).toMatchObject({ status: 429, code: "RATE_LIMITED" });
     await advance(3);
-    expect((await exchange("key_guess_late", "203.0.113.1")).status).toBe(401);
-    expect((await exchange("key_guess_later", "203.0.113.1")).status).toBe(429);
+    await untilRefused({ ...WRONG_SECRETS, burst: 1 }, 401, () =>
+      exchange("key_guess_late", "203.0.113.1"),
+    );
   });
 
   test("another address is not limited by them, and a claimed address does not help", async () => {

@@ -5,7 +5,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import pino from "pino";
 import { run, script } from "#core/redis/client/client.ts";
-import { CHANGE_LOGS, deadLetterKey, EVENT_LOGS, logCountsKey } from "#core/redis/client/keys.ts";
+import {
+  CHANGE_LOGS,
+  deadLetterKey,
+  EVENT_LOGS,
+  logCountsKey,
+  retriesKey,
+} from "#core/redis/client/keys.ts";
 import { announce } from "#core/redis/client/wake.ts";
 import { type LogItem, startConsumer } from "#core/redis/log/consumer.ts";
 import dropSource from "#core/redis/log/drop-consumer.lua" with { type: "text" };
@@ -145,7 +151,7 @@ describe("an entry that holds many events", () => {
         return Promise.resolve(failed.map((entry) => ({ entry, reason: "not yet" })));
       },
     });
-    await eventually(async () => (await track())?.entries === 0, "nothing is left", 30_000);
+    await eventually(async () => (await track())?.entries === 0, "nothing is left", 120_000);
     await consumer.stop();
     return calls;
   }
@@ -272,12 +278,21 @@ describe("an entry that holds many events", () => {
     const [late] = await readEntries("reader", 1);
     if (!late) throw new Error("no entry");
     await acknowledge(redis, "track", LOG, [late], failuresOf(late, ...late.items.keys()));
+    const retries = retriesKey(LOG, "track");
+    const waiting = (await redis.zRange(retries, 0, -1)).filter((text) => !text.includes("due"));
+    const dueAt = async (score: number) =>
+      redis.zAdd(
+        retries,
+        waiting.map((value) => ({ score, value })),
+      );
+    await dueAt(Date.now() + 3_600_000);
     const found = await readDueRetries(redis, [LOG], "track", 5);
     expect(found.map(({ fields }) => fields)).toEqual([{ e: "due" }]);
     // Two processes have tried it: one settles it.
     const tried = found.map((retry) => ({ retry, reason: null }));
     expect((await settleRetries(redis, "track", tried)).length).toBe(1);
     expect((await settleRetries(redis, "track", tried)).length).toBe(0);
+    await dueAt(0);
     expect((await handle()).flat().length).toBe(100);
   });
 

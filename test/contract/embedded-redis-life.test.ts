@@ -136,7 +136,7 @@ test("a server that ends while a start joins it is replaced", async () => {
   const { address } = await starting;
   expect(await (await connect(address)).get("kept")).toBe("yes");
   expect(await pidsOn()).not.toContain(first);
-}, 30_000);
+});
 
 /** @returns how many writes were acknowledged */
 async function writeUntilRefused(redis: Redis): Promise<number> {

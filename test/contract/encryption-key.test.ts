@@ -22,6 +22,7 @@ import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { PANEL_TOKEN } from "#test/support/product.ts";
 import { startTestCluster } from "#test/support/redis-cluster.ts";
+import { startRedisProxy } from "#test/support/redis-proxy.ts";
 import { startTestRedis } from "#test/support/servers.ts";
 import { testSetup, WEBHOOK_SECRET } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
@@ -504,11 +505,15 @@ describe("the programs, on a Redis server", () => {
       return sealed.filter((one) => vault.isCurrent(one)).length;
     };
     const command = ["bun", "start/reencrypt/main.ts"];
-    const killed = startCommand(command, envOf("one", NEW, OLD));
+    // Slow enough to be killed in time.
+    const slow = await startRedisProxy({ port: Number(new URL(REDIS_URL).port) });
+    slow.delay(5);
+    const killed = startCommand(command, { ...envOf("one", NEW, OLD), REDIS_URL: slow.url });
     const isUnderWay = async () => (await countOf(fresh, couriers.slice(0, 1))) > 0;
     await eventually(isUnderWay, "the first secrets are re-encrypted");
     killed.kill("SIGKILL");
     await killed.exited;
+    await slow.stop();
     const left = await countOf(old, couriers);
     expect((await countOf(fresh, couriers)) + left).toBe(2_000);
     expect(left).toBeGreaterThan(0);

@@ -224,14 +224,13 @@ test("what moves while the ledger is read is no difference", async () => {
     }
   })();
   const sent: number[] = [];
-  for (let reading = 0; reading < 100; reading += 1) {
+  while (sent.length < 100 || new Set(sent).size <= 10) {
     const balance = await readBalance(runtime.redis, runtime.live.configuration());
     sent.push(balance.sent);
     expect(balance.difference.webhooks).toBe(0);
   }
   isOver = true;
   await sending;
-  expect(new Set(sent).size).toBeGreaterThan(10);
   expect((await atRest()).difference).toEqual(AT_REST);
 });
 

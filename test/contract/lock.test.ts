@@ -77,8 +77,8 @@ describe("a lock", () => {
   });
 
   test("lasts as long as its holder lives, whatever its lease", async () => {
-    // Long enough for a machine that is busy with something else for a second.
-    const leaseMs = 3_000;
+    // Long enough for a machine that is busy with something else for some seconds.
+    const leaseMs = 6_000;
     const lock = await taken(takeLock(redis, KEY, { ...TERMS, leaseMs }));
     const from = performance.now();
     while (performance.now() - from < 1.5 * leaseMs) {
@@ -89,8 +89,9 @@ describe("a lock", () => {
   });
 
   test("of a process that was killed is free once its lease has ended", async () => {
-    await redis.set(KEY, OTHER, { PX: TERMS.leaseMs });
+    await redis.set(KEY, OTHER, { PX: 60_000 });
     expect(await takeLock(redis, KEY, TERMS)).toBeNull();
+    await redis.pExpire(KEY, TERMS.leaseMs);
     const lock = await taken(takeLock(redis, KEY, { ...TERMS, waitLimitMs: 10_000 }));
     await lock.release();
   });
@@ -117,7 +118,7 @@ describe("a lock", () => {
   });
 
   test("may be kept for a while when it is released", async () => {
-    const lock = await taken(takeLock(redis, KEY, TERMS));
+    const lock = await taken(takeLock(redis, KEY, { ...TERMS, leaseMs: 10_000 }));
     await lock.releaseAfter(60_000);
     await lock.release();
     expect(await redis.pTTL(KEY)).toBeGreaterThan(50_000);

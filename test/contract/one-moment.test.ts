@@ -203,9 +203,9 @@ test("its webhooks and mails each show the shipment at a single point in time", 
   const { id } = reported;
   await eventsOf(reported);
   const own = () => receiver.requests.filter(({ body }) => body.data.shipment.id === id);
-  await eventually(() => own().length >= EVENTS, "every webhook has arrived", 30_000);
+  await eventually(() => own().length >= EVENTS, "every webhook has arrived");
   for (const { body } of own()) expect(eventOf(body.data.shipment)).toBeGreaterThanOrEqual(0);
-  await eventually(() => mails.received.length > 0, "mails have arrived", 30_000);
+  await eventually(() => mails.received.length > 0, "mails have arrived");
   for (const { subject } of mails.received) {
     const [status = "", statusPlace = "", ...date] = subject.split(" ");
     const shown = { status, statusPlace, statusDate: date.join(" "), statusUpdatedAt: "some time" };

@@ -133,8 +133,8 @@ describe("a server that says so", () => {
   });
 
   test("with too many clients", async () => {
-    const before = Number(/connected_clients:(\d+)/.exec(String(await server.send("INFO")))?.[1]);
-    await server.send("CONFIG", "SET", "maxclients", String(before));
+    // Those that are connected stay.
+    await server.send("CONFIG", "SET", "maxclients", "1");
     const late = createClient({ url: server.url, socket: { reconnectStrategy: false } });
     late.on("error", () => {});
     const error = await failureOf(() => late.connect());
@@ -196,7 +196,6 @@ describe("a full disk", () => {
           (error: unknown) => error,
         ),
       "a write fails",
-      30_000,
     );
   }
 

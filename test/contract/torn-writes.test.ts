@@ -181,15 +181,17 @@ function startElsewhere(dataDir: string, env: Readonly<Record<string, string>>) 
 test("what examines the file keeps servers away, also when the process that started it is killed", async () => {
   const dataDir = await torn(0);
   const folder = join(dataDir, "redis");
-  const [bin, begun] = [join(root, "bin"), join(root, "begun")];
+  const [bin, begun, end] = [join(root, "bin"), join(root, "begun"), join(root, "end")];
   await mkdir(bin);
-  const slow = `#!/bin/sh\ntouch ${begun}\nsleep 2\n`;
+  const slow = `#!/bin/sh\ntouch ${begun}\nwhile [ ! -e ${end} ]; do sleep 0.1; done\n`;
   await writeFile(join(bin, "redis-check-aof"), slow, { mode: 0o755 });
   const starter = startElsewhere(dataDir, { PATH: `${bin}:${productEnv()["PATH"]}` });
   await eventually(() => existsSync(begun), "the file is examined");
   starter.kill("SIGKILL");
   await starter.exited;
-  expect(tryLock(folder, "r")).toBeNull();
+  const lock = tryLock(folder, "r");
+  await writeFile(end, "");
+  expect(lock).toBeNull();
   const free = await eventually(() => tryLock(folder, "r"), "it has been examined");
   free.release();
 });

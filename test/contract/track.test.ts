@@ -219,14 +219,10 @@ describe("trouble", () => {
     const id = await addShipment(runtime, "HEALTHY");
     await push(url, [event({ trackingNumber: "HEALTHY" })]);
     await eventually(async () => (await shipment(id)).state.keys.length === 1, "others go on");
-    const letters = await eventually(
-      async () => {
-        const found = await runtime.redis.xRange(deadLetterKey(log), "-", "+");
-        return found?.length === 2 ? found : null;
-      },
-      "both are parked",
-      30_000,
-    );
+    const letters = await eventually(async () => {
+      const found = await runtime.redis.xRange(deadLetterKey(log), "-", "+");
+      return found?.length === 2 ? found : null;
+    }, "both are parked");
     expect(letters.map(({ message }) => message["reason"]).join(" ")).toContain("no shipment");
     expect((await readLedger(runtime.redis)).applied).toBeGreaterThan(0);
   }, 300_000);

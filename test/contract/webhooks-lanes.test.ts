@@ -213,8 +213,8 @@ describe("limits and fairness", () => {
     if (!hanging || !quick) throw new Error("no receivers");
     const { held, release } = hold(hanging);
     start({ inFlight: 10, startConcurrency: 10, slowMs: 300 });
-    await eventually(() => held.length === 10, "every slot is taken by what hangs", 5_000);
-    await eventually(() => quick.requests.length === 30, "the others are served", 5_000);
+    await eventually(() => held.length === 10, "every slot is taken by what hangs");
+    await eventually(() => quick.requests.length === 30, "the others are served", 9_000);
     expect(hanging.mostOpen()).toBe(10);
     release();
   });

@@ -118,6 +118,8 @@ describe("the delivery log", () => {
   let secondAt: string;
 
   beforeAll(async () => {
+    // What follows belongs to one hour, and what comes after it to the next.
+    await passTime(runtime, 3_600 - (Math.floor(runtime.live.now() / 1_000) % 3_600));
     first = await deliver(3, "ORDER-1");
     await passTime(runtime, 3_600);
     secondAt = new Date(runtime.live.now()).toISOString();

@@ -463,7 +463,7 @@ describe.each([
         1_000 * RETRY_AFTER_SECONDS,
       );
     },
-    60_000,
+    300_000,
   );
 
   test.skipIf(isMissing)(

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await product.end();
   await outside.stop(true);
-}, 60_000);
+}, 300_000);
 
 interface Found {
   readonly status: number;

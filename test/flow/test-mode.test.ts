@@ -487,7 +487,6 @@ test("nothing of it reaches live keys, live webhooks, couriers' events or statis
   await eventually(
     async () => JSON.stringify(await rows("events", "courier")).includes("GLS_ITA"),
     "the live event is counted",
-    30_000,
   );
   for (const table of ["events", "deliveries", "event_outcomes"]) {
     expect(JSON.stringify(await rows(table, "courier"))).not.toContain(COURIER);
