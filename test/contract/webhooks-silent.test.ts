@@ -225,7 +225,7 @@ test("a silent endpoint that answers again has its slots again", async () => {
 
 test("a receiver that answers late keeps its slots", async () => {
   hanging.behave((_, response) => void setTimeout(() => response.end(), 2 * SLOW_MS));
-  start();
+  start({}, PATIENT_MS);
   await queue("silent", 40);
   const { inFlight, id } = keysOf("silent");
   let outside = 0;

@@ -24,7 +24,6 @@ const LATE_MS = 200;
 const STOPPED_MS = 8_000;
 const TEARS = 3;
 const LIMIT_MS = 60_000;
-/** Characters of the log of a process that does not recover. */
 /** Both processes have them. */
 const SECRETS = {
   ENCRYPTION_KEY: "encryption-key-of-the-tests",
