@@ -19,6 +19,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { CHANGED_FILES, refusalOf, releasedText } from "#start/release/release-files.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
+import { eventually } from "#test/support/eventually.ts";
 
 const NEXT = "7.8.9";
 const MAIN = resolve("start/release/main.ts");
@@ -28,7 +29,7 @@ const PACKAGES = [
   ...["@types/node", "undici-types"],
 ];
 const SCRIPTS = {
-  check: "test ! -e broken.txt && if test -e slow.txt; then sleep 600; fi",
+  check: "test ! -e broken.txt && if test -e slow.txt; then echo slow >> $ASKED; sleep 600; fi",
   "image-tree": "sh image-tree.sh",
 };
 const IMAGE_TREE = 'mkdir "$1" && cp package.json "$1" && echo "{}" > "$1/sbom.json"\n';
@@ -157,17 +158,33 @@ test("a check that fails, or is interrupted, leaves everything as it was", async
   await commit("Take long");
   const slow = await state();
   const child = startRelease(NEXT);
-  const printed = child.stdout.getReader();
-  let output = "";
-  while (!output.includes("checking")) {
-    const { value, done } = await printed.read();
-    if (done) break;
-    output += new TextDecoder().decode(value);
-  }
+  const isChecking = async () =>
+    (
+      await Bun.file(asked)
+        .text()
+        .catch(() => "")
+    ).includes("slow");
+  await eventually(isChecking, "the check is under way");
   child.kill("SIGTERM");
   expect(await child.exited).toBe(1);
   expect(await state()).toEqual(slow);
 }, 300_000);
+
+test("a release that is interrupted between two commands begins no other, and can still undo", async () => {
+  const program = `
+    import { attempt, failOnSignals, run } from "#start/release/command.ts";
+    failOnSignals();
+    process.on("SIGTERM", async () => {
+      console.log(await run(["echo", "went on"], ".").catch(({ message }) => message));
+      console.log(await attempt(["echo", "undone"], "."));
+      process.exit();
+    });
+    process.kill(process.pid, "SIGTERM");
+    await Bun.sleep(60_000);
+  `;
+  const { output: told } = await outcomeOf(startCommand([process.execPath, "-e", program], {}));
+  expect(told).toBe("interrupted before echo went on\nundone\n");
+});
 
 test("a dry run does all of it and changes nothing; a failure at the very end leaves nothing either", async () => {
   const before = await state();
