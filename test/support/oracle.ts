@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import { eventually } from "./eventually.ts";
-import { type Merchant, signIn } from "./merchant.ts";
+import { type Answer, type Merchant, signIn } from "./merchant.ts";
 import { askPanel } from "./operator.ts";
 import { untilServed } from "./until-served.ts";
 
@@ -165,10 +165,11 @@ export async function expectSettled(
   away: readonly string[] = [],
 ): Promise<void> {
   const ask = (path: string) => askPanel({ panel }, "GET", path);
-  let last: unknown;
+  const told = (error: Error) => ({ body: { fault: error.message } as Answer["body"] });
+  let last: unknown = "nothing yet";
   await eventually(
     async () => {
-      const overview = (await ask("/overview").catch(() => null))?.body;
+      const { body: overview } = await ask("/overview").catch(told);
       last = overview;
       if (!overview?.ledger) return false;
       const { ledger, lag } = overview;
