@@ -15,7 +15,7 @@ export function attempt(command: readonly string[], cwd: string): Promise<string
 }
 
 async function finish(command: readonly string[], cwd: string): Promise<string> {
-  // In a group of its own: what it has started holds its output open, and is interrupted with it.
+  // In a process group of its own: a signal must also end what it has started, which would hold its output open.
   const child = Bun.spawn([...command], {
     ...{ cwd, detached: true },
     ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },

@@ -272,8 +272,8 @@ describe("a page on a telephone in Italian, whose words are longer", () => {
   });
 });
 
-/** Until all sections of the benchmarks have their figures buttons move, and a menu closes. */
-async function figuresStand({ page, whole }: Visitor): Promise<void> {
+/** Before every section of the benchmarks shows its figures, buttons move and an open menu closes. */
+async function untilFiguresAreShown({ page, whole }: Visitor): Promise<void> {
   await page.locator(".recharts-line-dots circle").first().waitFor({ state: "attached" });
   for (const name of ["Destinations", "How carriers report"]) {
     await page.getByRole("region", { name }).locator("tbody tr").first().waitFor();
@@ -317,7 +317,7 @@ describe("the benchmarks", () => {
     const { page, open, problems, end } = visitor;
     await open("/benchmarks");
     await page.getByRole("img", { name: /^Lazio: 2/ }).waitFor();
-    await figuresStand(visitor);
+    await untilFiguresAreShown(visitor);
     await page.getByRole("combobox", { name: "Carrier" }).click();
     await page.getByRole("option", { name: "SDA_ITA" }).click();
     await page.getByRole("img", { name: /^Lazio: no deliveries/ }).waitFor();
@@ -342,7 +342,7 @@ describe("the export", () => {
     const visitor = await visit();
     const { page, open, end } = visitor;
     await open("/benchmarks");
-    await figuresStand(visitor);
+    await untilFiguresAreShown(visitor);
     const save = async (section: string, format: string) => {
       const saving = page.waitForEvent("download");
       await page.getByRole("button", { name: `Export ${section}` }).click();

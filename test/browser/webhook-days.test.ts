@@ -125,7 +125,7 @@ describe("a merchant", () => {
     await day.page.getByRole("menuitem", { name }).click();
   }
 
-  /** As the page tells it, which asks every 30 seconds. */
+  /** What the page shows, which it fetches every 30 seconds. */
   function missed(): Promise<Missed> {
     const { redis, live } = runtime;
     const companyId = live.configuration().channelByCode.get("acme-it")?.companyId ?? 0;
@@ -391,13 +391,14 @@ describe("a merchant", () => {
 });
 
 describe("an operator", () => {
-  /** A letter that is parked again has another id, and its row another button; the old row stands until the list is asked for. */
-  function anotherName(details: Locator, before: string | null): Promise<string> {
+  /**
+   * A letter that is parked again has a new id, which its button names; the old row stays until the list is fetched again.
+   * @returns the name of the new button
+   */
+  function parkedAgain(details: Locator, nameBefore: string | null): Promise<string> {
     return eventually(async () => {
-      const [name] = await details.evaluateAll((buttons) =>
-        buttons.map((button) => button.getAttribute("aria-label")),
-      );
-      return name && name !== before ? name : null;
+      const name = await details.getAttribute("aria-label");
+      return name !== nameBefore && name;
     }, "it is parked again");
   }
 
@@ -425,14 +426,14 @@ describe("an operator", () => {
     expect(await accessFaults(page)).toEqual([]);
     await drawer.getByRole("button", { name: "Redrive" }).click();
     await page.getByText("Redriven. If it fails again, it comes back here.").waitFor();
-    const nameOfSecond = await anotherName(details, nameOfFirst);
+    const nameOfSecond = await parkedAgain(details, nameOfFirst);
     await page.getByRole("button", { name: "Redrive all" }).click();
     const all = page.getByRole("dialog", { name: "Redrive all" });
     expect(await accessFaults(page)).toEqual([]);
     await all.getByRole("button", { name: "Redrive all" }).click();
     // One that is parked again before they are counted remains.
     await page.getByText(/^1 redriven, [01] remaining$/).waitFor();
-    await anotherName(details, nameOfSecond);
+    await parkedAgain(details, nameOfSecond);
     await details.click();
     await drawer.getByRole("button", { name: "Discard" }).click();
     const dialog = page.getByRole("dialog", { name: "Discard" });

@@ -1,5 +1,6 @@
 /** Document 1, `POST /v2/shipments/import` and `GET /v2/jobs/{jobId}`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import { atWork } from "#core/background.ts";
 import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
@@ -228,9 +229,7 @@ function startHoldingReceiver() {
       open += 1;
       most = Math.max(most, open);
       // A caller that has waited for long enough gives up, and may make its next call.
-      const gaveUp = Promise.withResolvers<void>();
-      signal.addEventListener("abort", () => gaveUp.resolve());
-      await Promise.race([gate.promise, gaveUp.promise]);
+      await Promise.race([gate.promise, once(signal, "abort")]);
       open -= 1;
       return new Response("");
     },

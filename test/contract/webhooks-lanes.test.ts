@@ -214,6 +214,7 @@ describe("limits and fairness", () => {
     const { held, release } = hold(hanging);
     start({ inFlight: 10, startConcurrency: 10, slowMs: 300 });
     await eventually(() => held.length === 10, "every slot is taken by what hangs");
+    // Those that hang time out after 10 s.
     await eventually(() => quick.requests.length === 30, "the others are served", 9_000);
     expect(hanging.mostOpen()).toBe(10);
     release();

@@ -40,7 +40,7 @@ const LEDGER = eventKeys(0).ledger;
 const FIRST_LOG = EVENT_LOGS[0] ?? "";
 const INTERNAL = 'waybill_internal_errors_total{part="track"}';
 const MAILS = 'waybill_webhook_alert_mails_total{outcome="failed"}';
-/** Of the process: computing its metrics takes some. */
+/** Grows whenever the metrics are computed, since that takes CPU time. */
 const CPU_SECONDS = "waybill_process_cpu_seconds_total";
 const DEAD = 'waybill_dead_letters_total{group="track"}';
 /** Prometheus' own sample of every reading. */
@@ -140,15 +140,15 @@ describe.if(promtool !== null)("by Prometheus itself", () => {
     return reading.set(UP, answer?.ok ? 1 : 0);
   }
 
-  /** What is computed after this call: for a second the product repeats its answer. */
+  /** Metrics computed after this call: the product caches its answer for a second. */
   async function readAfresh(): Promise<Reading> {
-    const repeated = (await read()).get(CPU_SECONDS);
+    const cached = (await read()).get(CPU_SECONDS);
     const isComputed = async () => {
       const reading = await read();
-      return (reading.get(UP) === 0 || reading.get(CPU_SECONDS) !== repeated) && reading;
+      return (reading.get(UP) === 0 || reading.get(CPU_SECONDS) !== cached) && reading;
     };
-    // Few questions: each counts among the requests that the alarms are about.
-    return eventually(isComputed, "the metrics are computed anew", 60_000, 250);
+    // Not often: each request counts among those that the alarms are about.
+    return eventually(isComputed, "the metrics are recomputed", 60_000, 250);
   }
 
   const send = (count: number, members: object = {}) =>

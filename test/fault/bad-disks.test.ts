@@ -9,11 +9,10 @@ import { createShipments, type EventStream, startEventStream } from "#test/suppo
 import { eventually } from "#test/support/eventually.ts";
 import { noteSkipped, startMeasuring } from "#test/support/measured.ts";
 import { mayMount, mountDisk, type TestDisk } from "#test/support/mounts.ts";
-import { askPanel } from "#test/support/operator.ts";
+import { readPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
-import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 20;
 const EVENTS_BETWEEN = 100;
@@ -48,7 +47,7 @@ describe.skipIf(!canMount)("with disks of their own", () => {
 
   /** Entries that the analytics have still to write. */
   async function waiting(): Promise<number> {
-    const { lag } = await untilServed(() => askPanel(product, "GET", "/overview"));
+    const { lag } = await readPanel(product, "/overview");
     return lag.find(({ group }: { group: string }) => group === "analytics")?.entries ?? 0;
   }
 

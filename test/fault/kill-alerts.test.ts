@@ -4,17 +4,17 @@ import { event, pushUntilAccepted } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";
-import { askPanel } from "#test/support/operator.ts";
+import { askPanel, readPanel } from "#test/support/operator.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
   createAuthority,
+  DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
   type TestAuthority,
 } from "#test/support/receiver.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
-import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 10;
 const EVENTS_PER_MESSAGE = 20;
@@ -22,8 +22,6 @@ const KILLS = 3;
 const DAY_S = 86_400;
 /** So slow that successes are under way whenever the product dies. */
 const ANSWER_MS = 100;
-/** An attempt that the receiver, in this busy process, answers too late is made again after 48 to 72 s. */
-const DELIVERED_LIMIT_MS = 120_000;
 const FIRST_MS = Date.parse("2026-11-10T00:00:00Z");
 
 describe.each(STORES)("on %s", (store) => {
@@ -60,7 +58,7 @@ describe.each(STORES)("on %s", (store) => {
     await authority.end();
   }, 300_000);
 
-  const read = (path: string) => untilServed(() => askPanel(product, "GET", path));
+  const read = (path: string) => readPanel(product, path);
   const endpoint = async () => (await read("/channels/acme-it/webhooks")).items[0];
   const messageIds = (subject: RegExp) =>
     new Set(mails.received.filter((one) => subject.test(one.subject)).map((one) => one.messageId));

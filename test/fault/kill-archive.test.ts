@@ -8,12 +8,11 @@ import { type ClickhouseServer, startClickhouseHttp } from "#test/support/clickh
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { RUN_MS, startMeasuring } from "#test/support/measured.ts";
-import { askPanel } from "#test/support/operator.ts";
+import { askPanel, readPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
-import { untilServed } from "#test/support/until-served.ts";
 
 /** What dies at once: the process, Redis (a master of the cluster) with it, ClickHouse. A round each, and in turn from then on. */
 const KILLS = {
@@ -62,12 +61,12 @@ describe.each(STORES)("on %s", (store) => {
   const hold = (method: "PUT" | "DELETE") =>
     askPanel(product, method, "/channels/acme-it/archive-hold");
   const isBack = async (): Promise<boolean> => {
-    const { heldChannels } = await untilServed(() => askPanel(product, "GET", "/archive"));
+    const { heldChannels } = await readPanel(product, "/archive");
     return heldChannels.some(({ isDone }: { isDone: boolean }) => isDone);
   };
 
   const archived = async (): Promise<number> =>
-    (await untilServed(() => askPanel(product, "GET", "/overview"))).stores.archive?.shipments ?? 0;
+    (await readPanel(product, "/overview")).stores.archive?.shipments ?? 0;
   const letThemEnd = async () => {
     const { status } = await askPanel(product, "POST", "/clock", {
       advanceSeconds: SILENCE_SECONDS,

@@ -3,23 +3,21 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { event, pushUntilAccepted } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { askPanel } from "#test/support/operator.ts";
+import { askPanel, readPanel } from "#test/support/operator.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
   createAuthority,
+  DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
   type TestAuthority,
 } from "#test/support/receiver.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
-import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 10;
 const EVENTS = 60;
 const KILLS = 4;
-/** An attempt that the receiver, in this busy process, answers too late is made again after 48 to 72 s. */
-const DELIVERED_LIMIT_MS = 120_000;
 
 interface Logged {
   readonly deliveryId: string;
@@ -51,7 +49,7 @@ describe.each(STORES)("on %s", (store) => {
     await authority?.end();
   }, 300_000);
 
-  const read = (path: string) => untilServed(() => askPanel(product, "GET", path));
+  const read = (path: string) => readPanel(product, path);
 
   async function deliveryLog(): Promise<Logged[]> {
     const [endpoint] = (await read("/channels/acme-it/webhooks")).items;

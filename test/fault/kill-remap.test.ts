@@ -4,12 +4,11 @@ import { event, push } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { signIn } from "#test/support/merchant.ts";
-import { askPanel } from "#test/support/operator.ts";
+import { askPanel, readPanel } from "#test/support/operator.ts";
 import { expectSettled, listAll } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
-import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 1_000;
 const PER_MESSAGE = 500;
@@ -34,7 +33,7 @@ describe.each(STORES)("on %s", (store) => {
       );
       expect((await push(product.ingest, events)).body.accepted).toBe(PER_MESSAGE);
     }
-    const read = (path: string) => untilServed(() => askPanel(product, "GET", path));
+    const read = (path: string) => readPanel(product, path);
     await eventually(async () => {
       const { items } = await read("/unmapped-codes");
       return items[0]?.shipments === SHIPMENTS;

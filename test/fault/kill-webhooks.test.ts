@@ -5,25 +5,23 @@ import { event, pushUntilAccepted } from "#test/support/courier.ts";
 import { createShipments } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { askPanel } from "#test/support/operator.ts";
+import { askPanel, readPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
   createAuthority,
+  DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
   type TestAuthority,
 } from "#test/support/receiver.ts";
 import { testSetup } from "#test/support/setup.ts";
 import { STORES } from "#test/support/stores.ts";
-import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 20;
 const EVENTS_PER_MESSAGE = 20;
 /** So slow that deliveries are under way and waiting whenever the product dies. */
 const ANSWER_MS = { steady: 20, slow: 250 };
-/** An attempt that the receiver, in this busy process, answers too late is made again after 48 to 72 s. */
-const DELIVERED_LIMIT_MS = 120_000;
 const FIRST_MS = Date.parse("2026-11-10T00:00:00Z");
 
 describe.each(STORES)("on %s", (store) => {
@@ -59,7 +57,7 @@ describe.each(STORES)("on %s", (store) => {
     await authority.end();
   }, 300_000);
 
-  const read = (path: string) => untilServed(() => askPanel(product, "GET", path));
+  const read = (path: string) => readPanel(product, path);
 
   async function deliveriesOf(endpointId: string): Promise<{ eventId: string; state: string }[]> {
     const all = [];

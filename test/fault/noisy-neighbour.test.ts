@@ -14,6 +14,7 @@ import { type Merchant, shipmentItem, signIn } from "#test/support/merchant.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
   createAuthority,
+  DELIVERED_LIMIT_MS,
   type Receiver,
   startReceiver,
   type TestAuthority,
@@ -26,8 +27,6 @@ const IMPORTED = 2_000;
 const WINDOW_MS = Math.max(400, RUN_MS / 48);
 /** Pairs of windows of a measured run; otherwise the most that are tried. */
 const ROUNDS = 8;
-/** An attempt that the receiver, in this busy process, answers too late is made again after 48 to 72 s. */
-const ARRIVED_LIMIT_MS = 120_000;
 /** Between two calls of the quiet merchant. */
 const PACE_MS = 15;
 /**
@@ -123,7 +122,7 @@ async function window(): Promise<Waits> {
   await eventually(
     () => sent.every(([text]) => arrivedMs.has(text)),
     "its webhooks arrive",
-    ARRIVED_LIMIT_MS,
+    DELIVERED_LIMIT_MS,
   );
   return { answers, webhooks: sent.map(([text, ms]) => (arrivedMs.get(text) ?? 0) - ms) };
 }

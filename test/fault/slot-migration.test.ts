@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createShipments, startEventStream } from "#test/support/event-stream.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { askPanel } from "#test/support/operator.ts";
+import { readPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
@@ -17,7 +17,6 @@ import {
 } from "#test/support/receiver.ts";
 import { NODE_TIMEOUT_MS } from "#test/support/redis-cluster.ts";
 import { testSetup } from "#test/support/setup.ts";
-import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 60;
 /** A third of the machine is enough: what counts is that calls meet slots half moved. */
@@ -52,7 +51,7 @@ afterAll(async () => {
 }, 300_000);
 
 async function readLedger(): Promise<{ difference: Record<string, number>; delivered: number }> {
-  return (await untilServed(() => askPanel(product, "GET", "/overview"))).ledger;
+  return (await readPanel(product, "/overview")).ledger;
 }
 
 test("slots that move away and back lose no event and no webhook, and double none", async () => {

@@ -8,7 +8,7 @@ import { createShipments, startEventStream } from "#test/support/event-stream.ts
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
 import { type Merchant, request, signIn } from "#test/support/merchant.ts";
-import { askPanel } from "#test/support/operator.ts";
+import { readPanel } from "#test/support/operator.ts";
 import { expectExactlyOnce } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import {
@@ -20,7 +20,6 @@ import {
 import { startTestCluster } from "#test/support/redis-cluster.ts";
 import { startRedisServer } from "#test/support/redis-server.ts";
 import { testSetup } from "#test/support/setup.ts";
-import { untilServed } from "#test/support/until-served.ts";
 
 const SHIPMENTS = 40;
 /** Between messages of a sender: the receivers keep up. */
@@ -213,7 +212,7 @@ describe.each([
     const due = codes.filter((code) => code === "TRN" || code === "DEP").length;
     const ledger = await eventually(
       async () => {
-        const { ledger: books } = await untilServed(() => askPanel(product, "GET", "/overview"));
+        const { ledger: books } = await readPanel(product, "/overview");
         return books.sent === due && books.pending === 0 ? books : null;
       },
       "every delivery is over",

@@ -10,6 +10,7 @@ import { startCommand } from "#test/support/command.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { request } from "#test/support/merchant.ts";
+import { areReady } from "#test/support/product.ts";
 
 const TOKEN = "panel-token-of-the-demo-test";
 const OPERATOR = { authorization: `Bearer ${TOKEN}` };
@@ -31,12 +32,7 @@ beforeAll(async () => {
     ...{ DATA_DIR: join(folder, "data"), PANEL_PORT: String(port), PANEL_TOKEN: TOKEN },
     MIMALLOC_PURGE_DELAY: "60000",
   });
-  const isReady = () =>
-    fetch(`${panel}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await eventually(isReady, "the demo is ready", START_LIMIT_MS);
+  await eventually(() => areReady([panel]), "the demo is ready", START_LIMIT_MS);
 }, START_LIMIT_MS);
 
 afterAll(async () => {

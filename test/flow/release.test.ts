@@ -158,12 +158,10 @@ test("a check that fails, or is interrupted, leaves everything as it was", async
   await commit("Take long");
   const slow = await state();
   const child = startRelease(NEXT);
-  const isChecking = async () =>
-    (
-      await Bun.file(asked)
-        .text()
-        .catch(() => "")
-    ).includes("slow");
+  const isChecking = async () => {
+    const lines = await readFile(asked, "utf8").catch(() => "");
+    return lines.includes("slow");
+  };
   await eventually(isChecking, "the check is under way");
   child.kill("SIGTERM");
   expect(await child.exited).toBe(1);
@@ -182,8 +180,8 @@ test("a release that is interrupted between two commands begins no other, and ca
     process.kill(process.pid, "SIGTERM");
     await Bun.sleep(60_000);
   `;
-  const { output: told } = await outcomeOf(startCommand([process.execPath, "-e", program], {}));
-  expect(told).toBe("interrupted before echo went on\nundone\n");
+  const { output: printed } = await outcomeOf(startCommand([process.execPath, "-e", program], {}));
+  expect(printed).toBe("interrupted before echo went on\nundone\n");
 });
 
 test("a dry run does all of it and changes nothing; a failure at the very end leaves nothing either", async () => {

@@ -165,11 +165,11 @@ export async function expectSettled(
   away: readonly string[] = [],
 ): Promise<void> {
   const ask = (path: string) => askPanel({ panel }, "GET", path);
-  const told = (error: Error) => ({ body: { fault: error.message } as Answer["body"] });
+  const faultOf = (error: Error): Pick<Answer, "body"> => ({ body: { fault: error.message } });
   let last: unknown = "nothing yet";
   await eventually(
     async () => {
-      const { body: overview } = await ask("/overview").catch(told);
+      const { body: overview } = await ask("/overview").catch(faultOf);
       last = overview;
       if (!overview?.ledger) return false;
       const { ledger, lag } = overview;

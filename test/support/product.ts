@@ -9,7 +9,7 @@ import { freePort } from "./free-port.ts";
 import { openStore, type StoreKind } from "./stores.ts";
 
 export const READY_LIMIT_MS = 120_000;
-/** Of one question: one that hangs does not use up the whole limit. */
+/** Of one request: one that hangs does not use up the whole limit. */
 const READY_ASK_MS = 10_000;
 const OUTPUT_SHOWN = 4_000;
 export const PANEL_TOKEN = "panel-token-of-the-tests";

@@ -15,6 +15,12 @@ interface KeyPair {
   readonly cert: string;
 }
 
+/**
+ * Until every webhook is delivered. An attempt that a receiver in a busy test process answers too late is made again after 48 to
+ * 72 s.
+ */
+export const DELIVERED_LIMIT_MS = 120_000;
+
 /** A certificate authority of its own. `file` is what WEBHOOK_CA_FILE takes. */
 export interface TestAuthority {
   readonly file: string;

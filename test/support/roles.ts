@@ -141,7 +141,7 @@ function oneAfterTheOther({ killMaster }: Store) {
     async begin() {
       await current;
       current = killMaster();
-      // A failure is told to whoever waits for it next.
+      // Whoever awaits it next gets its failure, which is unhandled until then.
       current.catch(() => {});
     },
     over: () => current,

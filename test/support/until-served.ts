@@ -1,4 +1,4 @@
-/** A question that is asked again while a store is unavailable. */
+/** A request that is repeated while a store is unavailable. */
 import { eventually } from "./eventually.ts";
 import type { Answer } from "./merchant.ts";
 
