@@ -2,6 +2,7 @@
 
 import { pageLinks } from "#core/http/page-links.ts";
 import { type JsonPieces, jsonResponse } from "#core/json-text.ts";
+import { turns } from "#core/next-turn.ts";
 
 /** The headers of an answer under way. */
 interface Sending {
@@ -33,13 +34,18 @@ export function linkPages(request: Request, set: Sending, page: number, pages: n
 }
 
 /** The body with its tag, or 304 to a reader who has it. */
-export function tagged(request: Request, body: unknown): Response {
+export function tagged(request: Request, body: unknown): Promise<Response> {
   return taggedText(request, [JSON.stringify(body)]);
 }
 
-/** The same for JSON that is at hand as text. */
-export function taggedText(request: Request, pieces: JsonPieces): Response {
-  const hash = pieces.reduce((seed, piece) => Bun.hash.wyhash(piece, seed), 0n);
+/** The same for JSON that is at hand as text; a long one is read in turns of the event loop. */
+export async function taggedText(request: Request, pieces: JsonPieces): Promise<Response> {
+  const turn = turns();
+  let hash = 0n;
+  for (const piece of pieces) {
+    hash = Bun.hash.wyhash(piece, hash);
+    if (turn.due()) await turn.take();
+  }
   // Weak: the same body may be encoded in several ways.
   const tag = `W/"${hash.toString(36)}"`;
   const headers = { etag: tag, "cache-control": "private, no-cache" };

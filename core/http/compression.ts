@@ -2,10 +2,12 @@
  * Answers of a port in gzip, to callers who accept it. What must not be stored holds a secret and is never compressed: its
  * length would tell about its content (BREACH).
  */
+import { pipeline, Readable } from "node:stream";
 import { promisify } from "node:util";
-import { gzip, type ZlibOptions } from "node:zlib";
+import { createGzip, gzip, type ZlibOptions } from "node:zlib";
 import { Elysia } from "elysia";
 import { acceptsGzip } from "./accept-coding.ts";
+import type { BodyReader } from "./read-bounded.ts";
 
 /** Shorter bodies gain little: they fit into a packet or two anyway. */
 const GZIP_FROM_BYTES = 1024;
@@ -36,14 +38,43 @@ export function compression() {
   });
 }
 
+/** What comes in several pieces is long and compressed piece by piece: collecting 40 MB would hold the event loop. */
 async function zipped(response: Response): Promise<Response> {
   const { status, headers } = response;
-  const bytes = await response.bytes();
+  const reader = response.body?.getReader();
+  const first = await reader?.read();
+  const second = await reader?.read();
+  const bytes = first?.value ?? new Uint8Array();
+  if (reader && second?.value) {
+    const compressing = createGzip({ level: LEVEL });
+    // Whoever reads the answer is told of an error by the stream itself.
+    pipeline(joined([bytes, second.value], reader), compressing, () => {});
+    headers.set("content-encoding", "gzip");
+    const compressed = Readable.toWeb(compressing) as unknown as ReadableStream;
+    return new Response(compressed, { status, headers });
+  }
   if (bytes.length < GZIP_FROM_BYTES) return new Response(bytes, { status, headers });
   const short = await gzipAside(bytes, { level: LEVEL });
   headers.set("content-encoding", "gzip");
   headers.delete("content-length");
   return new Response(short, { status, headers });
+}
+
+async function* joined(
+  begun: readonly Uint8Array[],
+  reader: BodyReader,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* begun;
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // Does nothing at the end; before it, nobody waits for the rest any more.
+    await reader.cancel();
+  }
 }
 
 /** A text that never changes: compressed once, when it is first asked for so. */

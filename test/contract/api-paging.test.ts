@@ -217,6 +217,29 @@ describe("gzip", () => {
     expect([await encodingOf(1_023), await encodingOf(1_024)]).toEqual([null, "gzip"]);
   });
 
+  test("a long answer is compressed piece by piece, as it is made", async () => {
+    const made: number[] = [];
+    const parts = Array.from({ length: 40 }, (_, at) => `${at} ${"x".repeat(300_000)}`);
+    const app = new Elysia().use(compression()).get("/", () => {
+      const rest = parts.entries();
+      const body = new ReadableStream({
+        pull(controller) {
+          const { done, value } = rest.next();
+          if (done) return controller.close();
+          made.push(value[0]);
+          controller.enqueue(new TextEncoder().encode(value[1]));
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/plain" } });
+    });
+    const answer = await app.handle(new Request(BASE, { headers: GZIP }));
+    expect(made.length).toBeLessThan(parts.length);
+    expect(answer.headers.get("content-encoding")).toBe("gzip");
+    const text = gunzipSync(await answer.bytes()).toString();
+    expect(text === parts.join("")).toBe(true);
+    expect(made).toHaveLength(parts.length);
+  });
+
   test("the access token is never compressed", async () => {
     const body = JSON.stringify({ apiKey: "key_acme_main", more: "x".repeat(2_000) });
     const headers = { ...GZIP, "content-type": "application/json" };
