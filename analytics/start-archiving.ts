@@ -30,6 +30,13 @@ const ROUND_LIMIT_MS = 5 * 60_000;
 const LEASE_MS_LEAST = 5_000;
 /** Pauses for each unit of work: a tenth of a core. */
 const PAUSES_PER_WORK = 9;
+/** A unit is short; one that takes seconds has waited for a store that is away or a machine that is busy, and has not worked. */
+const ARCHIVE_PAUSE_LIMIT_MS = 5_000;
+
+/** @returns how long to pause after a unit of work */
+export function pauseAfterMs(workMs: number): number {
+  return Math.min(ARCHIVE_PAUSE_LIMIT_MS, workMs * PAUSES_PER_WORK);
+}
 
 /** What operators keep out of the archive comes back. */
 async function bringHeldBack(deps: BringBackDeps, assertHeld: Lock["assertHeld"]): Promise<void> {
@@ -117,7 +124,7 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
     const lock = await takeLock(redis, ARCHIVER_LOCK_KEY, lockTerms);
     if (!lock) return;
     const { vault } = secrets;
-    const pace = (workMs: number) => pause.wait(workMs * PAUSES_PER_WORK);
+    const pace = (workMs: number) => pause.wait(pauseAfterMs(workMs));
     const deps = { redis, log, live, vault, clickhouse, isStopping, pace };
     try {
       if (await hasArchived(redis)) {
