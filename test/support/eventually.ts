@@ -1,7 +1,7 @@
 /** Tests wait for conditions and never for a length of time. */
 const POLL_MS = 10;
 /** Half of what a test may take. */
-const LIMIT_MS = 60_000;
+export const LIMIT_MS = 60_000;
 
 /** What is waited for; a function is asked when it has not come, and may tell what there is instead. */
 type What = string | (() => string | Promise<string>);
