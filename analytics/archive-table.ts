@@ -6,7 +6,7 @@ import type { ArchivedShipment } from "#core/redis/shipments/restore-shipments.t
 import type { Vault } from "#core/secrets.ts";
 import { INDEX_TABLE } from "./archive-index.ts";
 import { ARCHIVED_SHIPMENTS, openParts, type StoredParts } from "./archive-rows.ts";
-import { dedupedBy, isRefusal } from "./insert-rows.ts";
+import { isRefusal } from "./insert-rows.ts";
 import type { Row } from "./rows.ts";
 
 const { name: TABLE, columns: COLUMNS } = ARCHIVED_SHIPMENTS;
@@ -21,7 +21,7 @@ export async function insertArchived(
   await clickhouse.command({
     // Where the rows were written and those of the index were not, a repetition writes these.
     query: `INSERT INTO ${TABLE} (${COLUMNS})
-            ${dedupedBy(token)}, deduplicate_blocks_in_dependent_materialized_views = 1
+            SETTINGS insert_deduplication_token = '${token}', deduplicate_blocks_in_dependent_materialized_views = 1
             FORMAT JSONCompactEachRow\n${text}`,
   });
 }

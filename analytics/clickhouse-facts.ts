@@ -1,4 +1,4 @@
-/** What the settings doctor asks a ClickHouse: version, clock, whether an insert that is repeated counts once, users, replicas. */
+/** What the settings doctor asks a ClickHouse: version, clock, whether a repeated insert into the archive counts once, users, replicas. */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
 import type { ClickhouseFacts, TableReplicas } from "#core/store-doctor.ts";
@@ -17,7 +17,7 @@ SELECT
     (
         SELECT groupArray(name) FROM system.tables
         WHERE database = currentDatabase()
-            AND name IN ('deliveries', 'events', 'attempts', 'archived_shipments', 'archived_index')
+            AND name IN ('archived_shipments', 'archived_index')
             AND NOT startsWith(engine, 'Replicated')
             AND NOT match(engine_full, 'non_replicated_deduplication_window = [1-9]')
     ) AS repeatingTables`;

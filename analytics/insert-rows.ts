@@ -1,5 +1,4 @@
-/** Inserts rows under names that ClickHouse knows again, and finds those that it refuses by bisection. */
-import { createHash } from "node:crypto";
+/** Inserts rows that may be written again and count once, and finds those that ClickHouse refuses by bisection. */
 import type { ClickHouseClient } from "@clickhouse/client";
 import { benchmarkRows } from "#core/metrics.ts";
 import type { Failure, LogItem } from "#core/redis/log/consumer.ts";
@@ -34,15 +33,6 @@ export function oncePerEntry(failures: readonly Failure[]): readonly Failure[] {
   return [...new Map(failures.map((failure) => [failure.entry, failure])).values()];
 }
 
-/**
- * The settings of one statement are part of its text: the embedded engine keeps `clickhouse_settings` for every later statement of the
- * connection.
- * @param token without quotes: the same insert again, under the same token, inserts nothing
- */
-export function dedupedBy(token: string): string {
-  return `SETTINGS insert_deduplication_token = '${token}'`;
-}
-
 async function insertBatch(
   client: ClickHouseClient,
   table: Table,
@@ -51,7 +41,7 @@ async function insertBatch(
   try {
     const rows = batch.map(({ row }) => JSON.stringify(row)).join("\n");
     await client.command({
-      query: `INSERT INTO ${table.name} (${table.columns}) ${dedupedBy(batchName(batch, rows))}
+      query: `INSERT INTO ${table.name} (${table.columns}) ${writtenAnyway()}
               FORMAT JSONCompactEachRow\n${rows}`,
     });
     benchmarkRows.inc(batch.length);
@@ -66,11 +56,14 @@ async function insertBatch(
   }
 }
 
-/** First and last stream id, and a digest of all rows, so that another cut between the same two has another name. */
-function batchName(batch: readonly Pending[], rows: string): string {
-  const nameOf = (one: Pending | undefined) => `${one?.entry.key} ${one?.entry.id}`;
-  const digest = createHash("sha256").update(rows).digest("base64url");
-  return `${nameOf(batch[0])} - ${nameOf(batch.at(-1))} ${digest}`;
+/**
+ * A table without replication notes the name of an insert before its rows: killed in between, it takes the repeated insert for done,
+ * and the rows are lost. So no name is used twice: these tables count a row once however often it is written
+ * (`ReplacingMergeTree`). Without a name ClickHouse names an insert by its content, and no setting of all versions prevents that.
+ * Part of the statement's text: the embedded engine keeps `clickhouse_settings` for every later statement of the connection.
+ */
+function writtenAnyway(): string {
+  return `SETTINGS insert_deduplication_token = '${crypto.randomUUID()}'`;
 }
 
 /** Faults of a row itself. Whatever is not on this list is the store's trouble and waits for its end. */

@@ -1,12 +1,12 @@
 /**
- * Writes the change log's facts and deliveries to ClickHouse, in batches that are cut once and named by their stream ids.
+ * Writes the change log's facts and deliveries to ClickHouse, in batches that are tried until they are written.
  *
  * | what happens                     | what follows                                                                |
  * |----------------------------------|-----------------------------------------------------------------------------|
  * | inserted                         | the entries are acknowledged                                                |
- * | ClickHouse away, busy or full    | `Unavailable`: the same batch under the same name, for ever                 |
- * | inserted, but the answer is lost | the same name again: ClickHouse knows it and inserts nothing                |
- * | redelivered in another cut       | the same rows again: per shipment and fact the highest version counts       |
+ * | ClickHouse away, busy or full    | `Unavailable`: the same batch again, for ever                               |
+ * | inserted, but the answer is lost | the same rows again: per shipment and fact the highest version counts       |
+ * | redelivered in another cut       | the same                                                                    |
  * | a row is refused                 | halves are inserted until the row stands alone; its entry fails by itself   |
  */
 import type { ClickHouseClient } from "@clickhouse/client";

@@ -133,10 +133,10 @@ function examineClickhouse(facts: ClickhouseFacts | null): Finding[] {
         "Let NTP set the clocks of this machine and of ClickHouse: figures of the last days are off.",
     }),
     finding("clickhouse-deduplication", {
-      check: "ClickHouse takes an insert that is repeated once",
+      check: "ClickHouse takes a repeated insert into the archive once",
       ...{ ok: repeats.length === 0, found: repeats.join(", ") || "yes", wanted: "yes" },
       advice:
-        "Set insert_deduplicate 1 for our user, and non_replicated_deduplication_window 1000 for the tables: without them a retry counts events twice.",
+        "Set insert_deduplicate 1 for our user, and non_replicated_deduplication_window 1000 for the tables of the archive: without them a retry shows shipments twice.",
     }),
     ...(facts.reader === null ? [] : [examineReader(facts.reader)]),
     ...(facts.replicas === null ? [] : examineReplicas(facts.replicas)),

@@ -18,5 +18,4 @@ CREATE TABLE IF NOT EXISTS attempts
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(at)
 ORDER BY (endpoint_id, at, delivery_id, generation, attempt)
-SETTINGS non_replicated_deduplication_window = 1000,
-    min_age_to_force_merge_seconds = 3600, min_age_to_force_merge_on_partition_only = 1
+SETTINGS min_age_to_force_merge_seconds = 3600, min_age_to_force_merge_on_partition_only = 1

@@ -28,5 +28,5 @@ CREATE TABLE IF NOT EXISTS deliveries
 ENGINE = ReplacingMergeTree(version, removed)
 PARTITION BY toYear(ship_date) * 10 + toQuarter(ship_date)
 ORDER BY (dest_cap, courier, shipment_id)
-SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 1000,
+SETTINGS index_granularity = 1024,
     min_age_to_force_merge_seconds = 3600, min_age_to_force_merge_on_partition_only = 1

@@ -30,5 +30,4 @@ CREATE TABLE IF NOT EXISTS events
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY toYear(ship_date) * 100 + toMonth(ship_date)
 ORDER BY (courier, shipment_id, fact_key)
-SETTINGS non_replicated_deduplication_window = 1000,
-    min_age_to_force_merge_seconds = 3600, min_age_to_force_merge_on_partition_only = 1
+SETTINGS min_age_to_force_merge_seconds = 3600, min_age_to_force_merge_on_partition_only = 1

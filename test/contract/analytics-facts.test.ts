@@ -32,7 +32,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
 
   afterAll(() => product?.end());
 
-  test("the settings doctor finds nothing to change, and names a table that would count a repeated insert twice", async () => {
+  test("the settings doctor finds nothing to change, and names a table of the archive that would count a repeated insert twice", async () => {
     const all = (await product.call("GET", "/panel/api/doctor")).body;
     expect(all.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([]);
     const codes = all.map(({ code }: { code: string }) => code);
@@ -40,13 +40,15 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     const writer = await openClickhouse(product.runtime.config, "write");
     const setting = "non_replicated_deduplication_window";
     try {
-      await writer.command({ query: `ALTER TABLE attempts MODIFY SETTING ${setting} = 0` });
+      await writer.command({ query: `ALTER TABLE archived_index MODIFY SETTING ${setting} = 0` });
       const wrong = (await product.call("GET", "/panel/api/doctor")).body;
       expect(wrong.filter(({ ok }: { ok: boolean }) => !ok)).toMatchObject([
-        { code: "clickhouse-deduplication", found: "no window: attempts" },
+        { code: "clickhouse-deduplication", found: "no window: archived_index" },
       ]);
     } finally {
-      await writer.command({ query: `ALTER TABLE attempts MODIFY SETTING ${setting} = 1000` });
+      await writer.command({
+        query: `ALTER TABLE archived_index MODIFY SETTING ${setting} = 1000`,
+      });
       await writer.close();
     }
   });

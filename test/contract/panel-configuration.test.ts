@@ -157,8 +157,8 @@ describe("the examination of the stores", () => {
       ["clickhouse-version", "25.7.9"],
       ["clickhouse-clock", "-2001 ms"],
     ]);
-    expect(await wrongWith({ deduplicates: "0", repeatingTables: ["events"] })).toEqual([
-      ["clickhouse-deduplication", "insert_deduplicate 0, no window: events"],
+    expect(await wrongWith({ deduplicates: "0", repeatingTables: ["archived_index"] })).toEqual([
+      ["clickhouse-deduplication", "insert_deduplicate 0, no window: archived_index"],
     ]);
   });
 

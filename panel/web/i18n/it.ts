@@ -561,9 +561,9 @@ export const it: Messages = {
           "Regola con NTP l'orologio di questa macchina e quello di ClickHouse: le cifre degli ultimi giorni sono sfasate.",
       },
       "clickhouse-deduplication": {
-        check: "ClickHouse conta una volta un inserimento ripetuto",
+        check: "ClickHouse conta una volta un inserimento ripetuto nell'archivio",
         advice:
-          "Imposta insert_deduplicate 1 per il nostro utente e non_replicated_deduplication_window 1000 per le tabelle: senza, un nuovo tentativo conta due volte gli eventi.",
+          "Imposta insert_deduplicate 1 per il nostro utente e non_replicated_deduplication_window 1000 per le tabelle dell'archivio: senza, un nuovo tentativo mostra due volte le spedizioni.",
       },
       "clickhouse-reader": {
         check: "Le istruzioni dell'editor SQL possono solo leggere",
