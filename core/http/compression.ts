@@ -38,26 +38,27 @@ export function compression() {
   });
 }
 
-/** What comes in several pieces is long and compressed piece by piece: collecting 40 MB would hold the event loop. */
+/** A body in several pieces is long, and is compressed piece by piece: collecting 40 MB first would block the event loop. */
 async function zipped(response: Response): Promise<Response> {
   const { status, headers } = response;
   const reader = response.body?.getReader();
-  const first = await reader?.read();
-  const second = await reader?.read();
-  const bytes = first?.value ?? new Uint8Array();
-  if (reader && second?.value) {
-    const compressing = createGzip({ level: LEVEL });
-    // Whoever reads the answer is told of an error by the stream itself.
-    pipeline(joined([bytes, second.value], reader), compressing, () => {});
-    headers.set("content-encoding", "gzip");
-    const compressed = Readable.toWeb(compressing) as unknown as ReadableStream;
-    return new Response(compressed, { status, headers });
-  }
-  if (bytes.length < GZIP_FROM_BYTES) return new Response(bytes, { status, headers });
-  const short = await gzipAside(bytes, { level: LEVEL });
+  const { value: first = new Uint8Array() } = (await reader?.read()) ?? {};
+  const { value: second } = (await reader?.read()) ?? {};
+  const isLong = reader && second;
+  if (!isLong && first.length < GZIP_FROM_BYTES) return new Response(first, { status, headers });
   headers.set("content-encoding", "gzip");
   headers.delete("content-length");
-  return new Response(short, { status, headers });
+  const body = isLong
+    ? zippedInPieces(joined([first, second], reader))
+    : await gzipAside(first, { level: LEVEL });
+  return new Response(body, { status, headers });
+}
+
+function zippedInPieces(pieces: AsyncIterable<Uint8Array>): ReadableStream {
+  const compressing = createGzip({ level: LEVEL });
+  // The stream passes an error on to its reader; the callback has nothing to add.
+  pipeline(pieces, compressing, () => {});
+  return Readable.toWeb(compressing) as unknown as ReadableStream;
 }
 
 async function* joined(
@@ -72,7 +73,7 @@ async function* joined(
       yield value;
     }
   } finally {
-    // Does nothing at the end; before it, nobody waits for the rest any more.
+    // Before the end the caller has gone away, and the rest is not needed; after it this does nothing.
     await reader.cancel();
   }
 }
