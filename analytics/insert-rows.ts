@@ -1,4 +1,4 @@
-/** Inserts rows that may be written again and count once, and finds those that ClickHouse refuses by bisection. */
+/** Inserts rows that count once however often they are written, and finds those that ClickHouse refuses by bisection. */
 import type { ClickHouseClient } from "@clickhouse/client";
 import { benchmarkRows } from "#core/metrics.ts";
 import type { Failure, LogItem } from "#core/redis/log/consumer.ts";
@@ -33,6 +33,12 @@ export function oncePerEntry(failures: readonly Failure[]): readonly Failure[] {
   return [...new Map(failures.map((failure) => [failure.entry, failure])).values()];
 }
 
+/**
+ * Every try has a deduplication token of its own. A table without replication records the token before the rows: killed in between, it
+ * takes an insert with the same token for a duplicate, and the rows are lost. Without a token ClickHouse derives one from the rows, and no
+ * setting that all supported versions know prevents that. A row that is written twice counts once (`ReplacingMergeTree`).
+ * The token is part of the statement: the embedded engine would keep `clickhouse_settings` for every later one.
+ */
 async function insertBatch(
   client: ClickHouseClient,
   table: Table,
@@ -41,7 +47,8 @@ async function insertBatch(
   try {
     const rows = batch.map(({ row }) => JSON.stringify(row)).join("\n");
     await client.command({
-      query: `INSERT INTO ${table.name} (${table.columns}) ${writtenAnyway()}
+      query: `INSERT INTO ${table.name} (${table.columns})
+              SETTINGS insert_deduplication_token = '${crypto.randomUUID()}'
               FORMAT JSONCompactEachRow\n${rows}`,
     });
     benchmarkRows.inc(batch.length);
@@ -54,16 +61,6 @@ async function insertBatch(
     const first = await insertBatch(client, table, batch.slice(0, middle));
     return [...first, ...(await insertBatch(client, table, batch.slice(middle)))];
   }
-}
-
-/**
- * A table without replication notes the name of an insert before its rows: killed in between, it takes the repeated insert for done,
- * and the rows are lost. So no name is used twice: these tables count a row once however often it is written
- * (`ReplacingMergeTree`). Without a name ClickHouse names an insert by its content, and no setting of all versions prevents that.
- * Part of the statement's text: the embedded engine keeps `clickhouse_settings` for every later statement of the connection.
- */
-function writtenAnyway(): string {
-  return `SETTINGS insert_deduplication_token = '${crypto.randomUUID()}'`;
 }
 
 /** Faults of a row itself. Whatever is not on this list is the store's trouble and waits for its end. */

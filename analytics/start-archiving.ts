@@ -30,7 +30,7 @@ const ROUND_LIMIT_MS = 5 * 60_000;
 const LEASE_MS_LEAST = 5_000;
 /** Pauses for each unit of work: a tenth of a core. */
 const PAUSES_PER_WORK = 9;
-/** A unit is short; one that takes seconds has waited for a store that is away or a machine that is busy, and has not worked. */
+/** A unit of work is short: one that took seconds spent most of them waiting for a store or for the CPU, which calls for no pause. */
 const ARCHIVE_PAUSE_LIMIT_MS = 5_000;
 
 /** @returns how long to pause after a unit of work */

@@ -1,12 +1,12 @@
 /**
- * Writes the change log's facts and deliveries to ClickHouse, in batches that are tried until they are written.
+ * Writes the change log's facts and deliveries to ClickHouse, in batches that are retried until they are written.
  *
  * | what happens                     | what follows                                                                |
  * |----------------------------------|-----------------------------------------------------------------------------|
  * | inserted                         | the entries are acknowledged                                                |
  * | ClickHouse away, busy or full    | `Unavailable`: the same batch again, for ever                               |
  * | inserted, but the answer is lost | the same rows again: per shipment and fact the highest version counts       |
- * | redelivered in another cut       | the same                                                                    |
+ * | redelivered in another cut       | the same rows again, likewise                                               |
  * | a row is refused                 | halves are inserted until the row stands alone; its entry fails by itself   |
  */
 import type { ClickHouseClient } from "@clickhouse/client";

@@ -19,7 +19,7 @@ export interface ClickhouseFacts {
   readonly aheadMs: number;
   /** `insert_deduplicate`, as our user has it. */
   readonly deduplicates: string;
-  /** Tables of ours that would take an insert that is repeated a second time. */
+  /** Tables of the archive that would take a repeated insert a second time. */
   readonly repeatingTables: readonly string[];
   /** The user of the SQL door; null = the engine in the process, which has one user. */
   readonly reader: ReaderFacts | null;

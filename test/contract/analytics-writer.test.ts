@@ -149,7 +149,7 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
     expect(await rowsOf("10122")).toHaveLength(30);
   });
 
-  test("a batch whose insert was noted and whose rows are not there is written, in a table of any version", async () => {
+  test("a batch whose insert ClickHouse has recorded without its rows is written, also in a table that an earlier version made", async () => {
     const alter = (change: string) =>
       store.writer.command({ query: `ALTER TABLE deliveries ${change}` });
     await alter("MODIFY SETTING non_replicated_deduplication_window = 1000");

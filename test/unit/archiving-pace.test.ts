@@ -1,4 +1,4 @@
-/** Archiving takes a tenth of a core, and a store that was away for a while does not make it pause for many times that while. */
+/** Archiving takes a tenth of a core; a long wait for a store is not followed by a pause many times as long. */
 import { expect, test } from "bun:test";
 import { pauseAfterMs } from "#analytics/start-archiving.ts";
 
