@@ -16,6 +16,8 @@ import { JsonFault } from "#core/http/strict-json.ts";
 const GATEWAY_LIMIT_MS = 10_000;
 /** 99 labels of some 100 KB each. */
 const ANSWER_LIMIT_BYTES = 16 * 1024 * 1024;
+/** A single label, in base64. */
+const LABEL_LIMIT_BYTES = 8 * 1024 * 1024;
 const MESSAGE_LENGTH = 500;
 export const REFUSALS: readonly number[] = [400, 409, 422];
 /** Codes of connections that never came to be. */
@@ -85,7 +87,9 @@ export async function readAnswer(response: Response, limitBytes: number): Promis
   const bytes = await readBounded(response, limitBytes);
   if (bytes === null) return undefined;
   try {
-    const { value, hasSurrogateEscapes } = await parseInTurns(bytes);
+    const { value, hasSurrogateEscapes } = await parseInTurns(bytes, {
+      valueBytes: LABEL_LIMIT_BYTES,
+    });
     return hasSurrogateEscapes && illFormedText(value).length > 0 ? undefined : value;
   } catch (error) {
     if (error instanceof JsonFault) return undefined;

@@ -125,8 +125,7 @@ export async function readSetup(path: string): Promise<unknown> {
     throw new ConfigFaults(faults.map((one) => `SETUP_FILE: ${one.path}: ${one.message}`));
   } catch (error) {
     if (error instanceof ConfigFaults) throw error;
-    const reason = (error as Error).message.replace(/^The body/, "it");
-    throw new ConfigFaults([`SETUP_FILE: ${path} is not JSON: ${reason}`]);
+    throw new ConfigFaults([`SETUP_FILE: ${path} is not JSON: ${(error as Error).message}`]);
   }
 }
 

@@ -102,7 +102,7 @@ export async function classify(
   const parts = [classifyPart(first)];
   for (const check of others) {
     await nextTurn();
-    parts.push(classifyPart(check()));
+    parts.push(classifyPart(await check()));
   }
   let unmatched = (await Promise.all(parts))
     .flat()
@@ -161,7 +161,7 @@ export async function validate(
   message: Message,
 ): Promise<Classified[]> {
   const results: Classified[] = new Array(message.events.length);
-  const { open, invalid } = checkMessage(courier, message);
+  const { open, invalid } = await checkMessage(courier, message);
   reportInvalid(results, invalid);
   const buckets = open.map(({ seen }) => seen);
   const outcomes = await lookUpEvents(redis, layout, buckets);

@@ -4,7 +4,7 @@
  */
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
-import { nextTurn } from "#core/next-turn.ts";
+import { nextTurn, turns } from "#core/next-turn.ts";
 import type { Courier } from "#core/redis/config/configuration.ts";
 import {
   type Candidates,
@@ -44,7 +44,7 @@ export interface Prepared {
   /** The first part, checked. */
   readonly first: Checked;
   /** Each checks one of the other parts. Events of one id are in one part, in send order. */
-  readonly others: readonly (() => Checked)[];
+  readonly others: readonly (() => Promise<Checked>)[];
   readonly candidates: Promise<Candidates>;
 }
 
@@ -81,14 +81,14 @@ export async function prepare(
   const [first = [], ...others] = isLarge && !events.some(announces) ? partsOf(drafts) : [drafts];
   return {
     size: events.length,
-    first: checkDrafts(first, check),
+    first: await checkDrafts(first, check),
     others: others.map((part) => () => checkDrafts(part, check)),
     candidates,
   };
 }
 
 /** All events at once, without a look at what they refer to. */
-export function checkMessage({ code }: Courier, { events, check }: Message): Checked {
+export function checkMessage({ code }: Courier, { events, check }: Message): Promise<Checked> {
   return checkDrafts(draftsOf(code, events, []), check);
 }
 
@@ -116,10 +116,13 @@ function partsOf(drafts: readonly Draft[]): Draft[][] {
   return [...Map.groupBy(drafts, ({ seen }) => (seen?.partition ?? 0) % PARTS).values()];
 }
 
-function checkDrafts(drafts: readonly Draft[], check: Message["check"]): Checked {
+/** In turns: an event may have thousands of members, and none of them is ours. */
+async function checkDrafts(drafts: readonly Draft[], check: Message["check"]): Promise<Checked> {
   const open: Candidacy[] = [];
   const invalid: Invalid[] = [];
+  const turn = turns();
   for (const { messageIndex, event, seen, byNumber, byExternal } of drafts) {
+    if (turn.due()) await turn.take();
     const errors = check(event);
     if (seen !== null && errors.length === 0) {
       open.push({ messageIndex, event: event as CourierEvent, seen, byNumber, byExternal });

@@ -11,8 +11,11 @@ import type { Courier } from "#core/redis/config/configuration.ts";
 import type { Vault } from "#core/secrets.ts";
 import { parseMessage } from "#ingest/read-event-by-event.ts";
 
-/** 500 events of ordinary size are parsed at once: turns cost a second look at every byte. */
-const AT_ONCE_BYTES = 512 * 1024;
+/**
+ * 500 events of ordinary size are parsed at once, in 2 ms: turns cost a second look at every byte. An object of 19,000
+ * different keys takes 11 ms.
+ */
+const AT_ONCE_BYTES = 256 * 1024;
 /**
  * Compressed bytes that are inflated between two turns, in 8 ms at most; the thread pool inflates more. What they become says
  * nothing about the time: 5 MiB of blocks that hold a code and no data take 600 ms and become nothing.

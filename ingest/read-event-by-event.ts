@@ -49,12 +49,11 @@ export async function parseMessage(
   bytes: Uint8Array,
   options: TurnOptions = {},
 ): Promise<ParsedJson> {
-  try {
-    return await parseInTurns(bytes, options);
-  } catch (error) {
-    if (error instanceof JsonFault) return readEventByEvent(bytes);
-    throw error;
-  }
+  const turn = turns();
+  const parsed = await parseInTurns(bytes, options).catch(asFault);
+  // What comes next, reading once more or judging, takes its time too.
+  if (turn.due()) await turn.take();
+  return parsed instanceof JsonFault ? readEventByEvent(bytes) : parsed;
 }
 
 /** The rule that finds the faults of one event of a message. */
@@ -64,8 +63,6 @@ export function eventRule({ hasSurrogateEscapes }: Pick<ParsedJson, "hasSurrogat
 }
 
 async function readEventByEvent(bytes: Uint8Array): Promise<ParsedJson> {
-  // The strict reader has just taken its time.
-  await nextTurn();
   const fields = new Map<string, Range>();
   const whole = { from: textStart(bytes), to: bytes.length };
   if (!isKind(bytes, whole, BRACE)) throw notJson();

@@ -1,4 +1,5 @@
 /** Reads a body of unknown length under a limit: what exceeds it never reaches memory. */
+import { turns } from "#core/next-turn.ts";
 
 export type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">;
 
@@ -17,7 +18,7 @@ export async function readAll(reader: BodyReader, limitBytes: number): Promise<U
   let size = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return Buffer.concat(chunks);
+    if (done) return joined(chunks, size);
     size += value.byteLength;
     if (size > limitBytes) {
       await reader.cancel();
@@ -25,4 +26,17 @@ export async function readAll(reader: BodyReader, limitBytes: number): Promise<U
     }
     chunks.push(value);
   }
+}
+
+/** In turns: to copy 30 MB at once takes 30 to 40 ms. */
+async function joined(chunks: readonly Uint8Array[], size: number): Promise<Uint8Array> {
+  const whole = Buffer.allocUnsafeSlow(size);
+  const turn = turns();
+  let at = 0;
+  for (const chunk of chunks) {
+    if (turn.due()) await turn.take();
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
 }

@@ -6,8 +6,9 @@ import { OrderInput, withoutNullMembers } from "#core/domain/orders/order.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { type Fault, type FaultCode, listFaults } from "#core/domain/schema/fault.ts";
 import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
+import { parseInTurns } from "#core/http/parse-in-turns.ts";
 import { readBody } from "#core/http/read-body.ts";
-import { JsonFault, type ParsedJson, parseStrictJson } from "#core/http/strict-json.ts";
+import { JsonFault, type ParsedJson } from "#core/http/strict-json.ts";
 import { jsonList, jsonObject, jsonResponse } from "#core/json-text.ts";
 import { turns } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
@@ -109,8 +110,8 @@ async function readLines(bytes: Uint8Array, configuration: Configuration): Promi
     const newline = bytes.indexOf(NEWLINE, from);
     const end = newline === -1 ? bytes.length : newline;
     line += 1;
-    if (!isBlank(bytes, from, end)) {
-      read.push({ line, ...readLine(bytes.subarray(from, end), configuration) });
+    if (end - from > LINE_LIMIT_BYTES || !isBlank(bytes, from, end)) {
+      read.push({ line, ...(await readLine(bytes.subarray(from, end), configuration)) });
     }
     if (read.length > LINES_LIMIT) throw tooManyLines();
     if (turn.due()) await turn.take();
@@ -133,15 +134,15 @@ type ReadLine =
   | { readonly order?: never; readonly faults: readonly Fault[] };
 
 /** A line that is not strict JSON is refused on its own. */
-function readLine(bytes: Uint8Array, configuration: Configuration): ReadLine {
+async function readLine(bytes: Uint8Array, configuration: Configuration): Promise<ReadLine> {
   if (bytes.length > LINE_LIMIT_BYTES)
     return refused("TOO_LONG", `At most ${LINE_LIMIT_BYTES} bytes.`);
   let parsed: ParsedJson;
   try {
-    parsed = parseStrictJson(bytes);
+    parsed = await parseInTurns(bytes);
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
-    return refused("BAD_FORMAT", error.message.replace(/^The body/, "The line"));
+    return refused("BAD_FORMAT", error.message);
   }
   const illFormed = parsed.hasSurrogateEscapes ? illFormedText(parsed.value) : [];
   if (illFormed.length > 0) return { faults: illFormed };

@@ -118,14 +118,15 @@ async function expectNoStall(
 ): Promise<void> {
   // Writing the body holds this process too, and is not what is measured.
   const path = await written(call.body);
-  let heldMs = Number.POSITIVE_INFINITY;
-  for (let tries = 0; tries < TRIES && heldMs >= HOLD_LIMIT_MS; tries += 1) {
+  const heldMs: number[] = [];
+  for (let tries = 0; tries < TRIES && !heldMs.some((ms) => ms < HOLD_LIMIT_MS); tries += 1) {
     watch.longestMs();
     expect([status].flat()).toContain(await sendFile(call, path));
     await after();
-    heldMs = watch.longestMs();
+    heldMs.push(watch.longestMs());
   }
-  expect(heldMs).toBeLessThan(HOLD_LIMIT_MS);
+  const what = `ms of each try of ${call.method ?? "POST"} ${call.url} with ${String(call.body.slice(0, 300))}`;
+  expect(Math.min(...heldMs), `${heldMs.join(", ")} ${what}`).toBeLessThan(HOLD_LIMIT_MS);
 }
 
 const line = (at: number) => ({
@@ -251,6 +252,12 @@ describe("the merchant API", () => {
 });
 
 describe("the panel", () => {
+  test("refuses a line of orders of 30 MiB of white space", async () => {
+    const url = `${panel.url}/panel/api/channels/acme-it/orders`;
+    const bearer = runtime.secrets.panelToken;
+    await expectNoStall({ url, bearer, body: filled(30 * MIB) }, 200);
+  }, 120_000);
+
   test("refuses 10,000 orders with hundreds of faults, line by line", async () => {
     const parcels = Array(100).fill({ weight: -1 });
     const text = JSON.stringify({ source: "nope", reference: 1, parcels });
@@ -276,17 +283,22 @@ describe("ingest", () => {
   test("judges messages of nearly 5 MiB, full of attributes, of faults and of half surrogates", async () => {
     const members = <T>(value: T, count: number): Record<string, T> =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`key${at}`, value]));
+    const attributes = (value: unknown, count: number) => ({
+      ...event(),
+      attributes: members(value, count),
+    });
     for (const events of [
-      Array.from({ length: 500 }, () => event({ attributes: members("v".repeat(400), 20) })),
+      Array.from({ length: 500 }, () => attributes("v".repeat(400), 20)),
       Array.from({ length: 500 }, () => ({ ...event(), ...members(1, 700) })),
       Array.from({ length: 500 }, () => ({ ...event(), ...members("\ud800", 400) })),
+      [attributes("v".repeat(450), 10_000)],
+      [attributes("v", 90_000)],
+      [attributes(1, 19_000)],
     ]) {
       await expectNoStall({ url: url(), bearer, body: message(events) }, 200);
     }
     const tooMany = `{"events":[${"{},".repeat(99_998)}{}]}`;
     await expectNoStall({ url: url(), bearer, body: tooMany }, 400);
-    const attributes = members("v", 90_000);
-    await expectNoStall({ url: url(), bearer, body: message([event({ attributes })]) }, 200);
     const unknown = `{"x":[${"{},".repeat(1.5 * MIB)}0]}`;
     await expectNoStall({ url: url(), bearer, body: unknown }, 400);
   }, 300_000);

@@ -1,7 +1,13 @@
 /** A large text parsed in turns means what it means parsed at once, and is refused for the same reasons. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ESCAPES_LIMIT_BYTES, ItemTooLarge, parseInTurns } from "#core/http/parse-in-turns.ts";
+import {
+  ELEMENTS_LIMIT,
+  ESCAPES_LIMIT_BYTES,
+  ItemTooLarge,
+  parseInTurns,
+  VALUE_LIMIT_BYTES,
+} from "#core/http/parse-in-turns.ts";
 import { JsonFault, NESTING_LIMIT, parseStrictJson } from "#core/http/strict-json.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -53,11 +59,11 @@ describe("parsed in turns", () => {
   });
 
   test("tricks are refused in every piece and between pieces", async () => {
-    const filler = Array.from({ length: 40_000 }, (_, at) => `"k${at}":${at}`).join(",");
+    const filler = Array.from({ length: 9_000 }, (_, at) => `"key-${at}":${at}`).join(",");
     const deep = (depth: number) => `${"[".repeat(depth)}1,2${"]".repeat(depth)}`;
     for (const text of [
-      `{"k1":0,${filler}}`,
-      `{${filler},"k39999":0}`,
+      `{"key-1":0,${filler}}`,
+      `{${filler},"key-8999":0}`,
       `{"x":1,"y":{${filler}},"x":2}`,
       `{"y":{${filler}},"y":[]}`,
       `{${filler},"__proto__":{}}`,
@@ -74,13 +80,50 @@ describe("parsed in turns", () => {
     expect(await parseInTurns(good)).toEqual(parseStrictJson(good));
   });
 
+  test("a list or an object has at most 10,000 elements, with one more the body is refused", async () => {
+    const list = (length: number) => `{"x":[${Array(length).fill('"an element of a list"')}]}`;
+    const object = (length: number) =>
+      `{${Array.from({ length }, (_, at) => `"key-${at}":${at}`).join(",")}}`;
+    for (const text of [list, object]) {
+      const good = bytesOf(text(ELEMENTS_LIMIT));
+      expect(await parseInTurns(good)).toEqual(parseStrictJson(good));
+      expect(await outcome(() => parseInTurns(bytesOf(text(ELEMENTS_LIMIT + 1))))).toBe("refused");
+    }
+    expect(ELEMENTS_LIMIT).toBe(10_000);
+  });
+
+  test("a single value has at most 2 MiB, or the bytes given, and with one more the body is refused", async () => {
+    const text = (size: number) => bytesOf(`{"x":"${"y".repeat(size - 2)}","z":1}`);
+    expect(await outcome(() => parseInTurns(text(VALUE_LIMIT_BYTES)))).not.toBe("refused");
+    expect(await outcome(() => parseInTurns(text(VALUE_LIMIT_BYTES + 1)))).toBe("refused");
+    const limits = { valueBytes: 3_000_000 };
+    expect(await outcome(() => parseInTurns(text(3_000_000), limits))).not.toBe("refused");
+    expect(await outcome(() => parseInTurns(text(3_000_001), limits))).toBe("refused");
+    expect(VALUE_LIMIT_BYTES).toBe(2_097_152);
+  });
+
+  test("more than 2 MiB of white space are refused in every place", async () => {
+    const blanks = " ".repeat(VALUE_LIMIT_BYTES + 40_000);
+    for (const text of [
+      `${blanks}{"x":[{"y":1}]}`,
+      `{${blanks}"x":[{"y":1}]}`,
+      `{"x":[{"y":1}${blanks}]}`,
+      `{"x":[{"y":1}]}${blanks}`,
+    ]) {
+      expect(await outcome(() => parseInTurns(bytesOf(text)))).toBe("refused");
+    }
+  });
+
   test("a text has escapes in its first 2 MiB only, with one behind them the body is refused", async () => {
+    const limits = { valueBytes: 2 * ESCAPES_LIMIT_BYTES };
     const text = (before: number) =>
       bytesOf(`{"x":"${"y".repeat(before - 1)}\\n${"y".repeat(9)}"}`);
-    expect(await outcome(() => parseInTurns(text(ESCAPES_LIMIT_BYTES)))).not.toBe("refused");
-    expect(await outcome(() => parseInTurns(text(ESCAPES_LIMIT_BYTES + 1)))).toBe("refused");
-    const plain = bytesOf(`{"x":"${"y".repeat(2 * ESCAPES_LIMIT_BYTES)}"}`);
-    expect(await outcome(() => parseInTurns(plain))).not.toBe("refused");
+    expect(await outcome(() => parseInTurns(text(ESCAPES_LIMIT_BYTES), limits))).not.toBe(
+      "refused",
+    );
+    expect(await outcome(() => parseInTurns(text(ESCAPES_LIMIT_BYTES + 1), limits))).toBe(
+      "refused",
+    );
     expect(ESCAPES_LIMIT_BYTES).toBe(2_097_152);
   });
 
