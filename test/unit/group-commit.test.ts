@@ -12,7 +12,14 @@ function slowStore() {
       const answer = () => resolve(asks.map((ask) => `answer to ${ask}`));
       calls.push({ asks, answer, fail: reject });
     });
-  return { calls, call };
+  /** Answers every call, those that follow too: what is left without an answer fails a minute later, in another test. */
+  const answerAll = async () => {
+    for (let at = 0; at < calls.length; at += 1) {
+      calls[at]?.answer();
+      await Bun.sleep(0);
+    }
+  };
+  return { calls, call, answerAll };
 }
 
 test("who comes alone is called for at once, and those who come meanwhile share the next call", async () => {
@@ -27,21 +34,21 @@ test("who comes alone is called for at once, and those who come meanwhile share 
   expect(await Promise.all(answers)).toEqual(["answer to 1", "answer to 2", "answer to 3"]);
 });
 
-test("as many calls as allowed are under way, and no more", () => {
-  const { calls, call } = slowStore();
+test("as many calls as allowed are under way, and no more", async () => {
+  const { calls, call, answerAll } = slowStore();
   const ask = groupCommit(call, { ...LIMITS, callsUnderWay: 2 });
-  for (const n of [1, 2, 3, 4]) void ask(n);
+  const answers = [1, 2, 3, 4].map(ask);
   expect(calls.map(({ asks }) => asks)).toEqual([[1], [2]]);
+  await answerAll();
+  expect(await Promise.all(answers)).toHaveLength(4);
 });
 
 test("a call takes as many as fit: N together, N + 1 in two, and one that is larger alone", async () => {
-  const { calls, call } = slowStore();
+  const { calls, call, answerAll } = slowStore();
   const ask = groupCommit(call, { ...LIMITS, callsUnderWay: 1, sizePerCall: 10 }, (size) => size);
-  for (const size of [1, 4, 6, 1, 11, 2]) void ask(size);
-  for (let at = 0; at < 4; at += 1) {
-    calls[at]?.answer();
-    await Bun.sleep(0);
-  }
+  const answers = [1, 4, 6, 1, 11, 2].map(ask);
+  await answerAll();
+  expect(await Promise.all(answers)).toHaveLength(6);
   expect(calls.map(({ asks }) => asks)).toEqual([[1], [4, 6], [1], [11], [2]]);
 });
 
@@ -67,9 +74,10 @@ test("a call that hangs fails for its own callers once its time is over, and the
 });
 
 test("as many as the limit wait, and one more is refused", async () => {
-  const { call } = slowStore();
+  const { call, answerAll } = slowStore();
   const ask = groupCommit(call, { ...LIMITS, callsUnderWay: 1, waiting: 3 });
-  void ask(0);
-  for (const n of [1, 2, 3]) void ask(n);
+  const answers = [0, 1, 2, 3].map(ask);
   expect(await ask(4).catch((error: unknown) => error)).toBeInstanceOf(NoAnswer);
+  await answerAll();
+  expect(await Promise.all(answers)).toHaveLength(4);
 });
