@@ -26,11 +26,25 @@ export const TABLES = [
   archivedShipments,
   archivedIndex,
 ];
+export const TABLE_NAMES = [
+  "deliveries",
+  "events",
+  "event_outcomes",
+  "attempts",
+  "archived_shipments",
+  "archived_index",
+];
 /** What fills a table whenever rows are inserted into another. */
 export const FEEDS = [archivedIndexRows];
 /** Columns and indices that are added to tables that may exist already. */
 export const COLUMNS = [deliveriesEvidence, eventsMessage, archivedIndexRanges];
 export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
+
+/**
+ * An insert is on disk when it is confirmed: Redis then forgets what was inserted. What a merge makes needs no fsync, since ClickHouse
+ * keeps the parts that were merged for another eight minutes (`old_parts_lifetime`).
+ */
+const DURABLE = "fsync_after_insert = 1, fsync_part_directory = 1";
 
 /** What grows without end is kept for so long; deliveries stay, one row of some 40 bytes each. */
 export type SchemaOptions = Pick<
@@ -44,6 +58,11 @@ export async function applySchema(
 ): Promise<void> {
   const run = (sql: string) => clickhouse.command({ query: onCluster(sql, clickhouseCluster) });
   for (const sql of [...TABLES, ...FEEDS, ...COLUMNS]) await run(sql);
+  const made = await readStatements(clickhouse);
+  for (const table of TABLE_NAMES) {
+    if (made.get(table)?.includes(DURABLE)) continue;
+    await run(`ALTER TABLE ${table} MODIFY SETTING ${DURABLE}`);
+  }
   const months = `toIntervalMonth(${eventRetentionMonths})`;
   const ends = {
     events: `toDateTime(received_at) + ${months}`,
@@ -52,20 +71,20 @@ export async function applySchema(
   };
   for (const [table, ttl] of Object.entries(ends)) {
     // Only a new retention is sent to ClickHouse, which then scans all rows.
-    if (await hasTtl(clickhouse, table, ttl)) continue;
+    if (made.get(table)?.includes(`TTL ${ttl}`)) continue;
     await run(`ALTER TABLE ${table} MODIFY TTL ${ttl}`);
   }
   for (const sql of VIEWS) await run(sql);
 }
 
-/** @param ttl as ClickHouse writes it */
-async function hasTtl(clickhouse: ClickHouseClient, table: string, ttl: string): Promise<boolean> {
+/** @returns by the names of our tables, what would make them as they are, as ClickHouse writes it */
+async function readStatements(clickhouse: ClickHouseClient): Promise<Map<string, string>> {
   const answer = await clickhouse.query({
-    query: `SELECT create_table_query AS text FROM system.tables
-            WHERE database = currentDatabase() AND name = {table:String}`,
-    query_params: { table },
+    query: `SELECT name, create_table_query AS statement FROM system.tables
+            WHERE database = currentDatabase() AND name IN {names:Array(String)}`,
+    query_params: { names: TABLE_NAMES },
     format: "JSONEachRow",
   });
-  const [found] = await answer.json<{ text: string }>();
-  return found?.text.includes(`TTL ${ttl}`) ?? false;
+  const tables = await answer.json<{ name: string; statement: string }>();
+  return new Map(tables.map(({ name, statement }) => [name, statement]));
 }

@@ -2,11 +2,11 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
 import type { ClickhouseFacts, TableReplicas } from "#core/store-doctor.ts";
+import { TABLE_NAMES } from "./apply-schema.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { examineReader } from "./sql/open-reader.ts";
 
-const OUR_TABLES =
-  "'deliveries', 'events', 'event_outcomes', 'attempts', 'archived_shipments', 'archived_index'";
+const OUR_TABLES = TABLE_NAMES.map((name) => `'${name}'`).join(", ");
 
 /** A table of a single server drops repeated inserts by a window of its own; replicated ones do so by themselves. */
 const QUERY = `

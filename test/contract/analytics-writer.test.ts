@@ -1,6 +1,7 @@
 /** The change log's way into ClickHouse: batches, redelivery, refusals, outage. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { applySchema, TABLE_NAMES } from "#analytics/apply-schema.ts";
 import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { startAnalytics } from "#analytics/main.ts";
 import { benchmarkHandler } from "#analytics/write-batches.ts";
@@ -160,6 +161,38 @@ describe.each(CLICKHOUSES)("the handler, ClickHouse: %s", (kind) => {
     await alter("DELETE WHERE dest_cap = '10125' SETTINGS mutations_sync = 2");
     await handle(batch);
     expect(await rowsOf("10125")).toHaveLength(30);
+  });
+
+  test("a row is on disk when its insert is confirmed, also in a table that an earlier version made", async () => {
+    const syncs = async () => {
+      const answer = await store.writer.query({
+        query:
+          "SELECT sum(value) AS n FROM system.events WHERE event IN ('FileSync', 'DirectorySync')",
+        format: "JSONEachRow",
+      });
+      const [row] = await answer.json<{ n: number | string }>();
+      return Number(row?.n);
+    };
+    const syncsOf = async (shipmentId: number) => {
+      const before = await syncs();
+      await handle([laneEntry(deliveredShipment({ shipmentId, destCap: "10126" }))]);
+      return (await syncs()) - before;
+    };
+    const reset = (table: string) =>
+      store.writer.command({
+        query: `ALTER TABLE ${table} RESET SETTING fsync_after_insert, fsync_part_directory`,
+      });
+    for (const table of TABLE_NAMES) await reset(table);
+    expect(await syncsOf(400)).toBe(0);
+    await applySchema(store.writer, store.config);
+    expect(await syncsOf(401)).toBeGreaterThan(2);
+    const answer = await store.writer.query({
+      query: `SELECT name FROM system.tables WHERE database = currentDatabase()
+              AND engine_full LIKE '%fsync_after_insert = 1, fsync_part_directory = 1%' ORDER BY name`,
+      format: "JSONEachRow",
+    });
+    const durable = await answer.json<{ name: string }>();
+    expect(durable.map(({ name }) => name)).toEqual(TABLE_NAMES.toSorted());
   });
 
   test("entries without a lane are done and write nothing", async () => {
