@@ -116,7 +116,7 @@ function partsOf(drafts: readonly Draft[]): Draft[][] {
   return [...Map.groupBy(drafts, ({ seen }) => (seen?.partition ?? 0) % PARTS).values()];
 }
 
-/** In turns: an event may have thousands of members, and none of them is ours. */
+/** In turns: an event may have thousands of members that we do not know. */
 async function checkDrafts(drafts: readonly Draft[], check: Message["check"]): Promise<Checked> {
   const open: Candidacy[] = [];
   const invalid: Invalid[] = [];
