@@ -18,22 +18,17 @@ import eventQuality from "./views/event-quality.sql" with { type: "text" };
 import lanes from "./views/lanes.sql" with { type: "text" };
 import sla from "./views/sla.sql" with { type: "text" };
 
-export const TABLES = [
+/** By their names. */
+const STATEMENTS = {
   deliveries,
   events,
-  eventOutcomes,
+  event_outcomes: eventOutcomes,
   attempts,
-  archivedShipments,
-  archivedIndex,
-];
-export const TABLE_NAMES = [
-  "deliveries",
-  "events",
-  "event_outcomes",
-  "attempts",
-  "archived_shipments",
-  "archived_index",
-];
+  archived_shipments: archivedShipments,
+  archived_index: archivedIndex,
+};
+export const TABLES = Object.values(STATEMENTS);
+export const TABLE_NAMES = Object.keys(STATEMENTS);
 /** What fills a table whenever rows are inserted into another. */
 export const FEEDS = [archivedIndexRows];
 /** Columns and indices that are added to tables that may exist already. */
@@ -41,8 +36,8 @@ export const COLUMNS = [deliveriesEvidence, eventsMessage, archivedIndexRanges];
 export const VIEWS = [lanes, courierPerformance, eventQuality, sla, endpointHealth];
 
 /**
- * An insert is on disk when it is confirmed: Redis then forgets what was inserted. What a merge makes needs no fsync, since ClickHouse
- * keeps the parts that were merged for another eight minutes (`old_parts_lifetime`).
+ * An insert is on disk before it is confirmed, since Redis then forgets what was inserted. A merged part needs no fsync: ClickHouse keeps
+ * the parts that it replaces for another eight minutes (`old_parts_lifetime`).
  */
 const DURABLE = "fsync_after_insert = 1, fsync_part_directory = 1";
 

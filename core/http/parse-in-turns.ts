@@ -36,7 +36,7 @@ export const ELEMENTS_LIMIT = 10_000;
 const SCAN_BYTES = 1024 * 1024;
 /** A value that no comma cuts, such as a text, is parsed whole, with the blanks around it: 5 ms a MiB. */
 export const VALUE_LIMIT_BYTES = 2 * 1024 * 1024;
-/** Of a larger text that is allowed, where its last escape may begin: they take 14 ms a MiB. */
+/** Where the last escape of a larger text may begin: escapes take 14 ms a MiB. */
 export const ESCAPES_LIMIT_BYTES = 2 * 1024 * 1024;
 
 /** Depth of the elements of a list in the outer object, such as `shipments[3]`. */
@@ -59,7 +59,7 @@ export interface Wanted {
 export interface TurnOptions {
   /** Limit on an element of a list in the outer object, such as `shipments[3]`. */
   readonly itemBytes?: number;
-  /** Limit on a value that no comma cuts. */
+  /** Limit on a value that no comma cuts, and on white space. */
   readonly valueBytes?: number;
   readonly wanted?: Wanted;
   /** Texts up to this many bytes are parsed in one go. */
@@ -185,7 +185,7 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
   function take(end: number): void {
     const { isList, elementEnded, add } = innermost();
     if (elementEnded) {
-      refuseText(bytes, pieceAt, end);
+      refuseText(bytes, pieceAt, end, valueBytes);
       return;
     }
     const piece = parse(pieceAt, end, isList ? "[" : "{", isList ? "]" : "}");
@@ -203,7 +203,7 @@ function collect(bytes: Uint8Array, from: number, options: TurnOptions) {
     else if (outer.elementEnded) throw notJson();
     outer.elementEnded = false;
     let key = "";
-    if (outer.isList) refuseText(bytes, elementAt, bracketAt);
+    if (outer.isList) refuseText(bytes, elementAt, bracketAt, valueBytes);
     else [key = ""] = Object.keys(parse(elementAt, bracketAt, "{", "[]}").value as object);
     const isList = bytes[bracketAt] === BRACKET;
     const value = isList ? [] : {};
@@ -303,8 +303,8 @@ function isEmpty(piece: object): boolean {
 }
 
 /** @throws {JsonFault} if there is anything but white space */
-function refuseText(bytes: Uint8Array, from: number, to: number): void {
-  if (to - from > VALUE_LIMIT_BYTES) throw valueTooLarge(VALUE_LIMIT_BYTES);
+function refuseText(bytes: Uint8Array, from: number, to: number, valueBytes: number): void {
+  if (to - from > valueBytes) throw valueTooLarge(valueBytes);
   for (let at = from; at < to; at += 1) {
     const byte = bytes[at];
     if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) throw notJson();

@@ -110,7 +110,9 @@ async function readLines(bytes: Uint8Array, configuration: Configuration): Promi
     const newline = bytes.indexOf(NEWLINE, from);
     const end = newline === -1 ? bytes.length : newline;
     line += 1;
-    if (end - from > LINE_LIMIT_BYTES || !isBlank(bytes, from, end)) {
+    if (end - from > LINE_LIMIT_BYTES) {
+      read.push({ line, ...refused("TOO_LONG", `At most ${LINE_LIMIT_BYTES} bytes.`) });
+    } else if (!isBlank(bytes, from, end)) {
       read.push({ line, ...(await readLine(bytes.subarray(from, end), configuration)) });
     }
     if (read.length > LINES_LIMIT) throw tooManyLines();
@@ -135,8 +137,6 @@ type ReadLine =
 
 /** A line that is not strict JSON is refused on its own. */
 async function readLine(bytes: Uint8Array, configuration: Configuration): Promise<ReadLine> {
-  if (bytes.length > LINE_LIMIT_BYTES)
-    return refused("TOO_LONG", `At most ${LINE_LIMIT_BYTES} bytes.`);
   let parsed: ParsedJson;
   try {
     parsed = await parseInTurns(bytes);

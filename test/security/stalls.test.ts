@@ -125,8 +125,9 @@ async function expectNoStall(
     await after();
     heldMs.push(watch.longestMs());
   }
-  const what = `ms of each try of ${call.method ?? "POST"} ${call.url} with ${String(call.body.slice(0, 300))}`;
-  expect(Math.min(...heldMs), `${heldMs.join(", ")} ${what}`).toBeLessThan(HOLD_LIMIT_MS);
+  const { method = "POST", url, body } = call;
+  const what = `${method} ${url} held the loop for ${heldMs.join(", ")} ms, try by try`;
+  expect(Math.min(...heldMs), `${what}: ${body.slice(0, 300)}`).toBeLessThan(HOLD_LIMIT_MS);
 }
 
 const line = (at: number) => ({
