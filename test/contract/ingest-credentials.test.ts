@@ -10,7 +10,7 @@ import { advanceClock } from "#core/redis/config/live.ts";
 import { applySetupFile, type Running } from "#core/runtime.ts";
 import { UNKNOWN_CALLER_RATE } from "#ingest/authenticate.ts";
 import { startIngest } from "#ingest/main.ts";
-import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
+import { accessTokens, TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 import { createTestAuthority, type Pem, type TestAuthority } from "#test/support/certificates.ts";
 import { event, push } from "#test/support/courier.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -183,10 +183,21 @@ describe("5: OAuth 2.0 client credentials (RFC 6749)", () => {
     const forged = Buffer.from(
       JSON.stringify({ aud: "courier-events", sub: "gls-client", key: "x", exp: 9e9 }),
     );
+    const { live } = runtime;
+    const courier = live.configuration().courierByClientId.get(oauth.clientId);
+    if (!courier) throw new Error("no courier has this client");
+    const anothers = accessTokens("another-installation").mint(courier, live.now());
+    // The last character holds four bits of the signature and two of nothing.
+    const sameBytes = String.fromCharCode(signature.charCodeAt(signature.length - 1) + 1);
+    expect(Buffer.from(`${signature.slice(0, -1)}${sameBytes}`, "base64url")).toEqual(
+      Buffer.from(signature, "base64url"),
+    );
     for (const token of [
-      `${header}.${payload}.${signature.slice(0, -2)}AA`,
+      `${header}.${payload}.${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`,
+      `${header}.${payload}.${signature.slice(0, -1)}${sameBytes}`,
       `${header}.${forged.toString("base64url")}.${signature}`,
       `${header}.${payload}.`,
+      anothers,
     ]) {
       const answer = await pushWith(token);
       expect([answer.status, answer.body.code]).toEqual([401, "UNKNOWN_TOKEN"]);

@@ -429,7 +429,7 @@ function othersCredentials(port: Port): string[][] {
   return [
     [],
     ...tokens.map(bearer),
-    ...["", "x", "key_acme_main", jwtSecret, `${acme.slice(0, -2)}xx`].map(bearer),
+    ...["", "x", "key_acme_main", jwtSecret, `${acme.slice(0, -20)}${"x".repeat(20)}`].map(bearer),
     [`Authorization: ${panelToken}`],
     [`Authorization: Basic ${btoa(`operator:${panelToken}`)}`],
     ["Authorization: Bearer x", `Cookie: ${session}`],
