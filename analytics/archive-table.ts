@@ -107,9 +107,8 @@ export function openRow(
 /** On disk, of this replica, with the index. */
 export async function readBytes(clickhouse: ClickHouseClient): Promise<number> {
   const answer = await clickhouse.query({
-    query: `SELECT sum(bytes_on_disk) AS bytes FROM system.parts
-            WHERE database = currentDatabase() AND table IN ('${TABLE}', '${INDEX_TABLE}')
-              AND active`,
+    query: `SELECT sum(total_bytes) AS bytes FROM system.tables
+            WHERE database = currentDatabase() AND name IN ('${TABLE}', '${INDEX_TABLE}')`,
     format: "JSONEachRow",
   });
   const [row] = await answer.json<{ bytes: number | string }>();

@@ -436,6 +436,26 @@ test("the overview tells what the latest round of the archiver has left", async 
   }, "the overview has the counts of the round");
 }, 300_000);
 
+test("the panel tells what the archive takes on disk", async () => {
+  await deliver(await create());
+  await advanceDays(31);
+  await archiveNow();
+  const onDisk = async () => {
+    const answer = await clickhouse.query({
+      query: `SELECT toFloat64(sum(bytes_on_disk)) AS bytes FROM system.parts
+              WHERE database = currentDatabase() AND startsWith(table, 'archived_') AND active`,
+      format: "JSONEachRow",
+    });
+    const [row] = await answer.json<{ bytes: number }>();
+    return row?.bytes ?? 0;
+  };
+  // Parts may be merged between the two readings.
+  await eventually(async () => {
+    const { bytes } = (await panel("/panel/api/archive")).body;
+    return bytes > 0 && bytes === (await onDisk());
+  }, "both readings are the same");
+}, 300_000);
+
 test("a generation of references is not used early by a process that did not begin it", async () => {
   const nextYear = runtime.live.now() + 366 * DAY_SECONDS * 1_000;
   const waits = [];
