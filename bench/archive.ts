@@ -4,6 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { applySchema } from "#analytics/apply-schema.ts";
+import { readBytes } from "#analytics/archive-table.ts";
 import { archiveAll } from "#analytics/archiver.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { addShipments, SHIPMENTS_AT_ONCE, STEPS } from "#bench/ordinary-shipments.ts";
@@ -36,14 +37,7 @@ async function diskBytes(client: Awaited<ReturnType<typeof openClickhouse>>): Pr
   for (const table of ["archived_shipments", "archived_index"]) {
     await client.command({ query: `OPTIMIZE TABLE ${table} FINAL` });
   }
-  const answer = await client.query({
-    query: `SELECT sum(bytes_on_disk) AS bytes FROM system.parts
-            WHERE database = currentDatabase() AND table IN ('archived_shipments', 'archived_index')
-              AND active`,
-    format: "JSONEachRow",
-  });
-  const [row] = await answer.json<{ bytes: string }>();
-  return Number(row?.bytes ?? 0);
+  return readBytes(client);
 }
 
 /** Of all keys of a kind. */

@@ -186,18 +186,17 @@ describe("5: OAuth 2.0 client credentials (RFC 6749)", () => {
     const { live } = runtime;
     const courier = live.configuration().courierByClientId.get(oauth.clientId);
     if (!courier) throw new Error("no courier has this client");
-    const anothers = accessTokens("another-installation").mint(courier, live.now());
-    // The last character holds four bits of the signature and two of nothing.
-    const sameBytes = String.fromCharCode(signature.charCodeAt(signature.length - 1) + 1);
-    expect(Buffer.from(`${signature.slice(0, -1)}${sameBytes}`, "base64url")).toEqual(
-      Buffer.from(signature, "base64url"),
-    );
+    const foreign = accessTokens("another-installation").mint(courier, live.now());
+    // The last character holds four bits of the signature and two unused ones, which are zero.
+    const next = String.fromCharCode(signature.charCodeAt(signature.length - 1) + 1);
+    const respelled = `${signature.slice(0, -1)}${next}`;
+    expect(Buffer.from(respelled, "base64url")).toEqual(Buffer.from(signature, "base64url"));
     for (const token of [
       `${header}.${payload}.${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`,
-      `${header}.${payload}.${signature.slice(0, -1)}${sameBytes}`,
+      `${header}.${payload}.${respelled}`,
       `${header}.${forged.toString("base64url")}.${signature}`,
       `${header}.${payload}.`,
-      anothers,
+      foreign,
     ]) {
       const answer = await pushWith(token);
       expect([answer.status, answer.body.code]).toEqual([401, "UNKNOWN_TOKEN"]);
