@@ -1,6 +1,6 @@
 /** Tests wait for conditions and never for a length of time. */
 const POLL_MS = 10;
-/** Half of what a test may take. */
+/** A fifth of what a test may take; one that goes through several kills or outages may take an hour. */
 export const LIMIT_MS = 60_000;
 
 /** What is waited for; a function is asked when it has not come, and may tell what there is instead. */
