@@ -110,5 +110,5 @@ describe.each(STORES)("on %s", (store) => {
     expect(messageIds(/24 ore/).size).toBe(1);
     expect(messageIds(/funzionante/).size).toBe(1);
     expect(messageIds(/./).size).toBe(2);
-  }, 3_600_000);
+  }, 300_000);
 });

@@ -98,5 +98,5 @@ describe.each(STORES)("on %s", (store) => {
       return lines.length >= expected.length && lines;
     };
     expect(await eventually(rows, "the attempts are in ClickHouse")).toEqual(expected);
-  }, 3_600_000);
+  }, 300_000);
 });

@@ -74,5 +74,5 @@ describe.each(STORES)("on %s", (store) => {
       expect([...names][0]).toContain(accepted.get(id) ?? "none");
       expect(names.size).toBe(1);
     }
-  }, 3_600_000);
+  }, 300_000);
 });

@@ -56,5 +56,5 @@ describe.each(STORES)("on %s", (store) => {
     const found = await listAll(again, "status=DELIVERED");
     expect(found.map(({ id }) => id)).toEqual(ids.toSorted((one, other) => one - other));
     expect((await read("/unmapped-codes")).total).toBe(0);
-  }, 3_600_000);
+  }, 300_000);
 });

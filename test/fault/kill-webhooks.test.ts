@@ -134,7 +134,7 @@ describe.each(STORES)("on %s", (store) => {
       "requests repeated under their id": repeated,
     };
     await measuring.done({ kills: 2, ...counted, further });
-  }, 3_600_000);
+  }, 300_000);
 
   async function sendMessages(count: number): Promise<void> {
     for (let n = 0; n < count; n += 1) {

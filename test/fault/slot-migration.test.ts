@@ -83,4 +83,4 @@ test("slots that move away and back lose no event and no webhook, and double non
   expect(product.output()).not.toContain("dead letter");
   const further = { "webhooks received": receiver.requests.length };
   await measuring.done({ faults: moved, ...counted, further });
-}, 3_600_000);
+}, 400_000);

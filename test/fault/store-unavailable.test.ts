@@ -205,7 +205,7 @@ describe.each([
       "webhooks received": receiver.requests.length,
     };
     await measuring.done({ faults: store.outages.length, ...counted, further });
-  }, 3_600_000);
+  }, 300_000);
 
   /** @param codes of the accepted events: each is reported to the endpoint that listens to its status */
   async function expectEachOnce(codes: readonly string[]): Promise<void> {

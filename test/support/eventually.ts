@@ -1,6 +1,6 @@
 /** Tests wait for conditions and never for a length of time. */
 const POLL_MS = 10;
-/** A fifth of what a test may take; one that goes through several kills or outages may take an hour. */
+/** A fifth of what most tests may take. */
 export const LIMIT_MS = 60_000;
 
 /** What is waited for; a function is asked when it has not come, and may tell what there is instead. */
