@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eventually } from "#test/support/eventually.ts";
 import { startMeasuring } from "#test/support/measured.ts";
-import { type Merchant, shipmentItem, signIn } from "#test/support/merchant.ts";
+import { type Answer, type Merchant, shipmentItem, signIn } from "#test/support/merchant.ts";
 import { expectSettled, listAll } from "#test/support/oracle.ts";
 import { BARE, newProduct, type Product } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -37,26 +37,17 @@ describe.each(STORES)("on %s", (store) => {
     expect(status).toBe(202);
     const measuring = startMeasuring("Kill everything", `items of an import, on ${store}`);
     for (let kill = 0; kill < KILLS[store]; kill += 1) {
-      const before = await processedOf(merchant, body.jobId);
-      await eventually(
-        async () => (await processedOf(merchant, body.jobId)) > before,
-        "the import goes on",
-        60_000,
-      );
+      const { processedItems } = await jobOf(merchant, body.jobId);
+      const { status } = await untilFurther(product, merchant, body.jobId, processedItems);
+      expect(status).toBe("processing");
       // Every other time its Redis, or a master of its cluster, dies with it.
       await product.kill(kill % 2 === 1);
       await product.start();
       merchant = await signIn(product.api, "key_acme_main");
     }
     await other?.stop();
-    const job = await eventually(
-      async () => {
-        const answer = await merchant.call("GET", `/v2/jobs/${body.jobId}`);
-        return answer.body.status === "completed" && answer.body;
-      },
-      "the import ends",
-      90_000,
-    );
+    const job = await untilEnded(product, merchant, body.jobId);
+    expect(job.status).toBe("completed");
     const { successes, errors } = job.result;
     expect(successes.length + errors.length).toBe(ITEMS);
     const codes = errors.map((row: { errors: { code: string }[] }) => row.errors[0]?.code);
@@ -95,8 +86,34 @@ function keepAsking(product: Product): Asking {
   };
 }
 
-async function processedOf(merchant: Merchant, jobId: string): Promise<number> {
-  const body = await untilServed(() => merchant.call("GET", `/v2/jobs/${jobId}`));
-  if (body.status !== "processing") throw new Error("the import ended before it was killed");
-  return body.processedItems;
+type Job = Answer["body"];
+
+/** Each chunk is waited for by itself: a machine may be slow, and an import may not stand still. */
+async function untilEnded(product: Product, merchant: Merchant, jobId: string): Promise<Job> {
+  let job = await jobOf(merchant, jobId);
+  while (job.status === "processing") {
+    job = await untilFurther(product, merchant, jobId, job.processedItems);
+  }
+  return job;
+}
+
+/** Until more than so many items are processed, or the import has ended. */
+function untilFurther(
+  product: Product,
+  merchant: Merchant,
+  jobId: string,
+  processed: number,
+): Promise<Job> {
+  return eventually(
+    async () => {
+      const job = await jobOf(merchant, jobId);
+      return (job.status !== "processing" || job.processedItems > processed) && job;
+    },
+    async () => `the import goes on after ${processed} items\n${await product.state()}`,
+    60_000,
+  );
+}
+
+function jobOf(merchant: Merchant, jobId: string): Promise<Job> {
+  return untilServed(() => merchant.call("GET", `/v2/jobs/${jobId}`));
 }
