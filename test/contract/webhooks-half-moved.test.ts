@@ -21,7 +21,7 @@ import {
   scriptNamed,
   useAllScripts,
 } from "#test/support/webhook-scripts.ts";
-import { leaseTerms } from "#test/support/webhooks.ts";
+import { beginHour, leaseTerms } from "#test/support/webhooks.ts";
 
 /** What a slot that is being moved answers; it is tried again. */
 const REFUSAL = /^TRYAGAIN/;
@@ -39,6 +39,7 @@ beforeAll(async () => {
   const store = { address: "/", stop: cluster.stop };
   runtime = await openScriptRuntime({ REDIS_CLUSTER_URLS: cluster.urls }, store);
   tag = companyTag(partitionOf(runtime));
+  await beginHour(runtime);
   await addBystanders();
   await useAllScripts(runtime, async (name, call) => {
     // What remembers eventIds belongs to another partition.

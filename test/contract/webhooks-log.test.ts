@@ -27,6 +27,7 @@ import type { TestRuntime } from "#test/support/runtime.ts";
 import { addShipment } from "#test/support/shipments.ts";
 import {
   applyEvents,
+  beginHour,
   endpointOf,
   openWebhookRuntime,
   passTime,
@@ -119,7 +120,7 @@ describe("the delivery log", () => {
 
   beforeAll(async () => {
     // What follows belongs to one hour, and what comes after it to the next.
-    await passTime(runtime, 3_600 - (Math.floor(runtime.live.now() / 1_000) % 3_600));
+    await beginHour(runtime);
     first = await deliver(3, "ORDER-1");
     await passTime(runtime, 3_600);
     secondAt = new Date(runtime.live.now()).toISOString();

@@ -9,6 +9,7 @@ import type { Finished } from "#core/redis/webhooks/finish-deliveries.ts";
 import type { Leased } from "#core/redis/webhooks/leases.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
 import {
+  beginHour,
   endpointOf,
   leaseRound,
   newShipment,
@@ -28,6 +29,7 @@ let keys: ReturnType<typeof webhookKeys>;
 
 beforeEach(async () => {
   runtime = await openWebhookRuntime([{ url: "https://localhost:1/", trigger: "every_event" }]);
+  await beginHour(runtime);
   shipmentId = await newShipment(runtime);
   const { channels } = runtime.live.configuration();
   partition = companyPartition(channels.get(endpointOf(runtime, "main").channelId)?.companyId ?? 0);
@@ -84,13 +86,8 @@ function unsent(of: Leased | undefined): Finished {
   return { of, attempt: null, state: "waiting", nextAttemptAtMs: 1, reason: null };
 }
 
-/** Of the hour of the first result, which may have ended since. */
-async function hourKey(id: string): Promise<string> {
-  const hour = hourOf(runtime.live.now());
-  const before = keys.attempts(id, hour - 1);
-  return (await runtime.redis.exists(before)) ? before : keys.attempts(id, hour);
-}
-const hourOfEndpoint = async (id: string) => runtime.redis.hGetAll(await hourKey(id));
+const hourKey = (id: string) => keys.attempts(id, hourOf(runtime.live.now()));
+const hourOfEndpoint = (id: string) => runtime.redis.hGetAll(hourKey(id));
 const failingSince = (id: string) => runtime.redis.zScore(keys.failing, id);
 
 test("results of several endpoints are each recorded with their own, and what is left under way stays", async () => {
@@ -171,7 +168,7 @@ test("an hour's attempts have an end from the first of them on, which later ones
   const { redis } = runtime;
   const [first, second] = await leased("a", "a");
   await recordResults(runtime, [result(first, "delivered")]);
-  const hour = await hourKey("a");
+  const hour = hourKey("a");
   expect(await redis.pTTL(hour)).toBeGreaterThan(0);
   await redis.pExpire(hour, 1_000_000);
   await recordResults(runtime, [result(second, "delivered")]);

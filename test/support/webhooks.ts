@@ -199,6 +199,11 @@ export async function passTime({ redis, live }: TestRuntime, seconds: number): P
   await live.refresh();
 }
 
+/** Moves to the next full hour, so that what follows is counted in one hour. */
+export async function beginHour(runtime: TestRuntime): Promise<void> {
+  await passTime(runtime, 3_600 - (Math.floor(runtime.live.now() / 1_000) % 3_600));
+}
+
 /** Switches an endpoint and does nothing else: what waits for it stays where it is. */
 export async function setActive(redis: Redis, endpointId: string, active: boolean): Promise<void> {
   const byHand = { reason: "manual", sinceMs: Date.now(), failingSinceMs: null } as const;
