@@ -58,8 +58,9 @@ describe.each(STORES)("on %s", (store) => {
     await authority.end();
   }, 300_000);
 
-  async function create(count: number, prefix: string): Promise<number[]> {
-    const shipments = Array.from({ length: count }, (_, n) => shipmentItem(`${prefix}-${n}`));
+  async function create(count: number, prefix: string, members = {}): Promise<number[]> {
+    const numbers = Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
+    const shipments = numbers.map((number) => shipmentItem(number, members));
     const { status, body } = await merchant.call("POST", "/v2/shipments", { shipments });
     expect(status).toBe(201);
     return body.items.map(({ id }: { id: number }) => id);
@@ -117,12 +118,13 @@ describe.each(STORES)("on %s", (store) => {
 
   describe("a lane", () => {
     test("counts in the benchmark once it has its sample", async () => {
-      await create(LANE_SAMPLE, "LANE");
+      const day = (ago: number) =>
+        new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+      await create(LANE_SAMPLE, "LANE", { shipDate: day(20) });
       const numbers = Array.from({ length: LANE_SAMPLE }, (_, n) => `LANE-${n}`);
-      const days = numbers.map((_, n) => 10 + (n % 4));
       const events = numbers.flatMap((number, n) => [
-        step(number, "DEP", "2026-11-10T08:00:00+01:00"),
-        step(number, "DLV", `2026-11-${days[n]}T15:00:00+01:00`),
+        step(number, "DEP", `${day(19)}T08:00:00+01:00`),
+        step(number, "DLV", `${day(10 + (n % 4))}T15:00:00+01:00`),
       ]);
       await push(product.ingest, events);
       const ranking = await eventually(async () => {
