@@ -248,7 +248,9 @@ describe("a merchant", () => {
     receiver.requests.length = 0;
     await page.getByRole("button", { name: "Catch up" }).click();
     const pull = page.getByLabel(/prefer polling/);
-    expect(await pull.textContent()).toMatch(/^GET \/v2\/shipments\?updatedAfter=\d{4}-/);
+    expect(await pull.textContent()).toMatch(
+      /^GET \/v2\/shipments\?updatedAfter=\d{4}-\d\d-\d\d\+\d\d%3A\d\d%3A\d\d&/,
+    );
     expect(await accessFaults(page)).toEqual([]);
     await page.getByRole("button", { name: "Send again" }).click();
     await page.getByText("All queued").waitFor();

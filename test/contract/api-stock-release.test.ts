@@ -459,7 +459,7 @@ describe("404", () => {
 });
 
 describe("the date of a carrier that requires one defaults to the next Italian working day", () => {
-  // Each moves the clock on, which never goes back.
+  // Each moves the clock on. It cannot go back, so all of them lie far ahead.
   const days: [string, string, string][] = [
     ["over a weekend and Christmas", "2043-12-24T12:00:00Z", "2043-12-28"],
     ["over Easter Monday", "2044-04-16T12:00:00Z", "2044-04-19"],
