@@ -19,6 +19,7 @@ import { EXPORT_LOCK_KEY } from "#core/redis/client/keys.ts";
 import { LockLost, takeLock } from "#core/redis/client/lock.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { openTestClickhouse, type TestClickhouse } from "#test/support/clickhouse.ts";
+import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { startObjectStore } from "#test/support/object-store.ts";
 import { openTestRuntime } from "#test/support/runtime.ts";
@@ -29,7 +30,7 @@ const log = createLog("silent");
 const DAY_MS = 86_400_000;
 /** The real time: ClickHouse drops attempts past their retention by its own clock. */
 const NOW_MS = Date.now();
-const dayOf = (ago: number) => new Date(NOW_MS - ago * DAY_MS).toISOString().slice(0, 10);
+const dayOf = (ago: number) => daysAgo(ago, NOW_MS);
 const RETENTION = { eventRetentionMonths: 24, attemptRetentionDays: 90 };
 
 function delivery(shipmentId: number, deliveredOn: string, version = 1, removed = 0) {

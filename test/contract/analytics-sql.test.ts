@@ -7,6 +7,7 @@ import { HISTORY_LINES } from "#analytics/sql/prompt.ts";
 import { companyKeys, webhookKeys } from "#core/redis/client/keys.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
+import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { CLICKHOUSES } from "#test/support/servers.ts";
@@ -28,7 +29,7 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       },
     });
     product = await openTestAnalytics(testSetup(), kind);
-    const deliveredOn = new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 10);
+    const deliveredOn = daysAgo(5);
     const rows = deliveredShipments(30, (at) => ({
       shipmentId: 1 + at,
       destCap: "00184",

@@ -5,6 +5,7 @@ import { companyKeys } from "#core/redis/client/keys.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import type { Running } from "#core/runtime.ts";
 import { type Answer, openTestApi, type TestApi } from "#test/support/api.ts";
+import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -28,7 +29,7 @@ afterAll(async () => {
 
 /** Two couriers with enough deliveries on the lane, one with too few. */
 async function deliver(): Promise<void> {
-  const deliveredOn = new Date(api.runtime.live.now() - 5 * 86_400_000).toISOString().slice(0, 10);
+  const deliveredOn = daysAgo(5, api.runtime.live.now());
   const lane = { destCap: "00184", originCap: "20121", weightKg: 2, deliveredOn };
   const rows = [
     ...deliveredShipments(25, (at) => ({

@@ -5,6 +5,7 @@ import { startApi } from "#api/main.ts";
 import { companyKeys } from "#core/redis/client/keys.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import type { Running } from "#core/runtime.ts";
+import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
@@ -18,7 +19,7 @@ beforeAll(async () => {
   runtime = await openTestRuntime(testSetup());
   analytics = await startAnalytics(runtime);
   api = await startApi(runtime);
-  const deliveredOn = new Date(runtime.live.now() - 5 * 86_400_000).toISOString().slice(0, 10);
+  const deliveredOn = daysAgo(5, runtime.live.now());
   const lane = { destCap: "00184", originCap: "20121", deliveredOn };
   const fast = deliveredShipments(20, (at) => ({ ...lane, shipmentId: 1 + at, leadDays: 1 }));
   const slow = deliveredShipments(20, (at) => ({

@@ -8,11 +8,11 @@ import { createPanelApp } from "#panel/app.ts";
 import { PANEL_API } from "#panel/openapi.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
+import { daysAgo } from "#test/support/days.ts";
 import { answerChecker } from "#test/support/described-answers.ts";
 import { type DeliveredShipment, deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { testSetup } from "#test/support/setup.ts";
 
-const DAY_MS = 86_400_000;
 const FORMULA = "=1+1";
 
 let product: TestAnalytics;
@@ -21,7 +21,7 @@ let member: string;
 beforeAll(async () => {
   product = await openTestAnalytics(testSetup());
   const { runtime } = product;
-  const deliveredOn = new Date(Date.now() - 5 * DAY_MS).toISOString().slice(0, 10);
+  const deliveredOn = daysAgo(5);
   let id = 0;
   const add = (count: number, values: Partial<DeliveredShipment>) =>
     deliveredShipments(count, () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { companyKeys } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
+import { daysAgo } from "#test/support/days.ts";
 import { deliveredShipments, laneFields } from "#test/support/lanes.ts";
 import { testSetup } from "#test/support/setup.ts";
 
@@ -10,7 +11,7 @@ let product: TestAnalytics;
 
 beforeAll(async () => {
   product = await openTestAnalytics(testSetup());
-  const deliveredOn = new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 10);
+  const deliveredOn = daysAgo(5);
   const lane = { destCap: "00184", originCap: "20121", deliveredOn };
   const rows = [
     ...deliveredShipments(30, (at) => ({ ...lane, shipmentId: 1 + at, leadDays: at < 20 ? 1 : 3 })),

@@ -1,11 +1,11 @@
 /** The whole way, as a newcomer starts it: events over HTTP become state, a signed webhook and a benchmark. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { SetupFile } from "#core/domain/setup/setup.ts";
-import { romeDate } from "#core/domain/time/rome-time.ts";
 import { verifySignature } from "#core/domain/webhooks/signature.ts";
 import { linesToTry } from "#start/demo/welcome.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { event, push } from "#test/support/courier.ts";
+import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type Merchant, request, shipmentItem, signIn } from "#test/support/merchant.ts";
 import { newProduct, PANEL_TOKEN, type Product } from "#test/support/product.ts";
@@ -118,12 +118,11 @@ describe.each(STORES)("on %s", (store) => {
 
   describe("a lane", () => {
     test("counts in the benchmark once it has its sample", async () => {
-      const day = (ago: number) => romeDate(Date.now() - ago * 86_400_000);
       const numbers = Array.from({ length: LANE_SAMPLE }, (_, n) => `LANE-${n}`);
-      await create(numbers, { shipDate: day(20) });
+      await create(numbers, { shipDate: daysAgo(20) });
       const events = numbers.flatMap((number, n) => [
-        step(number, "DEP", `${day(19)}T08:00:00+01:00`),
-        step(number, "DLV", `${day(10 + (n % 4))}T15:00:00+01:00`),
+        step(number, "DEP", `${daysAgo(19)}T08:00:00+01:00`),
+        step(number, "DLV", `${daysAgo(10 + (n % 4))}T15:00:00+01:00`),
       ]);
       await push(product.ingest, events);
       const ranking = await eventually(async () => {

@@ -6,6 +6,7 @@ import type { Redis } from "#core/redis/client/client.ts";
 import { companyKeys } from "#core/redis/client/keys.ts";
 import { encodeChange } from "#core/redis/log/change-log.ts";
 import type { LogItem } from "#core/redis/log/consumer.ts";
+import { daysAgo } from "#test/support/days.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -91,20 +92,20 @@ export function seededRandom(seed: number): () => number {
 
 /** Deliveries of the last four months: 30 and 25 of two couriers to a CAP, and too few of a third one elsewhere. */
 export async function addLaneHistory(redis: Redis, cap: string): Promise<void> {
-  const day = (ago: number) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10);
+  const shipDate = daysAgo(100);
   const rows = [
     // 20 of 30 after one day, 10 after three, over four months.
     ...deliveredShipments(30, (at) => ({
       ...{ shipmentId: 1 + at, destCap: cap, originCap: "20121" },
-      ...{ shipDate: day(100), deliveredOn: day(5 + 30 * (at % 4)), leadDays: at < 20 ? 1 : 3 },
+      ...{ shipDate, deliveredOn: daysAgo(5 + 30 * (at % 4)), leadDays: at < 20 ? 1 : 3 },
     })),
     ...deliveredShipments(25, (at) => ({
       ...{ shipmentId: 100 + at, destCap: cap, originCap: "20121", courier: "BRT_ITA" },
-      ...{ shipDate: day(100), deliveredOn: day(5 + 30 * (at % 3)), leadDays: 2 + (at % 5) },
+      ...{ shipDate, deliveredOn: daysAgo(5 + 30 * (at % 3)), leadDays: 2 + (at % 5) },
     })),
     ...deliveredShipments(9, (at) => ({
       ...{ shipmentId: 200 + at, destCap: "09124", courier: "SDA_ITA" },
-      ...{ shipDate: day(9), deliveredOn: day(4), leadDays: 5 },
+      ...{ shipDate: daysAgo(9), deliveredOn: daysAgo(4), leadDays: 5 },
     })),
   ];
   for (const row of rows) {
