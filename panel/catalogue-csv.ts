@@ -22,7 +22,7 @@ import {
 import { type Cell, csvText, type Separator } from "#panel/csv-text.ts";
 
 /** The head is one of them. */
-const CATALOGUE_FILE_LINES = 10_001;
+export const CATALOGUE_FILE_LINES = 10_001;
 
 const COLUMNS = [
   "code",

@@ -35,7 +35,15 @@ export function checkedPath<T extends TSchema>(
 }
 
 /** For the OpenAPI document: handlers read their bodies themselves, after their caller was admitted. */
-export function jsonBody<T extends TSchema>(schema: T, example: Static<T>) {
+export function jsonBody<T extends TSchema>(
+  schema: T,
+  example: Static<T>,
+  { limitBytes }: { readonly limitBytes?: number } = {},
+) {
   const content = { schema: schema as object, example: example as unknown };
-  return { required: true, content: { "application/json": content } };
+  return {
+    required: true,
+    content: { "application/json": content },
+    ...(limitBytes !== undefined && { limitBytes }),
+  };
 }

@@ -102,11 +102,15 @@ export function linesOf<Column extends string, Reason extends string>(
       faults.push(fault(1, null, "REQUIRED", "The file is empty.", "EMPTY_FILE"));
     return [];
   }
-  const columns = columnsOf(head, form, faults);
+  const columns = columnsOf(head, form, textsWithoutHead(head, records), faults);
   if (columns === null) return [];
+  const width = widthOf(head);
   return records.flatMap(({ line, cells }) => {
-    if (cells.every((cell) => cell.trim() === "")) return [];
-    if (cells.length === columns.length) return [{ line, cells: named(columns, cells) }];
+    const written = widthOf({ cells });
+    if (written === 0) return [];
+    // Spreadsheets write empty cells as far as any line of the sheet ever went, or leave them out.
+    const isWhole = cells.length >= width && written <= columns.length;
+    if (isWhole) return [{ line, cells: named(columns, cells) }];
     const message = `${cells.length} cells; the head has ${columns.length}. Is a separator not in quotes?`;
     faults.push(fault(line, null, "BAD_FORMAT", message, "CELLS"));
     return [];
@@ -149,19 +153,43 @@ function recordsOf(text: string, faults: Faults<FileFault>): CsvRecord[] {
   }
 }
 
-/** @returns the name of each column, null for one that is ignored; null if the head is faulty, and no line can be read by it */
+const isBlank = (cell: string) => cell.trim() === "";
+
+/** Cells up to the last one with text in it. */
+function widthOf({ cells }: Pick<CsvRecord, "cells">): number {
+  return cells.findLastIndex((cell) => !isBlank(cell)) + 1;
+}
+
+/** Places of the columns that have text in some line and none in the head. */
+function textsWithoutHead(head: CsvRecord, records: readonly CsvRecord[]): ReadonlySet<number> {
+  const found = new Set<number>();
+  for (const { cells } of records) {
+    for (const [at, cell] of cells.entries()) {
+      if (isBlank(head.cells[at] ?? "") && !isBlank(cell)) found.add(at);
+    }
+  }
+  return found;
+}
+
+/**
+ * @param headless columns with text in them that the head does not name; those without text are passed over
+ * @returns the name of each column, null for one that is ignored; null if the head is faulty, and no line can be read by it
+ */
 function columnsOf<Column extends string, Reason extends string>(
   { cells }: CsvRecord,
   { columns: known, needed, unknownColumn }: Form<Column, Reason>,
+  headless: ReadonlySet<number>,
   faults: Faults<Reason | FileFault>,
 ): (Column | null)[] | null {
   const columns = cells.map((cell) => {
+    if (isBlank(cell)) return null;
     const wanted = cell.trim().toLowerCase();
     return known.find((name) => name.toLowerCase() === wanted) ?? null;
   });
   const found = faults.length;
   for (const [at, name] of columns.entries()) {
-    if (name === null && unknownColumn !== null) {
+    const isEmpty = isBlank(cells[at] ?? "") && !headless.has(at);
+    if (name === null && unknownColumn !== null && !isEmpty) {
       const message = `Not a column; the columns are ${known.join(", ")}.`;
       const given = (cells[at] ?? "").trim().slice(0, 64);
       faults.push(fault(1, given, "UNKNOWN_FIELD", message, unknownColumn));

@@ -11,7 +11,7 @@ import {
 } from "#panel/csv-file.ts";
 
 /** The head is one of them. */
-const COMPARISON_FILE_LINES = 5_001;
+export const COMPARISON_FILE_LINES = 5_001;
 /** Document 2, `trackingNumber` and `status.code`. */
 const TEXT_LENGTH = 64;
 

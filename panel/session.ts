@@ -57,10 +57,11 @@ export function sessionRoutes(deps: PanelDeps) {
       parse: "none",
       detail: {
         summary: "Open a session: {token}, or {email, password, code} of an account",
-        requestBody: jsonBody(Credentials, {
-          email: "dev@example.com",
-          password: "correct horse battery staple",
-        }),
+        requestBody: jsonBody(
+          Credentials,
+          { email: "dev@example.com", password: "correct horse battery staple" },
+          { limitBytes: LOGIN_LIMIT_BYTES },
+        ),
         responses: { 204: { description: "the session cookie" } },
         ...mayAnswer(
           "UNKNOWN_OPERATOR",

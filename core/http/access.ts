@@ -36,7 +36,10 @@ export interface Needs {
   readonly of: OwnedThing | "caller" | "installation";
   /** Of a POST that changes and sends nothing, or notes only when it was last made. All others take an `Idempotency-Key`. */
   readonly reads?: true;
-  /** The largest body that its handler reads, where it is not the usual one: with an `Idempotency-Key` it is read before. */
+  /**
+   * The largest body that its handler reads, where it is not the usual one: the reference says it, and with an `Idempotency-Key`
+   * it is read before.
+   */
   readonly bodyBytes?: number;
 }
 

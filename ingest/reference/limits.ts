@@ -1,10 +1,12 @@
 /** Every limit of `/v1` and what happens at it, for the reference. */
 import { BODY_LIMIT_BYTES, EVENTS_PER_MESSAGE } from "#core/domain/courier-events/event.ts";
 import { FAULTS_LISTED } from "#core/domain/schema/fault.ts";
-import { SIGNATURE_TOLERANCE_MS } from "#core/domain/webhooks/signature.ts";
+import { SIGNATURE_TOLERANCE_MS, SIGNATURES_READ } from "#core/domain/webhooks/signature.ts";
 import { NESTING_LIMIT } from "#core/http/strict-json.ts";
 import { PARKED_LIMIT, PARKED_MS, PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
 import { SHIPMENTS_PER_COMPANY, SHIPMENTS_PER_REFERENCE } from "#core/redis/intake/references.ts";
+import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
+import { FORM_LIMIT_BYTES } from "#ingest/routes/token.ts";
 
 export interface Limit {
   readonly what: string;
@@ -35,7 +37,11 @@ export const LIMITS: readonly Limit[] = [
     `${SIGNATURE_TOLERANCE_MS / 60_000} minutes`,
     "403 BAD_SIGNATURE",
   ),
-  row("v1 values of a signature header", "the first 8 are read", "others are ignored"),
+  row(
+    "v1 values of a signature header",
+    `the first ${SIGNATURES_READ} are read`,
+    "others are ignored",
+  ),
   row(
     "Time to transmit a message",
     "10 seconds, and one more for each 100 KiB; without Content-Length 10 seconds for each part",
@@ -58,8 +64,8 @@ export const LIMITS: readonly Limit[] = [
     `the latest ${SHIPMENTS_PER_COMPANY} of a company, ${SHIPMENTS_PER_REFERENCE} in all`,
     "older ones are not reached",
   ),
-  row("Life of an OAuth access token", "3,600 seconds", "401"),
-  row("Form of a token request", "8,192 bytes", "400 invalid_request"),
+  row("Life of an OAuth access token", `${number(TOKEN_LIFE_SECONDS)} seconds`, "401"),
+  row("Form of a token request", `${number(FORM_LIMIT_BYTES)} bytes`, "400 invalid_request"),
 ];
 
 function row(what: string, limit: string, then: string): Limit {

@@ -20,7 +20,7 @@ import {
 import { TOKEN_LIFE_SECONDS } from "#ingest/oauth/access-token.ts";
 import { MESSAGE_TIME_LIMIT_MS, tooSlow } from "#ingest/read-body.ts";
 
-const FORM_LIMIT_BYTES = 8_192;
+export const FORM_LIMIT_BYTES = 8_192;
 /** The only scope; it may be left out. */
 const SCOPE = "events";
 

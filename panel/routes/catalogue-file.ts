@@ -16,12 +16,13 @@ import type { Runtime } from "#core/runtime.ts";
 import { hashToken } from "#core/secrets.ts";
 import {
   CATALOGUE_FAULTS,
+  CATALOGUE_FILE_LINES,
   catalogueCsv,
   type ReadCatalogue,
   readCatalogue,
 } from "#panel/catalogue-csv.ts";
 import { courierOf, readCourier } from "#panel/courier-of.ts";
-import { CSV_FILE_BYTES, csvBody, faultsOfFile } from "#panel/csv-file.ts";
+import { CSV_FAULTS_LISTED, CSV_FILE_BYTES, csvBody, faultsOfFile } from "#panel/csv-file.ts";
 import { entriesOf, importCatalogue } from "#panel/map-code.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 import { type Preview, previewRemap } from "#panel/preview-remap.ts";
@@ -41,7 +42,7 @@ const Changes = Type.Object({
 export const ImportAnswer = Type.Object({
   errors: faultsOfFile(
     CATALOGUE_FAULTS,
-    "the first 100; while there are any, nothing can be applied",
+    `the first ${CSV_FAULTS_LISTED}; while there are any, nothing can be applied`,
   ),
   changes: Type.Union([Changes, Type.Null()], { description: "null while there are errors" }),
   base: Type.String({
@@ -114,8 +115,7 @@ export function catalogueFileRoutes(runtime: Runtime) {
         response: ImportAnswer,
         detail: {
           summary: "Upload a catalogue as CSV in one step; ?preview=true changes nothing",
-          description:
-            "Columns: code, status and statusDetail are needed, description, terminal, reasonCode, isReturn and deliveredTo are not. A line with one of the last three is a narrower mapping of the code above it.",
+          description: `Columns: code, status and statusDetail are needed, description, terminal, reasonCode, isReturn and deliveredTo are not; columns without head and text are passed over. A line with one of the last three is a narrower mapping of the code above it. At most ${CATALOGUE_FILE_LINES.toLocaleString("en")} lines with the head.`,
           ...mayAnswer(
             "COURIER_NOT_FOUND",
             "CATALOGUE_FULL",

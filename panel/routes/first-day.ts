@@ -5,9 +5,9 @@ import { mayAnswer } from "#core/http/openapi/operation.ts";
 import { noteComparison } from "#core/redis/config/comparisons.ts";
 import type { Caller, PanelDeps } from "#panel/caller.ts";
 import { courierOf } from "#panel/courier-of.ts";
-import { csvBody, faultsOfFile } from "#panel/csv-file.ts";
+import { CSV_FAULTS_LISTED, CSV_FILE_BYTES, csvBody, faultsOfFile } from "#panel/csv-file.ts";
 import { compareFirstDay, type FirstDay, FURTHER_LISTED } from "#panel/first-day.ts";
-import { COMPARISON_FAULTS, readTracking } from "#panel/first-day-csv.ts";
+import { COMPARISON_FAULTS, COMPARISON_FILE_LINES, readTracking } from "#panel/first-day-csv.ts";
 import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 
 const RESULTS = [...COMPARISON_RESULTS, "unknownNumber"] as const;
@@ -34,7 +34,7 @@ const Sums = Type.Object({
 const ComparisonAnswer = Type.Object({
   errors: faultsOfFile(
     COMPARISON_FAULTS,
-    "the first 100; while there are any, nothing is compared",
+    `the first ${CSV_FAULTS_LISTED}; while there are any, nothing is compared`,
   ),
   sums: Type.Union([Sums, Type.Null()], { description: "null while there are errors" }),
   lines: Type.Array(
@@ -82,13 +82,12 @@ export function firstDayRoute(deps: PanelDeps) {
       return answer;
     },
     {
-      needs: { can: "events:read", of: "courier", reads: true },
+      needs: { can: "events:read", of: "courier", reads: true, bodyBytes: CSV_FILE_BYTES },
       parse: "none",
       response: ComparisonAnswer,
       detail: {
         summary: "First-day comparison: another tracking's events beside those received",
-        description:
-          "Columns: trackingNumber, code (the courier's own) and occurredAt (with an offset, or local in Rome); others are passed over. At most 5,000 lines. That it was done is noted for the onboarding, unless by somebody who only reads.",
+        description: `Columns: trackingNumber, code (the courier's own) and occurredAt (with an offset, or local in Rome); others are passed over. At most ${(COMPARISON_FILE_LINES - 1).toLocaleString("en")} lines below the head. That it was done is noted for the onboarding, unless by somebody who only reads.`,
         ...mayAnswer("COURIER_NOT_FOUND", "MALFORMED_BODY", "ARCHIVE_UNAVAILABLE"),
         requestBody: {
           required: true,

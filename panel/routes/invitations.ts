@@ -93,9 +93,11 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
             "LOGINS_BUSY",
             "CONFIGURATION_BUSY",
           ),
-          requestBody: jsonBody(AcceptanceInput, {
-            ...{ password: "correct horse battery staple", name: "Maria Bianchi" },
-          }),
+          requestBody: jsonBody(
+            AcceptanceInput,
+            { password: "correct horse battery staple", name: "Maria Bianchi" },
+            { limitBytes: LOGIN_LIMIT_BYTES },
+          ),
           responses: { 204: { description: "the session cookie" } },
         },
       },
@@ -116,7 +118,11 @@ export function invitationRoutes(runtime: Runtime, mailer: Mailer) {
         detail: {
           summary: "Mail a link for another password, if there is such an account",
           ...mayAnswer("CROSS_SITE", "RATE_LIMITED"),
-          requestBody: jsonBody(ResetInput, { email: "dev@example.com" }),
+          requestBody: jsonBody(
+            ResetInput,
+            { email: "dev@example.com" },
+            { limitBytes: LOGIN_LIMIT_BYTES },
+          ),
           responses: { 202: { description: "always" } },
         },
       },

@@ -79,7 +79,7 @@ export function panelOrdersRoute(runtime: Runtime) {
       parse: "none",
       detail: {
         summary: "Import orders, idempotent by (source, reference)",
-        description: `One order a line. At most ${LINES_LIMIT} lines and ${ORDERS_BODY_BYTES} bytes.`,
+        description: `One order a line. At most ${LINES_LIMIT.toLocaleString("en")} lines of ${LINE_LIMIT_BYTES.toLocaleString("en")} bytes each.`,
         requestBody: {
           // An export of no orders is an empty file.
           required: false,

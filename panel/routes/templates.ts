@@ -89,7 +89,7 @@ export function templateRoutes(runtime: Runtime, mailer: Mailer) {
         return templateView(template);
       },
       {
-        needs: { can: "templates:write", of: "channel" },
+        needs: { can: "templates:write", of: "channel", bodyBytes: TEMPLATE_BODY_BYTES },
         parse: "none",
         response: TemplateView,
         detail: {
@@ -143,7 +143,10 @@ function trialRoutes(runtime: Runtime, mailer: Mailer) {
         };
       },
       {
-        needs: { can: "channels:read", of: "channel", reads: true },
+        needs: {
+          ...{ can: "channels:read", of: "channel", reads: true },
+          bodyBytes: TEMPLATE_BODY_BYTES,
+        },
         parse: "none",
         response: Preview,
         detail: {

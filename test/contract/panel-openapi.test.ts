@@ -6,10 +6,18 @@ import { type Insights, openInsights } from "#analytics/insights.ts";
 import { errorsOf } from "#core/error-catalogue.ts";
 import { openApiDocument } from "#core/http/openapi/document.ts";
 import { createPanelApp } from "#panel/app.ts";
+import { CSV_FILE_BYTES } from "#panel/csv-file.ts";
 import { PANEL_API } from "#panel/openapi.ts";
+import { ORDERS_BODY_BYTES, PANEL_BODY_BYTES } from "#panel/read-json.ts";
+import { TEMPLATE_BODY_BYTES } from "#panel/routes/templates.ts";
+import { LOGIN_LIMIT_BYTES } from "#panel/session.ts";
 import { typesOf, UNKNOWN_TYPE } from "#test/client-types/generate.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
+
+interface WithBody {
+  readonly requestBody: { readonly description: string };
+}
 
 let runtime: TestRuntime;
 let benchmarks: Benchmarks;
@@ -94,6 +102,40 @@ describe("the panel's OpenAPI document", () => {
       ...["TOO_MANY_ISSUED", "IDEMPOTENCY_KEY_REUSED", "IDEMPOTENCY_KEY_IN_USE"],
     ]);
     expect(responses?.[429]?.["x-codes"]).toContain("TOO_MANY_IDEMPOTENCY_KEYS");
+  });
+
+  test("says of a body what its call takes: one byte more is 413 with the same words", async () => {
+    const { paths } = document() as unknown as { paths: Record<string, Record<string, WithBody>> };
+    const said = (method: string, path: string) =>
+      paths[path]?.[method]?.requestBody.description ?? "";
+    const calls = [
+      ["post", "/couriers/{code}/catalogue/import", CSV_FILE_BYTES],
+      ["post", "/couriers/{code}/comparison", CSV_FILE_BYTES],
+      ["post", "/channels/{channelCode}/orders", ORDERS_BODY_BYTES],
+      ["put", "/channels/{channelCode}/templates/{event}/{language}", TEMPLATE_BODY_BYTES],
+      ["post", "/channels/{channelCode}/templates/preview", TEMPLATE_BODY_BYTES],
+      ["post", "/channels/{channelCode}/templates/test", TEMPLATE_BODY_BYTES],
+      ["post", "/session", LOGIN_LIMIT_BYTES],
+      ["post", "/password-reset", LOGIN_LIMIT_BYTES],
+      ["patch", "/channels/{channelCode}", PANEL_BODY_BYTES],
+    ] as const;
+    const named = { "{code}": "GLS_ITA", "{channelCode}": "acme-it", "{event}": "hello" };
+    for (const [method, path, bytes] of calls) {
+      expect([path, said(method, `/panel/api${path}`)]).toEqual([path, `At most ${bytes} bytes.`]);
+      const url = Object.entries({ ...named, "{language}": "it" }).reduce(
+        (text, [name, value]) => text.replace(name, value),
+        `http://localhost/panel/api${path}`,
+      );
+      const answer = await app.handle(
+        new Request(url, {
+          method: method.toUpperCase(),
+          headers: { authorization: `Bearer ${runtime.secrets.panelToken}` },
+          body: new Uint8Array(bytes + 1).fill(0x20),
+        }),
+      );
+      const { detail } = (await answer.json()) as { detail: string };
+      expect([path, answer.status, detail]).toEqual([path, 413, `At most ${bytes} bytes.`]);
+    }
   });
 
   test("has a page to read and to search", async () => {

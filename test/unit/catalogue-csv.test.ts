@@ -127,6 +127,27 @@ describe("what is read", () => {
     expect(faultsOf(`${HEAD}\nA,"open,DELAY,,,,,`)).toEqual([[2, null, "BAD_FORMAT"]]);
   });
 
+  test("a column without head and text is passed over, wherever it stands; with text in it it is refused", () => {
+    const dlv = [{ code: "DLV", description: "", terminal: true, status: "DELIVERED" as const }];
+    const excel = "code;status;statusDetail;terminal;\r\nDLV;DELIVERED;;VERO;\r\n;;;;\r\n";
+    expect(entriesOf(excel)).toEqual(dlv);
+    expect(entriesOf(excel.replace("VERO;", "VERO"))).toEqual(dlv);
+    expect(entriesOf(excel.replace("VERO;", "VERO;;; "))).toEqual(dlv);
+    expect(entriesOf("code;;status; ;statusDetail;terminal\nDLV;;DELIVERED; ;;VERO")).toEqual(dlv);
+    expect(faultsOf("code;;status;statusDetail\nDLV;;DELIVERED;\nTRN;x;IN_TRANSIT;")).toEqual([
+      [1, null, "UNKNOWN_FIELD"],
+    ]);
+    expect(faultsOf("code;status;statusDetail;\nDLV;DELIVERED;;\nTRN;DELAY;;x")).toEqual([
+      [1, null, "UNKNOWN_FIELD"],
+    ]);
+    expect(faultsOf("code;status;statusDetail\nDLV;DELIVERED;;x")).toEqual([
+      [2, null, "BAD_FORMAT"],
+    ]);
+    expect(faultsOf(";;\n;;")).toEqual(
+      ["code", "status", "statusDetail"].map((name) => [1, name, "REQUIRED"]),
+    );
+  });
+
   test("a condition twice is refused, and so is one more line than a code may have", () => {
     const rules = (count: number) =>
       [

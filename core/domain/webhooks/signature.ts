@@ -7,7 +7,7 @@ import { timingSafeEqual } from "node:crypto";
 /** Documents 2 and 3, "Limits": signature clock tolerance, both ways. */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
 /** More `v1` values than any rotation needs are not read. */
-const SIGNATURES_READ = 8;
+export const SIGNATURES_READ = 8;
 
 function hmac(secret: string, timestamp: string, body: Uint8Array | string): Buffer {
   const hasher = new Bun.CryptoHasher("sha256", secret);

@@ -15,6 +15,8 @@ interface Detail {
   readonly description?: string;
   readonly requestBody?: {
     readonly required?: boolean;
+    /** Of a route that declares no `bodyBytes`, since anybody may call it. */
+    readonly limitBytes?: number;
     readonly content: Readonly<
       Record<string, { readonly schema: TSchema; readonly example?: unknown }>
     >;
@@ -37,7 +39,9 @@ export function elysiaOperation(route: Route): Operation | null {
   const { query, response } = route.hooks as Hooks;
   const [body] = Object.entries(requestBody?.content ?? {});
   const answers = { ...answersOf(response, summary), ...answersOfDetail(responses) };
-  const hasKey = takesKey(route.method, needsOf(route));
+  const needs = needsOf(route);
+  const hasKey = takesKey(route.method, needs);
+  const limitBytes = needs?.bodyBytes ?? requestBody?.limitBytes;
   return {
     id: idOf(route),
     summary,
@@ -48,7 +52,10 @@ export function elysiaOperation(route: Route): Operation | null {
       ...(hasKey ? [KEY_PARAMETER] : []),
     ],
     ...(body && {
-      body: { mediaType: body[0], ...body[1], optional: !requestBody?.required },
+      body: {
+        ...{ mediaType: body[0], ...body[1], optional: !requestBody?.required },
+        ...(limitBytes !== undefined && { limitBytes }),
+      },
     }),
     answers,
     errors: [
