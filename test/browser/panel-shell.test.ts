@@ -50,7 +50,12 @@ describe("an operator with a token", () => {
   });
 
   test("is never led to another host by the link of a login", async () => {
-    for (const next of ["https://evil.example/", "//evil.example/", "/\\evil.example"]) {
+    for (const next of [
+      "https://evil.example/",
+      "//evil.example/",
+      "/\\evil.example",
+      "/\t/evil.example",
+    ]) {
       const { page, open, end } = await visit();
       await open(`/login?next=${encodeURIComponent(next)}`);
       await page.getByRole("tab", { name: "Operator's token" }).click();

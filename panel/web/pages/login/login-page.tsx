@@ -6,6 +6,7 @@ import { useText } from "#panel/web/i18n/text.tsx";
 import { queries } from "#panel/web/queries.ts";
 import { ColourMenu, LanguageMenu } from "#panel/web/shell/settings-menu.tsx";
 import { LoginForms } from "./login-forms.tsx";
+import { ownAddress } from "./own-address.ts";
 
 export function LoginPage() {
   const { t } = useText();
@@ -44,7 +45,6 @@ export function LoginPage() {
 /** To the page that was asked for. */
 function goOn(): void {
   queries.clear();
-  const next = new URLSearchParams(location.search).get("next") ?? "/";
-  // A path of ours only: anybody can write the link.
-  location.assign(/^\/(?![/\\])/.test(next) ? next : "/");
+  const next = new URLSearchParams(location.search).get("next");
+  location.assign(ownAddress(next, location.origin));
 }
