@@ -1,6 +1,7 @@
 /** Endpoints, deliveries and replays as the panel shows them. */
 import { type Static, Type } from "@sinclair/typebox";
 import { STATUSES } from "#core/domain/statuses/status.ts";
+import { withoutSignatures } from "#core/domain/webhooks/shown-answer.ts";
 import { V1_HEADERS, webhookHeaders } from "#core/domain/webhooks/webhook-request.ts";
 import { v1ChannelId } from "#core/domain/webhooks/webhook-v1.ts";
 import type { Configuration, Endpoint } from "#core/redis/config/configuration.ts";
@@ -117,7 +118,11 @@ const attemptMembers = {
   httpStatus: Type.Union([Type.Integer(), Type.Null()], { description: "null = no answer came" }),
   durationMs: Type.Number(),
   error: nullable(Type.String()),
-  responseSnippet: nullable(Type.String({ description: "the first 1,024 bytes of the answer" })),
+  responseSnippet: nullable(
+    Type.String({
+      description: "the first 1,024 bytes of the answer; signatures in it are masked",
+    }),
+  ),
   request: Type.Union([RequestView, Type.Null()], { description: "null = nothing was sent" }),
 };
 const AttemptView = Type.Object(attemptMembers);
@@ -174,7 +179,7 @@ export function deliveryView(delivery: Delivery, configuration: Configuration): 
     reason: delivery.reason,
     generation: delivery.generation,
     attempts: delivery.attempts.map(({ atMs, ...attempt }) => ({
-      ...attempt,
+      ...shownAttempt(attempt),
       at: isoOf(atMs),
       request: requestView(delivery, { ...attempt, atMs }, configuration),
     })),
@@ -200,6 +205,12 @@ export function deliveryDetail(
     }),
     body: rebuilt,
   };
+}
+
+/** Earlier versions recorded answers as they came. */
+export function shownAttempt<T extends Pick<Attempt, "responseSnippet">>(attempt: T): T {
+  const { responseSnippet: snippet } = attempt;
+  return { ...attempt, responseSnippet: snippet === null ? null : withoutSignatures(snippet) };
 }
 
 function bodyOf(text: string) {

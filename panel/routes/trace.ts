@@ -37,6 +37,7 @@ import {
 } from "#panel/list-page.ts";
 import { notFound } from "#panel/not-found.ts";
 import { panelRoutes } from "#panel/panel-routes.ts";
+import { shownAttempt } from "#panel/webhook-view.ts";
 
 const pair = Type.Object({
   status: Type.String(),
@@ -246,7 +247,7 @@ function deliveryView(delivery: Delivery): Static<typeof DeliveryView> {
     createdAt: isoOf(createdAtMs),
     nextAttemptAt: nextAttemptAtMs === null ? null : isoOf(nextAttemptAtMs),
     attempts: delivery.attempts.map(({ atMs, request: _, ...attempt }) => ({
-      ...attempt,
+      ...shownAttempt(attempt),
       at: isoOf(atMs),
     })),
   };

@@ -18,6 +18,7 @@ import { createSecureContext, rootCertificates } from "node:tls";
 import type { Cidr } from "#core/cidr.ts";
 import { DEFAULT_MAX_CONCURRENCY } from "#core/domain/webhooks/concurrency.ts";
 import type { Answer } from "#core/domain/webhooks/delivery-outcome.ts";
+import { withoutOwnSignatures } from "#core/domain/webhooks/shown-answer.ts";
 import type { Resolve } from "#core/resolve-name.ts";
 import { vetHost } from "#core/vetted-address.ts";
 import { rememberTargets, type Target } from "./targets.ts";
@@ -28,6 +29,10 @@ const REQUEST_LIMIT_MS = 10_000;
 const RESPONSE_LIMIT_BYTES = 16 * 1024;
 /** What is kept of it. */
 const SNIPPET_BYTES = 1024;
+/** Characters that are searched for signatures: masked ones are shorter, so some of what follows moves up. */
+const SNIPPET_READ = 8 * SNIPPET_BYTES;
+/** Shorter answers have no room for a signature. */
+const SHORTEST_ECHO = 20;
 /** Idle connections kept per receiver and address: as many as may be in use at once. */
 const IDLE_CONNECTIONS = DEFAULT_MAX_CONCURRENCY;
 /**
@@ -126,8 +131,9 @@ export function createTransport(options: TransportOptions): Transport {
         : REFUSED_PROTOCOL;
       const { answer, bytes } = await Promise.resolve(answering).finally(deadline.clear);
       const durationMs = Math.round(performance.now() - startMs);
-      const responseSnippet = textOf(bytes.subarray(0, SNIPPET_BYTES));
-      return { ...answer, durationMs, responseSnippet, responseBody: textOf(bytes) };
+      const responseBody = textOf(bytes);
+      const responseSnippet = snippetOf(responseBody, headers);
+      return { ...answer, durationMs, responseSnippet, responseBody };
     },
     close: () => {
       for (const { agent } of Object.values(agents)) agent.destroy();
@@ -308,6 +314,13 @@ function answeredBy({ statusCode = 0, headers }: IncomingMessage): Answer {
 /** Decoded as a stream, a character cut in two at the end is left out. */
 function textOf(bytes: Buffer): string | null {
   return bytes.length === 0 ? null : new TextDecoder().decode(bytes, { stream: true });
+}
+
+/** Masked before it is cut, since half a signature would not be recognized. */
+function snippetOf(body: string | null, headers: Readonly<Record<string, string>>): string | null {
+  if (body === null || body.length < SHORTEST_ECHO) return body;
+  const masked = withoutOwnSignatures(body.slice(0, SNIPPET_READ), headers);
+  return textOf(Buffer.from(masked).subarray(0, SNIPPET_BYTES));
 }
 
 function codeOf(error: unknown): string {

@@ -175,6 +175,57 @@ test(`a request keeps its URL through ${EARLIER_TARGETS_KEPT} changes of the end
   expect((await shown()).url).toBe(`${receiver.url}?key=1`);
 });
 
+test("a receiver that echoes its request shows nobody a signature that is still valid", async () => {
+  await change({ standardWebhooks: true });
+  const echoed = new Promise<ReceivedRequest>((resolve) => {
+    receiver.behave((request, response) => {
+      const { headers } = request;
+      const own = /v1=(\w+)/.exec(String(headers["x-service-signature"]))?.[1] ?? "";
+      const standard = String(headers["webhook-signature"]);
+      const echo = [
+        JSON.stringify({ own: headers["x-service-signature"], standard }),
+        `bad signature ${own.toUpperCase()}`,
+        encodeURIComponent(`${headers["x-service-signature"]} ${standard}`),
+        standard.replaceAll("/", "\\/"),
+        `kept: t=${/t=(\d+)/.exec(String(headers["x-service-signature"]))?.[1]}`,
+      ];
+      response.writeHead(400).end(echo.join("\n"));
+      resolve(request);
+    });
+  });
+  const delivery = await deliver();
+  const { headers } = await echoed;
+  const signatures = [
+    ...String(headers["x-service-signature"]).matchAll(/(?<=v1=)[0-9a-f]{64}/g),
+    ...String(headers["webhook-signature"]).matchAll(/(?<=v1,)\S+/g),
+  ].map(([value]) => value);
+  expect(signatures).toHaveLength(2);
+  const trace = await panel.call("GET", `/panel/api/shipments/${delivery.shipmentId}/trace`);
+  const log = await panel.call("GET", `/panel/api/webhooks/${id()}/deliveries?limit=1`);
+  const shown = [await one(delivery.deliveryId), log.body, trace.body];
+  for (const answer of shown) {
+    const text = decodeURIComponent(
+      JSON.stringify(answer).replaceAll("\\", "").replaceAll("%2F", "/"),
+    ).toLowerCase();
+    expect(text).toContain("kept: t=");
+    for (const value of signatures) expect(text).not.toContain(value.toLowerCase().slice(0, 20));
+  }
+  await change({ standardWebhooks: false });
+});
+
+test("an echoed signature that an earlier version recorded is masked when it is read", async () => {
+  const delivery = await deliver();
+  const signature = "0123456789abcdef".repeat(4);
+  const { deliveryId, endpointId, eventId, shipmentId } = delivery;
+  const key = webhookKeys(shipmentPartition(shipmentId)).delivery(
+    deliveryIdOf(shipmentPartition(shipmentId), endpointId, eventId),
+  );
+  const snippet = `t=1,v1=${signature} v1,${"Ab+/".repeat(10)}Abc=`;
+  await runtime.redis.hSet(key, "a", JSON.stringify([[1, 1, 0, 400, 1, null, snippet]]));
+  const { attempts } = await one(deliveryId);
+  expect(attempts[0].responseSnippet).toBe("t=1,v1=*** v1,***");
+});
+
 test("webhooks v1: the same, unsigned", async () => {
   const setup = testSetup();
   const beta = setup.companies?.[1]?.channels?.[0];

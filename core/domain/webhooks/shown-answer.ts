@@ -1,0 +1,39 @@
+/**
+ * What the delivery log keeps of a receiver's answer. Receivers echo requests, in error pages above all, and whoever reads a
+ * signature there could send its body again for as long as receivers accept it. So signatures are masked.
+ */
+
+const MASK = "***";
+/** Both headers of a signature, and both forms of one: 64 hexadecimal digits, 44 characters of base64. */
+const SIGNED = /^(?:x-service-signature|webhook-signature)$/i;
+const VALUE = /(?<=v1=)[0-9a-f]{64}|(?<=v1,)[\w+/]{43}=/g;
+/** The same two forms anywhere, also cut off or with their marks escaped, as in URLs and JSON. */
+const HEX = /\b(v1(?:=|%3D|\\u003d)\s*)[0-9a-f]{16,64}/gi;
+const BASE64 = /\b(v1(?:,|%2C|\\u002c)\s*)(?:[\w+/=]|\\\/|%2[bf]|%3d|\\u00(?:2b|2f|3d)){20,132}/gi;
+/** Characters of an escaped `+`, `/` or `=` beside the plain one. */
+const ESCAPED: Readonly<Record<string, string>> = {
+  "+": "(?:\\+| |%2b|\\\\u002b)",
+  "/": "(?:\\\\?/|%2f|\\\\u002f)",
+  "=": "(?:=|%3d|\\\\u003d)?",
+};
+
+/** @param headers of the request that was answered */
+export function withoutOwnSignatures(
+  text: string,
+  headers: Readonly<Record<string, string>>,
+): string {
+  let masked = text;
+  for (const [name, header] of Object.entries(headers)) {
+    if (!SIGNED.test(name)) continue;
+    for (const [value] of header.matchAll(VALUE)) {
+      const source = value.replace(/[+/=]/g, (mark) => ESCAPED[mark] ?? mark);
+      masked = masked.replace(new RegExp(source, "gi"), MASK);
+    }
+  }
+  return withoutSignatures(masked);
+}
+
+/** The same where the request is not at hand. */
+export function withoutSignatures(text: string): string {
+  return text.replace(HEX, `$1${MASK}`).replace(BASE64, `$1${MASK}`);
+}
