@@ -4,6 +4,7 @@ import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import type { Config } from "./config.ts";
+import { isEmailAddress, readMailbox } from "./domain/schema/email-address.ts";
 
 export interface Mail {
   /**
@@ -94,11 +95,28 @@ async function removeMail(folder: string, messageId: string): Promise<void> {
   await rm(join(folder, `${nameOf(messageId)}.eml`), { force: true });
 }
 
+/** A recipient that is not one mailbox. It says nothing of the address, since it is logged. */
+export class RecipientRefused extends Error {
+  readonly code = "NOT_ONE_MAILBOX";
+
+  constructor() {
+    super("The address is not one mailbox.");
+  }
+}
+
+/**
+ * Addresses go to the mailer as such, never as text, which it would read as a list, a group or a name. What an earlier version
+ * has stored may be one of these: nothing is sent to it, and as a sender our own address takes its place.
+ * @throws {RecipientRefused}
+ */
 function envelopeOf({ messageId, to, from, subject, text, html }: Mail, mailFrom: string) {
+  if (!isEmailAddress(to)) throw new RecipientRefused();
+  const sender = (from === undefined ? null : readMailbox(from)) ?? readMailbox(mailFrom);
+  if (sender === null) throw new Error("MAIL_FROM is no address");
   return {
     messageId: `<${messageId}>`,
-    from: from ?? mailFrom,
-    to,
+    from: { ...sender },
+    to: { name: "", address: to },
     subject: headerText(subject),
     text,
     ...(html !== undefined && { html }),
@@ -109,7 +127,9 @@ function envelopeOf({ messageId, to, from, subject, text, html }: Mail, mailFrom
 const WORD_BYTES = 45;
 
 /** A reader decodes what looks like an encoded word: a text that contains one is sent as encoded words itself. */
-function headerText(text: string): string {
+function headerText(given: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header takes none of them
+  const text = given.replace(/[\u0000-\u001f\u007f]+/g, " ");
   if (!text.includes("=?")) return text;
   const words = [""];
   for (const character of text) {

@@ -5,6 +5,7 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import { type Cidr, parseCidr } from "./cidr.ts";
+import { readMailbox } from "./domain/schema/email-address.ts";
 
 export type Reading<T> = { readonly value: T } | { readonly faults: readonly string[] };
 
@@ -88,9 +89,11 @@ export const host: Kind<string> = (value) =>
     : fault(`an address or a host name, not "${value}".`);
 
 export const mailbox: Kind<string> = (value) =>
-  /^[^\r\n]*[^\s@<>]@[^\s@<>]+>?$/.test(value)
+  readMailbox(value) !== null
     ? { value }
-    : fault(`an address such as noreply@example.com, not "${value}".`);
+    : fault(
+        `one address, such as noreply@example.com or Acme <noreply@example.com>, not "${value}".`,
+      );
 
 export const clusterName: Kind<string> = (value) =>
   /^[\w.-]{1,100}$/.test(value) ? { value } : fault("letters, digits, _ . -");

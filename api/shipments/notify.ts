@@ -19,6 +19,7 @@ import {
   RESERVED_EVENTS,
 } from "#core/domain/messages/notification.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
+import { isEmailAddress } from "#core/domain/schema/email-address.ts";
 import type { FaultCode } from "#core/domain/schema/fault.ts";
 import { described, idInPath, json } from "#core/http/openapi/operation.ts";
 import { Problem } from "#core/problem.ts";
@@ -112,7 +113,9 @@ async function composeMessage(
   }
   const { id, consignee, language } = shipment.record;
   const to = consignee?.email;
-  if (!to) throw refused("consignee.email", "REQUIRED", "The shipment has no recipient e-mail.");
+  if (!to || !isEmailAddress(to)) {
+    throw refused("consignee.email", "REQUIRED", "The shipment has no recipient e-mail.");
+  }
   const template = await findTemplate(
     redis,
     channel.testOf ?? channel.id,

@@ -5,6 +5,7 @@
  * |---------------------------------------------|--------------------------------------------------------------------|
  * | the server has taken it                     | OK in the shipment's notifications                                 |
  * | it refuses it for good (SMTP 5xx, HTTP 4xx) | KO in the shipment's notifications                                 |
+ * | the address is not one mailbox              | the same                                                           |
  * | it is unavailable or says later                    | again after 10 s, 1, 5, 30 min, 2, 6 h; then KO                     |
  * | the store is unavailable after the sending  | the outcome is kept here until it can be recorded                  |
  * | this process dies in between                | sent again under the same Message-ID, recorded once                |
@@ -12,7 +13,7 @@
  */
 import type { SentNotification } from "#core/domain/messages/notification.ts";
 import type { Log } from "#core/log.ts";
-import type { Mailer } from "#core/mail.ts";
+import { type Mailer, RecipientRefused } from "#core/mail.ts";
 import { recipientMessages } from "#core/metrics.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { followOutage, untilAvailable } from "#core/redis/client/outage.ts";
@@ -98,7 +99,7 @@ async function send(deps: MessageDeps, message: Message): Promise<Error | null> 
   const { messageId, type, to, from, subject, text, html, isTest } = message;
   try {
     if (type === "sms" && isTest) {
-      const mail = { to: `${to}@sms.invalid`, subject: "SMS", text };
+      const mail = { to: addressOfPhone(to), subject: "SMS", text };
       await deps.outbox.send({ messageId: `${messageId}@${host}`, ...mail });
     } else if (type === "email") {
       await mailerOf(deps, message).send({
@@ -118,6 +119,11 @@ async function send(deps: MessageDeps, message: Message): Promise<Error | null> 
   }
 }
 
+/** A number may be written with anything between its digits. */
+function addressOfPhone(phone: string): string {
+  return `${phone.replace(/[^+\d]/g, "") || "unknown"}@sms.invalid`;
+}
+
 function mailerOf({ mailer, outbox }: MessageDeps, { isTest }: Message): Mailer {
   return isTest ? outbox : mailer;
 }
@@ -132,7 +138,8 @@ function isOwnFault(error: unknown): boolean {
 /** 5xx of an SMTP server is its last word, 4xx is not (RFC 5321). */
 function isFinal(error: Error): boolean {
   const { responseCode } = error as { responseCode?: unknown };
-  return error instanceof SmsRefused || (typeof responseCode === "number" && responseCode >= 500);
+  if (error instanceof SmsRefused || error instanceof RecipientRefused) return true;
+  return typeof responseCode === "number" && responseCode >= 500;
 }
 
 /** The text of a server may carry the address; its code does not. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { retryWaitMs } from "#core/domain/webhooks/retry-schedule.ts";
 import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
 import { readLags } from "#core/redis/log/streams.ts";
+import { acceptMessages } from "#core/redis/merchant/messages.ts";
 import type { Running } from "#core/runtime.ts";
 import { startNotify } from "#processors/notify/start.ts";
 import { statusMessagesHandler } from "#processors/notify/status-messages.ts";
@@ -157,6 +158,24 @@ describe("e-mail", () => {
     });
     await settled();
     expect([mailsTo(to).length, smsTo("+39 1").length]).toEqual([1, 1]);
+  });
+});
+
+describe("an address of a message that is not one mailbox", () => {
+  test("as an earlier version took it, is KO at once and mailed to nobody", async () => {
+    const { redis, live } = api.runtime;
+    const { id, to } = await create();
+    const message = {
+      ...({ messageId: "m-of-before", type: "email", shipmentId: id, from: null } as const),
+      ...{ to: `anna;${to}`, subject: "s", text: "t", html: null },
+    };
+    await acceptMessages(redis, [{ message, topic: "t", oncePerMs: null }], live.now());
+    const [reported] = await eventually(async () => {
+      const found = await notifications(id, "email");
+      return found.length > 0 && found;
+    }, "it is reported");
+    expect(reported).toMatchObject({ result: "KO", error: "The address is not one mailbox." });
+    expect(mailsTo(to)).toEqual([]);
   });
 });
 

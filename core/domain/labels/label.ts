@@ -3,7 +3,12 @@ import { createHash } from "node:crypto";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { centimetres, kilograms } from "#core/domain/orders/measure.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
-import { clockTime, countryCode, currencyCode } from "#core/domain/schema/text-forms.ts";
+import {
+  clockTime,
+  countryCode,
+  currencyCode,
+  emailAddressOrEmpty,
+} from "#core/domain/schema/text-forms.ts";
 
 /** Document 1, "Limits". */
 export const PARCELS_PER_LABEL = 99;
@@ -28,7 +33,7 @@ export const LabelConsignee = Type.Object({
   state: Type.String({ maxLength: SHORT, description: "2 characters for Italy" }),
   postcode: given,
   country: countryCode,
-  email: optional(short),
+  email: optional(emailAddressOrEmpty),
   phone: optional(short),
 });
 export type LabelConsignee = Static<typeof LabelConsignee>;
@@ -41,7 +46,7 @@ export const LabelSender = Type.Object({
   state: optional(short),
   postcode: optional(short),
   country: optional(countryCode),
-  email: optional(short),
+  email: optional(emailAddressOrEmpty),
   phone: optional(short),
   referent: optional(short),
   isDefault: optional(Type.Boolean()),

@@ -1,5 +1,6 @@
 /** Texts of a fixed form. The pattern is for programs; the description says the same to people, also in a fault's message. */
 import { Type } from "@sinclair/typebox";
+import { EMAIL_ADDRESS, EMAIL_LENGTH, MAIL_SENDER } from "./email-address.ts";
 
 const COUNTRY = {
   pattern: "^[A-Z]{2}$",
@@ -26,16 +27,23 @@ export const clockTime = Type.String({
 });
 
 export const emailAddress = Type.String({
-  maxLength: 255,
-  pattern: "^[^\\s@]+@[^\\s@]+$",
+  maxLength: EMAIL_LENGTH,
+  pattern: `^${EMAIL_ADDRESS}$`,
   description: "one e-mail address, such as name@example.com",
+});
+
+/** Where an empty text says that there is none. */
+export const emailAddressOrEmpty = Type.String({
+  maxLength: EMAIL_LENGTH,
+  pattern: `^(?:${EMAIL_ADDRESS})?$`,
+  description: "one e-mail address, such as name@example.com, or an empty text",
 });
 
 /** As mail programs show it. */
 export const mailSender = Type.String({
-  maxLength: 255,
-  pattern: "^([^<>\\r\\n]*<[^\\s@<>]+@[^\\s@<>]+>|[^\\s@<>]+@[^\\s@<>]+)$",
-  description: "one e-mail address, or a name followed by one in angle brackets",
+  maxLength: EMAIL_LENGTH,
+  pattern: `^${MAIL_SENDER}$`,
+  description: "one e-mail address, or a name without @ followed by one in angle brackets",
 });
 
 /** The merchant's own event that a recipient is notified of (document 1, "Notifications"). */

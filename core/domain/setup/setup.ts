@@ -9,7 +9,9 @@ import { type Fault, listFaults } from "#core/domain/schema/fault.ts";
 import {
   countryCode,
   emailAddress,
+  emailAddressOrEmpty,
   entityCode,
+  mailSender,
   merchantEvent,
 } from "#core/domain/schema/text-forms.ts";
 import { LANGUAGES } from "#core/domain/shipments/shipment.ts";
@@ -254,7 +256,7 @@ export const SetupSender = Type.Object({
   state: optional(text),
   postcode: optional(postcode),
   country: optional(countryCode),
-  email: optional(text),
+  email: optional(emailAddressOrEmpty),
   phone: optional(text),
   referent: optional(text),
 });
@@ -363,7 +365,7 @@ export const SetupChannel = Type.Object(
       Type.Object(
         {
           managed: optional(Type.Boolean()),
-          from: optional(text),
+          from: optional(mailSender),
           templates: optional(Type.Array(SetupTemplate, { maxItems: TEMPLATES_PER_CHANNEL })),
           statusNotifications: optional(Type.Array(StatusSchema)),
         },

@@ -2,7 +2,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { LaneFacts } from "#core/domain/benchmarks/lane.ts";
 import { centimetres, kilograms } from "#core/domain/orders/measure.ts";
-import { countryCode, emailAddress } from "#core/domain/schema/text-forms.ts";
+import { countryCode, emailAddress, emailAddressOrEmpty } from "#core/domain/schema/text-forms.ts";
 import { addYears, instantOf, romeDate } from "#core/domain/time/rome-time.ts";
 
 /** Document 1, "Limits". */
@@ -97,7 +97,7 @@ export const ShipmentInput = Type.Object({
   note: optional(long),
   isRealTrackingNumber: optional(Type.Boolean()),
   isReturnable: optional(Type.Boolean()),
-  commercialContactEmail: optional(short),
+  commercialContactEmail: optional(emailAddressOrEmpty),
   consignee: optional(Consignee),
   monetary: optional(
     Type.Object({
