@@ -124,7 +124,7 @@ function instantFault(path: string): Fault {
 
 function parseInstant(text: string, end: boolean): number | null {
   // An unescaped `+` of an offset arrives as a blank.
-  const plain = text.replace(/ (\d\d:?\d\d)$/, "+$1");
+  const plain = text.replace(/ (\d\d(?::?\d\d)?)$/, "+$1");
   if (isOffsetDateTime(plain)) return instantOf(plain);
   if (!isCalendarDate(text)) return null;
   const local = `${text} ${end ? "23:59:59" : "00:00:00"}`;

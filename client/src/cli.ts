@@ -21,6 +21,16 @@ const OPTIONS = {
   ...{ token: text, code: text, secret: text, since: text },
 } as const;
 
+/** ISO 8601 lets an offset be `+01:00`, `+0100` or `+01`; NaN for what is no time. */
+function instantOf(text: string): number {
+  return Date.parse(
+    text.replace(
+      /(T.*[+-]\d\d)(\d\d)?$/,
+      (_, head: string, minutes = "00") => `${head}:${minutes}`,
+    ),
+  );
+}
+
 async function main(args: string[]): Promise<void> {
   if (args.includes("--help")) {
     process.stdout.write(`${USAGE}\n`);
@@ -31,7 +41,7 @@ async function main(args: string[]): Promise<void> {
   if (positionals.join() !== "listen" || forward === undefined || !URL.canParse(forward)) {
     throw new Error(USAGE);
   }
-  const sinceMs = since === undefined ? Date.now() : Date.parse(since);
+  const sinceMs = since === undefined ? Date.now() : instantOf(since);
   if (Number.isNaN(sinceMs)) throw new Error(`--since ${since} is no time.\n${USAGE}`);
   const { env } = process;
   const stop = new AbortController();

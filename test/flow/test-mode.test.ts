@@ -240,7 +240,7 @@ test("listen goes on after an outage of the panel, ends at once by q, and says s
   expect(await listener.exited).toBe(1);
   expect(await new Response(listener.stderr).text()).toContain("ENDPOINT_NOT_FOUND");
 
-  options.splice(2, 2, "--channel", "acme-it:test", "--since", "2026-01-01T00:00:00Z");
+  options.splice(2, 2, "--channel", "acme-it:test", "--since", "2026-01-01T01:00:00+01");
   answer = () => new Promise(() => {});
   const slow = start();
   const before = heard.length;

@@ -112,7 +112,7 @@ export function daysBetween(from: string, to: string): number {
 const MONTH_AND_DAY =
   "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))";
 const TIME_AND_OFFSET =
-  "[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])";
+  "[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)";
 
 /** Pattern of a real `YYYY-MM-DD`, without anchors. */
 export const CALENDAR_DATE = `(?:[0-9]{4}-${MONTH_AND_DAY}|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)`;
@@ -152,6 +152,6 @@ export function instantOf(text: string): number {
     .toUpperCase()
     .replace(",", ".")
     .replace(/:60(?=[.Z+-])/, ":59")
-    .replace(/([+-]\d{2})(\d{2})$/, "$1:$2");
+    .replace(/(T.*[+-]\d{2})(\d{2})?$/, (_, head: string, minutes = "00") => `${head}:${minutes}`);
   return Date.parse(normal);
 }
