@@ -3,6 +3,7 @@
  * shadow are found by its index, whose ids only grow: creating them costs nothing more than creating others.
  */
 import type { Redis } from "#core/redis/client/client.ts";
+import { idsAfter } from "#core/redis/client/ids-after.ts";
 import {
   companyKeys,
   companyPartition,
@@ -40,12 +41,13 @@ export async function findTestParcels(
 ): Promise<number> {
   const partition = companyPartition(companyId);
   const { index, testParcelsFound } = companyKeys(partition);
-  const last = (await redis.get(testParcelsFound(channelId))) ?? "0";
-  const members = await redis.zRange(index(channelId, "id"), `(${last}`, "+inf", {
-    ...{ BY: "SCORE", LIMIT: { offset: 0, count: FOUND_AT_ONCE } },
-  });
-  if (members.length === 0) return 0;
-  const ids = members.map(Number);
+  const all = index(channelId, "id");
+  const last = Number((await redis.get(testParcelsFound(channelId))) ?? 0);
+  const [newest] = await redis.zRange(all, -1, -1);
+  if (Number(newest ?? 0) <= last) return 0;
+  const position = { shipmentId: last, place: (await redis.zCard(all)) - 1 };
+  const { ids } = await idsAfter(redis, all, position, FOUND_AT_ONCE);
+  if (ids.length === 0) return 0;
   const { waiting } = workKeys(companyTag(partition), QUEUE);
   const lives = ids.map((id) => ({ value: encode(id, "own", "", 0), score: nowMs }));
   await redis.zAdd(waiting, lives, { condition: "NX" });

@@ -4,6 +4,7 @@ import type { ShipmentState } from "#core/domain/shipments/fold.ts";
 import { remapFacts } from "#core/domain/shipments/refold.ts";
 import { type Catalogue, pairsOf } from "#core/domain/statuses/map-status.ts";
 import type { Redis } from "#core/redis/client/client.ts";
+import { idsAfter } from "#core/redis/client/ids-after.ts";
 import {
   companyKeys,
   companyPartition,
@@ -100,38 +101,15 @@ export async function* shipmentsToRemap(
       let shipmentId = isResumed && key === from.key ? from.shipmentId : 0;
       let place = 0;
       for (;;) {
-        place = await placeAfter(redis, key, shipmentId, place);
-        const ids = (await redis.zRange(key, place, place + PAGE - 1)).map(Number);
-        place += ids.length;
+        const page = await idsAfter(redis, key, { shipmentId, place }, PAGE);
+        const { ids } = page;
+        place = page.place;
         shipmentId = ids.at(-1) ?? shipmentId;
         if (ids.length > 0) yield { ids, cursor: { partition, key, shipmentId } };
         if (ids.length < PAGE) break;
       }
     }
   }
-}
-
-/**
- * The first place in a set of shipments, in the order of ids, of one with a higher id: where it was expected, unless shipments
- * have left the set, else found by halving.
- */
-async function placeAfter(
-  redis: Redis,
-  key: string,
-  shipmentId: number,
-  expected: number,
-): Promise<number> {
-  if (shipmentId === 0) return 0;
-  const [last] = expected === 0 ? [] : await redis.zRange(key, expected - 1, expected - 1);
-  if (Number(last) === shipmentId) return expected;
-  let [low, high] = [0, await redis.zCard(key)];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    const [member] = await redis.zRange(key, middle, middle);
-    if (member !== undefined && Number(member) <= shipmentId) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function channelSets({ channels }: Configuration, partition: number): string[] {
