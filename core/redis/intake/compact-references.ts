@@ -15,7 +15,14 @@
  */
 import { chunks } from "#core/chunks.ts";
 import type { Candidate } from "#core/domain/courier-events/match-reference.ts";
-import { binary, perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
+import {
+  binary,
+  perPartition,
+  type Redis,
+  readTogether,
+  run,
+  script,
+} from "#core/redis/client/client.ts";
 import {
   compactBucketKey,
   compactPlace,
@@ -25,9 +32,11 @@ import {
 } from "#core/redis/client/keys.ts";
 import { packList } from "#core/redis/client/packed-list.ts";
 import compactSource from "./compact.lua" with { type: "text" };
+import findSource from "./find-references.lua" with { type: "text" };
 import forgetSource from "./forget.lua" with { type: "text" };
 
 const compactScript = script(compactSource);
+const findScript = script(findSource);
 const forgetScript = script(forgetSource);
 
 const HOUR_MS = 3_600_000;
@@ -38,6 +47,8 @@ const BUCKET_FILL = 128;
 const REFERENCES_PER_EVENT = 1 / 4;
 /** References that one call makes compact: some 1 ms of Redis. */
 const COMPACTED_PER_CALL = 128;
+/** References that one call looks up in both forms: some 1 ms of Redis. */
+const LOOKED_UP_PER_CALL = 500;
 /** How long a process relies on the generations that it has read. */
 const LAYOUT_MS = 5_000;
 /** From the beginning of a generation until something stands in it: by then every process looks there. */
@@ -189,31 +200,38 @@ function idBytes(shipmentId: number): Buffer {
   return bytes;
 }
 
-/** Candidates of the references that stand in buckets, by reference key; others are absent. */
+/** What a reference finds, in one of its two forms. */
+export type FoundReference =
+  | { readonly kind: "lines"; readonly lines: string }
+  | { readonly kind: "compact"; readonly candidate: Candidate };
+
+/**
+ * What references find that had no lines a moment ago, by reference key; those that find nothing are absent. Lines and buckets are
+ * read at one moment: a reference may have changed its form since.
+ */
 export async function resolveCompact(
   redis: Redis,
   references: readonly Reference[],
-): Promise<Map<string, Candidate[]>> {
-  const found = new Map<string, Candidate[]>();
+): Promise<Map<string, FoundReference>> {
+  const found = new Map<string, FoundReference>();
   if (references.length === 0) return found;
   const layout = await layoutOf(redis);
   if (layout.generations.length === 0) return found;
+  const generations = String(layout.generations.length);
   const groups = Map.groupBy(references, ({ partition }) => partition);
-  await perPartition(groups, async (_, group) => {
-    const asked = group.flatMap((reference) =>
-      bucketsOf(layout, reference).map((bucket) => ({ reference, bucket })),
-    );
-    const values = (await Promise.all(
-      asked.map(({ reference, bucket }) =>
-        binary(redis).hGet(bucket, compactPlace(reference).name),
-      ),
-    )) as unknown as (Buffer | null)[];
-    values.forEach((value, at) => {
-      const key = asked[at]?.reference.key ?? "";
-      // Of several generations the newest says what is.
-      if (value && !found.has(key)) found.set(key, [decodeCompact(value)]);
-    });
-  });
+  const reads = readTogether(redis, groups).flatMap((group) =>
+    chunks(group, LOOKED_UP_PER_CALL).map(async (part) => {
+      const keys = part.flatMap((reference) => [reference.key, ...bucketsOf(layout, reference)]);
+      const args = [generations, ...part.map((reference) => compactPlace(reference).name)];
+      const reply = await run<(Buffer | null)[]>(redis, findScript, keys, args, binary(redis));
+      for (const [at, { key }] of part.entries()) {
+        const [lines, value] = reply.slice(2 * at);
+        if (lines) found.set(key, { kind: "lines", lines: String(lines) });
+        else if (value) found.set(key, { kind: "compact", candidate: decodeCompact(value) });
+      }
+    }),
+  );
+  await Promise.all(reads);
   return found;
 }
 

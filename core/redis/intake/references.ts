@@ -153,16 +153,22 @@ export async function resolveReferences(
         missing.add(key);
         return;
       }
-      const candidates = lines.split("\n").map(candidateOfLine);
-      texts.set(candidates, lines);
-      found.set(key, candidates);
+      found.set(key, candidatesOfLines(lines));
     });
   });
   await Promise.all(reads);
   if (missing.size === 0) return found;
   const unfound = references.filter(({ key }) => missing.delete(key));
-  for (const [key, candidates] of await resolveCompact(redis, unfound)) found.set(key, candidates);
+  for (const [key, one] of await resolveCompact(redis, unfound)) {
+    found.set(key, one.kind === "lines" ? candidatesOfLines(one.lines) : [one.candidate]);
+  }
   return found;
+}
+
+function candidatesOfLines(lines: string): Candidate[] {
+  const candidates = lines.split("\n").map(candidateOfLine);
+  texts.set(candidates, lines);
+  return candidates;
 }
 
 /**
