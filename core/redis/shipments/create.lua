@@ -85,6 +85,8 @@ for index, shipment in ipairs(shipments) do
   if call('HSETNX', shipment.number, shipment.courier, name) == 0 then
     reply[index] = -call('HGET', shipment.number, shipment.courier)
   else
+    -- It may hold the number of another courier's shipment that was archived a moment ago, and go with it (remove.lua).
+    call('PERSIST', shipment.number)
     call('SETRANGE', channel.blocks[math.floor(rank / per)], (rank % per) * 16, shipment.row)
     channel.rank, channel.ranks[#channel.ranks + 1] = rank + 1, pack('<I4', rank)
     call('HSET', shipment.key, 'v', format('1 %d 0 0', rank), 'st', shipment.state, 'c', shipment.record)

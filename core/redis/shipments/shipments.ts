@@ -1,6 +1,6 @@
 /** Shipments in the company's partition: create, read, commit. The state's rules are in `core/domain/shipments/fold.ts`. */
 
-import { chunksBySize } from "#core/chunks.ts";
+import { chunks, chunksBySize } from "#core/chunks.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import type { ShipmentState } from "#core/domain/shipments/fold.ts";
 import type { Base } from "#core/domain/shipments/history-limit.ts";
@@ -40,6 +40,7 @@ import rowLog from "./parts/row-log.lua" with { type: "text" };
 import unmappedCodes from "./parts/unmapped-codes.lua" with { type: "text" };
 import readHashesSource from "./read-hashes.lua" with { type: "text" };
 import { decodeHot, decodeRecord, encodeHot, encodeRecord, isUnderWay } from "./shipment-codec.ts";
+import takeNumbersSource from "./take-numbers.lua" with { type: "text" };
 
 export const commitScript = scriptOfParts(commitSource, {
   "row-log": rowLog,
@@ -47,6 +48,7 @@ export const commitScript = scriptOfParts(commitSource, {
   "unmapped-codes": unmappedCodes,
 });
 const readHashesScript = script(readHashesSource);
+const takeNumbersScript = script(takeNumbersSource);
 
 /** Shipments one script call reads or writes: keeps a call under some 5 ms of Redis. */
 export const SHIPMENTS_PER_CALL = 100;
@@ -57,6 +59,8 @@ const CHANGES_PER_CALL = SHIPMENTS_PER_CALL;
  * reconciliation procedure of document 1 always finds a later second on a full page.
  */
 const SHARED_SECOND_LIMIT = 99;
+/** Announced numbers that one call takes: less than 1 ms of Redis. */
+const NUMBERS_PER_CALL = 500;
 /** Unmapped codes listed per partition; events with further ones are still flagged in their shipments. */
 const UNMAPPED_CODES_LIMIT = 5_000;
 
@@ -70,12 +74,15 @@ export async function takeNumbers(
     Pick<ShipmentMeta, "channelId" | "courier" | "trackingNumber"> & { readonly shipmentId: number }
   >,
 ): Promise<void> {
-  await Promise.all(
-    numbers.map(({ shipmentId, channelId, courier, trackingNumber }) => {
-      const keys = companyKeys(shipmentPartition(shipmentId));
-      return redis.hSetNX(keys.numbers(channelId, trackingNumber), courier, String(shipmentId));
-    }),
-  );
+  const groups = Map.groupBy(numbers, ({ shipmentId }) => shipmentPartition(shipmentId));
+  await perPartition(groups, async (partition, group) => {
+    const keys = companyKeys(partition);
+    for (const part of chunks(group, NUMBERS_PER_CALL)) {
+      const names = part.map((one) => keys.numbers(one.channelId, one.trackingNumber));
+      const args = part.flatMap(({ courier, shipmentId }) => [courier, String(shipmentId)]);
+      await run<number>(redis, takeNumbersScript, names, args);
+    }
+  });
 }
 
 /** What a commit must start from. */
@@ -90,7 +97,7 @@ export interface HotShipment extends Head {
 /** What stands before the state, as numbers in one text: it is compared with every commit. */
 export interface Head {
   readonly version: number;
-  /** Rank in the channel's index by id, which nothing ever leaves. */
+  /** Of its row (`number-rows.lua`). */
   readonly rank: number;
   /** Facts at the end of the history that are not packed yet (`history-parts.ts`). */
   readonly unpacked: number;
