@@ -12,7 +12,6 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { chunks } from "#core/chunks.ts";
 import { orderHash } from "#core/domain/courier-events/match-reference.ts";
-import { shipDay } from "#core/domain/shipments/shipment.ts";
 import { romeDate } from "#core/domain/time/rome-time.ts";
 import type { Log } from "#core/log.ts";
 import { turns } from "#core/next-turn.ts";
@@ -37,14 +36,14 @@ import {
   removeShipments,
 } from "#core/redis/shipments/remove-shipments.ts";
 import { readRetirement } from "#core/redis/shipments/retirement.ts";
-import { readHotShipments } from "#core/redis/shipments/shipments.ts";
+import { readShipments } from "#core/redis/shipments/shipments.ts";
 import type { Vault } from "#core/secrets.ts";
 import { archiveRow } from "./archive-rows.ts";
 import { deleteRows, insertSound } from "./archive-table.ts";
 import type { Row } from "./rows.ts";
 
 const DAY_MS = 86_400_000;
-/** A shipment that has not reached a final status is archived after this many days without events. */
+/** A shipment that has not reached a final status is archived after this many days without events since its creation. */
 export const SILENT_DAYS = 180;
 /** Batches written with one insert: 10,000 shipments. */
 const BATCHES_PER_INSERT = 100;
@@ -326,39 +325,39 @@ async function* candidatesOf(
     yield ids;
     // Those that were never updated stand in the order of their creation: the next ones are younger.
     if (members.at(-1)?.score !== 0) continue;
-    const [youngest] = (await readHotShipments(redis, ids.slice(-1))).values();
-    if (youngest?.updated === 0 && quietMs(youngest, nowMs) < SILENT_DAYS * DAY_MS) {
+    const [youngest] = await readShipments(redis, ids.slice(-1));
+    if (youngest && nowMs - youngest.record.createdAtMs < SILENT_DAYS * DAY_MS) {
       walk.position = Math.max(walk.position, await redis.zCount(index, 0, 0));
     }
   }
 }
 
-/** Delivered or returned, all mapped and without news for a while; or without news for very long. */
-function isOver(shipment: Hot, nowMs: number, afterDays: number): boolean {
-  const { pair, unmapped } = shipment.state;
-  if (pair.status === "WAITING_TO_COMPUTE") return false;
+/** As far as its state tells: without news for as long as it has to be. One without any news counts from its creation (`isQuiet`). */
+function isOver({ updated, state }: Hot, nowMs: number, afterDays: number): boolean {
+  if (state.pair.status === "WAITING_TO_COMPUTE") return false;
+  const news = Math.max(updated * 1_000, state.last?.by.receivedAtMs ?? 0);
+  return nowMs - news >= quietDays(state, afterDays) * DAY_MS;
+}
+
+/** Delivered or returned, and all mapped: a while; else very long. */
+function quietDays({ pair, unmapped }: Hot["state"], afterDays: number): number {
   const hasEnded = unmapped === 0 && (pair.status === "DELIVERED" || pair.status === "RETURNED");
-  const days = hasEnded ? Math.min(afterDays, SILENT_DAYS) : SILENT_DAYS;
-  return quietMs(shipment, nowMs) >= days * DAY_MS;
+  return hasEnded ? Math.min(afterDays, SILENT_DAYS) : SILENT_DAYS;
 }
 
 /**
- * Whether the shipment has had no event (one too late to change its status counts too), no notification and no stock release
- * lately: any of them may still be in progress.
+ * Whether the shipment has existed for as long, and has had no event (one too late to change its status counts too), no notification
+ * and no stock release lately: any of them may still be in progress. Its ship date tells nothing: merchants import old shipments.
  */
-function isQuiet({ texts, whole }: Leaving, nowMs: number, afterDays: number): boolean {
+function isQuiet({ texts, whole, facts }: Leaving, nowMs: number, afterDays: number): boolean {
+  const { record, state } = facts.shipment;
+  if (nowMs - record.createdAtMs < quietDays(state, afterDays) * DAY_MS) return false;
   const since = nowMs - Math.min(afterDays, SILENT_DAYS) * DAY_MS;
   const notified = whole.topics.filter((_, at) => at % 2 === 1).map(Number);
   const released = whole.releases
     .filter((_, at) => at % 2 === 1)
     .map((text): number => JSON.parse(text).askedAtMs);
   return [...notified, ...released, ...receivedTimes(texts)].every((atMs) => atMs <= since);
-}
-
-/** Since its last news: a change of its status, the latest fact, or its ship date where there is neither. */
-function quietMs({ updated, state, meta }: Hot, nowMs: number): number {
-  const received = state.last?.by.receivedAtMs ?? shipDay(meta.shipDate) * DAY_MS;
-  return nowMs - Math.max(updated * 1_000, received);
 }
 
 /** Rows of the archive that count no more are deleted by so many at once. */
