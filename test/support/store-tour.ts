@@ -73,7 +73,7 @@ import {
 } from "#core/redis/shipments/remove-shipments.ts";
 import { restoreShipments } from "#core/redis/shipments/restore-shipments.ts";
 import { forgetNumbers, noteRetiring, retireBatches } from "#core/redis/shipments/retirement.ts";
-import { readHistory, readShipments } from "#core/redis/shipments/shipments.ts";
+import { readHistory, readShipments, takeNumbers } from "#core/redis/shipments/shipments.ts";
 import { forgetUnmapped } from "#core/redis/shipments/unmapped.ts";
 import { applyEvents } from "./facts.ts";
 import type { TestRuntime } from "./runtime.ts";
@@ -190,6 +190,12 @@ async function archiveTour(runtime: TestRuntime, ids: readonly number[]): Promis
   await restoreShipments(
     redis,
     leaving.map(({ whole }) => ({ companyId, batch: batch + 1, whole })),
+  );
+  await takeNumbers(
+    redis,
+    leaving.map(({ whole: { id }, facts: { meta } }) => {
+      return { ...meta, shipmentId: id, trackingNumber: `${meta.trackingNumber}-NEW` };
+    }),
   );
   await retirementTour(runtime, references);
 }
