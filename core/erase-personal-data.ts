@@ -28,13 +28,16 @@ export interface ErasureDeps {
 const ROUNDS = 5;
 
 /**
- * @returns false if there is no such shipment
+ * @returns `repeated` if it had been erased before; `missing` if there is no such shipment
  * @throws {Problem} 503 ARCHIVE_UNAVAILABLE
  */
-export async function erasePersonalData(deps: ErasureDeps, shipmentId: number): Promise<boolean> {
+export async function erasePersonalData(
+  deps: ErasureDeps,
+  shipmentId: number,
+): Promise<"erased" | "repeated" | "missing"> {
   const { redis, live } = deps;
   const erased = await eraseAgain(deps, shipmentId);
-  if (!erased) return false;
+  if (!erased) return "missing";
   const { record, numbers } = erased;
   const known = new Set(numbers);
   const { orderReference } = record;
@@ -47,7 +50,7 @@ export async function erasePersonalData(deps: ErasureDeps, shipmentId: number): 
   );
   if (orderReference) await forgetOrders(redis, record, orderReference);
   await planRepetitions(redis, shipmentId, live.now());
-  return true;
+  return erased.wasErased ? "repeated" : "erased";
 }
 
 /** Without its labels and orders: what a merchant has made of them since the erasure is new. */

@@ -591,7 +591,7 @@ const OPERATOR = {
   ),
   RATE_LIMITED: row(
     429,
-    "Too many log-ins, or wrong tokens, came from this address.",
+    "Too many log-ins, or wrong tokens, came from this address, or too many requests from this caller.",
     "Wait the seconds of Retry-After.",
     "calls with credentials",
   ),
@@ -618,7 +618,11 @@ const OPERATOR = {
     "Shipments that are over cannot be read at the moment; all others can.",
     LATER,
   ),
-  CONFIGURATION_BUSY: row(503, "Another change of the configuration is in progress.", LATER),
+  CONFIGURATION_BUSY: row(
+    503,
+    "Another change of the configuration, or of the same account, is in progress.",
+    LATER,
+  ),
   LOGINS_BUSY: row(503, "Too many people log in at the same time.", LATER),
   TOO_MANY_VIEWERS: row(503, "As many watch the live overview as may.", LATER),
   NOBODY_SENDS: row(

@@ -3,7 +3,6 @@
  */
 import { type OpenedSecrets, sealRing, unsealRing } from "./open-secrets.ts";
 import type { Redis } from "./redis/client/client.ts";
-import { bumpVersion } from "./redis/config/entities.ts";
 import {
   announceKey,
   KEY_USER_LIFE_MS,
@@ -12,6 +11,7 @@ import {
   readKeyring,
 } from "./redis/config/keyring.ts";
 import { resealAll } from "./redis/config/sealed-fields.ts";
+import { announceChanges } from "./redis/config/setup-lock.ts";
 import { SecretRefused } from "./secret-files.ts";
 import { WrongKey } from "./secrets.ts";
 
@@ -42,7 +42,7 @@ export async function reencrypt(
       throw new SecretRefused("Another re-encryption finished in the meantime: run this again.");
     }
   }
-  await bumpVersion(redis);
+  await announceChanges(redis);
   return sealed;
 }
 

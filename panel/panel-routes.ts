@@ -8,6 +8,7 @@ import { masked } from "#core/domain/accounts/masked.ts";
 import { declared, type Needs, needed, takesKey } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import { writeAudit } from "#core/redis/config/audit-log.ts";
+import { refuseTooMany } from "#panel/call-rate.ts";
 import { authenticate, type Caller, type PanelDeps, READING } from "#panel/caller.ts";
 import { answeredBefore, keepAnswer } from "#panel/idempotency.ts";
 import { linkOf } from "#panel/list-page.ts";
@@ -24,7 +25,7 @@ interface Change {
 const callers = new WeakMap<Request, Caller>();
 const changes = new WeakMap<Request, Change | "none">();
 
-/** For the audit log: what the call has changed. Secrets are masked. */
+/** For the audit log: what the call has changed. Secrets are masked. What is equal is no change. */
 export function noteChange(request: Request, before: unknown, after: unknown): void {
   changes.set(request, { before, after });
 }
@@ -75,6 +76,7 @@ interface Call {
 /** @throws {Problem} 401, 403, 404, 429 */
 async function admit(deps: PanelDeps, needs: Needs, call: Call): Promise<Caller> {
   const caller = await authenticate(deps, call.request, call.server);
+  await refuseTooMany(deps, caller, call.request.method);
   if (!caller.capabilities.includes(needs.can)) throw forbidden();
   if (caller.kind === "operator") return caller;
   if (needs.of === "installation") throw forbidden();
@@ -103,6 +105,7 @@ interface Answered {
 async function audit(deps: PanelDeps, request: Request, answered: Answered): Promise<void> {
   const change = changes.get(request);
   if (READING.has(request.method) || change === "none") return;
+  if (change && Bun.deepEquals(change.before, change.after)) return;
   const { route, path, answer } = answered;
   const isText = answer === undefined || answer instanceof Response;
   const { before, after } = change ?? { before: null, after: isText ? null : answer };

@@ -194,7 +194,7 @@ function patched(
   return {
     ...{ role, active },
     // A session from before must not come back when the account is enabled.
-    ...(!active && { epoch: account.epoch + 1 }),
+    ...(!active && account.active && { epoch: account.epoch + 1 }),
     ...(totp === false && { totpSecret: "", totpActive: false }),
   };
 }

@@ -16,7 +16,7 @@ import {
 import { readRemovals } from "#core/redis/shipments/retirement.ts";
 import type { Runtime } from "#core/runtime.ts";
 import type { PanelDeps } from "#panel/caller.ts";
-import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
+import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 import { channelOf } from "#panel/webhook-access.ts";
 
 /** Removals that are listed, over all companies. */
@@ -89,7 +89,9 @@ export function archiveRoutes(deps: Runtime & PanelDeps) {
         const held = { channelId: id, sinceMs: live.now(), restored: 0, isDone: false };
         const after =
           (await heldOf(deps, configuration, id)) ?? (await viewOf(deps, configuration, held));
-        noteChange(request, before, after);
+        // How far it has come back is in both.
+        if (before) noteNoChange(request);
+        else noteChange(request, null, after);
         return after;
       },
       {

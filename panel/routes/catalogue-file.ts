@@ -163,7 +163,8 @@ async function upload(
   );
   const counts = { added: changes.added.length, changed: changes.changed.length };
   const after = { ...counts, removed: changes.removed.length, remap: remap?.id ?? null };
-  noteChange(request, null, after);
+  if (counts.added + counts.changed + after.removed === 0) noteNoChange(request);
+  else noteChange(request, null, after);
   await live.refresh();
   return {
     errors: [],

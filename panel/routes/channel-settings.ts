@@ -121,11 +121,14 @@ function mailSettingsRoutes(runtime: Runtime) {
       "/panel/api/channels/:channelCode/emails",
       async ({ params, request }) => {
         const wanted = await readChecked(request, emailsChecker);
-        const { before } = await changeSettings(runtime, params.channelCode, (channel) =>
+        const { before, after } = await changeSettings(runtime, params.channelCode, (channel) =>
           emailsWith(channel, wanted),
         );
-        const { managed = false, from = null } = emailsOf(before);
-        noteChange(request, { managed, from }, wanted);
+        const senderIn = (channel: ChannelEntity) => {
+          const { managed = false, from = null } = emailsOf(channel);
+          return { managed, from };
+        };
+        noteChange(request, senderIn(before), senderIn(after));
         return wanted;
       },
       {

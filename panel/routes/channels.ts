@@ -22,7 +22,7 @@ import {
 import { jsonBody } from "#panel/checked-body.ts";
 import { queryOf, WHOLE_LIST, wholeList } from "#panel/list-page.ts";
 import { isTheirs } from "#panel/owners.ts";
-import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
+import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readOptionalJson } from "#panel/read-json.ts";
 import { ApiKeyView, keyView } from "#panel/routes/companies.ts";
 import { settingsChannelOf } from "#panel/webhook-access.ts";
@@ -118,9 +118,10 @@ function ownChannelRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/channels/:channelCode/sandbox/reset",
-      async ({ params }) => {
+      async ({ params, request }) => {
         const channel = settingsChannelOf(await live.refresh(), params.channelCode);
         const restored = await resetSandbox(redis, channel, live.now());
+        if (restored === 0) noteNoChange(request);
         log.info({ channel: channel.code, restored }, "sandbox reset");
         return { code: channel.code, restored };
       },

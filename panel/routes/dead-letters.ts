@@ -15,7 +15,7 @@ import {
 import type { Runtime } from "#core/runtime.ts";
 import { jsonBody, readChecked } from "#panel/checked-body.ts";
 import { LONG_PAGE, limitOf, queryOf, wrongCursor } from "#panel/list-page.ts";
-import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
+import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 
 export const DeadLetters = Type.Object({
   items: Type.Array(
@@ -67,16 +67,24 @@ export function deadLetterRoutes(runtime: Runtime) {
         detail: { summary: "Entries our own code could not process, the newest first" },
       },
     )
-    .post("/panel/api/dead-letters/redrive", () => redriveAllDeadLetters(redis, live.now()), {
-      needs: { can: "dead-letters:write", of: "installation" },
-      response: Type.Object({
-        redriven: Type.Integer({ description: "by this call: 10,000 at most" }),
-        remaining: Type.Integer({ description: "dead letters that remain now" }),
-      }),
-      detail: {
-        summary: "Redrive all dead letters, each in its own group; repeat while any remain",
+    .post(
+      "/panel/api/dead-letters/redrive",
+      async ({ request }) => {
+        const outcome = await redriveAllDeadLetters(redis, live.now());
+        if (outcome.redriven === 0) noteNoChange(request);
+        return outcome;
       },
-    })
+      {
+        needs: { can: "dead-letters:write", of: "installation" },
+        response: Type.Object({
+          redriven: Type.Integer({ description: "by this call: 10,000 at most" }),
+          remaining: Type.Integer({ description: "dead letters that remain now" }),
+        }),
+        detail: {
+          summary: "Redrive all dead letters, each in its own group; repeat while any remain",
+        },
+      },
+    )
     .post(
       "/panel/api/dead-letters/:id/redrive",
       async ({ params }) => {

@@ -199,7 +199,13 @@ async function change(
   if (!changed) throw notFound("account");
   const { before, after } = changed;
   const passwordChanged = before.passwordHash !== after.passwordHash;
-  noteChange(request, accountView(before), { ...accountView(after), passwordChanged });
+  // Not in force yet: its first code activates it.
+  const totpPrepared = !after.totpActive && after.totpSecret !== before.totpSecret;
+  noteChange(request, accountView(before), {
+    ...accountView(after),
+    ...(passwordChanged && { passwordChanged }),
+    ...(totpPrepared && after.totpSecret !== "" && { totpPrepared }),
+  });
   return after;
 }
 

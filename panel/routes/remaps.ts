@@ -10,7 +10,7 @@ import { courierOf } from "#panel/courier-of.ts";
 import { cursorBehind, LONG_PAGE, offsetPageOf, offsetQuery } from "#panel/list-page.ts";
 import { revertRemap } from "#panel/map-code.ts";
 import { notFound } from "#panel/not-found.ts";
-import { panelRoutes } from "#panel/panel-routes.ts";
+import { noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 
 /** Of a remap in a list: an upload may change thousands. */
 const ENTRIES_SHOWN = 20;
@@ -76,7 +76,13 @@ export function remapRoutes(runtime: Runtime) {
     )
     .post(
       "/panel/api/remaps/:id/revert",
-      async ({ params }) => viewOf(await revertRemap(redis, params.id, live.now())),
+      async ({ params, request }) => {
+        const nowMs = live.now();
+        const remap = await revertRemap(redis, params.id, nowMs);
+        // It was reverted before.
+        if (remap.createdAtMs !== nowMs) noteNoChange(request);
+        return viewOf(remap);
+      },
       {
         needs: { can: "catalogue:write", of: "installation" },
         response: RemapView,

@@ -140,9 +140,9 @@ export function shipmentRoutes(deps: PanelDeps, insights?: Insights) {
     .delete(
       "/panel/api/shipments/:id/personal-data",
       async ({ params, request, set }) => {
-        if (!(await erasePersonalData({ ...deps, archive }, idOf(params.id))))
-          throw notFound("shipment");
-        noteChange(request, null, { erased: true });
+        const outcome = await erasePersonalData({ ...deps, archive }, idOf(params.id));
+        if (outcome === "missing") throw notFound("shipment");
+        noteChange(request, { erased: outcome === "repeated" }, { erased: true });
         set.status = 204;
       },
       {

@@ -27,7 +27,7 @@ import {
 import type { Runtime } from "#core/runtime.ts";
 import { jsonBody } from "#panel/checked-body.ts";
 import { notFound } from "#panel/not-found.ts";
-import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
+import { noteChange, noteNoChange, panelRoutes } from "#panel/panel-routes.ts";
 import { readJson, readOptionalJson } from "#panel/read-json.ts";
 import {
   channelOf,
@@ -126,13 +126,18 @@ function endpointRoutes(runtime: Runtime, calls: EndpointCalls) {
       "/panel/api/webhooks/:endpointId",
       async ({ params, request }) => {
         const body = await readJson(request);
-        const before = await calls.view(await live.refresh(), params.endpointId);
+        const known = await live.refresh();
+        const before = await calls.view(known, params.endpointId);
         await refuseEndpointFaults(faultsOfPatch(body), urlOf(body), config);
         const patch = body as EndpointPatch;
         const found = await changeEndpoint(redis, params.endpointId, () => changeOf(patch));
         if (!found) throw notFound("endpoint");
-        const after = await calls.view(await live.refresh(), params.endpointId);
-        noteChange(request, before, after);
+        const changed = await live.refresh();
+        const after = await calls.view(changed, params.endpointId);
+        // How the endpoint fares is in both views, and no change of ours.
+        const [old, now] = [known, changed].map(({ endpoints }) => endpoints.get(after.endpointId));
+        if (Bun.deepEquals(old, now)) noteNoChange(request);
+        else noteChange(request, before, after);
         return after;
       },
       {

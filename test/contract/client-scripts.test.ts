@@ -21,8 +21,18 @@ afterAll(() => stop());
 describe("lock.lua", () => {
   const LEASE_MS = 60_000;
 
-  const change = (owner: string, verb: string, leaseMs: number | string = LEASE_MS) =>
-    run<number>(redis, script(lockSource), ["lock"], [owner, verb, String(leaseMs)]);
+  const KEYS = ["lock", "{lock}:waiting", "{lock}:alive"];
+  const WAITERS = 3;
+
+  const change = (
+    owner: string,
+    verb: string,
+    leaseMs: number | string = LEASE_MS,
+    waitMs: number | string = 0,
+  ) => {
+    const args = [owner, verb, String(leaseMs), String(waitMs), String(WAITERS)];
+    return run<number>(redis, script(lockSource), KEYS, args);
+  };
 
   const expectLease = (leaseMs: number, call: () => Promise<number>) =>
     expectExpiry(redis, "lock", leaseMs, call);
@@ -58,12 +68,47 @@ describe("lock.lua", () => {
     expect(await redis.exists("lock")).toBe(0);
   });
 
+  const wait = (owner: string) => change(owner, "take", LEASE_MS, LEASE_MS);
+
+  test("goes to those who wait, in the order in which they came, however often each asks", async () => {
+    await change("me", "take");
+    expect([await wait("a"), await wait("b"), await wait("c"), await wait("a")]).toEqual([
+      ...[-1, -2, -3, -1],
+    ]);
+    await change("me", "release", 0);
+    expect(await change("you", "take")).toBe(0);
+    expect([await wait("b"), await wait("c"), await wait("a")]).toEqual([-2, -3, 1]);
+    expect([await wait("b"), await change("c", "leave", 0)]).toEqual([-1, 1]);
+    await change("a", "release", 0);
+    expect(await wait("b")).toBe(1);
+    expect(await redis.exists(KEYS)).toBe(1);
+  });
+
+  test(`has ${WAITERS} waiters at most; one more is refused, those who wait already are not`, async () => {
+    await change("me", "take");
+    for (const owner of ["a", "b", "c"]) expect(await wait(owner)).toBeLessThan(0);
+    expect([await wait("d"), await wait("c")]).toEqual([0, -3]);
+    await change("a", "leave", 0);
+    expect(await wait("d")).toBe(-3);
+  });
+
+  test("is not kept for a waiter that has not asked again in time", async () => {
+    await change("me", "take");
+    await wait("dead");
+    await wait("b");
+    await redis.zAdd("{lock}:alive", { score: 1, value: "dead" });
+    await change("me", "release", 0);
+    expect(await wait("b")).toBe(1);
+    expect(await redis.exists(KEYS)).toBe(1);
+  });
+
   test.each([
-    ["an unknown verb", "keep", LEASE_MS],
-    ["a missing lease", "take", ""],
-  ])("rejects %s and does nothing", async (_, verb, leaseMs) => {
-    await expect(change("me", verb, leaseMs)).rejects.toThrow("bad arguments");
-    expect(await redis.exists("lock")).toBe(0);
+    ["an unknown verb", "keep", LEASE_MS, 0],
+    ["a missing lease", "take", "", 0],
+    ["a missing wait", "take", LEASE_MS, ""],
+  ])("rejects %s and does nothing", async (_, verb, leaseMs, waitMs) => {
+    await expect(change("me", verb, leaseMs, waitMs)).rejects.toThrow("bad arguments");
+    expect(await redis.exists(KEYS)).toBe(0);
   });
 });
 

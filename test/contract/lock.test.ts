@@ -5,11 +5,18 @@ import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import {
   companyKeys,
   companyPartition,
+  lockQueueKeys,
   REMAP_KEYS,
   SETUP_LOCK_KEY,
   webhookKeys,
 } from "#core/redis/client/keys.ts";
-import { type Lock, LockLost, takeLock } from "#core/redis/client/lock.ts";
+import {
+  LOCK_WAITERS,
+  type Lock,
+  LockLost,
+  takeLock,
+  WAITER_LOST_MS,
+} from "#core/redis/client/lock.ts";
 import { bumpVersion, readEntity, removeEntity, saveEntity } from "#core/redis/config/entities.ts";
 import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import { lockConfirmation } from "#core/redis/merchant/labels.ts";
@@ -122,6 +129,82 @@ describe("a lock", () => {
     await lock.releaseAfter(60_000);
     await lock.release();
     expect(await redis.pTTL(KEY)).toBeGreaterThan(50_000);
+  });
+});
+
+describe("those who wait for a lock", () => {
+  const WAITING = { leaseMs: 60_000, waitLimitMs: 120_000 };
+  const { waiting, alive } = lockQueueKeys(KEY);
+  const waitUntil = (count: number) =>
+    eventually(async () => (await redis.zCard(waiting)) === count, `${count} wait`);
+
+  test("are served in the order in which they came", async () => {
+    const first = await taken(takeLock(redis, KEY, WAITING));
+    const served: number[] = [];
+    const waiters: Promise<void>[] = [];
+    for (let turn = 0; turn < 12; turn += 1) {
+      waiters.push(
+        taken(takeLock(redis, KEY, WAITING)).then(async (lock) => {
+          served.push(turn);
+          await lock.release();
+        }),
+      );
+      await waitUntil(turn + 1);
+    }
+    await first.release();
+    await Promise.all(waiters);
+    expect(served).toEqual(Array.from({ length: 12 }, (_, turn) => turn));
+    expect(await redis.exists([waiting, alive])).toBe(0);
+  });
+
+  test("are ahead of whoever comes later, even if the lock is free at that moment", async () => {
+    await redis.zAdd(waiting, { score: 1, value: "first" });
+    await redis.zAdd(alive, { score: Date.now() + 600_000, value: "first" });
+    expect(await takeLock(redis, KEY, TERMS)).toBeNull();
+    const second = takeLock(redis, KEY, WAITING);
+    await waitUntil(2);
+    expect(await redis.exists(KEY)).toBe(0);
+    await redis.zRem(waiting, "first");
+    await (await taken(second)).release();
+  });
+
+  test("are not held up by one ahead of them that has died", async () => {
+    const lock = await taken(takeLock(redis, KEY, WAITING));
+    const nowMs = Date.now();
+    await redis.zAdd(waiting, { score: 1, value: "dead" });
+    await redis.zAdd(alive, { score: nowMs + WAITER_LOST_MS, value: "dead" });
+    const next = takeLock(redis, KEY, WAITING);
+    await waitUntil(2);
+    await lock.release();
+    await (await taken(next)).release();
+    expect(await redis.zScore(waiting, "dead")).toBeNull();
+  });
+
+  test("are out of the queue once they have given up", async () => {
+    const lock = await taken(takeLock(redis, KEY, WAITING));
+    expect(await takeLock(redis, KEY, { ...WAITING, waitLimitMs: 100 })).toBeNull();
+    expect(await redis.exists([waiting, alive])).toBe(0);
+    await lock.release();
+  });
+
+  test(`are ${LOCK_WAITERS} at most; one more is told at once that others are at it`, async () => {
+    const lock = await taken(takeLock(redis, KEY, WAITING));
+    const others = Array.from({ length: LOCK_WAITERS - 1 }, (_, at) => `waiter ${at}`);
+    const untilMs = Date.now() + 600_000;
+    await redis.zAdd(
+      waiting,
+      others.map((value, at) => ({ score: at + 1, value })),
+    );
+    await redis.zAdd(
+      alive,
+      others.map((value) => ({ score: untilMs, value })),
+    );
+    const last = takeLock(redis, KEY, WAITING);
+    await waitUntil(LOCK_WAITERS);
+    expect(await takeLock(redis, KEY, WAITING)).toBeNull();
+    await redis.zRem(waiting, others);
+    await lock.release();
+    await (await taken(last)).release();
   });
 });
 

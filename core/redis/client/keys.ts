@@ -22,6 +22,14 @@ export const KEYRING_KEY = "waybill:keyring";
 /** Sorted set: live processes, with the key that each seals with. */
 export const KEY_USERS_KEY = "waybill:key-users";
 export const SETUP_LOCK_KEY = "waybill:setup-lock";
+/** String: who changes this account; of the second, who adds one. */
+export const accountLockKey = (id: string) => `waybill:account-lock:${id}`;
+export const NEW_ACCOUNT_LOCK_KEY = "waybill:new-account-lock";
+/** Who waits for a lock, in its slot: sorted sets by turn, and by when each that does not ask again is dead (milliseconds). */
+export const lockQueueKeys = (lockKey: string) => {
+  const tag = lockKey.includes("{") ? lockKey : `{${lockKey}}`;
+  return { waiting: `${tag}:waiting`, alive: `${tag}:alive` };
+};
 /** Hash: the version of this layout (`layout.ts`). */
 export const LAYOUT_KEY = "waybill:layout";
 export const LAYOUT_LOCK_KEY = "waybill:layout-lock";

@@ -1,15 +1,24 @@
 /**
  * Locks for one process at a time, under a lease that is renewed while the process is alive: if it dies, others wait no
  * longer than the lease. If a holder is delayed, its lease may expire; it checks before it writes, and never releases
- * another process's lock.
+ * another process's lock. Those who wait are served in the order in which they came, so that nobody who asks often, or over
+ * many connections, is ahead of the others.
  */
 import { newToken } from "#core/secrets.ts";
 import { type Redis, run, script } from "./client.ts";
+import { lockQueueKeys } from "./keys.ts";
 import lockSource from "./lock.lua" with { type: "text" };
 
 const lockScript = script(lockSource);
 
-const LOOK_EVERY_MS = 50;
+/** Of the first in the queue; the n-th looks n times more rarely. */
+const LOOK_EVERY_MS = 5;
+/** Of those far behind. */
+const LOOK_SELDOM_MS = 50;
+/** A waiter that has not asked for so long is dead, and holds up those behind it no longer. */
+export const WAITER_LOST_MS = 1_000;
+/** Waiters of one lock; whoever comes when there are as many is told that others hold it. */
+export const LOCK_WAITERS = 1_000;
 /** Renewals per lease: two may be late before it expires. */
 const RENEWALS = 3;
 
@@ -41,7 +50,7 @@ export class LockLost extends Error {
   }
 }
 
-/** @returns null if another process holds it for the whole wait */
+/** @returns null if others hold it, or are ahead in the queue, for the whole wait, or if the queue is full */
 export async function takeLock(
   redis: Redis,
   key: string,
@@ -49,13 +58,17 @@ export async function takeLock(
 ): Promise<Lock | null> {
   const owner = newToken("");
   const deadline = performance.now() + waitLimitMs;
+  const waitMs = waitLimitMs === 0 ? 0 : WAITER_LOST_MS;
   for (;;) {
     const askedAtMs = performance.now();
-    if (await change(redis, key, owner, "take", leaseMs)) {
-      return hold(redis, key, owner, leaseMs, askedAtMs);
+    const reply = await change(redis, key, owner, { verb: "take", leaseMs, waitMs });
+    if (reply === 1) return hold(redis, key, owner, leaseMs, askedAtMs);
+    if (reply === 0) return null;
+    if (performance.now() >= deadline) {
+      await change(redis, key, owner, { verb: "leave", leaseMs: 0 });
+      return null;
     }
-    if (performance.now() >= deadline) return null;
-    await Bun.sleep(Math.min(LOOK_EVERY_MS, waitLimitMs));
+    await Bun.sleep(Math.min(-reply * LOOK_EVERY_MS, LOOK_SELDOM_MS, waitLimitMs));
   }
 }
 
@@ -66,7 +79,7 @@ function hold(redis: Redis, key: string, owner: string, leaseMs: number, askedAt
 
   async function renew(): Promise<void> {
     const atMs = performance.now();
-    if (await change(redis, key, owner, "renew", leaseMs)) renewedAtMs = atMs;
+    if ((await change(redis, key, owner, { verb: "renew", leaseMs })) === 1) renewedAtMs = atMs;
     else isLost = true;
   }
 
@@ -77,7 +90,7 @@ function hold(redis: Redis, key: string, owner: string, leaseMs: number, askedAt
     if (hasEnded) return;
     hasEnded = true;
     clearInterval(timer);
-    await change(redis, key, owner, verb, ms).catch(() => {});
+    await change(redis, key, owner, { verb, leaseMs: ms }).catch(() => {});
   }
 
   return {
@@ -91,14 +104,22 @@ function hold(redis: Redis, key: string, owner: string, leaseMs: number, askedAt
   };
 }
 
-type Verb = "take" | "renew" | "release";
+type Verb = "take" | "renew" | "release" | "leave";
 
-async function change(
+interface Change {
+  readonly verb: Verb;
+  readonly leaseMs: number;
+  readonly waitMs?: number;
+}
+
+/** @returns as `lock.lua` */
+function change(
   redis: Redis,
   key: string,
   owner: string,
-  verb: Verb,
-  leaseMs: number,
-): Promise<boolean> {
-  return (await run<number>(redis, lockScript, [key], [owner, verb, String(leaseMs)])) === 1;
+  { verb, leaseMs, waitMs = 0 }: Change,
+): Promise<number> {
+  const { waiting, alive } = lockQueueKeys(key);
+  const args = [owner, verb, String(leaseMs), String(waitMs), String(LOCK_WAITERS)];
+  return run<number>(redis, lockScript, [key, waiting, alive], args);
 }

@@ -12,13 +12,12 @@ import { hashToken, type Vault } from "#core/secrets.ts";
 import {
   type AccountEntity,
   allEntities,
-  bumpVersion,
   entityIds,
   readEntity,
   removeEntity,
   saveEntity,
 } from "./entities.ts";
-import { underSetupLock } from "./setup-lock.ts";
+import { underAccountLock, underNewAccountLock } from "./setup-lock.ts";
 
 /** Of an installation, invited ones included: lists read all of them. */
 const ACCOUNTS_LIMIT = 5_000;
@@ -75,7 +74,7 @@ export function inviteAccount(
 ): Promise<{ readonly account: AccountEntity; readonly token: string }> {
   const email = normalEmail(wanted.email);
   const id = email === "" ? FIRST_ACCOUNT_ID : accountIdOf(vault, email);
-  return changing(redis, async () => {
+  const work = async () => {
     const known = await readAccount(redis, id);
     const isOpen = known !== null && id === FIRST_ACCOUNT_ID && nowMs < known.linkUntilMs;
     if (isOpen || (known && known.passwordHash !== "")) {
@@ -92,7 +91,8 @@ export function inviteAccount(
     const { account, token } = withLink(fresh, nowMs + INVITATION_MS);
     await saveEntity(redis, "account", id, account);
     return { account, token };
-  });
+  };
+  return underNewAccountLock(redis, () => underAccountLock(redis, id, work));
 }
 
 /** @returns the token of a link that gives the account another password; null if it cannot log in anyway */
@@ -101,7 +101,7 @@ export function resetPassword(
   id: string,
   nowMs: number,
 ): Promise<{ readonly account: AccountEntity; readonly token: string } | null> {
-  return changing(redis, async () => {
+  return underAccountLock(redis, id, async () => {
     const known = await readAccount(redis, id);
     if (!known || !isUsable(known)) return null;
     const { account, token } = withLink(known, nowMs + RESET_MS);
@@ -145,34 +145,44 @@ export function acceptLink(
   { passwordHash, name, email }: Acceptance,
   nowMs: number,
 ): Promise<AccountEntity> {
-  return changing(redis, async () => {
+  const linkedId = LINK.exec(token)?.[1];
+  if (linkedId === undefined) return Promise.reject(invitationNotFound());
+  return underAccountLock(redis, linkedId, async () => {
     const account = await accountOfLink(redis, token, nowMs);
     if (!account) throw invitationNotFound();
     const address = account.email === "" ? normalEmail(email ?? "") : account.email;
     const id = accountIdOf(vault, address);
-    if (id !== account.id && (await readAccount(redis, id))) {
-      throw new Problem(409, "ACCOUNT_EXISTS", "There is an account with this e-mail address.");
-    }
     const accepted: AccountEntity = {
       ...{ ...account, id, email: address, name: name ?? account.name, passwordHash },
       ...{ epoch: account.epoch + 1, linkHash: "", linkUntilMs: 0 },
     };
-    await saveEntity(redis, "account", id, accepted);
-    if (id !== account.id) await removeEntity(redis, "account", account.id);
+    if (id === account.id) await saveEntity(redis, "account", id, accepted);
+    else await moveAccount(redis, account.id, accepted);
     return accepted;
   });
 }
 
+/** Nobody waits for these two locks in the other order: the first admin's account alone changes its id. */
+async function moveAccount(redis: Redis, fromId: string, account: AccountEntity): Promise<void> {
+  await underAccountLock(redis, account.id, async () => {
+    if (await readAccount(redis, account.id)) {
+      throw new Problem(409, "ACCOUNT_EXISTS", "There is an account with this e-mail address.");
+    }
+    await saveEntity(redis, "account", account.id, account);
+  });
+  await removeEntity(redis, "account", fromId);
+}
+
 /**
  * @param change throws what the caller must be told
- * @returns null if there is no such account
+ * @returns null if there is no such account; the same twice if nothing changes, and then nothing is written
  */
 export function changeAccount(
   redis: Redis,
   id: string,
   change: (account: AccountEntity) => Partial<AccountEntity>,
 ): Promise<{ readonly before: AccountEntity; readonly after: AccountEntity } | null> {
-  return changing(redis, async () => {
+  return underAccountLock(redis, id, async () => {
     const before = await readAccount(redis, id);
     if (!before) return null;
     const after = { ...before, ...change(before) };
@@ -183,7 +193,7 @@ export function changeAccount(
 
 /** @returns what it was; null if there is none */
 export function deleteAccount(redis: Redis, id: string): Promise<AccountEntity | null> {
-  return changing(redis, async () => {
+  return underAccountLock(redis, id, async () => {
     const account = await readAccount(redis, id);
     if (!account) return null;
     await removeEntity(redis, "account", id);
@@ -211,13 +221,4 @@ export async function hasAdmin(redis: Redis, nowMs: number): Promise<boolean> {
 export function invitationNotFound(): Problem {
   const detail = "There is no such invitation: it was used, replaced, or is over.";
   return new Problem(404, "INVITATION_NOT_FOUND", detail);
-}
-
-/** Accounts are entities as the configuration's are, and written under the same lock. */
-function changing<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
-  return underSetupLock(redis, async () => {
-    const result = await work();
-    await bumpVersion(redis);
-    return result;
-  });
 }

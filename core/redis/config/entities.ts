@@ -1,11 +1,11 @@
 /**
- * Configuration entities, mapped by redis-om as hashes. A save replaces the whole entity, so they are written only under
- * the setup lock (`setup-lock.ts`). Lists and records are kept as JSON text: redis-om joins string lists by
+ * Configuration entities and accounts, mapped by redis-om as hashes. A save replaces the whole entity, so they are written only
+ * under the setup lock, accounts under a lock of their own (`setup-lock.ts`). Lists and records are kept as JSON text: redis-om joins string lists by
  * `|` and would split values that contain one.
  */
 import { EntityId, Repository, Schema } from "redis-om";
 import type { Redis } from "#core/redis/client/client.ts";
-import { announceChanges, expectSetupLock, markUnannounced } from "./setup-lock.ts";
+import { announceLeftOver, expectSetupLock, markUnannounced } from "./setup-lock.ts";
 
 interface Kind {
   readonly name: string;
@@ -357,7 +357,7 @@ export async function readEntity<K extends EntityKind>(
   return (await repository(redis, name).fetch(id)) as unknown as Entities[K];
 }
 
-/** Replaces the whole entity. Processes see it once `bumpVersion` has been called. */
+/** Replaces the whole entity; one that is the same already is not written. Processes see it once `bumpVersion` has been called. */
 export async function saveEntity<K extends EntityKind>(
   redis: Redis,
   name: K,
@@ -365,16 +365,48 @@ export async function saveEntity<K extends EntityKind>(
   entity: Entities[K],
 ): Promise<void> {
   await expectSetupLock();
-  await markUnannounced(redis);
+  const known = await readEntity(redis, name, id);
+  if (known && isSame(known, entity)) return;
+  await markChanged(redis, name);
   await repository(redis, name).save(id, { ...entity, [EntityId]: id } as never);
   await redis.sAdd(idsKey(name), id);
 }
 
 export async function removeEntity(redis: Redis, name: EntityKind, id: string): Promise<void> {
   await expectSetupLock();
-  await markUnannounced(redis);
+  await markChanged(redis, name);
   await redis.sRem(idsKey(name), id);
   await repository(redis, name).remove(id);
+}
+
+/** Accounts are read whenever they are used: nobody has to be told of their changes. */
+async function markChanged(redis: Redis, name: EntityKind): Promise<void> {
+  if (name !== "account") await markUnannounced(redis);
+}
+
+/** redis-om drops an empty text on the way. */
+function isSame(one: object, other: object): boolean {
+  const [known, next] = [new Map(Object.entries(one)), new Map(Object.entries(other))];
+  const fields = new Set([...known.keys(), ...next.keys()]);
+  return [...fields].every((field) => isSameValue(known.get(field) || "", next.get(field) || ""));
+}
+
+/** Lists and records are the same in whatever order their members are written. */
+function isSameValue(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (typeof one !== "string" || typeof other !== "string") return false;
+  const [first, second] = [recordOf(one), recordOf(other)];
+  return first !== null && second !== null && Bun.deepEquals(first, second);
+}
+
+/** Null = it is no JSON text of a list or a record. */
+function recordOf(text: string): object | null {
+  if (!text.startsWith("{") && !text.startsWith("[")) return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** A new number for an entity of this kind, from 1. */
@@ -382,8 +414,11 @@ export function nextId(redis: Redis, name: EntityKind): Promise<number> {
   return redis.incr(`config:next:${name}`);
 }
 
-/** Raises the version that every process compares before it uses the configuration (`live.ts`). @returns the new one */
+/**
+ * Raises the version that every process compares before it uses the configuration (`live.ts`), unless nothing has been written.
+ * @returns the version in force
+ */
 export async function bumpVersion(redis: Redis): Promise<number> {
   await expectSetupLock();
-  return announceChanges(redis);
+  return announceLeftOver(redis);
 }

@@ -5,7 +5,7 @@ import { type Vault, WrongKey } from "#core/secrets.ts";
 import { type Issued, list, textOf } from "./courier-access.ts";
 import { type EntityKind, entityIds, entityKey } from "./entities.ts";
 import resealSource from "./reseal.lua" with { type: "text" };
-import { underSetupLock } from "./setup-lock.ts";
+import { underAccountLock, underSetupLock } from "./setup-lock.ts";
 
 const resealScript = script(resealSource);
 
@@ -71,7 +71,7 @@ export async function allSealed(redis: Redis): Promise<string[]> {
 
 /**
  * Re-seals with the vault's current key everything that another key sealed. It may be interrupted and repeated at any time.
- * Under the setup lock no writer brings an old text back; if the lock is lost, the entity is left for the next pass.
+ * Under the setup lock, and an account's, no writer brings an old text back; if the lock is lost, the entity is left for the next pass.
  * @returns how many secrets were sealed; 0 = all of them have the current key
  * @throws {WrongKey} for a secret that no key of the vault opens
  */
@@ -81,11 +81,15 @@ export async function resealAll(redis: Redis, vault: Vault): Promise<number> {
     for (const ids of chunks(await entityIds(redis, kind), PER_LOCK)) {
       await underSetupLock(redis, async () => {
         for (const id of ids) {
-          sealed += await resealEntity(redis, vault, kind, id).catch((error) => {
-            throw error instanceof WrongKey
-              ? new WrongKey(`${kind} ${id}: ${error.message}`)
-              : error;
-          });
+          const reseal = () => resealEntity(redis, vault, kind, id);
+          const isAccount = kind === "account";
+          sealed += await (isAccount ? underAccountLock(redis, id, reseal) : reseal()).catch(
+            (error) => {
+              throw error instanceof WrongKey
+                ? new WrongKey(`${kind} ${id}: ${error.message}`)
+                : error;
+            },
+          );
         }
       });
     }

@@ -1,8 +1,16 @@
-/** One writer of the configuration at a time: setup files and panel calls of all processes. */
+/**
+ * One writer of the configuration at a time: setup files and panel calls of all processes. An account is no part of it: it is
+ * read whenever it is used, has a lock of its own, and nobody is told of its changes.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import { SETUP_LOCK_KEY, SYSTEM_KEY } from "#core/redis/client/keys.ts";
+import {
+  accountLockKey,
+  NEW_ACCOUNT_LOCK_KEY,
+  SETUP_LOCK_KEY,
+  SYSTEM_KEY,
+} from "#core/redis/client/keys.ts";
 import { type Lock, LockLost, type LockTerms, takeLock } from "#core/redis/client/lock.ts";
 
 /** Processes that start together apply the same file one after the other. */
@@ -17,18 +25,49 @@ const held = new AsyncLocalStorage<Lock>();
  * An entity that `work` reads, changes and saves cannot lose another writer's change.
  * @throws {Problem} 503 if others hold the lock for the whole wait, or if the lease expired before everything was written
  */
-export async function underSetupLock<T>(
+export function underSetupLock<T>(
   redis: Redis,
   work: () => Promise<T>,
   terms: LockTerms = TERMS,
 ): Promise<T> {
-  const lock = await takeLock(redis, SETUP_LOCK_KEY, terms);
-  if (lock === null) throw busy("Others are changing the configuration.");
+  const announcing = async () => {
+    await announceLeftOver(redis);
+    return work();
+  };
+  return under(redis, { key: SETUP_LOCK_KEY, terms, what: "the configuration" }, announcing);
+}
+
+/** As `underSetupLock`, for one account: whoever changes another one, or the configuration, does not wait. */
+export function underAccountLock<T>(
+  redis: Redis,
+  id: string,
+  work: () => Promise<T>,
+  terms: LockTerms = TERMS,
+): Promise<T> {
+  return under(redis, { key: accountLockKey(id), terms, what: "this account" }, work);
+}
+
+/** While accounts are counted, and one is added. */
+export function underNewAccountLock<T>(redis: Redis, work: () => Promise<T>): Promise<T> {
+  return under(redis, { key: NEW_ACCOUNT_LOCK_KEY, terms: TERMS, what: "the accounts" }, work);
+}
+
+interface Guarded {
+  readonly key: string;
+  readonly terms: LockTerms;
+  /** For a caller who is told that others are at it. */
+  readonly what: string;
+}
+
+async function under<T>(
+  redis: Redis,
+  { key, terms, what }: Guarded,
+  work: () => Promise<T>,
+): Promise<T> {
+  const lock = await takeLock(redis, key, terms);
+  if (lock === null) throw busy(`Others are changing ${what}.`);
   try {
-    return await held.run(lock, async () => {
-      await announceLeftOver(redis);
-      return work();
-    });
+    return await held.run(lock, work);
   } catch (error) {
     if (error instanceof LockLost) throw busy("The change took too long and may be incomplete.");
     throw error;
@@ -61,9 +100,14 @@ export async function announceChanges(redis: Redis): Promise<number> {
   return Number(version);
 }
 
-/** When a change is repeated, what is already written looks like no change, so it would never be announced. */
-async function announceLeftOver(redis: Redis): Promise<void> {
-  if ((await redis.hExists(SYSTEM_KEY, UNANNOUNCED_FIELD)) === 1) await announceChanges(redis);
+/**
+ * Announces what has been written since the last announcement, if anything. When a change is repeated, what is already written
+ * looks like no change, so nothing else would ever announce it.
+ * @returns the version in force
+ */
+export async function announceLeftOver(redis: Redis): Promise<number> {
+  const [version, isLeft] = await redis.hmGet(SYSTEM_KEY, ["version", UNANNOUNCED_FIELD]);
+  return isLeft === null ? Number(version ?? 0) : announceChanges(redis);
 }
 
 function busy(reason: string): Problem {

@@ -14,6 +14,8 @@ export interface ErasedShipment {
   readonly record: ShipmentRecord;
   /** Every tracking number it is known by. */
   readonly numbers: readonly string[];
+  /** Before this call. */
+  readonly wasErased: boolean;
 }
 
 /**
@@ -46,7 +48,7 @@ export async function eraseShipment(redis: Redis, id: number): Promise<ErasedShi
     if (outcome !== "committed") continue;
     const { trackingNumber, parcelNumbers = [] } = meta;
     const numbers = [trackingNumber, ...parcelNumbers, ...state.aliases];
-    return { record: { id, ...erased }, numbers };
+    return { record: { id, ...erased }, numbers, wasErased: from.meta.isErased === true };
   }
   throw new Error("the shipment kept changing while it was erased");
 }
