@@ -50,12 +50,14 @@ export async function previewRemap(
   const tally = createTally(configuration);
   let examined = 0;
   let missing = 0;
-  for await (const { ids } of shipmentsToRemap(redis, configuration, scope, NO_PROGRESS.cursor)) {
+  const pages = shipmentsToRemap(redis, configuration, scope, NO_PROGRESS.cursor);
+  for await (const { ids, isRepetition } of pages) {
     if (examined >= EXAMINED_LIMIT)
       return { examined: examined - missing, complete: false, ...tally.result() };
     // What is in the archive comes back for the remap, and not for a look at it.
-    missing += (await missingOf(redis, ids)).length;
-    examined += ids.length;
+    const archived = (await missingOf(redis, ids)).length;
+    missing += archived;
+    examined += isRepetition ? archived : ids.length;
     for (const remapping of await readRemappings(redis, scope, catalogue, ids)) {
       const { from, facts } = remapping;
       tally.add(remapping, refold(from.state, facts, from.base));

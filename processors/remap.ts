@@ -14,6 +14,7 @@ import { bringBack } from "#core/redis/shipments/bring-back.ts";
 import {
   type RemapScope,
   readRemappings,
+  type ShipmentPage,
   scopeOf,
   shipmentsToRemap,
 } from "#core/redis/shipments/remappings.ts";
@@ -43,7 +44,7 @@ const LOOK_EVERY_MS = 2_000;
 /** Rounds of reading and committing again when events got ahead; then the page waits for its next turn. */
 const ROUNDS = 20;
 
-type Done = Pick<RemapProgress, "shipments" | "statesChanged" | "events">;
+type Done = Omit<RemapProgress, "cursor" | "isScan">;
 
 export function startRemaps(deps: RemapDeps): Ticking {
   return startTickingThroughOutages(deps.log, "remaps", LOOK_EVERY_MS, async (isStopping) => {
@@ -86,14 +87,14 @@ async function processRemap(
   let { progress } = remap;
   const scope = scopeOf(remap.courier, remap.entries, progress.isScan);
   const pages = shipmentsToRemap(redis, await live.refresh(), scope, progress.cursor);
-  for await (const { ids, cursor } of pages) {
+  for await (const page of pages) {
     if (isStopping()) return;
     await lease.assertHeld();
-    const done = await remapPage(deps, scope, ids);
+    const done = await remapPage(deps, scope, page);
     progress = {
-      cursor,
+      cursor: page.cursor,
       isScan: progress.isScan,
-      examined: progress.examined + ids.length,
+      examined: progress.examined + done.examined,
       shipments: progress.shipments + done.shipments,
       statesChanged: progress.statesChanged + done.statesChanged,
       events: progress.events + done.events,
@@ -119,16 +120,17 @@ async function started(redis: Redis, id: string): Promise<Remap | null> {
 async function remapPage(
   deps: RemapDeps,
   scope: RemapScope,
-  ids: readonly number[],
+  { ids, mayBeArchived, isRepetition }: ShipmentPage,
 ): Promise<Done> {
   const { redis, live } = deps;
   let open = ids;
-  const done = { shipments: 0, statesChanged: 0, events: 0 };
+  const examined = isRepetition ? (await missingOf(redis, ids)).length : ids.length;
+  const done = { examined, shipments: 0, statesChanged: 0, events: 0 };
   for (let round = 0; open.length > 0 && round < ROUNDS; round += 1) {
     const configuration = await live.refresh();
     const { couriers, version } = configuration;
     const catalogue = couriers.get(scope.courier)?.catalogue ?? new Map();
-    const back = scope.isScan ? [] : await fromArchive(deps, configuration, open);
+    const lost = mayBeArchived ? await fromArchive(deps, configuration, open) : NONE;
     const remappings = await readRemappings(redis, scope, catalogue, open);
     const commits = remappings.map(({ from, history, facts }) =>
       replaceHistory(from, history, facts),
@@ -141,24 +143,29 @@ async function remapPage(
       done.events += facts.filter((fact, index) => fact !== history[index]).length;
       return [];
     });
-    // One that has moved again meanwhile may not have been remapped.
-    open = [...new Set([...conflicts, ...(await missingOf(redis, back))])];
+    // One that has moved to the archive meanwhile may not have been remapped.
+    const left = mayBeArchived ? open.filter((one) => !lost.has(one)) : [];
+    open = [...new Set([...conflicts, ...(await missingOf(redis, left))])];
   }
   if (open.length > 0) throw new Error("shipments kept changing while they were remapped");
   return done;
 }
 
+const NONE: ReadonlySet<number> = new Set();
+
 /**
  * Shipments with unmapped events that have been silent for long enough to be archived come back.
+ * @returns those that are in neither store
  * @throws {Problem} 503 ARCHIVE_UNAVAILABLE: the remap waits
  */
 async function fromArchive(
   { redis, archive }: RemapDeps,
   configuration: Configuration,
   ids: readonly number[],
-): Promise<number[]> {
-  if (!archive) return [];
+): Promise<ReadonlySet<number>> {
   const missing = await missingOf(redis, ids);
+  if (!archive) return new Set(missing);
   const channelIds = channelsOfShipments(configuration, missing);
-  return [...(await bringBack(redis, archive, missing, channelIds))];
+  const back = await bringBack(redis, archive, missing, channelIds);
+  return new Set(missing.filter((id) => !back.has(id)));
 }

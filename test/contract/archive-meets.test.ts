@@ -5,6 +5,7 @@ import { applySchema } from "#analytics/apply-schema.ts";
 import { type OpenArchive, openArchive } from "#analytics/archive.ts";
 import { type ArchiverDeps, archiveAll, SILENT_DAYS } from "#analytics/archiver.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
+import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { idsAfter } from "#core/redis/client/ids-after.ts";
 import {
@@ -18,10 +19,19 @@ import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { resolveReferences } from "#core/redis/intake/references.ts";
 import { findTestParcels } from "#core/redis/merchant/test-parcels.ts";
 import { searchBoth } from "#core/redis/search/archive-search.ts";
+import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
+import {
+  announceRemap,
+  type Remap,
+  type RemapEntry,
+  readRemap,
+} from "#core/redis/shipments/remaps.ts";
 import { NUMBER_TAKEN_MS } from "#core/redis/shipments/remove-shipments.ts";
 import { readShipments, takeNumbers } from "#core/redis/shipments/shipments.ts";
+import { startRemaps } from "#processors/remap.ts";
 import { daysAgo } from "#test/support/days.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { applyEvents } from "#test/support/facts.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -309,5 +319,86 @@ describe("an archived reference that becomes another channel's too while it is l
     const redis = between(() => registerFor("beta-it"));
     expect(await begin(number, { redis })).toMatchObject(duplicateOf(old));
     expect(await found(number)).toEqual([old]);
+  }, 300_000);
+});
+
+describe("an archived shipment with an event that no code maps", () => {
+  const entry = (code: string, members: Partial<CatalogueEntry>): CatalogueEntry => ({
+    ...{ code, description: code, terminal: false },
+    ...members,
+  });
+
+  async function remap(entries: readonly RemapEntry[]): Promise<Remap> {
+    const { redis, live } = runtime;
+    const order = { courier: "GLS_ITA", by: "operator", entries, reverts: null };
+    const id = await announceRemap(redis, order, live.now());
+    const remaps = startRemaps({ ...runtime, archive });
+    const done = await eventually(async () => {
+      const one = await readRemap(redis, id);
+      return one?.state === "done" && one;
+    }, "the remap is done");
+    await remaps.stop();
+    await live.refresh();
+    return done;
+  }
+
+  async function unmappedInArchive(code: string): Promise<number> {
+    const id = await create(number);
+    await applyEvents(runtime, [{ shipmentId: id, code }]);
+    await passTime(runtime, SILENT_DAYS * DAY_SECONDS);
+    await archiveNow();
+    expect(await readShipments(runtime.redis, [id])).toEqual([]);
+    return id;
+  }
+
+  const statusOf = async (id: number) => {
+    const channelIds = [channelOf("acme-it").id];
+    const [one] = await readShipmentsAnywhere(runtime.redis, archive, [id], channelIds);
+    return one?.state.pair.status;
+  };
+
+  const held4 = { status: "EXCEPTION", statusDetail: 4 } as const;
+  const changes: readonly [string, (code: string) => RemapEntry][] = [
+    ["nothing else", (code) => ({ code: `${code}-OTHER`, before: null, after: null })],
+    [
+      "a code that gets another status",
+      (code) => ({ code, before: entry(code, held4), after: entry(code, { status: "DELAY" }) }),
+    ],
+    [
+      "a code that gets another status detail",
+      (code) => ({
+        ...{ code, before: entry(code, held4) },
+        after: entry(code, { status: "EXCEPTION", statusDetail: 5 }),
+      }),
+    ],
+    [
+      "a code whose mapping is removed",
+      (code) => ({ code, before: entry(code, held4), after: null }),
+    ],
+  ];
+
+  test.each(changes)(
+    "is corrected when its code is mapped together with %s",
+    async (_, changeOf) => {
+      const code = `NEW${counter}`;
+      const id = await unmappedInArchive(code);
+      const hot = await create(`${number}-HOT`);
+      await applyEvents(runtime, [{ shipmentId: hot, code }]);
+      const mapped = { code, before: null, after: entry(code, { status: "RETURNED" }) };
+      const { progress } = await remap([mapped, changeOf(`OLD${counter}`)]);
+      expect([await statusOf(id), await statusOf(hot)]).toEqual(["RETURNED", "RETURNED"]);
+      expect(progress).toMatchObject({ shipments: 2, statesChanged: 2, events: 2 });
+      expect(progress.examined).toBeGreaterThanOrEqual(2);
+    },
+    300_000,
+  );
+
+  test("is corrected when its code was mapped for other events alone, and is mapped for all", async () => {
+    const code = `NEW${counter}`;
+    const id = await unmappedInArchive(code);
+    const rules = [{ reasonCode: "R1", status: "DELAY" }] as const;
+    const [before, after] = [entry(code, { rules }), entry(code, { rules, status: "RETURNED" })];
+    await remap([{ code, before, after }]);
+    expect(await statusOf(id)).toBe("RETURNED");
   }, 300_000);
 });

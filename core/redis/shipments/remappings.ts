@@ -76,12 +76,17 @@ function mayHold({ unmapped, pairs }: ShipmentState, scope: RemapScope): boolean
 
 export interface ShipmentPage {
   readonly ids: readonly number[];
+  /** They stand in a list of unmapped events, which archived shipments are in too. */
+  readonly mayBeArchived: boolean;
+  /** Those of them that Redis has were looked at before, unless they have just come back from the archive. */
+  readonly isRepetition: boolean;
   /** Where to go on after this page. */
   readonly cursor: RemapCursor;
 }
 
 /**
- * Shipments that a remap may concern, in pages: those with unmapped events of the codes, or all of every channel.
+ * Shipments that a remap may concern, in pages: those with unmapped events of the codes; in a scan after all of every channel, which
+ * archived ones do not stand in.
  * The sets are walked in the order of their names and of the ids, so that a cursor finds its position again in sets that
  * shrink and grow meanwhile.
  */
@@ -92,11 +97,13 @@ export async function* shipmentsToRemap(
   from: RemapCursor,
 ): AsyncGenerator<ShipmentPage> {
   for (let partition = from.partition; partition < PARTITIONS; partition += 1) {
-    const keys = scope.isScan
-      ? channelSets(configuration, partition)
-      : await unmappedSets(redis, partition, scope);
+    const { isScan } = scope;
+    const channels = isScan ? channelSets(configuration, partition) : [];
+    const lists = new Set(await unmappedSets(redis, partition, scope));
     const isResumed = partition === from.partition;
-    for (const key of keys.sort()) {
+    for (const key of [...channels.sort(), ...[...lists].sort()]) {
+      const mayBeArchived = lists.has(key);
+      const isRepetition = isScan && mayBeArchived;
       if (isResumed && key < from.key) continue;
       let shipmentId = isResumed && key === from.key ? from.shipmentId : 0;
       let place = 0;
@@ -105,7 +112,8 @@ export async function* shipmentsToRemap(
         const { ids } = page;
         place = page.place;
         shipmentId = ids.at(-1) ?? shipmentId;
-        if (ids.length > 0) yield { ids, cursor: { partition, key, shipmentId } };
+        const cursor = { partition, key, shipmentId };
+        if (ids.length > 0) yield { ids, mayBeArchived, isRepetition, cursor };
         if (ids.length < PAGE) break;
       }
     }
