@@ -10,7 +10,7 @@ import type { ShipmentMeta } from "#core/domain/shipments/shipment.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { type Reference, trackingReference } from "#core/redis/client/keys.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
-import { dropParked, type ParkedEvent, readParked } from "#core/redis/intake/parked.ts";
+import { dropParked, isInTime, type ParkedEvent, readParked } from "#core/redis/intake/parked.ts";
 import {
   candidateOf,
   listed,
@@ -35,9 +35,20 @@ export interface Arrived {
   readonly shipment: HotShipment;
   /** None where only set-aside events are looked for. */
   readonly events: readonly Arrival[];
+  /** When the first of its events was received, where only set-aside events are looked for. */
+  readonly firstMs?: number;
 }
 
-type Arrival = Pick<LoggedEvent, "event" | "factKey" | "receivedAtMs">;
+interface Arrival extends Pick<LoggedEvent, "event" | "factKey" | "receivedAtMs"> {
+  /** Of a set-aside event: when the event was received that releases it. */
+  readonly releasedAtMs?: number;
+}
+
+/** A number that finds the shipment from now on, and when the event was received that says so. */
+interface NewNumber {
+  readonly number: string;
+  readonly atMs: number;
+}
 
 /** What a commit takes from the set-aside store: remembered and dropped after it, before the acknowledgement. */
 export interface Released {
@@ -53,6 +64,11 @@ export interface Released {
 interface Ask {
   readonly shipment: HotShipment;
   readonly references: readonly Reference[];
+  /**
+   * When the event was received that makes them count: by this it is judged whether the 7 days of a set-aside one were over, so
+   * that it makes no difference when the processors come to it.
+   */
+  readonly atMs: number;
 }
 
 /** Events released to a shipment by one commit; the next ones follow in another. */
@@ -65,19 +81,15 @@ export async function findReleases(
   deps: ReleaseDeps,
   configuration: Configuration,
   arrived: readonly Arrived[],
-  nowMs: number,
 ): Promise<Map<number, Released>> {
   const found = new Map<number, FoundEvents>();
   const ends: ReadEnds = new Map();
   let news = await registerNumbers(deps, arrived);
   let asks = arrived.flatMap((one) => asksOf(configuration, one, news.get(one.shipment.id)));
   for (let step = 0; step < CHAIN_LIMIT && asks.length > 0; step += 1) {
-    const added = await findParked(deps.redis, configuration, asks, found, ends, nowMs);
+    const added = await findParked(deps.redis, configuration, asks, found, ends);
     news = await registerNumbers(deps, added);
-    asks = added.flatMap(({ shipment }) => {
-      const numbers = news.get(shipment.id) ?? [];
-      return numbers.length === 0 ? [] : [{ shipment, references: numbersOf(shipment, numbers) }];
-    });
+    asks = added.flatMap((one) => numberAsks(one.shipment, news.get(one.shipment.id)));
   }
   const courierOf = new Map(arrived.map(({ shipment }) => [shipment.id, shipment.meta.courier]));
   return new Map(
@@ -103,8 +115,8 @@ interface FoundEvents {
  */
 function asksOf(
   { channels }: Configuration,
-  { shipment, events }: Arrived,
-  newNumbers: readonly string[] = [],
+  { shipment, events, firstMs = 0 }: Arrived,
+  newNumbers: readonly NewNumber[] = [],
 ): Ask[] {
   const { meta, state } = shipment;
   const hasFacts = state.keys.length > 0;
@@ -112,15 +124,22 @@ function asksOf(
     events.length === 0
       ? hasFacts
       : !hasFacts || events.some(({ factKey }) => state.keys.includes(factKey));
-  if (!looksEverywhere)
-    return newNumbers.length === 0
-      ? []
-      : [{ shipment, references: numbersOf(shipment, newNumbers) }];
+  if (!looksEverywhere) return numberAsks(shipment, newNumbers);
   const accounts = channels.get(meta.channelId)?.couriers.get(meta.courier)?.senderAccounts ?? [];
   const { trackingNumber, parcelNumbers = [] } = meta;
-  const numbers = new Set([trackingNumber, ...parcelNumbers, ...state.aliases, ...newNumbers]);
+  const numbers = new Set([trackingNumber, ...parcelNumbers, ...state.aliases]);
   const references = referencesOf(meta.courier, [...numbers], accounts, meta.orderReference);
-  return [{ shipment, references }];
+  const atMs = events.reduce((least, one) => Math.min(least, one.receivedAtMs), Infinity);
+  const own = { shipment, references, atMs: events.length === 0 ? firstMs : atMs };
+  return [own, ...numberAsks(shipment, newNumbers)];
+}
+
+/** A number counts from the event that announced it. */
+function numberAsks(shipment: HotShipment, numbers: readonly NewNumber[] = []): Ask[] {
+  return numbers.map(({ number, atMs }) => ({
+    ...{ shipment, atMs },
+    references: numbersOf(shipment, [number]),
+  }));
 }
 
 function numbersOf({ meta }: HotShipment, numbers: readonly string[]): Reference[] {
@@ -137,23 +156,22 @@ async function findParked(
   asks: readonly Ask[],
   found: Map<number, FoundEvents>,
   ends: ReadEnds,
-  nowMs: number,
 ): Promise<Arrived[]> {
   const parked = await readParked(
     redis,
     asks.flatMap(({ references }) => references),
-    nowMs,
   );
   if (parked.size === 0) return [];
   const added: Arrived[] = [];
   for (const own of Map.groupBy(asks, ({ shipment }) => shipment.meta.courier).values()) {
-    const open = own.flatMap(({ shipment, references }) => {
-      const events = references.flatMap(({ key }) => parked.get(key) ?? []);
+    const open = own.flatMap(({ shipment, references, atMs }) => {
+      const all = references.flatMap(({ key }) => parked.get(key) ?? []);
+      const events = all.filter((one) => isInTime(one, atMs));
       const known = found.get(shipment.id)?.events;
       const fresh = new Map(events.map((event) => [event.factKey, event]));
       return [...fresh.values()]
         .filter(({ factKey }) => !known?.has(factKey))
-        .map((event) => ({ shipment, parked: event }));
+        .map((event) => ({ shipment, parked: event, atMs }));
     });
     const matched = await matchParked(redis, configuration, own, open, ends);
     for (const [shipment, events] of Map.groupBy(matched, (one) => one.shipment)) {
@@ -172,11 +190,11 @@ function addFound(
   found: FoundEvents,
   { state, base }: HotShipment,
   matched: ReadonlyArray<Matched>,
-): ParkedEvent[] {
+): Arrival[] {
   const known = new Set([...state.keys, ...(base?.keys ?? [])]);
-  return matched.flatMap(({ parked, isShared }) => {
+  return matched.flatMap(({ parked, isShared, atMs }) => {
     const { factKey } = parked;
-    if (!known.has(factKey)) {
+    if (!known.has(factKey) && !found.events.has(factKey)) {
       if (found.fresh >= RELEASED_AT_ONCE) {
         found.hasMore = true;
         return [];
@@ -185,13 +203,15 @@ function addFound(
     }
     found.events.set(factKey, parked);
     if (isShared) found.shared.add(factKey);
-    return [parked];
+    return [{ ...parked, releasedAtMs: atMs }];
   });
 }
 
 interface Open {
   readonly shipment: HotShipment;
   readonly parked: ParkedEvent;
+  /** When the event was received that it is released by. */
+  readonly atMs: number;
 }
 
 interface Matched extends Open {
@@ -243,22 +263,22 @@ function withItself(
 async function registerNumbers(
   deps: ReleaseDeps,
   arrived: readonly Arrived[],
-): Promise<Map<number, readonly string[]>> {
+): Promise<Map<number, readonly NewNumber[]>> {
   const { redis } = deps;
   const news = arrived.flatMap(({ shipment, events }) => {
     const announced = events.flatMap(
       ({ event }) => event.trackingNumberChange?.newTrackingNumber ?? [],
     );
-    const own = events.flatMap(({ event }) => event.trackingNumber ?? []);
-    const numbers = new Set([...announced, ...(shipment.meta.isPlaceholder ? own : [])]);
-    return numbers.size === 0 ? [] : [{ shipment, numbers: [...numbers], announced }];
+    const numbers = newNumbersOf(shipment, events);
+    return numbers.length === 0 ? [] : [{ shipment, numbers, announced }];
   });
   if (news.length === 0) return NO_NUMBERS;
   await registerReferences(
     redis,
     news.flatMap(({ shipment, numbers }) => {
       const candidate = candidateOf(shipment.id, shipment.meta);
-      return numbersOf(shipment, numbers).map((reference) => ({ ...candidate, reference }));
+      const texts = numbers.map(({ number }) => number);
+      return numbersOf(shipment, texts).map((reference) => ({ ...candidate, reference }));
     }),
   );
   await takeNumbers(
@@ -271,7 +291,21 @@ async function registerNumbers(
   return new Map(news.map(({ shipment, numbers }) => [shipment.id, numbers]));
 }
 
-const NO_NUMBERS: Map<number, readonly string[]> = new Map();
+const NO_NUMBERS: Map<number, readonly NewNumber[]> = new Map();
+
+/** Each once, from the event that was received first. */
+function newNumbersOf({ meta }: HotShipment, events: readonly Arrival[]): NewNumber[] {
+  const numbers = new Map<string, number>();
+  for (const { event, receivedAtMs, releasedAtMs: atMs = receivedAtMs } of events) {
+    const { trackingNumber, trackingNumberChange } = event;
+    const own = meta.isPlaceholder ? trackingNumber : undefined;
+    for (const number of [trackingNumberChange?.newTrackingNumber, own]) {
+      if (number === undefined) continue;
+      numbers.set(number, Math.min(numbers.get(number) ?? atMs, atMs));
+    }
+  }
+  return [...numbers].map(([number, atMs]) => ({ number, atMs }));
+}
 
 function takenNumber(shipmentId: number, meta: ShipmentMeta, trackingNumber: string) {
   const { channelId, courier } = meta;

@@ -235,13 +235,17 @@ async function gather(
   ids: readonly number[],
   open: Arrivals,
 ): Promise<Gathered[]> {
-  const { redis, live } = deps;
+  const { redis } = deps;
   const [configuration, hot] = await Promise.all([refreshed, readHotShipments(redis, ids)]);
+  const firsts = await firstReceived(
+    redis,
+    [...hot.values()].filter(({ id }) => open.get(id)?.length === 0),
+  );
   const arrived = [...hot.values()].map((shipment) => {
     const events = (open.get(shipment.id) ?? []).map(({ logged }) => logged);
-    return { shipment, events };
+    return { shipment, events, firstMs: firsts.get(shipment.id) ?? 0 };
   });
-  const released = await findReleases(deps, configuration, arrived, live.now());
+  const released = await findReleases(deps, configuration, arrived);
   const found = arrived.map((one): Gathered => {
     return { ...one, released: released.get(one.shipment.id) ?? null, history: NO_FACTS };
   });
@@ -252,6 +256,24 @@ async function gather(
 }
 
 const NO_FACTS: readonly Fact[] = [];
+
+/** When the first event of each was received, as far as its history goes back; those that were set aside are none. */
+async function firstReceived(
+  redis: TrackDeps["redis"],
+  shipments: readonly HotShipment[],
+): Promise<Map<number, number>> {
+  const ids = shipments.filter(({ state }) => state.keys.length > 0).map(({ id }) => id);
+  if (ids.length === 0) return NO_TIMES;
+  const histories = await readHistories(redis, ids);
+  return new Map(
+    [...histories].map(([id, facts]) => {
+      const own = facts.filter(({ setAside = false }) => !setAside);
+      return [id, Math.min(...own.map(({ receivedAtMs }) => receivedAtMs))];
+    }),
+  );
+}
+
+const NO_TIMES: Map<number, number> = new Map();
 
 function needsHistory({ shipment, events, released }: Gathered): boolean {
   const added = events.length + (released?.events.length ?? 0);

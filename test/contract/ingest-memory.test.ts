@@ -12,6 +12,8 @@ import { advanceClock } from "#core/redis/config/live.ts";
 import {
   dropParked,
   expireParked,
+  isInTime,
+  PARKED_KEPT_MS,
   PARKED_MS,
   PARKED_PER_CALL,
   PARKED_PER_REFERENCE,
@@ -64,7 +66,8 @@ describe("set-aside events", () => {
   function parked(receivedAtMs: number): ParkedEvent {
     const { eventId } = event();
     const { factKey } = seenBucket("GLS_ITA", eventId);
-    return { factKey, event: minimalEvent(event({ eventId })), receivedAtMs, messageIndex: 0 };
+    const minimal = minimalEvent(event({ eventId }));
+    return { factKey, event: minimal, receivedAtMs, sentAtMs: receivedAtMs, messageIndex: 0 };
   }
 
   const park = (reference: Reference, event: ParkedEvent, limit?: number) =>
@@ -77,8 +80,9 @@ describe("set-aside events", () => {
 
   /** Keys of what a reference holds. */
   async function heldUnder(reference: Reference, nowMs: number): Promise<string[]> {
-    const parked = await readParked(runtime.redis, [reference], nowMs);
-    return (parked.get(reference.key) ?? []).map(({ factKey }) => factKey).sort();
+    const parked = await readParked(runtime.redis, [reference]);
+    const inTime = (parked.get(reference.key) ?? []).filter((one) => isInTime(one, nowMs));
+    return inTime.map(({ factKey }) => factKey).sort();
   }
 
   test("of one reference: the limit is kept, and one more displaces the oldest", async () => {
@@ -153,12 +157,12 @@ describe("set-aside events", () => {
       const outcomes = await parkEvents(runtime.redis, items, T0);
       expect(outcomes).toEqual(Array(count).fill("parked"));
       const references = items.map(({ reference }) => reference);
-      expect((await readParked(runtime.redis, references, T0)).size).toBe(count);
+      expect((await readParked(runtime.redis, references)).size).toBe(count);
       await dropParked(
         runtime.redis,
         items.map(({ reference, parked: { factKey } }) => ({ factKey, references: [reference] })),
       );
-      expect((await readParked(runtime.redis, references, T0)).size).toBe(0);
+      expect((await readParked(runtime.redis, references)).size).toBe(0);
     });
   }
 
@@ -187,13 +191,18 @@ describe("set-aside events", () => {
     expect(Object.values(counts).map(Number)).toEqual([2]);
   });
 
-  test("after 7 days an event is gone, also where its reference goes on receiving", async () => {
+  test("for 7 days an event can be released, and after 30 it is gone without processors, also where its reference goes on receiving", async () => {
     const reference = referenceOf(5);
-    const [old, young] = [parked(T0), parked(T0 + PARKED_MS)];
+    const old = parked(T0);
     await park(reference, old);
-    await park(reference, young);
-    const held = await runtime.redis.hKeys(reference.parkedKey);
-    expect(held).toEqual([young.factKey]);
+    expect(await heldUnder(reference, T0 + PARKED_MS - 1)).toEqual([old.factKey]);
+    expect(await heldUnder(reference, T0 + PARKED_MS)).toEqual([]);
+    const held = () => runtime.redis.hKeys(reference.parkedKey);
+    const [before, after] = [parked(T0 + PARKED_KEPT_MS - 1), parked(T0 + PARKED_KEPT_MS)];
+    await park(reference, before);
+    expect((await held()).toSorted()).toEqual([old.factKey, before.factKey].toSorted());
+    await park(reference, after);
+    expect((await held()).toSorted()).toEqual([before.factKey, after.factKey].toSorted());
   });
 
   test("a resend renews the 7 days of its event and of no other, and what is over is deleted", async () => {
@@ -206,7 +215,7 @@ describe("set-aside events", () => {
     expect(await heldUnder(reference, T0 + PARKED_MS - 1)).toHaveLength(2);
     await expireParked(runtime.redis, T0 + PARKED_MS);
     expect(await runtime.redis.hKeys(reference.parkedKey)).toEqual([renewed.factKey]);
-    const [left] = (await readParked(runtime.redis, [reference], T0 + PARKED_MS)).values();
+    const [left] = (await readParked(runtime.redis, [reference])).values();
     // What counts for the order of facts is when it was received first.
     expect(left).toMatchObject([{ receivedAtMs: T0, messageIndex: 0 }]);
     await expireParked(runtime.redis, T0 + 2 * PARKED_MS - 1);
@@ -225,8 +234,8 @@ describe("set-aside events", () => {
   test("places of days that are over are free again", async () => {
     const limit = PARTITIONS;
     await park(referenceOf(6), parked(T0), limit);
-    expect(await park(referenceOf(6), parked(T0 + PARKED_MS), limit)).toEqual(["full"]);
-    const later = T0 + PARKED_MS + DAY_MS;
+    expect(await park(referenceOf(6), parked(T0 + PARKED_KEPT_MS), limit)).toEqual(["full"]);
+    const later = T0 + PARKED_KEPT_MS + DAY_MS;
     expect(await park(referenceOf(6), parked(later), limit)).toEqual(["parked"]);
   });
 });

@@ -103,6 +103,7 @@ describe("unpark.lua", () => {
 
 describe("expire-parked.lua", () => {
   const LIFE_MS = 7 * DAY_MS;
+  const KEPT_MS = 30 * DAY_MS;
 
   /** @returns how many were deleted */
   const expire = (nowMs: number, ...references: readonly string[]) =>
@@ -110,7 +111,7 @@ describe("expire-parked.lua", () => {
       redis,
       expireScript,
       ["counts", "due", ...references.map((reference) => `parked:${reference}`)],
-      [nowMs, LIFE_MS].map(String),
+      [nowMs, LIFE_MS, KEPT_MS].map(String),
     );
 
   async function makeDue(...references: readonly string[]): Promise<void> {
@@ -126,8 +127,8 @@ describe("expire-parked.lua", () => {
     expect(await expire(NOW_MS + LIFE_MS, "a", "b")).toBe(1);
     expect([await keysOf("a"), await keysOf("b")]).toEqual([["2", "3", "4"], ["1"]]);
     expect(await due()).toEqual([
-      { value: "parked:b", score: NOW_MS + LIFE_MS + 1 },
-      { value: "parked:a", score: NOW_MS + LIFE_MS + 2 },
+      { value: "parked:b", score: NOW_MS + KEPT_MS + 1 },
+      { value: "parked:a", score: NOW_MS + KEPT_MS + 2 },
     ]);
     expect(await countsByDay()).toEqual({ 0: 4 });
     expect(await expire(NOW_MS + LIFE_MS + 5, "a")).toBe(2);
@@ -152,7 +153,7 @@ describe("expire-parked.lua", () => {
     await put({ of: "a:1", sentMs }, { of: "a:2" });
     expect(await expire(NOW_MS + LIFE_MS, "a")).toBe(1);
     expect(await keysOf("a")).toEqual(["1"]);
-    expect(await due()).toEqual([{ value: "parked:a", score: sentMs + LIFE_MS }]);
+    expect(await due()).toEqual([{ value: "parked:a", score: sentMs + KEPT_MS }]);
     expect(await countsByDay()).toEqual({ 1: 1 });
     expect(await expire(sentMs + LIFE_MS, "a")).toBe(1);
     expect(await redis.dbSize()).toBe(0);

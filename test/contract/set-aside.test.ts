@@ -8,6 +8,7 @@ import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import {
   companyKeys,
   EVENT_LOGS,
+  externalReference,
   shipmentPartition,
   trackingReference,
 } from "#core/redis/client/keys.ts";
@@ -19,12 +20,14 @@ import {
 } from "#core/redis/intake/number-conflicts.ts";
 import { PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
 import { candidateOf, registerReferences } from "#core/redis/intake/references.ts";
+import { type Consumer, startConsumer } from "#core/redis/log/consumer.ts";
 import { splitEvents } from "#core/redis/log/event-log.ts";
+import { type GroupName, readLags } from "#core/redis/log/streams.ts";
 import { readHistory, readHotShipments, readShipments } from "#core/redis/shipments/shipments.ts";
 import { referencesHandler } from "#processors/references.ts";
 import { CHAIN_LIMIT, RELEASED_AT_ONCE } from "#processors/release.ts";
 import { startSetAsideExpiry } from "#processors/set-aside-expiry.ts";
-import { trackHandler } from "#processors/track.ts";
+import { releaseSetAside, trackHandler } from "#processors/track.ts";
 import { event, push } from "#test/support/courier.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
@@ -361,7 +364,97 @@ describe("a number that another live shipment has", () => {
   });
 });
 
+function startReferences(): Consumer {
+  const { redis, live, log, config } = runtime;
+  const handler = referencesHandler({ redis, live, eventsPerDay: config.eventsPerDay });
+  return startConsumer({
+    ...({ redis, log, handler, source: "change", group: "references", batch: 100 } as const),
+  });
+}
+
+async function isCaughtUp(group: GroupName): Promise<boolean> {
+  const lags = await readLags(runtime.redis);
+  return lags.every((one) => one.group !== group || one.entries === 0);
+}
+
+/** Accepts events without waiting for track, which does not run. */
+const accept = async (...events: readonly CourierEvent[]) => {
+  const { body } = await push(tracking.url, events);
+  return body.results.map(({ outcome }: { outcome: string }) => outcome);
+};
+
 /** Last, because it moves the clock. */
+describe("design, Our own downtime is nobody's fault: the 7 days of a set-aside event are judged by when its shipment's first event was received", () => {
+  const DAY_S = 86_400;
+
+  test("one that was accepted in time and processed late releases it, one that came late does not", async () => {
+    const [inTime, late] = [newNumber(), newNumber()];
+    const [kept, over] = [numbered(inTime), numbered(late)];
+    await send(kept, over);
+    const ids = [await add(inTime), await add(late)];
+    const { redis, live, log } = runtime;
+    await advanceClock(redis, 6 * DAY_S);
+    await tracking.stopTrack();
+    const [first, second] = [numbered(inTime), numbered(late)];
+    expect(await accept(first)).toEqual(["ACCEPTED"]);
+    await advanceClock(redis, 2 * DAY_S);
+    expect(await accept(second)).toEqual(["ACCEPTED"]);
+    const references = startReferences();
+    await eventually(() => isCaughtUp("references"), "what was created can be found");
+    const expiry = startSetAsideExpiry({ redis, live, log });
+    await expiry.stop();
+    expect([await isParked(kept), await isParked(over)]).toEqual([true, true]);
+    await advanceClock(redis, 30 * DAY_S);
+    tracking.startTrack();
+    await settled();
+    const [early = 0, other = 0] = ids;
+    expect(await held(early)).toEqual(idsOf(kept, first));
+    expect(await held(other)).toEqual([second.eventId]);
+    await references.stop();
+  });
+
+  test("a number counts from the event that announced it, and those that were set aside under it with it", async () => {
+    const [number, next] = [newNumber(), newNumber()];
+    const parked = numbered(next);
+    await send(parked);
+    const id = await add(number);
+    await tracking.stopTrack();
+    const announces = (newTrackingNumber: string) =>
+      numbered(number, { trackingNumberChange: { newTrackingNumber } });
+    const first = numbered(number);
+    await accept(first);
+    await advanceClock(runtime.redis, 8 * DAY_S);
+    const change = announces(next);
+    expect(await accept(change)).toEqual(["ACCEPTED"]);
+    tracking.startTrack();
+    await settled();
+    // In one batch with an event that was in time, which has nothing to do with that number.
+    expect(await held(id)).toEqual(idsOf(first, change));
+  });
+
+  test("where an event finds a shipment before all its references are registered, its own time counts, not that of the repetition", async () => {
+    const order = newNumber();
+    const number = newNumber();
+    const parked = byOrder(order, "ACC-1");
+    await send(parked);
+    const id = await add(number, "acme-it", { orderReference: order });
+    const { redis } = runtime;
+    const byItsOrder = externalReference("GLS_ITA", "ACC-1", order);
+    const registered = await redis.get(byItsOrder.key);
+    await redis.del(byItsOrder.parkedKey);
+    const own = numbered(number);
+    await send(own);
+    expect(await held(id)).toEqual([own.eventId]);
+    await redis.del(byItsOrder.key);
+    await send(parked);
+    if (registered) await redis.set(byItsOrder.key, registered);
+    await advanceClock(redis, 20 * DAY_S);
+    const { live, config } = runtime;
+    await releaseSetAside({ redis, live, eventsPerDay: config.eventsPerDay }, [id]);
+    expect(await held(id)).toEqual(idsOf(parked, own));
+  });
+});
+
 describe("after 7 days", () => {
   test("without a resend an event is deleted from the store, and one that was sent again is not", async () => {
     const number = newNumber();
@@ -370,10 +463,12 @@ describe("after 7 days", () => {
     const { redis, live, log } = runtime;
     await advanceClock(redis, 6 * 86_400);
     expect(await send(renewed)).toEqual(UNKNOWN);
-    await advanceClock(redis, 86_400);
+    await advanceClock(redis, 86_400 + 120);
+    const references = startReferences();
+    await eventually(() => isCaughtUp("references"), "what was created can be found");
     const expiry = startSetAsideExpiry({ redis, live, log });
     await eventually(async () => !(await isParked(left)), "the event is deleted");
-    await expiry.stop();
+    await Promise.all([expiry.stop(), references.stop()]);
     expect(await isParked(renewed)).toBe(true);
     const id = await add(number);
     const own = event({ trackingNumber: number });

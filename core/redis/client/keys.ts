@@ -115,7 +115,7 @@ export const eventKeys = (n: number) => ({
 /** Hash of a reference partition: day (since 1970) -> events set aside, and not yet applied, that were sent on it last. */
 export const parkedCountsKey = (n: number) => `{t${n}}:parked`;
 
-/** Sorted set of a reference partition: its hashes of parked events by when the first event of each is over (milliseconds). */
+/** Sorted set of a reference partition: its hashes of parked events by how long the first event of each is kept at most (milliseconds). */
 export const parkedDueKey = (n: number) => `{t${n}}:parked-due`;
 
 export interface Reference {

@@ -3,13 +3,14 @@
 -- with full memory too: it only frees memory.
 --
 -- KEYS[1]    counts of the partition (hash: day -> events set aside that were sent on it last)
--- KEYS[2]    due (sorted set): hashes of parked events by when the first of theirs is over, milliseconds, or before that
+-- KEYS[2]    due (sorted set): hashes of parked events by how long the first of theirs is kept at most, or before that
 -- KEYS[i+2]  hashes of parked events that are due
--- ARGV[1]    the service clock, milliseconds
+-- ARGV[1]    until when events count, milliseconds
 -- ARGV[2]    milliseconds a parked event lives
+-- ARGV[3]    milliseconds it is kept at most, for the next time its hash is due
 --
 -- Reply: how many were deleted.
-local call, due, now, lifeMs, deleted = redis.call, KEYS[2], ARGV[1] + 0, ARGV[2] + 0, 0
+local call, due, now, lifeMs, keptMs, deleted = redis.call, KEYS[2], ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, 0
 -- part: parked-counts
 
 local gone, empty = {}, {}
@@ -25,7 +26,7 @@ for at = 3, #KEYS do
       earliest = sent
     end
   end
-  if earliest then call('ZADD', due, earliest + lifeMs, key) else empty[#empty + 1] = key end
+  if earliest then call('ZADD', due, earliest + keptMs, key) else empty[#empty + 1] = key end
 end
 for key, fields in pairs(gone) do
   for _, field in ipairs(fields) do call('HDEL', key, field) end

@@ -3,15 +3,15 @@
 -- Setting one aside again replaces what is kept of it, and restarts its time.
 --
 -- KEYS[1]      counts of the partition (hash: day -> events set aside that were sent on it last)
--- KEYS[2]      due (sorted set): hashes of parked events by when the first of theirs is over, milliseconds, or before that
+-- KEYS[2]      due (sorted set): hashes of parked events by how long the first of theirs is kept at most, or before that
 -- KEYS[2i+1]   reference (string)
 -- KEYS[2i+2]   parked events of the reference (hash: fact key -> `[receivedAtMs,messageIndex,event]`, with the time when it was sent
 --              last at the end where that was later)
 -- ARGV[1]      the service clock, milliseconds
--- ARGV[2]      milliseconds a parked event lives
+-- ARGV[2]      milliseconds a parked event is kept at most
 -- ARGV[3]      events one reference may hold: one more displaces the one whose last sending is the longest ago
 -- ARGV[4]      events the partition may hold
--- ARGV[5]      whole references that one call reads: those at their limit, and those with an event that is over
+-- ARGV[5]      whole references that one call reads: those at their limit, and those with an event past that time
 -- ARGV[4i+2]   fact key
 -- ARGV[4i+3]   its index in the message
 -- ARGV[4i+4]   event, JSON
@@ -75,7 +75,7 @@ for at = 1, #KEYS / 2 - 1 do
   end
 end
 
--- A hash that is new is due when its first event is over.
+-- A hash that is new is due when its first event has been kept for as long as one may be.
 for key, parked in pairs(references) do
   if parked.isWritten then
     if parked.isNew then new[#new + 1], new[#new + 2] = now + lifeMs, key end

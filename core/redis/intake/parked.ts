@@ -25,6 +25,11 @@ const expireScript = scriptOfParts(expireSource, PARTS);
 
 /** Document 2, "Limits": set-aside of unknown-tracking events. Counted from the last time an event was sent. */
 export const PARKED_MS = 7 * 86_400_000;
+/**
+ * How long one stays stored at most, counted the same way: whether its 7 days were over is decided by when its shipment's first
+ * event was received, and that event may wait for processors for as long as the rest of this.
+ */
+export const PARKED_KEPT_MS = 30 * 86_400_000;
 /** Events one reference may hold; a further one displaces the oldest. */
 export const PARKED_PER_REFERENCE = 100;
 /**
@@ -42,6 +47,8 @@ export interface ParkedEvent {
   readonly event: CourierEvent;
   /** When it was received first. */
   readonly receivedAtMs: number;
+  /** When it was received last: its 7 days begin then. */
+  readonly sentAtMs: number;
   readonly messageIndex: number;
 }
 
@@ -50,7 +57,7 @@ export interface ParkItem {
   readonly reference: Reference;
   /** What the reference held when the event was classified (`fingerprintOf`). */
   readonly fingerprint: string;
-  readonly parked: Omit<ParkedEvent, "receivedAtMs">;
+  readonly parked: Omit<ParkedEvent, "receivedAtMs" | "sentAtMs">;
 }
 
 /** "displaced": it was parked, and an older one of its reference went. */
@@ -69,7 +76,9 @@ export async function parkEvents(
   limit = PARKED_LIMIT,
 ): Promise<ParkOutcome[]> {
   const share = Math.ceil(limit / PARTITIONS);
-  const head = [nowMs, PARKED_MS, PARKED_PER_REFERENCE, share, REFERENCES_PER_CALL].map(String);
+  const head = [nowMs, PARKED_KEPT_MS, PARKED_PER_REFERENCE, share, REFERENCES_PER_CALL].map(
+    String,
+  );
   const outcomes: ParkOutcome[] = [];
   const indexed = items.map((item, at) => ({ ...item, at }));
   const groups = Map.groupBy(indexed, ({ reference }) => reference.partition);
@@ -102,18 +111,22 @@ function callPark(
   return run<number[]>(redis, parkScript, keys, [...head, ...fields]);
 }
 
-/** Events parked under the references, by reference key, without those whose 7 days are over at `nowMs`. */
+/** Whether an event may still be released to a shipment whose first event was received at `atMs`. */
+export function isInTime({ sentAtMs }: Pick<ParkedEvent, "sentAtMs">, atMs: number): boolean {
+  return atMs - sentAtMs < PARKED_MS;
+}
+
+/** Events parked under the references, by reference key, also those whose 7 days are over. */
 export async function readParked(
   redis: Redis,
   references: readonly Reference[],
-  nowMs: number,
 ): Promise<Map<string, ParkedEvent[]>> {
   const hashes = await Promise.all(references.map(({ parkedKey }) => redis.hGetAll(parkedKey)));
   const found = new Map<string, ParkedEvent[]>();
   references.forEach(({ key }, at) => {
-    const events = Object.entries(hashes[at] ?? {}).flatMap(([factKey, text]) => {
+    const events = Object.entries(hashes[at] ?? {}).map(([factKey, text]) => {
       const [receivedAtMs, messageIndex, event, sentAtMs = receivedAtMs] = JSON.parse(text);
-      return nowMs - sentAtMs < PARKED_MS ? [{ factKey, receivedAtMs, messageIndex, event }] : [];
+      return { factKey, receivedAtMs, sentAtMs, messageIndex, event };
     });
     if (events.length > 0) found.set(key, events);
   });
@@ -141,23 +154,25 @@ export async function dropParked(
 }
 
 /**
- * Deletes parked events whose 7 days are over.
+ * Deletes parked events whose 7 days were over at `untilMs`.
  * @returns how many
  */
-export async function expireParked(redis: Redis, nowMs: number): Promise<number> {
+export async function expireParked(redis: Redis, untilMs: number): Promise<number> {
   const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition);
-  const deleted = await Promise.all(partitions.map((n) => expirePartition(redis, n, nowMs)));
+  const deleted = await Promise.all(partitions.map((n) => expirePartition(redis, n, untilMs)));
   return deleted.reduce((sum, count) => sum + count, 0);
 }
 
-async function expirePartition(redis: Redis, partition: number, nowMs: number): Promise<number> {
+async function expirePartition(redis: Redis, partition: number, untilMs: number): Promise<number> {
   const due = parkedDueKey(partition);
+  const dueMs = untilMs - PARKED_MS + PARKED_KEPT_MS;
+  const args = [untilMs, PARKED_MS, PARKED_KEPT_MS].map(String);
   const limit = { offset: 0, count: REFERENCES_PER_CALL };
   let deleted = 0;
   for (;;) {
-    const hashes = await redis.zRange(due, "-inf", String(nowMs), { BY: "SCORE", LIMIT: limit });
+    const hashes = await redis.zRange(due, "-inf", String(dueMs), { BY: "SCORE", LIMIT: limit });
     if (hashes.length === 0) return deleted;
     const keys = [parkedCountsKey(partition), due, ...hashes];
-    deleted += await run<number>(redis, expireScript, keys, [String(nowMs), String(PARKED_MS)]);
+    deleted += await run<number>(redis, expireScript, keys, args);
   }
 }

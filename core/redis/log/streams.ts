@@ -83,6 +83,19 @@ export async function readLags(redis: Redis): Promise<Lag[]> {
   return lags;
 }
 
+/** When the oldest entry was appended that a group has not done, over all partitions (clock of Redis); null = none is open. */
+export async function readOldestOpen(
+  redis: Redis,
+  log: LogName,
+  group: GroupName,
+): Promise<number | null> {
+  const positions = await Promise.all(
+    LOGS[log].keys.map((key) => readPositions(redis, key, [group])),
+  );
+  const oldest = positions.flatMap(([one]) => one?.oldestMs ?? []);
+  return oldest.length === 0 ? null : Math.min(...oldest);
+}
+
 /** Entries that each group has done since the installation began, over all partitions: `log group` -> how many. */
 export async function readDone(redis: Redis): Promise<Map<string, number>> {
   const done = new Map<string, number>();
