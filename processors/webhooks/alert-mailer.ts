@@ -6,7 +6,8 @@
  * |-------------------------------------|-------------------------------------------------------------|
  * | the mail server has taken it        | out of the outbox                                           |
  * | it has not                          | again after 1 minute, an hour at most later, for 7 days     |
- * | still not after 7 days              | dropped, with an error in the log                           |
+ * | still not after 7 days in which     | dropped, with an error in the log                           |
+ * | processors were running             |                                                             |
  * | an earlier one of the endpoint waits| it waits behind that one: "works again" is never first      |
  * | the endpoint is gone                | dropped: nobody is left to notify                           |
  * | it works again, but has been        | taken back: its next success raises it again                |
@@ -25,6 +26,7 @@ import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
 import { isStoreUnavailable } from "#core/redis/client/store-unavailable.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
+import { createRunningTime, type RunningTime } from "#core/redis/log/running-time.ts";
 import {
   type Alert,
   claimAlert,
@@ -53,27 +55,45 @@ export interface AlertMailerDeps {
 /** Alerts that the mail server has taken and that are not out of the outbox yet. */
 type Mailed = Set<string>;
 
+/** One alert, and how long it has waited while processors were running. */
+interface Waiting {
+  readonly alert: Alert;
+  readonly ageMs: number;
+}
+
 export function startAlertMailer(deps: AlertMailerDeps): Ticking {
   const mailed: Mailed = new Set();
-  return startTickingThroughOutages(deps.log, "webhook alerts", TICK_MS, (isStopping) =>
-    mailAlerts(deps, mailed, isStopping),
+  const running = createRunningTime(deps.redis);
+  const ticking = startTickingThroughOutages(deps.log, "webhook alerts", TICK_MS, (isStopping) =>
+    mailAlerts(deps, mailed, running, isStopping),
   );
+  return {
+    async stop() {
+      await ticking.stop();
+      await deps.live.followTestClock().catch(() => {});
+      await running.end(deps.live.now());
+    },
+  };
 }
 
 async function mailAlerts(
   deps: AlertMailerDeps,
   mailed: Mailed,
+  running: RunningTime,
   isStopping: () => boolean,
 ): Promise<void> {
   const alerts = await readAlerts(deps.redis, AT_ONCE);
   if (alerts.length === 0) return;
   const configuration = await deps.live.refresh();
+  const nowMs = deps.live.now();
+  const runningMs = await running.note(nowMs);
   /** Endpoints with an alert that is still to be mailed. */
   const waiting = new Set<string>();
   for (const alert of alerts) {
     if (isStopping()) return;
     if (waiting.has(alert.endpointId)) continue;
-    const isDone = await handleAlert(deps, mailed, alert, configuration);
+    const ageMs = runningMs(alert.atMs, nowMs);
+    const isDone = await handleAlert(deps, mailed, { alert, ageMs }, configuration);
     if (!isDone) waiting.add(alert.endpointId);
   }
 }
@@ -82,10 +102,11 @@ async function mailAlerts(
 async function handleAlert(
   deps: AlertMailerDeps,
   mailed: Mailed,
-  alert: Alert,
+  waiting: Waiting,
   configuration: Configuration,
 ): Promise<boolean> {
   const { redis, log } = deps;
+  const { alert } = waiting;
   if (mailed.has(nameOf(alert))) {
     await takeOut(redis, mailed, alert);
     return true;
@@ -93,7 +114,7 @@ async function handleAlert(
   const claim = await claimAlert(redis, alert);
   if (claim === null) return false;
   try {
-    const againMs = await mailAlert(deps, mailed, alert, configuration);
+    const againMs = await mailAlert(deps, mailed, waiting, configuration);
     await (againMs === null ? claim.release() : claim.releaseAfter(againMs));
     return againMs === null;
   } catch (error) {
@@ -119,7 +140,7 @@ async function takeOut(redis: Redis, mailed: Mailed, alert: Alert): Promise<void
 async function mailAlert(
   { redis, live, log, mailer }: AlertMailerDeps,
   mailed: Mailed,
-  alert: Alert,
+  { alert, ageMs }: Waiting,
   configuration: Configuration,
 ): Promise<number | null> {
   const endpoint = configuration.endpoints.get(alert.endpointId);
@@ -137,7 +158,6 @@ async function mailAlert(
     if (mail === null) await forgetAlerted(redis, partition, endpointId);
     else await mailer.send(mail);
   } catch (error) {
-    const ageMs = live.now() - alert.atMs;
     // Never the server's own words: they may repeat the address.
     const { code = "failed" } = error as { code?: string };
     const about = { endpoint: alert.endpointId, kind: alert.kind, reason: code };

@@ -1,7 +1,8 @@
 /**
  * The clocks of failing endpoints (document 3, "Endpoint"): timers, so they need no traffic. They stand in Redis, so a
  * restart stops none; every process may run them, since each step does nothing the second time. What waits for an endpoint
- * that is off, or for webhooks v1 of a channel that has v2, fails with the next tick.
+ * that is off, or for webhooks v1 of a channel that has v2, fails with the next tick. They stand still while no processors
+ * are running: nothing is delivered then.
  *
  * | since the first failure, without success | what happens                                            |
  * |------------------------------------------|---------------------------------------------------------|
@@ -16,6 +17,7 @@ import { companyPartition } from "#core/redis/client/keys.ts";
 import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
+import { createRunningTime, type RunningTime } from "#core/redis/log/running-time.ts";
 import { drainLanes } from "#core/redis/webhooks/deliveries.ts";
 import {
   DISABLED_REASON,
@@ -41,15 +43,32 @@ export interface HealthDeps {
 }
 
 export function startHealthClock(deps: HealthDeps): Ticking {
-  return startTickingThroughOutages(deps.log, "webhook health", TICK_MS, () => checkHealth(deps));
+  const running = createRunningTime(deps.redis);
+  const ticking = startTickingThroughOutages(deps.log, "webhook health", TICK_MS, () =>
+    checkHealth(deps, running),
+  );
+  return {
+    async stop() {
+      await ticking.stop();
+      await deps.live.followTestClock().catch(() => {});
+      await running.end(deps.live.now());
+    },
+  };
 }
 
 /** One look at every clock; repeating it changes nothing. */
-export async function checkHealth({ redis, live, log }: HealthDeps): Promise<void> {
+export async function checkHealth(
+  { redis, live, log }: HealthDeps,
+  running: RunningTime,
+): Promise<void> {
   const configuration = await live.refresh();
   const nowMs = live.now();
   const failing = await readFailing(redis, nowMs - WARN_AFTER_MS);
-  const verdicts = failing.flatMap((one) => verdictsOf(one, configuration, nowMs));
+  // Only after all partitions have answered: what waits in one that is unavailable is not delivered.
+  const runningMs = await running.note(nowMs);
+  const verdicts = failing.flatMap((one) =>
+    verdictsOf(one, configuration, runningMs(one.sinceMs, nowMs)),
+  );
   for (const verdict of verdicts) {
     // Before its alert: if this process dies in between, the next tick finds the clock still running and goes on.
     if (verdict.kind === "disabled") await switchOffFailing(redis, verdict, nowMs);
@@ -63,18 +82,21 @@ export async function checkHealth({ redis, live, log }: HealthDeps): Promise<voi
   await drainReplacedV1(redis, await live.refresh());
 }
 
-/** An endpoint past both thresholds at once, after a standstill of ours, gets both alerts. */
+/**
+ * An endpoint that is past both thresholds at once gets both alerts.
+ * @param forMs how long it has been failing while processors were running
+ */
 function verdictsOf(
   failing: FailingEndpoint,
   { endpoints }: Configuration,
-  nowMs: number,
+  forMs: number,
 ): FailingVerdict[] {
   const endpoint = endpoints.get(failing.endpointId);
   const warning: FailingVerdict = { ...failing, kind: "warning" };
   if (!endpoint) return [{ ...failing, kind: "gone" }];
-  if (failing.sinceMs <= nowMs - DISABLE_AFTER_MS)
-    return [warning, { ...failing, kind: "disabled" }];
-  return endpoint.active ? [warning] : [{ ...failing, kind: "forget" }];
+  if (forMs >= DISABLE_AFTER_MS) return [warning, { ...failing, kind: "disabled" }];
+  if (!endpoint.active) return [{ ...failing, kind: "forget" }];
+  return forMs >= WARN_AFTER_MS ? [warning] : [];
 }
 
 /** Fails what waits for endpoints that are off, whoever switched them and wherever that was interrupted. */

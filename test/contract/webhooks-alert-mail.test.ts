@@ -7,6 +7,7 @@ import { createMailer, type MailConfig, type Mailer } from "#core/mail.ts";
 import { webhookAlertMails } from "#core/metrics.ts";
 import { webhookKeys } from "#core/redis/client/keys.ts";
 import { allEntities } from "#core/redis/config/entities.ts";
+import { createRunningTime } from "#core/redis/log/running-time.ts";
 import { readAlerts } from "#core/redis/webhooks/alerts.ts";
 import {
   clearFailing,
@@ -19,7 +20,7 @@ import { startAlertMailer } from "#processors/webhooks/alert-mailer.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type MailServer, startMailServer } from "#test/support/mail-server.ts";
 import type { TestRuntime } from "#test/support/runtime.ts";
-import { endpointOf, openWebhookRuntime, setActive } from "#test/support/webhooks.ts";
+import { endpointOf, openWebhookRuntime, passTime, setActive } from "#test/support/webhooks.ts";
 
 let runtime: TestRuntime;
 let server: MailServer;
@@ -147,6 +148,28 @@ describe("through a mail server", () => {
     await runtime.redis.pExpire(claim, 1);
     await eventually(() => server.received.length === 1, "the mail arrives");
     await eventually(async () => (await left()) === 0, "the outbox is empty");
+  });
+
+  test("design, Our own downtime is nobody's fault: an alert is dropped after 7 days in which processors were running, not before", async () => {
+    reset();
+    server.refuse(451);
+    const running = createRunningTime(runtime.redis);
+    await running.note(runtime.live.now());
+    await raise();
+    await running.end(runtime.live.now());
+    await passTime(runtime, 8 * 86_400);
+    const before = await failures();
+    start();
+    await eventually(async () => (await failures()) > before, "it has been tried");
+    expect(await left()).toBe(1);
+    const [alert] = await readAlerts(runtime.redis, 1);
+    if (!alert) throw new Error("no alert");
+    const claim = webhookKeys(alert.partition).alertClaim(alert.id);
+    await eventually(async () => (await runtime.redis.pTTL(claim)) > 50_000, "it waits");
+    await passTime(runtime, 7 * 86_400 + 60);
+    await runtime.redis.pExpire(claim, 1);
+    await eventually(async () => (await left()) === 0, "it is dropped");
+    expect(server.received).toEqual([]);
   });
 
   test("a server that is unavailable loses nothing", async () => {

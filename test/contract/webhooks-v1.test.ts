@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseCidr } from "#core/cidr.ts";
 import { v1EndpointId } from "#core/domain/webhooks/webhook-v1.ts";
+import { createRunningTime } from "#core/redis/log/running-time.ts";
 import { readNotifications } from "#core/redis/merchant/notifications.ts";
 import { readAlerts } from "#core/redis/webhooks/alerts.ts";
 import { readDecisions } from "#core/redis/webhooks/deliveries.ts";
@@ -181,7 +182,7 @@ describe("webhooks v1", () => {
     answer = { status: 500, body: "" };
     await newest("waiting", await change());
     await passTime(runtime, 4 * 86_400);
-    await checkHealth(runtime);
+    await checkHealth(runtime, createRunningTime(runtime.redis));
     expect(await readAlerts(runtime.redis, 10)).toEqual([]);
     answer = { status: 200, body: ACKNOWLEDGEMENT };
     await newest("delivered", await change());

@@ -46,6 +46,7 @@ import { eraseWaitingEvents } from "#core/redis/log/erase-events.ts";
 import { claimEvents, lookUpEvents } from "#core/redis/log/event-log.ts";
 import { logEntry } from "#core/redis/log/log-entry.ts";
 import { acknowledge, MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
+import { createRunningTime } from "#core/redis/log/running-time.ts";
 import { seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { LOGS, readLags, trimLog } from "#core/redis/log/streams.ts";
 import { beginRequest, endRequest } from "#core/redis/merchant/idempotency.ts";
@@ -87,6 +88,7 @@ export async function tourOfTheStore(runtime: TestRuntime, redis: Redis): Promis
   const [first = 0, second = 0] = await shipmentTour(own);
   await eventTour(own);
   await retryTour(own);
+  await runningTour(own);
   await queueTour(own, first);
   await merchantTour(own);
   await archiveTour(own, [first, second]);
@@ -260,6 +262,14 @@ async function eventTour({ redis, live, config }: TestRuntime): Promise<void> {
   await forgetCourierCounts(redis, await readCourierCounts(redis), nowMs + 86_400_000);
   await takeCourierRate(redis, COURIER, { perSecond: 5, burst: 10 }, nowMs);
   await takeCourierRate(redis, COURIER, { perSecond: 5, burst: 10 }, nowMs);
+}
+
+/** Runs, is gone, and runs again. */
+async function runningTour({ redis, live }: TestRuntime): Promise<void> {
+  const running = createRunningTime(redis);
+  await running.note(live.now());
+  await running.end(live.now());
+  await running.note(live.now() + 86_400_000);
 }
 
 /** Fails until it is a dead letter, and drives it again. */

@@ -46,6 +46,15 @@ export const ARCHIVER_LOCK_KEY = "waybill:archiver-lock";
 export const ARCHIVER_STATUS_KEY = "waybill:archiver";
 /** Hash: channels held in Redis, and how far they have come back (`held-channels.ts`). */
 export const HELD_CHANNELS_KEY = "waybill:archiver:held";
+/** When processors were running (`running-time.ts`). */
+export const RUNNING_KEYS = {
+  /** Sorted set: who is running, by last sign of life (clock of Redis, milliseconds). */
+  running: "{waybill:running}",
+  /** Hash: the service clock at the last sign of life, and how many downtimes there were. */
+  clock: "{waybill:running}:clock",
+  /** List: downtimes, oldest first. */
+  downtimes: "{waybill:running}:downtimes",
+};
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";
 /** Hash: a link to a courier's quality report (JSON), by the hash of its token. */
