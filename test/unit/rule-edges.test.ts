@@ -10,7 +10,6 @@ import { bucketOf, quantileOf } from "#core/domain/benchmarks/latency-buckets.ts
 import {
   renderHtml,
   renderLine,
-  textOfHtml,
   unknownPlaceholders,
 } from "#core/domain/messages/render-template.ts";
 import { hourOf } from "#core/domain/time/hour-of.ts";
@@ -215,20 +214,6 @@ describe("templates", () => {
       "b",
       "toString",
     ]);
-  });
-
-  test("a link is told once, where its text ends, and only a link's", () => {
-    expect(textOfHtml('<a href="https://a.example">x</a> <b href="https://b.example">y</b>')).toBe(
-      "x (https://a.example) y",
-    );
-    expect(textOfHtml('<a href="https://a.example">x</a></a>z')).toBe("x (https://a.example)z");
-    expect(textOfHtml("<style>p{}</style>b")).toBe("b");
-  });
-
-  test("a link stands within its tag, and what is closed is hidden each time, what is not is shown", () => {
-    expect(textOfHtml('<b href="https://b.example">y</b></a>')).toBe("y");
-    expect(textOfHtml('<a href="https://a.example>">y</a>')).toBe('">y');
-    expect(textOfHtml("<style>p{}</style>a<style>q{}</style>b<script>c")).toBe("abc");
   });
 });
 

@@ -2,7 +2,8 @@
 
 import type { Language } from "#core/domain/shipments/shipment.ts";
 import type { ShipmentSummary } from "#core/domain/shipments/shipment-view.ts";
-import { escapeHtml, renderHtml, renderLine, textOfHtml, type Values } from "./render-template.ts";
+import { escapeHtml, renderHtml, renderLine, renderText, type Values } from "./render-template.ts";
+import { textOfHtml, tidied } from "./text-of-html.ts";
 import { WORDS } from "./words.ts";
 
 export interface Composed {
@@ -25,12 +26,29 @@ const SMS_LENGTH = 459;
 
 export function composeTemplate({ subject, body, language }: Template, values: Values): Composed {
   const isMarkup = /<[a-z!/]/i.test(body);
-  const rendered = renderHtml(isMarkup ? body : body.replace(/\r?\n/g, "<br>\n"), values);
+  const markup = isMarkup ? body : body.replace(/\r?\n/g, "<br>\n");
+  const rendered = renderHtml(markup, values);
   return {
     subject: cut(renderLine(subject, values), SUBJECT_LENGTH),
     html: /<html\b/i.test(body) ? rendered : page(rendered, language),
-    text: textOfHtml(rendered),
+    text: tidied(renderText(textTemplateOf(markup), values)),
   };
+}
+
+/** Templates whose plain text is remembered, of 100 KB each at most. */
+export const TEXT_TEMPLATES_KEPT = 50;
+const textTemplates = new Map<string, string>();
+
+/** Reading HTML takes up to some 50 ms: once a template, not once a message. */
+function textTemplateOf(markup: string): string {
+  const text = textTemplates.get(markup) ?? textOfHtml(markup);
+  textTemplates.delete(markup);
+  textTemplates.set(markup, text);
+  if (textTemplates.size > TEXT_TEMPLATES_KEPT) {
+    const [oldest = ""] = textTemplates.keys();
+    textTemplates.delete(oldest);
+  }
+  return text;
 }
 
 /** The status mail of a channel that has no template for it. */
@@ -50,15 +68,19 @@ export function composeStatus(
     url === null
       ? ""
       : `<p><a href="${escapeHtml(url)}">${escapeHtml(words.trackShipment)}</a></p>`;
+  const title = `${words.yourShipment} · ${merchant}`;
   const detail = statusDetailDescription === null ? "" : ` – ${statusDetailDescription}`;
   const html =
-    `<p>${escapeHtml(words.yourShipment)} · ${escapeHtml(merchant)}</p>\n` +
+    `<p>${escapeHtml(title)}</p>\n` +
     `<h1>${escapeHtml(statusDescription + detail)}</h1>\n` +
     `<p>${lines.map(escapeHtml).join("<br>\n")}</p>\n${link}`;
   return {
     subject: renderLine("{{merchant}}: {{status}}", { merchant, status: statusDescription }),
     html: page(html, language),
-    text: textOfHtml(html),
+    text: [
+      ...[title, statusDescription + detail, lines.join("\n")],
+      ...(url === null ? [] : [`${words.trackShipment} (${url})`]),
+    ].join("\n\n"),
   };
 }
 
