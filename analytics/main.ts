@@ -1,7 +1,10 @@
 /** The analytics role: change log and courier counts in, rows in ClickHouse out. */
-import { openRolePort } from "#core/http/ops-port.ts";
+import type { Config } from "#core/config.ts";
+import type { Door } from "#core/http/door.ts";
+import { bindRoleDoor, openOpsPort } from "#core/http/ops-port.ts";
+import type { Log } from "#core/log.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
-import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { applySchema } from "./apply-schema.ts";
 import { answerBackups } from "./backup/answer-backups.ts";
 import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhouse.ts";
@@ -31,25 +34,29 @@ const STAND_BY_MS = 1_000;
 /** Port of health and metrics when the role runs alone. */
 const ALONE_PORT = 8084;
 
-export function startAnalytics(runtime: Runtime): Promise<Running> {
-  return start(runtime, null);
+/** @param usual null = only the port named by the environment */
+function bindAnalytics({ host, ports }: Config, log: Log, usual: number | null): Door | null {
+  const port = { variable: "ANALYTICS_PORT", configured: ports.analytics, usual } as const;
+  return bindRoleDoor({ host }, port, log);
 }
 
-/** @param usualPort null = only the port named by the environment */
-async function start(runtime: Runtime, usualPort: number | null): Promise<Running> {
+export function startAnalytics(runtime: Runtime): Promise<Running> {
+  return start(runtime, false);
+}
+
+/** @param isAlone the other roles run in other processes */
+async function start(runtime: Runtime, isAlone: boolean): Promise<Running> {
+  const door = runtime.doors.get("analytics") ?? bindAnalytics(runtime.config, runtime.log, null);
   const store = keepClickhouse(() => openWriter(runtime));
   const stopping = new AbortController();
   await firstOpening(runtime, store);
   const writing = folderIsOurs(runtime, store, stopping.signal).then((isOurs) =>
-    isOurs ? keepWriting(runtime, store, usualPort !== null) : null,
+    isOurs ? keepWriting(runtime, store, isAlone) : null,
   );
   const probe = await openProbe(runtime.config, store);
-  const port = openRolePort(
-    runtime,
-    "analytics",
-    { configured: runtime.config.ports.analytics, usual: usualPort },
-    () => (stopping.signal.aborted ? Promise.resolve("stopping") : probe.reasonNotReady()),
-  );
+  const reasonNotReady = () =>
+    stopping.signal.aborted ? Promise.resolve("stopping") : probe.reasonNotReady();
+  const port = door && openOpsPort(runtime, "analytics", door, { reasonNotReady });
   return {
     name: "analytics",
     url: port?.url ?? null,
@@ -177,4 +184,12 @@ async function openWriter({ config, log }: Runtime) {
   }
 }
 
-if (import.meta.main) await runRoles(process.env, [(runtime) => start(runtime, ALONE_PORT)]);
+const analytics = (usual: number | null): Role => ({
+  name: "analytics",
+  bind: (config, log) => bindAnalytics(config, log, usual),
+  start: (runtime) => start(runtime, usual !== null),
+});
+
+export const ANALYTICS: Role = analytics(null);
+
+if (import.meta.main) await runRoles(process.env, [analytics(ALONE_PORT)]);

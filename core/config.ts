@@ -1,6 +1,7 @@
 /** The process environment, read once in a main file and checked as a whole: every fault is listed at once. */
 import { counted } from "#core/domain/schema/counted.ts";
 import type { Cidr } from "./cidr.ts";
+import { urlOf } from "./url-of.ts";
 import {
   type ClientCertHeaders,
   type TraceSampler,
@@ -219,7 +220,6 @@ function tracingOf(values: Values): TracingConfig | null {
 }
 
 function configOf(values: Values): Config {
-  const panelUrl = `http://${values.HOST}:${values.PANEL_PORT}`;
   const tls = { certFile: values.INGEST_TLS_CERT_FILE, keyFile: values.INGEST_TLS_KEY_FILE };
   return {
     host: values.HOST,
@@ -244,7 +244,7 @@ function configOf(values: Values): Config {
     panelToken: values.PANEL_TOKEN,
     encryptionKey: values.ENCRYPTION_KEY,
     encryptionKeyPrevious: values.ENCRYPTION_KEY_PREVIOUS,
-    publicUrl: (values.PUBLIC_URL ?? panelUrl).replace(/\/+$/, ""),
+    publicUrl: (values.PUBLIC_URL ?? urlOf(values.HOST, values.PANEL_PORT)).replace(/\/+$/, ""),
     nationalCarrier: values.NATIONAL_CARRIER,
     nationalCarrierUrl: values.NATIONAL_CARRIER_URL,
     geocoderUrl: values.GEOCODER_URL,

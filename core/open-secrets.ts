@@ -28,6 +28,7 @@ import {
   secretPath,
 } from "./secret-files.ts";
 import { createVault, firstMacKey, keyIdOf, type Vault } from "./secrets.ts";
+import { keepUnshown } from "./unshown-secrets.ts";
 
 export interface Secrets {
   /** @throws {SecretRefused} if this machine lacks the secret that other processes use */
@@ -35,8 +36,6 @@ export interface Secrets {
   /** @throws as `jwtSecret` */
   readonly panelToken: string;
   readonly vault: Vault;
-  /** The panel token if this start generated it: it is printed once. */
-  readonly newPanelToken: string | null;
 }
 
 export interface OpenedSecrets {
@@ -244,6 +243,9 @@ async function shareSecrets(sharing: Sharing): Promise<Secrets> {
   const { config, vault } = sharing;
   const jwt = await shareSecret(sharing, "jwt");
   const panel = await shareSecret(sharing, "panel");
+  if (panel.isNew && panel.value !== null) {
+    await keepUnshown(config.dataDir, [{ owner: "operator", secret: panel.value }]);
+  }
   const required = (name: SharedSecret, { value }: Shared) => {
     if (value !== null) return value;
     throw missing(SHARED[name].variable, SHARED[name].file, config);
@@ -251,7 +253,6 @@ async function shareSecrets(sharing: Sharing): Promise<Secrets> {
   // Roles that use neither start without them.
   return {
     vault,
-    newPanelToken: panel.isNew ? panel.value : null,
     get jwtSecret() {
       return required("jwt", jwt);
     },

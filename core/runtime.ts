@@ -3,8 +3,15 @@ import { readFile } from "node:fs/promises";
 import { type Config, ConfigFaults, readConfig } from "./config.ts";
 import { labelCarriers } from "./domain/labels/label-carrier.ts";
 import { illFormedText } from "./domain/schema/ill-formed-text.ts";
-import { type SetupFile, settingsWithoutEffect } from "./domain/setup/setup.ts";
-import { openOpsPort } from "./http/ops-port.ts";
+import {
+  checkSetup,
+  type SetupFile,
+  settingsWithoutEffect,
+  withoutOrderNulls,
+} from "./domain/setup/setup.ts";
+import { type Door, PortRefused } from "./http/door.ts";
+import { explainPort } from "./http/explain-port.ts";
+import { bindOpsDoor, METRICS_VARIABLE, openOpsPort } from "./http/ops-port.ts";
 import { parseStrictJson } from "./http/strict-json.ts";
 import { createLog, type Log } from "./log.ts";
 import { openSecrets, type Secrets, type SecretUse } from "./open-secrets.ts";
@@ -22,6 +29,8 @@ import { createLive, type Live } from "./redis/config/live.ts";
 import { ensureGroups } from "./redis/log/streams.ts";
 import { applySetup, SetupFaults } from "./redis/setup/apply-setup.ts";
 import { SecretRefused } from "./secret-files.ts";
+import { keepUnshown, showUnshown } from "./unshown-secrets.ts";
+import { urlOf } from "./url-of.ts";
 
 export interface Runtime {
   readonly config: Config;
@@ -29,6 +38,8 @@ export interface Runtime {
   readonly redis: Redis;
   readonly live: Live;
   readonly secrets: Secrets;
+  /** Ports that have been bound, by the name of their role; a role whose port is not among them binds it itself. */
+  readonly doors: ReadonlyMap<string, Door>;
   readonly close: () => Promise<void>;
 }
 
@@ -39,12 +50,24 @@ export interface Running {
   readonly url: string | null;
   /** Absent if there is nothing to check: a role that serves is running while its port answers. */
   readonly isRunning?: () => boolean;
+  /** What is done, and told, once every role of the process runs. */
+  readonly onceUp?: () => Promise<void> | void;
   /** Stops accepting, finishes what is in flight, acknowledges. */
   readonly stop: () => Promise<void>;
 }
 
 /** @param started what runs already, in the order of starting */
 export type StartRole = (runtime: Runtime, started: readonly Running[]) => Promise<Running>;
+
+export interface Role {
+  readonly name: string;
+  /**
+   * Binds the role's port, before anything is written; null = it has none.
+   * @throws {PortRefused} {ConfigFaults}
+   */
+  readonly bind?: (config: Config, log: Log) => Door | null | Promise<Door | null>;
+  readonly start: StartRole;
+}
 
 /** Of webhooks whose host could not be checked, in one log line. */
 export const HOSTS_NAMED = 20;
@@ -53,6 +76,10 @@ const STOP_LIMIT_MS = 9_000;
 /** What is left of it belongs to the embedded Redis, which must not outlive us. */
 const ROLES_STOP_LIMIT_MS = 6_000;
 
+export interface OpenOptions extends Pick<SecretUse, "isServing"> {
+  readonly doors?: Runtime["doors"];
+}
+
 /**
  * Connects, loads secrets, applies the setup file if one is configured.
  * @throws {ConfigFaults} {SetupFaults} {SecretRefused} {LayoutRefused} after closing what it had opened
@@ -60,8 +87,9 @@ const ROLES_STOP_LIMIT_MS = 6_000;
 export async function openRuntime(
   config: Config,
   log: Log,
-  use: Pick<SecretUse, "isServing"> = {},
+  { doors = new Map(), ...use }: OpenOptions = {},
 ): Promise<Runtime> {
+  const setup = config.setupFile === null ? null : await readSetup(config.setupFile);
   const { redis, close: closeStore, isEmbedded } = await openStore(config, log);
   let close = closeStore;
   try {
@@ -77,13 +105,12 @@ export async function openRuntime(
     await checkLayout(redis);
     if (!isEmbedded) await warnAboutDurability(redis, log);
     await ensureGroups(redis);
-    if (secrets.newPanelToken !== null) announceSecret("operator", secrets.newPanelToken);
     if (config.webhookAllowedCidrs.length > 0) {
       log.warn("WEBHOOK_ALLOWED_CIDRS lets webhooks reach private networks");
     }
     const live = await createLive(redis, config.testClock, config.publicUrl);
-    const runtime: Runtime = { config, log, redis, secrets, live, close };
-    if (config.setupFile !== null) await applySetupFile(runtime, await readSetup(config.setupFile));
+    const runtime: Runtime = { config, log, redis, secrets, live, doors, close };
+    if (setup !== null) await applySetupFile(runtime, setup);
     return runtime;
   } catch (error) {
     await close();
@@ -111,7 +138,7 @@ export async function openStore(config: Config, log: Log) {
   };
 }
 
-/** @throws {ConfigFaults} when there is no such file or it is not JSON */
+/** @throws {ConfigFaults} when there is no such file or it is not JSON {SetupFaults} for what it says, apart from the store */
 export async function readSetup(path: string): Promise<unknown> {
   const bytes = await readFile(path).catch((error: Error) => {
     throw new ConfigFaults([`SETUP_FILE: cannot be read: ${error.message}`]);
@@ -121,31 +148,32 @@ export async function readSetup(path: string): Promise<unknown> {
     JSON.parse(bytes.toString());
     const { value, hasSurrogateEscapes } = parseStrictJson(bytes);
     const faults = hasSurrogateEscapes ? illFormedText(value) : [];
-    if (faults.length === 0) return value;
+    if (faults.length === 0) return wellSaid(value);
     throw new ConfigFaults(faults.map((one) => `SETUP_FILE: ${one.path}: ${one.message}`));
   } catch (error) {
-    if (error instanceof ConfigFaults) throw error;
+    if (error instanceof ConfigFaults || error instanceof SetupFaults) throw error;
     throw new ConfigFaults([`SETUP_FILE: ${path} is not JSON: ${(error as Error).message}`]);
   }
 }
 
+function wellSaid(file: unknown): unknown {
+  const faults = checkSetup(withoutOrderNulls(file));
+  if (faults.length > 0) throw new SetupFaults(faults);
+  return file;
+}
+
 /**
+ * Secrets that it generates are shown by `showUnshown`.
  * @returns how many entities were written; 0 when the file changes nothing
  * @throws {SetupFaults}
  */
 export async function applySetupFile(runtime: Runtime, file: unknown): Promise<number> {
   const { config, redis, secrets, live, log } = runtime;
-  const { written, generated, unresolvedHosts } = await applySetup(
-    redis,
-    secrets.vault,
-    file,
-    live.now(),
-    {
-      isLabelCarrier: labelCarriers(config.nationalCarrier),
-      webhookAllowedCidrs: config.webhookAllowedCidrs,
-    },
-  );
-  for (const { owner, secret } of generated) announceSecret(owner, secret);
+  const { written, unresolvedHosts } = await applySetup(redis, secrets.vault, file, live.now(), {
+    isLabelCarrier: labelCarriers(config.nationalCarrier),
+    webhookAllowedCidrs: config.webhookAllowedCidrs,
+    keep: (generated) => keepUnshown(config.dataDir, generated),
+  });
   await live.refresh();
   log.info({ written }, "setup applied");
   if (unresolvedHosts.length > 0) {
@@ -156,11 +184,6 @@ export async function applySetupFile(runtime: Runtime, file: unknown): Promise<n
   const ignored = settingsWithoutEffect(file as SetupFile);
   if (ignored.length > 0) log.warn({ settings: ignored }, "these settings are not in effect yet");
   return written;
-}
-
-/** Generated secrets are shown this once, on standard error, and in no log line. */
-function announceSecret(owner: string, secret: string): void {
-  process.stderr.write(`generated secret for ${owner}, shown only now: ${secret}\n`);
 }
 
 /** Durable before 200: warns when the server that was given promises less than the embedded one. */
@@ -190,30 +213,37 @@ async function warnAboutDurability(redis: Redis, log: Log): Promise<void> {
 /** Runs roles until SIGTERM or SIGINT, then stops them in order and ends the process with status 0. */
 export async function runRoles(
   env: Readonly<Record<string, string | undefined>>,
-  roles: readonly StartRole[],
+  roles: readonly Role[],
 ): Promise<void> {
   await guarded(async () => {
     const config = readConfig(env);
     const log = createLog(config.logLevel);
-    await serve(log, openRuntime(config, log), roles);
+    await serve(config, log, roles);
   });
 }
 
+type Open = (config: Config, doors: Runtime["doors"]) => Promise<Runtime>;
+
 /**
- * Starts roles one after the other. A signal, also one that comes while they start, stops them in the opposite order:
- * what takes work in is started last and stopped first.
- * @throws what a start throws, after stopping what had started
+ * Binds all ports, opens the stores, and starts roles one after the other. A signal, also one that comes while they start, stops
+ * them in the opposite order: what takes work in is started last and stopped first.
+ * @throws what a start throws, after stopping what had started; nothing has been written when it is a port or a variable
  */
 export async function serve(
+  config: Config,
   log: Log,
-  opening: Promise<Runtime>,
-  roles: readonly StartRole[],
+  roles: readonly Role[],
+  open: Open = (given, doors) => openRuntime(given, log, { doors }),
 ): Promise<void> {
+  const all = [...metricsPort(config), ...roles];
+  const doors = await bindDoors(config, log, all);
+  const opening = open(atBoundPorts(config, doors), doors);
   const running: Running[] = [];
   let stopping = false;
   const stop = async () => {
     stopping = true;
     await Promise.race([stopRoles(log, running.toReversed()), Bun.sleep(ROLES_STOP_LIMIT_MS)]);
+    closeUnopened(doors, running);
     await opening.then(
       (runtime) => runtime.close(),
       () => {},
@@ -222,8 +252,10 @@ export async function serve(
   stopOnSignal(log, stop);
   try {
     const runtime = await opening;
-    for (const start of [...metricsPort(runtime.config), ...roles])
-      if (!stopping) running.push(await start(runtime, running));
+    for (const { start } of all) if (!stopping) running.push(await start(runtime, running));
+    // Not before: a start that fails shows no secret.
+    if (!stopping) await showUnshown(config.dataDir);
+    for (const { onceUp } of running) if (!stopping) await onceUp?.();
   } catch (error) {
     // What was stopped in the middle of its start may well fail; the signal ends the process.
     if (stopping) return;
@@ -234,10 +266,52 @@ export async function serve(
   if (!stopping) log.info(urls, "ready");
 }
 
+/** @throws {ConfigFaults} with every port and every file of a port that is not to be had */
+async function bindDoors(config: Config, log: Log, roles: readonly Role[]) {
+  const doors = new Map<string, Door>();
+  const faults: string[] = [];
+  for (const { name, bind } of roles) {
+    try {
+      const door = await bind?.(config, log);
+      if (door) doors.set(name, door);
+    } catch (error) {
+      if (error instanceof ConfigFaults) faults.push(...error.faults);
+      else if (error instanceof PortRefused) faults.push(await explainPort(error));
+      else throw error;
+    }
+  }
+  if (faults.length === 0) return doors;
+  closeUnopened(doors, []);
+  throw new ConfigFaults([...new Set(faults)]);
+}
+
+function closeUnopened(doors: Runtime["doors"], running: readonly Running[]): void {
+  for (const [name, door] of doors) {
+    if (running.every((one) => one.name !== name)) door.close();
+  }
+}
+
+/** A port 0 in the address of the panel would lead nowhere: where the panel is served here, its port is known by now. */
+function atBoundPorts(config: Config, doors: Runtime["doors"]): Config {
+  const panel = doors.get("panel");
+  if (panel === undefined || config.publicUrl !== urlOf(config.host, 0)) return config;
+  return { ...config, publicUrl: panel.url };
+}
+
 /** A separate port for the `/metrics` of the process, if one is configured. */
-function metricsPort({ ports: { metrics } }: Config): StartRole[] {
+function metricsPort({ ports: { metrics } }: Config): Role[] {
   if (metrics === null) return [];
-  return [async (runtime) => openOpsPort(runtime, "metrics", metrics, { isMetricsPort: true })];
+  const bind = (config: Config) => bindOpsDoor(config, METRICS_VARIABLE, metrics);
+  return [
+    {
+      name: "metrics",
+      bind,
+      start: async (runtime) => {
+        const door = runtime.doors.get("metrics") ?? bind(runtime.config);
+        return openOpsPort(runtime, "metrics", door, { isMetricsPort: true });
+      },
+    },
+  ];
 }
 
 async function stopRoles(log: Log, roles: readonly Running[]): Promise<void> {
@@ -249,7 +323,7 @@ async function stopRoles(log: Log, roles: readonly Running[]): Promise<void> {
 /** A start refused for a reason that its message tells whole, such as a wrong argument. */
 export class Refused extends Error {}
 
-/** Errors whose message explains them are printed without a stack: faults of configuration and setup, a port in use. */
+/** Errors whose message explains them are printed without a stack: faults of configuration and setup. */
 function explainsItself(error: unknown): boolean {
   const kinds = [
     ConfigFaults,
@@ -260,8 +334,7 @@ function explainsItself(error: unknown): boolean {
     Refused,
   ];
   if (kinds.some((kind) => error instanceof kind)) return true;
-  const code = (error as NodeJS.ErrnoException).code ?? "";
-  return ["EADDRINUSE", "EADDRNOTAVAIL", "ENOTFOUND"].includes(code);
+  return (error as NodeJS.ErrnoException).code === "ENOTFOUND";
 }
 
 function explanationOf(error: unknown): string {

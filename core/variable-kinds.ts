@@ -83,8 +83,9 @@ function isUrl(text: string, protocols: readonly string[]): boolean {
   return URL.canParse(text) && protocols.includes(new URL(text).protocol);
 }
 
+/** No URL can name an address with a zone, such as fe80::1%eth0. */
 export const host: Kind<string> = (value) =>
-  isIP(value) > 0 || HOST_NAME.test(value)
+  (isIP(value) > 0 && !value.includes("%")) || HOST_NAME.test(value)
     ? { value }
     : fault(`an address or a host name, not "${value}".`);
 

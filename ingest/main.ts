@@ -1,5 +1,9 @@
 /** The ingest role: courier events in, over plain HTTP or with TLS of its own. */
-import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import type { Config } from "#core/config.ts";
+import { bindDoor, type Door } from "#core/http/door.ts";
+import { problemResponse } from "#core/problem.ts";
+import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import { urlOf } from "#core/url-of.ts";
 import { createIngestApp } from "#ingest/app.ts";
 import { startTlsFront, type TlsFront } from "#ingest/tls-front.ts";
 
@@ -8,24 +12,41 @@ const SERVER_BODY_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
 /** Above the time limit of a small body, and the server may be some seconds early. */
 const INGEST_IDLE_SECONDS = 20;
 const LOOPBACK = "127.0.0.1";
+const VARIABLE = "INGEST_PORT";
+
+/** @throws {PortRefused} {ConfigFaults} for a certificate or key that cannot be used */
+async function bindIngest({ host, ports, ingestTls }: Config): Promise<IngestDoor> {
+  const common = { variable: VARIABLE, maxRequestBodySize: SERVER_BODY_LIMIT_BYTES };
+  const terms = { ...common, idleTimeout: INGEST_IDLE_SECONDS, refuse: problemResponse };
+  if (ingestTls === null) {
+    return { ...bindDoor({ ...terms, host, port: ports.ingest }), front: null };
+  }
+  const inner = bindDoor({ ...terms, host: LOOPBACK, port: 0 });
+  try {
+    const listen = { variable: VARIABLE, host, port: ports.ingest };
+    const front = await startTlsFront(ingestTls, listen, inner.port);
+    const close = () => {
+      front.close();
+      inner.close();
+    };
+    return { ...inner, front, url: urlOf(host, front.port, "https"), port: front.port, close };
+  } catch (error) {
+    inner.close();
+    throw error;
+  }
+}
+
+interface IngestDoor extends Door {
+  /** Null where the port is plain HTTP. */
+  readonly front: TlsFront | null;
+}
 
 export async function startIngest(runtime: Runtime): Promise<Running> {
-  const { config, log } = runtime;
-  const tls = config.ingestTls;
-  let front: TlsFront | null = null;
-  const app = createIngestApp(runtime, (port) => front?.connectionFrom(port) ?? null).listen({
-    // Two processes on one port would share it silently.
-    reusePort: false,
-    port: tls ? 0 : config.ports.ingest,
-    hostname: tls ? LOOPBACK : config.host,
-    maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
-    idleTimeout: INGEST_IDLE_SECONDS,
-  });
-  const httpPort = app.server?.port ?? 0;
-  if (tls)
-    front = await startTlsFront(tls, { host: config.host, port: config.ports.ingest }, httpPort);
-  const url = front ? `https://${config.host}:${front.port}` : `http://${config.host}:${httpPort}`;
-  log.info({ url }, "ingest listens");
+  const door = runtime.doors.get("ingest") ?? (await bindIngest(runtime.config));
+  const { front, url } = door as IngestDoor;
+  const app = createIngestApp(runtime, front?.connectionFrom);
+  door.open(app);
+  runtime.log.info({ url }, "ingest listens");
   return {
     name: "ingest",
     url,
@@ -37,4 +58,6 @@ export async function startIngest(runtime: Runtime): Promise<Running> {
   };
 }
 
-if (import.meta.main) await runRoles(process.env, [startIngest]);
+export const INGEST: Role = { name: "ingest", bind: bindIngest, start: startIngest };
+
+if (import.meta.main) await runRoles(process.env, [INGEST]);

@@ -7,12 +7,13 @@ import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import type { IngestTls } from "#core/config.ts";
+import { ConfigFaults, type IngestTls } from "#core/config.ts";
 import {
   type ClientCertificate,
   canonicalSubject,
   plainFingerprint,
 } from "#core/domain/courier-events/client-certificate.ts";
+import { type PortRefused, refusalOf } from "#core/http/door.ts";
 import type { Peer } from "#core/http/peer.ts";
 
 const CONNECTIONS_LIMIT = 10_000;
@@ -29,32 +30,23 @@ export interface TlsFront {
   readonly end: () => void;
 }
 
-/** @throws when a file cannot be read or the port is in use */
+/** @throws {ConfigFaults} for files that cannot be used {PortRefused} */
 export async function startTlsFront(
-  { certFile, keyFile, clientCaFile }: IngestTls,
-  listen: { readonly host: string; readonly port: number },
+  tls: IngestTls,
+  listen: PortRefused["terms"],
   httpPort: number,
 ): Promise<TlsFront> {
   const peers = new Map<number, Peer>();
   const sockets = new Set<TLSSocket>();
-  const server = createServer(
-    {
-      cert: await readFile(certFile),
-      key: await readFile(keyFile),
-      minVersion: "TLSv1.2",
-      handshakeTimeout: HANDSHAKE_LIMIT_MS,
-      // Who must show one is known only once the token is read, so a missing one does not end the handshake.
-      ...(clientCaFile !== null && { ca: await readFile(clientCaFile), requestCert: true }),
-      rejectUnauthorized: false,
-    },
-    (socket) => passOn(socket, httpPort, peers, sockets),
+  const server = createTlsServer(await readFiles(tls), (socket) =>
+    passOn(socket, httpPort, peers, sockets),
   );
   server.maxConnections = CONNECTIONS_LIMIT;
   server.on("tlsClientError", () => {
     // A failed handshake is the caller's affair, and scanners make many.
   });
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    server.once("error", (error) => reject(refusalOf(listen, error)));
     server.listen(listen.port, listen.host, resolve);
   });
   const address = server.address();
@@ -66,6 +58,48 @@ export async function startTlsFront(
       for (const socket of sockets) socket.destroy();
     },
   };
+}
+
+interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  /** Absent = no client certificate is asked for. */
+  readonly ca?: string;
+}
+
+async function readFiles({ certFile, keyFile, clientCaFile }: IngestTls): Promise<TlsFiles> {
+  const faults: string[] = [];
+  const read = (variable: string, path: string) =>
+    readFile(path, "utf8").catch((error: Error) => {
+      faults.push(`${variable}: cannot be read: ${error.message}.`);
+      return "";
+    });
+  const cert = await read("INGEST_TLS_CERT_FILE", certFile);
+  const key = await read("INGEST_TLS_KEY_FILE", keyFile);
+  const roots = clientCaFile && { ca: await read("INGEST_TLS_CLIENT_CA_FILE", clientCaFile) };
+  if (faults.length > 0) throw new ConfigFaults(faults);
+  return { cert, key, ...roots };
+}
+
+/** @throws {ConfigFaults} where the certificate or the key is none, or one is not the other's */
+function createTlsServer(files: TlsFiles, onConnection: (socket: TLSSocket) => void) {
+  try {
+    return createServer(
+      {
+        ...files,
+        minVersion: "TLSv1.2",
+        handshakeTimeout: HANDSHAKE_LIMIT_MS,
+        // Who must show one is known only once the token is read, so a missing one does not end the handshake.
+        requestCert: files.ca !== undefined,
+        rejectUnauthorized: false,
+      },
+      onConnection,
+    );
+  } catch (error) {
+    throw new ConfigFaults([
+      `INGEST_TLS_CERT_FILE, INGEST_TLS_KEY_FILE: no certificate with its key: ${(error as Error).message}.`,
+    ]);
+  }
 }
 
 function passOn(

@@ -2,7 +2,10 @@
 import { openArchive } from "#analytics/archive.ts";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
-import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import type { Config } from "#core/config.ts";
+import { bindDoor, type Door } from "#core/http/door.ts";
+import { problemResponse } from "#core/problem.ts";
+import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { inviteFirstAdmin } from "#panel/first-admin.ts";
 import { ORDERS_BODY_BYTES } from "#panel/read-json.ts";
@@ -13,33 +16,39 @@ const SERVER_BODY_LIMIT_BYTES = 2 * ORDERS_BODY_BYTES;
 /** Longer than a statement of the SQL door may take. */
 const IDLE_SECONDS = 60;
 
+/** @throws {PortRefused} */
+function bindPanel({ host, ports }: Config): Door {
+  return bindDoor({
+    variable: "PANEL_PORT",
+    ...{ host, port: ports.panel },
+    maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
+    idleTimeout: IDLE_SECONDS,
+    refuse: problemResponse,
+  });
+}
+
 export async function startPanel(runtime: Runtime): Promise<Running> {
   const { config, log, secrets } = runtime;
   // A machine without the token exits here, not at the first call.
   void secrets.panelToken;
+  const door = runtime.doors.get("panel") ?? bindPanel(config);
   const benchmarks = await openBenchmarks(config);
   const insights = openInsights(config);
   const archive = openArchive(config, secrets.vault, log);
-  const app = createPanelApp(runtime, benchmarks, insights, archive).listen({
-    // Two processes on one port would share it silently.
-    reusePort: false,
-    port: config.ports.panel,
-    hostname: config.host,
-    maxRequestBodySize: SERVER_BODY_LIMIT_BYTES,
-    idleTimeout: IDLE_SECONDS,
-  });
+  const app = createPanelApp(runtime, benchmarks, insights, archive);
+  door.open(app);
   // The first visitor does not wait for the bundler.
   void webBundle(config.dataDir).catch((error: Error) =>
     log.error(error, "the web application could not be bundled"),
   );
   // Checked in the background: a ClickHouse that does not answer must not delay the panel.
   void insights.sql.shutBecause().then((reason) => reason && log.warn(reason));
-  const url = `http://${config.host}:${app.server?.port}`;
+  const { url } = door;
   log.info({ url }, "panel listens");
-  await inviteFirstAdmin(runtime, config.ports.panel === 0 ? url : config.publicUrl);
   return {
     name: "panel",
     url,
+    onceUp: () => inviteFirstAdmin(runtime, config.publicUrl),
     async stop() {
       await app.stop();
       await Promise.all([benchmarks.close(), insights.close(), archive.close()]);
@@ -47,4 +56,6 @@ export async function startPanel(runtime: Runtime): Promise<Running> {
   };
 }
 
-if (import.meta.main) await runRoles(process.env, [startPanel]);
+export const PANEL: Role = { name: "panel", bind: bindPanel, start: startPanel };
+
+if (import.meta.main) await runRoles(process.env, [PANEL]);

@@ -1,10 +1,13 @@
 /** The processors role: logs in, state and webhooks out. */
 import { openArchive } from "#analytics/archive.ts";
 import { atWork, foreground } from "#core/background.ts";
-import { openRolePort } from "#core/http/ops-port.ts";
+import type { Config } from "#core/config.ts";
+import type { Door } from "#core/http/door.ts";
+import { bindRoleDoor, openOpsPort } from "#core/http/ops-port.ts";
+import type { Log } from "#core/log.ts";
 import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
-import { type Running, type Runtime, runRoles } from "#core/runtime.ts";
+import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { startErasures } from "#processors/erasures.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { startNotify } from "#processors/notify/start.ts";
@@ -23,12 +26,14 @@ const REFERENCES_LINGER_MS = 200;
 /** Port of health and metrics when the role runs alone. */
 const ALONE_PORT = 8083;
 
-export function startProcessors(runtime: Runtime): Promise<Running> {
-  return start(runtime, null);
+/** @param usual null = only the port named by the environment */
+function bindProcessors({ host, ports }: Config, log: Log, usual: number | null): Door | null {
+  const port = { variable: "PROCESSORS_PORT", configured: ports.processors, usual } as const;
+  return bindRoleDoor({ host }, port, log);
 }
 
-/** @param usualPort null = only the port named by the environment */
-async function start(runtime: Runtime, usualPort: number | null): Promise<Running> {
+export async function startProcessors(runtime: Runtime): Promise<Running> {
+  const door = runtime.doors.get("processors") ?? bindProcessors(runtime.config, runtime.log, null);
   const { redis, live, log, config } = runtime;
   const common = { redis, log, batch: EVENTS_AT_ONCE };
   const { eventsPerDay } = config;
@@ -66,15 +71,11 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
   const tests = startTestParcels(runtime);
   const erasures = startErasures({ redis, live, log, config, archive });
   const consumers = Object.entries({ track, references, webhooks, notify });
-  const port = openRolePort(
-    runtime,
-    "processors",
-    { configured: config.ports.processors, usual: usualPort },
-    async () => {
-      const [group] = consumers.find(([, { isRunning }]) => isRunning?.() === false) ?? [];
-      return group === undefined ? null : `the consumers of ${group} are not running`;
-    },
-  );
+  const reasonNotReady = async () => {
+    const [group] = consumers.find(([, { isRunning }]) => isRunning?.() === false) ?? [];
+    return group === undefined ? null : `the consumers of ${group} are not running`;
+  };
+  const port = door && openOpsPort(runtime, "processors", door, { reasonNotReady });
   log.info("processors started");
   return {
     name: "processors",
@@ -99,4 +100,12 @@ async function start(runtime: Runtime, usualPort: number | null): Promise<Runnin
   };
 }
 
-if (import.meta.main) await runRoles(process.env, [(runtime) => start(runtime, ALONE_PORT)]);
+const processors = (usual: number | null): Role => ({
+  name: "processors",
+  bind: (config, log) => bindProcessors(config, log, usual),
+  start: startProcessors,
+});
+
+export const PROCESSORS: Role = processors(null);
+
+if (import.meta.main) await runRoles(process.env, [processors(ALONE_PORT)]);

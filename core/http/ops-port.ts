@@ -7,6 +7,7 @@ import type { Log } from "#core/log.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import { everyRouteDeclared } from "./access.ts";
+import { bindDoor, type Door, PortRefused } from "./door.ts";
 import { toProblem } from "./errors.ts";
 import { type OpsOptions, ops } from "./ops.ts";
 import { requestIds } from "./request-ids.ts";
@@ -14,6 +15,7 @@ import { ONE_ROUTER, requestTarget } from "./request-target.ts";
 
 /** Requests to this port have no body. */
 const BODY_LIMIT_BYTES = 1_024;
+export const METRICS_VARIABLE = "METRICS_PORT";
 
 interface Deps {
   readonly redis: Redis;
@@ -27,13 +29,17 @@ export interface OpsPort {
   readonly stop: () => Promise<void>;
 }
 
-/** @throws when the port is in use */
+/**
+ * @param port its number, or the port that has been bound already
+ * @throws {PortRefused}
+ */
 export function openOpsPort(
   { redis, log, config }: Deps,
   name: string,
-  port: number,
+  port: number | Door,
   options: Omit<OpsOptions, "config"> = {},
 ): OpsPort {
+  const door = typeof port === "number" ? bindOpsDoor(config, METRICS_VARIABLE, port) : port;
   const app = new Elysia(ONE_ROUTER)
     .onError(({ code, error }) =>
       problemResponse(
@@ -45,45 +51,47 @@ export function openOpsPort(
     .use(requestIds())
     .use(requestTarget())
     .use(ops(redis, { config, ...options }));
-  everyRouteDeclared(app).listen({
-    // Otherwise two processes would silently share one port.
-    reusePort: false,
-    port,
-    hostname: config.host,
-    maxRequestBodySize: BODY_LIMIT_BYTES,
-  });
-  const url = `http://${config.host}:${app.server?.port}`;
-  log.info({ url }, `${name} answers health and metrics`);
+  door.open(everyRouteDeclared(app));
+  log.info({ url: door.url }, `${name} answers health and metrics`);
   return {
     name,
-    url,
+    url: door.url,
     async stop() {
       await app.stop();
     },
   };
 }
 
+/** @throws {PortRefused} */
+export function bindOpsDoor({ host }: Pick<Config, "host">, variable: string, port: number): Door {
+  const terms = { variable, host, port, maxRequestBodySize: BODY_LIMIT_BYTES };
+  return bindDoor({ ...terms, refuse: problemResponse });
+}
+
+export interface RolePort {
+  readonly variable: "PROCESSORS_PORT" | "ANALYTICS_PORT";
+  /** Null if the environment names none. */
+  readonly configured: number | null;
+  /** Default port when the role runs alone; if it is taken, a free one is used; null = no port. */
+  readonly usual: number | null;
+}
+
 /**
  * The port of a role that serves no requests.
- * @param configured null if the environment names none
- * @param usual default port when the role runs alone; if it is taken, a free one is used; null = no port
+ * @throws {PortRefused} for the port that the environment names
  */
-export function openRolePort(
-  deps: Deps,
-  name: string,
-  { configured, usual }: { readonly configured: number | null; readonly usual: number | null },
-  reasonNotReady: () => Promise<string | null>,
-): OpsPort | null {
-  if (configured !== null) return openOpsPort(deps, name, configured, { reasonNotReady });
+export function bindRoleDoor(
+  config: Pick<Config, "host">,
+  { variable, configured, usual }: RolePort,
+  log: Log,
+): Door | null {
+  if (configured !== null) return bindOpsDoor(config, variable, configured);
   if (usual === null) return null;
   try {
-    return openOpsPort(deps, name, usual, { reasonNotReady });
+    return bindOpsDoor(config, variable, usual);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-    deps.log.warn(
-      { role: name, port: usual },
-      "the role's usual port is in use; taking a free one",
-    );
-    return openOpsPort(deps, name, 0, { reasonNotReady });
+    if (!(error instanceof PortRefused) || error.code !== "EADDRINUSE") throw error;
+    log.warn({ variable, port: usual }, "the role's usual port is in use; taking a free one");
+    return bindOpsDoor(config, variable, 0);
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { Config } from "#core/config.ts";
 import { publicRoutes } from "#core/http/access.ts";
+import { ALIVE } from "#core/http/door.ts";
 import { type PeerConfig, peerOfConnection, subscriberOf } from "#core/http/peer.ts";
 import { refuseGuesses } from "#core/http/refuse-guesses.ts";
 import { keepFor } from "#core/keep-for.ts";
@@ -47,7 +48,7 @@ export function ops(redis: Redis, options: OpsOptions) {
   // A lost connection is detected without a command.
   const readiness = async () => (redis.isReady ? asked() : NO_REDIS);
   return publicRoutes("ops")
-    .get("/healthz", () => ({ status: "ok" }))
+    .get("/healthz", () => ALIVE)
     .get("/readyz", async ({ set }) => {
       const reason = await readiness();
       if (reason === null) return { status: "ready" };

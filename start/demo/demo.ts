@@ -8,11 +8,13 @@ import { readLags } from "#core/redis/log/streams.ts";
 import {
   applySetupFile,
   openRuntime,
+  type Role,
   type Running,
   type Runtime,
   type StartRole,
   serve,
 } from "#core/runtime.ts";
+import { secretPath } from "#core/secret-files.ts";
 import { type DemoDepot, startDemoDepot } from "./demo-depot.ts";
 import { demoSetup } from "./demo-setup.ts";
 import { startFleet } from "./fleet.ts";
@@ -22,32 +24,30 @@ import { settleIn } from "./people.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 import { seedDay } from "./seed-day.ts";
 import { seedYear } from "./seed-year.ts";
-import { showSummaryLine } from "./summary-line.ts";
+import { type SummaryLine, showSummaryLine } from "./summary-line.ts";
 import { welcome } from "./welcome.ts";
 
 /** The receiver listens on the loopback network only. */
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 
-export async function runDemo(
-  config: Config,
-  log: Log,
-  roles: readonly StartRole[],
-): Promise<void> {
+export async function runDemo(config: Config, log: Log, roles: readonly Role[]): Promise<void> {
   let now = Date.now;
   const receiver = await startReceiver(() => now());
   const depot = startDemoDepot(() => now());
   const carrier = startNationalCarrier();
-  const opening = openRuntime(config, log).then(async (opened) => {
+  const open = async (given: Config, doors: Runtime["doors"]) => {
+    const opened = await openRuntime(given, log, { doors });
     now = opened.live.now;
-    const runtime = { ...opened, config: withCarrier(await trusting(config, receiver), carrier) };
+    const runtime = { ...opened, config: withCarrier(await trusting(given, receiver), carrier) };
     const setup = demoSetup(receiver.url, depot.url, config.nationalCarrier);
     await applySetupFile(runtime, setup).catch(async (error) => {
       await runtime.close();
       throw error;
     });
     return runtime;
-  });
-  await serve(log, opening, [...roles, startDemo(receiver, depot, carrier)]);
+  };
+  const demo: Role = { name: "demo", start: startDemo(receiver, depot, carrier) };
+  await serve(config, log, [...roles, demo], open);
 }
 
 /** Webhooks may reach the receiver, besides what the environment allows. */
@@ -65,6 +65,11 @@ async function trusting(config: Config, receiver: Receiver): Promise<Config> {
 /** A gateway of the environment comes before ours. */
 function withCarrier(config: Config, { url }: SimulatedCarrier): Config {
   return { ...config, nationalCarrierUrl: config.nationalCarrierUrl ?? url };
+}
+
+/** Where the operator's token is, also at a second start. */
+function tokenPlace({ panelToken, dataDir }: Config): string {
+  return panelToken === null ? `in ${secretPath(dataDir, "panel-token")}` : "in PANEL_TOKEN";
 }
 
 function startDemo(receiver: Receiver, depot: DemoDepot, carrier: SimulatedCarrier): StartRole {
@@ -86,17 +91,20 @@ function startDemo(receiver: Receiver, depot: DemoDepot, carrier: SimulatedCarri
       if (leaving.signal.aborted) return;
       log.warn({ reason: error.message }, "the demo's people could not settle in");
     });
-    process.stdout.write(welcome(urls));
-    const line = showSummaryLine(async () => ({
-      outcomes: fleet.outcomes,
-      webhooks: receiver.received,
-      lags: await readLags(redis),
-    }));
+    let line: SummaryLine | null = null;
     return {
       name: "demo",
       url: null,
+      onceUp() {
+        process.stdout.write(welcome(urls, tokenPlace(runtime.config)));
+        line = showSummaryLine(async () => ({
+          outcomes: fleet.outcomes,
+          webhooks: receiver.received,
+          lags: await readLags(redis),
+        }));
+      },
       async stop() {
-        line.stop();
+        line?.stop();
         leaving.abort();
         await people;
         await fleet.stop();

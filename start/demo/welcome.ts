@@ -24,14 +24,15 @@ export function linesToTry(
   ];
 }
 
-export function welcome(urls: Urls): string {
+/** @param tokenPlace where the operator's token is */
+export function welcome(urls: Urls, tokenPlace: string): string {
   const [signIn, shipment, ranking] = linesToTry(urls.api);
   return `
 Waybill is ready: simulated couriers are sending, a demo merchant is receiving. Ctrl-C stops everything.
 
   merchant API    ${urls.api}   API key ${DEMO_CHANNELS[0].apiKey}
   courier events  ${urls.ingest}
-  control panel   ${urls.panel}   with the operator's token, or the link above;
+  control panel   ${urls.panel}   with the operator's token, ${tokenPlace},
                   as a merchant ${MERCHANT.email}, as a courier ${COURIER.email}, password ${DEMO_PASSWORD}
 
 Paste these into another terminal for a token, the newest delivered shipment, and the fastest couriers to Rome:

@@ -4,6 +4,7 @@ import { publishedSchema } from "#core/domain/schema/published-schema.ts";
 import { SetupFile } from "#core/domain/setup/setup.ts";
 import { createLog } from "#core/log.ts";
 import { applySetupFile, guarded, openRuntime, Refused, readSetup } from "#core/runtime.ts";
+import { showUnshown } from "#core/unshown-secrets.ts";
 
 const USAGE = "usage: bun run setup FILE, or bun run setup --schema";
 
@@ -13,6 +14,7 @@ async function apply(path: string): Promise<void> {
   const runtime = await openRuntime(config, createLog("warn"), { isServing: false });
   try {
     const written = await applySetupFile(runtime, file);
+    await showUnshown(config.dataDir);
     process.stdout.write(`${path}: ${written} written\n`);
   } finally {
     await runtime.close();

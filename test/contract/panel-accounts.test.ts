@@ -54,6 +54,7 @@ beforeAll(async () => {
   });
   printed = await capturePrinted(async () => {
     panel = await startPanel(runtime);
+    await inviteFirstAdmin(runtime, panel.url ?? "");
   });
   admin = (await makeAccount(runtime, "operator", "admin")).cookie;
 });

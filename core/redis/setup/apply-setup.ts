@@ -16,9 +16,10 @@ import { underSetupLock } from "#core/redis/config/setup-lock.ts";
 import { activateRemap } from "#core/redis/shipments/remaps.ts";
 import type { Resolve } from "#core/resolve-name.ts";
 import type { Vault } from "#core/secrets.ts";
+import type { GeneratedSecret } from "#core/unshown-secrets.ts";
 import { checkReferences } from "./check-references.ts";
 import { checkWebhooks, type WebhookChecks } from "./setup-webhooks.ts";
-import { createSetupWriter, type GeneratedSecret, type SetupWriter } from "./setup-writer.ts";
+import { createSetupWriter, type KeepSecrets, type SetupWriter } from "./setup-writer.ts";
 import { mergedDetails, mergedPlatforms, readStored, type Stored } from "./stored-setup.ts";
 import { writeCompany } from "./write-company.ts";
 import { writeCourier } from "./write-courier.ts";
@@ -47,6 +48,7 @@ export interface SetupWorld {
   /** Private networks that webhooks may reach all the same. */
   readonly webhookAllowedCidrs?: readonly Cidr[];
   readonly resolve?: Resolve;
+  readonly keep?: KeepSecrets;
 }
 
 /** @throws {SetupFaults} with every fault of the file; nothing has been changed then */
@@ -63,7 +65,7 @@ export async function applySetup(
     const stored = await readStored(redis);
     const { faults, unresolvedHosts } = await check(file, stored, vault, nowMs, world);
     if (faults.length > 0) throw new SetupFaults(faults);
-    const writer = createSetupWriter(redis, vault, stored, nowMs);
+    const writer = createSetupWriter(redis, vault, stored, nowMs, world.keep);
     await write(writer, file as SetupFile);
     const { written, generated } = writer;
     return { written, generated, unresolvedHosts };
@@ -75,7 +77,7 @@ async function check(
   stored: Stored,
   vault: Vault,
   nowMs: number,
-  { isLabelCarrier, ...networks }: SetupWorld,
+  { isLabelCarrier, keep: _, ...networks }: SetupWorld,
 ): Promise<WebhookChecks> {
   const faults = checkSetup(file);
   const wellFormed = wellFormedPart(file, faults);

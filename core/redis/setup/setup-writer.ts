@@ -2,14 +2,11 @@
 import type { Redis } from "#core/redis/client/client.ts";
 import { type EntityKind, saveEntity } from "#core/redis/config/entities.ts";
 import type { Vault } from "#core/secrets.ts";
+import type { GeneratedSecret } from "#core/unshown-secrets.ts";
 import type { Stored } from "./stored-setup.ts";
 
-/** A secret the file left out: generated now and shown this once. */
-export interface GeneratedSecret {
-  /** For example `channel acme-it, API key main`. */
-  readonly owner: string;
-  readonly secret: string;
-}
+/** Called with new secrets before the entities that have their hashes are saved. */
+export type KeepSecrets = (secrets: readonly GeneratedSecret[]) => Promise<void>;
 
 export interface SetupWriter {
   readonly redis: Redis;
@@ -23,6 +20,7 @@ export interface SetupWriter {
     before: T | undefined,
     after: T,
   ) => Promise<void>;
+  /** What the file left out: shown once, by `keep`. */
   readonly generated: GeneratedSecret[];
   /** Announced remaps; they take effect with the new version of the configuration. */
   readonly remaps: string[];
@@ -35,11 +33,15 @@ export function createSetupWriter(
   vault: Vault,
   stored: Stored,
   nowMs: number,
+  keep: KeepSecrets = async () => {},
 ): SetupWriter {
+  let kept = 0;
   const writer: SetupWriter = {
     ...{ redis, vault, stored, nowMs, generated: [], remaps: [], written: 0 },
     async save(kind, id, before, after) {
       if (before && sameFields(before, after)) return;
+      await keep(writer.generated.slice(kept));
+      kept = writer.generated.length;
       await saveEntity(redis, kind, id, after as never);
       writer.written += 1;
     },

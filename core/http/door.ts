@@ -1,0 +1,97 @@
+/**
+ * A port of this process. All of them are bound before anything is written to a store; until its role has started, a port answers
+ * `/healthz`, and everything else with 503, so that no request waits for a start that may take a minute.
+ */
+import type { AnyElysia } from "elysia";
+import { Problem } from "#core/problem.ts";
+import { urlOf } from "#core/url-of.ts";
+
+export interface DoorTerms {
+  /** The environment variable that names the port. */
+  readonly variable: string;
+  readonly host: string;
+  /** 0 = a free one. */
+  readonly port: number;
+  readonly maxRequestBodySize: number;
+  readonly idleTimeout?: number;
+  /** An error as the room's callers know it. */
+  readonly refuse: (problem: Problem) => Response;
+}
+
+export interface Door {
+  readonly port: number;
+  readonly url: string;
+  /** From now on the app answers. `app.stop()` then closes the port. */
+  readonly open: (app: AnyElysia) => void;
+  /** Closes a port whose app was never opened. */
+  readonly close: () => void;
+}
+
+/** The port or the address is not to be had; `core/http/explain-port.ts` says why. */
+export class PortRefused extends Error {
+  constructor(
+    readonly terms: Pick<DoorTerms, "variable" | "host" | "port">,
+    readonly code: string,
+    message: string,
+  ) {
+    super(`${terms.variable}: ${message}`);
+  }
+}
+
+/** What `/healthz` answers: who asks a port that is in use recognizes another Waybill by it. */
+export const ALIVE = { status: "ok", service: "waybill" } as const;
+const RETRY_SECONDS = "1";
+
+/** @throws {PortRefused} */
+export function bindDoor(terms: DoorTerms): Door {
+  const { host, port, maxRequestBodySize, idleTimeout = 10 } = terms;
+  const server = orRefused(terms, () =>
+    Bun.serve({
+      // Two processes on one port would share it silently.
+      reusePort: false,
+      development: false,
+      hostname: host,
+      ...{ port, maxRequestBodySize, idleTimeout },
+      fetch: (request) => whileStarting(request, terms.refuse),
+      // A target that is no URL.
+      error: () => new Response(null, { status: 400 }),
+    }),
+  );
+  const bound = server.port ?? port;
+  return {
+    port: bound,
+    url: urlOf(host, bound),
+    open(app) {
+      app.compile();
+      app.server = server;
+      server.reload({ fetch: app.fetch });
+      for (const { fn } of app.event.start ?? []) fn(app);
+    },
+    close: () => void server.stop(true),
+  };
+}
+
+/** @throws {PortRefused} for what the system says of a port */
+export function orRefused<T>(terms: PortRefused["terms"], listen: () => T): T {
+  try {
+    return listen();
+  } catch (error) {
+    throw refusalOf(terms, error);
+  }
+}
+
+export function refusalOf(terms: PortRefused["terms"], error: unknown): unknown {
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  return /^E[A-Z]+$/.test(code) ? new PortRefused(terms, code, message) : error;
+}
+
+function whileStarting(request: Request, refuse: DoorTerms["refuse"]): Response {
+  const { pathname } = new URL(request.url, "http://localhost");
+  const headers = { "retry-after": RETRY_SECONDS };
+  if (pathname === "/healthz") return Response.json(ALIVE);
+  if (pathname === "/readyz") {
+    return Response.json({ status: "not ready", reason: "starting" }, { status: 503, headers });
+  }
+  const detail = "The service is starting; nothing was acknowledged.";
+  return refuse(new Problem(503, "STORE_UNAVAILABLE", detail, { headers }));
+}
