@@ -12,11 +12,17 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { chunks } from "#core/chunks.ts";
 import { orderHash } from "#core/domain/courier-events/match-reference.ts";
+import { matchingNumber } from "#core/domain/references/reference.ts";
 import { romeDate } from "#core/domain/time/rome-time.ts";
 import type { Log } from "#core/log.ts";
 import { turns } from "#core/next-turn.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition, trackingReference } from "#core/redis/client/keys.ts";
+import {
+  companyKeys,
+  companyPartition,
+  trackingReference,
+  withAsGiven,
+} from "#core/redis/client/keys.ts";
 import type { Lock } from "#core/redis/client/lock.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { Live } from "#core/redis/config/live.ts";
@@ -251,17 +257,20 @@ export function compactOf({ whole, facts }: Pick<Removal, "whole" | "facts">): C
     orderHash: orderReference === null ? null : orderHash(orderReference),
   };
   const candidate = candidateOf(whole.id, meta);
-  const numbers = [...new Set([trackingNumber, ...parcelNumbers, ...aliases])];
-  const byNumber = numbers.map((number): CompactReference => {
-    const archived = { ...common, ownsNumber: whole.numbers.includes(number) };
-    const reference = trackingReference(courier, number);
-    return { reference, isNumber: true, candidate: { ...candidate, archived } };
+  const owned = new Set(whole.numbers.map(matchingNumber));
+  const byNumber = [trackingNumber, ...parcelNumbers, ...aliases].flatMap((number) => {
+    const archived = { ...common, ownsNumber: owned.has(matchingNumber(number)) };
+    return withAsGiven([trackingReference(courier, number)]).map((reference): CompactReference => {
+      return { reference, isNumber: true, candidate: { ...candidate, archived } };
+    });
   });
-  const byExternal = referencesOf(courier, [], whole.accounts, orderReference).map((reference) => {
+  const accounts = referencesOf(courier, [], whole.accounts, orderReference);
+  const byExternal = withAsGiven(accounts).map((reference): CompactReference => {
     const archived = { ...common, ownsNumber: false };
     return { reference, isNumber: false, candidate: { ...candidate, archived } };
   });
-  return [...byNumber, ...byExternal];
+  const all = [...byNumber, ...byExternal];
+  return [...new Map(all.map((one) => [one.reference.key, one])).values()];
 }
 
 /**

@@ -2,6 +2,7 @@
  * Erases the recipient of a shipment everywhere. Each step may be repeated: a call that has failed is simply made again. What was
  * on its way meanwhile, such as the answer of a receiver or an event that failed, is erased by repetitions.
  */
+import { matchingNumber, plainReference } from "#core/domain/references/reference.ts";
 import type { Config } from "./config.ts";
 import { removeMails } from "./mail.ts";
 import type { Redis } from "./redis/client/client.ts";
@@ -39,14 +40,15 @@ export async function erasePersonalData(
   const erased = await eraseAgain(deps, shipmentId);
   if (!erased) return "missing";
   const { record, numbers } = erased;
-  const known = new Set(numbers);
+  const known = new Set(numbers.map(matchingNumber));
   const { orderReference } = record;
+  const order = orderReference === undefined ? null : plainReference(orderReference);
   await forgetLabels(
     redis,
     record,
     (label) =>
-      label.trackingNumbers.some(({ number }) => known.has(number)) ||
-      label.reference === orderReference,
+      label.trackingNumbers.some(({ number }) => known.has(matchingNumber(number))) ||
+      plainReference(label.reference) === order,
   );
   if (orderReference) await forgetOrders(redis, record, orderReference);
   await planRepetitions(redis, shipmentId, live.now());

@@ -3,9 +3,10 @@ import type { Insights } from "#analytics/insights.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import type { Status } from "#core/domain/statuses/status.ts";
 import { Problem } from "#core/problem.ts";
-import { companyPartition } from "#core/redis/client/keys.ts";
+import { companyPartition, trackingReference } from "#core/redis/client/keys.ts";
 import type { Channel, Configuration } from "#core/redis/config/configuration.ts";
 import { OUTCOMES_KEPT_DAYS } from "#core/redis/intake/event-outcomes.ts";
+import { resolveReferences } from "#core/redis/intake/references.ts";
 import { factKeyOf } from "#core/redis/log/seen.ts";
 import { NO_ARCHIVE, searchBoth } from "#core/redis/search/archive-search.ts";
 import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
@@ -46,7 +47,10 @@ export async function findShipments(
 ): Promise<Found> {
   const finders: Readonly<Record<Match, () => Promise<readonly number[]>>> = {
     id: async () => [idOf(asked.text)].filter((id) => id > 0),
-    trackingNumber: () => byValue(deps, asked, { trackingNumber: asked.text, exact: {} }),
+    trackingNumber: async () => [
+      ...(await byValue(deps, asked, { trackingNumber: asked.text, exact: {} })),
+      ...(await byNumber(deps, asked)),
+    ],
     reference: () =>
       byValue(deps, asked, { trackingNumber: null, exact: { orderReference: asked.text } }),
     eventId: () =>
@@ -90,6 +94,21 @@ async function byValue(
     }),
   );
   return pages.flatMap(({ hits }) => hits.map(({ id }) => id));
+}
+
+/** Those that events of a courier find by the number, however it is typed; by one of a parcel too. */
+async function byNumber(
+  { redis }: PanelDeps,
+  { text, channels, configuration }: Asked,
+): Promise<number[]> {
+  const couriers = [...configuration.couriers.keys()];
+  const references = couriers.map((courier) => trackingReference(courier, text));
+  const ids = new Set(channels.map(({ id }) => id));
+  const candidates = await resolveReferences(redis, references);
+  return references
+    .flatMap(({ key }) => candidates.get(key) ?? [])
+    .filter(({ channelId }) => ids.has(channelId))
+    .map(({ shipmentId }) => shipmentId);
 }
 
 /** The webhook event of one change: its deliveries to the endpoints of the channels. */

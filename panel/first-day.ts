@@ -1,4 +1,5 @@
 /** The first-day comparison of a courier: the lines of a file beside the events that it has sent of the same tracking numbers. */
+
 import { chunks } from "#core/chunks.ts";
 import {
   type ComparedLine,
@@ -8,6 +9,7 @@ import {
   type TrackedLine,
 } from "#core/domain/courier-events/compare-tracking.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { matchingNumber } from "#core/domain/references/reference.ts";
 import { trackingReference } from "#core/redis/client/keys.ts";
 import { resolveReferences } from "#core/redis/intake/references.ts";
 import { factKeyOf } from "#core/redis/log/seen.ts";
@@ -46,14 +48,17 @@ export async function compareFirstDay(
   const times = tracked.map(({ occurredAtMs }) => occurredAtMs);
   const fromMs = times.reduce((one, other) => Math.min(one, other), Number.MAX_SAFE_INTEGER);
   const toMs = times.reduce((one, other) => Math.max(one, other), 0);
-  const byNumber = [...Map.groupBy(tracked, ({ trackingNumber }) => trackingNumber)];
+  const byNumber = [
+    ...Map.groupBy(tracked, ({ trackingNumber }) => matchingNumber(trackingNumber)),
+  ];
   const lines: FirstDayLine[] = [];
   const further: FurtherEvent[] = [];
   for (const part of chunks(byNumber, NUMBERS_AT_ONCE)) {
     const numbers = part.map(([number]) => number);
     const received = await receivedOf(deps, courier, numbers);
-    for (const [trackingNumber, own] of part) {
-      const events = received.get(trackingNumber);
+    for (const [number, own] of part) {
+      const trackingNumber = own[0]?.trackingNumber ?? number;
+      const events = received.get(number);
       if (!events) {
         const unknown = { result: "unknownNumber", received: null } as const;
         lines.push(...own.map((line) => ({ ...line, ...unknown })));
@@ -71,7 +76,7 @@ export async function compareFirstDay(
   return { lines: lines.sort((one, other) => one.line - other.line), further };
 }
 
-/** Events of the courier by number; a number that means no shipment of the courier is absent. */
+/** Events of the courier by the matching form of a number; a number that means no shipment of the courier is absent. */
 async function receivedOf(
   deps: PanelDeps,
   courier: string,
@@ -114,7 +119,10 @@ function factsUnder(number: string, history: readonly Fact[]): Fact[] {
   for (const { event } of history) {
     const { trackingNumber, trackingNumberChange } = event;
     if (trackingNumber !== undefined && trackingNumberChange)
-      next.set(trackingNumber, trackingNumberChange.newTrackingNumber);
+      next.set(
+        matchingNumber(trackingNumber),
+        matchingNumber(trackingNumberChange.newTrackingNumber),
+      );
   }
   const latest = (one: string) => {
     let last = one;
@@ -124,7 +132,8 @@ function factsUnder(number: string, history: readonly Fact[]): Fact[] {
   };
   const wanted = latest(number);
   return history.filter(({ event: { trackingNumber, parcel } }) => {
-    const named = [trackingNumber, parcel?.trackingNumber].filter((one) => one !== undefined);
+    const given = [trackingNumber, parcel?.trackingNumber].filter((one) => one !== undefined);
+    const named = given.map(matchingNumber);
     return named.length === 0 || named.some((one) => latest(one) === wanted);
   });
 }

@@ -65,8 +65,7 @@ async function readExisting(redis: Redis, owner: LabelOwner, id: number): Promis
 
 /** The claim ends with what came of it, also when that is an error of our own. */
 async function useClaim(redis: Redis, call: LabelCall, claim: LabelClaim): Promise<Obtained> {
-  const settle = (settlement: Settlement) =>
-    settleLabel(redis, call.owner, call.order.request, claim, settlement);
+  const settle = (settlement: Settlement) => settleLabel(redis, call.owner, claim, settlement);
   let outcome: Outcome;
   try {
     outcome = await callCarrier(call, claim);

@@ -879,7 +879,9 @@ export interface components {
         LabelRequest: {
             courier: string;
             courierService?: string | null;
+            /** @description text with a visible character and without control characters; blanks around it do not count */
             reference: string;
+            /** @description text with a visible character and without control characters; blanks around it do not count */
             source: string;
             consignee: components["schemas"]["LabelConsignee"];
             /** @description kg */
@@ -991,6 +993,7 @@ export interface components {
         };
         NewParcel: {
             id?: string | null;
+            /** @description text with a visible character and without control characters; blanks and the case of ASCII letters do not count */
             trackingNumber?: string | null;
             /** @description kg */
             weight: number;
@@ -1006,7 +1009,7 @@ export interface components {
             originCountry?: string | null;
         };
         NewShipment: {
-            /** @description text without control characters that begins and ends with a visible one */
+            /** @description text with a visible character and without control characters; blanks and the case of ASCII letters do not count */
             trackingNumber: string;
             courier: string;
             /**
@@ -1014,6 +1017,7 @@ export interface components {
              * @description A real date as YYYY-MM-DD.
              */
             shipDate: string;
+            /** @description text with a visible character and without control characters; blanks around it do not count */
             orderReference?: string | null;
             /**
              * Format: date
@@ -1251,7 +1255,9 @@ export interface components {
             shippingNotes?: string | null;
         };
         ParcelsCreation: {
+            /** @description text with a visible character and without control characters; blanks around it do not count */
             orderReference: string;
+            /** @description text with a visible character and without control characters; blanks around it do not count */
             orderOrigin: string;
             /** @description An ISO 8601 date and time from 2000 to 2099 with an explicit offset, such as 2026-11-20T10:00:00+01:00. */
             orderDate?: string | null;

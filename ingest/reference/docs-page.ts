@@ -104,6 +104,10 @@ ${table(
       "trackingNumber",
       "every shipment with this number: its own, that of a parcel, or one that was announced",
     ],
+    [
+      "any of them",
+      "white space and invisible characters around it do not count; in a tracking number they do not count inside either, nor does the case of ASCII letters",
+    ],
     ["and senderAccount", "only those whose merchant has the account, if any of them has"],
     [
       "and externalId",

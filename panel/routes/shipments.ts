@@ -1,6 +1,8 @@
 /** Shipments of the panel: the search box, lists of a company, and one shipment. */
+
 import { type Static, Type } from "@sinclair/typebox";
 import type { Insights } from "#analytics/insights.ts";
+import { matchingNumber } from "#core/domain/references/reference.ts";
 import { nullableText as text } from "#core/domain/schema/nullable.ts";
 import { idOf } from "#core/domain/schema/path-id.ts";
 import { STATUSES, type Status } from "#core/domain/statuses/status.ts";
@@ -264,9 +266,9 @@ function detailOf({ record, state }: StoredShipment) {
     parcels: parcels.flatMap((parcel) => {
       const { trackingNumber } = parcel;
       if (trackingNumber === undefined) return [];
-      const said = Object.hasOwn(state.parcels, trackingNumber)
-        ? state.parcels[trackingNumber]
-        : null;
+      const names = [matchingNumber(trackingNumber), trackingNumber];
+      const name = names.find((one) => Object.hasOwn(state.parcels, one));
+      const said = name === undefined ? null : state.parcels[name];
       const { status = null, detail = 0 } = said?.value ?? {};
       return [{ trackingNumber, status, statusDetail: detail }];
     }),

@@ -4,6 +4,11 @@
  */
 
 import { type Static, Type } from "@sinclair/typebox";
+import {
+  EVENT_NUMBER_LENGTH,
+  referenceText,
+  trackingNumberText,
+} from "#core/domain/references/reference.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/domain/schema/fault.ts";
 import { illFormedText } from "#core/domain/schema/ill-formed-text.ts";
@@ -22,6 +27,7 @@ const ATTRIBUTE_KEYS = 20;
 const ATTRIBUTE_KEY_LENGTH = 64;
 const ATTRIBUTE_VALUE_LENGTH = 500;
 
+const number = trackingNumberText(EVENT_NUMBER_LENGTH);
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 const dateTime = Type.String({ maxLength: 40, format: "offset-date-time" });
 const country = Type.String({
@@ -40,11 +46,11 @@ export const DeliveredTo = Type.Union(
 export const CourierEvent = Type.Object(
   {
     eventId: text(128),
-    trackingNumber: Type.Optional(text(64)),
+    trackingNumber: Type.Optional(number),
     occurredAt: dateTime,
     status: Type.Object({ code: text(64), description: text(500) }, strict),
-    externalId: Type.Optional(text(128)),
-    senderAccount: Type.Optional(text(64)),
+    externalId: Type.Optional(referenceText(128)),
+    senderAccount: Type.Optional(referenceText(64)),
     location: Type.Optional(
       Type.Object(
         {
@@ -58,7 +64,7 @@ export const CourierEvent = Type.Object(
     parcel: Type.Optional(
       Type.Object(
         {
-          trackingNumber: Type.Optional(text(64)),
+          trackingNumber: Type.Optional(number),
           index: Type.Optional(Type.Integer({ minimum: 1, maximum: COUNT_LIMIT })),
           total: Type.Optional(Type.Integer({ minimum: 1, maximum: COUNT_LIMIT })),
         },
@@ -100,10 +106,7 @@ export const CourierEvent = Type.Object(
       ),
     ),
     trackingNumberChange: Type.Optional(
-      Type.Object(
-        { newTrackingNumber: text(64), reason: Type.Optional(text(TEXT_LENGTH)) },
-        strict,
-      ),
+      Type.Object({ newTrackingNumber: number, reason: Type.Optional(text(TEXT_LENGTH)) }, strict),
     ),
     recipientActionUrl: Type.Optional(uri),
     isReturn: Type.Optional(Type.Boolean()),

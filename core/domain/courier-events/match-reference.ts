@@ -1,5 +1,6 @@
 /** Which shipments an event means (document 2, "Data rules" 2; design, "Reference matching"). Pure; the index is in the store. */
 import { hash } from "node:crypto";
+import { plainReference } from "#core/domain/references/reference.ts";
 import type { CourierEvent } from "./event.ts";
 
 /** One shipment that a reference finds. */
@@ -28,7 +29,11 @@ export interface ArchivedCandidate {
 
 /** 24 bits of an order reference, never 0. */
 export function orderHash(orderReference: string): number {
-  return hash("sha256", orderReference, "buffer").readUIntBE(0, 3) || 1;
+  return hashOf(plainReference(orderReference));
+}
+
+function hashOf(text: string): number {
+  return hash("sha256", text, "buffer").readUIntBE(0, 3) || 1;
 }
 
 export type Match =
@@ -92,9 +97,11 @@ function waitingFor(
 /** An externalId must agree with the order reference, where the shipment has one. */
 function agrees({ orderReference, archived }: Candidate, externalId: string | undefined): boolean {
   if (externalId === undefined) return true;
-  if (orderReference !== null) return orderReference === externalId;
+  const wanted = plainReference(externalId);
+  if (orderReference !== null) return plainReference(orderReference) === wanted;
   const hash = archived?.orderHash ?? null;
-  return hash === null || hash === orderHash(externalId);
+  // 0.1.0 took the hash of the text as it was given.
+  return hash === null || hash === orderHash(wanted) || hash === hashOf(externalId);
 }
 
 /** A sender account that none of the channels has is a gap in the configuration and excludes nobody. */
@@ -104,7 +111,9 @@ function narrowed(
   accountsOf: (channelId: number) => readonly string[],
 ): readonly Candidate[] {
   if (account === undefined) return candidates;
-  const own = candidates.filter(({ channelId }) => accountsOf(channelId).includes(account));
+  const wanted = plainReference(account);
+  const isOwn = (one: string) => plainReference(one) === wanted;
+  const own = candidates.filter(({ channelId }) => accountsOf(channelId).some(isOwn));
   return own.length > 0 ? own : candidates;
 }
 

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { centimetres, kilograms } from "#core/domain/orders/measure.ts";
+import { plainReference, referenceText } from "#core/domain/references/reference.ts";
 import type { Fault } from "#core/domain/schema/fault.ts";
 import {
   clockTime,
@@ -79,8 +80,8 @@ const Row = Type.Object({
 export const LabelRequest = Type.Object({
   courier: required,
   courierService: optional(code),
-  reference: required,
-  source: required,
+  reference: referenceText(CODE_LENGTH),
+  source: referenceText(CODE_LENGTH),
   consignee: LabelConsignee,
   weight: optional(kilograms),
   parcels: optional(Type.Array(LabelParcel, { maxItems: PARCELS_PER_LABEL })),
@@ -167,6 +168,11 @@ export interface LabelRecord {
 
 /** What identifies a label on its channel, as a digest of fixed length. */
 export function labelDigest(courier: string, reference: string): string {
+  return labelDigestAsGiven(courier, plainReference(reference));
+}
+
+/** As 0.1.0 wrote it. */
+export function labelDigestAsGiven(courier: string, reference: string): string {
   const identity = `${courier.length}:${courier}:${reference}`;
   return createHash("sha256").update(identity).digest("base64url").slice(0, 22);
 }

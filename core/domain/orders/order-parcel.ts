@@ -1,5 +1,6 @@
 /** Parcels of orders (document 1, "Order parcel"): what a request says, what is shown, what a change does to the order. */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { referenceText } from "#core/domain/references/reference.ts";
 import { nullableNumber as number, nullableText as text } from "#core/domain/schema/nullable.ts";
 import { countryCode } from "#core/domain/schema/text-forms.ts";
 import { instantOf, romeIso } from "#core/domain/time/rome-time.ts";
@@ -20,7 +21,7 @@ export const PARCELS_ANSWERED_AT_ONCE = 100;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const short = Type.String({ maxLength: 255 });
 const long = Type.String({ maxLength: 2_000 });
-const key = Type.String({ minLength: 1, maxLength: 50 });
+const key = referenceText(50);
 
 const fields = {
   weightKg: kilograms,

@@ -1,6 +1,7 @@
 /** The merchant's order (document 1, "Order"): what is accepted, what is kept of it and how it is shown. */
 import { createHash } from "node:crypto";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { plainReference, referenceText } from "#core/domain/references/reference.ts";
 import { nullableNumber as number, nullableText as text } from "#core/domain/schema/nullable.ts";
 import { clockTime, countryCode, currencyCode } from "#core/domain/schema/text-forms.ts";
 import { Consignee, OrderItem } from "#core/domain/shipments/shipment.ts";
@@ -21,7 +22,7 @@ const DEFAULT_STATUS = "new";
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const short = Type.String({ maxLength: SHORT });
 const long = Type.String({ maxLength: LONG });
-const key = Type.String({ minLength: 1, maxLength: KEY_LENGTH });
+const key = referenceText(KEY_LENGTH);
 const date = Type.String({ format: "date-or-date-time" });
 const amount = Type.Number({ minimum: 0 });
 const instant = Type.String({ format: "offset-date-time" });
@@ -139,6 +140,11 @@ export function erasedOrder(record: OrderRecord): OrderRecord {
 
 /** What identifies an order on its channel. */
 export function naturalKey(source: string, reference: string): string {
+  return naturalKeyAsGiven(plainReference(source), plainReference(reference));
+}
+
+/** As 0.1.0 wrote it. */
+export function naturalKeyAsGiven(source: string, reference: string): string {
   return `${source.length}:${source}:${reference}`;
 }
 

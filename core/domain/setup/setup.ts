@@ -4,6 +4,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { DeliveredTo } from "#core/domain/courier-events/event.ts";
 import { DATE_SUPPORTS } from "#core/domain/labels/stock-release.ts";
 import { naturalKey, OrderInput, withoutNullMembers } from "#core/domain/orders/order.ts";
+import { referenceText } from "#core/domain/references/reference.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/domain/schema/fault.ts";
 import {
@@ -282,9 +283,7 @@ export const SetupChannelCourier = Type.Object(
   {
     code,
     transcodings: optional(Type.Array(text, { maxItems: NAMES_PER_COURIER })),
-    senderAccounts: optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: NAMES_PER_COURIER }),
-    ),
+    senderAccounts: optional(Type.Array(referenceText(64), { maxItems: NAMES_PER_COURIER })),
     shippingEnabled: optional(Type.Boolean()),
     labelFormat: optional(Type.Union([Type.Literal("PDF"), Type.Literal("ZPL")])),
     errorLabel: optional(Type.Boolean()),

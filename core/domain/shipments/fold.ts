@@ -2,12 +2,14 @@
  * The current state of a shipment is a fold over its facts: the same facts in any order and any multiplicity give
  * the same state (invariant 3). Pure; the store keeps the state and compares versions.
  */
+
 import {
   compareFacts,
   type Fact,
   type FactOrder,
   orderOf,
 } from "#core/domain/courier-events/fact.ts";
+import { matchingNumber } from "#core/domain/references/reference.ts";
 import { type Status, type StatusPair, samePair } from "#core/domain/statuses/status.ts";
 
 /** Further tracking numbers of a shipment that events have announced; later ones find it and are not listed. */
@@ -75,7 +77,7 @@ export interface ShipmentState {
   readonly isReturn: boolean;
   /** UTC milliseconds of the first DEPARTED fact: transit runs from it. */
   readonly departedAtMs: number | null;
-  /** Per-parcel pair, by `parcel.trackingNumber`. */
+  /** Per-parcel pair, by the matching form of `parcel.trackingNumber`; 0.1.0 wrote it as it was given. */
   readonly parcels: Readonly<Record<string, Said<StatusPair>>>;
 }
 
@@ -266,8 +268,9 @@ function withParcel(
   fact: Fact,
   by: FactOrder,
 ): ShipmentState["parcels"] {
-  const number = fact.event.parcel?.trackingNumber;
-  if (number === undefined || !fact.mapping) return parcels;
+  const given = fact.event.parcel?.trackingNumber;
+  if (given === undefined || !fact.mapping) return parcels;
+  const number = matchingNumber(given);
   // A courier may number a parcel "constructor".
   const isKnown = Object.hasOwn(parcels, number);
   if (!isKnown && Object.keys(parcels).length >= PARCELS_LIMIT) return parcels;

@@ -2,6 +2,12 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { LaneFacts } from "#core/domain/benchmarks/lane.ts";
 import { centimetres, kilograms } from "#core/domain/orders/measure.ts";
+import {
+  EVENT_NUMBER_LENGTH,
+  referenceText,
+  TRACKING_NUMBER_LENGTH,
+  trackingNumberText,
+} from "#core/domain/references/reference.ts";
 import { countryCode, emailAddress, emailAddressOrEmpty } from "#core/domain/schema/text-forms.ts";
 import { addYears, instantOf, romeDate } from "#core/domain/time/rome-time.ts";
 
@@ -13,10 +19,6 @@ export const ORDER_ITEMS_PER_SHIPMENT = 500;
 /** Bounds of fields that document 1 leaves open. */
 const SHORT = 255;
 const LONG = 2_000;
-
-/** Begins and ends with a visible character and holds no control character: carriers could never send it else. */
-const PRINTABLE =
-  "^[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f])?$";
 
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const short = Type.String({ maxLength: SHORT });
@@ -44,7 +46,7 @@ const Custom = Type.Object({
 
 export const Parcel = Type.Object({
   id: optional(short),
-  trackingNumber: optional(short),
+  trackingNumber: optional(trackingNumberText(EVENT_NUMBER_LENGTH)),
   weight: kilograms,
   length: optional(centimetres),
   width: optional(centimetres),
@@ -82,13 +84,10 @@ export type OrderItem = Static<typeof OrderItem>;
 
 /** One item of `POST /v2/shipments`; a null member counts as absent. */
 export const ShipmentInput = Type.Object({
-  trackingNumber: Type.String({
-    ...{ minLength: 1, maxLength: 50, pattern: PRINTABLE },
-    description: "text without control characters that begins and ends with a visible one",
-  }),
+  trackingNumber: trackingNumberText(TRACKING_NUMBER_LENGTH),
   courier: Type.String({ minLength: 1, maxLength: SHORT }),
   shipDate: date,
-  orderReference: optional(short),
+  orderReference: optional(referenceText(SHORT)),
   orderDate: optional(date),
   platformOrderId: optional(short),
   origin: optional(short),

@@ -3,6 +3,7 @@
  * its parcel.
  */
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { matchingNumber } from "#core/domain/references/reference.ts";
 import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
 import { romeIso } from "#core/domain/time/rome-time.ts";
 
@@ -107,8 +108,9 @@ export interface Life {
  * rehearsal needs no numbers of its own.
  */
 export function lifeOf(trackingNumber: string): Life {
-  const named = trackingNumber.startsWith(TEST_NUMBER);
-  const rest = named ? trackingNumber.slice(TEST_NUMBER.length) : "";
+  const number = matchingNumber(trackingNumber);
+  const named = number.startsWith(TEST_NUMBER);
+  const rest = named ? number.slice(TEST_NUMBER.length) : "";
   const isRealTime = rest.startsWith(REAL_TIME);
   const name = isRealTime ? rest.slice(REAL_TIME.length) : rest;
   const known = TEST_LIVES.find((life) => name.startsWith(life)) ?? "DELIVERED";

@@ -8,6 +8,7 @@
  * | {t<n>} | courier + reference           | reference -> shipment, parked events                         |
  * | {k<n>} | company                       | shipments, histories, indices, change log, webhook deliveries |
  */
+import { matchingNumber, plainReference } from "#core/domain/references/reference.ts";
 import { digestOf } from "./digest.ts";
 
 /** Fixed for the life of an installation: changing it would move every key. */
@@ -131,6 +132,8 @@ export interface Reference {
   readonly partition: number;
   readonly key: string;
   readonly parkedKey: string;
+  /** Under the text as it was given, where that differs: 0.1.0 wrote there. It is read, and nothing is written there any more. */
+  readonly asGiven?: Reference;
 }
 
 /** Hash: references of archived shipments, by 48 bits of them (`compact-references.ts`). */
@@ -156,8 +159,18 @@ function reference(identity: string): Reference {
 
 const part = (text: string) => `${text.length}:${text}`;
 
+/** Equal for all texts that mean the same tracking number. */
 export function trackingReference(courier: string, trackingNumber: string): Reference {
-  return reference(`6:number${part(courier)}${part(trackingNumber)}`);
+  const under = (number: string) => reference(`6:number${part(courier)}${part(number)}`);
+  const form = matchingNumber(trackingNumber);
+  return form === trackingNumber ? under(form) : { ...under(form), asGiven: under(trackingNumber) };
+}
+
+/** With those under the texts as they were given. */
+export function withAsGiven(references: readonly Reference[]): readonly Reference[] {
+  return references.every(({ asGiven }) => asGiven === undefined)
+    ? references
+    : references.flatMap((one) => (one.asGiven ? [one, one.asGiven] : [one]));
 }
 
 export function externalReference(
@@ -165,7 +178,12 @@ export function externalReference(
   senderAccount: string,
   externalId: string,
 ): Reference {
-  return reference(`8:external${part(courier)}${part(senderAccount)}${part(externalId)}`);
+  const under = (account: string, id: string) =>
+    reference(`8:external${part(courier)}${part(account)}${part(id)}`);
+  const [account, id] = [plainReference(senderAccount), plainReference(externalId)];
+  return account === senderAccount && id === externalId
+    ? under(account, id)
+    : { ...under(account, id), asGiven: under(senderAccount, externalId) };
 }
 
 /** All data of a company lives in one partition. */
@@ -191,8 +209,12 @@ const shipmentKeys = (tag: string) => ({
   shipmentIds: `${tag}:ids`,
   /** Hash: head `v`, meta and state `st`, record `c`, history (`history-parts.ts`), base `b`. */
   shipment: (id: number) => `${tag}:s:${id}`,
-  /** Courier code -> shipment id, for one tracking number of a channel: uniqueness and exact search. */
-  numbers: (channelId: number, trackingNumber: string) => `${tag}:n:${channelId}:${trackingNumber}`,
+  /** Hash: courier code -> shipment id, for one tracking number of a channel by its matching form: uniqueness and search. */
+  numbers: (channelId: number, trackingNumber: string) =>
+    `${tag}:n:${channelId}:${matchingNumber(trackingNumber)}`,
+  /** The same by the text as it was given: 0.1.0 wrote there. */
+  numbersAsGiven: (channelId: number, trackingNumber: string) =>
+    `${tag}:n:${channelId}:${trackingNumber}`,
   /** Set of shipment ids with one exact value. */
   exact: (channelId: number, field: ExactField, value: string) =>
     `${tag}:x:${channelId}:${field}:${value}`,
@@ -301,6 +323,17 @@ const COMPANY_KEYS = Array.from({ length: PARTITIONS }, (_, n) => allCompanyKeys
 
 /** Everything of the companies of a partition. */
 export const companyKeys = (n: number) => COMPANY_KEYS[n] ?? allCompanyKeys(companyTag(n));
+
+/** Where a tracking number of a channel may stand, each once. */
+export function numberKeys(
+  { numbers, numbersAsGiven }: ReturnType<typeof companyKeys>,
+  channelId: number,
+  trackingNumber: string,
+): string[] {
+  return [
+    ...new Set([numbers(channelId, trackingNumber), numbersAsGiven(channelId, trackingNumber)]),
+  ];
+}
 
 /** Queues of work under leases; the tag is that of a partition. */
 export type WorkName = "imports" | "import-callbacks" | "messages" | "test-parcels";

@@ -10,6 +10,7 @@ import {
   parkedCountsKey,
   parkedDueKey,
   type Reference,
+  withAsGiven,
 } from "#core/redis/client/keys.ts";
 import { scriptOfParts } from "#core/redis/client/script-parts.ts";
 import expireSource from "./expire-parked.lua" with { type: "text" };
@@ -121,10 +122,15 @@ export async function readParked(
   redis: Redis,
   references: readonly Reference[],
 ): Promise<Map<string, ParkedEvent[]>> {
-  const hashes = await Promise.all(references.map(({ parkedKey }) => redis.hGetAll(parkedKey)));
+  const hashes = await Promise.all(
+    references.map((reference) =>
+      Promise.all(withAsGiven([reference]).map(({ parkedKey }) => redis.hGetAll(parkedKey))),
+    ),
+  );
   const found = new Map<string, ParkedEvent[]>();
   references.forEach(({ key }, at) => {
-    const events = Object.entries(hashes[at] ?? {}).map(([factKey, text]) => {
+    const all = (hashes[at] ?? []).flatMap((hash) => Object.entries(hash));
+    const events = all.map(([factKey, text]) => {
       const [receivedAtMs, messageIndex, event, sentAtMs = receivedAtMs] = JSON.parse(text);
       return { factKey, receivedAtMs, sentAtMs, messageIndex, event };
     });
@@ -139,7 +145,7 @@ export async function dropParked(
   events: ReadonlyArray<{ factKey: string; references: readonly Reference[] }>,
 ): Promise<void> {
   const parkedOnes = events.flatMap(({ references, factKey }) =>
-    references.map((reference) => ({ reference, factKey })),
+    withAsGiven(references).map((reference) => ({ reference, factKey })),
   );
   await perPartition(
     Map.groupBy(parkedOnes, ({ reference }) => reference.partition),

@@ -6,7 +6,12 @@ import type { Candidate } from "#core/domain/courier-events/match-reference.ts";
 import { type ShipmentMeta, shipDay } from "#core/domain/shipments/shipment.ts";
 import { referencesLeftOut } from "#core/metrics.ts";
 import { perPartition, type Redis, readTogether, run, script } from "#core/redis/client/client.ts";
-import { externalReference, type Reference, trackingReference } from "#core/redis/client/keys.ts";
+import {
+  externalReference,
+  type Reference,
+  trackingReference,
+  withAsGiven,
+} from "#core/redis/client/keys.ts";
 import { compactBuckets, decodeCompact, resolveCompact } from "./compact-references.ts";
 import registerSource from "./register.lua" with { type: "text" };
 
@@ -132,6 +137,27 @@ export async function registerReferences(
  * that have none, once anything was archived.
  */
 export async function resolveReferences(
+  redis: Redis,
+  references: readonly Reference[],
+): Promise<Map<string, Candidate[]>> {
+  const found = await resolveEach(redis, withAsGiven(references));
+  for (const { key, asGiven } of references) {
+    const older = (asGiven && found.get(asGiven.key)) ?? NOBODY;
+    if (older.length > 0) found.set(key, joined(found.get(key) ?? NOBODY, older));
+  }
+  return found;
+}
+
+/** What stands under the text as it was given counts too; what is registered meanwhile is told by the text of the first list. */
+function joined(candidates: Candidate[], older: readonly Candidate[]): Candidate[] {
+  const known = new Set(candidates.map(({ shipmentId }) => shipmentId));
+  const all = [...candidates, ...older.filter(({ shipmentId }) => !known.has(shipmentId))];
+  const text = texts.get(candidates);
+  if (text !== undefined) texts.set(all, text);
+  return all;
+}
+
+async function resolveEach(
   redis: Redis,
   references: readonly Reference[],
 ): Promise<Map<string, Candidate[]>> {

@@ -1,6 +1,6 @@
 /** Labels in the company's partition: claimed before the carrier is called, kept for a while, confirmed once. */
 import { randomBytes } from "node:crypto";
-import { type LabelRecord, labelDigest } from "#core/domain/labels/label.ts";
+import { type LabelRecord, labelDigest, labelDigestAsGiven } from "#core/domain/labels/label.ts";
 import { type Slip, type SlipHead, type SlipRow, slipRow } from "#core/domain/labels/slip.ts";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { digestOf } from "#core/redis/client/digest.ts";
@@ -32,6 +32,8 @@ export interface LabelClaim {
   readonly kind: "new" | "made" | "busy" | "unsure";
   readonly id: number;
   readonly token: string;
+  /** Key of the claim itself. */
+  readonly claimKey: string;
 }
 
 /** @param goneAfterMs a claimant without an outcome counts as gone: longer than any call of a carrier takes */
@@ -44,8 +46,12 @@ export async function claimLabel(
 ): Promise<LabelClaim> {
   const partition = companyPartition(companyId);
   const keys = companyKeys(partition);
-  const claimKey = keys.labelClaim(channelId, labelDigest(courier, reference));
+  const plain = keys.labelClaim(channelId, labelDigest(courier, reference));
+  const asGiven = keys.labelClaim(channelId, labelDigestAsGiven(courier, reference));
   const token = randomBytes(12).toString("base64url");
+  const isOlder =
+    asGiven !== plain && !(await redis.exists(plain)) && (await redis.exists(asGiven)) === 1;
+  const claimKey = isOlder ? asGiven : plain;
   const holder = await redis.get(claimKey);
   const id =
     holder === null ? (await redis.incr(keys.labelIds)) * PARTITIONS + partition : Number(holder);
@@ -57,7 +63,7 @@ export async function claimLabel(
     [String(id), isNew, token, String(goneAfterMs), String(KEPT_MS)],
   );
   // It was claimed or released since it was read: the next read shows by whom.
-  return { kind: kind === "other" ? "busy" : kind, id, token };
+  return { kind: kind === "other" ? "busy" : kind, id, token, claimKey };
 }
 
 /** What a claim ends with. "free": the carrier was surely not called; "unsure": it may have been. */
@@ -68,9 +74,8 @@ export type Settlement =
 
 export async function settleLabel(
   redis: Redis,
-  { companyId, channelId }: LabelOwner,
-  { courier, reference }: { readonly courier: string; readonly reference: string },
-  { id, token }: LabelClaim,
+  { companyId }: LabelOwner,
+  { id, token, claimKey }: LabelClaim,
   settlement: Settlement,
 ): Promise<void> {
   const keys = companyKeys(companyPartition(companyId));
@@ -81,7 +86,7 @@ export async function settleLabel(
   await run<number>(
     redis,
     settleScript,
-    [keys.labelClaim(channelId, labelDigest(courier, reference)), keys.label(id)],
+    [claimKey, keys.label(id)],
     [token, settlement.kind, ...made],
   );
 }

@@ -1,13 +1,16 @@
 /** Orders in the company's partition: one store for the setup file, the panel and the parcels of orders. */
+
 import { chunks, chunksBySize } from "#core/chunks.ts";
 import {
   erasedOrder,
   naturalKey,
+  naturalKeyAsGiven,
   type OrderInput,
   type OrderRecord,
   orderFingerprint,
   orderRecord,
 } from "#core/domain/orders/order.ts";
+import { plainReference } from "#core/domain/references/reference.ts";
 import { turns } from "#core/next-turn.ts";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition, idPartition, PARTITIONS } from "#core/redis/client/keys.ts";
@@ -38,16 +41,23 @@ export interface StoredOrder {
   readonly record: OrderRecord;
 }
 
-/** The order of each natural key, deleted ones included; null where there is none. */
+type Natural = Pick<OrderInput, "source" | "reference">;
+
+/** The order with each source and reference, deleted ones included; null where there is none. */
 async function findOrders(
   redis: Redis,
   { companyId, channelId }: OrderOwner,
-  naturals: readonly string[],
+  naturals: readonly Natural[],
 ): Promise<(StoredOrder | null)[]> {
   const partition = companyPartition(companyId);
   if (naturals.length === 0) return [];
+  const fields = naturals.flatMap(({ source, reference }) => [
+    naturalKey(source, reference),
+    naturalKeyAsGiven(source, reference),
+  ]);
   // An order never changes its id.
-  const ids = await redis.hmGet(companyKeys(partition).orderNaturals(channelId), [...naturals]);
+  const found = await redis.hmGet(companyKeys(partition).orderNaturals(channelId), fields);
+  const ids = naturals.map((_, at) => found[2 * at] ?? found[2 * at + 1] ?? null);
   const orders = await readOrders(
     redis,
     ids.flatMap((id) => (id === null ? [] : [Number(id)])),
@@ -63,7 +73,7 @@ export async function findOrder(
   source: string,
   reference: string,
 ): Promise<StoredOrder | null> {
-  const [found] = await findOrders(redis, owner, [naturalKey(source, reference)]);
+  const [found] = await findOrders(redis, owner, [{ source, reference }]);
   return found && !found.record.input.deleted ? found : null;
 }
 
@@ -172,7 +182,7 @@ async function putRound(
   const found = await findOrders(
     redis,
     owner,
-    items.map(({ natural }) => natural),
+    items.map(({ input }) => input),
   );
   const outcomes: (PutOutcome | null)[] = new Array(items.length).fill(null);
   const savings: (Saving & { readonly at: number })[] = [];
@@ -202,7 +212,7 @@ export async function createOrder(
   record: OrderRecord,
 ): Promise<number | null> {
   const { source, reference } = record.input;
-  const [before] = await findOrders(redis, owner, [naturalKey(source, reference)]);
+  const [before] = await findOrders(redis, owner, [{ source, reference }]);
   if (before && !before.record.input.deleted) return null;
   const [id] = await saveOrders(redis, owner, [{ before: before ?? null, record }]);
   return id ?? null;
@@ -243,11 +253,12 @@ export async function forgetOrders(
   const { orderNaturals } = companyKeys(companyPartition(owner.companyId));
   const key = orderNaturals(owner.channelId);
   const ids = new Set<number>();
+  const ends = [plainReference(reference), reference].map((text) => `:${text}`);
   let cursor = "0";
   do {
     const page = await redis.hScan(key, cursor, { COUNT: NATURALS_PER_SCAN });
     for (const { field, value } of page.entries) {
-      if (field.endsWith(`:${reference}`)) ids.add(Number(value));
+      if (ends.some((end) => field.endsWith(end))) ids.add(Number(value));
     }
     cursor = String(page.cursor);
   } while (cursor !== "0");
@@ -262,7 +273,8 @@ async function forgetOrder(
 ): Promise<void> {
   for (let tries = 0; tries < TRIES; tries += 1) {
     const [before] = await readOrders(redis, [id]);
-    if (!before || before.record.input.reference !== reference) return;
+    if (!before || plainReference(before.record.input.reference) !== plainReference(reference))
+      return;
     const [saved] = await saveOrders(redis, owner, [
       { before, record: erasedOrder(before.record) },
     ]);

@@ -6,7 +6,7 @@
 -- KEYS[3]  hash: parcel hash -> order id
 -- KEYS[i+3]  order (hash)
 -- for each order seven:
---   natural key, its id (for a new one, an id reserved for it), version it was read as (0 = there was none), order
+--   natural key (0.1.0 wrote some under another one), its id (for a new one, an id reserved for it), version it was read as (0 = there was none), order
 --   date (UTC milliseconds), 1 = deleted, record (JSON), parcels (JSON: {"added": [hash], "removed": [hash]})
 --
 -- Reply: for each order its id, or 0 when it has been changed in between.
@@ -26,7 +26,7 @@ for index = 1, #KEYS - 3 do
 end
 for index, order in ipairs(orders) do
   local known = call('HGET', KEYS[1], order.natural)
-  local isSame = known == order.name and call('HGET', order.key, 'v') == order.version
+  local isSame = (not known or known == order.name) and call('HGET', order.key, 'v') == order.version
   if isSame or (not known and order.version == '0') then
     if not known then call('HSET', KEYS[1], order.natural, order.name) end
     call('HSET', order.key, 'v', order.next, 'd', order.record)

@@ -16,6 +16,7 @@ import {
   companyPartition,
   type ExactField,
   type IndexOrder,
+  numberKeys,
 } from "#core/redis/client/keys.ts";
 import {
   type Block,
@@ -139,9 +140,12 @@ async function exactMatches(
   const fields = Object.entries(exact) as [ExactField, string][];
   const sets = fields.map(([field, value]) => keys.exact(channelId, field, value));
   if (trackingNumber !== null) {
-    // As many as there are couriers.
-    const ids = await redis.hVals(keys.numbers(channelId, trackingNumber));
-    return { kind: "ids", ids: await inAllSets(redis, sets, ids) };
+    const named = await numbered(
+      redis,
+      numberKeys(keys, channelId, trackingNumber),
+      trackingNumber,
+    );
+    return { kind: "ids", ids: await inAllSets(redis, sets, named) };
   }
   const sizes = await pipelined(redis, sets, (pipeline, key) => pipeline.sCard(key));
   const smallest = sizes.indexOf(Math.min(...sizes));
@@ -152,6 +156,25 @@ async function exactMatches(
   const ids = await redis.sMembers(sets[smallest] ?? "");
   const others = sets.filter((_, at) => at !== smallest);
   return { kind: "ids", ids: await inAllSets(redis, others, ids) };
+}
+
+/**
+ * Document 1: the search is exact, while the store has a number by its matching form. As many shipments as there are couriers, or
+ * a few more in a store of 0.1.0.
+ */
+async function numbered(
+  redis: Redis,
+  keys: readonly string[],
+  trackingNumber: string,
+): Promise<string[]> {
+  const ids = new Set((await Promise.all(keys.map((key) => redis.hVals(key)))).flat());
+  const hot = await readHotShipments(redis, [...ids].map(Number));
+  return [...ids].filter((id) => {
+    const one = hot.get(Number(id));
+    return (
+      one?.meta.trackingNumber === trackingNumber || one?.state.aliases.includes(trackingNumber)
+    );
+  });
 }
 
 async function inAllSets(

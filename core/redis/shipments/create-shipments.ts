@@ -172,14 +172,16 @@ function addShipment(
   { record, meta, hot, packedRecord }: PackedCreation,
   channelIds: readonly number[],
 ): void {
-  const { numbers, exact, exactBits } = companyKeys(partition);
+  const { numbers, numbersAsGiven, exact, exactBits } = companyKeys(partition);
   const { channelId, courier, trackingNumber } = record;
   const day = shipDay(record.shipDate);
   const values = exactValues(record).map(([field, value]) =>
     declareRun(exact(channelId, field, value), exactBits(channelId, field, value)),
   );
+  const number = declare(numbers(channelId, trackingNumber));
+  const asGiven = declare(numbersAsGiven(channelId, trackingNumber));
   items.push(
-    ...[channelIds.indexOf(channelId) + 1, declare(numbers(channelId, trackingNumber)), courier],
+    ...[channelIds.indexOf(channelId) + 1, number, asGiven, courier],
     ...[day + DAY_SHIFT, day, hot, packedRecord],
     ...[JSON.stringify(meta), STATUSES.indexOf(STATE.pair.status), values.length, ...values],
   );

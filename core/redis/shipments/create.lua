@@ -1,5 +1,5 @@
 #!lua
--- Creates shipments, unique by (channel, courier, tracking number), with their indices and a change log entry.
+-- Creates shipments, unique by (channel, courier, matching form of the tracking number), with their indices and a change log entry.
 --
 -- KEYS[1]  counter of shipment ids in this partition
 -- KEYS[2]  change log (stream)
@@ -14,9 +14,9 @@
 --   # its row log (string); its indices by id, ship date and statusUpdatedAt (sorted sets), two blocks of rows and what has
 --   left them (hash, absent where nothing ever has) follow it
 --   # the number of the first of these blocks
--- and for each shipment nine and more:
---   # channel (its index among the channels), # its tracking number (hash: courier -> id), courier, # ship date (days since
---   the year 0), # the same since 1970, state and record (packed), meta (JSON, for the change log), # status (its number),
+-- and for each shipment ten and more:
+--   # channel (its index among the channels), # its tracking number (hash: courier -> id), # the same as it was given, which
+--   0.1.0 wrote, courier, # ship date (days since the year 0), # the same since 1970, state and record (packed), meta (JSON, for the change log), # status (its number),
 --   # e = exact values, e times: # the shipments with the value (set), their bitmap follows it
 --
 -- Index members are ids of twelve digits, so that equal scores stand in the order of ids. A shipment whose status no
@@ -45,22 +45,22 @@ for index = 1, channelCount do
   at = at + 2
 end
 for index = 1, count do
-  local channel, number, courier, ship, day, state, record, meta, status, exact = unpack(list, at, at + 9)
+  local channel, number, given, courier, ship, day, state, record, meta, status, exact = unpack(list, at, at + 10)
   for _, text in ipairs({courier, state, record, meta}) do assert(type(text) == 'string', 'a text') end
   assert(day + 0 == day, 'a shipment')
   local sets = {}
   for value = 1, exact do
-    local set = list[at + 9 + value]
+    local set = list[at + 10 + value]
     assert(KEYS[set] and KEYS[set + 1], 'keys of an exact value')
     sets[value] = set
   end
   local id = (before + index) * partitions + partition
   shipments[index] = {key = KEYS[3 + index], id = id, channel = channels[channel], number = KEYS[number],
-    courier = courier, day = day, state = state, record = record, meta = meta, sets = sets,
+    given = KEYS[given], courier = courier, day = day, state = state, record = record, meta = meta, sets = sets,
     row = pack('<I4I4I4I4', id % 4294967296, 0, ship, math.floor(id / 4294967296) * 256 + status)}
-  assert(shipments[index].channel and KEYS[number] and KEYS[3 + index], 'keys of a shipment')
+  assert(shipments[index].channel and KEYS[number] and KEYS[given] and KEYS[3 + index], 'keys of a shipment')
   channels[channel].created = channels[channel].created + 1
-  at = at + 10 + exact
+  at = at + 11 + exact
 end
 assert(at == #list + 1, 'length of the list')
 
@@ -82,8 +82,9 @@ call('SET', KEYS[1], format('%d', before + count))
 for index, shipment in ipairs(shipments) do
   local id, channel = shipment.id, shipment.channel
   local name, member, rank = format('%d', id), format('%012d', id), channel.rank
-  if call('HSETNX', shipment.number, shipment.courier, name) == 0 then
-    reply[index] = -call('HGET', shipment.number, shipment.courier)
+  local taken = shipment.given ~= shipment.number and call('HGET', shipment.given, shipment.courier)
+  if taken or call('HSETNX', shipment.number, shipment.courier, name) == 0 then
+    reply[index] = -(taken or call('HGET', shipment.number, shipment.courier))
   else
     -- It may hold the number of another courier's shipment that was archived a moment ago, and go with it (remove.lua).
     call('PERSIST', shipment.number)

@@ -8,6 +8,7 @@ import {
   companyKeys,
   companyPartition,
   indexMember,
+  numberKeys,
   shipmentPartition,
   webhookKeys,
 } from "#core/redis/client/keys.ts";
@@ -124,11 +125,13 @@ async function withNumbers(
   found: readonly Leaving[],
 ): Promise<Leaving[]> {
   if (found.length === 0) return [];
-  const { numbers } = companyKeys(partition);
+  const names = companyKeys(partition);
   const asked = found.map(({ facts: { shipment } }) => {
     const { channelId, trackingNumber } = shipment.record;
     const all = [...new Set([trackingNumber, ...shipment.state.aliases])];
-    return all.map((number) => ({ number, key: numbers(channelId, number) }));
+    return all.flatMap((number) =>
+      numberKeys(names, channelId, number).map((key) => ({ number, key })),
+    );
   });
   const couriers = [...new Set(found.map(({ facts }) => facts.shipment.record.courier))];
   const keys = asked.flatMap((own) => own.map(({ key }) => key));
@@ -138,7 +141,8 @@ async function withNumbers(
     const courier = couriers.indexOf(one.facts.shipment.record.courier);
     const id = String(one.whole.id);
     const own = (asked[place] ?? []).filter(() => owners[at++]?.[courier] === id);
-    return { ...one, whole: { ...one.whole, numbers: own.map(({ number }) => number) } };
+    const numbers = [...new Set(own.map(({ number }) => number))];
+    return { ...one, whole: { ...one.whole, numbers } };
   });
 }
 
@@ -190,13 +194,14 @@ function addLeaving(
   const { channelId, courier, shipDate } = record;
   const [first = "", ...others] = keysOf(shipmentPartition(id), id);
   const sets = placesOfValues(keys, names, record);
+  const owned = placesOfNumbers(keys, names, record, numbers);
   items.push(
     ...[String(id), indexMember(id), facts.head, digest, channelIds.indexOf(channelId) + 1],
     keys.declareRun(first, ...others),
     keys.declare(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
     ...[facts.rank, STATUSES.indexOf(state.pair.status)],
-    ...[updatedOf(facts), shipDay(shipDate) + DAY_SHIFT, sets.length, numbers.length, ...sets],
-    ...numbers.flatMap((number) => [keys.declare(names.numbers(channelId, number)), courier]),
+    ...[updatedOf(facts), shipDay(shipDate) + DAY_SHIFT, sets.length, owned.length, ...sets],
+    ...owned.flatMap((place) => [place, courier]),
   );
 }
 
@@ -214,6 +219,18 @@ export function placesOfValues(
   return exactValues(record).map(([field, value]) =>
     declareRun(exact(channelId, field, value), exactBits(channelId, field, value)),
   );
+}
+
+/** Of the tracking numbers that a shipment has on its channel. */
+export function placesOfNumbers(
+  { declare }: DeclaredKeys,
+  names: Names,
+  { channelId }: { readonly channelId: number },
+  numbers: readonly string[],
+): number[] {
+  return numbers
+    .flatMap((number) => numberKeys(names, channelId, number))
+    .map((key) => declare(key));
 }
 
 /** Prepares a channel for shipments that leave its indices: done once, repeating it changes nothing. */

@@ -11,7 +11,7 @@ import { factsOfWhole, type ShipmentFacts, type WholeShipment } from "./archived
 import { DAY_SHIFT, encodeRow, MANY_OF_ONE_VALUE, ROWS_PER_BLOCK } from "./columns.ts";
 import exactPart from "./parts/exact-values.lua" with { type: "text" };
 import rowLog from "./parts/row-log.lua" with { type: "text" };
-import { placesOfChannel, placesOfValues, updatedOf } from "./remove-shipments.ts";
+import { placesOfChannel, placesOfNumbers, placesOfValues, updatedOf } from "./remove-shipments.ts";
 import restoreSource from "./restore.lua" with { type: "text" };
 import { decodeFactsText, encodeFacts } from "./shipment-codec.ts";
 
@@ -91,6 +91,7 @@ function addRestored(
   const updated = updatedOf(facts);
   const fields = withNextVersion(whole.fields);
   const sets = placesOfValues(keys, names, record);
+  const owned = placesOfNumbers(keys, names, record, numbers);
   items.push(
     ...[String(id), indexMember(id), String(batch), channelIds.indexOf(channelId) + 1],
     keys.declareRun(
@@ -99,9 +100,9 @@ function addRestored(
     keys.declare(names.block(channelId, Math.floor(facts.rank / ROWS_PER_BLOCK))),
     ...[facts.rank, encodeRow({ id, updated, shipped: day + DAY_SHIFT, status })],
     ...[status, updated, day, fields.length / 2, messages.length, releases.length / 2],
-    ...[topics.length / 2, sets.length, numbers.length],
+    ...[topics.length / 2, sets.length, owned.length],
     ...[...fields, ...messages, ...releases, ...topics, ...sets],
-    ...numbers.flatMap((number) => [keys.declare(names.numbers(channelId, number)), courier]),
+    ...owned.flatMap((place) => [place, courier]),
   );
 }
 

@@ -4,7 +4,12 @@
  */
 import { chunks } from "#core/chunks.ts";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition, shipmentPartition } from "#core/redis/client/keys.ts";
+import {
+  companyKeys,
+  companyPartition,
+  numberKeys,
+  shipmentPartition,
+} from "#core/redis/client/keys.ts";
 import forgetNumbersSource from "./forget-numbers.lua" with { type: "text" };
 import retireSource from "./retire-batches.lua" with { type: "text" };
 
@@ -125,11 +130,15 @@ export interface OwnedNumber {
 /** @param owned of one company */
 export async function forgetNumbers(redis: Redis, owned: readonly OwnedNumber[]): Promise<void> {
   for (const part of chunks(owned, FREED_PER_CALL)) {
-    const keys = part.flatMap(({ shipmentId, channelId, number }) => {
-      const { shipment, numbers } = companyKeys(shipmentPartition(shipmentId));
-      return [shipment(shipmentId), numbers(channelId, number)];
+    const named = part.flatMap(({ shipmentId, channelId, number, courier }) => {
+      const names = companyKeys(shipmentPartition(shipmentId));
+      return numberKeys(names, channelId, number).map((key) => ({
+        keys: [names.shipment(shipmentId), key],
+        args: [courier, String(shipmentId)],
+      }));
     });
-    const args = part.flatMap(({ courier, shipmentId }) => [courier, String(shipmentId)]);
+    const keys = named.flatMap((one) => one.keys);
+    const args = named.flatMap((one) => one.args);
     await run<number>(redis, forgetNumbersScript, keys, args);
   }
 }

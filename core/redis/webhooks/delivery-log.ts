@@ -1,6 +1,6 @@
 /** The delivery log of an endpoint (document 3, "Delivery"): pages of it, newest first, and what belongs to one shipment. */
 import type { Redis } from "#core/redis/client/client.ts";
-import { companyKeys, companyPartition, webhookKeys } from "#core/redis/client/keys.ts";
+import { companyKeys, companyPartition, numberKeys, webhookKeys } from "#core/redis/client/keys.ts";
 import {
   DELIVERY_LIFE_MS,
   type Delivery,
@@ -108,7 +108,8 @@ async function findIds(
   const named = eventId === undefined ? null : [deliveryIdOf(partition, endpointId, eventId)];
   const lists: string[][] = [];
   if (trackingNumber !== undefined) {
-    lists.push(Object.values(await redis.hGetAll(keys.numbers(channelId, trackingNumber))));
+    const named = numberKeys(keys, channelId, trackingNumber).map((key) => redis.hVals(key));
+    lists.push([...new Set((await Promise.all(named)).flat())]);
   }
   if (orderReference !== undefined) {
     lists.push(await redis.sMembers(keys.exact(channelId, "orderReference", orderReference)));
