@@ -20,6 +20,8 @@ export interface MailServer {
   readonly forget: () => void;
   /** SMTP code of the answer to the next messages; null = taken. */
   refuse(code: number | null): void;
+  /** Messages refused so far. */
+  readonly refused: () => number;
   readonly stop: () => Promise<void>;
 }
 
@@ -27,6 +29,7 @@ export interface MailServer {
 export async function startMailServer(port = 0): Promise<MailServer> {
   const received: ReceivedMail[] = [];
   let refusal: number | null = null;
+  let refused = 0;
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ["STARTTLS"],
@@ -37,6 +40,7 @@ export async function startMailServer(port = 0): Promise<MailServer> {
         const from = envelope.mailFrom === false ? "" : envelope.mailFrom.address;
         const to = envelope.rcptTo.map(({ address }) => address);
         if (refusal !== null) {
+          refused += 1;
           done(Object.assign(new Error("not now"), { responseCode: refusal }));
           return;
         }
@@ -60,6 +64,7 @@ export async function startMailServer(port = 0): Promise<MailServer> {
     refuse(code) {
       refusal = code;
     },
+    refused: () => refused,
     stop: () => new Promise((resolve) => server.close(() => resolve())),
   };
 }
