@@ -1,0 +1,240 @@
+/**
+ * Features that can meet on one shipment, one account or one installation, and what covers each pair. `test/unit/pairs.test.ts`
+ * checks that every pair is decided and that every test named here exists. A new feature gets a row.
+ */
+
+/** Each with all features above it. */
+export const FEATURES = [
+  "archive",
+  "test mode",
+  "erasure",
+  "remap",
+  "number change",
+  "correction",
+  "import",
+  "label",
+  "stock release",
+  "notification",
+  "replay",
+  "catch-up",
+  "endpoint off",
+  "role change",
+  "restore",
+  "two analytics processes",
+  "cluster",
+  "our downtime",
+] as const;
+export type Feature = (typeof FEATURES)[number];
+
+/** Tests as `<file without .test.ts>: <part of the test's name>`, or why the two cannot meet. */
+export type Pair = { readonly by: readonly string[] } | { readonly apart: string };
+
+const by = (...tests: string[]): Pair => ({ by: tests });
+const apart = (why: string): Pair => ({ apart: why });
+
+const RIGHTS = apart("rights are read at each request and stored with nothing else");
+const NO_SHIPMENT = apart("a label is made before there is a shipment, and refers to none");
+const NOT_ANALYSED = apart("the analytics never see test mode");
+const REDIS_ONLY = apart("it stands in Redis alone, which the analytics do not write");
+const ONE_FOLD = apart("both are facts of one fold, whose order does not matter");
+const KILLED = "fault/kill-everything: kills in a stream of events lose nothing";
+const WHOLE_STORE = by(
+  "contract/backup: it has every event that was accepted before, in both stores, once",
+);
+const RESTORED = "flow/pairs: a restored backup has the shipments of both sides";
+/** Each step's keys lie in one slot, and a step whose slot moves is refused before it writes. */
+const SLOTS = by(
+  "contract/script-slots: a call of which one key has moved is refused before it changes anything",
+);
+const ANY_STORE = (test: string) => by(test, "fault/kill-roles: kills of any role's processes");
+
+export const PAIRS: Readonly<Record<Feature, Partial<Readonly<Record<Feature, Pair>>>>> = {
+  archive: {},
+  "test mode": {
+    archive: by("contract/archive-meets: goes on after the first shipments of a channel's shadow"),
+  },
+  erasure: {
+    archive: by("contract/archive: the recipient of an archived shipment is erased, there too"),
+    "test mode": by("flow/pairs: of a test parcel stays erased while its life goes on"),
+  },
+  remap: {
+    archive: by("contract/archive: comes back when they are mapped"),
+    "test mode": by("flow/pairs: is none of test mode: its couriers' codes cannot be mapped"),
+    erasure: by("flow/pairs: does not come back when a code is mapped"),
+  },
+  "number change": {
+    archive: by("flow/pairs: is found by an event under a number that its courier announced"),
+    "test mode": by("flow/test-mode: every scenario ends as its name says"),
+    erasure: by("flow/pairs: and in none of a number that changed"),
+    remap: by("flow/pairs: counts for events under every number"),
+  },
+  correction: {
+    archive: by("contract/archive: is ACCEPTED, brings it back, and counts once"),
+    "test mode": by("flow/test-mode: every scenario ends as its name says"),
+    erasure: by("contract/erase-personal-data: a later carrier event is folded without"),
+    remap: ONE_FOLD,
+    "number change": ONE_FOLD,
+  },
+  import: {
+    archive: by("flow/pairs: is a duplicate in an import of its number"),
+    "test mode": by("flow/pairs: that an import has made lives its life"),
+    erasure: by("contract/erase-personal-data: leaves nothing of the recipient"),
+    remap: apart("an import creates shipments without events, a remap folds events"),
+    "number change": by("flow/pairs: a number that a courier announced is taken on its channel"),
+    correction: by("contract/set-aside: together with what was set aside under a number"),
+  },
+  label: {
+    archive: NO_SHIPMENT,
+    "test mode": by("flow/test-mode: labels are made, refused and unavailable"),
+    erasure: by("contract/erase-personal-data: leaves nothing of the recipient"),
+    remap: NO_SHIPMENT,
+    "number change": NO_SHIPMENT,
+    correction: NO_SHIPMENT,
+    import: NO_SHIPMENT,
+  },
+  "stock release": {
+    archive: by("contract/archive: what was asked of an archived shipment"),
+    "test mode": by("flow/test-mode: goes on as its release says, refusals and outages included"),
+    erasure: by("contract/erase-personal-data: leaves nothing of the recipient"),
+    remap: apart("a release asks for the current status, whatever made it that"),
+    "number change": apart("a release names the number that the merchant registered"),
+    correction: by("contract/api-stock-release: and so may a parcel that is held again"),
+    import: apart("a shipment is released by its state, however it was created"),
+    label: NO_SHIPMENT,
+  },
+  notification: {
+    archive: by("contract/archive: what was asked of an archived shipment and told its recipient"),
+    "test mode": by("flow/test-mode: notifications go into the outbox and to nobody"),
+    erasure: by("flow/pairs: gets no mail that was waiting for another attempt"),
+    remap: by("contract/notify-status: a change that is read twice is reported once"),
+    "number change": apart("a message shows the number that the merchant registered"),
+    correction: by("contract/notify-status: news that a later change has overtaken is not sent"),
+    import: apart("a recipient is told of changes, and an import makes none"),
+    label: NO_SHIPMENT,
+    "stock release": apart("a release sends no message; the event that follows it may"),
+  },
+  replay: {
+    archive: by("contract/archive: a delivery of an archived shipment is shown"),
+    "test mode": by("flow/pairs: its deliveries are replayed to its own endpoint"),
+    erasure: by("flow/pairs: is in no replay of a delivery that had named them"),
+    remap: by("flow/pairs: leaves the id of a replay as it was"),
+    "number change": apart("a replay is of an endpoint and an event id, which keep their number"),
+    correction: by("contract/webhooks-delivery: document 3, Delivery: replay"),
+    import: apart("a replay repeats deliveries; the creation of a shipment is none"),
+    label: NO_SHIPMENT,
+    "stock release": apart("a release is no delivery"),
+    notification: apart("a message is no delivery"),
+  },
+  "catch-up": {
+    archive: by("fault/kill-archive: kills while shipments are archived and come back"),
+    "test mode": by("flow/pairs: is caught up with"),
+    erasure: by("contract/erase-personal-data: detail, trace, search and tracking page"),
+    remap: by("flow/pairs: is found by a catch-up"),
+    "number change": apart("a number that changes sets no statusUpdatedAt"),
+    correction: by("contract/api-search: misses nothing while some change once and others again"),
+    import: by("contract/api-search: a shipment never updated is excluded"),
+    label: NO_SHIPMENT,
+    "stock release": apart("a release sets no statusUpdatedAt"),
+    notification: apart("a message sets no statusUpdatedAt"),
+    replay: apart("a replay sets no statusUpdatedAt"),
+  },
+  "endpoint off": {
+    archive: by("flow/pairs: that a late event brings back sends nothing to a disabled endpoint"),
+    "test mode": by("flow/pairs: is told of by no disabled endpoint of test mode"),
+    erasure: apart("an erasure sends nothing"),
+    remap: by("flow/pairs: sends nothing to an endpoint that was disabled meanwhile"),
+    "number change": apart("decisions are of facts, whatever number they came under"),
+    correction: by("contract/webhooks-health: no events are generated while disabled"),
+    import: by("contract/api-import: a channel without endpoints has no secret"),
+    label: NO_SHIPMENT,
+    "stock release": apart("a release sends no webhook"),
+    notification: apart("messages to recipients need no endpoint"),
+    replay: by("contract/webhooks-log: it stops when its endpoint is switched off"),
+    "catch-up": apart("a catch-up reads shipments, not deliveries"),
+  },
+  "role change": {
+    archive: RIGHTS,
+    "test mode": RIGHTS,
+    erasure: by("contract/erase-personal-data: nobody without the capability may"),
+    remap: RIGHTS,
+    "number change": RIGHTS,
+    correction: RIGHTS,
+    import: RIGHTS,
+    label: RIGHTS,
+    "stock release": RIGHTS,
+    notification: RIGHTS,
+    replay: RIGHTS,
+    "catch-up": RIGHTS,
+    "endpoint off": RIGHTS,
+  },
+  restore: {
+    archive: by(RESTORED),
+    "test mode": by(RESTORED),
+    erasure: by(RESTORED),
+    remap: WHOLE_STORE,
+    "number change": WHOLE_STORE,
+    correction: WHOLE_STORE,
+    import: WHOLE_STORE,
+    label: WHOLE_STORE,
+    "stock release": WHOLE_STORE,
+    notification: WHOLE_STORE,
+    replay: WHOLE_STORE,
+    "catch-up": WHOLE_STORE,
+    "endpoint off": WHOLE_STORE,
+    "role change": WHOLE_STORE,
+  },
+  "two analytics processes": {
+    archive: by("fault/kill-archive-roles: kills of any role's processes while shipments"),
+    "test mode": NOT_ANALYSED,
+    erasure: apart("an archived shipment is back in Redis before it is erased"),
+    remap: apart("an archived shipment is back in Redis before it is folded again"),
+    "number change": REDIS_ONLY,
+    correction: by("fault/kill-roles: kills of any role's processes and of Redis"),
+    import: REDIS_ONLY,
+    label: REDIS_ONLY,
+    "stock release": REDIS_ONLY,
+    notification: REDIS_ONLY,
+    replay: REDIS_ONLY,
+    "catch-up": by("fault/kill-archive-roles: kills of any role's processes while shipments"),
+    "endpoint off": REDIS_ONLY,
+    "role change": RIGHTS,
+    restore: apart("a restore needs an empty folder that no process has open"),
+  },
+  cluster: {
+    archive: ANY_STORE("fault/kill-archive: kills while shipments are archived and come back"),
+    "test mode": ANY_STORE("flow/test-mode: exactly once although the product is killed"),
+    erasure: SLOTS,
+    remap: ANY_STORE("fault/kill-remap: kill -9 in the middle of a remap"),
+    "number change": ANY_STORE("contract/matching: a tracking number change"),
+    correction: by(KILLED),
+    import: ANY_STORE("fault/kill-import: an import killed again and again"),
+    label: SLOTS,
+    "stock release": SLOTS,
+    notification: ANY_STORE("fault/kill-notifications: every accepted notification is mailed"),
+    replay: ANY_STORE("fault/kill-webhooks: kills during deliveries lose none"),
+    "catch-up": by("fault/kill-archive: kills while shipments are archived and come back"),
+    "endpoint off": by("fault/kill-webhooks: an endpoint switched off hears nothing more"),
+    "role change": RIGHTS,
+    restore: by("contract/backup: servers are left to their own means"),
+    "two analytics processes": by("fault/kill-roles: kills of any role's processes"),
+  },
+  "our downtime": {
+    archive: by("fault/kill-archive-roles: kills of any role's processes while shipments"),
+    "test mode": by("flow/test-mode: exactly once although the product is killed"),
+    erasure: by("contract/erase-personal-data: is erased by a repetition a minute later"),
+    remap: by("contract/mapping: one that was cut short goes on where it stood"),
+    "number change": by(KILLED),
+    correction: by(KILLED),
+    import: by("fault/kill-import: an import killed again and again"),
+    label: by("fault/kill-confirm: the retry opens one transmission, at the carrier too"),
+    "stock release": by("fault/kill-idempotency: every request creates once and keeps its answer"),
+    notification: by("fault/kill-notifications: every accepted notification is mailed"),
+    replay: by("fault/kill-webhooks: kills during deliveries lose none"),
+    "catch-up": by("fault/kill-archive: kills while shipments are archived and come back"),
+    "endpoint off": by("contract/webhooks-health: after a standstill past both thresholds"),
+    "role change": RIGHTS,
+    restore: by("contract/backup: is taken while nothing runs too"),
+    "two analytics processes": by("fault/kill-roles: kills of any role's processes"),
+    cluster: by(KILLED),
+  },
+};
