@@ -27,6 +27,7 @@ export const SIGNATURE_SCHEME =
 const HEADERS = {
   "Content-Type": text("UTF-8", "application/json"),
   "User-Agent": text("the sender and its version", "Service-Webhooks/2"),
+  "Accept-Encoding": text("an answer is read as it is", "identity"),
   "X-Service-Event-Id": text("equals id in the body", "evt_0123456789abcdef0123456789abcdef"),
   "X-Service-Event-Type": text("equals type in the body", "shipment.updated"),
   "X-Service-Delivery-Attempt": text("from 1; from 1 again after a replay", "1"),
@@ -57,6 +58,7 @@ function example(type: string, id: string, payload: object) {
     headers: {
       "Content-Type": "application/json",
       "User-Agent": "Service-Webhooks/2",
+      "Accept-Encoding": "identity",
       "X-Service-Event-Id": id,
       "X-Service-Event-Type": type,
       "X-Service-Delivery-Attempt": "1",

@@ -2,7 +2,8 @@
  * One POST to a receiver (document 3, "Transport rules"): the host is resolved and judged on every send, the connection
  * goes to exactly the addresses that were judged, one after the other until one accepts it, the certificate is verified for
  * the host's name, redirects are not followed, and 10 seconds cover everything from the name to the last byte that is read.
- * Nothing is sent twice, and the status line is the answer: a body that is cut or slow changes nothing.
+ * Nothing is sent twice, and the status line is the answer: header lines that no parser accepts, and a body that is cut, slow or
+ * broken, change nothing. A body is asked for uncompressed and inflated where it is not.
  *
  * node:https and not fetch: `fetch` keeps at most 64 idle connections and honours proxies from the environment.
  */
@@ -21,12 +22,18 @@ import type { Answer } from "#core/domain/webhooks/delivery-outcome.ts";
 import { withoutOwnSignatures } from "#core/domain/webhooks/shown-answer.ts";
 import type { Resolve } from "#core/resolve-name.ts";
 import { vetHost } from "#core/vetted-address.ts";
+import { inflated, readHead } from "./answer-bytes.ts";
 import { rememberTargets, type Target } from "./targets.ts";
 
 /** Document 3, "Limits": the whole request. */
 const REQUEST_LIMIT_MS = 10_000;
 /** What is read of a response body; the rest is cut off with its connection. */
 const RESPONSE_LIMIT_BYTES = 16 * 1024;
+/**
+ * Header lines of an answer, beside its body, that are read: some receivers send cookies and policies by the kilobyte. What is
+ * longer is answered by its status line.
+ */
+export const HEADER_LIMIT_BYTES = 256 * 1024;
 /** What is kept of it. */
 const SNIPPET_BYTES = 1024;
 /** Characters that are searched for signatures: masked ones are shorter, so some of what follows moves up. */
@@ -56,7 +63,7 @@ export interface TransportOptions {
 export type Sent = Answer & {
   readonly durationMs: number;
   readonly responseSnippet: string | null;
-  /** What was read of the body: at most 16 KiB. Null when nothing came. */
+  /** What was read of the body, inflated: at most 16 KiB. Null when nothing came. */
   readonly responseBody: string | null;
 };
 
@@ -109,7 +116,7 @@ export function createTransport(options: TransportOptions): Transport {
     if (vetted.kind === "unresolved") return replyOf({ kind: "unreachable", error: vetted.error });
     const { agent, request: open } = agents[protocol as keyof typeof agents];
     const lines = headerLines(authority, headers, body.length);
-    const common = { agent, port, servername, method: "POST", path, headers: lines };
+    const common = { agent, port, servername, method: "POST", path, headers: lines, ...LENIENT };
     const addresses = vetted.addresses.slice(0, ADDRESSES_TRIED);
     let reply = TIMEOUT;
     for (const [at, address] of addresses.entries()) {
@@ -129,8 +136,11 @@ export function createTransport(options: TransportOptions): Transport {
       const answering = mayGo
         ? answerOf(target, headers, Buffer.isBuffer(body) ? body : Buffer.from(body), deadline)
         : REFUSED_PROTOCOL;
-      const { answer, bytes } = await Promise.resolve(answering).finally(deadline.clear);
+      const reply = await Promise.resolve(answering).finally(deadline.clear);
+      const { answer, coding } = reply;
       const durationMs = Math.round(performance.now() - startMs);
+      const bytes =
+        coding === "" ? reply.bytes : await inflated(reply.bytes, coding, RESPONSE_LIMIT_BYTES);
       const responseBody = textOf(bytes);
       const responseSnippet = snippetOf(responseBody, headers);
       return { ...answer, durationMs, responseSnippet, responseBody };
@@ -140,6 +150,9 @@ export function createTransport(options: TransportOptions): Transport {
     },
   };
 }
+
+/** Answers that are read although a strict parser refuses them: folded header lines, line ends of LF, two ways to tell the length. */
+const LENIENT = { maxHeaderSize: HEADER_LIMIT_BYTES, insecureHTTPParser: true };
 
 /** Names and values in turn: as an object, each would be looked up and checked on its own. */
 function headerLines(
@@ -183,6 +196,8 @@ interface Reply {
   readonly answer: Answer;
   /** What was read of the body. */
   readonly bytes: Buffer;
+  /** How the body is compressed; empty = it is not. */
+  readonly coding: string;
   /** A connection existed: data sent on it may have arrived. */
   readonly connected: boolean;
 }
@@ -197,7 +212,7 @@ const REFUSED_ADDRESS = replyOf({
 });
 
 function replyOf(answer: Answer, bytes: Buffer = NOTHING, connected = true): Reply {
-  return { answer, bytes, connected };
+  return { answer, bytes, coding: "", connected };
 }
 
 interface Deadline {
@@ -239,6 +254,12 @@ function exchange(
   const { promise, resolve } = Promise.withResolvers<Reply>();
   let connected = false;
   let answer: Reader | null = null;
+  const received = receivedBy(call);
+  /** What the status line says, where the parser has not come to the end of the head. */
+  const byStatusLine = () => {
+    const head = readHead(received());
+    return head && replyOf({ kind: "answered", httpStatus: head.httpStatus }, head.body);
+  };
   const giveUp = () => {
     if (!connected) call.destroy();
   };
@@ -252,7 +273,7 @@ function exchange(
     else reached();
   });
   deadline.onPassed(() => {
-    resolve(answer?.taken() ?? TIMEOUT);
+    resolve(answer?.taken() ?? byStatusLine() ?? TIMEOUT);
     call.destroy();
   });
   call.on("response", (response) => {
@@ -267,10 +288,30 @@ function exchange(
     if (timer) clearTimeout(timer);
     const fault = replyOf({ kind: "unreachable", error: faultOf(error) }, NOTHING, connected);
     // The parser reports an invalid body here, after the response.
-    resolve(answer?.taken() ?? fault);
+    resolve(answer?.taken() ?? byStatusLine() ?? fault);
   });
   call.end(body);
   return promise;
+}
+
+/**
+ * What the connection of a call brings from now on, up to as much as is ever read.
+ * @returns reads it so far
+ */
+function receivedBy(call: ClientRequest): () => Buffer {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const keep = (chunk: Buffer) => {
+    if (bytes < HEADER_LIMIT_BYTES + RESPONSE_LIMIT_BYTES) chunks.push(chunk);
+    bytes += chunk.length;
+  };
+  call.on("socket", (socket) => {
+    // Before the parser: what it refuses has been kept by then. Kept alive, the connection is the next call's.
+    socket.prependListener("data", keep);
+    call.once("close", () => socket.removeListener("data", keep));
+    call.once("response", () => socket.removeListener("data", keep));
+  });
+  return () => Buffer.concat(chunks);
 }
 
 interface Reader {
@@ -285,7 +326,8 @@ function readReply(response: IncomingMessage): Reader {
   const { promise, resolve } = Promise.withResolvers<Reply>();
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const taken = () => replyOf(answeredBy(response), Buffer.concat(chunks));
+  const coding = response.headers["content-encoding"] ?? "";
+  const taken = () => ({ ...replyOf(answeredBy(response), Buffer.concat(chunks)), coding });
   const end = () => resolve(taken());
   response.on("data", (chunk: Buffer) => {
     bytes += chunk.length;

@@ -311,9 +311,14 @@ describe("document 3, Limits: the time is for the whole request", () => {
     full.stop();
   });
 
-  test("headers that drip", async () => {
-    receiver.behave((_, response) => drip(response.socket, "HTTP/1.1 200 OK\r\n", "x-more: 1\r\n"));
+  test("a status line that drips", async () => {
+    receiver.behave((_, response) => drip(response.socket, "HTTP/1.1 200 ", "O"));
     expectTimeout(await post(receiver.url, SHORT));
+  });
+
+  test("the status line is the answer, though the header lines behind it drip", async () => {
+    receiver.behave((_, response) => drip(response.socket, "HTTP/1.1 200 OK\r\n", "x-more: 1\r\n"));
+    expect(await post(receiver.url, SHORT)).toMatchObject({ kind: "answered", httpStatus: 200 });
   });
 
   test.each([200, 404])(
@@ -334,9 +339,9 @@ describe("document 3, Limits: the time is for the whole request", () => {
 describe("answers that are none", () => {
   test.each([
     ["garbage", "hello there\r\n\r\n"],
-    ["headers without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(200_000)}\r\n\r\n`],
+    ["a status line without end", `HTTP/1.1 200 ${"y".repeat(400_000)}`],
   ])("%s is a connection error", async (_, text) => {
-    receiver.behave((__, response) => void response.socket?.write(text));
+    receiver.behave((__, response) => void response.socket?.end(text));
     expect(await post(receiver.url)).toMatchObject({ kind: "unreachable" });
   });
 

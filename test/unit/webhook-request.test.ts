@@ -42,6 +42,7 @@ describe("a request", () => {
     const own = {
       "Content-Type": "application/json",
       "User-Agent": "Service-Webhooks/2",
+      "Accept-Encoding": "identity",
       "X-Service-Event-Id": "e",
       "X-Service-Event-Type": "t",
       "X-Service-Delivery-Attempt": "2",

@@ -61,6 +61,9 @@ export interface RequestFacts {
   readonly sentAtMs: number;
 }
 
+/** Receivers of webhooks v1 answer with a text that is compared, and all answers are shown in the delivery log. */
+const UNCOMPRESSED = { "Accept-Encoding": "identity" } as const;
+
 /** All headers but the signatures and those of the connection. */
 export function webhookHeaders(
   { eventId, type, attempt, sentAtMs }: RequestFacts,
@@ -70,6 +73,7 @@ export function webhookHeaders(
   return {
     "Content-Type": "application/json",
     "User-Agent": "Service-Webhooks/2",
+    ...UNCOMPRESSED,
     "X-Service-Event-Id": eventId,
     "X-Service-Event-Type": type,
     "X-Service-Delivery-Attempt": String(attempt),
@@ -81,4 +85,5 @@ export function webhookHeaders(
 export const V1_HEADERS: Readonly<Record<string, string>> = {
   "Content-Type": "application/json",
   "User-Agent": "Service-Webhooks/1",
+  ...UNCOMPRESSED,
 };
