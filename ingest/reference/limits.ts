@@ -47,6 +47,11 @@ export const LIMITS: readonly Limit[] = [
     "10 seconds, and one more for each 100 KiB; without Content-Length 10 seconds for each part",
     "503 BODY_TOO_SLOW",
   ),
+  row(
+    "Requests on a connection",
+    "one at a time; chunked bodies without trailers",
+    "the connection is closed without an answer; 400 without a body",
+  ),
   row("Memory of eventIds", "184 days at least", "a replay after that is treated as new"),
   row(
     "Set-aside of an event of an unknown parcel",
