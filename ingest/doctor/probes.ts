@@ -390,6 +390,13 @@ const FAULTY_EVENTS: ReadonlyArray<
     "Send trackingNumber, or externalId with senderAccount.",
   ],
   [
+    "a trackingNumber with a control character is INVALID",
+    { trackingNumber: "DOCTOR\u0000" },
+    "trackingNumber",
+    "BAD_FORMAT",
+    "Blanks around a reference do not count; control characters are refused.",
+  ],
+  [
     "externalId alone is INVALID",
     { trackingNumber: undefined, externalId: "R" },
     "senderAccount",

@@ -121,6 +121,22 @@ describe("202", () => {
     expect(body.items[0].id).toBe(job.result.successes[1].id);
   });
 
+  test("a number typed otherwise is DUPLICATE_SHIPMENT, within the file and across imports; an invisible one fails alone", async () => {
+    const number = newNumber();
+    const other = `\u00a0${number.toLowerCase()} `;
+    const first = await run([item(number), item(other), item("\u200b\u2060")]);
+    const failed = (job: typeof first) =>
+      job.result.errors.map((one: { index: number; errors: { code: string }[] }) => [
+        one.index,
+        one.errors[0]?.code,
+      ]);
+    expect(failed(first)).toEqual([
+      [1, "DUPLICATE_SHIPMENT"],
+      [2, "VALIDATION_ERROR"],
+    ]);
+    expect(failed(await run([item(other)]))).toEqual([[0, "DUPLICATE_SHIPMENT"]]);
+  });
+
   test("statically invalid items fail alone with VALIDATION_ERROR, each fault by its field", async () => {
     const job = await run([
       item("", { shipDate: "yesterday" }),

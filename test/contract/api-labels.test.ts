@@ -1,5 +1,6 @@
 /** Document 1, `POST /v2/labels`: labels of GENERIC and of the national carrier. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { labelDigest, labelDigestAsGiven } from "#core/domain/labels/label.ts";
 import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
 import { claimLabel } from "#core/redis/merchant/labels.ts";
 import { type SimulatedCarrier, startNationalCarrier } from "#start/demo/national-carrier.ts";
@@ -168,6 +169,32 @@ describe("200", () => {
     expect(again.status).toBe(200);
     expect(again.body).toEqual({ ...first.body, isExisting: true });
     expect(callsFor(body.reference)).toBe(1);
+  });
+
+  test("a reference with blanks around it is the same one; its case and inner spaces count", async () => {
+    const body = national();
+    const first = await post(body);
+    const again = await post({ ...body, reference: `\u00a0${body.reference}\r\n` });
+    expect([again.status, again.body.id]).toEqual([200, first.body.id]);
+    expect(callsFor(body.reference)).toBe(1);
+    for (const reference of [`${body.reference}X y`, `${body.reference}x y`]) {
+      expect((await post({ ...body, reference })).status).toBe(201);
+    }
+    const bad = await post({ ...body, reference: "\u200b" });
+    expect(bad.body.violations).toMatchObject([{ path: "reference", code: "BAD_FORMAT" }]);
+  });
+
+  test("a label that 0.1.0 claimed under the reference as it was given is not made again", async () => {
+    const body = labelBody({ reference: " older " });
+    const first = await post(body);
+    const channel = api.runtime.live.configuration().channelByCode.get("acme-it");
+    const keys = companyKeys(companyPartition(channel?.companyId ?? 0));
+    const [plain, asGiven] = [labelDigest, labelDigestAsGiven].map((digest) =>
+      keys.labelClaim(channel?.id ?? 0, digest(body.courier, body.reference)),
+    );
+    await api.runtime.redis.rename(plain ?? "", asGiven ?? "");
+    const again = await post(body);
+    expect([again.status, again.body.id]).toEqual([200, first.body.id]);
   });
 
   test("another channel or another carrier has a label of its own", async () => {

@@ -1,6 +1,8 @@
 /** Document 1, "Orders": listing, natural key, detail, and the panel's import of orders. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openBenchmarks } from "#analytics/benchmarks.ts";
+import { naturalKey, naturalKeyAsGiven } from "#core/domain/orders/order.ts";
+import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
 import { applySetupFile } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
 import { openTestApi, type TestApi } from "#test/support/api.ts";
@@ -183,6 +185,31 @@ describe("200", () => {
     const { parcels } = await lookUp("totals");
     expect(parcels.map((one: { weight: number }) => one.weight)).toEqual([2.5, 2.5]);
     expect(parcels.map((one: { length: number }) => one.length)).toEqual([11, null]);
+  });
+
+  test("the natural key has nothing of the blanks around source and reference, and keeps case and inner spaces", async () => {
+    const typed = (reference: string) => lookUp(encodeURIComponent(reference), "%20api");
+    await put([order("Typed 1 \u00a0")]);
+    const { id, reference } = await typed("Typed 1");
+    expect(reference).toBe("Typed 1 \u00a0");
+    await put([order("\ufeffTyped 1", { notes: "again" }), order("typed 1")]);
+    expect(await typed(" Typed 1")).toMatchObject({ id, notes: "again" });
+    expect((await typed("typed 1")).id).not.toBe(id);
+  });
+
+  test("an order that 0.1.0 put under its reference as it was given is found and changed", async () => {
+    await put([order(" older ")]);
+    const { id } = await lookUp("older");
+    const channel = api.runtime.live.configuration().channelByCode.get("acme-it");
+    const { orderNaturals } = companyKeys(companyPartition(channel?.companyId ?? 0));
+    const key = orderNaturals(channel?.id ?? 0);
+    await api.runtime.redis.hDel(key, naturalKey("api", "older"));
+    await api.runtime.redis.hSet(key, naturalKeyAsGiven("api", " older "), String(id));
+    expect((await lookUp("%20older%20")).id).toBe(id);
+    await put([order(" older ", { notes: "changed" })]);
+    for (const reference of ["older", "%20older%20"]) {
+      expect(await lookUp(reference)).toMatchObject({ id, notes: "changed" });
+    }
   });
 
   test("GET /v2/orders/{id} answers the same order", async () => {

@@ -200,6 +200,33 @@ test("a delivered shipment that has been quiet moves, and every answer about it 
   expect((await call("GET", "/v2/shipments", undefined, foreign)).body.total).toBe(0);
 }, 300_000);
 
+test("an archived shipment keeps its number however it is typed, and the search finds it as it was given alone", async () => {
+  const given = " Arch typed-1 ";
+  const one = { ...(await create({ trackingNumber: given })), number: "ARCHTYPED-1" };
+  await deliver(one);
+  await advanceDays(31);
+  expect(await archiveNow()).toBe(1);
+  const found = async (text: string) => {
+    const { body } = await call("GET", `/v2/shipments?trackingNumber=${encodeURIComponent(text)}`);
+    return body.items.map(({ id }: { id: number }) => id);
+  };
+  expect([await found(given), await found("ARCHTYPED-1")]).toEqual([[one.id], []]);
+  const asked = (await panel("/panel/api/shipments?q=archtyped-1")).body;
+  expect(asked.items.map(({ id }: { id: number }) => id)).toEqual([one.id]);
+  const item = { courier: "GLS_ITA", shipDate: "2026-11-10" };
+  const shipments = ["ARCHTYPED-1", "arch\u200btyped-1"].map((trackingNumber) => {
+    return { ...item, trackingNumber };
+  });
+  const { body } = await call("POST", "/v2/shipments", { shipments });
+  for (const { errors } of body.items) {
+    expect(errors).toMatchObject([{ code: "DUPLICATE_SHIPMENT" }]);
+  }
+  const late = event({ trackingNumber: "archTYPED-1\r\n", occurredAt: at() });
+  expect(await send(late)).toEqual(["ACCEPTED"]);
+  await settled();
+  expect((await call("GET", `/v2/shipments/${one.id}`)).body.trackingNumber).toBe(given);
+}, 300_000);
+
 test("a delivery of an archived shipment is shown, and signed for a receiver under development, as before", async () => {
   const headers = { authorization: `Bearer ${runtime.secrets.panelToken}` };
   const webhooks = `${urlOf("panel")}/panel/api/channels/acme-it/webhooks`;

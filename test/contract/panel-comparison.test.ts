@@ -105,6 +105,20 @@ describe("POST /panel/api/couriers/{code}/comparison", () => {
     }
   });
 
+  test("compares a number however the file and the courier type it", async () => {
+    const id = await addShipment(runtime, "typed-1");
+    await applyEvents(runtime, id, [
+      scan("TYPED-1", "TRN", "08:00"),
+      scan("typed 1", "DLV", "10:00"),
+    ]);
+    const body = await compare([
+      "Typed-1 ;TRN;2026-11-10 08:00",
+      "TYPED -1;DLV;2026-11-10 12:00",
+      "ty\u200bped-1;TRN;2026-11-10 08:00",
+    ]);
+    expect(body.sums).toMatchObject({ lines: 3, unknownNumber: 0, same: 1 });
+  });
+
   test("is noted for the onboarding and in the audit log, unless somebody compares who only reads", async () => {
     expect(await viewOf("BRT_ITA")).toMatchObject({ comparison: null });
     const member = (role: "owner" | "read-only") =>

@@ -164,6 +164,17 @@ describe("fold (invariant 3)", () => {
     expect(attemptsOf(foldAll([...two, numbered]))).toBe(5);
   });
 
+  test("a parcel is one however its number is typed, in any order of the facts", () => {
+    const of = (ms: number, trackingNumber: string) =>
+      at(ms, { key: `p${ms}`, event: { ...at(ms).event, parcel: { trackingNumber } } });
+    const facts = [of(1, "p 1"), of(2, "P1\u200b"), of(3, "p1")];
+    const state = foldAll(facts);
+    expect(Object.entries(state.parcels).map(([name, { by }]) => [name, by.occurredAtMs])).toEqual([
+      ["P1", 3],
+    ]);
+    expect(foldAll(facts.toReversed()).parcels).toEqual(state.parcels);
+  });
+
   test("a parcel may have any number, also the name of something every object has", () => {
     for (const number of ["constructor", "__proto__", "valueOf"]) {
       const parcel = { trackingNumber: number };

@@ -24,6 +24,7 @@ describe("the life of a parcel", () => {
     expect(codesOf(lifeOf("TEST_DELIVERED_1"))).toBe(DELIVERED);
     expect(codesOf(lifeOf("TEST_LOST"))).toBe("ANNOUNCED DEPARTED TRANSIT LOST");
     expect(codesOf(lifeOf("TEST_SILENT"))).toBe("");
+    expect(codesOf(lifeOf("\u00a0test_lost 7"))).toBe("ANNOUNCED DEPARTED TRANSIT LOST");
     expect(codesOf(lifeOf("TEST_FAILED_THEN_DELIVERED"))).toBe(
       "ANNOUNCED DEPARTED TRANSIT OUT ABSENT OUT DELIVERED",
     );
