@@ -7,6 +7,7 @@ import archivedIndexRanges from "./schema/archived-index-ranges.sql" with { type
 import archivedIndexRows from "./schema/archived-index-rows.sql" with { type: "text" };
 import archivedShipments from "./schema/archived-shipments.sql" with { type: "text" };
 import attempts from "./schema/attempts.sql" with { type: "text" };
+import auditLog from "./schema/audit-log.sql" with { type: "text" };
 import deliveries from "./schema/deliveries.sql" with { type: "text" };
 import deliveriesEvidence from "./schema/deliveries-evidence.sql" with { type: "text" };
 import eventOutcomes from "./schema/event-outcomes.sql" with { type: "text" };
@@ -24,6 +25,7 @@ const STATEMENTS = {
   events,
   event_outcomes: eventOutcomes,
   attempts,
+  audit_log: auditLog,
   archived_shipments: archivedShipments,
   archived_index: archivedIndex,
 };
@@ -44,12 +46,17 @@ const DURABLE = "fsync_after_insert = 1, fsync_part_directory = 1";
 /** What grows without end is kept for so long; deliveries stay, one row of some 40 bytes each. */
 export type SchemaOptions = Pick<
   Config,
-  "eventRetentionMonths" | "attemptRetentionDays" | "clickhouseCluster"
+  "eventRetentionMonths" | "attemptRetentionDays" | "auditRetentionMonths" | "clickhouseCluster"
 >;
 
 export async function applySchema(
   clickhouse: ClickHouseClient,
-  { eventRetentionMonths, attemptRetentionDays, clickhouseCluster }: SchemaOptions,
+  {
+    eventRetentionMonths,
+    attemptRetentionDays,
+    auditRetentionMonths,
+    clickhouseCluster,
+  }: SchemaOptions,
 ): Promise<void> {
   const run = (sql: string) => clickhouse.command({ query: onCluster(sql, clickhouseCluster) });
   for (const sql of [...TABLES, ...FEEDS, ...COLUMNS]) await run(sql);
@@ -63,6 +70,7 @@ export async function applySchema(
     events: `toDateTime(received_at) + ${months}`,
     event_outcomes: `hour + ${months}`,
     attempts: `toDateTime(at) + toIntervalDay(${attemptRetentionDays})`,
+    audit_log: `toDateTime(written) + toIntervalMonth(${auditRetentionMonths})`,
   };
   for (const [table, ttl] of Object.entries(ends)) {
     // Only a new retention is sent to ClickHouse, which then scans all rows.

@@ -27,6 +27,8 @@ import {
 } from "#core/domain/benchmarks/lane.ts";
 import { isSilent } from "#core/domain/courier-events/silence.ts";
 import { Problem } from "#core/problem.ts";
+import type { AuditEntry, AuditQuery } from "#core/redis/config/audit-log.ts";
+import { readKeptAudit } from "./audit-trail.ts";
 import { clickhouseErrorType, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 import {
   type CellsQuery,
@@ -173,6 +175,8 @@ export interface Insights {
   silence(nowMs: number): Promise<Silence[]>;
   /** In the order received. */
   accepted(query: AcceptedQuery): Promise<AcceptedEvent[]>;
+  /** Of the audit log, the newest first. @param fromId the oldest one that is wanted; null = all */
+  audit(query: AuditQuery, fromId: string | null): Promise<AuditEntry[]>;
   readonly sql: SqlDoor;
   close(): Promise<void>;
 }
@@ -215,6 +219,7 @@ export function openInsights(config: Config): Insights {
   }
 
   return {
+    audit: (query, fromId) => readKeptAudit(rows, query, fromId),
     async lane(query) {
       const cells = await ask((client) => readCells(client, { ...query, couriers: [] }));
       const byGrain = Map.groupBy(cells, ({ grain }) => grain);

@@ -13,6 +13,7 @@ import { startDraining } from "./drain-counts.ts";
 import { startExport } from "./export/start.ts";
 import { startArchiving } from "./start-archiving.ts";
 import { attemptsHandler } from "./write-attempts.ts";
+import { auditHandler, startMovingOldAudit } from "./write-audit.ts";
 import { benchmarkHandler } from "./write-batches.ts";
 
 /** Changes read per partition at once: at most some 32,000 of 300 bytes in one batch. */
@@ -28,6 +29,8 @@ const GATHER_MS = 200;
 const ATTEMPT_BATCH = 50;
 /** Attempts are looked at for health by the hour: they may gather. */
 const ATTEMPT_LINGER_MS = 500;
+/** Entries of the audit log: at most some 8 MB in one batch. */
+const AUDIT_BATCH = 1_000;
 /** How soon a process that stands by notices that the embedded folder is free. */
 const STAND_BY_MS = 1_000;
 
@@ -131,10 +134,22 @@ function startWriting(
     lingerMs: ATTEMPT_LINGER_MS,
     gatherMs: ATTEMPT_LINGER_MS,
   });
+  const inserting = { redis, clickhouse: store.client, forget: store.forget };
+  const audit = startConsumer({
+    redis,
+    log,
+    source: "audit",
+    group: "audit",
+    handler: auditHandler(inserting),
+    batch: AUDIT_BATCH,
+    lingerMs: ATTEMPT_LINGER_MS,
+    gatherMs: ATTEMPT_LINGER_MS,
+  });
+  const movingOldAudit = startMovingOldAudit(inserting, log);
   const draining = startDraining({ redis, live, log, clickhouse: store.client });
   const exporting = startExport(runtime);
   const archiving = startArchiving({ runtime, clickhouse: store.client, isAlone });
-  const all = [consumer, attempts, draining, exporting, archiving];
+  const all = [consumer, attempts, audit, movingOldAudit, draining, exporting, archiving];
   return async () => {
     await Promise.all(all.map((one) => one?.stop()));
   };

@@ -9,9 +9,11 @@
  * | 3. a minute later, and once every event that still found a reference is applied: shipments that have come back meanwhile get their references again, and the batches count no more | the others are removed |
  * | 4. an hour later they leave the lists of unmapped codes, and their rows are deleted | ClickHouse removes them from the disk with its next merge |
  */
+
 import { chunks } from "#core/chunks.ts";
 import { monthsBefore, romeDate } from "#core/domain/time/rome-time.ts";
 import type { Log } from "#core/log.ts";
+import { noteErased } from "#core/redis/client/file-rewrite.ts";
 import type { Lock } from "#core/redis/client/lock.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { forgetReferences } from "#core/redis/intake/compact-references.ts";
@@ -235,6 +237,7 @@ async function removeForGood(
     await assertHeld();
     const floor = { from: range.from, to: range.to, moves: summary.moves };
     if (!(await retireBatches(redis, companyId, floor, leaving, removal))) continue;
+    await noteErased(redis, live.now());
     log.info({ companyId, shipments, archivedBefore: before }, "archived shipments removed");
     return shipments;
   }

@@ -2,6 +2,7 @@
 import type { AttemptRow } from "#core/domain/benchmarks/attempt-row.ts";
 import type { EventRow } from "#core/domain/benchmarks/event-row.ts";
 import { areaOfCap, type LaneRow, weightBand } from "#core/domain/benchmarks/lane.ts";
+import { type AuditEntry, auditPlace } from "#core/redis/config/audit-log.ts";
 
 export interface Table {
   readonly name: string;
@@ -122,6 +123,21 @@ export function attemptTableRow(channel: string, attempt: AttemptRow): Row {
     count("latency_ms", attempt.latencyMs),
     attempt.outcome,
   ];
+}
+
+/** `schema/audit-log.sql` */
+export const AUDIT: Table = {
+  name: "audit_log",
+  columns: [
+    ...["written", "sequence", "tenant", "at", "actor", "action", "target", "before", "after"],
+  ],
+};
+
+export function auditTableRow(entry: AuditEntry): Row {
+  const { id, tenant, atMs, actor, action, target, before, after } = entry;
+  const { ms, sequence } = auditPlace(id);
+  const values = [before, after].map((value) => JSON.stringify(value));
+  return [instant(ms), sequence, tenant, instant(atMs), actor, action, target, ...values];
 }
 
 /** What a `DateTime64(3)` can hold; a courier's clock may say anything. */

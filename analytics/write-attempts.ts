@@ -1,4 +1,7 @@
-/** Writes webhook attempts to ClickHouse; outages, redelivery and refused rows are met as in `write-batches.ts`. */
+/**
+ * Writes webhook attempts to ClickHouse, and has the step that whatever waits in a log of its own is written with; outages,
+ * redelivery and refused rows are met as in `write-batches.ts`.
+ */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Redis } from "#core/redis/client/client.ts";
 import { Unavailable } from "#core/redis/client/store-unavailable.ts";
@@ -7,42 +10,65 @@ import { decodeAttempts, markTaken } from "#core/redis/log/attempt-log.ts";
 import type { Failure, Handler, LogItem } from "#core/redis/log/consumer.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { insertRows, oncePerEntry, type Pending } from "./insert-rows.ts";
-import { ATTEMPTS, attemptTableRow } from "./rows.ts";
+import { ATTEMPTS, attemptTableRow, type Table } from "./rows.ts";
 
-export interface AttemptsDeps {
+export interface InsertDeps {
   readonly redis: Redis;
-  readonly live: Live;
   /** @throws while ClickHouse is unavailable */
   readonly clickhouse: () => Promise<ClickHouseClient>;
   /** The table is gone: the next `clickhouse()` makes it again. */
   readonly forget: () => Promise<void>;
+}
+
+export interface AttemptsDeps extends InsertDeps {
+  readonly live: Live;
   /** Keyed hash of 16 characters, the same as of the other tables. */
   readonly mac: (text: string) => string;
 }
 
-export function attemptsHandler({ redis, live, clickhouse, forget, mac }: AttemptsDeps): Handler {
+export function attemptsHandler(deps: AttemptsDeps): Handler {
+  const { redis, live, mac } = deps;
   return async (entries) => {
     const { channels } = await live.refresh();
     const isTest = (channelId: number) => Boolean(channels.get(channelId)?.testOf);
-    const { pending, failures } = rowsOf(entries, mac, isTest);
-    try {
-      if (pending.length > 0) {
-        failures.push(...(await insertRows(await clickhouse(), ATTEMPTS, pending)));
-      }
-    } catch (error) {
-      if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();
-      throw new Unavailable(`ClickHouse: ${(error as Error).message}`);
-    }
-    await markTaken(redis, entries);
-    return oncePerEntry(failures);
+    const rows = rowsOf(entries, mac, isTest);
+    return insertOrWait(deps, ATTEMPTS, rows, () => markTaken(redis, entries));
   };
+}
+
+export interface Rows {
+  readonly pending: readonly Pending[];
+  /** Entries that no row can be made of. */
+  readonly failures: readonly Failure[];
+}
+
+/**
+ * @param taken called once ClickHouse has all rows that it does not refuse
+ * @throws {Unavailable} so that the whole batch waits
+ */
+export async function insertOrWait(
+  { clickhouse, forget }: Omit<InsertDeps, "redis">,
+  table: Table,
+  { pending, failures }: Rows,
+  taken: () => Promise<void>,
+): Promise<readonly Failure[]> {
+  const isAny = pending.length > 0;
+  let refused: readonly Failure[] = [];
+  try {
+    if (isAny) refused = await insertRows(await clickhouse(), table, pending);
+  } catch (error) {
+    if (clickhouseErrorType(error) === "UNKNOWN_TABLE") await forget();
+    throw new Unavailable(`ClickHouse: ${(error as Error).message}`);
+  }
+  await taken();
+  return oncePerEntry([...failures, ...refused]);
 }
 
 function rowsOf(
   entries: readonly LogItem[],
   mac: AttemptsDeps["mac"],
   isTest: (channelId: number) => boolean,
-) {
+): Rows {
   const pending: Pending[] = [];
   const failures: Failure[] = [];
   for (const entry of entries) {

@@ -81,6 +81,7 @@ export interface Config {
   readonly eventRetentionMonths: number;
   /** How long the analytics keep webhook attempts. */
   readonly attemptRetentionDays: number;
+  readonly auditRetentionMonths: number;
   /** Days without news after which shipments that have ended are archived; 0 = never. */
   readonly archiveAfterDays: number;
   /** Months in the archive after which shipments are removed for good; null = never. */
@@ -271,6 +272,7 @@ function configOf(values: Values): Config {
     logHighWater: values.LOG_HIGH_WATER,
     eventRetentionMonths: values.EVENT_RETENTION_MONTHS,
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
+    auditRetentionMonths: values.AUDIT_RETENTION_MONTHS,
     archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     shipmentRetentionMonths: values.SHIPMENT_RETENTION_MONTHS,
     archiveRoundSeconds: values.ARCHIVE_ROUND_SECONDS,

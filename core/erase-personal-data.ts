@@ -6,6 +6,7 @@ import { matchingNumber, plainReference } from "#core/domain/references/referenc
 import type { Config } from "./config.ts";
 import { removeMails } from "./mail.ts";
 import type { Redis } from "./redis/client/client.ts";
+import { noteErased } from "./redis/client/file-rewrite.ts";
 import type { Live } from "./redis/config/live.ts";
 import { eraseWaitingEvents } from "./redis/log/erase-events.ts";
 import { noteErasedMails, planRepetitions } from "./redis/merchant/erasures.ts";
@@ -71,6 +72,7 @@ export async function eraseAgain(
   await forgetReleaseMessages(redis, shipmentId);
   await eraseAnswers(redis, shipmentId);
   await eraseWaitingEvents(redis, shipmentId);
+  await noteErased(redis, live.now());
   return erased;
 }
 

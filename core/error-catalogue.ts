@@ -8,7 +8,12 @@
 export type ErrorApi = "merchant" | "courier" | "operator";
 
 /** Calls that can all be answered so; absent: only those that name the code. */
-type Extent = "every call" | "calls with credentials" | "calls with a body" | "calls with a query";
+type Extent =
+  | "every call"
+  | "calls with credentials"
+  | "calls with credentials that are no GET"
+  | "calls with a body"
+  | "calls with a query";
 
 export interface ErrorEntry {
   readonly status: number;
@@ -622,6 +627,12 @@ const OPERATOR = {
     503,
     "Another change of the configuration, or of the same account, is in progress.",
     LATER,
+  ),
+  AUDIT_LOG_FULL: row(
+    503,
+    "ClickHouse has been unavailable for so long that the audit log has no room for another change.",
+    LATER,
+    "calls with credentials that are no GET",
   ),
   LOGINS_BUSY: row(503, "Too many people log in at the same time.", LATER),
   TOO_MANY_VIEWERS: row(503, "As many watch the live overview as may.", LATER),

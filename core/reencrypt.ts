@@ -3,6 +3,7 @@
  */
 import { type OpenedSecrets, sealRing, unsealRing } from "./open-secrets.ts";
 import type { Redis } from "./redis/client/client.ts";
+import { noteErased } from "./redis/client/file-rewrite.ts";
 import {
   announceKey,
   KEY_USER_LIFE_MS,
@@ -43,6 +44,8 @@ export async function reencrypt(
     }
   }
   await announceChanges(redis);
+  // What the old key sealed stands in the append-only file.
+  await noteErased(redis, Date.now());
   return sealed;
 }
 

@@ -194,6 +194,11 @@ export const VARIABLES = {
     wholeNumber(1, 36_500),
     "How long the analytics keep webhook attempts.",
   ),
+  AUDIT_RETENTION_MONTHS: preset(
+    "24",
+    wholeNumber(1, 1_200),
+    "How long ClickHouse keeps the entries of the audit log.",
+  ),
   ARCHIVE_AFTER_DAYS: preset(
     "30",
     wholeNumber(0, 3_650),

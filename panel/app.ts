@@ -112,7 +112,7 @@ export function createPanelApp(
     )
     .use(documentRoutes())
     .use(webRoutes(runtime))
-    .use(people(runtime, mailer))
+    .use(people(runtime, mailer, insights))
     .onStop(() => mailer.close());
   if (insights) {
     app.use(analyticsRoutes(runtime, insights)).use(sharedQualityRoute(runtime, insights));
@@ -174,11 +174,11 @@ function merchants(runtime: Runtime, mailer: Mailer) {
     .use(addressChecksRoute(runtime));
 }
 
-function people(runtime: Runtime, mailer: Mailer) {
+function people(runtime: Runtime, mailer: Mailer, insights: Insights | undefined) {
   return new Elysia({ name: "people" })
     .use(sessionRoutes(runtime))
     .use(invitationRoutes(runtime, mailer))
     .use(accountRoutes(runtime, mailer))
     .use(meRoutes(runtime))
-    .use(auditRoute(runtime));
+    .use(auditRoute(runtime, insights));
 }

@@ -10,6 +10,7 @@ import { peerOfConnection, subscriberOf } from "#core/http/peer.ts";
 import { refuseGuesses } from "#core/http/refuse-guesses.ts";
 import { Problem } from "#core/problem.ts";
 import { isUsable, readAccount } from "#core/redis/config/accounts.ts";
+import { OPERATORS } from "#core/redis/config/audit-log.ts";
 import type { AccountEntity } from "#core/redis/config/entities.ts";
 import { readSession, type Session } from "#core/redis/config/sessions.ts";
 import type { SearchableArchive } from "#core/redis/search/archive-search.ts";
@@ -34,6 +35,15 @@ export interface Caller {
   /** Of a courier's member; else null. */
   readonly courierCode: string | null;
   readonly capabilities: readonly Capability[];
+}
+
+/** Whose entries of the audit log the caller's are. */
+export function tenantOf({
+  companyCode,
+  courierCode,
+}: Pick<Caller | AccountEntity, "companyCode" | "courierCode">): string {
+  if (companyCode) return `company ${companyCode}`;
+  return courierCode ? `courier ${courierCode}` : OPERATORS;
 }
 
 /** Methods that change nothing. */

@@ -7,9 +7,9 @@ import { Elysia } from "elysia";
 import { masked } from "#core/domain/accounts/masked.ts";
 import { declared, type Needs, needed, takesKey } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
-import { writeAudit } from "#core/redis/config/audit-log.ts";
+import { hasAuditRoom, writeAudit } from "#core/redis/config/audit-log.ts";
 import { refuseTooMany } from "#panel/call-rate.ts";
-import { authenticate, type Caller, type PanelDeps, READING } from "#panel/caller.ts";
+import { authenticate, type Caller, type PanelDeps, READING, tenantOf } from "#panel/caller.ts";
 import { answeredBefore, keepAnswer } from "#panel/idempotency.ts";
 import { linkOf } from "#panel/list-page.ts";
 import { notFoundCodes } from "#panel/not-found.ts";
@@ -44,6 +44,7 @@ export function panelRoutes(deps: PanelDeps, name: string) {
         // Answers hold secrets that are shown once, and personal data.
         set.headers["cache-control"] = "no-store";
         const caller = await admit(deps, needs, { request, server, params });
+        await refuseUnlogged(deps, caller, request.method);
         callers.set(request, caller);
         deps.log.debug({ method: request.method, path }, "panel call");
       },
@@ -85,6 +86,16 @@ async function admit(deps: PanelDeps, needs: Needs, call: Call): Promise<Caller>
   return caller;
 }
 
+/**
+ * A change that is made is written down, so none is made while it cannot be.
+ * @throws {Problem} 503
+ */
+async function refuseUnlogged({ redis }: PanelDeps, caller: Caller, method: string): Promise<void> {
+  if (READING.has(method) || (await hasAuditRoom(redis, tenantOf(caller)))) return;
+  const detail = "The audit log has no room for another change until ClickHouse takes its entries.";
+  throw new Problem(503, "AUDIT_LOG_FULL", detail, { headers: { "retry-after": "60" } });
+}
+
 export function forbidden(detail = "Your role does not include this."): Problem {
   return new Problem(403, "FORBIDDEN", detail);
 }
@@ -109,13 +120,14 @@ async function audit(deps: PanelDeps, request: Request, answered: Answered): Pro
   const { route, path, answer } = answered;
   const isText = answer === undefined || answer instanceof Response;
   const { before, after } = change ?? { before: null, after: isText ? null : answer };
-  const { account, actor } = callerOf(request);
+  const caller = callerOf(request);
+  const { account, actor } = caller;
   const short = (text: string) => text.replace(/^\/panel\/api/, "");
   const action = `${request.method} ${short(route)}`;
   const target = decodeURI(short(path));
   deps.log.info({ actor: account?.id ?? actor, action, target }, "changed in the panel");
   await writeAudit(deps.redis, {
-    ...{ atMs: deps.live.now(), actor, action, target },
+    ...{ tenant: tenantOf(caller), atMs: deps.live.now(), actor, action, target },
     ...{ before: masked(before), after: masked(after) },
   });
 }

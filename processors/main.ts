@@ -9,6 +9,7 @@ import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { startErasures } from "#processors/erasures.ts";
+import { startFileRewrites } from "#processors/file-rewrites.ts";
 import { startJobs } from "#processors/jobs/start.ts";
 import { startNotify } from "#processors/notify/start.ts";
 import { referencesHandler } from "#processors/references.ts";
@@ -70,6 +71,8 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
   const expiry = startSetAsideExpiry({ redis, live, log });
   const tests = startTestParcels(runtime);
   const erasures = startErasures({ redis, live, log, config, archive });
+  const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
+  const rewrites = isEmbedded ? startFileRewrites({ redis, live, log }) : null;
   const consumers = Object.entries({ track, references, webhooks, notify });
   const reasonNotReady = async () => {
     const [group] = consumers.find(([, { isRunning }]) => isRunning?.() === false) ?? [];
@@ -87,6 +90,7 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
         remaps.stop(),
         expiry.stop(),
         erasures.stop(),
+        rewrites?.stop(),
         tests.stop(),
         jobs.stop(),
         notify.stop(),

@@ -21,6 +21,7 @@ import { takeCourierRate } from "#core/redis/intake/courier-rate.ts";
 import type { Runtime } from "#core/runtime.ts";
 import { mailLink } from "#panel/account-links.ts";
 import { accountView, KindSchema, personName, RoleSchema } from "#panel/account-view.ts";
+import { tenantOf } from "#panel/caller.ts";
 import { jsonBody, readChecked } from "#panel/checked-body.ts";
 import { admitLogin, logInAccount, requireCode } from "#panel/log-in.ts";
 import { LOGIN_LIMIT_BYTES, noContent } from "#panel/session.ts";
@@ -147,7 +148,8 @@ async function accept(
   const acceptance = { passwordHash, name, email };
   const accepted = await acceptLink(redis, secrets.vault, token, acceptance, live.now());
   await writeAudit(redis, {
-    ...{ atMs: live.now(), actor: accepted.email, action: "POST /invitations/:token" },
+    ...{ tenant: tenantOf(accepted), atMs: live.now(), actor: accepted.email },
+    action: "POST /invitations/:token",
     target: `/accounts/${accepted.id}`,
     ...{ before: accountView(account), after: accountView(accepted) },
   });

@@ -1,16 +1,26 @@
-/** The audit log: who changed what in the panel, before and after, without a secret, and no more than it keeps. */
+/** The audit log: who changed what in the panel, before and after, without a secret, and what waits for ClickHouse. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { masked } from "#core/domain/accounts/masked.ts";
-import { AUDIT_KEY } from "#core/redis/client/keys.ts";
-import { writeAudit } from "#core/redis/config/audit-log.ts";
-import { makeAccount } from "#test/support/accounts.ts";
+import { AUDIT_LOG, AUDIT_TENANTS_KEY, OLD_AUDIT_KEY } from "#core/redis/client/keys.ts";
+import { readAccount } from "#core/redis/config/accounts.ts";
+import {
+  newestFirst,
+  OPERATOR_ENTRIES_WAITING,
+  TENANT_ENTRIES_WAITING,
+  writeAudit,
+} from "#core/redis/config/audit-log.ts";
+import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
-const ENTRIES_KEPT = 50_000;
 const VALUE_BYTES = 4_096;
 const ENTRIES_SCANNED = 5_000;
+
+const ENTRY = {
+  ...{ tenant: "operators", atMs: 1, actor: "x", action: "POST /x", target: "/x" },
+  ...{ before: null, after: null },
+};
 
 let runtime: TestRuntime;
 let panel: TestPanel;
@@ -113,7 +123,8 @@ describe("changes", () => {
 
 describe("what it keeps", () => {
   const entry = (more: object = {}) => ({
-    ...{ atMs: runtime.live.now(), actor: "x", action: "POST /x", target: "/x" },
+    ...{ tenant: "operators", atMs: runtime.live.now(), actor: "x" },
+    ...{ action: "POST /x", target: "/x" },
     ...{ before: null, after: null },
     ...more,
   });
@@ -127,38 +138,26 @@ describe("what it keeps", () => {
     expect(more.after).toEqual({ leftOutBytes: VALUE_BYTES + 1 });
   });
 
-  test(`the newest ${ENTRIES_KEPT} entries; a page looks at ${ENTRIES_SCANNED} of them`, async () => {
+  test(`every entry until ClickHouse has it; a page looks at ${ENTRIES_SCANNED} of them`, async () => {
     const { redis } = runtime;
-    await redis.del(AUDIT_KEY);
+    await redis.del(AUDIT_LOG);
     await writeAudit(redis, entry({ actor: "the first" }));
-    const fields = {
-      at: "1",
-      actor: "filler",
-      action: "a",
-      target: "t",
-      before: "null",
-      after: "null",
-    };
-    for (let from = 1; from < ENTRIES_KEPT; from += 1_000) {
+    const fields = { at: "1", actor: "filler", action: "a", target: "t" };
+    for (let from = 1; from < 3 * ENTRIES_SCANNED; from += 1_000) {
       const pipeline = redis.multi();
-      const count = Math.min(1_000, ENTRIES_KEPT - from);
-      for (let at = 0; at < count; at += 1) pipeline.xAdd(AUDIT_KEY, "*", fields);
+      const count = Math.min(1_000, 3 * ENTRIES_SCANNED - from);
+      for (let at = 0; at < count; at += 1) pipeline.xAdd(AUDIT_LOG, "*", fields);
       await pipeline.execAsPipeline();
     }
-    expect(await redis.xLen(AUDIT_KEY)).toBe(ENTRIES_KEPT);
     const seen: string[] = [];
     let pages = 0;
     for (let cursor: string | null = ""; cursor !== null; pages += 1) {
       const page = await entries(`actor=first&cursor=${cursor}`);
+      expect(page.isPartial).toBe(true);
       seen.push(...page.items.map(({ actor }: { actor: string }) => actor));
       cursor = page.nextCursor;
     }
-    expect([seen, pages]).toEqual([["the first"], ENTRIES_KEPT / ENTRIES_SCANNED + 1]);
-    await writeAudit(redis, entry());
-    expect(await redis.xLen(AUDIT_KEY)).toBe(ENTRIES_KEPT);
-    expect((await redis.xRange(AUDIT_KEY, "-", "+", { COUNT: 1 }))?.[0]?.message["actor"]).toBe(
-      "filler",
-    );
+    expect([seen, pages]).toEqual([["the first"], 4]);
   });
 
   test("from, to and target choose among them", async () => {
@@ -170,6 +169,67 @@ describe("what it keeps", () => {
     expect((await panel.call("GET", "/panel/api/audit?from=never")).status).toBe(422);
     expect((await panel.call("GET", "/panel/api/audit?cursor=abc")).status).toBe(422);
   });
+});
+
+describe("while ClickHouse takes no entries", () => {
+  const fill = (tenant: string, waiting: number) =>
+    runtime.redis.hSet(AUDIT_TENANTS_KEY, {
+      [`logged ${tenant}`]: waiting + 7,
+      [`taken ${tenant}`]: 7,
+    });
+  const rename = async ({ cookie }: TestAccount, name: string) => {
+    const headers = { cookie, "sec-fetch-site": "same-origin", "content-type": "application/json" };
+    const body = JSON.stringify({ name });
+    const url = "http://localhost/panel/api/me";
+    const answer = await panel.handle(new Request(url, { method: "PATCH", headers, body }));
+    return { status: answer.status, headers: answer.headers, body: await answer.json() };
+  };
+
+  test("a tenant that has used up its room changes nothing more, and the others do", async () => {
+    const member = await makeAccount(runtime, "company", "member", { companyCode: "acme" });
+    const courier = await makeAccount(runtime, "courier", "owner", { courierCode: "GLS_ITA" });
+    await fill("company acme", TENANT_ENTRIES_WAITING - 1);
+    expect((await rename(member, "Anna")).status).toBe(200);
+    const refused = await rename(member, "Maria");
+    expect(refused).toMatchObject({ status: 503, body: { code: "AUDIT_LOG_FULL" } });
+    expect(refused.headers.get("retry-after")).toBe("60");
+    expect((await readAccount(runtime.redis, member.account.id))?.name).toBe("Anna");
+    expect((await rename(courier, "Paolo")).status).toBe(200);
+    expect((await panel.call("POST", "/panel/api/channels/acme-it/activate")).status).toBe(200);
+    expect((await entries("tenant=courier")).items[0]).toMatchObject({
+      ...{ tenant: "courier GLS_ITA", after: { name: "Paolo" } },
+    });
+    await runtime.redis.hIncrBy(AUDIT_TENANTS_KEY, "taken company acme", 1);
+    expect((await rename(member, "Maria")).status).toBe(200);
+  });
+
+  test("the operators have more room, and read on when it is used up", async () => {
+    await fill("operators", OPERATOR_ENTRIES_WAITING - 1);
+    const call = (verb: string) => panel.call("POST", `/panel/api/channels/acme-it/${verb}`);
+    expect((await call("deactivate")).status).toBe(200);
+    expect((await call("activate")).body).toMatchObject({ code: "AUDIT_LOG_FULL" });
+    expect((await panel.call("GET", "/panel/api/channels")).status).toBe(200);
+    expect((await entries("limit=1")).items).toMatchObject([{ tenant: "operators" }]);
+    await fill("operators", 0);
+  });
+});
+
+test("entries that the version before has written are read in their place, each once", async () => {
+  const { redis } = runtime;
+  const old = { at: "1", actor: "old", action: "POST /old", before: "null", after: "1" };
+  for (let n = 0; n < 3; n += 1) {
+    await writeAudit(redis, { ...ENTRY, actor: "new", target: `/mixed/${2 * n}` });
+    await redis.xAdd(OLD_AUDIT_KEY, "*", { ...old, target: `/mixed/${2 * n + 1}` });
+  }
+  const items: { id: string; target: string }[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page = await entries(`target=/mixed&limit=2&cursor=${cursor}`);
+    items.push(...page.items);
+    cursor = page.nextCursor;
+  }
+  const targets = items.map(({ target }) => target).toSorted();
+  expect(targets).toEqual([0, 1, 2, 3, 4, 5].map((n) => `/mixed/${n}`));
+  expect(items.toSorted(newestFirst)).toEqual(items);
 });
 
 test("secrets are masked at any depth, under any name of ours; names of things are not", () => {

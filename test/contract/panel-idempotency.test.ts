@@ -4,7 +4,7 @@ import { type Benchmarks, openBenchmarks } from "#analytics/benchmarks.ts";
 import { openInsights } from "#analytics/insights.ts";
 import { openApiDocument } from "#core/http/openapi/document.ts";
 import { CHANGE_LOGS, deadLetterKey, panelRequestKeys } from "#core/redis/client/keys.ts";
-import { readAudit } from "#core/redis/config/audit-log.ts";
+import { readWaitingAudit } from "#core/redis/config/audit-log.ts";
 import { beginRequest, endRequest, KEYS_PER_CALLER } from "#core/redis/merchant/idempotency.ts";
 import type { Running } from "#core/runtime.ts";
 import { createPanelApp } from "#panel/app.ts";
@@ -117,8 +117,15 @@ async function newEndpoint(): Promise<string> {
 
 /** Entries of the audit log about a target. */
 async function changesOf(target: string): Promise<number> {
-  const all = { actor: null, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, cursor: null, limit: 100 };
-  return (await readAudit(runtime.redis, { ...all, target })).items.filter(
+  const all = {
+    tenant: null,
+    actor: null,
+    fromMs: 0,
+    toMs: Number.MAX_SAFE_INTEGER,
+    cursor: null,
+    limit: 100,
+  };
+  return (await readWaitingAudit(runtime.redis, { ...all, target })).items.filter(
     (one) => one.target === target && one.action.startsWith("POST"),
   ).length;
 }

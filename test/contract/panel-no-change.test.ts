@@ -1,6 +1,6 @@
 /** A call of the panel that changes nothing writes nothing: no entry of the audit log, no version, no announcement. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { AUDIT_KEY, SYSTEM_KEY } from "#core/redis/client/keys.ts";
+import { AUDIT_LOG, SYSTEM_KEY } from "#core/redis/client/keys.ts";
 import { changeAccount } from "#core/redis/config/accounts.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
@@ -28,7 +28,7 @@ afterAll(async () => {
 async function written() {
   const [version, entries] = await Promise.all([
     runtime.redis.hGet(SYSTEM_KEY, "version"),
-    runtime.redis.xLen(AUDIT_KEY),
+    runtime.redis.xLen(AUDIT_LOG),
   ]);
   return { version, entries };
 }

@@ -4,6 +4,7 @@ import type { ShipmentInput } from "#core/domain/shipments/shipment.ts";
 import type { Redis } from "#core/redis/client/client.ts";
 import {
   ATTEMPT_LOGS,
+  AUDIT_LOG,
   CHANGE_LOGS,
   companyKeys,
   companyPartition,
@@ -16,6 +17,7 @@ import {
   shipmentPartition,
   trackingReference,
 } from "#core/redis/client/keys.ts";
+import { writeAudit } from "#core/redis/config/audit-log.ts";
 import {
   beginGeneration,
   type CompactReference,
@@ -37,6 +39,7 @@ import {
   resolveReferences,
 } from "#core/redis/intake/references.ts";
 import { markTaken } from "#core/redis/log/attempt-log.ts";
+import { markAuditTaken } from "#core/redis/log/audit-taken.ts";
 import {
   discardDeadLetter,
   listDeadLetters,
@@ -398,6 +401,11 @@ async function merchantTour(runtime: TestRuntime): Promise<void> {
   }
   const [key = ""] = ATTEMPT_LOGS;
   for (const n of ["3", "5"]) await markTaken(redis, [{ key, id: "1-1", fields: { n } }]);
+  const change = { actor: "x", action: "POST /x", target: "/x", before: null, after: null };
+  await writeAudit(redis, { tenant: "operators", atMs: live.now(), ...change });
+  await markAuditTaken(redis, [
+    { key: AUDIT_LOG, id: "1-1", fields: { tenant: "operators", n: "1" } },
+  ]);
   const sandbox = companyKeys(companyPartition(channel.companyId)).sandbox(channel.id);
   await redis.hSet(sandbox, "1", JSON.stringify({ createdAtMs: 1, row: { id: 1 } }));
   await changeSandbox(redis, channel, 1, { intValue: 2 }, live.now());

@@ -304,14 +304,18 @@ function errorObjects(route: DescribedRoute, api: Api, components: Components): 
 }
 
 /** In the order of the catalogue. @throws if the operation names a code that is not in it */
-function errorsOfCall({ access, operation }: DescribedRoute, { errors }: Api): ErrorEntry[] {
+function errorsOfCall(
+  { method, access, operation }: DescribedRoute,
+  { errors }: Api,
+): ErrorEntry[] {
   const own = new Set(operation.errors);
   const possible = errors.filter(({ code, of }) => {
     const isOwn = own.delete(code);
     if (isOwn || of === "every call") return true;
     if (of === "calls with a body") return operation.body !== undefined;
     if (of === "calls with a query") return operation.parameters?.some(isInQuery) === true;
-    return of !== undefined && access !== "public";
+    if (access === "public" || of === undefined) return false;
+    return of === "calls with credentials" || !/^get$/i.test(method);
   });
   if (own.size === 0) return possible;
   throw new Error(`${operation.id} names errors that no catalogue has: ${[...own].join(", ")}`);

@@ -41,6 +41,8 @@ export const BACKUP_LOCK_KEY = "waybill:backup-lock";
 export const EXPORT_LOCK_KEY = "waybill:export-lock";
 /** Sorted set: message ids of mails about erased recipients, by when they were erased (service clock, milliseconds). */
 export const ERASED_MAILS_KEY = "waybill:erased-mails";
+/** Hash: since when something that was erased is in the append-only file, and a name of the latest erasure. */
+export const FILE_REWRITE_KEY = "waybill:file-rewrite";
 /** String: which process moves shipments to the archive. */
 export const ARCHIVER_LOCK_KEY = "waybill:archiver-lock";
 /** Hash: what the latest complete round of it left (`archive-status.ts`). */
@@ -384,6 +386,7 @@ export type WakeTopic =
   | "event"
   | "change"
   | "attempt"
+  | "audit"
   | "webhooks"
   | "webhook-tests"
   | "imports"
@@ -511,5 +514,9 @@ export const sessionKey = (idHash: string) => `session:${idHash}`;
 /** String: an account has used its one-time code of this time step. */
 export const usedCodeKey = (accountId: string, step: number) => `used-code:${accountId}:${step}`;
 
-/** Stream: changes made in the control panel. */
-export const AUDIT_KEY = "waybill:audit";
+/** Stream: changes made in the control panel, on their way to ClickHouse (`audit-log.ts`). */
+export const AUDIT_LOG = "{waybill:audit}:log";
+/** Hash: by tenant, how many entries were `logged` and `taken` over. */
+export const AUDIT_TENANTS_KEY = "{waybill:audit}:tenants";
+/** Stream: the same as a version before wrote them, which is moved to ClickHouse. */
+export const OLD_AUDIT_KEY = "waybill:audit";

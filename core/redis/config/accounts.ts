@@ -7,6 +7,7 @@ import { type AccountKind, capabilitiesOf, type Role } from "#core/domain/accoun
 import { TOTP_LIFE_MS } from "#core/domain/accounts/totp.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
+import { noteErased } from "#core/redis/client/file-rewrite.ts";
 import { usedCodeKey } from "#core/redis/client/keys.ts";
 import { hashToken, type Vault } from "#core/secrets.ts";
 import {
@@ -197,6 +198,7 @@ export function deleteAccount(redis: Redis, id: string): Promise<AccountEntity |
     const account = await readAccount(redis, id);
     if (!account) return null;
     await removeEntity(redis, "account", id);
+    await noteErased(redis, Date.now());
     return account;
   });
 }

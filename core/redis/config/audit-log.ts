@@ -1,18 +1,39 @@
-/** Who changed what in the control panel: a stream, the oldest entries of which go at its limit. */
-import type { Redis } from "#core/redis/client/client.ts";
-import { AUDIT_KEY } from "#core/redis/client/keys.ts";
+/**
+ * Who changed what in the control panel. An entry waits in a log until the analytics have inserted it into ClickHouse, where it is
+ * kept; whoever reads joins both. Each tenant has room of its own in the log: one that fills it can change nothing more until
+ * ClickHouse takes entries again, and nobody's entries make way for another's.
+ */
+import { type Redis, run, script } from "#core/redis/client/client.ts";
+import {
+  AUDIT_LOG,
+  AUDIT_TENANTS_KEY,
+  logCountsKey,
+  OLD_AUDIT_KEY,
+} from "#core/redis/client/keys.ts";
+import { announce } from "#core/redis/client/wake.ts";
+import appendSource from "./append-audit.lua" with { type: "text" };
 
-/** Entries kept; the log output has every one of them without its values. */
-const AUDIT_ENTRIES = 50_000;
+const appendScript = script(appendSource);
+
+/** Entries of the operators that wait for ClickHouse: 25 MB as a rule. */
+export const OPERATOR_ENTRIES_WAITING = 50_000;
+/** The same of a company or a courier. */
+export const TENANT_ENTRIES_WAITING = 5_000;
 /** Of the values before and after, each as JSON; longer ones are replaced by their length. */
 const AUDIT_VALUE_BYTES = 4_096;
-/** Entries looked at for one page. */
+/** Waiting entries looked at for one page. */
 const AUDIT_ENTRIES_SCANNED = 5_000;
 const READ_AT_ONCE = 500;
+/** Entries of the log before this one have sequence numbers of their own from here on. */
+const OLD_SEQUENCE = 1_000_000;
+
+export const OPERATORS = "operators";
 
 export interface AuditEntry {
-  /** Of its entry in the stream. */
+  /** When it was written, Redis clock, milliseconds, and a sequence number. */
   readonly id: string;
+  /** `operators`, `company <code>` or `courier <code>`: those of whom the actor is one; empty of an old entry. */
+  readonly tenant: string;
   readonly atMs: number;
   readonly actor: string;
   readonly action: string;
@@ -22,13 +43,13 @@ export interface AuditEntry {
 }
 
 export async function writeAudit(redis: Redis, entry: Omit<AuditEntry, "id">): Promise<void> {
-  const { atMs, actor, action, target, before, after } = entry;
-  const fields = {
-    ...{ at: String(atMs), actor, action, target },
-    ...{ before: jsonOf(before), after: jsonOf(after) },
-  };
-  const TRIM = { strategy: "MAXLEN", threshold: AUDIT_ENTRIES } as const;
-  await redis.xAdd(AUDIT_KEY, "*", fields, { TRIM });
+  const { tenant, atMs, actor, action, target, before, after } = entry;
+  const keys = [AUDIT_LOG, AUDIT_TENANTS_KEY, logCountsKey(AUDIT_LOG)];
+  const fields = { at: String(atMs), actor, action, target };
+  const values = { before: jsonOf(before), after: jsonOf(after) };
+  const args = [tenant, ...Object.entries({ ...fields, ...values }).flat()];
+  await run(redis, appendScript, keys, args);
+  announce(redis, "audit");
 }
 
 function jsonOf(value: unknown): string {
@@ -37,64 +58,140 @@ function jsonOf(value: unknown): string {
   return bytes <= AUDIT_VALUE_BYTES ? text : JSON.stringify({ leftOutBytes: bytes });
 }
 
-export interface AuditQuery {
-  /** Parts of the texts; null = any. */
+/**
+ * Asked before a change, since one that is made must be written down. Calls under way at that moment may exceed the limit.
+ * @returns whether another entry of the tenant may wait
+ */
+export async function hasAuditRoom(redis: Redis, tenant: string): Promise<boolean> {
+  const fields = [`logged ${tenant}`, `taken ${tenant}`];
+  const [logged, taken] = await redis.hmGet(AUDIT_TENANTS_KEY, fields);
+  const limit = tenant === OPERATORS ? OPERATOR_ENTRIES_WAITING : TENANT_ENTRIES_WAITING;
+  return Number(logged ?? 0) - Number(taken ?? 0) < limit;
+}
+
+/** Parts of the texts; null = any. */
+export interface AuditFilter {
+  readonly tenant: string | null;
   readonly actor: string | null;
   readonly target: string | null;
   readonly fromMs: number;
   readonly toMs: number;
-  /** Of the page before; null = the newest entries. */
+}
+
+export interface AuditQuery extends AuditFilter {
+  /** Only entries older than this one; null = the newest entries. */
   readonly cursor: string | null;
   readonly limit: number;
 }
 
-/** Of `AUDIT_KEY`'s entries, as a cursor. */
-export const AUDIT_CURSOR = /^\d{1,15}-\d{1,15}$/;
+/** An `AuditEntry`'s id. */
+export const AUDIT_CURSOR = /^(\d{1,15})-(\d{1,15})$/;
 
-/** The newest first. A page may be empty and have a next one. */
-export async function readAudit(
-  redis: Redis,
-  { cursor, limit, ...query }: AuditQuery,
-): Promise<{ readonly items: AuditEntry[]; readonly nextCursor: string | null }> {
-  const items: AuditEntry[] = [];
-  let end = cursor === null ? "+" : `(${cursor}`;
-  for (let scanned = 0; scanned < AUDIT_ENTRIES_SCANNED; scanned += READ_AT_ONCE) {
-    const read = (await redis.xRevRange(AUDIT_KEY, end, "-", { COUNT: READ_AT_ONCE })) ?? [];
-    for (const { id, message } of read) {
-      const entry = entryOf(id, message);
-      if (isAsked(entry, query)) items.push(entry);
-      if (items.length === limit) return { items, nextCursor: id };
-    }
-    const last = read.at(-1);
-    if (!last || read.length < READ_AT_ONCE) return { items, nextCursor: null };
-    end = `(${last.id}`;
-  }
-  return { items, nextCursor: end.slice(1) };
+export function auditPlace(id: string): { readonly ms: number; readonly sequence: number } {
+  const [, ms = "0", sequence = "0"] = AUDIT_CURSOR.exec(id) ?? [];
+  return { ms: Number(ms), sequence: Number(sequence) };
 }
 
-function entryOf(id: string, fields: Readonly<Record<string, string>>): AuditEntry {
-  const {
-    at = "0",
-    actor = "",
-    action = "",
-    target = "",
-    before = "null",
-    after = "null",
-  } = fields;
+export function newestFirst(one: Pick<AuditEntry, "id">, other: Pick<AuditEntry, "id">): number {
+  const [first, second] = [auditPlace(one.id), auditPlace(other.id)];
+  return second.ms - first.ms || second.sequence - first.sequence;
+}
+
+export interface WaitingEntries {
+  readonly items: readonly AuditEntry[];
+  /** Down to which entry the log was looked through; null = all of it. */
+  readonly lookedTo: string | null;
+}
+
+/** Entries that ClickHouse may not have yet, the newest first. */
+export async function readWaitingAudit(redis: Redis, query: AuditQuery): Promise<WaitingEntries> {
+  const logs = [
+    { key: AUDIT_LOG, offset: 0 },
+    { key: OLD_AUDIT_KEY, offset: OLD_SEQUENCE },
+  ];
+  const both = await Promise.all(logs.map((log) => readLog(redis, log, query)));
+  const lookedTo = both
+    .flatMap(({ lookedTo: id }) => (id === null ? [] : [{ id }]))
+    .sort(newestFirst)[0];
+  const items = both.flatMap((one) => one.items).sort(newestFirst);
+  // What lies behind the place that both logs were looked through to comes with a later page.
+  const complete = items.filter((one) => !lookedTo || newestFirst(one, lookedTo) <= 0);
+  return { items: complete, lookedTo: lookedTo?.id ?? null };
+}
+
+interface StoredLog {
+  readonly key: string;
+  readonly offset: number;
+}
+
+async function readLog(
+  redis: Redis,
+  { key, offset }: StoredLog,
+  { cursor, limit, ...filter }: AuditQuery,
+): Promise<WaitingEntries> {
+  const items: AuditEntry[] = [];
+  let end = cursor === null ? "+" : endBefore(cursor, offset);
+  let lookedTo: string | null = null;
+  for (let scanned = 0; scanned < AUDIT_ENTRIES_SCANNED; scanned += READ_AT_ONCE) {
+    const read = (await redis.xRevRange(key, end, "-", { COUNT: READ_AT_ONCE })) ?? [];
+    for (const { id, message } of read) {
+      const entry = auditEntryOf(id, message, offset);
+      lookedTo = entry.id;
+      if (isAsked(entry, filter)) items.push(entry);
+      if (items.length === limit) return { items, lookedTo };
+    }
+    const last = read.at(-1);
+    if (!last || read.length < READ_AT_ONCE) return { items, lookedTo: null };
+    end = `(${last.id}`;
+  }
+  return { items, lookedTo };
+}
+
+/** Of a stream, the place before an entry of either. */
+function endBefore(cursor: string, offset: number): string {
+  const { ms, sequence } = auditPlace(cursor);
+  const own = sequence - offset;
+  return own > 0 ? `(${ms}-${own}` : `(${ms}-0`;
+}
+
+/** @param offset of the sequence numbers of its log */
+export function auditEntryOf(
+  id: string,
+  fields: Readonly<Record<string, string>>,
+  offset = 0,
+): AuditEntry {
+  const { tenant = "", at = "0", actor = "", action = "", target = "" } = fields;
+  const { before = "null", after = "null" } = fields;
+  const { ms, sequence } = auditPlace(id);
   return {
-    ...{ id, atMs: Number(at), actor, action, target },
+    ...{ id: `${ms}-${sequence + offset}`, tenant, atMs: Number(at), actor, action, target },
     ...{ before: JSON.parse(before), after: JSON.parse(after) },
   };
 }
 
-function isAsked(
-  entry: AuditEntry,
-  { actor, target, fromMs, toMs }: Omit<AuditQuery, "cursor" | "limit">,
-): boolean {
+function isAsked(entry: AuditEntry, filter: AuditFilter): boolean {
+  const { tenant, actor, target, fromMs, toMs } = filter;
   return (
     entry.atMs >= fromMs &&
     entry.atMs <= toMs &&
+    (tenant === null || entry.tenant.includes(tenant)) &&
     (actor === null || entry.actor.includes(actor)) &&
     (target === null || entry.target.includes(target))
   );
+}
+
+/** The oldest entries of the log before this one, which versions that still run may write. */
+export async function readOldAudit(
+  redis: Redis,
+): Promise<readonly { readonly streamId: string; readonly entry: AuditEntry }[]> {
+  const read = (await redis.xRange(OLD_AUDIT_KEY, "-", "+", { COUNT: READ_AT_ONCE })) ?? [];
+  return read.map(({ id, message }) => ({
+    streamId: id,
+    entry: auditEntryOf(id, message, OLD_SEQUENCE),
+  }));
+}
+
+/** Once ClickHouse has them. */
+export async function forgetOldAudit(redis: Redis, streamIds: readonly string[]): Promise<void> {
+  await redis.xDel(OLD_AUDIT_KEY, [...streamIds]);
 }

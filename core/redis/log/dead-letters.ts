@@ -5,11 +5,12 @@
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import {
   ATTEMPT_LOGS,
+  AUDIT_LOG,
   CHANGE_LOGS,
-  companyKeys,
   deadLetterKey,
   EVENT_LOGS,
   eventKeys,
+  logCountsKey,
   redrivenKey,
   retriesKey,
   retryAgesKey,
@@ -35,6 +36,7 @@ const ALL_LOGS: ReadonlyArray<readonly [name: string, key: string]> = [
   ...EVENT_LOGS.map((key, n) => [`e${n}`, key] as const),
   ...CHANGE_LOGS.map((key, n) => [`k${n}`, key] as const),
   ...ATTEMPT_LOGS.map((key, n) => [`a${n}`, key] as const),
+  ["p0", AUDIT_LOG],
 ];
 const LOG_KEYS = new Map(ALL_LOGS);
 
@@ -96,7 +98,7 @@ function letterOf(
 export function parseLetterId(
   letterId: string,
 ): { readonly name: string; readonly key: string; readonly streamId: string } | null {
-  const [, name = "", streamId = ""] = /^([eka]\d{1,2})-(\d{1,16}-\d{1,16})$/.exec(letterId) ?? [];
+  const [, name = "", streamId = ""] = /^([ekap]\d{1,2})-(\d{1,16}-\d{1,16})$/.exec(letterId) ?? [];
   const key = LOG_KEYS.get(name);
   return key === undefined ? null : { name, key, streamId };
 }
@@ -133,8 +135,7 @@ export async function discardDeadLetter(
   const [letter] = (await redis.xRange(deadLetterKey(key), streamId, streamId)) ?? [];
   if (!letter) return null;
   const isEvent = name.startsWith("e");
-  const partition = Number(name.slice(1));
-  const ledger = isEvent ? eventKeys(partition).ledger : companyKeys(partition).ledger;
+  const ledger = isEvent ? eventKeys(Number(name.slice(1))).ledger : logCountsKey(key);
   const args = [streamId, isEvent ? DISCARDED_FIELD : ""];
   const discarded = await run<number>(redis, discardScript, [deadLetterKey(key), ledger], args);
   return discarded === 1 ? letterOf(name, streamId, letter.message) : null;

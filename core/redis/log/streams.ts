@@ -3,6 +3,7 @@
 import { type Redis, script } from "#core/redis/client/client.ts";
 import {
   ATTEMPT_LOGS,
+  AUDIT_LOG,
   CHANGE_LOGS,
   EVENT_LOGS,
   logCountsKey,
@@ -21,7 +22,7 @@ const trimScript = script(trimSource);
 /** Of Redis, for a group that is looked at. */
 const LOOK_US = 20;
 
-/** `split` tells apart what stands together in an entry; attempts are read together. */
+/** `split` tells apart what stands together in an entry; attempts are read together, and the audit log is one for all tenants. */
 export const LOGS = {
   event: { keys: EVENT_LOGS, groups: ["track"], split: splitEvents },
   change: {
@@ -30,6 +31,7 @@ export const LOGS = {
     split: splitChanges,
   },
   attempt: { keys: ATTEMPT_LOGS, groups: ["attempts"], split: (fields: Fields) => [fields] },
+  audit: { keys: [AUDIT_LOG], groups: ["audit"], split: (fields: Fields) => [fields] },
 } as const;
 export type LogName = keyof typeof LOGS;
 export type GroupName = (typeof LOGS)[LogName]["groups"][number];

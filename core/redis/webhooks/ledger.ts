@@ -19,6 +19,7 @@ import { VERDICTS } from "#core/domain/webhooks/trigger.ts";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import {
   ATTEMPT_LOGS,
+  AUDIT_LOG,
   CHANGE_LOGS,
   companyKeys,
   deadLetterKey,
@@ -196,7 +197,7 @@ export async function readQueueDepths(redis: Redis): Promise<QueueDepths> {
   const [eventLog, changeLog, deadLetters] = await Promise.all([
     readWaiting(redis, "event"),
     readWaiting(redis, "change"),
-    lengths([...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS].map(deadLetterKey)),
+    lengths([...EVENT_LOGS, ...CHANGE_LOGS, ...ATTEMPT_LOGS, AUDIT_LOG].map(deadLetterKey)),
   ]);
   return { eventLog, changeLog, deadLetters };
 }

@@ -569,9 +569,11 @@ export const en = {
     title: "Audit log",
     lead: "Who changed what. Secrets are masked.",
     at: "When",
+    tenant: "Of whom",
     actor: "Who",
     target: "What",
     change: "Change",
+    partial: "Analytics is unavailable: older entries are missing here.",
     noChange: "No field changed",
   },
   me: {

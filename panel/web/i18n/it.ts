@@ -630,9 +630,11 @@ export const it: Messages = {
     title: "Registro modifiche",
     lead: "Chi ha cambiato che cosa. I segreti sono mascherati.",
     at: "Quando",
+    tenant: "Di chi",
     actor: "Chi",
     target: "Che cosa",
     change: "Modifica",
+    partial: "L'analisi dati non è disponibile: qui mancano le voci meno recenti.",
     noChange: "Nessun campo modificato",
   },
   me: {

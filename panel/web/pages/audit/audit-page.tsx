@@ -1,5 +1,5 @@
 /** Who changed what, the newest first. */
-import { Box, Card, Code, Group, Text, TextInput } from "@mantine/core";
+import { Alert, Box, Card, Code, Group, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { createColumnHelper } from "@tanstack/react-table";
 import { useMemo, useState } from "react";
@@ -16,18 +16,23 @@ const TYPING_MS = 300;
 
 export function AuditPage() {
   const { t } = useText();
-  const [filter, setFilter] = useState({ actor: "", target: "" });
+  const [filter, setFilter] = useState({ tenant: "", actor: "", target: "" });
   const [asked] = useDebouncedValue(filter, TYPING_MS);
-  const { rows, error, isLoading, onEnd } = usePaged(["audit", asked], (cursor, signal) =>
+  const { rows, pages, error, isLoading, onEnd } = usePaged(["audit", asked], (cursor, signal) =>
     call("get", "/panel/api/audit", { query: { ...asked, cursor }, signal }),
   );
   return (
     <>
       <PageHead title={t.audit.title} lead={t.audit.lead} />
       <ProblemNote error={error} />
+      {pages?.some(({ isPartial }) => isPartial) && (
+        <Alert color="orange" mb="md" role="status">
+          {t.audit.partial}
+        </Alert>
+      )}
       <Card padding={0}>
         <Group p="sm" gap="sm">
-          {(["actor", "target"] as const).map((name) => (
+          {(["tenant", "actor", "target"] as const).map((name) => (
             <TextInput
               key={name}
               label={t.audit[name]}
@@ -61,7 +66,19 @@ function AuditTable({ rows, isLoading, onEnd }: AuditTableProps) {
         header: t.audit.at,
         cell: ({ getValue }) => <Instant at={getValue()} precise />,
       }),
-      column.accessor("actor", { header: t.audit.actor }),
+      column.accessor("actor", {
+        header: t.audit.actor,
+        cell: ({ row: { original } }) => (
+          <>
+            <Text size="sm" className="break">
+              {original.actor}
+            </Text>
+            <Text size="xs" c="dimmed" className="break">
+              {original.tenant}
+            </Text>
+          </>
+        ),
+      }),
       column.accessor("target", {
         header: t.audit.target,
         cell: ({ row: { original } }) => (
