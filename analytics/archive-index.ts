@@ -14,6 +14,8 @@ const COLUMNS = [
   ...["channel", "kind", "value", "id", "company", "batch", "updated", "shipped", "status"],
   ...["order_reference", "custom1", "custom2", "custom3"],
 ];
+/** A process that was paused adds nothing to an index that another one has filled. */
+const INCOMPLETE = `(SELECT count() FROM ${INDEX_TABLE} WHERE ${COMPLETE}) = 0`;
 const SELECT_ROWS = indexRows.slice(indexRows.indexOf("\nSELECT"));
 /** Shipments that one statement adds, within a few seconds. */
 const FILLED_TOGETHER = 250_000;
@@ -98,7 +100,7 @@ async function fillYear(
     filled = last ? upTo(last) : "true";
     await clickhouse.command({
       query: `INSERT INTO ${INDEX_TABLE} (${COLUMNS}) ${FILL_SETTINGS}
-              ${SELECT_ROWS} WHERE ${rest} AND ${filled}`,
+              ${SELECT_ROWS} WHERE ${rest} AND ${filled} AND ${INCOMPLETE}`,
       query_id: QUERY_ID,
     });
     if (!last) return;

@@ -28,15 +28,18 @@ export async function insertArchived(
 
 /**
  * The same, without rows that ClickHouse refuses: they are found by bisection.
+ * @param assertHeld asked before each insert
  * @returns those, and why
  * @throws while it is unavailable
  */
 export async function insertSound(
   clickhouse: ClickHouseClient,
   rows: readonly Row[],
+  assertHeld: () => Promise<void>,
 ): Promise<Map<Row, string>> {
   const refused = new Map<Row, string>();
   if (rows.length === 0) return refused;
+  await assertHeld();
   try {
     await insertArchived(clickhouse, rows);
   } catch (error) {
@@ -45,7 +48,8 @@ export async function insertSound(
     if (rows.length === 1 && only) return new Map([[only, error.message]]);
     const middle = Math.ceil(rows.length / 2);
     for (const half of [rows.slice(0, middle), rows.slice(middle)]) {
-      for (const [row, reason] of await insertSound(clickhouse, half)) refused.set(row, reason);
+      for (const [row, reason] of await insertSound(clickhouse, half, assertHeld))
+        refused.set(row, reason);
     }
   }
   return refused;
@@ -61,6 +65,20 @@ export async function deleteRows(
   const named = namedRows({ absentRows: rows, absentBatches: batches }).join(" OR ");
   const condition = `company = ${whole(companyId)} AND (${named})`;
   await deleteEverywhere(clickhouse, condition);
+}
+
+/** Which of these batches of a company have rows. */
+export async function readPresent(
+  clickhouse: ClickHouseClient,
+  companyId: number,
+  batches: readonly number[],
+): Promise<number[]> {
+  const answer = await clickhouse.query({
+    query: `SELECT DISTINCT batch FROM ${TABLE}
+            WHERE company = ${whole(companyId)} AND batch IN (${listed(batches)})`,
+    format: "JSONEachRow",
+  });
+  return (await answer.json<{ batch: number | string }>()).map(({ batch }) => Number(batch));
 }
 
 /** @param condition on columns that the index has too */

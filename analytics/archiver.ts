@@ -5,7 +5,7 @@
  * | step                                | after a crash                                                            |
  * |-------------------------------------|--------------------------------------------------------------------------|
  * | numbers are allocated for batches   | they are skipped, and never count                                        |
- * | rows are inserted and confirmed     | the shipments are in Redis; their rows stand in batches that never count |
+ * | rows are inserted and confirmed     | the shipments are in Redis; their rows stand in batches that never count, however late they are inserted |
  * | references tell of the archive      | the same; events find the shipments as before                            |
  * | shipments are removed, batch settled | done: one step                                                           |
  */
@@ -29,7 +29,12 @@ import type { Live } from "#core/redis/config/live.ts";
 import { type CompactReference, compactReferences } from "#core/redis/intake/compact-references.ts";
 import { candidateOf, referencesOf } from "#core/redis/intake/references.ts";
 import { noteMoved } from "#core/redis/shipments/archive-status.ts";
-import { nextBatches } from "#core/redis/shipments/archive-summary.ts";
+import {
+  forgetSkipped,
+  nextBatches,
+  readSkipped,
+  returnBatches,
+} from "#core/redis/shipments/archive-summary.ts";
 import { receivedTimes } from "#core/redis/shipments/archived-history.ts";
 import type { Hot, LeavingFacts } from "#core/redis/shipments/archived-shipment.ts";
 import { isHeld, readHeldChannels } from "#core/redis/shipments/held-channels.ts";
@@ -41,11 +46,16 @@ import {
   readLeaving,
   removeShipments,
 } from "#core/redis/shipments/remove-shipments.ts";
-import { readRetirement } from "#core/redis/shipments/retirement.ts";
+import {
+  noteSwept,
+  readDeletable,
+  readRetirement,
+  readSweptAt,
+} from "#core/redis/shipments/retirement.ts";
 import { readShipments } from "#core/redis/shipments/shipments.ts";
 import type { Vault } from "#core/secrets.ts";
 import { archiveRow } from "./archive-rows.ts";
-import { deleteRows, insertSound } from "./archive-table.ts";
+import { deleteRows, insertSound, readPresent } from "./archive-table.ts";
 import type { Row } from "./rows.ts";
 
 const DAY_MS = 86_400_000;
@@ -143,15 +153,27 @@ async function archiveChannel(
     await assertHeld();
     written.push(await writeBatch(deps, walk.companyId, leaving));
     await deps.pace(performance.now() - startedMs);
-    if (deps.isStopping()) return moved;
+    if (deps.isStopping()) break;
     if (written.length < BATCHES_PER_INSERT) continue;
     // An operator may have begun to keep the channel in Redis meanwhile.
-    if (await isHeld(redis, walk.channelId)) return moved;
+    if (await isHeld(redis, walk.channelId)) break;
     await settle();
     if (deps.isStopping() || deps.isTimeUp()) return moved;
   }
   if (!deps.isStopping() && !(await isHeld(redis, walk.channelId))) await settle();
+  else await giveBack(redis, walk.companyId, written);
   return moved;
+}
+
+/** Nothing was inserted of these batches. */
+async function giveBack(
+  redis: Redis,
+  companyId: number,
+  written: readonly WrittenBatch[],
+): Promise<void> {
+  const [first, last] = [written[0]?.number, written.at(-1)?.number];
+  if (first === undefined || last === undefined || last - first >= written.length) return;
+  await returnBatches(redis, companyId, first, last);
 }
 
 /** Writes them with one insert, and removes them batch by batch. @returns how many were removed */
@@ -211,10 +233,9 @@ async function settleBatches(
 ): Promise<number> {
   if (written.length === 0) return 0;
   const insertedMs = performance.now();
-  const refused = await insertSound(
-    await clickhouse(),
-    written.flatMap(({ rows }) => rows),
-  );
+  const client = await clickhouse();
+  const rows = written.flatMap((batch) => batch.rows);
+  const refused = await insertSound(client, rows, assertHeld);
   await pace(performance.now() - insertedMs);
   let moved = 0;
   for (const group of chunks(written, BATCHES_PER_COMPACTION)) {
@@ -384,6 +405,7 @@ export async function deleteAbsent(
   keptMs = ABSENT_KEPT_MS,
 ): Promise<void> {
   if ((await readRetirement(redis, companyId)).to !== null) return;
+  await sweepSkipped({ redis, clickhouse }, companyId, keptMs);
   const keys = companyKeys(companyPartition(companyId));
   const [rowsKey, batchesKey] = [keys.absentRows(companyId), keys.absentBatches(companyId)];
   const limit = { offset: 0, count: DELETED_TOGETHER };
@@ -398,4 +420,31 @@ export async function deleteAbsent(
     if (rows.length > 0) await redis.zRem(rowsKey, rows);
     if (batches.length > 0) await redis.zRem(batchesKey, batches);
   }
+}
+
+/** Skipped batches of a company that are remembered: those of some 50 crashes. The oldest go first. */
+export const SKIPPED_KEPT = 5_000;
+
+/**
+ * Rows of batches that were never settled count for nobody, whenever they are inserted: a process may have been paused, or a request
+ * held on its way, for any time. They are deleted, since they hold what may have been erased by now; that they do not count
+ * stays known.
+ */
+async function sweepSkipped(
+  { redis, clickhouse }: Pick<MoveDeps, "redis" | "clickhouse">,
+  companyId: number,
+  everyMs: number,
+): Promise<void> {
+  const skipped = await readSkipped(redis, companyId);
+  if (skipped.length === 0) return;
+  if (Date.now() - (await readSweptAt(redis, companyId)) < everyMs) return;
+  const client = await clickhouse();
+  const present = await readPresent(client, companyId, skipped);
+  if (present.length > 0) await deleteRows(client, companyId, [], present);
+  const { floor } = await readDeletable(redis, companyId);
+  const needed = skipped.filter((batch) => batch >= floor);
+  const kept = new Set(needed.slice(-SKIPPED_KEPT));
+  const others = skipped.filter((batch) => !kept.has(batch));
+  await forgetSkipped(redis, companyId, others);
+  await noteSwept(redis, companyId);
 }

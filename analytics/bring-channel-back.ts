@@ -61,6 +61,7 @@ export async function bringChannelBack(
     }
     await deps.pace(performance.now() - startedMs);
     if (places.length > 0) continue;
+    await assertHeld();
     await noteAllRestored(redis, channelId);
     log.info({ channelId, shipments: restored }, "a channel is back from the archive");
     break;

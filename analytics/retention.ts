@@ -145,23 +145,25 @@ async function forget(
   for (const part of chunks(places.slice(rows), READ_AT_ONCE)) {
     if (deps.isStopping() || deps.isTimeUp()) return 0;
     const startedMs = performance.now();
-    await assertHeld();
-    await forgetPart(deps, configuration, part.filter(isCounting));
+    await forgetPart(deps, configuration, part.filter(isCounting), assertHeld);
     rows += part.length;
-    await noteForgottenRows(redis, companyId, rows);
+    await noteForgottenRows(redis, companyId, range.to, rows);
     await pace(performance.now() - startedMs);
   }
   await assertHeld();
-  await noteForgotten(redis, companyId);
+  await noteForgotten(redis, companyId, range.to);
   return 0;
 }
 
+/** @throws {LockLost} where another process may have ended the removal meanwhile; shipments that came back before are found again then */
 async function forgetPart(
   deps: RetentionDeps,
   configuration: Configuration,
   places: readonly PlacedRow[],
+  assertHeld: Lock["assertHeld"],
 ): Promise<void> {
   const own = await openPlaces(deps, places);
+  await assertHeld();
   const references = own.flatMap((one) => {
     const shipmentId = one.whole.id;
     const { facts } = one;
@@ -175,6 +177,15 @@ async function forgetPart(
     return numbers.map((number) => ({ shipmentId, channelId, courier, number }));
   });
   await forgetNumbers(deps.redis, numbers);
+  try {
+    await assertHeld();
+  } catch (error) {
+    for (const part of chunks(own, REGISTERED_AT_ONCE)) {
+      const ids = part.map(({ whole }) => whole.id);
+      await registerAgain(deps.redis, configuration, ids);
+    }
+    throw error;
+  }
 }
 
 interface OpenRow {

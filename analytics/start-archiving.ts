@@ -106,6 +106,8 @@ export function startArchiving({ runtime, clickhouse, isAlone }: Archiving): Tic
 
   async function prepare(lock: Lock): Promise<void> {
     await index(lock);
+    // Numbers of batches that cannot be inserted would be skipped, round after round.
+    await (await clickhouse()).query({ query: "SELECT 1", format: "JSONEachRow" });
     const waitMs = await beginGeneration(redis, live.now(), config.eventsPerDay);
     if (waitMs > 0) await pause.wait(waitMs);
   }

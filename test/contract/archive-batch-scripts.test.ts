@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
+import { LockLost } from "#core/redis/client/lock.ts";
 import { nextBatches, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
 import markSource from "#core/redis/shipments/mark-batch.lua" with { type: "text" };
 import numberRowsSource from "#core/redis/shipments/number-rows.lua" with { type: "text" };
@@ -106,8 +107,8 @@ describe("retire-batches.lua", () => {
     await redis.hSet(summary, { floor: "2", seq: "40", batch: "9" });
     await redis.hSet(summary, { [`n:${CHANNEL}:4`]: "10", [`n:${CHANNEL}:3`]: "1", "n:8:2": "2" });
     await noteRetiring(redis, COMPANY, 5, "2026-11-20");
-    await noteForgottenRows(redis, COMPANY, 9);
-    await noteForgotten(redis, COMPANY);
+    await noteForgottenRows(redis, COMPANY, 5, 9);
+    await noteForgotten(redis, COMPANY, 5);
   });
 
   test("stops counting the shipments below the new floor", async () => {
@@ -148,6 +149,25 @@ describe("retire-batches.lua", () => {
     expect(await retire(terms)).toBe(false);
     expect(await redis.hGetAll(summary)).toEqual(before);
     expect(await readRemovals(redis, COMPANY)).toEqual([]);
+  });
+
+  test("a process that was paused notes nothing about a removal that another has ended", async () => {
+    await retire({ from: 2, to: 5, moves: 40 });
+    await noteRetiring(redis, COMPANY, 6, "2026-11-21");
+    const before = await redis.hGetAll(summary);
+    const late = [
+      () => noteRetiring(redis, COMPANY, 5, "2026-11-20"),
+      () => noteRetiring(redis, COMPANY, 7, "2026-11-22"),
+      () => noteForgottenRows(redis, COMPANY, 5, 9),
+      () => noteForgotten(redis, COMPANY, 5),
+    ];
+    for (const note of late) await expect(note()).rejects.toThrow(LockLost);
+    expect(await redis.hGetAll(summary)).toEqual(before);
+    await retire({ from: 5, to: 6, moves: 41 }, []);
+    for (const to of [5, 6]) {
+      await expect(noteRetiring(redis, COMPANY, to, "2026-11-20")).rejects.toThrow(LockLost);
+    }
+    expect((await readRetirement(redis, COMPANY)).to).toBeNull();
   });
 
   test(`keeps the newest ${REMOVALS_KEPT} reports`, async () => {

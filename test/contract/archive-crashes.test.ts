@@ -5,18 +5,25 @@ import { applySchema } from "#analytics/apply-schema.ts";
 import { ARCHIVE_WAITING, type OpenArchive, openArchive } from "#analytics/archive.ts";
 import { archiveRow } from "#analytics/archive-rows.ts";
 import { insertArchived, readRows } from "#analytics/archive-table.ts";
-import { archiveAll, deleteAbsent, moveToArchive } from "#analytics/archiver.ts";
+import {
+  type ArchiverDeps,
+  archiveAll,
+  deleteAbsent,
+  moveToArchive,
+  SKIPPED_KEPT,
+} from "#analytics/archiver.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { Problem } from "#core/problem.ts";
 import { binary } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition, EVENT_LOGS, retriesKey } from "#core/redis/client/keys.ts";
+import { LockLost } from "#core/redis/client/lock.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
 import { MAX_TRIES, readDueRetries, settleRetries } from "#core/redis/log/retries.ts";
 import { searchBoth } from "#core/redis/search/archive-search.ts";
 import type { ShipmentQuery } from "#core/redis/search/shipment-query.ts";
 import { ArchiveUnreadable, readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
-import { nextBatches } from "#core/redis/shipments/archive-summary.ts";
+import { nextBatches, readSkipped, SKIPPED_FROM } from "#core/redis/shipments/archive-summary.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
 import { markBatch } from "#core/redis/shipments/held-channels.ts";
 import {
@@ -203,17 +210,103 @@ test("a batch that names a shipment twice is refused as a whole", async () => {
   expect(await readShipments(runtime.redis, ids)).toHaveLength(5);
 });
 
-const moveAll = async (afterDays = 30) => {
+const moveAll = async (afterDays = 30, members: Partial<ArchiverDeps> = {}) => {
   const { redis, live, log, secrets } = runtime;
   return archiveAll(
     {
       ...{ redis, live, log, vault: secrets.vault, clickhouse: async () => clickhouse },
       ...{ afterDays, isStopping: () => false, isTimeUp: () => false },
       ...{ prepare: async () => {}, pace: async () => {} },
+      ...members,
     },
     async () => {},
   );
 };
+
+describe("a process that is paused for longer than any mark was kept", () => {
+  const deleteObsolete = () =>
+    deleteAbsent({ redis: runtime.redis, clickhouse: async () => clickhouse }, companyId, 0);
+
+  test("writes rows that never count, which are deleted, and a late event finds the others", async () => {
+    const leaving = await leavingOf(ids);
+    const batch = await nextBatches(runtime.redis, companyId, 1);
+    expect(await move(ids)).toBe(5);
+    await deleteObsolete();
+    await insert(leaving, batch);
+    await expectWhole();
+    expect(await rowsOf(ids)).toBe(10);
+    const [late = 0] = ids;
+    const rows = await archive.read([late], [channelId]);
+    expect(await restoreShipments(runtime.redis, rows)).toEqual([late]);
+    await expectWhole();
+    expect(await move([late])).toBe(1);
+    await deleteObsolete();
+    expect(await rowsOf(ids)).toBe(5);
+    await insert(leaving, batch);
+    await expectWhole();
+    await deleteObsolete();
+  });
+
+  test("inserts nothing once its lock is lost while it waits for ClickHouse", async () => {
+    let isLost = false;
+    const clickhouseAfterPause = async () => {
+      isLost = true;
+      return clickhouse;
+    };
+    const assertHeld = async () => {
+      if (isLost) throw new LockLost();
+    };
+    const deps = { ...runtime, vault: runtime.secrets.vault, clickhouse: clickhouseAfterPause };
+    const leaving = await leavingOf(ids);
+    await expect(moveToArchive(deps, companyId, leaving, assertHeld)).rejects.toThrow(LockLost);
+    expect(await rowsOf(ids)).toBe(0);
+    await expectWhole();
+  });
+
+  test(`is guarded against by ${SKIPPED_KEPT} marks, of which the oldest go first, and those of removed batches`, async () => {
+    const { redis } = runtime;
+    const { absentBatches, archived } = companyKeys(companyPartition(companyId));
+    const key = absentBatches(companyId);
+    await redis.del(key);
+    const marks = Array.from({ length: SKIPPED_KEPT }, (_, at) => 10_000_000 + at);
+    const add = (batches: readonly number[]) =>
+      redis.zAdd(
+        key,
+        batches.map((batch) => ({ score: SKIPPED_FROM + batch, value: String(batch) })),
+      );
+    await add(marks);
+    await deleteObsolete();
+    expect(await readSkipped(redis, companyId)).toEqual(marks);
+    await add([marks.length + 10_000_000]);
+    await deleteObsolete();
+    expect((await readSkipped(redis, companyId)).slice(0, 1)).toEqual([10_000_001]);
+    expect(await redis.zCard(key)).toBe(SKIPPED_KEPT);
+    await redis.hSet(archived(companyId), "floor", "10000003");
+    await deleteObsolete();
+    expect((await readSkipped(redis, companyId))[0]).toBe(10_000_003);
+    await redis.hDel(archived(companyId), "floor");
+    await redis.del(key);
+    await expectWhole();
+  });
+
+  test("and one that stops gives the numbers back that it inserted nothing under", async () => {
+    await passTime(runtime, 31 * 86_400);
+    const before = await nextBatches(runtime.redis, companyId, 1);
+    let isStopping = false;
+    const pace = async () => {
+      isStopping = (await nextNumber()) > before;
+    };
+    expect(await moveAll(30, { pace, isStopping: () => isStopping })).toBe(0);
+    expect(isStopping).toBe(true);
+    expect(await nextBatches(runtime.redis, companyId, 1)).toBe(before + 1);
+    await expectWhole();
+  });
+
+  async function nextNumber(): Promise<number> {
+    const { archived } = companyKeys(companyPartition(companyId));
+    return Number(await runtime.redis.hGet(archived(companyId), "next"));
+  }
+});
 
 describe("a row that cannot be opened", () => {
   async function seal(id: number, bytes: string): Promise<void> {

@@ -269,6 +269,7 @@ describe("a tracking number whose shipment was archived a moment ago", () => {
     const young = await create(`${number}-OWN`, { courier: "BRT_ITA" });
     const old = await archived(number);
     const { id: channelId } = channelOf("acme-it");
+    await applyEvents(runtime, [{ shipmentId: young, code: "700", newTrackingNumber: number }]);
     const taken = { shipmentId: young, channelId, courier: "BRT_ITA", trackingNumber: number };
     await takeNumbers(runtime.redis, [taken]);
     await expireNow(numbersKey(number));

@@ -14,6 +14,7 @@ import {
   type RetentionDeps,
   retireShipments,
 } from "#analytics/retention.ts";
+import { LockLost } from "#core/redis/client/lock.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
 import { readLags } from "#core/redis/log/streams.ts";
@@ -278,6 +279,31 @@ describe("while shipments are being removed", () => {
     expect(await found()).toEqual([back]);
     expect(await outcomeOf({ trackingNumber: number })).toEqual(["ACCEPTED"]);
     expect(await readShipments(runtime.redis, others)).toEqual([]);
+    await passTime(runtime, 3 * MONTH_SECONDS);
+    await finish();
+    expect(await found()).toEqual([]);
+  });
+
+  test("a process that is paused before it removes references leaves those that another has registered again", async () => {
+    await passTime(runtime, 3 * MONTH_SECONDS);
+    const { redis } = runtime;
+    const [back = 0] = ids;
+    let asked = 0;
+    const assertHeld = async () => {
+      asked += 1;
+      if (asked > 2) throw new LockLost();
+      if (asked < 2) return;
+      // The lock was held; then the process sleeps, and another one brings the removal to its end.
+      await step();
+      await restoreShipments(redis, await archive.read([back], [channelId]));
+      expect(await step()).toBe(4);
+    };
+    await expect(retireShipments(deps(), companyId, assertHeld)).rejects.toThrow(LockLost);
+    expect(asked).toBe(3);
+    expect(await outcomeOf({ trackingNumber: numbers[0] ?? "" })).toEqual(["ACCEPTED"]);
+    expect(await create([numbers[0] ?? ""])).toEqual([]);
+    expect(await found()).toEqual([back]);
+    await move([back]);
     await passTime(runtime, 3 * MONTH_SECONDS);
     await finish();
     expect(await found()).toEqual([]);

@@ -66,7 +66,11 @@ import { admitRequest } from "#core/redis/merchant/rate-limit.ts";
 import { changeSandbox } from "#core/redis/merchant/sandbox.ts";
 import { renewWork, settleWork, takeWork } from "#core/redis/merchant/work-queue.ts";
 import { searchShipments } from "#core/redis/search/search.ts";
-import { nextBatches, readArchiveSummary } from "#core/redis/shipments/archive-summary.ts";
+import {
+  nextBatches,
+  readArchiveSummary,
+  returnBatches,
+} from "#core/redis/shipments/archive-summary.ts";
 import { createItems } from "#core/redis/shipments/create-items.ts";
 import { markBatch } from "#core/redis/shipments/held-channels.ts";
 import { registerAgain } from "#core/redis/shipments/register-shipments.ts";
@@ -161,6 +165,8 @@ async function archiveTour(runtime: TestRuntime, ids: readonly number[]): Promis
   await beginGeneration(redis, live.now(), config.eventsPerDay);
   await numberRows(redis, companyId, channelId);
   const leaving = await readLeaving(redis, ids);
+  const returned = await nextBatches(redis, companyId, 1);
+  await returnBatches(redis, companyId, returned, returned);
   const batch = await nextBatches(redis, companyId, 2);
   const archived = { endedAtMs: live.now(), ownsNumber: true, orderHash: null };
   const references = leaving.flatMap(({ whole: { id }, facts: { meta } }): CompactReference[] => [

@@ -236,7 +236,7 @@ const shipmentKeys = (tag: string) => ({
   archived: (companyId: number) => `${tag}:ar:${companyId}`,
   /** Sorted set of `id batch`: rows of the archive that do not count, by when they ceased to (Redis clock, milliseconds). */
   absentRows: (companyId: number) => `${tag}:ax:${companyId}`,
-  /** Sorted set of batches of the archive that do not count, in the same order. */
+  /** Sorted set of batches of the archive that do not count, in the same order; those that were skipped from `SKIPPED_FROM` on. */
   absentBatches: (companyId: number) => `${tag}:ab:${companyId}`,
   /** List of removals of archived shipments of a company (JSON), newest first (`retirement.ts`). */
   removals: (companyId: number) => `${tag}:rm:${companyId}`,

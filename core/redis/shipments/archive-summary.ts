@@ -7,9 +7,14 @@ import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { companyKeys, companyPartition } from "#core/redis/client/keys.ts";
 import allocateSource from "./allocate-batches.lua" with { type: "text" };
 import readSummarySource from "./read-summary.lua" with { type: "text" };
+import returnSource from "./return-batches.lua" with { type: "text" };
 
 const readSummaryScript = script(readSummarySource);
 const allocateScript = script(allocateSource);
+const returnScript = script(returnSource);
+
+/** Where scores of batches that were never settled begin among those that do not count (`remove.lua`); times are smaller. */
+export const SKIPPED_FROM = 2 ** 50;
 
 /** Rows of the archive that count. */
 export interface Counting {
@@ -98,4 +103,34 @@ export function counts({ batch, floor, absentRows, absentBatches }: Counting) {
 export async function nextBatches(redis: Redis, companyId: number, count: number): Promise<number> {
   const keys = companyKeys(companyPartition(companyId));
   return run<number>(redis, allocateScript, [keys.archived(companyId)], [String(count)]);
+}
+
+/** Gives numbers back that nothing was inserted under, and never will be, unless others have been allocated since. */
+export async function returnBatches(
+  redis: Redis,
+  companyId: number,
+  first: number,
+  last: number,
+): Promise<void> {
+  const keys = companyKeys(companyPartition(companyId));
+  const args = [String(first), String(last)];
+  await run<number>(redis, returnScript, [keys.archived(companyId)], args);
+}
+
+/** Batches that were never settled, the oldest first. */
+export async function readSkipped(redis: Redis, companyId: number): Promise<number[]> {
+  const { absentBatches } = companyKeys(companyPartition(companyId));
+  const options = { BY: "SCORE" } as const;
+  const members = await redis.zRange(absentBatches(companyId), SKIPPED_FROM, "+inf", options);
+  return members.map(Number);
+}
+
+export async function forgetSkipped(
+  redis: Redis,
+  companyId: number,
+  batches: readonly number[],
+): Promise<void> {
+  if (batches.length === 0) return;
+  const { absentBatches } = companyKeys(companyPartition(companyId));
+  await redis.zRem(absentBatches(companyId), batches.map(String));
 }

@@ -6,9 +6,10 @@
 -- KEYS[1]  what the archive holds of the company (hash): `batch` = the last one that is settled, `seq` grows with every move,
 --          by channel `n:` = how many of each status, `i:`, `u:`, `s:` = the highest id, statusUpdatedAt and ship date ever moved
 -- KEYS[2]  rows of the archive that do not count (sorted set of `id batch`)
--- KEYS[3]  batches that do not count (sorted set)
+-- KEYS[3]  batches that do not count (sorted set): those that were skipped from 2^50 on, in their order: whoever wrote them may yet insert
+--          them, however late
 -- KEYS[4…] keys that the list refers to by their index in KEYS
--- ARGV[1]  the batch    ARGV[2]  milliseconds for which tracking numbers stay taken
+-- ARGV[1]  the batch    ARGV[2]  milliseconds for which tracking numbers stay taken: longer than a creation takes
 -- ARGV[3]  rows in a block    ARGV[4]  status of a row whose shipment has gone
 -- ARGV[5]  the list (MessagePack, texts and numbers #): # channels, # shipments, then for each channel two:
 --   its id, # what has left its rows (hash); its indices by id, ship date and statusUpdatedAt and its row log follow it
@@ -18,9 +19,8 @@
 --   # statusUpdatedAt, # ship date (days since the year 0), # s = exact values, # n = tracking numbers,
 --   s times: # the shipments with the value (set); their bitmap follows it, n times: # the number (hash: courier -> id), courier
 --
--- Numbers stay taken for a while: whoever has looked at the references before they told of the archive creates within that time.
 -- Reply: for each shipment 1 = removed, 0 = it stays; an empty list, and nothing done, when the batch came too late.
-local FIXED, call, summary = 13, redis.call, KEYS[1]
+local FIXED, SKIPPED, call, summary = 13, 2 ^ 50, redis.call, KEYS[1]
 local batch, takenMs, per, gone = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, string.char(ARGV[4])
 local list, channels, shipments, named, at = cmsgpack.unpack(ARGV[5]), {}, {}, {}, 3
 assert(batch >= 1 and takenMs >= 1 and per >= 1, 'a number')
@@ -114,7 +114,7 @@ for set, ids in pairs(exact) do
   local held = call('SCARD', KEYS[set])
   if call('SREM', KEYS[set], unpack(ids)) == held then call('DEL', KEYS[set + 1]) end
 end
-for lost = settled + 1, batch - 1 do call('ZADD', KEYS[3], 'NX', now, string.format('%d', lost)) end
+for lost = settled + 1, batch - 1 do call('ZADD', KEYS[3], string.format('%.0f', SKIPPED + lost), string.format('%d', lost)) end
 call('HSET', summary, 'batch', ARGV[1])
 call('HINCRBY', summary, 'seq', 1)
 return reply

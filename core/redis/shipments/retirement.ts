@@ -10,10 +10,13 @@ import {
   numberKeys,
   shipmentPartition,
 } from "#core/redis/client/keys.ts";
+import { LockLost } from "#core/redis/client/lock.ts";
 import forgetNumbersSource from "./forget-numbers.lua" with { type: "text" };
+import noteSource from "./note-retirement.lua" with { type: "text" };
 import retireSource from "./retire-batches.lua" with { type: "text" };
 
 const forgetNumbersScript = script(forgetNumbersSource);
+const noteScript = script(noteSource);
 const retireScript = script(retireSource);
 
 /** Numbers that one call frees: less than 1 ms of Redis. */
@@ -58,13 +61,27 @@ export async function readRetirement(redis: Redis, companyId: number): Promise<R
 }
 
 /** From now on whoever goes on removes these batches to the end. */
-export async function noteRetiring(
+export function noteRetiring(
   redis: Redis,
   companyId: number,
   to: number,
   before: string,
 ): Promise<void> {
-  await redis.hSet(summaryKey(companyId), { retiring: String(to), "retiring-before": before });
+  return note(redis, companyId, to, true, ["retiring", String(to), "retiring-before", before]);
+}
+
+/** @throws {LockLost} where another process has ended this removal */
+async function note(
+  redis: Redis,
+  companyId: number,
+  to: number,
+  begins: boolean,
+  fields: readonly string[],
+): Promise<void> {
+  const args = [String(to), begins ? "1" : "0", ...fields];
+  if ((await run<number>(redis, noteScript, [summaryKey(companyId)], args)) !== 1) {
+    throw new LockLost();
+  }
 }
 
 /** @returns how many rows of the batches are done, in the order of their ids by channel: nothing finds their shipments any more */
@@ -72,16 +89,17 @@ export async function readForgottenRows(redis: Redis, companyId: number): Promis
   return Number((await redis.hGet(summaryKey(companyId), "forgotten-rows")) ?? 0);
 }
 
-export async function noteForgottenRows(
+export function noteForgottenRows(
   redis: Redis,
   companyId: number,
+  to: number,
   rows: number,
 ): Promise<void> {
-  await redis.hSet(summaryKey(companyId), "forgotten-rows", String(rows));
+  return note(redis, companyId, to, false, ["forgotten-rows", String(rows)]);
 }
 
-export async function noteForgotten(redis: Redis, companyId: number): Promise<void> {
-  await redis.hSet(summaryKey(companyId), "forgotten", String(Date.now()));
+export function noteForgotten(redis: Redis, companyId: number, to: number): Promise<void> {
+  return note(redis, companyId, to, false, ["forgotten", String(Date.now())]);
 }
 
 export async function noteRetiredBefore(
@@ -160,4 +178,13 @@ export async function readDeletable(redis: Redis, companyId: number): Promise<De
 
 export async function noteDeleted(redis: Redis, companyId: number, floor: number): Promise<void> {
   await redis.hSet(summaryKey(companyId), "deleted", String(floor));
+}
+
+/** When rows of batches that were skipped were looked for last, UTC milliseconds of this process; 0 = never. */
+export async function readSweptAt(redis: Redis, companyId: number): Promise<number> {
+  return Number((await redis.hGet(summaryKey(companyId), "swept")) ?? 0);
+}
+
+export async function noteSwept(redis: Redis, companyId: number): Promise<void> {
+  await redis.hSet(summaryKey(companyId), "swept", String(Date.now()));
 }
