@@ -23,6 +23,7 @@ import {
   StoreUnreachable,
 } from "./redis/client/client.ts";
 import { startEmbeddedRedis } from "./redis/client/embedded.ts";
+import { awaitReplicas } from "./redis/client/replicas.ts";
 import { describeFailure, reasonOf } from "./redis/client/store-unavailable.ts";
 import { checkLayout, LayoutRefused, migrateStore } from "./redis/config/layout.ts";
 import { createLive, type Live } from "./redis/config/live.ts";
@@ -93,6 +94,7 @@ export async function openRuntime(
   const { redis, close: closeStore, isEmbedded } = await openStore(config, log);
   let close = closeStore;
   try {
+    await awaitReplicas(redis, config.redisWaitReplicas);
     await migrateStore(redis, log);
     const opened = await openSecrets(config, redis, log, use);
     const { secrets } = opened;

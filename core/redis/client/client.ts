@@ -117,8 +117,10 @@ export function isInUse(redis: Redis, own: Redis): boolean {
   return !clusters.has(redis) || mastersOf(redis).some((master) => placeOf(master) === place);
 }
 
-function mastersOf(redis: Redis) {
-  return (clusters.get(redis)?.masters ?? []).flatMap(({ client }) => client ?? []);
+/** Connections to the masters of a cluster, as far as there are any; the one server where it is none. */
+export function mastersOf(redis: Redis) {
+  const cluster = clusters.get(redis);
+  return cluster ? cluster.masters.flatMap(({ client }) => client ?? []) : [redis];
 }
 
 function placeOf({ options }: { readonly options: Redis["options"] }): string {
