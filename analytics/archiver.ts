@@ -11,6 +11,7 @@
  */
 import type { ClickHouseClient } from "@clickhouse/client";
 import { chunks } from "#core/chunks.ts";
+import { happenedAtMs } from "#core/domain/courier-events/fact.ts";
 import { orderHash } from "#core/domain/courier-events/match-reference.ts";
 import { matchingNumber } from "#core/domain/references/reference.ts";
 import { romeDate } from "#core/domain/time/rome-time.ts";
@@ -274,7 +275,7 @@ export function compactOf({ whole, facts }: Pick<Removal, "whole" | "facts">): C
   const { courier, trackingNumber, parcelNumbers = [], orderReference } = meta;
   const { aliases, mapped } = shipment.state;
   const common = {
-    endedAtMs: mapped?.by.terminal ? mapped.by.occurredAtMs : null,
+    endedAtMs: mapped?.by.terminal ? happenedAtMs(mapped.by) : null,
     orderHash: orderReference === null ? null : orderHash(orderReference),
   };
   const candidate = candidateOf(whole.id, meta);

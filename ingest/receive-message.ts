@@ -5,7 +5,8 @@
  * Reading and preparing store nothing. If the token names its courier already, and nothing but the rate could still refuse
  * that courier, they start while Redis admits the request; what comes of them, a problem too, counts only after that.
  */
-import type { Envelope } from "#core/domain/courier-events/event.ts";
+import { checkTime } from "#core/domain/courier-events/check-time.ts";
+import type { CourierEvent, Envelope } from "#core/domain/courier-events/event.ts";
 import { toProblem } from "#core/http/errors.ts";
 import type { Peer } from "#core/http/peer.ts";
 import { Problem } from "#core/problem.ts";
@@ -119,7 +120,12 @@ export function messageReceiver(
     handler: MessageHandler<Prepared>,
   ): Promise<Read<Prepared>> {
     const { envelope, message } = await readMessage(deps, request, await body, courier);
-    return { envelope, prepared: await handler.prepare(courier, message) };
+    const receivedAtMs = live.now();
+    const check: Message["check"] = (event) => {
+      const faults = message.check(event);
+      return faults.length > 0 ? faults : checkTime(event as CourierEvent, receivedAtMs);
+    };
+    return { envelope, prepared: await handler.prepare(courier, { ...message, check }) };
   }
 }
 

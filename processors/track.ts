@@ -1,6 +1,6 @@
 /** From the event log to shipment state: map, fold, commit. Correct under any order, repetition and crash. */
 import { chunks } from "#core/chunks.ts";
-import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { type Fact, isFarAhead } from "#core/domain/courier-events/fact.ts";
 import { erasedFact } from "#core/domain/shipments/erase.ts";
 import { foldAll } from "#core/domain/shipments/fold.ts";
 import { HISTORY_LIMIT } from "#core/domain/shipments/history-limit.ts";
@@ -277,7 +277,13 @@ const NO_TIMES: Map<number, number> = new Map();
 
 function needsHistory({ shipment, events, released }: Gathered): boolean {
   const added = events.length + (released?.events.length ?? 0);
-  return shipment.state.keys.length + added > HISTORY_LIMIT || hasKnown(shipment, events);
+  const isLong = shipment.state.keys.length + added > HISTORY_LIMIT;
+  return isLong || hasKnown(shipment, events) || isHeldByFuture(shipment);
+}
+
+/** The state was decided by a fact from far ahead, which an earlier version put in front of all later ones. */
+function isHeldByFuture({ state: { last, mapped } }: HotShipment): boolean {
+  return [last, mapped].some((said) => said !== null && isFarAhead(said.by));
 }
 
 function hasKnown({ state }: HotShipment, events: readonly LoggedEvent[]): boolean {
@@ -317,6 +323,11 @@ function plan(configuration: Configuration, gathered: Gathered): Plan {
     return { id, commit: withRoom({ ...commit, counts }, history), released };
   }
   if (fresh.length === 0) return { id, commit: null, released };
+  if (isHeldByFuture(shipment)) {
+    const counts = { applied: arrived.folded.length, released: joined.folded.length };
+    const commit = replaceHistory(shipment, history, history, fresh);
+    return { id, commit: withRoom({ ...commit, counts }, history), released };
+  }
   // Folded once more where both have some, all in occurredAt order: the changes then read as they happened.
   const ordered = joined.folded.length === 0 ? arrived : foldAll(state, fresh);
   const commit = addFacts(shipment, ordered.state, ordered.folded, joined.folded.length);

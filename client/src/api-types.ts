@@ -832,6 +832,7 @@ export interface components {
             postcode: string;
             /** @description a country by ISO 3166-1 alpha-2, two capital letters such as IT */
             country: string;
+            /** @description one e-mail address, such as name@example.com, or an empty text */
             email?: string | null;
             phone?: string | null;
         };
@@ -939,6 +940,7 @@ export interface components {
             postcode?: string | null;
             /** @description a country by ISO 3166-1 alpha-2, two capital letters such as IT */
             country?: string | null;
+            /** @description one e-mail address, such as name@example.com, or an empty text */
             email?: string | null;
             phone?: string | null;
             referent?: string | null;
@@ -1031,6 +1033,7 @@ export interface components {
             note?: string | null;
             isRealTrackingNumber?: boolean | null;
             isReturnable?: boolean | null;
+            /** @description one e-mail address, such as name@example.com, or an empty text */
             commercialContactEmail?: string | null;
             consignee?: components["schemas"]["NewConsignee"] | null;
             monetary?: {
@@ -1536,7 +1539,7 @@ export interface components {
             /** @description dotted: `parcels[0].weight`; empty for the whole */
             path: string;
             /** @enum {string} */
-            code: "REQUIRED" | "UNKNOWN_FIELD" | "WRONG_TYPE" | "TOO_SHORT" | "TOO_LONG" | "TOO_FEW" | "TOO_MANY" | "OUT_OF_RANGE" | "NOT_ALLOWED" | "BAD_FORMAT";
+            code: "REQUIRED" | "UNKNOWN_FIELD" | "WRONG_TYPE" | "TOO_SHORT" | "TOO_LONG" | "TOO_FEW" | "TOO_MANY" | "OUT_OF_RANGE" | "IN_FUTURE" | "NOT_ALLOWED" | "BAD_FORMAT";
             message: string;
             /** @description the rejected value, a text cut after 100 characters; absent for lists, objects and what may be a secret */
             value?: string | number | boolean;

@@ -418,6 +418,13 @@ const FAULTY_EVENTS: ReadonlyArray<
     "Send real dates.",
   ],
   [
+    "an event dated in 2099 is INVALID",
+    { occurredAt: "2099-01-01T00:00:00Z" },
+    "occurredAt",
+    "IN_FUTURE",
+    "Send when it happened, in the event place's time with its offset: nothing is more than 24 hours ahead.",
+  ],
+  [
     "no status description is INVALID",
     { status: { code: "TRN" } },
     "status.description",

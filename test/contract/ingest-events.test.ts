@@ -1,5 +1,7 @@
 /** Document 2: fields of an event and the outcome of each. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { checkTime } from "#core/domain/courier-events/check-time.ts";
+import { advanceClock } from "#core/redis/config/live.ts";
 import { PARKED_PER_REFERENCE } from "#core/redis/intake/parked.ts";
 import { bucketKeys, seenBucket, seenLayout } from "#core/redis/log/seen.ts";
 import { readLedger } from "#core/redis/webhooks/ledger.ts";
@@ -106,6 +108,35 @@ describe("an event is INVALID (document 2, Event)", () => {
     const [{ outcome, errors }] = body.results;
     expect(outcome).toBe("INVALID");
     expect(errors).toContainEqual({ path, code, message: expect.any(String) });
+  });
+
+  test("which is dated more than 24 hours after the service's clock, which a test may advance", async () => {
+    const MINUTE_MS = 60_000;
+    const ahead = (minutes: number) => {
+      const occurredAt = new Date(runtime.live.now() + minutes * MINUTE_MS).toISOString();
+      return event({ occurredAt });
+    };
+    for (const path of ["/v1/events/validate", "/v1/events"]) {
+      const { body } = await push(url, [ahead(24 * 60 - 1), ahead(24 * 60 + 1)], { path });
+      expect(body).toMatchObject({ accepted: 1, invalid: 1 });
+      expect(body.results[1].errors).toEqual([
+        { path: "occurredAt", code: "IN_FUTURE", message: expect.any(String) },
+      ]);
+    }
+    const tomorrow = ahead(24 * 60 + 1);
+    expect(await outcomes([tomorrow])).toEqual(["INVALID"]);
+    await advanceClock(runtime.redis, 120);
+    // It did not take the id.
+    expect(await outcomes([tomorrow])).toEqual(["ACCEPTED"]);
+  });
+
+  test("24 hours ahead to the millisecond is still valid", () => {
+    const nowMs = Date.parse("2026-11-10T10:00:00.000Z");
+    const at = (occurredAt: string) =>
+      checkTime(event({ occurredAt }), nowMs).map(({ code }) => code);
+    expect(at("2026-11-11T11:00:00.000+01:00")).toEqual([]);
+    expect(at("2026-11-11T11:00:00.001+01")).toEqual(["IN_FUTURE"]);
+    expect(at("2099-01-01T00:00:00Z")).toEqual(["IN_FUTURE"]);
   });
 
   test("every fault of it is reported, at most 20", async () => {

@@ -24,17 +24,26 @@ describe("CAP prefixes (document 1, Couriers: origin area)", () => {
 });
 
 describe("out of order: a fact received before it happened after it", () => {
-  const fact = { occurredAtMs: 100, receivedAtMs: 10, messageIndex: 5 };
+  const fact = { occurredAtMs: 100, receivedAtMs: 1010, messageIndex: 5 };
   test.each([
     [
       "received earlier, happened later",
-      { occurredAtMs: 101, receivedAtMs: 9, messageIndex: 9 },
+      { occurredAtMs: 101, receivedAtMs: 1009, messageIndex: 9 },
       true,
     ],
-    ["same message, further ahead", { occurredAtMs: 101, receivedAtMs: 10, messageIndex: 4 }, true],
-    ["same message, behind", { occurredAtMs: 101, receivedAtMs: 10, messageIndex: 6 }, false],
-    ["received later", { occurredAtMs: 101, receivedAtMs: 11, messageIndex: 0 }, false],
-    ["happened at the same time", { occurredAtMs: 100, receivedAtMs: 9, messageIndex: 0 }, false],
+    [
+      "same message, further ahead",
+      { occurredAtMs: 101, receivedAtMs: 1010, messageIndex: 4 },
+      true,
+    ],
+    ["same message, behind", { occurredAtMs: 101, receivedAtMs: 1010, messageIndex: 6 }, false],
+    ["received later", { occurredAtMs: 101, receivedAtMs: 1011, messageIndex: 0 }, false],
+    [
+      "happened at the same time",
+      { occurredAtMs: 100, receivedAtMs: 1009, messageIndex: 0 },
+      false,
+    ],
+    ["dated ahead", { occurredAtMs: 2_000, receivedAtMs: 99, messageIndex: 0 }, false],
     ["itself", fact, false],
   ])("%s", (_, other, expected) => {
     expect(isOutOfOrder(fact, [other])).toBe(expected);

@@ -74,13 +74,19 @@ test("failed attempts, exceptions and departures are counted by their status alo
 });
 
 test("transit runs from the earliest departure, whichever comes first", () => {
-  const departed = (key: string, at: number) => factOf(key, { status: "DEPARTED", at });
+  const departed = (key: string, at: number) => ({
+    ...factOf(key, { status: "DEPARTED", at }),
+    receivedAtMs: 10,
+  });
   for (const facts of [[5, 9] as const, [9, 5] as const]) {
     const state = facts.reduce<ShipmentState>(
       (state, at) => fold(state, departed(`k${at}`, at))?.state ?? state,
       NEW,
     );
     expect(state.departedAtMs).toBe(5);
+    // What is dated ahead happened when it was received, at the latest.
+    const ahead = { ...departed("ahead", 99), receivedAtMs: 3 };
+    expect(fold(state, ahead)?.state.departedAtMs).toBe(3);
     expect(fold(state, factOf("z", { status: "IN_TRANSIT" }))?.state.departedAtMs).toBe(5);
   }
 });

@@ -138,6 +138,25 @@ describe("fold (invariant 3)", () => {
     expect(foldAll([late, early]).pair.detail).toBe(2);
   });
 
+  test("a fact ahead of its time does not stand in front of one that is received after it, and keeps its time", () => {
+    const ahead = at(100, { mapping: delivered, receivedAtMs: 5 });
+    const next = at(6, { receivedAtMs: 7 });
+    const before = at(4, {
+      mapping: { status: "EXCEPTION", detail: 1, terminal: false },
+      receivedAtMs: 9,
+    });
+    for (const facts of [
+      [ahead, next, before],
+      [before, next, ahead],
+      [next, ahead, before],
+    ]) {
+      expect(foldAll(facts).pair.status).toBe("IN_TRANSIT");
+    }
+    expect(foldAll([ahead, before]).last?.by).toMatchObject({ occurredAtMs: 100, receivedAtMs: 5 });
+    // Of two that were received at once the one that is further ahead is the later one.
+    expect(foldAll([ahead, at(50, { receivedAtMs: 5 })]).pair.status).toBe("DELIVERED");
+  });
+
   test("an unmapped fact moves statusDate and place but neither status nor its pairs", () => {
     const unmapped = at(2, { mapping: null });
     const state = foldAll([at(1), unmapped]);

@@ -980,7 +980,7 @@ class TransmissionAgain(TypedDict):
 
 class Violation(TypedDict):
     path: str
-    code: Literal["REQUIRED", "UNKNOWN_FIELD", "WRONG_TYPE", "TOO_SHORT", "TOO_LONG", "TOO_FEW", "TOO_MANY", "OUT_OF_RANGE", "NOT_ALLOWED", "BAD_FORMAT"]
+    code: Literal["REQUIRED", "UNKNOWN_FIELD", "WRONG_TYPE", "TOO_SHORT", "TOO_LONG", "TOO_FEW", "TOO_MANY", "OUT_OF_RANGE", "IN_FUTURE", "NOT_ALLOWED", "BAD_FORMAT"]
     message: str
     value: NotRequired[str | float | bool]
 

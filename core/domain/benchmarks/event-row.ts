@@ -1,5 +1,5 @@
 /** One applied fact for the analytics: ids, codes, times, lane. No personal data and no free text. */
-import type { Fact } from "#core/domain/courier-events/fact.ts";
+import { type Fact, happenedAtMs } from "#core/domain/courier-events/fact.ts";
 import type { Status } from "#core/domain/statuses/status.ts";
 import type { LaneFacts } from "./lane.ts";
 
@@ -67,8 +67,8 @@ export function eventRow(
 /** A fact is out of order when one that was received before it happened after it. */
 export function isOutOfOrder(fact: Arrival, known: readonly Arrival[]): boolean {
   return known.some(
-    ({ occurredAtMs, receivedAtMs, messageIndex }) =>
-      occurredAtMs > fact.occurredAtMs &&
-      (receivedAtMs - fact.receivedAtMs || messageIndex - fact.messageIndex) < 0,
+    (one) =>
+      happenedAtMs(one) > happenedAtMs(fact) &&
+      (one.receivedAtMs - fact.receivedAtMs || one.messageIndex - fact.messageIndex) < 0,
   );
 }

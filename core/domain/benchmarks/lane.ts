@@ -1,5 +1,6 @@
 /** Lanes of the courier benchmarks (document 1, "Couriers"): areas, weight bands, lead and transit days. */
 
+import { happenedAtMs } from "#core/domain/courier-events/fact.ts";
 import { attemptsOf, type ShipmentState } from "#core/domain/shipments/fold.ts";
 import { addYears, daysBetween, romeDate } from "#core/domain/time/rome-time.ts";
 import { capPrefixOf, type OriginArea } from "./cap-prefix.ts";
@@ -125,5 +126,5 @@ export function laneRow(
 }
 
 function deliveredAtMs({ mapped }: ShipmentState): number | null {
-  return mapped?.value.status === "DELIVERED" ? mapped.by.occurredAtMs : null;
+  return mapped?.value.status === "DELIVERED" ? happenedAtMs(mapped.by) : null;
 }

@@ -57,12 +57,29 @@ export function withoutPersonalData(event: CourierEvent): CourierEvent {
   return { ...rest, delivery: kept };
 }
 
+/** How far ahead of its receipt an event may be dated: senders mix up zones. What is further ahead is INVALID. */
+export const AHEAD_MS = 86_400_000;
+
+/** Nothing happened after it was received: where an event stands among others, and what is computed with its time. */
+export function happenedAtMs({ occurredAtMs, receivedAtMs }: Moment): number {
+  return Math.min(occurredAtMs, receivedAtMs);
+}
+
+export type Moment = Pick<FactOrder, "occurredAtMs" | "receivedAtMs">;
+
+/** Further ahead than is accepted: taken by a version that had no limit. */
+export function isFarAhead({ occurredAtMs, receivedAtMs }: Moment): boolean {
+  return occurredAtMs - receivedAtMs > AHEAD_MS;
+}
+
 /**
- * Total order of facts: by occurredAt; at the same instant a terminal status beats a non-terminal one, then the
- * later received wins. The key settles what is left, so that no two facts are ever equal.
+ * Total order of facts: by the earlier one of occurredAt and receivedAt, so that an event ahead of its time cannot stand in
+ * front of what is received after it, then by occurredAt; at the same instant a terminal status beats a non-terminal one, then
+ * the later received wins. The key settles what is left, so that no two facts are ever equal.
  */
 export function compareFacts(one: FactOrder, other: FactOrder): number {
   return (
+    happenedAtMs(one) - happenedAtMs(other) ||
     one.occurredAtMs - other.occurredAtMs ||
     Number(one.terminal) - Number(other.terminal) ||
     one.receivedAtMs - other.receivedAtMs ||

@@ -20,6 +20,7 @@ export const FAULT_CODES = {
   TOO_FEW: "The list has fewer items, or the map fewer keys, than allowed.",
   TOO_MANY: "The list has more items, or the map more keys, than allowed.",
   OUT_OF_RANGE: "The number is smaller or larger than allowed.",
+  IN_FUTURE: "The event is dated more than 24 hours after it was received.",
   NOT_ALLOWED: "The value is none of the allowed ones.",
   BAD_FORMAT:
     "The value is not in the documented format, not valid JSON or Unicode, nested too deep, or has a key twice.",

@@ -7,6 +7,7 @@ import {
   compareFacts,
   type Fact,
   type FactOrder,
+  happenedAtMs,
   orderOf,
 } from "#core/domain/courier-events/fact.ts";
 import { matchingNumber } from "#core/domain/references/reference.ts";
@@ -156,7 +157,7 @@ function apply(state: ShipmentState, fact: Fact, keys: readonly string[]): Folde
   const proof = proofOf(event.delivery);
   const departedAtMs =
     mapping?.status === "DEPARTED"
-      ? Math.min(state.departedAtMs ?? fact.occurredAtMs, fact.occurredAtMs)
+      ? Math.min(state.departedAtMs ?? Number.POSITIVE_INFINITY, happenedAtMs(fact))
       : state.departedAtMs;
   const changed = !samePair(state.pair, pair);
   const firstOccurrence = changed && !hasBeenIn(state, pair);

@@ -119,7 +119,7 @@ export const CALENDAR_DATE = `(?:[0-9]{4}-${MONTH_AND_DAY}|(?:[0-9]{2}(?:0[48]|[
 
 /**
  * Pattern of an ISO 8601 date-time with an explicit offset that names a real instant (document 2, `occurredAt`), without
- * anchors. Of the years 2000 to 2099: any other is a sender's mistake, and one far ahead would be the latest event for ever.
+ * anchors. Of the years 2000 to 2099: any other is a sender's mistake.
  */
 export const OFFSET_DATE_TIME = `(?:20[0-9]{2}-${MONTH_AND_DAY}|20(?:[02468][048]|[13579][26])-02-29)${TIME_AND_OFFSET}`;
 

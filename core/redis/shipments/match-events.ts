@@ -1,6 +1,7 @@
 /** Matches events with the shipments they mean: one rule for fresh events and for those that were set aside. */
 import { chunks } from "#core/chunks.ts";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
+import { happenedAtMs } from "#core/domain/courier-events/fact.ts";
 import {
   type Candidate,
   type Match,
@@ -103,7 +104,7 @@ async function readEnds(redis: Redis, old: readonly Candidate[], ends: ReadEnds)
       const hot = shipments.get(id);
       const by = hot?.state.mapped?.by;
       const archivedEnd = archived.get(id)?.endedAtMs ?? null;
-      ends.set(id, hot ? (by?.terminal ? by.occurredAtMs : null) : archivedEnd);
+      ends.set(id, hot ? (by?.terminal ? happenedAtMs(by) : null) : archivedEnd);
     }
   }
 }

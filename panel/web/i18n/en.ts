@@ -38,6 +38,7 @@ export const en = {
     OUT_OF_RANGE: "The number is too small or too large.",
     NOT_ALLOWED: "The value is none of the allowed ones.",
     BAD_FORMAT: "The value is not in the expected format.",
+    IN_FUTURE: "The date is more than 24 hours ahead.",
   } satisfies Readonly<Record<FaultCode, string>>,
   session: {
     ended: "Your session has ended",

@@ -35,6 +35,7 @@ export const it: Messages = {
     OUT_OF_RANGE: "Il numero è troppo piccolo o troppo grande.",
     NOT_ALLOWED: "Il valore non è tra quelli ammessi.",
     BAD_FORMAT: "Il valore non ha il formato previsto.",
+    IN_FUTURE: "La data è oltre 24 ore nel futuro.",
   },
   session: {
     ended: "La sessione è finita",
