@@ -4,6 +4,7 @@ import type { Log } from "#core/log.ts";
 import { removeMails } from "#core/mail.ts";
 import { startTickingThroughOutages } from "#core/redis/client/outage.ts";
 import { readErasedMails, repeatDue } from "#core/redis/merchant/erasures.ts";
+import { ArchiveUnreadable } from "#core/redis/shipments/archive.ts";
 import type { Ticking } from "#core/tick.ts";
 
 const EVERY_MS = 2_000;
@@ -18,6 +19,22 @@ export function startErasures(deps: ErasureDeps & { readonly log: Log }): Tickin
     const nowMs = live.now();
     await removeMails(config, await readErasedMails(redis, lookedAtMs - OVERLAP_MS));
     lookedAtMs = nowMs;
-    await repeatDue(redis, nowMs, async (shipmentId) => void (await eraseAgain(deps, shipmentId)));
+    await repeatDue(redis, nowMs, (shipmentId) => repeat(deps, shipmentId));
   });
+}
+
+/** One whose row in the archive cannot be opened does not hold up the others; it was erased before it moved there. */
+async function repeat(
+  deps: ErasureDeps & { readonly log: Log },
+  shipmentId: number,
+): Promise<void> {
+  try {
+    await eraseAgain(deps, shipmentId);
+  } catch (error) {
+    if (!(error instanceof ArchiveUnreadable)) throw error;
+    deps.log.error(
+      { shipment: shipmentId },
+      "an erasure cannot be repeated: the archived shipment cannot be read",
+    );
+  }
 }

@@ -17,6 +17,7 @@ import {
 } from "#core/redis/client/keys.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { resolveReferences } from "#core/redis/intake/references.ts";
+import { planRepetitions } from "#core/redis/merchant/erasures.ts";
 import { findTestParcels } from "#core/redis/merchant/test-parcels.ts";
 import { searchBoth } from "#core/redis/search/archive-search.ts";
 import { readShipmentsAnywhere } from "#core/redis/shipments/archive.ts";
@@ -29,6 +30,7 @@ import {
 } from "#core/redis/shipments/remaps.ts";
 import { NUMBER_TAKEN_MS } from "#core/redis/shipments/remove-shipments.ts";
 import { readShipments, takeNumbers } from "#core/redis/shipments/shipments.ts";
+import { startErasures } from "#processors/erasures.ts";
 import { startRemaps } from "#processors/remap.ts";
 import { daysAgo } from "#test/support/days.ts";
 import { eventually } from "#test/support/eventually.ts";
@@ -393,6 +395,26 @@ describe("an archived shipment with an event that no code maps", () => {
     },
     300_000,
   );
+
+  test("whose row cannot be opened is passed over by the remap and by a repeated erasure, and those behind it are done", async () => {
+    const code = `NEW${counter}`;
+    const bad = await unmappedInArchive(code);
+    await clickhouse.command({
+      query: `ALTER TABLE archived_shipments UPDATE sealed = 'spoilt' WHERE id = ${bad}`,
+      clickhouse_settings: { mutations_sync: "1" },
+    });
+    await remap([{ code, before: null, after: entry(code, { status: "RETURNED" }) }]);
+    const behind = await create(`${number}-BEHIND`);
+    const { redis, live } = runtime;
+    await planRepetitions(redis, bad, live.now());
+    await passTime(runtime, DAY_SECONDS / 2);
+    await planRepetitions(redis, behind, live.now());
+    await passTime(runtime, 2 * DAY_SECONDS);
+    const erasures = startErasures({ ...runtime, archive });
+    const { erasures: due } = companyKeys(companyPartition(channelOf("acme-it").companyId));
+    await eventually(async () => (await redis.zCard(due)) === 0, "all repetitions are done");
+    await erasures.stop();
+  }, 300_000);
 
   test("is corrected when its code was mapped for other events alone, and is mapped for all", async () => {
     const code = `NEW${counter}`;
