@@ -11,6 +11,7 @@ import {
   SetupMappingRule,
 } from "#core/domain/setup/setup.ts";
 import type { CatalogueEntry, MappingRule } from "#core/domain/statuses/map-status.ts";
+import { turns } from "#core/next-turn.ts";
 import {
   CSV_FAULTS_LISTED,
   FILE_FAULTS,
@@ -102,19 +103,32 @@ function lineOf(
   return [code, description, status ?? null, detail, terminal, ...conditions];
 }
 
+/** What is the same whatever the catalogue in force is. */
+export interface CatalogueFile {
+  readonly lines: readonly Line[];
+  readonly faults: readonly CatalogueLineFault[];
+}
+
+export async function catalogueFile(text: string): Promise<CatalogueFile> {
+  const faults: CatalogueLineFault[] = [];
+  return { lines: await linesOf(text, FORM, faults), faults };
+}
+
 /**
  * @param before the catalogue in force: a column that the file does not have leaves what is in it
  * @param details ids of the registered status details
  */
-export function readCatalogue(
-  text: string,
+export async function readCatalogue(
+  file: CatalogueFile,
   before: ReadonlyMap<string, CatalogueEntry>,
   details: ReadonlySet<number>,
-): ReadCatalogue {
-  const faults: CatalogueLineFault[] = [];
-  const lines = linesOf(text, FORM, faults);
+): Promise<ReadCatalogue> {
+  const { lines } = file;
+  const faults = [...file.faults];
   const drafts = new Map<string, Draft>();
+  const turn = turns();
   for (const line of lines) {
+    if (turn.due()) await turn.take();
     if (isRule(line)) addRule(drafts, line, details, faults);
     else addEntry(drafts, line, before, details, faults);
   }

@@ -1,8 +1,10 @@
 /** CSV files that people upload: their lines by column, and what is wrong in them. Commas, semicolons (as Excel in Italian writes) and tabs separate. */
+import { Readable } from "node:stream";
 import { Type } from "@sinclair/typebox";
-import { CsvError, parse } from "csv-parse/sync";
+import { CsvError, parse } from "csv-parse";
 import { type FaultCode, FaultItem } from "#core/domain/schema/fault.ts";
 import { readBody } from "#core/http/read-body.ts";
+import { nextTurn, turns } from "#core/next-turn.ts";
 import { Problem } from "#core/problem.ts";
 import { unguarded } from "#panel/csv-text.ts";
 
@@ -10,11 +12,15 @@ import { unguarded } from "#panel/csv-text.ts";
 export const CSV_FILE_BYTES = 2 * 1024 * 1024;
 /** Of one file. */
 export const CSV_FAULTS_LISTED = 100;
+/** Up to the last one with text in it: no export of a tracking has as many. */
+export const CSV_COLUMNS = 200;
+/** Parsed in one go: one-character cells take 1.4 us a byte. */
+const SLICE_BYTES = 4_096;
 
 /** What only a file can have wrong, so that the panel says it in the visitor's language. */
 export const FILE_FAULTS = [
   ...(["EMPTY_FILE", "TOO_MANY_LINES", "CELLS", "QUOTES"] as const),
-  ...(["REPEATED_COLUMN", "MISSING_COLUMN"] as const),
+  ...(["TOO_MANY_COLUMNS", "REPEATED_COLUMN", "MISSING_COLUMN"] as const),
 ] as const;
 type FileFault = (typeof FILE_FAULTS)[number];
 
@@ -83,12 +89,15 @@ export async function csvBody(request: Request): Promise<string> {
   }
 }
 
-/** @param faults what is wrong is added to it; where the head is, no line is read */
-export function linesOf<Column extends string, Reason extends string>(
+/**
+ * In slices, between which the loop turns.
+ * @param faults what is wrong is added to it; where the head is, no line is read
+ */
+export async function linesOf<Column extends string, Reason extends string>(
   text: string,
   form: Form<Column, Reason>,
   faults: Faults<Reason | FileFault>,
-): FileLine<Column>[] {
+): Promise<FileLine<Column>[]> {
   const { mostLines } = form;
   const count = text.split(/\r\n|\n|\r/, mostLines + 2).length - Number(/[\r\n]$/.test(text));
   if (count > mostLines) {
@@ -96,74 +105,129 @@ export function linesOf<Column extends string, Reason extends string>(
     faults.push(fault(mostLines + 1, null, "TOO_MANY", message, "TOO_MANY_LINES"));
     return [];
   }
-  const [head, ...records] = recordsOf(text, faults);
+  const [head, ...records] = await recordsOf(text, faults);
   if (!head) {
     if (faults.length === 0)
       faults.push(fault(1, null, "REQUIRED", "The file is empty.", "EMPTY_FILE"));
     return [];
   }
-  const columns = columnsOf(head, form, textsWithoutHead(head, records), faults);
-  if (columns === null) return [];
-  const width = widthOf(head);
-  return records.flatMap(({ line, cells }) => {
-    const written = widthOf({ cells });
-    if (written === 0) return [];
-    // Spreadsheets write empty cells as far as any line of the sheet ever went, or leave them out.
-    const isWhole = cells.length >= width && written <= columns.length;
-    if (isWhole) return [{ line, cells: named(columns, cells) }];
-    const message = `${cells.length} cells; the head has ${columns.length}. Is a separator not in quotes?`;
-    faults.push(fault(line, null, "BAD_FORMAT", message, "CELLS"));
+  if (head.cells.length > CSV_COLUMNS) {
+    const message = `At most ${CSV_COLUMNS} columns.`;
+    faults.push(fault(1, null, "TOO_MANY", message, "TOO_MANY_COLUMNS"));
     return [];
-  });
+  }
+  const columns = columnsOf(head, form, await textsWithoutHead(head, records), faults);
+  return columns === null ? [] : linesUnder(head, columns, records, faults);
+}
+
+async function linesUnder<Column extends string>(
+  head: CsvRecord,
+  columns: readonly (Column | null)[],
+  records: readonly CsvRecord[],
+  faults: Faults<FileFault>,
+): Promise<FileLine<Column>[]> {
+  const lines: FileLine<Column>[] = [];
+  const turn = turns();
+  for (const { line, cells, count } of records) {
+    if (turn.due()) await turn.take();
+    if (cells.length === 0) continue;
+    // Spreadsheets write empty cells as far as any line of the sheet ever went, or leave them out.
+    const isWhole = count >= head.cells.length && cells.length <= Math.min(head.count, CSV_COLUMNS);
+    if (isWhole) {
+      lines.push({ line, cells: named(columns, cells) });
+      continue;
+    }
+    const message = `${count} cells; the head has ${head.count}. Is a separator not in quotes?`;
+    faults.push(fault(line, null, "BAD_FORMAT", message, "CELLS"));
+  }
+  return lines;
 }
 
 interface CsvRecord {
   /** Where it begins. */
   readonly line: number;
+  /** Up to the last one with text in it, and one more than may be at most. */
   readonly cells: readonly string[];
+  /** Of its cells, those without text included. */
+  readonly count: number;
 }
 
-function recordsOf(text: string, faults: Faults<FileFault>): CsvRecord[] {
-  const [first = ""] = text.split(/[\r\n]/, 1);
-  const commonest = [",", ";", "\t"]
-    .map((delimiter) => ({ delimiter, count: first.split(delimiter).length }))
-    .reduce((one, other) => (other.count > one.count ? other : one));
+/** What the parser hands over with `info`. */
+interface ParsedRecord {
+  readonly record: readonly string[];
+  readonly info: { readonly lines: number };
+}
+
+async function recordsOf(text: string, faults: Faults<FileFault>): Promise<CsvRecord[]> {
+  const parser = parse({
+    delimiter: delimiterOf(text),
+    record_delimiter: ["\r\n", "\n", "\r"],
+    relax_column_count: true,
+    info: true,
+  });
+  const found: CsvRecord[] = [];
+  const source = Readable.from(slicesOf(Buffer.from(text)));
+  source.pipe(parser);
+  let line = 1;
   try {
-    const found = parse(text, {
-      delimiter: commonest.delimiter,
-      record_delimiter: ["\r\n", "\n", "\r"],
-      relax_column_count: true,
-      info: true,
-    }) as unknown as ReadonlyArray<{
-      readonly record: readonly string[];
-      readonly info: { readonly lines: number };
-    }>;
-    let line = 1;
-    return found.map(({ record, info }) => {
-      const begin = line;
+    for await (const { record, info } of parser as AsyncIterable<ParsedRecord>) {
+      found.push({ line, cells: writtenOf(record), count: record.length });
       line = info.lines + 1;
-      return { line: begin, cells: record };
-    });
+      // What is below a head that is refused is not read.
+      if (found.length === 1 && writtenOf(record).length > CSV_COLUMNS) break;
+    }
+    return found;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const message =
       "A quote is wrong: a cell with quotes in it is in quotes, and those in it are doubled.";
     faults.push(fault(Number(error["lines"] ?? 1), null, "BAD_FORMAT", message, "QUOTES"));
     return [];
+  } finally {
+    source.destroy();
   }
+}
+
+async function* slicesOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
+    yield bytes.subarray(at, at + SLICE_BYTES);
+    await nextTurn();
+  }
+}
+
+/** The commonest one in the first line. */
+function delimiterOf(text: string): string {
+  const counts = new Map([",", ";", "\t"].map((delimiter) => [delimiter, 0]));
+  for (const character of firstLine(text)) {
+    const count = counts.get(character);
+    if (count !== undefined) counts.set(character, count + 1);
+  }
+  const [commonest] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one));
+  return commonest;
+}
+
+/** Of a line that has more columns than may be, as much as tells its delimiter. */
+function firstLine(text: string): string {
+  const end = text.search(/[\r\n]/);
+  return text.slice(0, Math.min(end < 0 ? text.length : end, 64 * CSV_COLUMNS));
 }
 
 const isBlank = (cell: string) => cell.trim() === "";
 
-/** Cells up to the last one with text in it. */
-function widthOf({ cells }: Pick<CsvRecord, "cells">): number {
-  return cells.findLastIndex((cell) => !isBlank(cell)) + 1;
+function writtenOf(cells: readonly string[]): string[] {
+  const width = cells.findLastIndex((cell) => !isBlank(cell)) + 1;
+  return cells.slice(0, Math.min(width, CSV_COLUMNS + 1));
 }
 
 /** Places of the columns that have text in some line and none in the head. */
-function textsWithoutHead(head: CsvRecord, records: readonly CsvRecord[]): ReadonlySet<number> {
+async function textsWithoutHead(
+  head: CsvRecord,
+  records: readonly CsvRecord[],
+): Promise<ReadonlySet<number>> {
   const found = new Set<number>();
+  const turn = turns();
   for (const { cells } of records) {
+    if (turn.due()) await turn.take();
     for (const [at, cell] of cells.entries()) {
       if (isBlank(head.cells[at] ?? "") && !isBlank(cell)) found.add(at);
     }
@@ -176,22 +240,23 @@ function textsWithoutHead(head: CsvRecord, records: readonly CsvRecord[]): Reado
  * @returns the name of each column, null for one that is ignored; null if the head is faulty, and no line can be read by it
  */
 function columnsOf<Column extends string, Reason extends string>(
-  { cells }: CsvRecord,
+  { cells, count }: CsvRecord,
   { columns: known, needed, unknownColumn }: Form<Column, Reason>,
   headless: ReadonlySet<number>,
   faults: Faults<Reason | FileFault>,
 ): (Column | null)[] | null {
-  const columns = cells.map((cell) => {
+  const heads = Array.from({ length: Math.min(count, CSV_COLUMNS) }, (_, at) => cells[at] ?? "");
+  const columns = heads.map((cell) => {
     if (isBlank(cell)) return null;
     const wanted = cell.trim().toLowerCase();
     return known.find((name) => name.toLowerCase() === wanted) ?? null;
   });
   const found = faults.length;
   for (const [at, name] of columns.entries()) {
-    const isEmpty = isBlank(cells[at] ?? "") && !headless.has(at);
+    const isEmpty = isBlank(heads[at] ?? "") && !headless.has(at);
     if (name === null && unknownColumn !== null && !isEmpty) {
       const message = `Not a column; the columns are ${known.join(", ")}.`;
-      const given = (cells[at] ?? "").trim().slice(0, 64);
+      const given = (heads[at] ?? "").trim().slice(0, 64);
       faults.push(fault(1, given, "UNKNOWN_FIELD", message, unknownColumn));
     } else if (name !== null && columns.indexOf(name) < at) {
       faults.push(fault(1, name, "NOT_ALLOWED", "The column is there twice.", "REPEATED_COLUMN"));

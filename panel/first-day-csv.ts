@@ -1,6 +1,7 @@
 /** The file of a first-day comparison: what another tracking says of parcels, one event a line. */
 import type { TrackedLine } from "#core/domain/courier-events/compare-tracking.ts";
 import { instantOf, isOffsetDateTime, parseRomeDateTime } from "#core/domain/time/rome-time.ts";
+import { turns } from "#core/next-turn.ts";
 import {
   CSV_FAULTS_LISTED,
   FILE_FAULTS,
@@ -36,10 +37,14 @@ export interface ReadTracking {
   readonly errors: readonly Fault[];
 }
 
-export function readTracking(text: string): ReadTracking {
+export async function readTracking(text: string): Promise<ReadTracking> {
   const errors: Fault[] = [];
-  const read = linesOf<Column, ComparisonFault>(text, FORM, errors);
-  const lines = read.flatMap((line) => trackedLine(line, errors));
+  const lines: TrackedLine[] = [];
+  const turn = turns();
+  for (const line of await linesOf<Column, ComparisonFault>(text, FORM, errors)) {
+    lines.push(...trackedLine(line, errors));
+    if (turn.due()) await turn.take();
+  }
   if (lines.length === 0 && errors.length === 0) {
     errors.push(fault(1, null, "REQUIRED", "The file has no line.", "EMPTY_FILE"));
   }

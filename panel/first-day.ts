@@ -10,6 +10,7 @@ import {
 } from "#core/domain/courier-events/compare-tracking.ts";
 import type { Fact } from "#core/domain/courier-events/fact.ts";
 import { matchingNumber } from "#core/domain/references/reference.ts";
+import { turns } from "#core/next-turn.ts";
 import { trackingReference } from "#core/redis/client/keys.ts";
 import { resolveReferences } from "#core/redis/intake/references.ts";
 import { factKeyOf } from "#core/redis/log/seen.ts";
@@ -19,8 +20,10 @@ import { factsOfWhole } from "#core/redis/shipments/archived-shipment.ts";
 import { readHistories } from "#core/redis/shipments/shipments.ts";
 import type { PanelDeps } from "#panel/caller.ts";
 
-/** Numbers whose shipments are read in one go. */
+/** Numbers that are looked up in one go. */
 const NUMBERS_AT_ONCE = 100;
+/** Whose histories are read in one go: each may be of 1,000 events. */
+const SHIPMENTS_AT_ONCE = 10;
 /** Of a file; all are counted. */
 export const FURTHER_LISTED = 1_000;
 
@@ -53,10 +56,12 @@ export async function compareFirstDay(
   ];
   const lines: FirstDayLine[] = [];
   const further: FurtherEvent[] = [];
+  const turn = turns();
   for (const part of chunks(byNumber, NUMBERS_AT_ONCE)) {
     const numbers = part.map(([number]) => number);
     const received = await receivedOf(deps, courier, numbers);
     for (const [number, own] of part) {
+      if (turn.due()) await turn.take();
       const trackingNumber = own[0]?.trackingNumber ?? number;
       const events = received.get(number);
       if (!events) {
@@ -88,33 +93,55 @@ async function receivedOf(
   const idsOf = references.map(({ key }) =>
     (candidates.get(key) ?? []).map(({ shipmentId }) => shipmentId),
   );
-  const histories = new Map<number, readonly Fact[]>();
-  for (const ids of chunks([...new Set(idsOf.flat())], NUMBERS_AT_ONCE)) {
+  const histories = new Map<number, History>();
+  for (const ids of chunks([...new Set(idsOf.flat())], SHIPMENTS_AT_ONCE)) {
     const found = await readAnywhere<Fact[]>(redis, archive, ids, {
       channelIds: channelsOfShipments(live.configuration(), ids),
       readHot: (some) => readHistories(redis, some),
       thaw: ({ whole }) => factsOfWhole(whole)?.facts() ?? null,
     });
-    for (const [id, facts] of found) histories.set(id, facts);
+    for (const [id, facts] of found) histories.set(id, historyOf(facts));
   }
-  return new Map(
-    numbers.flatMap((number, at) => {
-      const ids = idsOf[at] ?? [];
-      if (ids.length === 0) return [];
-      const facts = ids.flatMap((id) => factsUnder(number, histories.get(id) ?? []));
-      const own = facts.filter(({ key, event }) => key === factKeyOf(courier, event.eventId));
-      // Several shipments have the same event where several merchants follow the parcel.
-      const byKey = new Map(own.map((fact) => [fact.key, receivedEvent(fact)]));
-      return [[number, [...byKey.values()]] as const];
-    }),
-  );
+  const received = new Map<string, ReceivedEvent[]>();
+  const turn = turns();
+  for (const [at, number] of numbers.entries()) {
+    if (turn.due()) await turn.take();
+    const ids = idsOf[at] ?? [];
+    if (ids.length === 0) continue;
+    const facts = ids.flatMap((id) => histories.get(id)?.of(number) ?? []);
+    const own = facts.filter(({ key, event }) => key === factKeyOf(courier, event.eventId));
+    // Several shipments have the same event where several merchants follow the parcel.
+    const byKey = new Map(own.map((fact) => [fact.key, receivedEvent(fact)]));
+    received.set(number, [...byKey.values()]);
+  }
+  return received;
 }
 
-/**
- * Those of the parcel with the number: events that name it, or the number that it had before or has got since, and events that
- * name the shipment alone.
- */
-function factsUnder(number: string, history: readonly Fact[]): Fact[] {
+interface History {
+  /**
+   * Facts of the parcel with the number: events that name it, or the number that it had before or has got since, and events
+   * that name the shipment alone.
+   */
+  readonly of: (number: string) => Fact[];
+}
+
+function historyOf(facts: readonly Fact[]): History {
+  const parcelOf = parcels(facts);
+  const named = facts.map(({ event: { trackingNumber, parcel } }) =>
+    [trackingNumber, parcel?.trackingNumber].flatMap((one) =>
+      one === undefined ? [] : [parcelOf(matchingNumber(one))],
+    ),
+  );
+  return {
+    of(number) {
+      const wanted = parcelOf(number);
+      return facts.filter((_, at) => named[at]?.length === 0 || named[at]?.includes(wanted));
+    },
+  };
+}
+
+/** @returns the number that stands for all that a parcel has had; of numbers that change in a circle, one of them */
+function parcels(history: readonly Fact[]): (number: string) => string {
   const next = new Map<string, string>();
   for (const { event } of history) {
     const { trackingNumber, trackingNumberChange } = event;
@@ -124,18 +151,18 @@ function factsUnder(number: string, history: readonly Fact[]): Fact[] {
         matchingNumber(trackingNumberChange.newTrackingNumber),
       );
   }
-  const latest = (one: string) => {
-    let last = one;
-    // Numbers may change in a circle.
-    for (let hops = 0; hops < next.size; hops += 1) last = next.get(last) ?? last;
-    return last;
+  const known = new Map<string, string>();
+  return (number) => {
+    const passed = new Set<string>();
+    let last = number;
+    while (!known.has(last) && !passed.has(last) && next.has(last)) {
+      passed.add(last);
+      last = next.get(last) ?? last;
+    }
+    const found = known.get(last) ?? last;
+    for (const one of passed) known.set(one, found);
+    return found;
   };
-  const wanted = latest(number);
-  return history.filter(({ event: { trackingNumber, parcel } }) => {
-    const given = [trackingNumber, parcel?.trackingNumber].filter((one) => one !== undefined);
-    const named = given.map(matchingNumber);
-    return named.length === 0 || named.some((one) => latest(one) === wanted);
-  });
 }
 
 function receivedEvent({ event, occurredAtMs }: Fact): ReceivedEvent {

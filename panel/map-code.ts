@@ -116,13 +116,13 @@ export function mapCode(
 export function importCatalogue(
   redis: Redis,
   courierCode: string,
-  changesFrom: (courier: CourierEntity) => CatalogueChanges,
+  changesFrom: (courier: CourierEntity) => Promise<CatalogueChanges>,
   nowMs: number,
 ): Promise<{ readonly changes: CatalogueChanges; readonly remap: Remap | null }> {
   return underSetupLock(redis, async () => {
     await finishAnnounced(redis, courierCode);
     const courier = await readCourier(redis, courierCode);
-    const changes = changesFrom(courier);
+    const changes = await changesFrom(courier);
     const { added, removed } = changes;
     if (catalogueOf(courier).length + added.length - removed.length > CATALOGUE_LIMIT) {
       throw catalogueFull();

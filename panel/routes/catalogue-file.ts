@@ -17,7 +17,9 @@ import { hashToken } from "#core/secrets.ts";
 import {
   CATALOGUE_FAULTS,
   CATALOGUE_FILE_LINES,
+  type CatalogueFile,
   catalogueCsv,
+  catalogueFile,
   type ReadCatalogue,
   readCatalogue,
 } from "#panel/catalogue-csv.ts";
@@ -143,21 +145,22 @@ async function upload(
   const isComplete = oneOf("missing", query.missing ?? "keep", ["keep", "remove"]) === "remove";
   const configuration = await live.refresh();
   courierOf(configuration, code);
-  const text = await csvBody(request);
-  const read = (courier: CourierEntity) => readFor(configuration, courier, text);
+  const file = await catalogueFile(await csvBody(request));
+  const read = (courier: CourierEntity) => readFor(configuration, courier, file);
   if (isPreview) {
     noteNoChange(request);
     const courier = await readCourier(redis, code);
-    return preview(runtime, configuration, courier, read(courier), isComplete);
+    return preview(runtime, configuration, courier, await read(courier), isComplete);
   }
   let base = "";
   const { changes, remap } = await importCatalogue(
     redis,
     code,
-    (courier) => {
+    async (courier) => {
       base = baseOf(courier);
       if (query.base !== undefined && query.base !== base) throw changedSince();
-      return compareCatalogues(catalogueOf(courier), entriesRead(read(courier)), isComplete);
+      const entries = entriesRead(await read(courier));
+      return compareCatalogues(catalogueOf(courier), entries, isComplete);
     },
     live.now(),
   );
@@ -205,10 +208,10 @@ async function preview(
 function readFor(
   { statusDetails }: Configuration,
   courier: CourierEntity,
-  text: string,
-): ReadCatalogue {
+  file: CatalogueFile,
+): Promise<ReadCatalogue> {
   const before = new Map(catalogueOf(courier).map((one) => [one.code, one]));
-  return readCatalogue(text, before, new Set(statusDetails.keys()));
+  return readCatalogue(file, before, new Set(statusDetails.keys()));
 }
 
 /** @throws {Problem} 422 */

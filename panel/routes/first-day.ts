@@ -72,7 +72,7 @@ export function firstDayRoute(deps: PanelDeps) {
     "/panel/api/couriers/:code/comparison",
     async ({ params, request, caller }): Promise<ComparisonAnswer> => {
       const { code } = courierOf(await deps.live.refresh(), params.code);
-      const { lines, errors } = readTracking(await csvBody(request));
+      const { lines, errors } = await readTracking(await csvBody(request));
       if (errors.length > 0) {
         noteNoChange(request);
         return { errors: [...errors], sums: null, lines: [], further: [] };

@@ -4,20 +4,22 @@ import fc from "fast-check";
 import { RULES_PER_CODE } from "#core/domain/setup/setup.ts";
 import type { CatalogueEntry } from "#core/domain/statuses/map-status.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
-import { catalogueCsv, readCatalogue } from "#panel/catalogue-csv.ts";
+import { catalogueCsv, catalogueFile, readCatalogue } from "#panel/catalogue-csv.ts";
+import { CSV_COLUMNS } from "#panel/csv-file.ts";
 
 const DETAILS: ReadonlySet<number> = new Set([3, 4]);
 const NONE: ReadonlyMap<string, CatalogueEntry> = new Map();
 const HEAD = "code,description,status,statusDetail,terminal,reasonCode,isReturn,deliveredTo";
 
-const read = (text: string, before = NONE) => readCatalogue(text, before, DETAILS);
-const entriesOf = (text: string, before = NONE) => {
-  const { entries, errors } = read(text, before);
+const read = async (text: string, before = NONE) =>
+  readCatalogue(await catalogueFile(text), before, DETAILS);
+const entriesOf = async (text: string, before = NONE) => {
+  const { entries, errors } = await read(text, before);
   expect(errors).toBeNull();
   return entries ?? [];
 };
-const faultsOf = (text: string) =>
-  (read(text).errors ?? []).map(({ line, column, code }) => [line, column, code]);
+const faultsOf = async (text: string) =>
+  ((await read(text)).errors ?? []).map(({ line, column, code }) => [line, column, code]);
 
 const dlv: CatalogueEntry = {
   code: "DLV",
@@ -32,12 +34,12 @@ const dlv: CatalogueEntry = {
 const open: CatalogueEntry = { code: "XYZ", description: "", terminal: false };
 
 describe("what is written", () => {
-  test.each([",", ";"] as const)("is read back as it was, separated by %s", (separator) => {
+  test.each([",", ";"] as const)("is read back as it was, separated by %s", async (separator) => {
     const catalogue = [dlv, open];
-    expect(entriesOf(catalogueCsv(catalogue, separator))).toEqual(catalogue);
+    expect(await entriesOf(catalogueCsv(catalogue, separator))).toEqual(catalogue);
   });
 
-  test("is read back whatever is in the texts, apostrophes and formulas included", () => {
+  test("is read back whatever is in the texts, apostrophes and formulas included", async () => {
     const text = (maxLength: number) =>
       fc.oneof(
         fc.string({ maxLength }),
@@ -50,14 +52,14 @@ describe("what is written", () => {
       status: fc.constantFrom(...STATUSES),
     });
     const catalogues = fc.uniqueArray(entry, { selector: ({ code }) => code, minLength: 1 });
-    fc.assert(
-      fc.property(catalogues, fc.constantFrom(",", ";"), (catalogue, separator) => {
-        expect(entriesOf(catalogueCsv(catalogue, separator))).toEqual(catalogue);
+    await fc.assert(
+      fc.asyncProperty(catalogues, fc.constantFrom(",", ";"), async (catalogue, separator) => {
+        expect(await entriesOf(catalogueCsv(catalogue, separator))).toEqual(catalogue);
       }),
     );
   });
 
-  test("is calculated by no spreadsheet", () => {
+  test("is calculated by no spreadsheet", async () => {
     const entries = ["=1+1", "+1", "-1", "@A", "\t=1", "\r=1"].map((code) => ({
       ...open,
       ...{ code, description: code },
@@ -68,24 +70,27 @@ describe("what is written", () => {
 });
 
 describe("what is read", () => {
-  test("may be what Excel writes in Italian: byte order mark taken off, semicolons, CRLF, VERO and FALSO", () => {
+  test("may be what Excel writes in Italian: byte order mark taken off, semicolons, CRLF, VERO and FALSO", async () => {
     const text =
       "Code;Status;StatusDetail;Terminal\r\nDLV;delivered;;VERO\r\nTRN; IN_TRANSIT ;0;FALSO\r\n;;;\r\n";
-    expect(entriesOf(text)).toEqual([
+    expect(await entriesOf(text)).toEqual([
       { code: "DLV", description: "", terminal: true, status: "DELIVERED" },
       { code: "TRN", description: "", terminal: false, status: "IN_TRANSIT" },
     ]);
   });
 
-  test("leaves what columns say that it does not have", () => {
+  test("leaves what columns say that it does not have", async () => {
     const before = new Map([["DLV", dlv]]);
-    const [entry] = entriesOf("code,status,statusDetail\nDLV,EXCEPTION,4", before);
+    const [entry] = await entriesOf("code,status,statusDetail\nDLV,EXCEPTION,4", before);
     expect(entry).toEqual({ ...dlv, status: "EXCEPTION", statusDetail: 4 });
-    const [bare] = entriesOf("code,status,statusDetail,reasonCode\nDLV,DELIVERED,,\n", before);
+    const [bare] = await entriesOf(
+      "code,status,statusDetail,reasonCode\nDLV,DELIVERED,,\n",
+      before,
+    );
     expect(bare?.rules).toBeUndefined();
   });
 
-  test("a fault names the line where its record begins, and the column", () => {
+  test("a fault names the line where its record begins, and the column", async () => {
     const text = [
       HEAD,
       'DLV,"two\nlines",DELIVERED,,true,,,',
@@ -101,7 +106,7 @@ describe("what is read", () => {
       "DLV,,,,,R1,,",
       "short,line",
     ].join("\n");
-    expect(faultsOf(text)).toEqual([
+    expect(await faultsOf(text)).toEqual([
       [4, "status", "NOT_ALLOWED"],
       [5, "statusDetail", "NOT_ALLOWED"],
       [6, "statusDetail", "WRONG_TYPE"],
@@ -117,63 +122,81 @@ describe("what is read", () => {
     ]);
   });
 
-  test("a head without a needed column, with one twice or with another one is no catalogue", () => {
-    expect(faultsOf("code,status\nA,DELAY")).toEqual([[1, "statusDetail", "REQUIRED"]]);
-    expect(faultsOf("code,status,statusDetail,code,colour\nA,DELAY,,A,red")).toEqual([
+  test("a head without a needed column, with one twice or with another one is no catalogue", async () => {
+    expect(await faultsOf("code,status\nA,DELAY")).toEqual([[1, "statusDetail", "REQUIRED"]]);
+    expect(await faultsOf("code,status,statusDetail,code,colour\nA,DELAY,,A,red")).toEqual([
       [1, "code", "NOT_ALLOWED"],
       [1, "colour", "UNKNOWN_FIELD"],
     ]);
-    expect(faultsOf("")).toEqual([[1, null, "REQUIRED"]]);
-    expect(faultsOf(`${HEAD}\nA,"open,DELAY,,,,,`)).toEqual([[2, null, "BAD_FORMAT"]]);
+    expect(await faultsOf("")).toEqual([[1, null, "REQUIRED"]]);
+    expect(await faultsOf(`${HEAD}\nA,"open,DELAY,,,,,`)).toEqual([[2, null, "BAD_FORMAT"]]);
   });
 
-  test("a column without head and text is passed over, wherever it stands; with text in it it is refused", () => {
+  test("a column without head and text is passed over, wherever it stands; with text in it it is refused", async () => {
     const dlv = [{ code: "DLV", description: "", terminal: true, status: "DELIVERED" as const }];
     const excel = "code;status;statusDetail;terminal;\r\nDLV;DELIVERED;;VERO;\r\n;;;;\r\n";
-    expect(entriesOf(excel)).toEqual(dlv);
-    expect(entriesOf(excel.replace("VERO;", "VERO"))).toEqual(dlv);
-    expect(entriesOf(excel.replace("VERO;", "VERO;;; "))).toEqual(dlv);
-    expect(entriesOf("code;;status; ;statusDetail;terminal\nDLV;;DELIVERED; ;;VERO")).toEqual(dlv);
-    expect(faultsOf("code;;status;statusDetail\nDLV;;DELIVERED;\nTRN;x;IN_TRANSIT;")).toEqual([
+    expect(await entriesOf(excel)).toEqual(dlv);
+    expect(await entriesOf(excel.replace("VERO;", "VERO"))).toEqual(dlv);
+    expect(await entriesOf(excel.replace("VERO;", "VERO;;; "))).toEqual(dlv);
+    expect(await entriesOf("code;;status; ;statusDetail;terminal\nDLV;;DELIVERED; ;;VERO")).toEqual(
+      dlv,
+    );
+    expect(await faultsOf("code;;status;statusDetail\nDLV;;DELIVERED;\nTRN;x;IN_TRANSIT;")).toEqual(
+      [[1, null, "UNKNOWN_FIELD"]],
+    );
+    expect(await faultsOf("code;status;statusDetail;\nDLV;DELIVERED;;\nTRN;DELAY;;x")).toEqual([
       [1, null, "UNKNOWN_FIELD"],
     ]);
-    expect(faultsOf("code;status;statusDetail;\nDLV;DELIVERED;;\nTRN;DELAY;;x")).toEqual([
-      [1, null, "UNKNOWN_FIELD"],
-    ]);
-    expect(faultsOf("code;status;statusDetail\nDLV;DELIVERED;;x")).toEqual([
+    expect(await faultsOf("code;status;statusDetail\nDLV;DELIVERED;;x")).toEqual([
       [2, null, "BAD_FORMAT"],
     ]);
-    expect(faultsOf(";;\n;;")).toEqual(
+    expect(await faultsOf(";;\n;;")).toEqual(
       ["code", "status", "statusDetail"].map((name) => [1, name, "REQUIRED"]),
     );
   });
 
-  test("a condition twice is refused, and so is one more line than a code may have", () => {
+  test("a condition twice is refused, and so is one more line than a code may have", async () => {
     const rules = (count: number) =>
       [
         `${HEAD}`,
         "A,,DELAY,,,,,",
         ...Array.from({ length: count }, (_, n) => `A,,DELAY,,,R${n},,`),
       ].join("\n");
-    expect(faultsOf(`${rules(2)}\nA,,DELAY,,,R1,,`)).toEqual([[5, null, "NOT_ALLOWED"]]);
-    expect(entriesOf(rules(RULES_PER_CODE))[0]?.rules).toHaveLength(RULES_PER_CODE);
-    expect(faultsOf(rules(RULES_PER_CODE + 1))).toEqual([[53, "code", "TOO_MANY"]]);
+    expect(await faultsOf(`${rules(2)}\nA,,DELAY,,,R1,,`)).toEqual([[5, null, "NOT_ALLOWED"]]);
+    expect((await entriesOf(rules(RULES_PER_CODE)))[0]?.rules).toHaveLength(RULES_PER_CODE);
+    expect(await faultsOf(rules(RULES_PER_CODE + 1))).toEqual([[53, "code", "TOO_MANY"]]);
   });
 
-  test("10,001 lines are read, one more is refused as a whole; 5,000 codes are, one more is refused", () => {
+  test("10,001 lines are read, one more is refused as a whole; 5,000 codes are, one more is refused", async () => {
     const codes = (count: number) => [
       HEAD,
       ...Array.from({ length: count }, (_, n) => `C${n},,DELAY,,,,,`),
     ];
     const blank = (lines: readonly string[], count: number) =>
       `${[...lines, ...Array.from({ length: count - lines.length }, () => "")].join("\n")}\n`;
-    expect(entriesOf(blank(codes(5_000), 10_001))).toHaveLength(5_000);
-    expect(faultsOf(blank(codes(3), 10_002))).toEqual([[10_002, null, "TOO_MANY"]]);
-    expect(faultsOf(codes(5_001).join("\n"))).toEqual([[1, null, "TOO_MANY"]]);
+    expect(await entriesOf(blank(codes(5_000), 10_001))).toHaveLength(5_000);
+    expect(await faultsOf(blank(codes(3), 10_002))).toEqual([[10_002, null, "TOO_MANY"]]);
+    expect(await faultsOf(codes(5_001).join("\n"))).toEqual([[1, null, "TOO_MANY"]]);
   });
 
-  test("of a hopeless file the first 100 faults are told", () => {
+  test("of a hopeless file the first 100 faults are told", async () => {
     const text = [HEAD, ...Array.from({ length: 150 }, (_, n) => `C${n},,NONE,,,,,`)].join("\n");
-    expect(faultsOf(text)).toHaveLength(100);
+    expect(await faultsOf(text)).toHaveLength(100);
+  });
+
+  test("200 columns are read, one more is refused; empty cells behind the last text are none", async () => {
+    const wide = (count: number) => {
+      const more = Array.from({ length: count - 8 }, () => "x").join(",");
+      return `${HEAD},${more}\nA,,DELAY,,,,,,${more}${",".repeat(300)}`;
+    };
+    const reasonsOf = async (text: string) =>
+      new Set(((await read(text)).errors ?? []).map(({ reason }) => reason));
+    expect(await reasonsOf(wide(CSV_COLUMNS))).toEqual(new Set(["UNKNOWN_COLUMN"]));
+    expect(await reasonsOf(wide(CSV_COLUMNS + 1))).toEqual(new Set(["TOO_MANY_COLUMNS"]));
+    expect(CSV_COLUMNS).toBe(200);
+    const spread = `${HEAD}${",".repeat(16_000)}\nA,,DELAY${",".repeat(16_000)}`;
+    expect(await entriesOf(spread)).toHaveLength(1);
+    const beyond = `${HEAD}${",".repeat(300)}\nA,,DELAY${",".repeat(300)}x`;
+    expect(await reasonsOf(beyond)).toEqual(new Set(["CELLS"]));
   });
 });

@@ -1,5 +1,6 @@
 /** The first-day comparison: which event stands for which line. */
 import { expect, test } from "bun:test";
+import fc from "fast-check";
 import { compareTracking } from "#core/domain/courier-events/compare-tracking.ts";
 
 const AT = 1_795_000_000_000;
@@ -50,4 +51,42 @@ test("an event stands for one line alone, the nearest one first", () => {
   const results = resultsOf(lines, events);
   expect(results.filter((one) => one.endsWith(" a"))).toHaveLength(1);
   expect(results.filter((one) => one.includes("notReceived"))).toHaveLength(1);
+});
+
+test("whatever the lines and events are, each line gets the nearest event that is left, in the order of the rounds", () => {
+  // Lines stand 499 ms off whole seconds, on which events are, so that no two events are equally near.
+  const code = fc.constantFrom("TRN", "OUT", "DLV");
+  const second = fc.nat({ max: 200 }).map((n) => n * 997);
+  const given = fc.record({
+    lines: fc.array(fc.tuple(code, second), { maxLength: 12 }),
+    events: fc.uniqueArray(fc.tuple(code, second), { maxLength: 12, selector: ([, at]) => at }),
+  });
+  fc.assert(
+    fc.property(given, ({ lines, events }) => {
+      const tracked = lines.map(([of, at], index) => line(index, of, at * 1_000 + 499));
+      const arrived = events.map(([of, at], index) => received(`e${index}`, of, at * 1_000));
+      const left = new Set(arrived);
+      const expected = new Map<number, string>();
+      for (const [result, isSame, within] of [
+        ["same", true, 60_000],
+        ["otherTime", true, 86_400_000],
+        ["otherCode", false, 60_000],
+      ] as const) {
+        for (const one of tracked.filter((each) => !expected.has(each.line))) {
+          const distance = (event: { occurredAtMs: number }) =>
+            Math.abs(event.occurredAtMs - one.occurredAtMs);
+          const [nearest] = [...left]
+            .filter((event) => (event.code === one.code) === isSame && distance(event) < within)
+            .sort((a, b) => distance(a) - distance(b));
+          if (!nearest) continue;
+          left.delete(nearest);
+          expected.set(one.line, `${result} ${nearest.eventId}`);
+        }
+      }
+      expect(resultsOf(tracked, arrived)).toEqual([
+        ...tracked.map((one) => `${one.line} ${expected.get(one.line) ?? "notReceived -"}`),
+        ...arrived.filter((one) => left.has(one)).map(({ eventId }) => `left ${eventId}`),
+      ]);
+    }),
+  );
 });

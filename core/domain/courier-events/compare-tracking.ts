@@ -42,34 +42,102 @@ const OTHER_TIME_MS = 86_400_000;
 const ROUNDS = [
   { result: "same", isSameCode: true, withinMs: SAME_TIME_MS },
   { result: "otherTime", isSameCode: true, withinMs: OTHER_TIME_MS },
+  // The first round has left no event of the same code that is as near.
   { result: "otherCode", isSameCode: false, withinMs: SAME_TIME_MS },
 ] as const;
 
-/** Compares the lines of one tracking number with the events that were received of it. */
+/**
+ * Compares the lines of one tracking number with the events that were received of it, in hardly more time than it takes to sort
+ * them: thousands of either may be of one parcel.
+ */
 export function compareTracking(
   lines: readonly TrackedLine[],
   received: readonly ReceivedEvent[],
 ): Comparison {
-  const left = new Set(received);
+  const all = timelineOf(received);
+  const byCode = new Map(
+    [...Map.groupBy(received, ({ code }) => code)].map(
+      ([code, own]) => [code, timelineOf(own)] as const,
+    ),
+  );
   const compared = new Map<TrackedLine, ComparedLine>();
   for (const { result, isSameCode, withinMs } of ROUNDS) {
     for (const line of lines) {
       if (compared.has(line)) continue;
-      let nearest: ReceivedEvent | null = null;
-      let nearestMs: number = withinMs;
-      for (const event of left) {
-        const distanceMs = Math.abs(event.occurredAtMs - line.occurredAtMs);
-        if ((event.code === line.code) !== isSameCode || distanceMs >= nearestMs) continue;
-        nearest = event;
-        nearestMs = distanceMs;
-      }
+      const timeline = isSameCode ? byCode.get(line.code) : all;
+      const nearest = timeline?.nearest(line.occurredAtMs, withinMs) ?? null;
       if (nearest === null) continue;
-      left.delete(nearest);
+      all.take(nearest);
+      byCode.get(nearest.code)?.take(nearest);
       compared.set(line, { ...line, result, received: nearest });
     }
   }
-  const all = lines.map(
+  const every = lines.map(
     (line) => compared.get(line) ?? { ...line, result: "notReceived" as const, received: null },
   );
-  return { lines: all, left: [...left] };
+  return { lines: every, left: received.filter((event) => all.has(event)) };
+}
+
+/** Events by time, of which some have been taken. */
+interface Timeline {
+  /** Nearer than `withinMs`; the earlier one of two. Null = none. */
+  readonly nearest: (atMs: number, withinMs: number) => ReceivedEvent | null;
+  readonly take: (event: ReceivedEvent) => void;
+  readonly has: (event: ReceivedEvent) => boolean;
+}
+
+function timelineOf(events: readonly ReceivedEvent[]): Timeline {
+  const sorted = events.toSorted((one, other) => one.occurredAtMs - other.occurredAtMs);
+  const places = new Map(sorted.map((event, at) => [event, at]));
+  /** Of a place that was taken, one that lies further on; of every other its own. The last one stands for none. */
+  const later = Int32Array.from({ length: sorted.length + 1 }, (_, at) => at);
+  /** The same towards the beginning, each place at its number plus one. The first one stands for none. */
+  const earlier = later.slice();
+
+  function firstFrom(atMs: number): number {
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((sorted[middle]?.occurredAtMs ?? 0) < atMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  return {
+    nearest(atMs, withinMs) {
+      const at = firstFrom(atMs);
+      const neighbours = [sorted[free(earlier, at) - 1], sorted[free(later, at)]];
+      let nearest: ReceivedEvent | null = null;
+      let nearestMs = withinMs;
+      for (const event of neighbours) {
+        const distanceMs = Math.abs((event?.occurredAtMs ?? Number.NaN) - atMs);
+        if (!event || distanceMs >= nearestMs) continue;
+        nearest = event;
+        nearestMs = distanceMs;
+      }
+      return nearest;
+    },
+    take(event) {
+      const at = places.get(event);
+      if (at === undefined) return;
+      later[at] = at + 1;
+      earlier[at + 1] = at;
+    },
+    has(event) {
+      const at = places.get(event);
+      return at !== undefined && later[at] === at;
+    },
+  };
+}
+
+/** The next place that was not taken; the way to it becomes shorter each time. */
+function free(next: Int32Array, from: number): number {
+  let at = from;
+  while (next[at] !== at) {
+    const further = next[next[at] ?? 0] ?? 0;
+    next[at] = further;
+    at = further;
+  }
+  return at;
 }

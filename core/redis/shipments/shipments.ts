@@ -12,6 +12,7 @@ import {
 } from "#core/domain/shipments/shipment.ts";
 import { STATUSES } from "#core/domain/statuses/status.ts";
 import { repeatedHour } from "#core/domain/time/rome-time.ts";
+import { turns } from "#core/next-turn.ts";
 import { binary, perPartition, type Redis, run, script } from "#core/redis/client/client.ts";
 import { type DeclaredKeys, declaredKeys } from "#core/redis/client/declared-keys.ts";
 import {
@@ -216,7 +217,12 @@ export async function readHistories(
   ids: readonly number[],
 ): Promise<Map<number, Fact[]>> {
   const histories = new Map<number, Fact[]>();
-  for (const [id, fields] of await readWhole(redis, ids)) histories.set(id, storedHistory(fields));
+  const turn = turns();
+  for (const [id, fields] of await readWhole(redis, ids)) {
+    histories.set(id, storedHistory(fields));
+    // Each may be of 1,000 facts, which take some 4 ms.
+    if (turn.due()) await turn.take();
+  }
   return histories;
 }
 

@@ -845,6 +845,7 @@ export const en = {
       QUOTES:
         "A quote is wrong: a cell with quotes in it is in quotes, and those in it are doubled.",
       UNKNOWN_COLUMN: "It is none of the columns.",
+      TOO_MANY_COLUMNS: "The file has too many columns.",
       REPEATED_COLUMN: "The column is there twice.",
       MISSING_COLUMN: "The column is missing.",
       REPEATED_CODE: "The code has a line already; a narrower mapping of it needs a condition.",

@@ -905,6 +905,7 @@ export const it: Messages = {
       QUOTES:
         "Virgolette errate: una cella che ne contiene va tra virgolette, e quelle al suo interno vanno raddoppiate.",
       UNKNOWN_COLUMN: "Non è una delle colonne previste.",
+      TOO_MANY_COLUMNS: "Il file ha troppe colonne.",
       REPEATED_COLUMN: "La colonna è presente due volte.",
       MISSING_COLUMN: "La colonna manca.",
       REPEATED_CODE:
