@@ -8,18 +8,17 @@
  * | the engine's rights (`sql/open-reader.ts`)   | writing, settings, most table functions; on a server all but ours   |
  *
  * The embedded engine has one user, who may read everything: there `file()` and system tables are kept out by the judgement.
- * Statements are asked one after the other, within rows, bytes, memory, seconds and threads.
+ * Statements run within rows, bytes, memory, seconds and threads; whose turn it is is decided in `sql/statement-places.ts`.
  */
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Config } from "#core/config.ts";
 import { Problem } from "#core/problem.ts";
 import { clickhouseErrorType } from "./clickhouse.ts";
 import { faultOfQuery, faultOfSyntax, type Reach } from "./sql/check-statement.ts";
-import { keepReader, type Reader } from "./sql/open-reader.ts";
-
-/** One connection is one queue, and it is closed when a statement fails: one is asked, so many wait. */
-const WAITING_LIMIT = 8;
+import { type KeptReader, keepReader, type Reader } from "./sql/open-reader.ts";
+import { SIDE_BY_SIDE, statementPlaces } from "./sql/statement-places.ts";
+import { unreadAnswer, wholeAnswer } from "./sql/unread-answer.ts";
 
 /**
  * Limit of an engine's tree, which is judged without yielding to the event loop. A statement of 200 characters may become
@@ -39,62 +38,70 @@ export type SqlFormat = keyof typeof SQL_FORMATS;
 
 export interface SqlDoor {
   /**
+   * @param person who asks, whoever that is
+   * @returns the answer, which counts as a statement until it has been read or destroyed
    * @throws {Problem} 422 for a statement that is refused or fails, 429 too many at once, 503 ClickHouse
    * unavailable, or no user that may only read
    */
-  ask(statement: string, format: SqlFormat): Promise<Readable>;
+  ask(statement: string, format: SqlFormat, person: string): Promise<Readable>;
   /** Why the door stays closed for every statement; null = it is open, or ClickHouse is unavailable. */
   shutBecause(): Promise<string | null>;
   close(): Promise<void>;
 }
 
 export function openSqlDoor(config: Config): SqlDoor {
-  const store = keepReader(config);
-  let turn: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
-
-  async function answer(statement: string, format: SqlFormat): Promise<Readable> {
-    const reader = await store.reader().catch((error) => {
-      throw away(error);
-    });
-    try {
-      const select = await admitted(reader, statement);
-      const query = `SELECT * FROM (\n${select}\n) FORMAT ${SQL_FORMATS[format]}`;
-      const { stream } = await reader.client.exec({ query });
-      return stream as Readable;
-    } catch (error) {
-      if (error instanceof Problem) throw error;
-      // The embedded engine gives what a failed statement had written already to the next one of its connection.
-      await store.forget();
-      const type = clickhouseErrorType(error);
-      if (type === null) throw away(error);
-      throw new Problem(422, "SQL_FAILED", `${type}: ${(error as Error).message}`.slice(0, 2_000));
-    }
-  }
+  // One connection is one queue.
+  const stores = Array.from({ length: SIDE_BY_SIDE }, () => keepReader(config));
+  const [first] = stores;
+  const placeFor = statementPlaces();
+  const isEmbedded = config.clickhouseUrl === null;
 
   return {
-    async ask(statement, format) {
-      if (waiting >= WAITING_LIMIT) {
-        throw new Problem(429, "SQL_BUSY", `At most ${WAITING_LIMIT} statements at once.`, {
-          headers: { "retry-after": "5" },
-        });
+    async ask(statement, format, person) {
+      const place = await placeFor(person);
+      try {
+        const store = stores[place.at];
+        if (!store) throw new Error(`there is no place ${place.at}`);
+        const stream = await answer(store, statement, format);
+        if (!isEmbedded) return unreadAnswer(stream, place.end);
+        const whole = Readable.from(await wholeAnswer(stream));
+        place.ran();
+        return unreadAnswer(whole, place.end);
+      } catch (error) {
+        place.end();
+        throw error;
       }
-      waiting += 1;
-      const answered = turn.then(() => answer(statement, format));
-      turn = answered.catch(() => {});
-      return answered.finally(() => {
-        waiting -= 1;
-      });
     },
     async shutBecause() {
-      const error = await store.reader().then(
+      const error = await first?.reader().then(
         () => null,
         (thrown) => thrown,
       );
       return error instanceof Problem ? error.detail : null;
     },
-    close: store.close,
+    async close() {
+      await Promise.all(stores.map((store) => store.close()));
+    },
   };
+}
+
+async function answer(store: KeptReader, statement: string, format: SqlFormat): Promise<Readable> {
+  const reader = await store.reader().catch((error) => {
+    throw away(error);
+  });
+  try {
+    const select = await admitted(reader, statement);
+    const query = `SELECT * FROM (\n${select}\n) FORMAT ${SQL_FORMATS[format]}`;
+    const { stream } = await reader.client.exec({ query });
+    return stream as Readable;
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    // The embedded engine gives what a failed statement had written already to the next one of its connection.
+    await store.forget();
+    const type = clickhouseErrorType(error);
+    if (type === null) throw away(error);
+    throw new Problem(422, "SQL_FAILED", `${type}: ${(error as Error).message}`.slice(0, 2_000));
+  }
 }
 
 /**

@@ -3,6 +3,10 @@
  * clock or a random number. None reads a file, a table, the network, a dictionary, a setting or the server's state, takes
  * the name of another function or a table as a string, or only waits.
  *
+ * Each takes a time that grows with its arguments and no faster: the engine looks at the clock between blocks of rows only. What
+ * compares everything in one argument with everything in another is missing (`editDistance`, `multiSearchAny`, `hasAll`), and so is
+ * `arrayFold`, which copies what it gathers at each step.
+ *
  * Any other name is refused, whatever a later version of ClickHouse adds.
  */
 
@@ -67,17 +71,17 @@ const TEXTS = `
   alphaTokens appendTrailingCharIfAbsent ascii bar base58Decode base58Encode base64Decode base64Encode base64URLDecode
   base64URLEncode bin CHAR_LENGTH char CHARACTER_LENGTH concat_ws concatWithSeparator countMatches
   countMatchesCaseInsensitive countSubstrings countSubstringsCaseInsensitive cutQueryString cutURLParameter cutWWW
-  decodeURLComponent domain domainWithoutWWW editDistance empty encodeURLComponent endsWith extract extractAll
+  decodeURLComponent domain domainWithoutWWW empty encodeURLComponent endsWith extract extractAll
   extractAllGroups extractAllGroupsHorizontal extractAllGroupsVertical extractGroups extractURLParameter format
   formatReadableDecimalSize formatReadableQuantity formatReadableSize formatReadableTimeDelta FROM_BASE64 generateUUIDv4
   generateUUIDv7 halfMD5 hasSubsequence hasToken hasTokenCaseInsensitive hex initcap initcapUTF8 instr isIPAddressInRange
-  isIPv4String isIPv6String isValidASCII isValidJSON isValidUTF8 jaroWinklerSimilarity JSON_ARRAY_LENGTH JSON_EXISTS
+  isIPv4String isIPv6String isValidASCII isValidJSON isValidUTF8 JSON_ARRAY_LENGTH JSON_EXISTS
   JSON_QUERY JSON_VALUE JSONArrayLength JSONExtract JSONExtractArrayRaw JSONExtractBool JSONExtractFloat JSONExtractInt
   JSONExtractKeys JSONExtractKeysAndValues JSONExtractKeysAndValuesRaw JSONExtractRaw JSONExtractString JSONExtractUInt
-  JSONHas JSONKey JSONLength JSONType lcase left leftPad leftPadUTF8 leftUTF8 length lengthUTF8 levenshteinDistance locate
-  lower lowerUTF8 lpad ltrim MD5 mid multiSearchAny multiSearchAnyCaseInsensitive multiSearchFirstIndex
-  multiSearchFirstPosition ngramDistance ngrams normalizeUTF8NFC notEmpty OCTET_LENGTH overlay path pathFull port position
-  positionCaseInsensitive positionCaseInsensitiveUTF8 positionUTF8 printf protocol queryString REGEXP_EXTRACT
+  JSONHas JSONKey JSONLength JSONType lcase left leftPad leftPadUTF8 leftUTF8 length lengthUTF8 locate
+  lower lowerUTF8 lpad ltrim MD5 mid
+  ngramDistance ngrams normalizeUTF8NFC notEmpty OCTET_LENGTH overlay path pathFull port position
+  positionCaseInsensitive positionUTF8 printf protocol queryString REGEXP_EXTRACT
   REGEXP_MATCHES REGEXP_REPLACE REGEXP_SUBSTR regexpExtract regexpQuoteMeta removeDiacriticsUTF8 repeat replace replaceAll
   replaceOne replaceRegexpAll replaceRegexpOne reverse reverseUTF8 right rightPad rightPadUTF8 rightUTF8 rpad rtrim SHA1
   SHA256 simpleJSONExtractBool simpleJSONExtractFloat simpleJSONExtractInt simpleJSONExtractRaw simpleJSONExtractString
@@ -92,13 +96,13 @@ const ARRAYS = `
   array_concat_agg array_remove array_to_string arrayAll arrayAUCPR arrayAvg arrayCompact arrayConcat arrayCount arrayCumSum
   arrayCumSumNonNegative arrayDifference arrayDistinct arrayDotProduct arrayElementOrNull arrayEnumerate
   arrayEnumerateDense arrayEnumerateUniq arrayExcept arrayExists arrayFill arrayFilter arrayFirst arrayFirstIndex
-  arrayFirstOrNull arrayFlatten arrayFold arrayIntersect arrayJaccardIndex arrayJoin arrayLast arrayLastIndex
+  arrayFirstOrNull arrayFlatten arrayIntersect arrayJaccardIndex arrayJoin arrayLast arrayLastIndex
   arrayLastOrNull arrayMap arrayMax arrayMin arrayPartialReverseSort arrayPartialSort arrayPopBack arrayPopFront
   arrayProduct arrayPushBack arrayPushFront arrayRemove arrayResize arrayReverse arrayReverseFill arrayReverseSort
   arrayReverseSplit arrayRotateLeft arrayRotateRight arrayShiftLeft arrayShiftRight arrayShingles arrayShuffle arraySlice
   arraySort arraySplit arrayStringConcat arraySum arraySymmetricDifference arrayUnion arrayUniq arrayWithConstant arrayZip
   arrayZipUnaligned CARDINALITY countEqual cosineDistance dotProduct emptyArrayString extractKeyValuePairs flatten
-  flattenTuple has hasAll hasAny hasSubstr indexOf L1Distance L1Norm L2Distance L2Norm MAP_FROM_ARRAYS mapAdd mapAll
+  flattenTuple has hasAny indexOf L1Distance L1Norm L2Distance L2Norm MAP_FROM_ARRAYS mapAdd mapAll
   mapApply mapConcat mapContains mapContainsKey mapContainsKeyLike mapContainsValue mapExists mapExtractKeyLike mapFilter
   mapFromArrays mapKeys mapPopulateSeries mapReverseSort mapSort mapSubtract mapUpdate mapValues range scalarProduct
   tupleConcat tupleDivide tupleDivideByNumber tupleHammingDistance tupleMinus tupleMultiply tupleMultiplyByNumber
@@ -144,6 +148,18 @@ export const ALLOWED_FUNCTIONS: readonly string[] = [
 /** Computed tables; the statement's limit applies to their rows. */
 export const ALLOWED_TABLE_FUNCTIONS: readonly string[] = [
   ...["numbers", "generateSeries", "generate_series", "values"],
+];
+
+/**
+ * Functions whose second argument is a pattern. It must be a literal: one that is computed is compiled for each row, and may be as
+ * long as the text that it is looked for in.
+ */
+export const PATTERN_FUNCTIONS: readonly string[] = [
+  ...["like", "notLike", "ilike", "notILike", "match", "extract", "extractAll", "extractGroups"],
+  ...["extractAllGroups", "extractAllGroupsHorizontal", "extractAllGroupsVertical", "countMatches"],
+  ...["countMatchesCaseInsensitive", "REGEXP_EXTRACT", "REGEXP_MATCHES", "REGEXP_REPLACE"],
+  ...["REGEXP_SUBSTR", "regexpExtract", "replaceRegexpAll", "replaceRegexpOne"],
+  ...["mapContainsKeyLike", "mapExtractKeyLike"],
 ];
 
 // Many names of the engine are case-insensitive. No two of its functions differ by case alone (a test checks this).

@@ -9,7 +9,11 @@
  * The syntax tree is judged first, since resolving computes constants. What a tree shows and we do not know is refused. A
  * name with a line break in it can only add lines to a tree; each added line is judged like any other.
  */
-import { isAllowedFunction, isAllowedTableFunction } from "./allowed-functions.ts";
+import {
+  isAllowedFunction,
+  isAllowedTableFunction,
+  PATTERN_FUNCTIONS,
+} from "./allowed-functions.ts";
 
 /** The table of a statement without FROM in the resolved query. */
 const NO_TABLE = "system.one";
@@ -60,7 +64,7 @@ export function faultOfSyntax(lines: readonly string[], reach: Reach): string | 
     const fault = faultOfNode(kind, ` ${rest}`.replace(TAIL, "").trim(), reach);
     if (fault !== null) return fault;
   }
-  return faultOfTypes(lines);
+  return faultOfTypes(lines) ?? faultOfPatterns(lines);
 }
 
 /** Functions that take the name of a type as a string, and the index of that argument. */
@@ -80,6 +84,21 @@ function faultOfTypes(lines: readonly string[]): string | null {
     if (!found) continue;
     const argument = argumentsOf(lines, index).at(found.at) ?? "";
     if (!/^ *Literal /.test(argument)) return "A type that is computed";
+  }
+  return null;
+}
+
+const PATTERN_LINE = new RegExp(`^ *Function (?:${PATTERN_FUNCTIONS.join("|")}) `, "i");
+
+/** The texts of `splitByRegexp` come after its pattern. */
+const SPLIT_LINE = /^ *Function splitByRegexp /i;
+
+function faultOfPatterns(lines: readonly string[]): string | null {
+  for (const [index, line] of lines.entries()) {
+    const isSplit = SPLIT_LINE.test(line);
+    if (!isSplit && !PATTERN_LINE.test(line)) continue;
+    const pattern = argumentsOf(lines, index).at(isSplit ? 0 : 1) ?? "";
+    if (!/^ *Literal /.test(pattern)) return "A pattern that is computed";
   }
   return null;
 }

@@ -224,10 +224,11 @@ function reportRoutes(runtime: Runtime, insights: Insights) {
 function sqlRoute(runtime: Runtime, insights: Insights) {
   return panelRoutes(runtime, "sql").post(
     "/panel/api/sql",
-    async ({ request }) => {
+    async ({ request, caller }) => {
       const { query, format = "json" } = checkedQuestion(await readJson(request));
       noteChange(request, null, { query });
-      const rows = Readable.toWeb(await insights.sql.ask(query, format));
+      const person = caller.account?.id ?? caller.actor;
+      const rows = Readable.toWeb(await insights.sql.ask(query, format, person));
       return new Response(rows as unknown as ReadableStream, {
         headers: { "content-type": CONTENT_TYPES[format], "cache-control": "no-store" },
       });

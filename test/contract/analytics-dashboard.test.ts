@@ -24,7 +24,7 @@ test.each(dashboard.panels.map(({ title, targets }) => [title, targets] as const
     for (const { rawSql } of targets) {
       // What Grafana puts in place of its macro.
       const statement = rawSql.replaceAll("$__fromTime", "toDateTime(1700000000)");
-      await (await door.ask(statement, "csv")).toArray();
+      await (await door.ask(statement, "csv", "somebody")).toArray();
     }
   },
 );

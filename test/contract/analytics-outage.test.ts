@@ -82,7 +82,7 @@ describe("a server whose port is closed", () => {
         benchmarks.efficiencyIndex(question("10126")),
         insights.lane(question("10126")),
         insights.quality(0, NOW_MS),
-        insights.sql.ask("SELECT 1", "json"),
+        insights.sql.ask("SELECT 1", "json", "somebody"),
       ].map((answer) => (answer as Promise<unknown>).catch((error) => error)),
     );
     for (const fault of faults) {

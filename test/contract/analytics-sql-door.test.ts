@@ -11,9 +11,11 @@ import {
   ALLOWED_FUNCTIONS,
   ALLOWED_TABLE_FUNCTIONS,
   isAllowedFunction,
+  PATTERN_FUNCTIONS,
 } from "#analytics/sql/allowed-functions.ts";
 import { COLUMNS_LIKE_FUNCTIONS } from "#analytics/sql/check-statement.ts";
 import { ASKABLE } from "#analytics/sql/open-reader.ts";
+import { ANSWER_BYTES } from "#analytics/sql/unread-answer.ts";
 import { openSqlDoor, type SqlDoor, TREE_LIMIT_BYTES } from "#analytics/sql-door.ts";
 import type { Config } from "#core/config.ts";
 import { Problem } from "#core/problem.ts";
@@ -300,7 +302,7 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
   });
 
   async function ask(statement: string): Promise<string> {
-    const stream = await door.ask(statement, "csv");
+    const stream = await door.ask(statement, "csv", "somebody");
     return (await stream.toArray()).join("");
   }
 
@@ -359,6 +361,42 @@ describe.each(CLICKHOUSES)("the SQL door of ClickHouse: %s", (kind) => {
     expect(await ask("SELECT 42 AS a")).toBe('"a"\n42\n');
   });
 
+  test("one person's statement does not hold up another's", async () => {
+    const ended: string[] = [];
+    const slow = "SELECT count() AS a FROM numbers(2000000000) WHERE cityHash64(number) = 1";
+    const asked = async (person: string, statement: string) => {
+      await (await door.ask(statement, "csv", person)).toArray();
+      ended.push(person);
+    };
+    const first = asked("slow", slow);
+    const second = asked("slow", "SELECT 2 AS a");
+    await asked("quick", "SELECT 3 AS a");
+    expect(ended).toEqual(["quick"]);
+    await Promise.all([first, second]);
+    expect(ended).toEqual(["quick", "slow", "slow"]);
+  }, 120_000);
+
+  test.skipIf(kind !== "embedded")(
+    "an answer of the embedded engine has at most 64 MiB, and the next one is answered",
+    async () => {
+      // 64 lines of 1 MiB, but for the head of two bytes.
+      const statement = (last: number) =>
+        `SELECT concat(repeat('x', if(number < 64, 1000000, 0)), repeat('x', if(number = 63, ${last}, 48575))) AS a FROM numbers(64)`;
+      const sizeOf = async (last: number) => {
+        let size = 0;
+        for await (const piece of await door.ask(statement(last), "tsv", "somebody"))
+          size += piece.length;
+        return size;
+      };
+      expect(await sizeOf(48_573)).toBe(ANSWER_BYTES);
+      const refusal = await sizeOf(48_574).catch((error) => error);
+      expect(refusal).toMatchObject({ status: 422, code: "SQL_FAILED" });
+      expect(refusal.detail).toContain("64 MiB");
+      expect(await ask("SELECT 42 AS a")).toBe('"a"\n42\n');
+    },
+    60_000,
+  );
+
   test("a statement may become 512 KiB, and no more", async () => {
     const statement = (length: number) => `SELECT '${"x".repeat(length)}'`;
     async function treeBytes(length: number): Promise<number> {
@@ -401,6 +439,65 @@ async function functionsOf(client: ClickHouseClient): Promise<EngineFunction[]> 
     format: "JSONEachRow",
   });
   return answer.json<EngineFunction>();
+}
+
+/** Characters of a text, and elements of a list: what compares all of one with all of another takes seconds of CPU. */
+const LARGE = 32_000;
+/** The CPU time of the whole process. The slowest function on the list takes a third of it. */
+const FUNCTION_LIMIT_MS = 300;
+
+const LARGE_ARGUMENTS = {
+  S: `materialize(repeat('ab', ${LARGE / 2}))`,
+  T: `materialize(repeat('ba', ${LARGE / 2}))`,
+  J: `materialize(concat('{"a":[', arrayStringConcat(arrayMap(x -> '1', range(${LARGE / 2})), ','), ']}'))`,
+  A: `materialize(range(${LARGE}))`,
+  B: `materialize(arrayReverse(range(${LARGE})))`,
+  X: `materialize(arrayMap(x -> toString(x), range(${LARGE / 4})))`,
+  M: `materialize(mapFromArrays(range(${LARGE}), range(${LARGE})))`,
+  k: "5",
+  s: "'ab'",
+  f: "(x -> x)",
+  g: "((x, y) -> x + y)",
+} as const;
+
+/** Letters of `LARGE_ARGUMENTS`: whatever a function takes, it takes one of them. */
+const SHAPES = [
+  ...["S", "J", "A", "X", "M", "SS", "ST", "JT", "SX", "AB", "XX", "Sk", "Ss", "sS"],
+  ...["fA", "gM", "Sss", "SsS", "gAB", "ABA"],
+];
+/** Of aggregate functions, over rows. */
+const ROWS = [
+  "number",
+  "number, number",
+  "toString(number)",
+  "toDateTime(number), number % 2 = 0, number % 3 = 0",
+];
+
+function statementsWith(name: string, isAggregate: boolean): string[] {
+  if (isAggregate)
+    return ROWS.map((given) => `SELECT ignore(${name}(${given})) FROM numbers(100000) FORMAT Null`);
+
+  const isPattern =
+    PATTERN_FUNCTIONS.some((one) => one.toLowerCase() === name.toLowerCase()) ||
+    name === "splitByRegexp";
+  const shapes = SHAPES.filter(
+    (shape) => !isPattern || shape.at(name === "splitByRegexp" ? 0 : 1) === "s",
+  );
+  const ofShape = (shape: string) =>
+    [...shape].map((letter) => LARGE_ARGUMENTS[letter as keyof typeof LARGE_ARGUMENTS]).join(", ");
+  return shapes.map((shape) => `SELECT ignore(${name}(${ofShape(shape)})) FORMAT Null`);
+}
+
+/** 0 where the function does not take such arguments. */
+async function cpuMsOf(client: ClickHouseClient, query: string): Promise<number> {
+  const before = process.cpuUsage();
+  try {
+    await client.command({ query });
+  } catch {
+    return 0;
+  }
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
 }
 
 describe("the list of functions against the engine's own", () => {
@@ -467,6 +564,30 @@ describe("the list of functions against the engine's own", () => {
     }
   });
 
+  test("takes a time that grows no faster than its largest argument, each function of it", async () => {
+    const slow: string[] = [];
+    for (const name of new Set(ALLOWED_FUNCTIONS.map(canonical))) {
+      for (const statement of statementsWith(name, engine.get(name)?.is_aggregate === 1)) {
+        let cpuMs = Number.POSITIVE_INFINITY;
+        for (let tries = 0; tries < TRIES && cpuMs >= FUNCTION_LIMIT_MS; tries += 1) {
+          cpuMs = Math.min(cpuMs, await cpuMsOf(store.writer, statement));
+        }
+        if (cpuMs >= FUNCTION_LIMIT_MS) slow.push(`${statement}: ${cpuMs} ms`);
+      }
+    }
+    expect(slow).toEqual([]);
+  }, 300_000);
+
+  test.each([
+    "editDistance",
+    "levenshteinDistance",
+    "jaroWinklerSimilarity",
+    "hasAll",
+    "arrayFold",
+  ])("does not name %s, whose time grows with the product of its arguments", (name) =>
+    expect(isAllowedFunction(name)).toBe(false),
+  );
+
   test("our columns that share their name with a refused function are known by name", async () => {
     const answer = await store.writer.query({
       query: `SELECT DISTINCT name FROM system.columns WHERE database = currentDatabase()
@@ -524,7 +645,7 @@ describe("a server without a user that may only read", () => {
     const door = openSqlDoor({ ...config, clickhouseReadUrl });
     try {
       const reason = await door.shutBecause();
-      const error = await door.ask("SELECT 1", "csv").then(
+      const error = await door.ask("SELECT 1", "csv", "somebody").then(
         () => null,
         (thrown) => thrown,
       );

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { HISTORY_LINES } from "#analytics/sql/prompt.ts";
 import { companyKeys, webhookKeys } from "#core/redis/client/keys.ts";
@@ -102,6 +103,27 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
       expect(answer.headers.get("content-type")).toStartWith(type);
       expect(Buffer.from(await answer.arrayBuffer()).toString("latin1")).toContain(text);
     });
+  });
+
+  test("an answer that nobody reads counts until its connection ends, and the rest of it is not made", async () => {
+    const query = "SELECT number, repeat('x', 1000) AS text FROM numbers(40000)";
+    const unread = Array.from({ length: 25 }, () => askWithoutReading(product, query));
+    const heads: string[] = [];
+    for (const { head } of unread) void head.then((text) => heads.push(text));
+    const countOf = (status: number) =>
+      heads.filter((head) => head.startsWith(`HTTP/1.1 ${status}`)).length;
+    // A server streams the first one, and three wait for it.
+    const answered = kind === "embedded" ? 4 : 1;
+    await eventually(
+      async () => countOf(429) === 21 && countOf(200) === answered,
+      "four count, the others are refused",
+      60_000,
+    );
+    for (const { end } of unread) end();
+    await eventually(
+      async () => (await ask("SELECT 1 AS a")).status === 200,
+      "the statements whose callers have gone count no longer",
+    );
   });
 
   describe("nothing but SELECT", () => {
@@ -307,3 +329,29 @@ describe.each(CLICKHOUSES)("ClickHouse: %s", (kind) => {
     });
   });
 });
+
+/** A statement whose answer is read up to the end of its head and no further. */
+function askWithoutReading(product: TestAnalytics, query: string) {
+  const { hostname, port } = new URL(product.panel);
+  const body = JSON.stringify({ query, format: "csv" });
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    [
+      "POST /panel/api/sql HTTP/1.1",
+      "host: localhost",
+      `authorization: Bearer ${product.runtime.secrets.panelToken}`,
+      "content-type: application/json",
+      `content-length: ${body.length}`,
+      "",
+      body,
+    ].join("\r\n"),
+  );
+  const head = new Promise<string>((resolve) => {
+    socket.once("data", (bytes) => {
+      socket.pause();
+      resolve(bytes.toString("latin1"));
+    });
+    socket.once("close", () => resolve("closed"));
+  });
+  return { head, end: () => socket.destroy() };
+}
