@@ -100,9 +100,12 @@ for (const store of ["one Redis", "a cluster"] as const) {
     test("after four days without processors the retry is delivered, and the endpoint is neither alerted about nor disabled", async () => {
       await failOnce();
       await stopAll();
-      receiver.behave(200);
       await passTime(runtime, 4 * DAY_S);
       roles = [await startWebhooks(runtime)];
+      await tick();
+      expect(await kinds()).toEqual([]);
+      receiver.behave(200);
+      await passTime(runtime, HOUR_S);
       const { redis, live } = runtime;
       await eventually(async () => {
         const [delivery] = await deliveriesOf(runtime, main());
