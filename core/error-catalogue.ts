@@ -446,8 +446,8 @@ const OPERATOR = {
   ),
   ACCOUNT_EXISTS: row(
     409,
-    "There is an account with this e-mail address.",
-    "Use that account, or another address.",
+    "There is an account with this e-mail address: of the inviter's own company or courier, or, when a link is used, of any.",
+    "Use that account, or another address. An address has one account: another invitation can be accepted once that one is deleted.",
   ),
   NO_ACCOUNT: row(409, "The operator of PANEL_TOKEN has no account.", "Log in with an account."),
   OWN_ACCOUNT: row(
@@ -457,8 +457,8 @@ const OPERATOR = {
   ),
   TOO_MANY_ACCOUNTS: row(
     409,
-    "The installation has as many accounts as it may have.",
-    "Delete accounts that are not used.",
+    "The company, the courier or the operators have as many accounts as they may have, or all of them together have.",
+    "Delete accounts and invitations that are not used.",
   ),
   TOTP_ACTIVE: row(409, "The account has a second factor.", "Remove it first."),
   TOTP_REPLACED: row(
@@ -599,6 +599,11 @@ const OPERATOR = {
     "Too many log-ins, or wrong tokens, came from this address, or too many requests from this caller.",
     "Wait the seconds of Retry-After.",
     "calls with credentials",
+  ),
+  TOO_MANY_INVITATIONS: row(
+    429,
+    "Too many invitations went to this address, or were sent by this account, company or courier.",
+    "Wait the seconds of Retry-After.",
   ),
   TOO_MANY_IDEMPOTENCY_KEYS: row(
     429,

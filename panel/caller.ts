@@ -79,7 +79,12 @@ export async function authenticate(
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
     const isRight = isOperatorToken(deps, given);
     const network = networkOf(deps, request, server);
-    const shown = { door: "operator", network, holder: isRight ? "operator" : null } as const;
+    const shown = {
+      door: "operator",
+      network,
+      holder: isRight ? "operator" : null,
+      isRight,
+    } as const;
     await refuseGuesses(redis, shown, () => live.followTestClock().then(live.now));
     if (isRight) return OPERATOR;
     throw unknownOperator();

@@ -6,13 +6,13 @@ import type { Runtime } from "#core/runtime.ts";
 
 /** @param publicUrl where the panel is reachable; without a slash at the end */
 export async function inviteFirstAdmin(
-  { redis, secrets, live }: Pick<Runtime, "redis" | "secrets" | "live">,
+  { redis, live }: Pick<Runtime, "redis" | "live">,
   publicUrl: string,
 ): Promise<void> {
   if (await hasAdmin(redis, live.now())) return;
   const first = { email: "", name: "Admin", kind: "operator", role: "admin" } as const;
   const wanted = { ...first, companyCode: "", courierCode: "" };
-  const invited = await inviteAccount(redis, secrets.vault, wanted, live.now()).catch(otherProcess);
+  const invited = await inviteAccount(redis, wanted, live.now()).catch(otherProcess);
   if (!invited) return;
   process.stderr.write(
     `open this link to make the first admin's account of the control panel, shown only now: ${publicUrl}/invitation/${invited.token}\n`,

@@ -2,7 +2,7 @@
 import { totpStepOf } from "#core/domain/accounts/totp.ts";
 import { verifyPassword } from "#core/passwords.ts";
 import { Problem } from "#core/problem.ts";
-import { accountIdOf, isUsable, readAccount, useCode } from "#core/redis/config/accounts.ts";
+import { accountOfAddress, addressIdOf, isUsable, useCode } from "#core/redis/config/accounts.ts";
 import type { AccountEntity } from "#core/redis/config/entities.ts";
 import { openSession, SESSION_MS } from "#core/redis/config/sessions.ts";
 import { refuseGuess } from "#core/redis/config/wrong-secrets.ts";
@@ -73,24 +73,24 @@ export async function logInByPassword(
   network: string,
   { email, password, code }: PasswordLogin,
 ): Promise<string> {
-  const { redis, secrets } = deps;
-  const id = accountIdOf(secrets.vault, email);
-  const account = await readAccount(redis, id);
+  const account = await accountOfAddress(deps.redis, email);
   const usable = account && isUsable(account) ? account : null;
   const isRight = await verifyPassword(password, usable?.passwordHash ?? "");
+  // A network that is known by its password alone has no advantage in guessing codes.
+  const holder = usable?.totpActive && code === undefined ? `password ${network}` : network;
   if (!usable || !isRight) {
-    await refuseGuesser(deps, id, null);
+    await refuseGuesser(deps, email, { holder, isRight: false });
     throw unknownOperator();
   }
-  const needsCode = usable.totpActive;
-  if (needsCode && code === undefined) {
-    // A network that is known by its password alone has no advantage in guessing codes.
-    await refuseGuesser(deps, id, `password ${network}`);
+  if (!usable.totpActive) {
+    await refuseGuesser(deps, email, { holder, isRight: true });
+    return logInAccount(deps, usable);
+  }
+  if (code === undefined) {
+    await refuseGuesser(deps, email, { holder, isRight: true });
     throw new Problem(401, "TOTP_REQUIRED", "The account needs the code of its second factor.");
   }
-  const step = needsCode ? stepOf(deps, usable, code ?? "") : 0;
-  await refuseGuesser(deps, id, step === null ? null : network);
-  if (step === null || (needsCode && !(await useCode(redis, id, step)))) throw unknownOperator();
+  if (!(await isCodeSpent(deps, network, usable, code))) throw unknownOperator();
   return logInAccount(deps, usable);
 }
 
@@ -124,10 +124,35 @@ export async function spendCode(
   account: AccountEntity,
   code: string,
 ): Promise<void> {
-  const step = stepOf(deps, account, code);
-  await refuseGuesser(deps, account.id, step === null ? null : network);
-  if (step !== null && (await useCode(deps.redis, account.id, step))) return;
+  if (await isCodeSpent(deps, network, account, code)) return;
   throw new Problem(401, "WRONG_CODE", "The code is wrong, over, or was used before.");
+}
+
+/** @returns false if it is wrong, over or was used before @throws {Problem} 429 */
+async function isCodeSpent(
+  deps: PanelDeps,
+  network: string,
+  account: AccountEntity,
+  code: string,
+): Promise<boolean> {
+  const step = stepOf(deps, account, code);
+  await refuseGuesser(deps, account.email, { holder: network, isRight: step !== null });
+  return step !== null && (await useCode(deps.redis, account.id, step));
+}
+
+/**
+ * Of whoever has a session already, before their credentials are changed: a session may be somebody else's by then.
+ * @throws {Problem} 401, 429, 503
+ */
+export async function requirePassword(
+  deps: PanelDeps,
+  network: string,
+  { email, passwordHash }: AccountEntity,
+  password: string,
+): Promise<void> {
+  const isRight = await verifyPassword(password, passwordHash);
+  await refuseGuesser(deps, email, { holder: network, isRight });
+  if (!isRight) throw new Problem(401, "WRONG_PASSWORD", "The current password is wrong.");
 }
 
 /** Null = wrong. */
@@ -138,18 +163,17 @@ function stepOf({ secrets, live }: PanelDeps, account: AccountEntity, code: stri
 }
 
 /**
- * Wrong passwords and codes of an account are counted wherever they come from. While there were too many, only networks that
- * the account was used from before get in, so that a stranger can neither guess on nor keep its owner out.
- * @param holder null = wrong
+ * Wrong passwords and codes of an address are counted wherever they come from and whatever they were sent to. Networks that its
+ * account was used from before are counted each alone, so that a stranger can neither guess on nor keep its owner out.
  * @throws {Problem} 429
  */
-export async function refuseGuesser(
-  { redis, live }: PanelDeps,
-  accountId: string,
-  holder: string | null,
+async function refuseGuesser(
+  { redis, live, secrets }: PanelDeps,
+  email: string,
+  shown: { readonly holder: string; readonly isRight: boolean },
 ): Promise<void> {
-  const shown = { door: "account", network: accountId, holder } as const;
-  const waitMs = await refuseGuess(redis, shown, live.now());
+  const network = addressIdOf(secrets.vault, email);
+  const waitMs = await refuseGuess(redis, { door: "account", network, ...shown }, live.now());
   if (waitMs > 0) throw tooMany(waitMs);
 }
 

@@ -118,7 +118,12 @@ async function refuseGuesses(
   nowMs: number,
 ): Promise<void> {
   const holder = verified ? String(verified.apiKey.id) : null;
-  const shown = { door: "api-key", network: subscriberOf(address), holder } as const;
+  const shown = {
+    door: "api-key",
+    network: subscriberOf(address),
+    holder,
+    isRight: verified !== null,
+  } as const;
   const waitMs = await refuseGuess(redis, shown, nowMs);
   if (waitMs === 0) return;
   const headers = {

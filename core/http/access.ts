@@ -34,8 +34,11 @@ export interface Needs {
    * handler shows its caller what is theirs. `installation`: operators only.
    */
   readonly of: OwnedThing | "caller" | "installation";
-  /** Of a POST that changes and sends nothing, or notes only when it was last made. All others take an `Idempotency-Key`. */
+  /** Of a POST that changes and sends nothing, or notes only when it was last made. All others but those
+   * with `hasPassword` take an `Idempotency-Key`. */
   readonly reads?: true;
+  /** Of a POST whose body has a password: a key would keep a digest of it, and answer again without checking it. */
+  readonly hasPassword?: true;
   /**
    * The largest body that its handler reads, where it is not the usual one: the reference says it, and with an `Idempotency-Key`
    * it is read before.
@@ -78,7 +81,7 @@ export function needsOf(route: { readonly hooks: unknown }): Needs | null {
 
 /** A call of the panel that is carried out once under an `Idempotency-Key`. */
 export function takesKey(method: string, needs: Needs | null): boolean {
-  return method === "POST" && needs !== null && needs.reads !== true;
+  return method === "POST" && needs !== null && !needs.reads && !needs.hasPassword;
 }
 
 export function detailOf({

@@ -16,7 +16,7 @@ export async function refuseGuesses(
   const waitMs = await now()
     .then((nowMs) => refuseGuess(redis, shown, nowMs))
     .catch((error) => {
-      if (shown.holder !== null && isStoreUnavailable(error, redis)) return 0;
+      if (shown.isRight && isStoreUnavailable(error, redis)) return 0;
       throw error;
     });
   if (waitMs === 0) return;

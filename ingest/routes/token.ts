@@ -108,6 +108,7 @@ export function tokenRoute(
         door: "oauth-client",
         network: subscriberOf(peer.address),
         holder: courier?.code ?? null,
+        isRight: Boolean(courier),
       } as const;
       const retryAfterMs = await refuseGuess(deps.redis, shown, deps.live.now());
       if (retryAfterMs > 0) throw withHeaders(tooManyRequests({ retryAfterMs }), rateHeaders);

@@ -6,12 +6,14 @@ import { emailAddress, entityCode } from "#core/domain/schema/text-forms.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
 import type { Mailer } from "#core/mail.ts";
 import { Problem } from "#core/problem.ts";
+import type { Redis } from "#core/redis/client/client.ts";
+import { type KnownAccount, knownAccounts } from "#core/redis/config/account-index.ts";
 import {
-  allAccounts,
   changeAccount,
   deleteAccount,
   inviteAccount,
   type NewAccount,
+  readAccounts,
 } from "#core/redis/config/accounts.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import type { AccountEntity } from "#core/redis/config/entities.ts";
@@ -26,6 +28,7 @@ import {
 } from "#panel/account-view.ts";
 import type { Caller } from "#panel/caller.ts";
 import { jsonBody, readChecked } from "#panel/checked-body.ts";
+import { takeInvitation } from "#panel/invitation-rates.ts";
 import { listPageOf, listQuery, pageAfter } from "#panel/list-page.ts";
 import { notFound } from "#panel/not-found.ts";
 import { isTheirs } from "#panel/owners.ts";
@@ -57,8 +60,13 @@ const patchChecker = compileSchema(AccountPatch);
 
 export const Invited = Type.Object({
   account: AccountView,
-  link: Type.String({ description: "works once, for 7 days; shown this once" }),
-  mailed: Type.Boolean({ description: "false: the mail could not be sent; hand the link over" }),
+  link: Type.Union([Type.String(), Type.Null()], {
+    description:
+      "works once, for 7 days; shown this once, to operators, who may hand it over. Null for everybody else: that the link was opened proves whose the address is",
+  }),
+  mailed: Type.Boolean({
+    description: "false: the mail could not be sent; invite again, or ask an operator for the link",
+  }),
 });
 
 export const Accounts = Type.Object({
@@ -67,32 +75,25 @@ export const Accounts = Type.Object({
 });
 
 export function accountRoutes(runtime: Runtime, mailer: Mailer) {
-  const { redis, live, secrets } = runtime;
+  const { redis, live } = runtime;
   return panelRoutes(runtime, "accounts")
-    .get(
-      "/panel/api/accounts",
-      async ({ caller, query }) => {
-        const { after, limit } = listPageOf(query);
-        const shown = (await allAccounts(redis)).filter((one) => isTheirs(caller, one));
-        const { items, nextCursor } = pageAfter(shown, sortKeyOf, after, limit);
-        return { items: items.map(accountView), nextCursor };
-      },
-      {
-        needs: { can: "accounts:read", of: "caller" },
-        query: listQuery,
-        response: Accounts,
-        detail: { summary: "Accounts by e-mail address, invited ones included" },
-      },
-    )
+    .get("/panel/api/accounts", ({ caller, query }) => pageFor(redis, caller, query), {
+      needs: { can: "accounts:read", of: "caller" },
+      query: listQuery,
+      response: Accounts,
+      detail: { summary: "Accounts by e-mail address, invited ones included" },
+    })
     .post(
       "/panel/api/invitations",
       async ({ caller, request, set }) => {
         const input = await readChecked(request, invitationChecker);
         const wanted = wantedOf(await live.refresh(), caller, input);
-        const { account, token } = await inviteAccount(redis, secrets.vault, wanted, live.now());
+        await takeInvitation(runtime, caller, wanted);
+        const { account, token } = await inviteAccount(redis, wanted, live.now());
         const mailed = await mailLink(runtime, mailer, "invitation", account, token);
         set.status = 201;
-        return { account: accountView(account), link: linkOf(runtime, token), mailed };
+        const link = caller.kind === "operator" ? linkOf(runtime, token) : null;
+        return { account: accountView(account), link, mailed };
       },
       {
         needs: { can: "accounts:write", of: "caller" },
@@ -100,7 +101,12 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
         response: { 201: Invited },
         detail: {
           summary: "Invite somebody by mail; again replaces the link of an invitation not yet used",
-          ...mayAnswer("ACCOUNT_EXISTS", "TOO_MANY_ACCOUNTS", "CONFIGURATION_BUSY"),
+          ...mayAnswer(
+            "ACCOUNT_EXISTS",
+            "TOO_MANY_ACCOUNTS",
+            "TOO_MANY_INVITATIONS",
+            "CONFIGURATION_BUSY",
+          ),
           requestBody: jsonBody(InvitationInput, {
             ...{ email: "new@example.com", name: "Maria Bianchi", kind: "company", role: "member" },
             companyCode: "acme",
@@ -149,8 +155,18 @@ export function accountRoutes(runtime: Runtime, mailer: Mailer) {
     );
 }
 
+async function pageFor(redis: Redis, caller: Caller, query: Static<typeof listQuery>) {
+  const { after, limit } = listPageOf(query);
+  const shown = (await knownAccounts(redis)).filter((one) => isTheirs(caller, one));
+  const { items, nextCursor } = pageAfter(shown, sortKeyOf, after, limit);
+  const ids = items.map(({ id }) => id);
+  // One that was deleted in between has no fields.
+  const read = (await readAccounts(redis, ids)).filter(({ id }) => id);
+  return { items: read.map(accountView), nextCursor };
+}
+
 /** By address; the id keeps equal ones apart. */
-function sortKeyOf({ email, id }: AccountEntity): string {
+function sortKeyOf({ email, id }: KnownAccount): string {
   return `${email} ${id}`;
 }
 

@@ -9,10 +9,10 @@ import type { Mailer } from "#core/mail.ts";
 import { hashPassword, NewPassword } from "#core/passwords.ts";
 import {
   acceptLink,
-  accountIdOf,
+  accountOfAddress,
   accountOfLink,
+  addressIdOf,
   invitationNotFound,
-  readAccount,
   resetPassword,
 } from "#core/redis/config/accounts.ts";
 import { writeAudit } from "#core/redis/config/audit-log.ts";
@@ -137,7 +137,7 @@ async function accept(
   token: string,
   request: Request,
 ): Promise<string> {
-  const { redis, live, secrets } = runtime;
+  const { redis, live } = runtime;
   const input = await readChecked(request, acceptanceChecker, LOGIN_LIMIT_BYTES);
   const account = await accountOfLink(redis, token, live.now());
   if (!account) throw invitationNotFound();
@@ -146,7 +146,7 @@ async function accept(
   const passwordHash = await hashPassword(input.password);
   const { name = null, email = null } = input;
   const acceptance = { passwordHash, name, email };
-  const accepted = await acceptLink(redis, secrets.vault, token, acceptance, live.now());
+  const accepted = await acceptLink(redis, token, acceptance, live.now());
   await writeAudit(redis, {
     ...{ tenant: tenantOf(accepted), atMs: live.now(), actor: accepted.email },
     action: "POST /invitations/:token",
@@ -166,10 +166,11 @@ function refuseWrongEmail(account: AccountEntity, email: string | undefined): vo
 
 async function mailReset(runtime: Runtime, mailer: Mailer, email: string): Promise<void> {
   const { redis, live, secrets } = runtime;
-  const id = accountIdOf(secrets.vault, email);
-  if ((await readAccount(redis, id)) === null) return;
-  const { allowed } = await takeCourierRate(redis, `reset ${id}`, RESET_RATE, live.now());
+  const account = await accountOfAddress(redis, email);
+  if (account === null) return;
+  const subject = `reset ${addressIdOf(secrets.vault, email)}`;
+  const { allowed } = await takeCourierRate(redis, subject, RESET_RATE, live.now());
   if (!allowed) return;
-  const reset = await resetPassword(redis, id, live.now());
+  const reset = await resetPassword(redis, account.id, live.now());
   if (reset) await mailLink(runtime, mailer, "reset", reset.account, reset.token);
 }

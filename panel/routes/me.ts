@@ -7,7 +7,7 @@ import { base32, otpauthUrl } from "#core/domain/accounts/totp.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { nullableText } from "#core/domain/schema/nullable.ts";
 import { mayAnswer } from "#core/http/openapi/operation.ts";
-import { hashPassword, NewPassword, verifyPassword } from "#core/passwords.ts";
+import { hashPassword, NewPassword } from "#core/passwords.ts";
 import { Problem } from "#core/problem.ts";
 import { changeAccount } from "#core/redis/config/accounts.ts";
 import type { AccountEntity } from "#core/redis/config/entities.ts";
@@ -15,7 +15,7 @@ import type { Runtime } from "#core/runtime.ts";
 import { accountView, KindSchema, personName, RoleSchema } from "#panel/account-view.ts";
 import { type Caller, networkOf } from "#panel/caller.ts";
 import { jsonBody, readChecked } from "#panel/checked-body.ts";
-import { logInAccount, refuseGuesser, spendCode } from "#panel/log-in.ts";
+import { logInAccount, requirePassword, spendCode } from "#panel/log-in.ts";
 import { notFound } from "#panel/not-found.ts";
 import { noteChange, panelRoutes } from "#panel/panel-routes.ts";
 
@@ -44,8 +44,16 @@ export const MePatch = Type.Object(
 );
 const patchChecker = compileSchema(MePatch);
 
-export const TotpCode = Type.Object({ code: Type.String() }, { additionalProperties: false });
+const password = Type.String({ description: "the account's; asked for whatever the session" });
+export const TotpStart = Type.Object({ password }, { additionalProperties: false });
+const startChecker = compileSchema(TotpStart);
+
+export const TotpCode = Type.Object(
+  { password, code: Type.String() },
+  { additionalProperties: false },
+);
 const codeChecker = compileSchema(TotpCode);
+const CODE_EXAMPLE = { password: "correct horse battery staple", code: "123456" };
 
 export const TotpSecret = Type.Object({
   secret: Type.String({ description: "base32; shown this once" }),
@@ -57,7 +65,8 @@ const OWN = { can: "me", of: "caller" } as const;
 export function meRoutes(runtime: Runtime) {
   return new Elysia({ name: "me-routes" })
     .use(ownAccountRoutes(runtime))
-    .use(secondFactorRoutes(runtime));
+    .use(secondFactorRoutes(runtime))
+    .use(switchFactorRoutes(runtime));
 }
 
 function ownAccountRoutes(runtime: Runtime) {
@@ -103,32 +112,43 @@ function ownAccountRoutes(runtime: Runtime) {
 
 function secondFactorRoutes(runtime: Runtime) {
   const { secrets } = runtime;
-  return panelRoutes(runtime, "second-factor")
-    .post(
-      "/panel/api/me/totp",
-      async ({ caller, request }) => {
-        const account = accountOf(caller);
-        const secret = randomBytes(TOTP_SECRET_BYTES);
-        const totpSecret = secrets.vault.seal(secret.toString("base64url"));
-        await change(runtime, request, account, (now) => {
-          if (!now.totpActive) return { totpSecret };
-          throw new Problem(
-            409,
-            "TOTP_ACTIVE",
-            "The account has a second factor; remove it first.",
-          );
-        });
-        return { secret: base32(secret), otpauthUrl: otpauthUrl(secret, account.email) };
+  return panelRoutes(runtime, "second-factor").post(
+    "/panel/api/me/totp",
+    async ({ caller, request, server }) => {
+      const account = accountOf(caller);
+      const input = await readChecked(request, startChecker);
+      const network = networkOf(runtime, request, server);
+      await requirePassword(runtime, network, account, input.password);
+      const secret = randomBytes(TOTP_SECRET_BYTES);
+      const totpSecret = secrets.vault.seal(secret.toString("base64url"));
+      await change(runtime, request, account, (now) => {
+        if (!now.totpActive) return { totpSecret };
+        throw new Problem(409, "TOTP_ACTIVE", "The account has a second factor; remove it first.");
+      });
+      return { secret: base32(secret), otpauthUrl: otpauthUrl(secret, account.email) };
+    },
+    {
+      needs: { ...OWN, hasPassword: true },
+      parse: "none",
+      response: TotpSecret,
+      detail: {
+        summary: "Make the secret of a second factor, which its first code activates",
+        ...mayAnswer(
+          "NO_ACCOUNT",
+          "WRONG_PASSWORD",
+          "TOTP_ACTIVE",
+          "ACCOUNT_NOT_FOUND",
+          "LOGINS_BUSY",
+          "CONFIGURATION_BUSY",
+        ),
+        requestBody: jsonBody(TotpStart, { password: "correct horse battery staple" }),
       },
-      {
-        needs: OWN,
-        response: TotpSecret,
-        detail: {
-          summary: "Make the secret of a second factor, which its first code activates",
-          ...mayAnswer("NO_ACCOUNT", "TOTP_ACTIVE", "ACCOUNT_NOT_FOUND", "CONFIGURATION_BUSY"),
-        },
-      },
-    )
+    },
+  );
+}
+
+function switchFactorRoutes(runtime: Runtime) {
+  return panelRoutes(runtime, "second-factor-switch")
     .put(
       "/panel/api/me/totp",
       async ({ caller, request, server }) => {
@@ -139,15 +159,17 @@ function secondFactorRoutes(runtime: Runtime) {
         needs: OWN,
         parse: "none",
         detail: {
-          summary: "Activate the second factor by a code of it",
+          summary: "Activate the second factor by the password and a code of it",
           ...mayAnswer(
             "NO_ACCOUNT",
+            "WRONG_PASSWORD",
             "WRONG_CODE",
             "TOTP_REPLACED",
             "ACCOUNT_NOT_FOUND",
+            "LOGINS_BUSY",
             "CONFIGURATION_BUSY",
           ),
-          requestBody: jsonBody(TotpCode, { code: "123456" }),
+          requestBody: jsonBody(TotpCode, CODE_EXAMPLE),
           responses: { 204: { description: "log-ins need a code from now on" } },
         },
       },
@@ -162,15 +184,17 @@ function secondFactorRoutes(runtime: Runtime) {
         needs: OWN,
         parse: "none",
         detail: {
-          summary: "Remove the second factor by a code of it",
+          summary: "Remove the second factor by the password and a code of it",
           ...mayAnswer(
             "NO_ACCOUNT",
+            "WRONG_PASSWORD",
             "WRONG_CODE",
             "TOTP_REPLACED",
             "ACCOUNT_NOT_FOUND",
+            "LOGINS_BUSY",
             "CONFIGURATION_BUSY",
           ),
-          requestBody: jsonBody(TotpCode, { code: "123456" }),
+          requestBody: jsonBody(TotpCode, CODE_EXAMPLE),
           responses: { 204: { description: "log-ins need the password alone" } },
         },
       },
@@ -178,7 +202,8 @@ function secondFactorRoutes(runtime: Runtime) {
 
   async function switchTotp(caller: Caller, request: Request, network: string, active: boolean) {
     const account = accountOf(caller);
-    const { code } = await readChecked(request, codeChecker);
+    const { password, code } = await readChecked(request, codeChecker);
+    await requirePassword(runtime, network, account, password);
     await spendCode(runtime, network, account, code);
     await change(runtime, request, account, (now) => {
       if (now.totpSecret !== account.totpSecret) {
@@ -238,8 +263,6 @@ async function newHash(
   account: AccountEntity,
   { current, next }: { readonly current: string; readonly next: string },
 ): Promise<string> {
-  const isRight = await verifyPassword(current, account.passwordHash);
-  await refuseGuesser(runtime, account.id, isRight ? network : null);
-  if (!isRight) throw new Problem(401, "WRONG_PASSWORD", "The current password is wrong.");
+  await requirePassword(runtime, network, account, current);
   return hashPassword(next);
 }

@@ -379,14 +379,17 @@ describe("whoever wants a second factor", () => {
       const step = Math.floor(product.runtime.live.now() / 1_000 / STEP_SECONDS);
       return totpCode(bytesOfBase32(key), step);
     };
+    const factor = page.getByRole("region", { name: "Second factor" });
+    const fillPassword = () =>
+      factor.getByRole("textbox", { name: "Password", exact: true }).fill(password);
     const enter = async (action: string) => {
       const field = page.getByRole("textbox", { name: "Code of your authenticator app" });
       await field.fill(await nextCode());
       await page.getByRole("button", { name: action, exact: true }).click();
     };
     await open("/me");
-    const factor = page.getByRole("region", { name: "Second factor" });
     await factor.getByText("Off", { exact: true }).waitFor();
+    await fillPassword();
     await factor.getByRole("button", { name: "Set up" }).click();
     key = await factor.getByRole("textbox", { name: "Key" }).inputValue();
     const link = await factor.getByRole("link").getAttribute("href");
@@ -405,6 +408,7 @@ describe("whoever wants a second factor", () => {
     await page.getByRole("button", { name: "Your account" }).waitFor();
     await open("/me");
     await factor.getByText("On", { exact: true }).waitFor();
+    await fillPassword();
     await enter("Remove");
     await factor.getByText("Off", { exact: true }).waitFor();
     await end();

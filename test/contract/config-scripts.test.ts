@@ -30,15 +30,16 @@ describe("check-secret.lua", () => {
   const check = (
     holder: string,
     afterMs = 0,
-    { tokenMs = TOKEN_MS, burst = 3, holders = 2 } = {},
+    { tokenMs = TOKEN_MS, burst = 3, holders = 2, isRight = holder !== WRONG } = {},
   ) =>
     run<number[]>(
       redis,
       script(checkSource),
-      ["bucket", "holders"],
-      [NOW_MS + afterMs, 1_000 / tokenMs, burst, holder, holders, KEPT_MS, NOTED_AGAIN_MS].map(
-        String,
-      ),
+      ["bucket", "holders", holder === WRONG ? "bucket" : `own:${holder}`],
+      [
+        ...[NOW_MS + afterMs, 1_000 / tokenMs, burst],
+        ...[holder, Number(isRight), holders, KEPT_MS, NOTED_AGAIN_MS],
+      ].map(String),
     );
   const bucket = () => redis.hGetAll("bucket");
 
@@ -88,6 +89,25 @@ describe("check-secret.lua", () => {
     expect(await redis.zRange("holders", 0, -1)).toEqual(["known"]);
     expect(await check("new", TOKEN_MS)).toEqual(CHECKED);
     expect(await bucket()).toEqual({ tokens: "0", at: String(NOW_MS) });
+  });
+
+  test("wrong secrets of a holder that is known empty a bucket of its own, which then refuses its right one", async () => {
+    const wrong = { isRight: false };
+    await check("known");
+    for (let times = 0; times < 3; times += 1) {
+      expect(await check("known", 0, wrong)).toEqual(CHECKED);
+    }
+    expect(await check("known", 0, wrong)).toEqual(refusedFor(TOKEN_MS));
+    expect(await check("known")).toEqual(refusedFor(TOKEN_MS));
+    expect(await bucket()).toEqual({});
+    expect(await check("new")).toEqual(CHECKED);
+    expect(await check("known", TOKEN_MS)).toEqual(CHECKED);
+  });
+
+  test("wrong secrets of a holder that is not known are everybody's", async () => {
+    await check("stranger", 0, { isRight: false });
+    expect((await bucket())["tokens"]).toBe("2");
+    expect(await redis.exists("holders")).toBe(0);
   });
 
   test("a holder is known for its time, to the millisecond", async () => {

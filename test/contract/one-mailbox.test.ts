@@ -193,7 +193,7 @@ describe("at the door", () => {
     const { redis, secrets, live } = api.runtime;
     const nobody = { email: "", name: "", companyCode: "", courierCode: "" };
     const wanted = { ...nobody, kind: "operator", role: "admin" } as const;
-    const { token } = await inviteAccount(redis, secrets.vault, wanted, live.now());
+    const { token } = await inviteAccount(redis, wanted, live.now());
     const accept = async (email: string) => {
       await api.advance(LOGIN_TURN_SECONDS);
       return operator("POST", `/invitations/${token}`, {

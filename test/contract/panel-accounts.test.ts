@@ -320,12 +320,12 @@ describe("the second factor", () => {
   async function withTotp() {
     const { email, cookie, id } = await person();
     await advance(STEP_MS - (runtime.live.now() % STEP_MS));
-    const { body } = await call("POST", "/me/totp", undefined, { cookie });
+    const { body } = await call("POST", "/me/totp", { password: PASSWORD }, { cookie });
     const secret = new URL(body.otpauthUrl).searchParams.get("secret") ?? "";
     expect(secret).toBe(body.secret);
     const codeOf = (steps: number) =>
       totpCode(bytesOfBase32(secret), Math.floor(runtime.live.now() / STEP_MS) + steps);
-    const put = (code: string) => call("PUT", "/me/totp", { code }, { cookie });
+    const put = (code: string) => call("PUT", "/me/totp", { password: PASSWORD, code }, { cookie });
     return { email, id, cookie, codeOf, put };
   }
 
@@ -341,7 +341,7 @@ describe("the second factor", () => {
     expect((await logIn(email, { code })).status).toBe(204);
     expect((await logIn(email, { code })).body.code).toBe("UNKNOWN_OPERATOR");
     await advance(STEP_MS);
-    const remove = { code: codeOf(1) };
+    const remove = { password: PASSWORD, code: codeOf(1) };
     expect((await call("DELETE", "/me/totp", remove, { cookie })).status).toBe(204);
     expect((await logIn(email)).status).toBe(204);
   });

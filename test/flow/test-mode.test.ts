@@ -357,12 +357,13 @@ async function activateTotp(email: string, password: string): Promise<() => stri
   const login = await fetch(`${url}/session`, { method: "POST", body });
   const cookie = login.headers.getSetCookie()[0]?.split(";")[0] ?? "";
   const headers = { cookie, "sec-fetch-site": "same-origin" };
-  const begun = await fetch(`${url}/me/totp`, { method: "POST", headers });
+  const start = { method: "POST", headers, body: JSON.stringify({ password }) };
+  const begun = await fetch(`${url}/me/totp`, start);
   const { secret } = (await begun.json()) as { secret: string };
   const stepNow = () => Math.floor(Date.now() / 30_000);
   const used = stepNow();
   const code = totpCode(bytesOfBase32(secret), used);
-  const put = { method: "PUT", headers, body: JSON.stringify({ code }) };
+  const put = { method: "PUT", headers, body: JSON.stringify({ password, code }) };
   expect((await fetch(`${url}/me/totp`, put)).status).toBeLessThan(300);
   return () => totpCode(bytesOfBase32(secret), Math.max(used + 1, stepNow()));
 }

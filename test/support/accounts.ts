@@ -22,14 +22,14 @@ export async function makeAccount(
   role: Role,
   owner: { readonly companyCode?: string; readonly courierCode?: string } = {},
 ): Promise<TestAccount> {
-  const { redis, secrets, live } = runtime;
+  const { redis, live } = runtime;
   const { companyCode = "", courierCode = "" } = owner;
   const email = `${role}@${companyCode || courierCode || "operators"}.test`.toLowerCase();
   const wanted = { email, name: role, kind, role, companyCode, courierCode };
-  const { token } = await inviteAccount(redis, secrets.vault, wanted, live.now());
+  const { token } = await inviteAccount(redis, wanted, live.now());
   hash ??= hashPassword(PASSWORD);
   const acceptance = { passwordHash: await hash, name: null, email: null };
-  const account = await acceptLink(redis, secrets.vault, token, acceptance, live.now());
+  const account = await acceptLink(redis, token, acceptance, live.now());
   const cookie = (await logInAccount(runtime, account)).split(";")[0] ?? "";
   return { account, cookie, password: PASSWORD };
 }

@@ -60,6 +60,8 @@ export const RUNNING_KEYS = {
 };
 /** Hash: `channel:code` of an endpoint that the panel deleted -> fingerprint of its entry in the setup file. */
 export const DELETED_WEBHOOKS_KEY = "waybill:deleted-webhooks";
+/** Hash: kind, company, courier and address of each account of the panel, by its id (`account-index.ts`). */
+export const ACCOUNT_INDEX_KEY = "waybill:account-index";
 /** Hash: a link to a courier's quality report (JSON), by the hash of its token. */
 export const QUALITY_LINKS_KEY = "waybill:quality-links";
 /** Calls of a caller of the panel under idempotency keys. */
@@ -503,7 +505,8 @@ export const verifiedKeyKey = (apiKeyHash: string) => `verified:${apiKeyHash}`;
 /** Wrong secrets presented from a network, and the clients that presented a correct one from there. */
 export const wrongSecretKeys = (door: string, network: string) => {
   const tag = `{secrets:${door}:${network}}`;
-  return { bucket: `${tag}:wrong`, holders: `${tag}:holders` };
+  const bucket = `${tag}:wrong`;
+  return { bucket, holders: `${tag}:holders`, own: (holder: string) => `${bucket}:${holder}` };
 };
 
 export const courierRateKey = (subject: string) => `rate:courier:${subject}`;

@@ -1,6 +1,8 @@
 /**
- * Accounts of the control panel. An account's id is made from its e-mail address, so that the address is its owner's alone
- * and is found without an index. Passwords, sessions and codes are checked by the panel (`panel/log-in.ts`).
+ * Accounts of the control panel. An account belongs to one tenant, which is a company, a courier or the operators, and so does
+ * an invitation: several tenants may invite one address, and none of them learns of the others. The first invitation that is
+ * accepted makes the address's account, of which there is one; whoever holds another link is told then.
+ * Passwords, sessions and codes are checked by the panel (`panel/log-in.ts`).
  */
 import { randomBytes } from "node:crypto";
 import { type AccountKind, capabilitiesOf, type Role } from "#core/domain/accounts/roles.ts";
@@ -11,21 +13,30 @@ import { noteErased } from "#core/redis/client/file-rewrite.ts";
 import { usedCodeKey } from "#core/redis/client/keys.ts";
 import { hashToken, type Vault } from "#core/secrets.ts";
 import {
+  indexAccount,
+  type KnownAccount,
+  knownAccounts,
+  tenantOf,
+  unindexAccount,
+} from "./account-index.ts";
+import {
   type AccountEntity,
-  allEntities,
-  entityIds,
+  readEntities,
   readEntity,
   removeEntity,
   saveEntity,
 } from "./entities.ts";
 import { underAccountLock, underNewAccountLock } from "./setup-lock.ts";
 
-/** Of an installation, invited ones included: lists read all of them. */
-const ACCOUNTS_LIMIT = 5_000;
+/** Of all companies and couriers together, invited ones included. Operators have room of their own. */
+export const ACCOUNTS_LIMIT = 5_000;
+/** Of one company, of one courier, and of the operators, invited ones included. */
+export const ACCOUNTS_PER_TENANT = 200;
 /** From an invitation or a request for a new password to the use of its link. */
 export const INVITATION_MS = 7 * 86_400_000;
 export const RESET_MS = 3_600_000;
 const LINK_BYTES = 32;
+const ID_BYTES = 8;
 /** The first admin's account, while it has no e-mail address. */
 export const FIRST_ACCOUNT_ID = "acc_first";
 const LINK = /^(acc_[a-z0-9]{5,16})\.[\w-]{43}$/;
@@ -44,7 +55,8 @@ export function normalEmail(text: string): string {
   return text.trim().toLowerCase();
 }
 
-export function accountIdOf(vault: Vault, email: string): string {
+/** What is counted for an address, such as wrong passwords, is counted under this, whether or not it has an account. */
+export function addressIdOf(vault: Vault, email: string): string {
   return `acc_${vault.mac(`account ${normalEmail(email)}`)}`;
 }
 
@@ -52,9 +64,18 @@ export function readAccount(redis: Redis, id: string): Promise<AccountEntity | n
   return readEntity(redis, "account", id);
 }
 
-/** In no order that means anything. */
-export function allAccounts(redis: Redis): Promise<AccountEntity[]> {
-  return allEntities(redis, "account");
+/** Those of ids that exist. */
+export function readAccounts(redis: Redis, ids: readonly string[]): Promise<AccountEntity[]> {
+  return readEntities(redis, "account", [...ids]);
+}
+
+/** The account that an address logs in to; null if no invitation of it has been accepted. */
+export async function accountOfAddress(redis: Redis, email: string): Promise<AccountEntity | null> {
+  const address = normalEmail(email);
+  const known = (await knownAccounts(redis)).filter((one) => one.email === address);
+  const read = await readAccounts(redis, known.map(({ id }) => id).sort());
+  // One that was deleted in between has no fields.
+  return read.find(({ passwordHash }) => Boolean(passwordHash)) ?? null;
 }
 
 /** Whether the account may log in, whatever its password. */
@@ -63,37 +84,54 @@ export function isUsable({ active, passwordHash }: AccountEntity): boolean {
 }
 
 /**
- * A new account, or the same one once more while its first invitation has not been used.
+ * A new account of a tenant, or the same one once more while its first invitation has not been used.
  * @returns the account, and the token of its link, which is shown this once
  * @throws {Problem} 409
  */
 export function inviteAccount(
   redis: Redis,
-  vault: Vault,
   wanted: NewAccount,
   nowMs: number,
 ): Promise<{ readonly account: AccountEntity; readonly token: string }> {
   const email = normalEmail(wanted.email);
-  const id = email === "" ? FIRST_ACCOUNT_ID : accountIdOf(vault, email);
-  const work = async () => {
-    const known = await readAccount(redis, id);
-    const isOpen = known !== null && id === FIRST_ACCOUNT_ID && nowMs < known.linkUntilMs;
-    if (isOpen || (known && known.passwordHash !== "")) {
-      throw new Problem(409, "ACCOUNT_EXISTS", "There is an account with this e-mail address.");
-    }
-    if (!known && (await entityIds(redis, "account")).length >= ACCOUNTS_LIMIT) {
-      throw new Problem(409, "TOO_MANY_ACCOUNTS", `At most ${ACCOUNTS_LIMIT} accounts.`);
-    }
-    const fresh: AccountEntity = {
-      ...{ ...wanted, id, email, active: true, passwordHash: "" },
-      ...{ totpSecret: "", totpActive: false, epoch: 0, linkHash: "", linkUntilMs: 0 },
-      createdAtMs: nowMs,
-    };
-    const { account, token } = withLink(fresh, nowMs + INVITATION_MS);
-    await saveEntity(redis, "account", id, account);
-    return { account, token };
-  };
-  return underNewAccountLock(redis, () => underAccountLock(redis, id, work));
+  return underNewAccountLock(redis, async () => {
+    const all = await knownAccounts(redis);
+    // Among the tenant's own: what is read and answered is the same whatever other tenants have.
+    const own = all.filter(({ tenant }) => tenant === tenantOf(wanted));
+    const listed = own.find((one) => one.email === email);
+    if (!listed && email !== "") refuseTooMany(all, own.length, wanted);
+    const id = listed?.id ?? newId(email);
+    return underAccountLock(redis, id, async () => {
+      const known = await readAccount(redis, id);
+      const isOpen = id === FIRST_ACCOUNT_ID && known !== null && nowMs < known.linkUntilMs;
+      if (isOpen || (known && known.passwordHash !== "")) throw accountExists();
+      const fresh: AccountEntity = {
+        ...{ ...wanted, id, email, active: true, passwordHash: "" },
+        ...{ totpSecret: "", totpActive: false, epoch: 0, linkHash: "", linkUntilMs: 0 },
+        createdAtMs: nowMs,
+      };
+      const { account, token } = withLink(fresh, nowMs + INVITATION_MS);
+      await save(redis, account);
+      return { account, token };
+    });
+  });
+}
+
+function newId(email: string): string {
+  return email === "" ? FIRST_ACCOUNT_ID : `acc_${randomBytes(ID_BYTES).toString("hex")}`;
+}
+
+/** @throws {Problem} 409 */
+function refuseTooMany(all: readonly KnownAccount[], own: number, { kind }: NewAccount): void {
+  if (own >= ACCOUNTS_PER_TENANT) {
+    const whose = `a company, a courier and the operators have at most ${ACCOUNTS_PER_TENANT} each`;
+    throw new Problem(409, "TOO_MANY_ACCOUNTS", `Delete an account first: ${whose}.`);
+  }
+  const shared = all.filter((one) => one.kind !== "operator").length;
+  if (kind !== "operator" && shared >= ACCOUNTS_LIMIT) {
+    const detail = `All companies and couriers together have at most ${ACCOUNTS_LIMIT} accounts.`;
+    throw new Problem(409, "TOO_MANY_ACCOUNTS", detail);
+  }
 }
 
 /** @returns the token of a link that gives the account another password; null if it cannot log in anyway */
@@ -141,37 +179,29 @@ export interface Acceptance {
  */
 export function acceptLink(
   redis: Redis,
-  vault: Vault,
   token: string,
   { passwordHash, name, email }: Acceptance,
   nowMs: number,
 ): Promise<AccountEntity> {
   const linkedId = LINK.exec(token)?.[1];
   if (linkedId === undefined) return Promise.reject(invitationNotFound());
-  return underAccountLock(redis, linkedId, async () => {
+  const accept = async () => {
     const account = await accountOfLink(redis, token, nowMs);
     if (!account) throw invitationNotFound();
     const address = account.email === "" ? normalEmail(email ?? "") : account.email;
-    const id = accountIdOf(vault, address);
+    const holder = await accountOfAddress(redis, address);
+    if (holder && holder.id !== account.id) throw accountExists();
+    const id = account.email === "" ? newId(address) : account.id;
     const accepted: AccountEntity = {
       ...{ ...account, id, email: address, name: name ?? account.name, passwordHash },
       ...{ epoch: account.epoch + 1, linkHash: "", linkUntilMs: 0 },
     };
-    if (id === account.id) await saveEntity(redis, "account", id, accepted);
-    else await moveAccount(redis, account.id, accepted);
+    await save(redis, accepted);
+    if (id !== account.id) await remove(redis, account);
     return accepted;
-  });
-}
-
-/** Nobody waits for these two locks in the other order: the first admin's account alone changes its id. */
-async function moveAccount(redis: Redis, fromId: string, account: AccountEntity): Promise<void> {
-  await underAccountLock(redis, account.id, async () => {
-    if (await readAccount(redis, account.id)) {
-      throw new Problem(409, "ACCOUNT_EXISTS", "There is an account with this e-mail address.");
-    }
-    await saveEntity(redis, "account", account.id, account);
-  });
-  await removeEntity(redis, "account", fromId);
+  };
+  // One after the other: an address gets one account.
+  return underNewAccountLock(redis, () => underAccountLock(redis, linkedId, accept));
 }
 
 /**
@@ -197,7 +227,7 @@ export function deleteAccount(redis: Redis, id: string): Promise<AccountEntity |
   return underAccountLock(redis, id, async () => {
     const account = await readAccount(redis, id);
     if (!account) return null;
-    await removeEntity(redis, "account", id);
+    await remove(redis, account);
     await noteErased(redis, Date.now());
     return account;
   });
@@ -211,10 +241,13 @@ export async function useCode(redis: Redis, accountId: string, step: number): Pr
 
 /** Whether somebody can log in who may do everything, or has been invited to. */
 export async function hasAdmin(redis: Redis, nowMs: number): Promise<boolean> {
-  const all = await allAccounts(redis);
-  return all.some(
+  const operators = (await knownAccounts(redis)).filter(({ kind }) => kind === "operator");
+  const read = await readAccounts(
+    redis,
+    operators.map(({ id }) => id),
+  );
+  return read.some(
     (one) =>
-      one.kind === "operator" &&
       capabilitiesOf("operator", one.role).includes("accounts:write") &&
       (isUsable(one) || nowMs < one.linkUntilMs),
   );
@@ -223,4 +256,20 @@ export async function hasAdmin(redis: Redis, nowMs: number): Promise<boolean> {
 export function invitationNotFound(): Problem {
   const detail = "There is no such invitation: it was used, replaced, or is over.";
   return new Problem(404, "INVITATION_NOT_FOUND", detail);
+}
+
+function accountExists(): Problem {
+  const detail = "There is an account with this e-mail address; an address has one account.";
+  return new Problem(409, "ACCOUNT_EXISTS", detail);
+}
+
+/** A new one, or one whose address is told now. */
+async function save(redis: Redis, account: AccountEntity): Promise<void> {
+  await saveEntity(redis, "account", account.id, account);
+  await indexAccount(redis, account);
+}
+
+async function remove(redis: Redis, { id }: AccountEntity): Promise<void> {
+  await unindexAccount(redis, id);
+  await removeEntity(redis, "account", id);
 }

@@ -1,7 +1,8 @@
 /**
- * Limits guessing of secrets, per network. Wrong secrets empty a bucket; while it is empty, a correct one is accepted only
- * if it was accepted from there before. So a guess reveals nothing, and legitimate clients that share an address with an
- * attacker keep working.
+ * Limits guessing of secrets. Wrong secrets empty a bucket; while it is empty, right ones are refused as well, so a guess reveals
+ * nothing. Who was accepted from there before has a bucket of their own, so that an attacker cannot keep them out. Wrong passwords
+ * and codes from such a network empty that one; a wrong token tells nobody's name, and is too long to be guessed by whoever shares an
+ * address.
  */
 import { type Redis, run, script } from "#core/redis/client/client.ts";
 import { wrongSecretKeys } from "#core/redis/client/keys.ts";
@@ -22,25 +23,26 @@ export type Door = "api-key" | "oauth-client" | "operator" | "metrics" | "accoun
 
 export interface SecretShown {
   readonly door: Door;
-  /** The caller's network (`subscriberOf`); of the door `account` the account's id. */
+  /** The caller's network (`subscriberOf`); of the door `account` what stands for its address (`addressIdOf`). */
   readonly network: string;
-  /** Whose secret it is, of the door `account` the caller's network; null = it is wrong. */
+  /** Who it is said to be of, of the door `account` the caller's network; null = a wrong secret tells nobody. */
   readonly holder: string | null;
+  readonly isRight: boolean;
 }
 
 /** @returns 0 if the secret may be checked, otherwise the milliseconds until the next attempt */
 export async function refuseGuess(
   redis: Redis,
-  { door, network, holder }: SecretShown,
+  { door, network, holder, isRight }: SecretShown,
   nowMs: number,
 ): Promise<number> {
-  const { bucket, holders } = wrongSecretKeys(door, network);
+  const { bucket, holders, own } = wrongSecretKeys(door, network);
   const { perSecond, burst } = door === "account" ? WRONG_PASSWORDS : WRONG_SECRETS;
   const [isChecked, waitMs = 0] = await run<number[]>(
     redis,
     checkSecretScript,
-    [bucket, holders],
-    [String(nowMs), String(perSecond), String(burst), holder ?? ""].concat(
+    [bucket, holders, holder === null ? bucket : own(holder)],
+    [String(nowMs), String(perSecond), String(burst), holder ?? "", isRight ? "1" : "0"].concat(
       [HOLDERS_KEPT, KEPT_MS, NOTED_AGAIN_MS].map(String),
     ),
   );

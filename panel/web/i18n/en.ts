@@ -543,7 +543,10 @@ export const en = {
     inviteText:
       "The invitation goes out by mail. Its link is also shown to you once, and works for seven days.",
     sendInvitation: "Invite",
+    inviteByMailText: "The invitation goes out by mail. Its link works for seven days.",
     mailed: (address: string) => `Invitation sent to ${address}`,
+    notMailed: (address: string) =>
+      `The mail to ${address} could not be sent. Invite them again, or ask the service for the link.`,
     link: "Link of the invitation",
     person: "Person",
     worksFor: "Works for",

@@ -28,7 +28,8 @@ export const itProblems: Messages["problems"] & Readonly<Record<string, string>>
   SHIPMENT_NOT_FOUND: "La spedizione non esiste.",
   TEMPLATE_NOT_FOUND: "Il modello non esiste.",
   BODY_TOO_SLOW: "Il caricamento è durato troppo a lungo.",
-  ACCOUNT_EXISTS: "Esiste già un account con questo indirizzo e-mail.",
+  ACCOUNT_EXISTS:
+    "Esiste già un account con questo indirizzo e-mail; un indirizzo ha un solo account.",
   NO_ACCOUNT: "Chi usa il token dell'operatore non ha un account.",
   OWN_ACCOUNT: "Nessuno può cambiare il ruolo del proprio account o eliminarlo.",
   TOO_MANY_ACCOUNTS: "Il numero massimo di account è raggiunto.",
@@ -54,6 +55,7 @@ export const itProblems: Messages["problems"] & Readonly<Record<string, string>>
   TOO_MANY_REPLAYS: "Troppi reinvii sono in corso.",
   BODY_TOO_LARGE: "Il file o il testo è troppo grande.",
   RATE_LIMITED: "Troppi tentativi da questo indirizzo. Aspetta un minuto.",
+  TOO_MANY_INVITATIONS: "Troppi inviti. Riprova più tardi.",
   TOO_MANY_IDEMPOTENCY_KEYS: "Troppe richieste ripetibili nelle ultime 24 ore. Riprova più tardi.",
   TOO_MANY_TEST_MAILS: "Troppe e-mail di prova per questo canale. Riprova più tardi.",
   SQL_BUSY: "Troppe istruzioni SQL sono in attesa.",

@@ -604,7 +604,10 @@ export const it: Messages = {
     inviteText:
       "L'invito parte per e-mail. Il link ti è mostrato anche qui, una sola volta, e vale sette giorni.",
     sendInvitation: "Invita",
+    inviteByMailText: "L'invito parte per e-mail. Il link vale sette giorni.",
     mailed: (address) => `Invito inviato a ${address}`,
+    notMailed: (address) =>
+      `L'e-mail a ${address} non è partita. Ripeti l'invito, o chiedi il link al servizio.`,
     link: "Link dell'invito",
     person: "Persona",
     worksFor: "Lavora per",

@@ -22,7 +22,8 @@ const COMPANIES_ASKED = 200;
 
 interface InviteDialogProps {
   readonly onClose: () => void;
-  readonly onInvited: (link: string) => void;
+  /** Null = the mail alone has the link. */
+  readonly onInvited: (link: string | null) => void;
 }
 
 interface Wanted {
@@ -51,7 +52,9 @@ export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
       return call("post", "/panel/api/invitations", { body });
     },
     async onSuccess({ link, mailed, account }) {
-      if (mailed) tell(t.accounts.mailed(account.email ?? account.name));
+      const person = account.email ?? account.name;
+      if (mailed) tell(t.accounts.mailed(person));
+      else if (link === null) tell(t.accounts.notMailed(person));
       onInvited(link);
       await queries.invalidateQueries({ queryKey: ["accounts"] });
     },
@@ -95,7 +98,9 @@ export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
             allowDeselect={false}
             {...form.getInputProps("role")}
           />
-          <Alert color="blue">{t.accounts.inviteText}</Alert>
+          <Alert color="blue">
+            {me.kind === "operator" ? t.accounts.inviteText : t.accounts.inviteByMailText}
+          </Alert>
           <Group justify="end">
             <Button variant="default" onClick={onClose}>
               {t.common.cancel}

@@ -1,7 +1,7 @@
-/** The codes of an authenticator app: set up by a first code, removed by another. */
-import { Anchor, Badge, Button, Group, Stack, Text, TextInput } from "@mantine/core";
+/** The codes of an authenticator app: set up by a first code, removed by another, both with the password. */
+import { Anchor, Badge, Button, Group, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
 import { useSuspenseQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, type SyntheticEvent, useState } from "react";
 import { call } from "#panel/web/api/call.ts";
 import { useText } from "#panel/web/i18n/text.tsx";
 import { ProblemNote } from "#panel/web/parts/page-problem.tsx";
@@ -13,7 +13,19 @@ import { meQuery, queries } from "#panel/web/queries.ts";
 export function SecondFactor() {
   const { t } = useText();
   const { totp } = useSuspenseQuery(meQuery).data;
-  const making = useAction({ mutationFn: () => call("post", "/panel/api/me/totp") });
+  const [password, setPassword] = useState("");
+  const making = useAction({
+    mutationFn: () => call("post", "/panel/api/me/totp", { body: { password } }),
+  });
+  const done = () => {
+    setPassword("");
+    making.reset();
+  };
+  const make = (event: SyntheticEvent) => {
+    event.preventDefault();
+    making.mutate();
+  };
+  const own = <OwnPassword value={password} onChange={setPassword} />;
   return (
     <Section
       title={t.accounts.secondFactor}
@@ -22,13 +34,26 @@ export function SecondFactor() {
     >
       <Stack>
         <ProblemNote error={making.error} />
-        {totp && <CodeForm method="delete" action={t.me.removeFactor} onDone={making.reset} />}
+        {totp && (
+          <CodeForm
+            method="delete"
+            action={t.me.removeFactor}
+            password={password}
+            field={own}
+            onDone={done}
+          />
+        )}
         {!totp && !making.data && (
-          <Group>
-            <Button loading={making.isPending} onClick={() => making.mutate()}>
-              {t.me.setUp}
-            </Button>
-          </Group>
+          <form onSubmit={make}>
+            <Stack>
+              {own}
+              <Group>
+                <Button type="submit" loading={making.isPending}>
+                  {t.me.setUp}
+                </Button>
+              </Group>
+            </Stack>
+          </form>
         )}
         {!totp && making.data && (
           <>
@@ -42,7 +67,13 @@ export function SecondFactor() {
             <Anchor href={making.data.otpauthUrl} size="sm">
               {t.me.openApp}
             </Anchor>
-            <CodeForm method="put" action={t.me.activate} onDone={making.reset} />
+            <CodeForm
+              method="put"
+              action={t.me.activate}
+              password={password}
+              field={null}
+              onDone={done}
+            />
           </>
         )}
       </Stack>
@@ -50,17 +81,38 @@ export function SecondFactor() {
   );
 }
 
+interface OwnPasswordProps {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function OwnPassword({ value, onChange }: OwnPasswordProps) {
+  const { t } = useText();
+  return (
+    <PasswordInput
+      label={t.login.password}
+      autoComplete="current-password"
+      required
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
 interface CodeFormProps {
   readonly method: "put" | "delete";
   readonly action: string;
+  readonly password: string;
+  /** Where the password is typed; null = it was typed before. */
+  readonly field: ReactNode;
   readonly onDone: () => void;
 }
 
-function CodeForm({ method, action, onDone }: CodeFormProps) {
+function CodeForm({ method, action, password, field, onDone }: CodeFormProps) {
   const { t } = useText();
   const [code, setCode] = useState("");
   const sending = useAction({
-    mutationFn: () => call(method, "/panel/api/me/totp", { body: { code } }),
+    mutationFn: () => call(method, "/panel/api/me/totp", { body: { password, code } }),
     async onSuccess() {
       tell(t.common.saved);
       setCode("");
@@ -77,6 +129,7 @@ function CodeForm({ method, action, onDone }: CodeFormProps) {
     >
       <Stack>
         <ProblemNote error={sending.error} />
+        {field}
         <TextInput
           label={t.login.code}
           inputMode="numeric"
