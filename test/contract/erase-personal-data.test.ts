@@ -51,6 +51,7 @@ const SIGNED = {
   pickupPoint: { name: plant("Point"), address: plant("Address") },
   reason: { code: "R1", description: plant("Reason") },
   attributes: { floor: plant("Floor") },
+  trackingNumberChange: { newTrackingNumber: "ERASE-NUMBER-2", reason: plant("Change") },
 } as const;
 
 let api: TestApi;
@@ -123,6 +124,9 @@ async function plantAll(): Promise<void> {
         source: "shopify",
         reference: "ERASE-1",
         notes: plant("Notes"),
+        tag: plant("OrderTag"),
+        content: plant("OrderContent"),
+        parcels: [{ content: plant("ParcelContent") }],
         consignee: RECIPIENT,
         customAttributes: CUSTOM,
         items: [{ sku: "A", name: "Shirt", quantity: 1, notes: plant("Item") }],
@@ -138,6 +142,8 @@ async function plantAll(): Promise<void> {
         item("ERASE-NUMBER-1", {
           orderReference: "ERASE-1",
           note: plant("Note"),
+          tag: plant("Tag"),
+          parcels: [{ weight: 1, length: 10, width: 10, height: 10, content: plant("Content") }],
           consignee: RECIPIENT,
           customAttributes: CUSTOM,
           commercialContactEmail: `sales-${PLANTED}@mail.example`,

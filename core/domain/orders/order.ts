@@ -127,14 +127,17 @@ export interface OrderRecord {
 
 /** Without the recipient, and without every text in which the merchant may have named one. */
 export function erasedOrder(record: OrderRecord): OrderRecord {
-  const { consignee, notes, customAttributes, pickupPoint, items, ...input } = record.input;
+  const { consignee, notes, content, tag, customAttributes, pickupPoint, ...kept } = record.input;
+  const { items, ...input } = kept;
   return {
     ...record,
     input: {
       ...input,
-      ...(items && { items: items.map(({ notes: _, ...item }) => item) }),
+      ...(items && { items: items.map(({ notes: _, url, imageUrl, ...item }) => item) }),
     },
-    parcels: record.parcels.map(({ shippingNotes, clientInternalCode, ...parcel }) => parcel),
+    parcels: record.parcels.map(
+      ({ shippingNotes, clientInternalCode, contentsDescription, ...parcel }) => parcel,
+    ),
   };
 }
 

@@ -379,7 +379,7 @@ export const en = {
     attempts: (count: string) => counted(count, "attempt", "attempts"),
     erase: "Erase the recipient",
     eraseText:
-      "Name, addresses, signatures and messages of the recipient are erased here for good. Statuses, times and places stay. This cannot be undone.",
+      "Name, addresses, signatures and messages of the recipient are erased here for good, with notes, tag and custom attributes. Statuses, times, places and the articles of the order with their names stay. This cannot be undone.",
     eraseAction: "Erase for good",
     erased: "The recipient's personal data has been erased.",
     noDecision:

@@ -371,7 +371,7 @@ export const it: Messages = {
     attempts: (count) => counted(count, "tentativo", "tentativi"),
     erase: "Cancella il destinatario",
     eraseText:
-      "Nome, indirizzi, firme e messaggi del destinatario vengono cancellati definitivamente. Stati, orari e luoghi restano. Non si può annullare.",
+      "Nome, indirizzi, firme e messaggi del destinatario vengono cancellati definitivamente, con note, tag e attributi personalizzati. Stati, orari, luoghi e gli articoli dell'ordine con i loro nomi restano. Non si può annullare.",
     eraseAction: "Cancella definitivamente",
     erased: "I dati personali del destinatario sono stati cancellati.",
     noDecision:
