@@ -6,18 +6,14 @@ import {
   ALL_ROLES,
   type Role,
 } from "#core/domain/accounts/roles.ts";
+import { nameText } from "#core/domain/schema/name-text.ts";
 import { nullableText } from "#core/domain/schema/nullable.ts";
 import type { AccountEntity } from "#core/redis/config/entities.ts";
 
 export const KindSchema = Type.Union(ACCOUNT_KINDS.map((name) => Type.Literal(name)));
 export const RoleSchema = Type.Union(ALL_ROLES.map((name) => Type.Literal(name)));
 
-export const personName = Type.String({
-  minLength: 1,
-  maxLength: 100,
-  pattern: "^[^\\u0000-\\u001f\\u007f]*$",
-  description: "1 to 100 characters, no control characters",
-});
+export const personName = nameText(100);
 
 export const AccountView = Type.Object({
   id: Type.String(),

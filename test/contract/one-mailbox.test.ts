@@ -190,7 +190,7 @@ describe("at the door", () => {
   });
 
   test("the first administrator's own address is one mailbox", async () => {
-    const { redis, secrets, live } = api.runtime;
+    const { redis, live } = api.runtime;
     const nobody = { email: "", name: "", companyCode: "", courierCode: "" };
     const wanted = { ...nobody, kind: "operator", role: "admin" } as const;
     const { token } = await inviteAccount(redis, wanted, live.now());

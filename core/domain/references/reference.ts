@@ -17,16 +17,18 @@ export const TRACKING_NUMBER_LENGTH = 50;
 /** Document 2, "Event": of an event, and of a parcel, whose number only events name. */
 export const EVENT_NUMBER_LENGTH = 64;
 
-const WHITE_SPACE =
+export const WHITE_SPACE =
   "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-const FORMAT =
+/** Format characters (`Cf`) of 16 bits. */
+export const FORMAT =
   "\\u00ad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f" +
   "\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb";
 /** Format characters beyond 16 bits, as two units each. */
-const FORMAT_PAIRS =
+export const FORMAT_PAIRS =
   "\\ud804[\\udcbd\\udccd]|\\ud80d[\\udc30-\\udc3f]|\\ud82f[\\udca0-\\udca3]" +
   "|\\ud834[\\udd73-\\udd7a]|\\udb40[\\udc01\\udc20-\\udc7f]";
-const CONTROL = "\\u0000-\\u0008\\u000e-\\u001f\\u007f-\\u0084\\u0086-\\u009f";
+/** Control characters that are no white space. */
+export const CONTROL = "\\u0000-\\u0008\\u000e-\\u001f\\u007f-\\u0084\\u0086-\\u009f";
 
 /**
  * As published: programs that read a pattern by code points see the pairs as visible. No text is tried in more than one way, since

@@ -7,6 +7,7 @@ import { naturalKey, OrderInput, withoutNullMembers } from "#core/domain/orders/
 import { referenceText } from "#core/domain/references/reference.ts";
 import { compileSchema } from "#core/domain/schema/compile-schema.ts";
 import { type Fault, listFaults } from "#core/domain/schema/fault.ts";
+import { nameText } from "#core/domain/schema/name-text.ts";
 import {
   countryCode,
   emailAddress,
@@ -34,6 +35,7 @@ const strict = { additionalProperties: false } as const;
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const code = entityCode;
 const text = Type.String({ minLength: 1, maxLength: 255 });
+const name = nameText(255);
 const language = Type.Union(LANGUAGES.map((name) => Type.Literal(name)));
 const postcode = Type.String({ minLength: 1, maxLength: 16 });
 /** At least eight characters, in a form that counts whole ones with and without the flag `u`. */
@@ -100,7 +102,7 @@ const oneOrMore = <T extends TSchema>(schema: T) =>
 export const SetupCourier = Type.Object(
   {
     code,
-    name: optional(text),
+    name: optional(name),
     environment: optional(text),
     acceptingEvents: optional(Type.Boolean()),
     tokens: Type.Array(token, { minItems: 1, maxItems: 10 }),
@@ -336,7 +338,7 @@ export const SetupWebhookV1 = Type.Object(
 export const SetupChannel = Type.Object(
   {
     code,
-    name: optional(text),
+    name: optional(name),
     active: optional(Type.Boolean()),
     language: optional(language),
     rateLimit: optional(SetupRateLimit),
@@ -382,7 +384,7 @@ export const SetupChannel = Type.Object(
 export const SetupCompany = Type.Object(
   {
     code,
-    name: optional(text),
+    name: optional(name),
     language: optional(language),
     seatPostcode: optional(postcode),
     products: optional(
@@ -398,7 +400,7 @@ export const SetupFile = Type.Object(
   {
     $schema: optional(Type.String()),
     couriers: optional(Type.Array(SetupCourier)),
-    platforms: optional(Type.Array(Type.String({ minLength: 1, maxLength: 50 }))),
+    platforms: optional(Type.Array(nameText(50))),
     statusDetails: optional(Type.Array(SetupStatusDetail)),
     companies: optional(Type.Array(SetupCompany)),
   },
