@@ -8,8 +8,8 @@ const MASK = "***";
 const SIGNED = /^(?:x-service-signature|webhook-signature)$/i;
 const VALUE = /(?<=v1=)[0-9a-f]{64}|(?<=v1,)[\w+/]{43}=/g;
 /** The same two forms anywhere, also cut off or with their marks escaped, as in URLs and JSON. */
-const HEX = /\b(v1(?:=|%3D|\\u003d)\s*)[0-9a-f]{16,64}/gi;
-const BASE64 = /\b(v1(?:,|%2C|\\u002c)\s*)(?:[\w+/=]|\\\/|%2[bf]|%3d|\\u00(?:2b|2f|3d)){20,132}/gi;
+const HEX = /(v1(?:=|%3D|\\u003d))[0-9a-f]{16,64}/gi;
+const BASE64 = /(v1(?:,|%2C|\\u002c))[\w+/=%\\]{20,160}/gi;
 /** Characters of an escaped `+`, `/` or `=` beside the plain one. */
 const ESCAPED: Readonly<Record<string, string>> = {
   "+": "(?:\\+| |%2b|\\\\u002b)",
