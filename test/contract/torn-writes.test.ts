@@ -119,6 +119,37 @@ test("a file that ends with a whole transaction stays as it is", async () => {
   }
 });
 
+/** What a power cut leaves on ext4 and xfs, whose files may be longer than what was written to them. */
+test("zeros behind a whole transaction or within an unfinished one are cut like a torn write", async () => {
+  const torn1 = bytes - wholeBytes;
+  for (const [lost, zeros, left] of [
+    [0, 12, bytes],
+    [0, 4_096, bytes],
+    [torn1, 12, wholeBytes],
+    [1, 4_096, wholeBytes],
+    [3, 12, wholeBytes],
+    [30, 5, wholeBytes],
+    [60, 4_096, wholeBytes],
+    [torn1 - 2, 12, wholeBytes],
+  ] as const) {
+    const dataDir = await torn(lost);
+    const file = join(dataDir, "redis", PART);
+    await appendFile(file, Buffer.alloc(zeros));
+    await cut(dataDir);
+    expect([lost, zeros, await sizeOf(dataDir)]).toEqual([lost, zeros, left]);
+    await rm(dataDir, { recursive: true });
+  }
+}, 120_000);
+
+test("zeros that something follows are left to Redis", async () => {
+  const dataDir = await torn(0);
+  const file = join(dataDir, "redis", PART);
+  await appendFile(file, Buffer.concat([Buffer.alloc(12), Buffer.from("*1"), Buffer.alloc(12)]));
+  const { stderr } = await cut(dataDir);
+  expect(stderr).toContain("was left as it is");
+  expect(await sizeOf(dataDir)).toBe(bytes + 26);
+});
+
 const MULTI = "*1\r\n$5\r\nMULTI\r\n";
 const PLAIN = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n".repeat(2);
 
