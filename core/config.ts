@@ -37,7 +37,9 @@ export interface Config {
   readonly clickhouseReadUrl: string | null;
   /** Name of the cluster that the server belongs to; null = none, or one that replicates by itself. */
   readonly clickhouseCluster: string | null;
-  /** Null = the demo setup. */
+  /** Whether the demo runs: its data and real data never share a store. */
+  readonly isDemo: boolean;
+  /** Null = none, or the demo's. */
   readonly setupFile: string | null;
   /** Null = generated and kept under `dataDir`. */
   readonly jwtSecret: string | null;
@@ -240,6 +242,7 @@ function configOf(values: Values): Config {
     clickhouseUrl: values.CLICKHOUSE_URL,
     clickhouseReadUrl: values.CLICKHOUSE_READ_URL,
     clickhouseCluster: values.CLICKHOUSE_CLUSTER,
+    isDemo: false,
     setupFile: values.SETUP_FILE,
     jwtSecret: values.JWT_SECRET,
     panelToken: values.PANEL_TOKEN,

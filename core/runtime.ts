@@ -27,8 +27,10 @@ import { awaitReplicas } from "./redis/client/replicas.ts";
 import { describeFailure, reasonOf } from "./redis/client/store-unavailable.ts";
 import { checkLayout, LayoutRefused, migrateStore } from "./redis/config/layout.ts";
 import { createLive, type Live } from "./redis/config/live.ts";
+import { claimStore, WrongStore } from "./redis/config/store-kind.ts";
 import { ensureGroups } from "./redis/log/streams.ts";
 import { applySetup, SetupFaults } from "./redis/setup/apply-setup.ts";
+import { expectRestored, RestoreUnfinished } from "./restore-mark.ts";
 import { SecretRefused } from "./secret-files.ts";
 import { keepUnshown, showUnshown } from "./unshown-secrets.ts";
 import { urlOf } from "./url-of.ts";
@@ -67,6 +69,11 @@ export interface Role {
    * @throws {PortRefused} {ConfigFaults}
    */
   readonly bind?: (config: Config, log: Log) => Door | null | Promise<Door | null>;
+  /**
+   * Refuses a store of the other kind (`StoreKind`) besides Redis, before anything is written.
+   * @throws {WrongStore}
+   */
+  readonly check?: (config: Config) => Promise<void>;
   readonly start: StartRole;
 }
 
@@ -95,6 +102,7 @@ export async function openRuntime(
   let close = closeStore;
   try {
     await awaitReplicas(redis, config.redisWaitReplicas);
+    await claimStore(redis, { isDemo: config.isDemo, place: storePlace(config) }, log);
     await migrateStore(redis, log);
     const opened = await openSecrets(config, redis, log, use);
     const { secrets } = opened;
@@ -120,11 +128,18 @@ export async function openRuntime(
   }
 }
 
+/** The store in the words of a message; a URL may hold a password. */
+export function storePlace({ redisUrl, redisClusterUrls, dataDir }: Config): string {
+  if (redisClusterUrls !== null) return "The cluster of REDIS_CLUSTER_URLS";
+  return redisUrl === null ? dataDir : "The store of REDIS_URL";
+}
+
 /**
  * Connects to the Redis of this installation, without checking its content.
- * @throws {StoreUnreachable}
+ * @throws {StoreUnreachable} {RestoreUnfinished}
  */
 export async function openStore(config: Config, log: Log) {
+  await expectRestored(config.dataDir);
   const isEmbedded = config.redisUrl === null && config.redisClusterUrls === null;
   const embedded = isEmbedded ? await startEmbeddedRedis(config.dataDir, log) : null;
   const redis = config.redisClusterUrls
@@ -239,6 +254,12 @@ export async function serve(
 ): Promise<void> {
   const all = [...metricsPort(config), ...roles];
   const doors = await bindDoors(config, log, all);
+  try {
+    for (const { check } of all) await check?.(config);
+  } catch (error) {
+    closeUnopened(doors, []);
+    throw error;
+  }
   const opening = open(atBoundPorts(config, doors), doors);
   const running: Running[] = [];
   let stopping = false;
@@ -333,6 +354,8 @@ function explainsItself(error: unknown): boolean {
     StoreUnreachable,
     SecretRefused,
     LayoutRefused,
+    WrongStore,
+    RestoreUnfinished,
     Refused,
   ];
   if (kinds.some((kind) => error instanceof kind)) return true;

@@ -83,7 +83,7 @@ export const VARIABLES = {
   DATA_DIR: preset(
     ".data",
     folder,
-    "Files of the embedded Redis and ClickHouse, and generated secrets.",
+    "Files of the embedded Redis and ClickHouse, and generated secrets; .data/demo for the demo.",
   ),
   REDIS_URL: optional(url("redis:", "rediss:"), "A Redis of your own; without it one is embedded."),
   REDIS_CLUSTER_URLS: optional(

@@ -1,37 +1,67 @@
-/** The whole product in one process. Without a setup file it comes with its demo; `--quiet` starts it bare. */
+/** The whole product in one process. Without a setup file it comes with its demo; `--quiet` starts it bare, and
+ * `--reset-demo` empties the demo's stores first. */
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ANALYTICS } from "#analytics/main.ts";
 import { API } from "#api/main.ts";
-import { readConfig } from "#core/config.ts";
+import { type Config, readConfig } from "#core/config.ts";
+import { tryLock } from "#core/file-lock.ts";
 import { createLog } from "#core/log.ts";
 import { guarded, Refused, type Role, serve } from "#core/runtime.ts";
 import { INGEST } from "#ingest/main.ts";
 import { PANEL } from "#panel/main.ts";
 import { PROCESSORS } from "#processors/main.ts";
 import { runDemo } from "#start/demo/demo.ts";
+import { resetDemo } from "#start/reset-demo.ts";
+
+const DEMO_DATA_DIR = join(".data", "demo");
 
 /** Upstream last: roles stop in the opposite order, so that nothing comes in for one that has stopped. */
 const ROLES: readonly Role[] = [ANALYTICS, PROCESSORS, PANEL, API, INGEST];
 
+interface Flags {
+  readonly quiet: boolean;
+  readonly resetDemo: boolean;
+}
+
 /** @throws {Refused} for an argument that does not exist */
-function isQuiet(args: string[]): boolean {
+function flagsOf(args: string[]): Flags {
+  const flag = { type: "boolean", default: false } as const;
   try {
-    const { values } = parseArgs({ args, options: { quiet: { type: "boolean" } } });
-    return values.quiet ?? false;
+    const { values } = parseArgs({ args, options: { quiet: flag, "reset-demo": flag } });
+    return { quiet: values.quiet, resetDemo: values["reset-demo"] };
   } catch (error) {
-    throw new Refused(`${(error as Error).message.split(".")[0]}; known is --quiet`);
+    const [what] = (error as Error).message.split(".");
+    throw new Refused(`${what}; known are --quiet and --reset-demo`);
   }
 }
 
+/** Without SETUP_FILE the demo runs, in a folder of its own. */
+function configOf(env: NodeJS.ProcessEnv, quiet: boolean): Config {
+  const isDemo = !quiet && !env["SETUP_FILE"];
+  if (!isDemo) return readConfig(env);
+  return { ...readConfig({ ...env, DATA_DIR: env["DATA_DIR"] || DEMO_DATA_DIR }), isDemo };
+}
+
 await guarded(async () => {
-  const quiet = isQuiet(process.argv.slice(2));
-  const config = readConfig(process.env);
-  if (quiet || config.setupFile !== null) {
-    const log = createLog(config.logLevel);
-    await serve(config, log, ROLES);
-  } else {
-    // The live line is what a newcomer reads; the log comes in between only when something is wrong.
-    const log = createLog(process.env["LOG_LEVEL"] ? config.logLevel : "warn");
-    await runDemo({ ...config, logLevel: log.level }, log, ROLES);
-  }
+  const { quiet, resetDemo: isReset } = flagsOf(process.argv.slice(2));
+  const config = configOf(process.env, quiet);
+  // The live line is what a newcomer reads; the log comes in between only when something is wrong.
+  const level = config.isDemo && !process.env["LOG_LEVEL"] ? "warn" : config.logLevel;
+  const log = createLog(level);
+  if (config.isDemo || isReset) holdDemo(config);
+  if (isReset) await resetDemo(config, log);
+  if (config.isDemo) await runDemo({ ...config, logLevel: log.level }, log, ROLES);
+  else await serve(config, log, ROLES);
 });
+
+/**
+ * A second demo on the same folder would point the endpoints of the first to itself. Held until this process ends.
+ * @throws {Refused}
+ */
+function holdDemo({ dataDir }: Config): void {
+  if (tryLock(join(dataDir, "demo.lock"), "a") !== null) return;
+  throw new Refused(
+    `The demo is running on ${dataDir} already: use it, stop it, or set DATA_DIR to another folder.`,
+  );
+}

@@ -37,7 +37,11 @@ export async function ask(
 export async function operatorToken({ panelToken, dataDir }: Config): Promise<string> {
   if (panelToken !== null) return panelToken;
   const path = join(dataDir, "secrets", "panel-token");
-  const text = await readFile(path, "utf8").catch(() => null);
+  // Without DATA_DIR the demo has a folder of its own below that of real data.
+  const ofDemo = join(dataDir, "demo", "secrets", "panel-token");
+  const text = await readFile(path, "utf8")
+    .catch(() => readFile(ofDemo, "utf8"))
+    .catch(() => null);
   if (text === null) throw new Refused(`no operator token: set PANEL_TOKEN, or DATA_DIR (${path})`);
   return text.trim();
 }

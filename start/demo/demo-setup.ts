@@ -1,4 +1,5 @@
 /** The demo's setup: two companies, three channels, four couriers. Keys and tokens are fixed, for the README's lines. */
+import { DEMO_API_KEYS, DEMO_COMPANIES } from "#core/demo-identity.ts";
 import type { SetupChannel, SetupFile } from "#core/domain/setup/setup.ts";
 import { DEMO_COURIERS, demoCourierSetup } from "./couriers.ts";
 
@@ -20,7 +21,7 @@ const NAPLES = { city: "Napoli", province: "NA", cap: "80121" };
 export const DEMO_CHANNELS = [
   {
     code: "aurora-shop",
-    apiKey: "demo_key_aurora_shop",
+    apiKey: DEMO_API_KEYS.auroraShop,
     origin: "shopify",
     orderPrefix: "AUR",
     webhookSecret: `whsec_${"a1".repeat(32)}`,
@@ -29,7 +30,7 @@ export const DEMO_CHANNELS = [
   },
   {
     code: "aurora-market",
-    apiKey: "demo_key_aurora_market",
+    apiKey: DEMO_API_KEYS.auroraMarket,
     origin: "api",
     orderPrefix: "AMK",
     webhookSecret: `whsec_${"b2".repeat(32)}`,
@@ -38,7 +39,7 @@ export const DEMO_CHANNELS = [
   },
   {
     code: "tirreno-it",
-    apiKey: "demo_key_tirreno_it",
+    apiKey: DEMO_API_KEYS.tirreno,
     origin: "magento",
     orderPrefix: "TIR",
     webhookSecret: `whsec_${"c3".repeat(32)}`,
@@ -88,7 +89,7 @@ export function demoSetup(
     platforms: ["shopify", "magento", "api"],
     companies: [
       {
-        code: "aurora",
+        code: DEMO_COMPANIES[0],
         name: "Aurora Casa S.p.A.",
         language: "it",
         seatPostcode: MILAN.cap,
@@ -124,7 +125,7 @@ export function demoSetup(
         ],
       },
       {
-        code: "tirreno",
+        code: DEMO_COMPANIES[1],
         name: "Tirreno Sport S.r.l.",
         language: "it",
         seatPostcode: NAPLES.cap,

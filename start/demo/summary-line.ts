@@ -7,6 +7,7 @@ const ELSEWHERE_EVERY_MS = 5_000;
 /** The rate is taken over the last so many milliseconds. */
 const RATE_OVER_MS = 5_000;
 const DEFAULT_COLUMNS = 120;
+const STARTING = "the couriers are setting out …";
 const CLEAR_LINE = "\r\u001b[K";
 
 export interface Figures {
@@ -23,10 +24,16 @@ export function showSummaryLine(read: () => Promise<Figures>): SummaryLine {
   const { stdout } = process;
   const samples: Sample[] = [{ atMs: performance.now(), events: 0 }];
   let isStopped = false;
+  let isUnderWay = false;
 
   async function show(): Promise<void> {
     const figures = await read().catch(() => null);
     if (figures === null || isStopped) return;
+    isUnderWay ||= meansSomething(figures);
+    if (!isUnderWay) {
+      if (stdout.isTTY) stdout.write(`${CLEAR_LINE}${STARTING}`);
+      return;
+    }
     const events = Object.values(figures.outcomes).reduce((sum, count) => sum + count, 0);
     const line = summaryText(
       figures,
@@ -45,6 +52,14 @@ export function showSummaryLine(read: () => Promise<Figures>): SummaryLine {
       if (stdout.isTTY) stdout.write("\n");
     },
   };
+}
+
+/**
+ * At first the couriers have sent nothing, and the lag is that of the shipments of the days before, which are all created at once.
+ */
+export function meansSomething({ outcomes, webhooks, lags }: Figures): boolean {
+  const isCaughtUp = lags.every(({ entries }) => entries <= outcomes.accepted);
+  return outcomes.accepted > 0 && webhooks.verified > 0 && isCaughtUp;
 }
 
 interface Sample {

@@ -4,6 +4,7 @@
  * south, parcels take longer.
  */
 import { DELIVERIES, deliveredShipmentRow, type Row } from "#analytics/rows.ts";
+import { DEMO_FIRST_ID } from "#core/demo-identity.ts";
 import { romeDate } from "#core/domain/time/rome-time.ts";
 import { pick } from "./consignment.ts";
 import { DEMO_COURIERS, type DemoCourier } from "./couriers.ts";
@@ -17,8 +18,6 @@ const YEAR_DAYS = 365;
 const LAST_DAY_AGO = 20;
 /** On a working day out of season. */
 const PARCELS_A_DAY = 150;
-/** Beyond the ids that shipments are given. */
-const FIRST_ID = 900_000_000_000;
 
 /** January to December: how many parcels, against an ordinary month. */
 const SEASON = [0.9, 0.85, 0.95, 1, 1, 0.95, 0.85, 0.45, 1, 1.1, 1.6, 1.9] as const;
@@ -44,7 +43,7 @@ export function planYear(owners: readonly YearOwner[], random: Random, nowMs: nu
     const shippedMs = nowMs - ago * DAY_MS;
     const parcels = Math.round(parcelsOf(shippedMs) * (0.85 + 0.3 * random()));
     for (let at = 0; at < parcels; at += 1) {
-      rows.push(planDelivery(owners, FIRST_ID + rows.length, random, shippedMs));
+      rows.push(planDelivery(owners, DEMO_FIRST_ID + rows.length, random, shippedMs));
     }
   }
   return rows;
@@ -52,7 +51,7 @@ export function planYear(owners: readonly YearOwner[], random: Random, nowMs: nu
 
 export const YEAR_TABLE = DELIVERIES;
 /** Whether the year is there already: its ids are no shipment's. */
-export const YEAR_QUERY = `SELECT count() AS rows FROM ${DELIVERIES.name} WHERE shipment_id >= ${FIRST_ID}`;
+export const YEAR_QUERY = `SELECT count() AS rows FROM ${DELIVERIES.name} WHERE shipment_id >= ${DEMO_FIRST_ID}`;
 
 function parcelsOf(atMs: number): number {
   const date = new Date(atMs);

@@ -6,6 +6,7 @@ import { attachParts } from "#analytics/backup/freeze.ts";
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { type Config, readConfig } from "#core/config.ts";
 import { SNAPSHOT_NAME } from "#core/redis/client/snapshot.ts";
+import { beginRestore, endRestore, isRestoreUnfinished } from "#core/restore-mark.ts";
 import { guarded, Refused } from "#core/runtime.ts";
 import { readManifest } from "#start/backup/backup-folder.ts";
 
@@ -47,14 +48,21 @@ await guarded(async () => {
   }
   const backup = resolve(given);
   const { dataDir } = config;
+  const isAgain = await isRestoreUnfinished(dataDir);
   const present = (await readdir(dataDir)).filter((name) => PARTS.includes(name));
-  if (present.length > 0) {
+  if (present.length > 0 && !isAgain) {
     throw new Refused(
       `${dataDir} has data already (${present.join(", ")}): restore into an empty DATA_DIR.`,
     );
   }
   const { files, takenAt } = await readManifest(backup);
   const paths = Object.keys(files);
+  await beginRestore(dataDir, backup);
+  const empty = async () => {
+    for (const part of PARTS) await rm(join(dataDir, part), { recursive: true, force: true });
+  };
+  // What an interrupted restore has left.
+  await empty();
   try {
     await restoreClickhouse(config, backup, paths);
     for (const path of paths.filter((one) => one.startsWith("secrets/"))) {
@@ -62,11 +70,12 @@ await guarded(async () => {
     }
     const folder = join(dataDir, "redis", "appendonlydir");
     await copyOut(backup, join("redis", SNAPSHOT_NAME), join(folder, BASE_NAME));
-    // Last: a start after a restore that was cut short must not find a store.
     await writeFile(join(folder, "appendonly.aof.manifest"), AOF_MANIFEST);
   } catch (error) {
-    for (const part of PARTS) await rm(join(dataDir, part), { recursive: true, force: true });
+    await empty();
+    await endRestore(dataDir);
     throw error;
   }
+  await endRestore(dataDir);
   process.stdout.write(`${dataDir} is as it was at ${takenAt}; start the product on it\n`);
 });

@@ -1,5 +1,6 @@
 /** `bun run backup` and `bun run restore`: both embedded stores of one moment, taken under load, and the same again elsewhere. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -102,6 +103,29 @@ describe("a backup of the embedded stores", () => {
     expect((await readdir(shadow)).filter((name) => name.startsWith("waybill"))).toEqual([]);
     expect(await readdir(folder)).not.toContain("cold.part");
   });
+
+  test("restored by a command that is killed, it starts no role until it is restored again", async () => {
+    const dataDir = join(folder, "interrupted");
+    const env = { DATA_DIR: dataDir };
+    const killed = startCommand(["bun", "start/restore/main.ts", backup], env);
+    await eventually(
+      () => existsSync(join(dataDir, "restore-unfinished")),
+      "the restore has begun",
+    );
+    killed.kill("SIGKILL");
+    await killed.exited;
+    for (const command of [[...BARE], ["bun", "ingest/main.ts"], ["bun", "processors/main.ts"]]) {
+      const { errors, status } = await outcomeOf(startCommand(command, env));
+      expect(status).toBe(1);
+      expect(errors).toBe(
+        `A restore into ${dataDir} was interrupted: run \`bun run restore ${backup}\` again with this DATA_DIR. ` +
+          "It begins anew. Without the backup, use another DATA_DIR.\n",
+      );
+    }
+    const { errors, status } = await run("restore", backup, "interrupted");
+    expect([status, errors]).toEqual([0, ""]);
+    expect(await readdir(dataDir)).not.toContain("restore-unfinished");
+  }, 300_000);
 
   test("nothing is overwritten, and nothing that is damaged or incomplete is restored", async () => {
     expect((await run("backup", backup, "second")).errors).toContain("name a folder that does not");

@@ -38,7 +38,7 @@ describe("the start", () => {
   test("refuses an unknown flag by one line and status 1", async () => {
     const { errors, status } = await run("bun", "start/main.ts", "--loud");
     expect(status).toBe(1);
-    expect(errors).toBe("Unknown option '--loud'; known is --quiet\n");
+    expect(errors).toBe("Unknown option '--loud'; known are --quiet and --reset-demo\n");
   });
 
   test("names the commands for apt, brew and docker where redis-server cannot be installed", async () => {

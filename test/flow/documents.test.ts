@@ -57,6 +57,7 @@ async function shell(code: string, env: Readonly<Record<string, string>> = {}) {
   const own = code
     .replaceAll("http://127.0.0.1:8080", product.api)
     .replaceAll("http://127.0.0.1:8081", product.ingest)
+    .replaceAll(".data/demo/", ".data/")
     .replaceAll(".data/", `${product.dataDir}/`);
   const common = { URL: product.api, API_KEY, PANEL_TOKEN, PUBLIC_URL: product.panel };
   const started = startCommand(["bash", "-euc", own], { ...common, ...env }, { cwd: folder });

@@ -9,8 +9,8 @@ import { demoSetup } from "#start/demo/demo-setup.ts";
 import { BENCHMARK_PLACES } from "#start/demo/places.ts";
 import { createPlanner } from "#start/demo/planner.ts";
 import { createRoad } from "#start/demo/road.ts";
-import { summaryText } from "#start/demo/summary-line.ts";
-import { linesToTry } from "#start/demo/welcome.ts";
+import { meansSomething, summaryText } from "#start/demo/summary-line.ts";
+import { linesToTry, welcome } from "#start/demo/welcome.ts";
 import { planYear, YEAR_TABLE } from "#start/demo/year.ts";
 import { seededRandom } from "#test/support/lanes.ts";
 
@@ -153,6 +153,30 @@ test("the live line tells rate, outcomes, webhooks and lag in one row", () => {
   expect(text).toBe(
     "62 events/s  accepted 12,345  duplicates 210  unknown 98  webhooks 9,876 delivered and verified  lag 12",
   );
+});
+
+test("the live line shows no figures before events were accepted, webhooks arrived and the lag of the start is worked off", () => {
+  const figures = (accepted: number, verified: number, entries: number) => ({
+    outcomes: { accepted, duplicate: 0, unknownTracking: 0, invalid: 0 },
+    webhooks: { verified, unverified: 0 },
+    lags: [{ log: "change", group: "webhooks", entries, seconds: 0 }] as const,
+  });
+  for (const [accepted, verified, entries] of [
+    [0, 0, 802],
+    [40, 0, 20],
+    [40, 12, 802],
+    [0, 0, 0],
+  ] as const) {
+    expect(meansSomething(figures(accepted, verified, entries))).toBe(false);
+  }
+  expect(meansSomething(figures(40, 12, 40))).toBe(true);
+});
+
+test("the banner of any start says where the operator's token is", () => {
+  const urls = { api: "http://a", ingest: "http://i", panel: "http://p" };
+  const text = welcome(urls, "in /data/secrets/panel-token");
+  expect(text).toContain("with the operator's token, in /data/secrets/panel-token,");
+  expect(text).not.toContain("above");
 });
 
 test("the README's lines are those that the demo prints", async () => {
