@@ -6,6 +6,7 @@ import { type ArchiverDeps, archiveAll, deleteAbsent } from "#analytics/archiver
 import { openClickhouse } from "#analytics/clickhouse.ts";
 import { startAnalytics } from "#analytics/main.ts";
 import { startApi } from "#api/main.ts";
+import { companyKeys, companyPartition, trackingReference } from "#core/redis/client/keys.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { readLags } from "#core/redis/log/streams.ts";
@@ -24,6 +25,7 @@ import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
 
 const DAY_SECONDS = 86_400;
+const DELIVERED = { code: "DLV", description: "ok" };
 const TEMPLATE = { event: "review", language: "it" as const, subject: "Com’era?", body: "<p>" };
 
 let runtime: TestRuntime;
@@ -221,10 +223,45 @@ test("an archived shipment keeps its number however it is typed, and the search 
   for (const { errors } of body.items) {
     expect(errors).toMatchObject([{ code: "DUPLICATE_SHIPMENT" }]);
   }
-  const late = event({ trackingNumber: "archTYPED-1\r\n", occurredAt: at() });
+  const late = event({ trackingNumber: "archTYPED-1\r\n", occurredAt: at(), status: DELIVERED });
   expect(await send(late)).toEqual(["ACCEPTED"]);
   await settled();
   expect((await call("GET", `/v2/shipments/${one.id}`)).body.trackingNumber).toBe(given);
+  await advanceDays(31);
+  expect(await archiveNow()).toBe(1);
+}, 300_000);
+
+test("a shipment that 0.1.0 wrote under its number as it was given is archived, found, taken and brought back", async () => {
+  const given = "arch-older";
+  const one = { ...(await create({ trackingNumber: given })), number: given };
+  const { redis } = runtime;
+  const { asGiven, key } = trackingReference("GLS_ITA", given);
+  const { companyId, id: channelId } = runtime.live
+    .configuration()
+    .channelByCode.get("acme-it") ?? {
+    companyId: 0,
+    id: 0,
+  };
+  const keys = companyKeys(companyPartition(companyId));
+  await redis.rename(key, asGiven?.key ?? "");
+  await redis.rename(keys.numbers(channelId, given), keys.numbersAsGiven(channelId, given));
+  await deliver(one);
+  await advanceDays(31);
+  expect(await archiveNow()).toBe(1);
+  expect(await redis.exists(asGiven?.key ?? "")).toBe(0);
+  const shown = async () => (await call("GET", `/v2/shipments?trackingNumber=${given}`)).body.items;
+  expect(await shown()).toMatchObject([{ id: one.id, status: "DELIVERED" }]);
+  await redis.del(keys.numbersAsGiven(channelId, given));
+  const item = { trackingNumber: given, courier: "GLS_ITA", shipDate: "2026-11-10" };
+  const { body } = await call("POST", "/v2/shipments", { shipments: [item] });
+  expect(body.items[0].errors).toMatchObject([{ code: "DUPLICATE_SHIPMENT" }]);
+  const late = event({ trackingNumber: given, occurredAt: at(), status: DELIVERED });
+  expect(await send(late)).toEqual(["ACCEPTED"]);
+  await settled();
+  expect(await redis.exists(keys.shipment(one.id))).toBe(1);
+  expect(await shown()).toMatchObject([{ id: one.id }]);
+  await advanceDays(31);
+  expect(await archiveNow()).toBe(1);
 }, 300_000);
 
 test("a delivery of an archived shipment is shown, and signed for a receiver under development, as before", async () => {
@@ -239,6 +276,11 @@ test("a delivery of an archived shipment is shown, and signed for a receiver und
     async () => (await panel(log)).body.items[0]?.deliveryId,
     "the delivery is decided",
   );
+  const typed = log.replace(one.number, `${one.number.toLowerCase()}%20`);
+  const listed = (await panel(typed)).body.items.map(
+    (one: { deliveryId: string }) => one.deliveryId,
+  );
+  expect(listed).toContain(deliveryId);
   const path = `/panel/api/deliveries/${deliveryId}`;
   const endpoint = `${urlOf("panel")}/panel/api/webhooks/${endpointId}`;
   // A shipment does not move before its webhook decisions have expired; a delivery that was replayed late outlives them.
