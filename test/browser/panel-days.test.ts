@@ -4,6 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import type { CarrierQuality } from "#analytics/insights.ts";
 import { totpCode } from "#core/domain/accounts/totp.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
+import { inviteFirstAdmin } from "#panel/first-admin.ts";
 import { makeAccount } from "#test/support/accounts.ts";
 import { openTestAnalytics, type TestAnalytics } from "#test/support/analytics.ts";
 import { bytesOfBase32 } from "#test/support/base32.ts";
@@ -41,6 +42,7 @@ beforeAll(async () => {
     });
   }
   product = await openTestAnalytics(setup);
+  await inviteFirstAdmin(product.runtime, product.panel);
   shipmentId = await addShipment(product.runtime, PARCEL, { orderReference: "ORDER-7" });
   const status = { code: CODE, description: "Spedizione consegnata" };
   const events = [
