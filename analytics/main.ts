@@ -7,6 +7,7 @@ import { startConsumer } from "#core/redis/log/consumer.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { applySchema } from "./apply-schema.ts";
 import { answerBackups } from "./backup/answer-backups.ts";
+import { checkClickhouse } from "./check-clickhouse.ts";
 import { type KeptClickhouse, keepClickhouse, openClickhouse } from "./clickhouse.ts";
 import { openProbe } from "./clickhouse-probe.ts";
 import { startDraining } from "./drain-counts.ts";
@@ -202,6 +203,7 @@ async function openWriter({ config, log }: Runtime) {
 const analytics = (usual: number | null): Role => ({
   name: "analytics",
   bind: (config, log) => bindAnalytics(config, log, usual),
+  check: checkClickhouse,
   start: (runtime) => start(runtime, usual !== null),
 });
 

@@ -62,6 +62,9 @@ export interface Running {
 /** @param started what runs already, in the order of starting */
 export type StartRole = (runtime: Runtime, started: readonly Running[]) => Promise<Running>;
 
+/** @param isNew the Redis of this start was empty */
+export type CheckStore = (config: Config, isNew: boolean, log: Log) => Promise<void>;
+
 export interface Role {
   readonly name: string;
   /**
@@ -73,7 +76,7 @@ export interface Role {
    * Refuses a store of the other kind (`StoreKind`) besides Redis, before anything is written.
    * @throws {WrongStore}
    */
-  readonly check?: (config: Config) => Promise<void>;
+  readonly check?: CheckStore;
   readonly start: StartRole;
 }
 
@@ -86,6 +89,7 @@ const ROLES_STOP_LIMIT_MS = 6_000;
 
 export interface OpenOptions extends Pick<SecretUse, "isServing"> {
   readonly doors?: Runtime["doors"];
+  readonly checks?: readonly CheckStore[];
 }
 
 /**
@@ -95,14 +99,16 @@ export interface OpenOptions extends Pick<SecretUse, "isServing"> {
 export async function openRuntime(
   config: Config,
   log: Log,
-  { doors = new Map(), ...use }: OpenOptions = {},
+  { doors = new Map(), checks = [], ...use }: OpenOptions = {},
 ): Promise<Runtime> {
   const setup = config.setupFile === null ? null : await readSetup(config.setupFile);
   const { redis, close: closeStore, isEmbedded } = await openStore(config, log);
   let close = closeStore;
   try {
     await awaitReplicas(redis, config.redisWaitReplicas);
-    await claimStore(redis, { isDemo: config.isDemo, place: storePlace(config) }, log);
+    const claim = { isDemo: config.isDemo, place: storePlace(config) };
+    const isNew = await claimStore(redis, claim, log);
+    for (const check of checks) await check(config, isNew, log);
     await migrateStore(redis, log);
     const opened = await openSecrets(config, redis, log, use);
     const { secrets } = opened;
@@ -239,7 +245,7 @@ export async function runRoles(
   });
 }
 
-type Open = (config: Config, doors: Runtime["doors"]) => Promise<Runtime>;
+type Open = (config: Config, options: OpenOptions) => Promise<Runtime>;
 
 /**
  * Binds all ports, opens the stores, and starts roles one after the other. A signal, also one that comes while they start, stops
@@ -250,17 +256,12 @@ export async function serve(
   config: Config,
   log: Log,
   roles: readonly Role[],
-  open: Open = (given, doors) => openRuntime(given, log, { doors }),
+  open: Open = (given, options) => openRuntime(given, log, options),
 ): Promise<void> {
   const all = [...metricsPort(config), ...roles];
   const doors = await bindDoors(config, log, all);
-  try {
-    for (const { check } of all) await check?.(config);
-  } catch (error) {
-    closeUnopened(doors, []);
-    throw error;
-  }
-  const opening = open(atBoundPorts(config, doors), doors);
+  const checks = [...new Set(all.flatMap(({ check }) => check ?? []))];
+  const opening = open(atBoundPorts(config, doors), { doors, checks });
   const running: Running[] = [];
   let stopping = false;
   const stop = async () => {

@@ -7,6 +7,7 @@ import type { Log } from "#core/log.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import {
   applySetupFile,
+  type OpenOptions,
   openRuntime,
   type Role,
   type Running,
@@ -35,8 +36,8 @@ export async function runDemo(config: Config, log: Log, roles: readonly Role[]):
   const receiver = await startReceiver(() => now());
   const depot = startDemoDepot(() => now());
   const carrier = startNationalCarrier();
-  const open = async (given: Config, doors: Runtime["doors"]) => {
-    const opened = await openRuntime(given, log, { doors });
+  const open = async (given: Config, options: OpenOptions) => {
+    const opened = await openRuntime(given, log, options);
     now = opened.live.now;
     const runtime = { ...opened, config: withCarrier(await trusting(given, receiver), carrier) };
     const setup = demoSetup(receiver.url, depot.url, config.nationalCarrier);

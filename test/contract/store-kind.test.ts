@@ -3,7 +3,11 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { applySchema } from "#analytics/apply-schema.ts";
+import { checkClickhouse } from "#analytics/check-clickhouse.ts";
+import { openClickhouse } from "#analytics/clickhouse.ts";
 import { readConfig } from "#core/config.ts";
+import { DEMO_FIRST_ID } from "#core/demo-identity.ts";
 import type { SetupFile } from "#core/domain/setup/setup.ts";
 import { createLog } from "#core/log.ts";
 import { SYSTEM_KEY } from "#core/redis/client/keys.ts";
@@ -11,6 +15,7 @@ import { beginEmptying, WrongStore } from "#core/redis/config/store-kind.ts";
 import { applySetupFile, openRuntime, openStore } from "#core/runtime.ts";
 import { demoSetup } from "#start/demo/demo-setup.ts";
 import { resetDemo } from "#start/reset-demo.ts";
+import { startClickhouseHttp } from "#test/support/clickhouse-http.ts";
 import { outcomeOf, startCommand } from "#test/support/command.ts";
 import { BARE } from "#test/support/product.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -110,6 +115,35 @@ test("a reset that was interrupted keeps every start away until it is repeated",
   }
   await resetDemo(configOf(true), log);
   expect(await refusal(false)).toBeNull();
+}, 120_000);
+
+test("a ClickHouse server of the other kind, or of an installation whose Redis is empty, is refused", async () => {
+  const server = await startClickhouseHttp();
+  const own = (isDemo: boolean) => ({ ...configOf(isDemo), clickhouseUrl: server.address });
+  const open = async (isDemo: boolean) => {
+    const runtime = await openRuntime(own(isDemo), log, { checks: [checkClickhouse] });
+    await runtime.close();
+  };
+  // Without tables, and then without rows, it is anybody's.
+  await open(true);
+  const clickhouse = await openClickhouse(own(false), "write");
+  await applySchema(clickhouse, own(false));
+  await open(false);
+
+  const insert = (id: number) =>
+    clickhouse.command({
+      query: `INSERT INTO deliveries (shipment_id, courier, version) VALUES (${id}, 'GLS', 1)`,
+    });
+  await insert(1);
+  await expect(open(true)).rejects.toThrow("CLICKHOUSE_URL holds real data");
+  await expect(open(false)).rejects.toThrow("Redis is empty: finish the restore of Redis");
+  await insert(DEMO_FIRST_ID);
+  await open(true);
+  await expect(open(false)).rejects.toThrow("CLICKHOUSE_URL holds the demo's data");
+  await fill(false, testSetup());
+  await open(false);
+  await clickhouse.close();
+  await server.stop();
 }, 120_000);
 
 test("bun run setup and roles alone are real, and refuse the demo's store with status 1", async () => {

@@ -29,9 +29,14 @@ export interface Claim {
 
 /**
  * Called before anything else is written to the store.
+ * @returns whether the store was empty
  * @throws {WrongStore}
  */
-export async function claimStore(redis: Redis, { isDemo, place }: Claim, log: Log): Promise<void> {
+export async function claimStore(
+  redis: Redis,
+  { isDemo, place }: Claim,
+  log: Log,
+): Promise<boolean> {
   const wanted: StoreKind = isDemo ? "demo" : "real";
   const found = await kindOf(redis);
   if (found === EMPTYING) {
@@ -42,6 +47,7 @@ export async function claimStore(redis: Redis, { isDemo, place }: Claim, log: Lo
   if (found !== null && found !== wanted) throw wrongStore(wanted, place);
   await redis.hSet(SYSTEM_KEY, FIELD, wanted);
   if (wanted === "real") await warnAboutDemo(redis, log);
+  return found === null;
 }
 
 export function wrongStore(wanted: StoreKind, place: string): WrongStore {
