@@ -420,8 +420,8 @@ describe("the programs, on an embedded store", () => {
     await writeFile(file, JSON.stringify(setupWithWebhook()));
     expect((await run("start/setup/main.ts", env(OLD), file)).status).toBe(0);
 
-    for (const program of ["start/main.ts", "ingest/main.ts"]) {
-      const { errors, status } = await run(program, env(THIRD));
+    for (const [program, ...args] of [["start/main.ts", "--quiet"], ["ingest/main.ts"]] as const) {
+      const { errors, status } = await run(program, env(THIRD), ...args);
       expect([program, status]).toEqual([program, 1]);
       expect(errors.trim().split("\n")).toHaveLength(1);
       expect(errors).toStartWith(WRONG);
