@@ -3,6 +3,7 @@ import type { Config } from "#core/config.ts";
 import type { Door } from "#core/http/door.ts";
 import { bindRoleDoor, openOpsPort } from "#core/http/ops-port.ts";
 import type { Log } from "#core/log.ts";
+import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
 import { applySchema } from "./apply-schema.ts";
@@ -60,7 +61,12 @@ async function start(runtime: Runtime, isAlone: boolean): Promise<Running> {
   const probe = await openProbe(runtime.config, store);
   const reasonNotReady = () =>
     stopping.signal.aborted ? Promise.resolve("stopping") : probe.reasonNotReady();
-  const port = door && openOpsPort(runtime, "analytics", door, { reasonNotReady });
+  const port =
+    door &&
+    openOpsPort(runtime, "analytics", door, {
+      needs: STORE_NEEDS.analytics,
+      reasonNotReady,
+    });
   return {
     name: "analytics",
     url: port?.url ?? null,

@@ -37,6 +37,7 @@ import { ops } from "#core/http/ops.ts";
 import { requestIds } from "#core/http/request-ids.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
+import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
 
 export function createApiApp(deps: ApiDeps) {
   const { redis, log, config } = deps;
@@ -54,7 +55,7 @@ export function createApiApp(deps: ApiDeps) {
     .use(requestMetrics("api"))
     .use(requestTarget())
     .use(literalPaths((): readonly Route[] => app.routes))
-    .use(ops(redis, { config }))
+    .use(ops(redis, { config, needs: STORE_NEEDS.api }))
     .use(openApiRoute("/v2/openapi.json", (): readonly Route[] => app.routes, MERCHANT_API))
     .use(
       viewerRoutes({

@@ -13,6 +13,7 @@ import { requestIds } from "#core/http/request-ids.ts";
 import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
+import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
 import type { Runtime } from "#core/runtime.ts";
 import {
   type AuthenticateDeps,
@@ -63,7 +64,7 @@ export function createIngestApp(
     .use(requestIds())
     .use(requestMetrics("ingest"))
     .use(requestTarget())
-    .use(ops(redis, { config }))
+    .use(ops(redis, { config, needs: STORE_NEEDS.ingest }))
     .use(eventRoutes(deps, findPeer))
     .use(tokenRoute(deps, findPeer))
     .use(

@@ -14,6 +14,7 @@ import { requestMetrics } from "#core/http/request-metrics.ts";
 import { ONE_ROUTER, requestTarget } from "#core/http/request-target.ts";
 import { createMailer, type Mailer } from "#core/mail.ts";
 import { problemResponse } from "#core/problem.ts";
+import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
 import { NO_ARCHIVE, type SearchableArchive } from "#core/redis/search/archive-search.ts";
 import type { Runtime } from "#core/runtime.ts";
 import type { PanelDeps } from "#panel/caller.ts";
@@ -89,7 +90,7 @@ export function createPanelApp(
     .use(requestIds())
     .use(requestMetrics("panel"))
     .use(requestTarget())
-    .use(ops(runtime.redis, { config: runtime.config }))
+    .use(ops(runtime.redis, { config: runtime.config, needs: STORE_NEEDS.panel }))
     .use(operation(runtime, benchmarks))
     .use(couriers(runtime))
     .use(shipments({ ...runtime, archive }, insights))

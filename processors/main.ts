@@ -5,6 +5,7 @@ import type { Config } from "#core/config.ts";
 import type { Door } from "#core/http/door.ts";
 import { bindRoleDoor, openOpsPort } from "#core/http/ops-port.ts";
 import type { Log } from "#core/log.ts";
+import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
 import type { NumberConflict } from "#core/redis/intake/number-conflicts.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
 import { type Role, type Running, type Runtime, runRoles } from "#core/runtime.ts";
@@ -78,7 +79,12 @@ export async function startProcessors(runtime: Runtime): Promise<Running> {
     const [group] = consumers.find(([, { isRunning }]) => isRunning?.() === false) ?? [];
     return group === undefined ? null : `the consumers of ${group} are not running`;
   };
-  const port = door && openOpsPort(runtime, "processors", door, { reasonNotReady });
+  const port =
+    door &&
+    openOpsPort(runtime, "processors", door, {
+      needs: STORE_NEEDS.processors,
+      reasonNotReady,
+    });
   log.info("processors started");
   return {
     name: "processors",

@@ -6,6 +6,7 @@ import type { Config } from "#core/config.ts";
 import type { Log } from "#core/log.ts";
 import { Problem, problemResponse } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
+import { STORE_NEEDS } from "#core/redis/client/store-needs.ts";
 import { everyRouteDeclared } from "./access.ts";
 import { bindDoor, type Door, PortRefused } from "./door.ts";
 import { toProblem } from "./errors.ts";
@@ -37,7 +38,7 @@ export function openOpsPort(
   { redis, log, config }: Deps,
   name: string,
   port: number | Door,
-  options: Omit<OpsOptions, "config"> = {},
+  options: Partial<Omit<OpsOptions, "config">> = {},
 ): OpsPort {
   const door = typeof port === "number" ? bindOpsDoor(config, METRICS_VARIABLE, port) : port;
   const app = new Elysia(ONE_ROUTER)
@@ -50,7 +51,7 @@ export function openOpsPort(
     )
     .use(requestIds())
     .use(requestTarget())
-    .use(ops(redis, { config, ...options }));
+    .use(ops(redis, { config, needs: STORE_NEEDS.metrics, ...options }));
   door.open(everyRouteDeclared(app));
   log.info({ url: door.url }, `${name} answers health and metrics`);
   return {

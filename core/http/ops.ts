@@ -11,9 +11,8 @@ import { keepFor } from "#core/keep-for.ts";
 import { attemptLog, groupLag, groupLagSeconds, ledgerEntries, registry } from "#core/metrics.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import { SYSTEM_KEY } from "#core/redis/client/keys.ts";
-import { probeWrites } from "#core/redis/client/probe.ts";
-import { describeFailure } from "#core/redis/client/store-unavailable.ts";
+import { isOutOfReach, type StoreNeeds, watchNeeds } from "#core/redis/client/store-needs.ts";
+import { describeFailure, reasonOf } from "#core/redis/client/store-unavailable.ts";
 import { readAttemptCounts } from "#core/redis/log/attempt-log.ts";
 import { readLags } from "#core/redis/log/streams.ts";
 import { readLedger } from "#core/redis/webhooks/ledger.ts";
@@ -30,6 +29,8 @@ const NO_REDIS = "Redis does not answer";
 
 export interface OpsOptions {
   readonly config: Pick<Config, "ports" | "metricsToken"> & PeerConfig;
+  /** What its requests need of the store. */
+  readonly needs: StoreNeeds;
   /** What the role needs besides Redis; null = it can serve. */
   readonly reasonNotReady?: () => Promise<string | null>;
   /** Whether this is the port named by METRICS_PORT. */
@@ -37,16 +38,22 @@ export interface OpsOptions {
 }
 
 export function ops(redis: Redis, options: OpsOptions) {
-  const { config, reasonNotReady = async () => null, isMetricsPort = false } = options;
+  const { config, needs, reasonNotReady = async () => null, isMetricsPort = false } = options;
   const servesMetrics = isMetricsPort || config.ports.metrics === null;
   const metrics = metricsOf(redis);
+  const look = watchNeeds(redis, needs);
+  // Of a cluster that does not know a slot's master the client tells nothing that would explain it.
+  const explain = (error: unknown) =>
+    reasonOf(error) === null && !redis.isReady ? NO_REDIS : describeFailure(error);
   const asked = keepFor(READY_KEPT_MS, async () => {
-    const taking = probeWrites(redis, [SYSTEM_KEY]).then(() => null, describeFailure);
-    const reason = await answerWithin(taking, NO_REDIS);
+    const reason = await answerWithin(
+      look().then(() => null, explain),
+      NO_REDIS,
+    );
     return reason ?? answerWithin(reasonNotReady(), "the role does not answer");
   });
   // A lost connection is detected without a command.
-  const readiness = async () => (redis.isReady ? asked() : NO_REDIS);
+  const readiness = async () => (isOutOfReach(redis) ? NO_REDIS : asked());
   return publicRoutes("ops")
     .get("/healthz", () => ALIVE)
     .get("/readyz", async ({ set }) => {

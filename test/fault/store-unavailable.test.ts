@@ -160,7 +160,7 @@ describe.each([
     expect([name, refusal.status, refusal.body.code]).toEqual([name, 503, "STORE_UNAVAILABLE"]);
     const asked = await merchant.call("GET", "/v2/shipments?limit=1");
     expect([name, asked.status, asked.headers.get("retry-after")]).toEqual([name, 503, "1"]);
-    const ready = await request("GET", `${product.panel}/readyz`);
+    const ready = await request("GET", `${product.ingest}/readyz`);
     expect([name, ready.status]).toEqual([name, 503]);
     if (reason !== undefined) expect(ready.body.reason).toContain(reason);
   }

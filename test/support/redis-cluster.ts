@@ -36,6 +36,8 @@ export interface TestCluster {
    * @returns brings back the first, which takes over by an operator's command; the other one stays away
    */
   readonly loseShard: (tag: string) => Promise<() => Promise<void>>;
+  /** Which shard has the slot of a hash tag, or of a key without one, while no slots have been moved. */
+  readonly shardOf: (tag: string) => Promise<number>;
   /** SIGKILL to a node, which stays away. */
   readonly loseNode: (port: number) => Promise<void>;
   /** A master becomes the replica of its replica, as before maintenance. */
@@ -125,6 +127,7 @@ export async function startTestCluster(
     async loseShard(tag) {
       return loseBoth(...(await pairOf(await shardOfTag(tag))));
     },
+    shardOf: shardOfTag,
     async loseNode(port) {
       await nodes.find((node) => node.port === port)?.kill();
     },
