@@ -20,6 +20,7 @@ import type { Runtime } from "#core/runtime.ts";
 import type { PanelDeps } from "#panel/caller.ts";
 import { operatorErrors } from "#panel/errors.ts";
 import { forgetKey } from "#panel/idempotency.ts";
+import { lockParties } from "#panel/lock-parties.ts";
 import { PANEL_API } from "#panel/openapi.ts";
 import { accountRoutes } from "#panel/routes/accounts.ts";
 import { addressChecksRoute } from "#panel/routes/address-checks.ts";
@@ -88,6 +89,7 @@ export function createPanelApp(
       return problemResponse(problem, {}, explanationOf("operator", problem.code) ?? undefined);
     })
     .use(requestIds())
+    .use(lockParties())
     .use(requestMetrics("panel"))
     .use(requestTarget())
     .use(ops(runtime.redis, { config: runtime.config, needs: STORE_NEEDS.panel }))

@@ -8,6 +8,7 @@ import { masked } from "#core/domain/accounts/masked.ts";
 import { declared, type Needs, needed, takesKey } from "#core/http/access.ts";
 import { Problem } from "#core/problem.ts";
 import { hasAuditRoom, writeAudit } from "#core/redis/config/audit-log.ts";
+import { waitAs } from "#core/redis/config/setup-lock.ts";
 import { refuseTooMany } from "#panel/call-rate.ts";
 import { authenticate, type Caller, type PanelDeps, READING, tenantOf } from "#panel/caller.ts";
 import { answeredBefore, keepAnswer } from "#panel/idempotency.ts";
@@ -45,6 +46,7 @@ export function panelRoutes(deps: PanelDeps, name: string) {
         set.headers["cache-control"] = "no-store";
         const caller = await admit(deps, needs, { request, server, params });
         await refuseUnlogged(deps, caller, request.method);
+        if (caller.kind !== "operator") waitAs(tenantOf(caller));
         callers.set(request, caller);
         deps.log.debug({ method: request.method, path }, "panel call");
       },

@@ -22,7 +22,8 @@ describe("lock.lua", () => {
   const LEASE_MS = 60_000;
 
   const KEYS = ["lock", "{lock}:waiting", "{lock}:alive"];
-  const WAITERS = 3;
+  const WAITERS = 5;
+  const PARTY_WAITERS = 3;
 
   const change = (
     owner: string,
@@ -30,7 +31,13 @@ describe("lock.lua", () => {
     leaseMs: number | string = LEASE_MS,
     waitMs: number | string = 0,
   ) => {
-    const args = [owner, verb, String(leaseMs), String(waitMs), String(WAITERS)];
+    const args = [
+      owner,
+      verb,
+      String(leaseMs),
+      String(waitMs),
+      ...[WAITERS, PARTY_WAITERS].map(String),
+    ];
     return run<number>(redis, script(lockSource), KEYS, args);
   };
 
@@ -84,7 +91,25 @@ describe("lock.lua", () => {
     expect(await redis.exists(KEYS)).toBe(1);
   });
 
-  test(`has ${WAITERS} waiters at most; one more is refused, those who wait already are not`, async () => {
+  test("goes to one of each party in turn, and to each party's in the order in which they came", async () => {
+    await change("me", "take");
+    for (const owner of ["acme:1", "acme:2", "acme:3"]) await wait(owner);
+    expect(await wait("beta:1")).toBeLessThanOrEqual(-2);
+    expect(await wait("alone")).toBeLessThanOrEqual(-2);
+    const waiting = await redis.zRange("{lock}:waiting", 0, -1);
+    expect(waiting[0]).toBe("acme:1");
+    expect(waiting.slice(1, 4).sort()).toEqual(["acme:2", "alone", "beta:1"]);
+    expect(waiting[4]).toBe("acme:3");
+  });
+
+  test(`has ${WAITERS} waiters at most; one more is refused`, async () => {
+    await change("me", "take");
+    for (const owner of ["a:1", "a:2", "b:1", "b:2", "c:1"])
+      expect(await wait(owner)).toBeLessThan(0);
+    expect([await wait("d:1"), await wait("c:1")]).toEqual([0, -4]);
+  });
+
+  test(`has ${PARTY_WAITERS} waiters of a party at most; one more is refused, those who wait already are not`, async () => {
     await change("me", "take");
     for (const owner of ["a", "b", "c"]) expect(await wait(owner)).toBeLessThan(0);
     expect([await wait("d"), await wait("c")]).toEqual([0, -3]);

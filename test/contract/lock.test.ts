@@ -14,6 +14,7 @@ import {
   LOCK_WAITERS,
   type Lock,
   LockLost,
+  PARTY_WAITERS,
   takeLock,
   WAITER_LOST_MS,
 } from "#core/redis/client/lock.ts";
@@ -185,6 +186,27 @@ describe("those who wait for a lock", () => {
     expect(await takeLock(redis, KEY, { ...WAITING, waitLimitMs: 100 })).toBeNull();
     expect(await redis.exists([waiting, alive])).toBe(0);
     await lock.release();
+  });
+
+  test(`are ${PARTY_WAITERS} at most of one party; one more is told at once that others are at it`, async () => {
+    const lock = await taken(takeLock(redis, KEY, WAITING));
+    const members = Array.from({ length: PARTY_WAITERS - 1 }, (_, at) => `company acme:${at}`);
+    const untilMs = Date.now() + 600_000;
+    for (const [at, value] of members.entries()) {
+      await redis.zAdd(waiting, { score: at + 1, value });
+      await redis.zAdd(alive, { score: untilMs, value });
+    }
+    const ofCompany = { ...WAITING, party: "company acme" };
+    const last = takeLock(redis, KEY, ofCompany);
+    await waitUntil(PARTY_WAITERS);
+    expect(await takeLock(redis, KEY, ofCompany)).toBeNull();
+    const other = takeLock(redis, KEY, { ...WAITING, party: "company beta" });
+    await waitUntil(PARTY_WAITERS + 1);
+    await redis.zRem(waiting, members);
+    await lock.release();
+    const first = await taken(Promise.race([last, other]));
+    await first.release();
+    for (const one of [last, other]) await (await taken(one)).release();
   });
 
   test(`are ${LOCK_WAITERS} at most; one more is told at once that others are at it`, async () => {

@@ -1,6 +1,6 @@
 /** No caller of the panel slows the others down: each has a request rate, and an account is no part of the configuration. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { SETUP_LOCK_KEY, SYSTEM_KEY } from "#core/redis/client/keys.ts";
+import { lockQueueKeys, SETUP_LOCK_KEY, SYSTEM_KEY } from "#core/redis/client/keys.ts";
 import { takeLock } from "#core/redis/client/lock.ts";
 import { changeAccount, readAccount } from "#core/redis/config/accounts.ts";
 import {
@@ -11,6 +11,7 @@ import {
   refuseTooMany,
 } from "#panel/call-rate.ts";
 import { makeAccount, type TestAccount } from "#test/support/accounts.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { openTestPanel, type TestPanel } from "#test/support/panel.ts";
 import { openTestRuntime, type TestRuntime } from "#test/support/runtime.ts";
 import { testSetup } from "#test/support/setup.ts";
@@ -63,6 +64,38 @@ describe("a change of an account", () => {
     expect((await readAccount(runtime.redis, id))?.epoch).toBe(before + 20);
     await changeAccount(runtime.redis, id, () => ({ epoch: before }));
   });
+});
+
+describe("a change of an operator", () => {
+  const QUEUED = 150;
+  /** One of the company's is at work, and one waits ahead; others may end before the operator's answer is here. */
+  const ENDED_BEFORE = 15;
+
+  test("does not wait until many changes of one company that were there before are made", async () => {
+    const { redis } = runtime;
+    const { cookie } = other;
+    const path = "/panel/api/channels/acme-it/webhooks";
+    const hook = { url: "https://merchant.example/hook", alertEmail: "ops@acme.test" };
+    const { endpointId } = (await panel.call("POST", path, hook)).body;
+    const lock = await takeLock(redis, SETUP_LOCK_KEY, { leaseMs: 60_000, waitLimitMs: 0 });
+    let ended = 0;
+    const changes = Array.from({ length: QUEUED }, async (_, at) => {
+      const url = `https://merchant.example/hook/${at}`;
+      const { status } = await call(cookie, "PATCH", `/panel/api/webhooks/${endpointId}`, { url });
+      ended += 1;
+      return status;
+    });
+    const { waiting } = lockQueueKeys(SETUP_LOCK_KEY);
+    const isQueued = (count: number) => async () => (await redis.zCard(waiting)) === count;
+    await eventually(isQueued(QUEUED), "the company's changes wait");
+    const rate = { bucketSize: 312, refillRate: 152 };
+    const operators = panel.call("PUT", "/panel/api/channels/acme-it/rate-limit", rate);
+    await eventually(isQueued(QUEUED + 1), "the operator's change waits");
+    await lock?.release();
+    expect((await operators).status).toBe(200);
+    expect(ended).toBeLessThan(ENDED_BEFORE);
+    expect(new Set(await Promise.all(changes))).toEqual(new Set([200]));
+  }, 120_000);
 });
 
 async function times(count: number, ask: () => Promise<void>): Promise<void> {

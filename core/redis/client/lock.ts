@@ -1,8 +1,8 @@
 /**
  * Locks for one process at a time, under a lease that is renewed while the process is alive: if it dies, others wait no
  * longer than the lease. If a holder is delayed, its lease may expire; it checks before it writes, and never releases
- * another process's lock. Those who wait are served in the order in which they came, so that nobody who asks often, or over
- * many connections, is ahead of the others.
+ * another process's lock. Those who wait are served in the order in which they came, so that nobody who asks often is ahead of the
+ * others, and one of each party in turn, so that nobody who asks over many connections is.
  */
 import { newToken } from "#core/secrets.ts";
 import { type Redis, run, script } from "./client.ts";
@@ -19,6 +19,8 @@ const LOOK_SELDOM_MS = 50;
 export const WAITER_LOST_MS = 1_000;
 /** Waiters of one lock; whoever comes when there are as many is told that others hold it. */
 export const LOCK_WAITERS = 1_000;
+/** The same of one party that is named. */
+export const PARTY_WAITERS = 200;
 /** Renewals per lease: two may be late before it expires. */
 const RENEWALS = 3;
 
@@ -27,6 +29,8 @@ export interface LockTerms {
   readonly leaseMs: number;
   /** 0 = try once */
   readonly waitLimitMs: number;
+  /** For whom: those who wait take turns by it, and of each that is named only some may wait. Without a colon. */
+  readonly party?: string;
 }
 
 export interface Lock {
@@ -54,9 +58,9 @@ export class LockLost extends Error {
 export async function takeLock(
   redis: Redis,
   key: string,
-  { leaseMs, waitLimitMs }: LockTerms,
+  { leaseMs, waitLimitMs, party = "" }: LockTerms,
 ): Promise<Lock | null> {
-  const owner = newToken("");
+  const owner = newToken(party === "" ? "" : `${party}:`);
   const deadline = performance.now() + waitLimitMs;
   const waitMs = waitLimitMs === 0 ? 0 : WAITER_LOST_MS;
   for (;;) {
@@ -120,6 +124,7 @@ function change(
   { verb, leaseMs, waitMs = 0 }: Change,
 ): Promise<number> {
   const { waiting, alive } = lockQueueKeys(key);
-  const args = [owner, verb, String(leaseMs), String(waitMs), String(LOCK_WAITERS)];
+  const most = [LOCK_WAITERS, owner.includes(":") ? PARTY_WAITERS : LOCK_WAITERS];
+  const args = [owner, verb, ...[leaseMs, waitMs, ...most].map(String)];
   return run<number>(redis, lockScript, [key, waiting, alive], args);
 }
