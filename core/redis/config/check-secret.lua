@@ -16,15 +16,15 @@ local now, holder, isRight = tonumber(ARGV[1]), ARGV[4], ARGV[5] == '1'
 local holdersKept, keptMs, notedMs = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local last = holder ~= '' and tonumber(redis.call('ZSCORE', KEYS[2], holder))
 local isKnown = last and now - last < keptMs
-local key, rate, burst = isKnown and KEYS[3] or KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local bucket = redis.call('HMGET', key, 'tokens', 'at')
+local own, rate, burst = isKnown and 3 or 1, tonumber(ARGV[2]), tonumber(ARGV[3])
+local bucket = redis.call('HMGET', KEYS[own], 'tokens', 'at')
 local tokens, at = tonumber(bucket[1]) or burst, tonumber(bucket[2]) or now
 tokens = math.min(burst, tokens + math.max(0, now - at) * rate / 1000)
 local waitMs = math.max(0, math.ceil((1 - tokens) / rate * 1000))
 if waitMs > 0 then return {0, waitMs} end
 if not isRight then
-  redis.call('HSET', key, 'tokens', tostring(tokens - 1), 'at', math.max(at, now))
-  redis.call('PEXPIRE', key, math.ceil(burst / rate * 1000) + 1000)
+  redis.call('HSET', KEYS[own], 'tokens', tostring(tokens - 1), 'at', math.max(at, now))
+  redis.call('PEXPIRE', KEYS[own], math.ceil(burst / rate * 1000) + 1000)
   return {1, 0}
 end
 if not isKnown or now - last >= notedMs then
