@@ -13,7 +13,7 @@
 import { chunks } from "#core/chunks.ts";
 import { monthsBefore, romeDate } from "#core/domain/time/rome-time.ts";
 import type { Log } from "#core/log.ts";
-import { noteErased } from "#core/redis/client/file-rewrite.ts";
+import { erasing } from "#core/redis/client/file-rewrite.ts";
 import type { Lock } from "#core/redis/client/lock.ts";
 import type { Configuration } from "#core/redis/config/configuration.ts";
 import { forgetReferences } from "#core/redis/intake/compact-references.ts";
@@ -247,8 +247,8 @@ async function removeForGood(
     const removal = { atMs: live.now(), archivedBefore: before, shipments };
     await assertHeld();
     const floor = { from: range.from, to: range.to, moves: summary.moves };
-    if (!(await retireBatches(redis, companyId, floor, leaving, removal))) continue;
-    await noteErased(redis, live.now());
+    const retire = () => retireBatches(redis, companyId, floor, leaving, removal);
+    if (!(await erasing(redis, live.now(), retire))) continue;
     log.info({ companyId, shipments, archivedBefore: before }, "archived shipments removed");
     return shipments;
   }

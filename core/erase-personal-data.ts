@@ -6,7 +6,7 @@ import { matchingNumber, plainReference } from "#core/domain/references/referenc
 import type { Config } from "./config.ts";
 import { removeMails } from "./mail.ts";
 import type { Redis } from "./redis/client/client.ts";
-import { noteErased } from "./redis/client/file-rewrite.ts";
+import { erasing } from "./redis/client/file-rewrite.ts";
 import type { Live } from "./redis/config/live.ts";
 import { eraseWaitingEvents } from "./redis/log/erase-events.ts";
 import { noteErasedMails, planRepetitions } from "./redis/merchant/erasures.ts";
@@ -57,7 +57,11 @@ export async function erasePersonalData(
 }
 
 /** Without its labels and orders: what a merchant has made of them since the erasure is new. */
-export async function eraseAgain(
+export function eraseAgain(deps: ErasureDeps, shipmentId: number): Promise<ErasedShipment | null> {
+  return erasing(deps.redis, deps.live.now(), () => eraseShipmentWhole(deps, shipmentId));
+}
+
+async function eraseShipmentWhole(
   deps: ErasureDeps,
   shipmentId: number,
 ): Promise<ErasedShipment | null> {
@@ -72,7 +76,6 @@ export async function eraseAgain(
   await forgetReleaseMessages(redis, shipmentId);
   await eraseAnswers(redis, shipmentId);
   await eraseWaitingEvents(redis, shipmentId);
-  await noteErased(redis, live.now());
   return erased;
 }
 

@@ -3,7 +3,7 @@
  */
 import { type OpenedSecrets, sealRing, unsealRing } from "./open-secrets.ts";
 import type { Redis } from "./redis/client/client.ts";
-import { noteErased } from "./redis/client/file-rewrite.ts";
+import { erasing } from "./redis/client/file-rewrite.ts";
 import {
   announceKey,
   KEY_USER_LIFE_MS,
@@ -28,11 +28,22 @@ const PASSES_LIMIT = 10;
  */
 export async function reencrypt(
   redis: Redis,
-  { secrets, user, keys }: OpenedSecrets,
+  opened: OpenedSecrets,
   waitLimitMs = WAIT_LIMIT_MS,
 ): Promise<number> {
-  await announceKey(redis, user.keyId);
-  await othersFollow(redis, user.keyId, waitLimitMs);
+  const { keyId } = opened.user;
+  await announceKey(redis, keyId);
+  await othersFollow(redis, keyId, waitLimitMs);
+  // What the old key sealed stands in the append-only file.
+  const sealed = await erasing(redis, Date.now(), () => resealWithRing(redis, opened));
+  await announceChanges(redis);
+  return sealed;
+}
+
+async function resealWithRing(
+  redis: Redis,
+  { secrets, user, keys }: OpenedSecrets,
+): Promise<number> {
   const sealed = await resealEverything(redis, secrets.vault);
   const { ring } = await readKeyring(redis);
   if (ring !== null && ring.keyId !== user.keyId) {
@@ -43,9 +54,6 @@ export async function reencrypt(
       throw new SecretRefused("Another re-encryption finished in the meantime: run this again.");
     }
   }
-  await announceChanges(redis);
-  // What the old key sealed stands in the append-only file.
-  await noteErased(redis, Date.now());
   return sealed;
 }
 

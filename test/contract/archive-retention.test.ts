@@ -14,6 +14,8 @@ import {
   type RetentionDeps,
   retireShipments,
 } from "#analytics/retention.ts";
+import { isFileRewriteMarked } from "#core/redis/client/file-rewrite.ts";
+import { FILE_REWRITE_KEY } from "#core/redis/client/keys.ts";
 import { LockLost } from "#core/redis/client/lock.ts";
 import { beginGeneration } from "#core/redis/intake/compact-references.ts";
 import { startConsumer } from "#core/redis/log/consumer.ts";
@@ -165,7 +167,9 @@ describe("a shipment that was in the archive for so long", () => {
     const { body } = await push(ingest.url ?? "", [withoutNumber]);
     expect(body.results[0].outcome).toBe("UNKNOWN_TRACKING");
     expect(await found()).toEqual(ids);
+    await runtime.redis.del(FILE_REWRITE_KEY);
     expect(await step()).toBe(5);
+    expect(await isFileRewriteMarked(runtime.redis)).toBe(true);
     expect(await found()).toEqual([]);
     const [again = 0] = await create([number]);
     expect(again).toBeGreaterThan(ids.at(-1) ?? 0);

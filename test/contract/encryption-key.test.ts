@@ -9,7 +9,8 @@ import { createClient, createCluster } from "redis";
 import { type Config, readConfig } from "#core/config.ts";
 import { createLog } from "#core/log.ts";
 import { openSecrets } from "#core/open-secrets.ts";
-import { KEY_USERS_KEY, KEYRING_KEY } from "#core/redis/client/keys.ts";
+import { isFileRewriteMarked } from "#core/redis/client/file-rewrite.ts";
+import { FILE_REWRITE_KEY, KEY_USERS_KEY, KEYRING_KEY } from "#core/redis/client/keys.ts";
 import { secretsInForce } from "#core/redis/config/courier-access.ts";
 import { allEntities, readEntity, saveEntity } from "#core/redis/config/entities.ts";
 import { rotateEndpointSecret } from "#core/redis/webhooks/endpoints.ts";
@@ -275,7 +276,9 @@ describe.each(STORES)("secrets on %s", (kind) => {
     const writing = Promise.all(
       Array.from({ length: 5 }, () => issueAccess(running, "GLS_ITA", "signing-secrets")),
     );
+    await running.redis.del(FILE_REWRITE_KEY);
     expect(await rotate(keys(NEW, OLD))).toBeGreaterThanOrEqual(4);
+    expect(await isFileRewriteMarked(running.redis)).toBe(true);
     const issued = await writing;
 
     const after = await open(keys(NEW));

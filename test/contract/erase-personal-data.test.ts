@@ -5,7 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CourierEvent } from "#core/domain/courier-events/event.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import { deadLetterKey, EVENT_LOGS, retriesKey, retryAgesKey } from "#core/redis/client/keys.ts";
+import { isFileRewriteMarked } from "#core/redis/client/file-rewrite.ts";
+import {
+  deadLetterKey,
+  EVENT_LOGS,
+  FILE_REWRITE_KEY,
+  retriesKey,
+  retryAgesKey,
+} from "#core/redis/client/keys.ts";
 import { listDeadLetters, redriveAllDeadLetters } from "#core/redis/log/dead-letters.ts";
 import { encodeLoggedEvent } from "#core/redis/log/event-log.ts";
 import { seenBucket } from "#core/redis/log/seen.ts";
@@ -265,7 +272,9 @@ test("leaves nothing of the recipient, whatever is asked afterwards, and may be 
   const measuring = startMeasuring("Personal data", name);
   const places = (text: string) => text.split(PLANTED).length - 1;
   const planted = places(before) + places(await outbox());
+  await api.runtime.redis.del(FILE_REWRITE_KEY);
   expect((await erase(owner)).status).toBe(204);
+  expect(await isFileRewriteMarked(api.runtime.redis)).toBe(true);
   expect((await erase(operator)).status).toBe(204);
 
   const after = await everything(api.runtime);
@@ -291,9 +300,12 @@ test("what had failed before is applied without what it says of a person", async
 
 test("what was on its way meanwhile is erased by a repetition a minute later", async () => {
   await plantFailures("erase-7", "erase-8");
+  await api.runtime.redis.del(FILE_REWRITE_KEY);
   await passTime(api.runtime, 61);
   const isClean = async () => !(await everything(api.runtime)).includes(PLANTED);
   await eventually(isClean, "the repetition has erased it");
+  const isMarked = () => isFileRewriteMarked(api.runtime.redis);
+  await eventually(isMarked, "the append-only file is to be rewritten");
   expect((await listDeadLetters(api.runtime.redis, null, 10)).letters).toHaveLength(1);
 });
 

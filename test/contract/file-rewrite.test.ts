@@ -6,7 +6,12 @@ import { join } from "node:path";
 import { createLog } from "#core/log.ts";
 import { connectRedis, type Redis } from "#core/redis/client/client.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "#core/redis/client/embedded.ts";
-import { noteErased, openFileRewrites, REWRITE_AFTER_MS } from "#core/redis/client/file-rewrite.ts";
+import {
+  erasing,
+  isFileRewriteMarked,
+  openFileRewrites,
+  REWRITE_AFTER_MS,
+} from "#core/redis/client/file-rewrite.ts";
 import { FILE_REWRITE_KEY } from "#core/redis/client/keys.ts";
 import { eventually } from "#test/support/eventually.ts";
 
@@ -38,11 +43,25 @@ async function isInFiles(text: string): Promise<boolean> {
 
 async function erase(key: string): Promise<void> {
   await redis.set(key, `${SECRET} ${key}`);
-  await redis.del(key);
-  await noteErased(redis, NOW_MS);
+  await erasing(redis, NOW_MS, () => redis.del(key));
 }
 
-const isMarked = async () => Boolean(await redis.hGet(FILE_REWRITE_KEY, "latest"));
+const isMarked = () => isFileRewriteMarked(redis);
+
+test("an erasure is marked before it begins, so that a process which dies in it leaves the mark, and again once it is done", async () => {
+  const latest = () => redis.hGet(FILE_REWRITE_KEY, "latest");
+  await redis.del(FILE_REWRITE_KEY);
+  const dying = erasing(redis, NOW_MS, async () => {
+    expect(await isMarked()).toBe(true);
+    throw new Error("it dies");
+  });
+  await expect(dying).rejects.toThrow("it dies");
+  expect(await isMarked()).toBe(true);
+  const before = await erasing(redis, NOW_MS, latest);
+  expect(await latest()).not.toBe(before);
+  expect(await redis.hGet(FILE_REWRITE_KEY, "since")).toBe(String(NOW_MS));
+  await redis.del(FILE_REWRITE_KEY);
+});
 
 async function until(look: (nowMs: number) => Promise<void>, nowMs: number): Promise<void> {
   await eventually(async () => {

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { totpCode } from "#core/domain/accounts/totp.ts";
 import { hashPassword, verifyPassword } from "#core/passwords.ts";
+import { isFileRewriteMarked } from "#core/redis/client/file-rewrite.ts";
+import { FILE_REWRITE_KEY } from "#core/redis/client/keys.ts";
 import { INVITATION_MS, RESET_MS } from "#core/redis/config/accounts.ts";
 import { entityKey } from "#core/redis/config/entities.ts";
 import { advanceClock } from "#core/redis/config/live.ts";
@@ -425,6 +427,13 @@ describe("an account that is disabled", () => {
     await byAdmin("PATCH", `/accounts/${id}`, { role: "read-only" });
     const { body } = await me(cookie);
     expect([body.role, body.capabilities.includes("webhooks:write")]).toEqual(["read-only", false]);
+  });
+
+  test("once deleted, leaves the append-only file too", async () => {
+    const { account } = await makeAccount(runtime, "operator", "read-only");
+    await runtime.redis.del(FILE_REWRITE_KEY);
+    expect((await byAdmin("DELETE", `/accounts/${account.id}`)).status).toBe(204);
+    expect(await isFileRewriteMarked(runtime.redis)).toBe(true);
   });
 
   test("nobody changes or deletes their own", async () => {

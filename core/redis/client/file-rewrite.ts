@@ -12,13 +12,29 @@ export const REWRITE_AFTER_MS = 12 * 3_600_000;
 const SINCE = "since";
 const LATEST = "latest";
 
-/** Something was erased that must not stay readable. */
-export async function noteErased(redis: Redis, nowMs: number): Promise<void> {
+/** Something is erased, or was, that must not stay readable. */
+async function noteErased(redis: Redis, nowMs: number): Promise<void> {
   await redis
     .multi()
     .hSetNX(FILE_REWRITE_KEY, SINCE, String(nowMs))
     .hSet(FILE_REWRITE_KEY, LATEST, randomUUID())
     .exec();
+}
+
+/**
+ * Erases, and marks it twice: before, so that the mark of a process which dies in the middle is there, and after, since a rewrite
+ * may have begun in between.
+ */
+export async function erasing<T>(redis: Redis, nowMs: number, erase: () => Promise<T>): Promise<T> {
+  await noteErased(redis, nowMs);
+  const erased = await erase();
+  await noteErased(redis, nowMs);
+  return erased;
+}
+
+/** What was erased may still stand in the file. */
+export async function isFileRewriteMarked(redis: Redis): Promise<boolean> {
+  return Boolean(await redis.hGet(FILE_REWRITE_KEY, LATEST));
 }
 
 /** A rewrite that was asked for. */

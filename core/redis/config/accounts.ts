@@ -9,7 +9,7 @@ import { type AccountKind, capabilitiesOf, type Role } from "#core/domain/accoun
 import { TOTP_LIFE_MS } from "#core/domain/accounts/totp.ts";
 import { Problem } from "#core/problem.ts";
 import type { Redis } from "#core/redis/client/client.ts";
-import { noteErased } from "#core/redis/client/file-rewrite.ts";
+import { erasing } from "#core/redis/client/file-rewrite.ts";
 import { usedCodeKey } from "#core/redis/client/keys.ts";
 import { hashToken, type Vault } from "#core/secrets.ts";
 import {
@@ -227,8 +227,7 @@ export function deleteAccount(redis: Redis, id: string): Promise<AccountEntity |
   return underAccountLock(redis, id, async () => {
     const account = await readAccount(redis, id);
     if (!account) return null;
-    await remove(redis, account);
-    await noteErased(redis, Date.now());
+    await erasing(redis, Date.now(), () => remove(redis, account));
     return account;
   });
 }
